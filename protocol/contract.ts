@@ -1,0 +1,115 @@
+import { z } from "zod";
+import type { ErrorStatus } from "./errors.ts";
+import { commonRequest } from "./fields.ts";
+import type { Identifier } from "./identifier.ts";
+
+/** What a principal may do with an object and everything under it; each role includes the ones before it. */
+export const roles = ["reader", "writer", "admin"] as const;
+export type Role = (typeof roles)[number];
+
+/** One right that a request needs. */
+export interface Access {
+  readonly role: Role;
+  readonly object: Identifier;
+}
+
+/**
+ * What an operation of the protocol is, apart from doing it. The router, the OpenAPI
+ * document, the client, the access checks and the metrics are made from contracts.
+ */
+export interface Contract<
+  Query extends z.ZodObject = z.ZodObject,
+  Body extends z.ZodObject = z.ZodObject,
+  Response extends z.ZodType = z.ZodType,
+> {
+  /** The protocol's operation id. */
+  readonly operationId: string;
+  readonly summary: string;
+  readonly methods: readonly ("GET" | "POST")[];
+  /** With parameters in braces: `/v1/table/{id}/describe`. */
+  readonly path: string;
+  readonly query: Query;
+  /** The JSON body. An absent body, `{}` and `null` are the same empty request. */
+  readonly body: Body;
+  /** What a POST carries: JSON as `body` says, or an Arrow stream. */
+  readonly content: "json" | "arrow";
+  readonly response: Response;
+  /** The HTTP status of success. */
+  readonly status: 200 | 201 | 202;
+  /** The statuses that the operation may answer besides success and `commonErrors`. */
+  readonly errors: readonly ErrorStatus[];
+  /** The rights that a request needs, told from the request alone, so that a refusal says nothing about what exists. */
+  readonly access: (request: RequestFields<Query, Body>) => readonly Access[];
+  /** False while the service answers 406 to it. */
+  readonly supported: boolean;
+}
+
+type RequestFields<Query extends z.ZodObject, Body extends z.ZodObject> = Omit<z.infer<Query>, keyof z.infer<Body>> &
+  Omit<z.infer<Body>, "id"> & {
+    /** The parsed id of the path; `[]` for an operation that has none. */
+    readonly id: Identifier;
+    /** What joins the parts of identifiers in this request and its answer. */
+    readonly delimiter: string;
+  };
+
+/** A contract of which no more is known than what all have. */
+export type AnyContract = Omit<Contract, "access"> & { readonly access: (request: never) => readonly Access[] };
+
+/** The parsed request of a contract: the id of the path, and the fields of query and body in one object. */
+export type RequestOf<C> = C extends { readonly access: (request: infer Request) => readonly Access[] }
+  ? Request
+  : never;
+
+/** The answer of a contract; `undefined` for an answer without a body. */
+export type ResponseOf<C extends AnyContract> = z.infer<C["response"]>;
+
+/** Statuses that any operation may answer. */
+export const commonErrors = [400, 401, 403, 413, 500, 503] as const satisfies readonly ErrorStatus[];
+
+/** The response schema of an operation that answers with its status alone. */
+export const noContent = z.undefined();
+
+const noFields = z.object({});
+const commonFields = z.object(commonRequest);
+
+/** Fills in what most contracts share: a POST with a JSON body, answered with 200. */
+export function defineContract<
+  Query extends z.ZodObject = typeof noFields,
+  Body extends z.ZodObject = typeof commonFields,
+  Response extends z.ZodType = typeof noContent,
+>(
+  contract: Pick<Contract, "operationId" | "summary" | "path"> &
+    Partial<Pick<Contract, "methods" | "content" | "status" | "errors">> & {
+      readonly query?: Query;
+      readonly body?: Body;
+      readonly response?: Response;
+      readonly access: Contract<Query, Body, Response>["access"];
+    },
+): Contract<Query, Body, Response> {
+  return {
+    methods: ["POST"],
+    content: "json",
+    status: 200,
+    errors: [],
+    supported: true,
+    ...contract,
+    // An absent schema has the type that its type parameter defaults to.
+    query: contract.query ?? (noFields as unknown as Query),
+    body: contract.body ?? (commonFields as unknown as Body),
+    response: contract.response ?? (noContent as unknown as Response),
+  };
+}
+
+/** Declares an operation of the protocol that the service does not have yet: mounted, guarded, and answered with 406. */
+export function defineUnsupported(
+  contract: Pick<Contract, "operationId" | "summary" | "path"> &
+    Partial<Pick<Contract, "methods" | "content">> & { readonly role: Role },
+): Contract<typeof noFields, typeof commonFields, typeof noContent> {
+  const { role, ...rest } = contract;
+  return { ...defineContract({ ...rest, access: onPath(role), errors: [404, 406] }), supported: false };
+}
+
+/** The access rule of most operations: a role on the object that the path names. */
+export function onPath(role: Role) {
+  return (request: { readonly id: Identifier }): readonly Access[] => [{ role, object: request.id }];
+}

@@ -1,0 +1,116 @@
+import { z } from "zod";
+
+/** `type` and `title` of the error body, by HTTP status (requirements.md part 7). */
+const statuses = {
+  400: { type: "/errors/bad-request", title: "Malformed request" },
+  401: { type: "/errors/unauthorized-request", title: "No valid authentication credentials for the operation" },
+  403: { type: "/errors/forbidden-request", title: "Not authorized to make this request" },
+  404: { type: "/errors/not-found-error", title: "Not found Error" },
+  405: { type: "/errors/method-not-allowed", title: "Method not allowed" },
+  406: { type: "/errors/unsupported-operation", title: "Unsupported operation" },
+  409: { type: "/errors/conflict", title: "The namespace has been concurrently modified" },
+  413: { type: "/errors/payload-too-large", title: "Request body too large" },
+  500: { type: "/errors/server-error", title: "Internal Server Error" },
+  503: { type: "/errors/service-unavailable", title: "Slow down" },
+} as const;
+
+export type ErrorStatus = keyof typeof statuses;
+
+/**
+ * What can go wrong, with the protocol's error code and the HTTP status that carries it.
+ * The names and codes are those of the protocol's `ErrorResponse`; the last three are
+ * answers to requests that reach no operation, under the nearest code of the protocol.
+ */
+const kinds = {
+  Unsupported: { code: 0, status: 406 },
+  NamespaceNotFound: { code: 1, status: 404 },
+  NamespaceAlreadyExists: { code: 2, status: 409 },
+  NamespaceNotEmpty: { code: 3, status: 409 },
+  TableNotFound: { code: 4, status: 404 },
+  TableAlreadyExists: { code: 5, status: 409 },
+  TableIndexNotFound: { code: 6, status: 404 },
+  TableIndexAlreadyExists: { code: 7, status: 409 },
+  TableTagNotFound: { code: 8, status: 404 },
+  TableTagAlreadyExists: { code: 9, status: 409 },
+  TransactionNotFound: { code: 10, status: 404 },
+  TableVersionNotFound: { code: 11, status: 404 },
+  TableColumnNotFound: { code: 12, status: 404 },
+  InvalidInput: { code: 13, status: 400 },
+  ConcurrentModification: { code: 14, status: 409 },
+  PermissionDenied: { code: 15, status: 403 },
+  Unauthenticated: { code: 16, status: 401 },
+  ServiceUnavailable: { code: 17, status: 503 },
+  Internal: { code: 18, status: 500 },
+  InvalidTableState: { code: 19, status: 409 },
+  TableSchemaValidationError: { code: 20, status: 400 },
+  Throttling: { code: 21, status: 503 },
+  TableBranchNotFound: { code: 22, status: 404 },
+  TableBranchAlreadyExists: { code: 23, status: 409 },
+  RouteNotFound: { code: 0, status: 404 },
+  MethodNotAllowed: { code: 0, status: 405 },
+  PayloadTooLarge: { code: 13, status: 413 },
+} as const satisfies Record<string, { code: number; status: ErrorStatus }>;
+
+export type ErrorKind = keyof typeof kinds;
+
+/** The one error body of the service: the requirement's five fields, and the protocol's `code` and `error`. */
+export const ErrorResponse = z
+  .object({
+    type: z.string().describe("A path of the form /errors/<kind>"),
+    title: z.string(),
+    status: z.int().describe("Equal to the HTTP status code"),
+    detail: z.string().describe("What went wrong, and what to do about it"),
+    instance: z.string().describe("The request's path"),
+    code: z.int().min(0).describe("The protocol's error code"),
+    error: z.string().describe("The same message as `detail`, where Lance clients look for it"),
+    request_id: z.string().optional().describe("Names this request in the service's log"),
+  })
+  .meta({ id: "ErrorResponse" });
+export type ErrorResponse = z.infer<typeof ErrorResponse>;
+
+/**
+ * A failure that the caller is told about. Anything else that is thrown is a bug and
+ * becomes a 500 that tells nothing but the request's id.
+ */
+export class CatalogError extends Error {
+  override readonly name = "CatalogError";
+  readonly kind: ErrorKind;
+  /** Seconds until a retry makes sense; becomes the `Retry-After` header. */
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(
+    kind: ErrorKind,
+    message: string,
+    options: { readonly cause?: unknown; readonly retryAfterSeconds?: number } = {},
+  ) {
+    super(message, { cause: options.cause });
+    this.kind = kind;
+    this.retryAfterSeconds = options.retryAfterSeconds ?? (kinds[kind].status === 503 ? 1 : undefined);
+  }
+
+  get code(): number {
+    return kinds[this.kind].code;
+  }
+
+  get status(): ErrorStatus {
+    return kinds[this.kind].status;
+  }
+
+  /** @param instance The request's path. */
+  toResponse(instance: string, requestId?: string): ErrorResponse {
+    return {
+      ...statuses[this.status],
+      status: this.status,
+      detail: this.message,
+      instance,
+      code: this.code,
+      error: this.message,
+      ...(requestId !== undefined && { request_id: requestId }),
+    };
+  }
+}
+
+/** The `title` of an error status, for the OpenAPI document. */
+export function titleOf(status: ErrorStatus): string {
+  return statuses[status].title;
+}

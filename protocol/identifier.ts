@@ -1,0 +1,50 @@
+import { CatalogError } from "./errors.ts";
+
+/** The parts of an object's identifier, outermost namespace first; `[]` is the root namespace. */
+export type Identifier = readonly string[];
+
+/** Joins the parts of an identifier in a path when the request names no other delimiter. */
+export const defaultDelimiter = "$";
+
+const partsMax = 32;
+const partLengthMax = 256;
+const delimiterLengthMax = 16;
+const controlCharacter = /\p{Cc}/u;
+
+/**
+ * Splits the `id` of a path into its parts. An id that equals the delimiter is the root namespace.
+ *
+ * @throws CatalogError InvalidInput when the delimiter or a part is not valid.
+ */
+export function parseIdentifier(id: string, delimiter: string = defaultDelimiter): Identifier {
+  if (delimiter === "" || delimiter.length > delimiterLengthMax || controlCharacter.test(delimiter))
+    throw new CatalogError(
+      "InvalidInput",
+      `delimiter: must have 1 to ${delimiterLengthMax} characters, none of them a control character`,
+    );
+  return id === delimiter ? [] : checkIdentifier(id.split(delimiter));
+}
+
+/** Writes an identifier as the single string that `parseIdentifier` reads. */
+export function formatIdentifier(identifier: Identifier, delimiter: string = defaultDelimiter): string {
+  return identifier.length === 0 ? delimiter : identifier.join(delimiter);
+}
+
+/** @throws CatalogError InvalidInput that names the first rule that a part of the identifier breaks. */
+export function checkIdentifier(identifier: Identifier): Identifier {
+  if (identifier.length > partsMax)
+    throw new CatalogError("InvalidInput", `id: has ${identifier.length} parts, at most ${partsMax} are allowed`);
+  for (const part of identifier) {
+    const problem = problemOfPart(part);
+    if (problem !== undefined) throw new CatalogError("InvalidInput", `id: ${problem}`);
+  }
+  return identifier;
+}
+
+function problemOfPart(part: string): string | undefined {
+  if (part === "") return "has an empty part";
+  if (part.length > partLengthMax) return `has a part of more than ${partLengthMax} characters`;
+  if (!part.isWellFormed()) return "has a part that is not valid Unicode";
+  if (controlCharacter.test(part)) return "has a control character";
+  return undefined;
+}

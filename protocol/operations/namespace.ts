@@ -1,0 +1,99 @@
+import { z } from "zod";
+import { defineContract, noContent, onPath } from "../contract.ts";
+import { commonRequest, optional, Properties, pageQuery, pageResponse, queryBoolean, word } from "../fields.ts";
+
+export const createNamespace = defineContract({
+  operationId: "CreateNamespace",
+  summary: "Create a namespace",
+  path: "/v1/namespace/{id}/create",
+  body: z
+    .object({
+      ...commonRequest,
+      mode: optional(word(["Create", "ExistOk", "Overwrite"])),
+      properties: optional(Properties),
+    })
+    .meta({ id: "CreateNamespaceRequest" }),
+  response: z
+    .object({ transaction_id: z.string().optional(), properties: Properties })
+    .meta({ id: "CreateNamespaceResponse" }),
+  errors: [404, 409],
+  // Overwrite drops what is there, so it needs the right to drop.
+  access: (request) => onPath(request.mode === "Overwrite" ? "admin" : "writer")(request),
+});
+
+export const listNamespaces = defineContract({
+  operationId: "ListNamespaces",
+  summary: "List the child namespaces of a namespace",
+  methods: ["GET"],
+  path: "/v1/namespace/{id}/list",
+  query: z.object(pageQuery),
+  response: z.object({ namespaces: z.array(z.string()), ...pageResponse }).meta({ id: "ListNamespacesResponse" }),
+  errors: [404],
+  access: onPath("reader"),
+});
+
+export const describeNamespace = defineContract({
+  operationId: "DescribeNamespace",
+  summary: "Describe a namespace",
+  path: "/v1/namespace/{id}/describe",
+  response: z.object({ properties: Properties }).meta({ id: "DescribeNamespaceResponse" }),
+  errors: [404],
+  access: onPath("reader"),
+});
+
+export const dropNamespace = defineContract({
+  operationId: "DropNamespace",
+  summary: "Drop a namespace",
+  path: "/v1/namespace/{id}/drop",
+  body: z
+    .object({
+      ...commonRequest,
+      mode: optional(word(["Fail", "Skip"])),
+      behavior: optional(word(["Restrict", "Cascade"])),
+    })
+    .meta({ id: "DropNamespaceRequest" }),
+  response: z
+    .object({ properties: Properties.optional(), transaction_id: z.array(z.string()).optional() })
+    .meta({ id: "DropNamespaceResponse" }),
+  errors: [404, 409],
+  access: onPath("admin"),
+});
+
+export const namespaceExists = defineContract({
+  operationId: "NamespaceExists",
+  summary: "Check that a namespace exists",
+  path: "/v1/namespace/{id}/exists",
+  response: noContent,
+  errors: [404],
+  access: onPath("reader"),
+});
+
+/** Fields that both lists of tables share. */
+const listTablesQuery = z.object({
+  ...pageQuery,
+  include_declared: queryBoolean.optional().describe("Also list tables that have no version yet; true when absent."),
+});
+const ListTablesResponse = z
+  .object({ tables: z.array(z.string()), ...pageResponse })
+  .meta({ id: "ListTablesResponse" });
+
+export const listTables = defineContract({
+  operationId: "ListTables",
+  summary: "List the tables of a namespace, by name",
+  methods: ["GET"],
+  path: "/v1/namespace/{id}/table/list",
+  query: listTablesQuery,
+  response: ListTablesResponse,
+  errors: [404],
+  access: onPath("reader"),
+});
+
+export const listAllTables = defineContract({
+  operationId: "ListAllTables",
+  summary: "List the tables of all namespaces, by full identifier",
+  methods: ["GET"],
+  path: "/v1/table",
+  query: listTablesQuery,
+  response: ListTablesResponse,
+  access: () => [{ role: "reader", object: [] }],
+});

@@ -1,0 +1,151 @@
+import { z } from "zod";
+import { type Access, defineContract, onPath } from "../contract.ts";
+import { branch, commonRequest, count, id, optional, pageQuery, pageResponse, queryBoolean } from "../fields.ts";
+import { DeclareTableRequest, DeclareTableResponse, DeregisterTableRequest, DeregisterTableResponse } from "./table.ts";
+
+export const TableVersion = z
+  .object({
+    version: count,
+    manifest_path: z.string().describe("Inside the table's store, without a leading slash."),
+    manifest_size: count.optional().describe("In bytes."),
+    e_tag: z.string().optional(),
+    timestamp_millis: z.int().optional(),
+    metadata: z.record(z.string(), z.string()).optional(),
+  })
+  .meta({ id: "TableVersion" });
+export type TableVersion = z.infer<typeof TableVersion>;
+
+/** What creates a version, alone and in a batch. */
+const newVersion = {
+  version: count,
+  branch,
+  manifest_path: z.string().min(1),
+  manifest_size: optional(count),
+  e_tag: optional(z.string()),
+  metadata: optional(z.record(z.string(), z.string())),
+  naming_scheme: optional(z.enum(["V1", "V2"])),
+};
+
+const CreateTableVersionRequest = z
+  .object({ ...commonRequest, ...newVersion })
+  .meta({ id: "CreateTableVersionRequest" });
+const CreateTableVersionResponse = z
+  .object({ transaction_id: z.string().optional(), version: TableVersion })
+  .meta({ id: "CreateTableVersionResponse" });
+
+export const createTableVersion = defineContract({
+  operationId: "CreateTableVersion",
+  summary: "Commit a version of a table",
+  path: "/v1/table/{id}/version/create",
+  body: CreateTableVersionRequest,
+  response: CreateTableVersionResponse,
+  errors: [404, 409],
+  access: onPath("writer"),
+});
+
+export const listTableVersions = defineContract({
+  operationId: "ListTableVersions",
+  summary: "List the versions of a table, oldest first",
+  path: "/v1/table/{id}/version/list",
+  query: z.object({
+    branch: z.string().optional(),
+    ...pageQuery,
+    descending: queryBoolean.optional().describe("Latest first."),
+  }),
+  response: z.object({ versions: z.array(TableVersion), ...pageResponse }).meta({ id: "ListTableVersionsResponse" }),
+  errors: [404],
+  access: onPath("reader"),
+});
+
+export const describeTableVersion = defineContract({
+  operationId: "DescribeTableVersion",
+  summary: "Describe a version of a table; the latest when none is named",
+  path: "/v1/table/{id}/version/describe",
+  body: z.object({ ...commonRequest, version: optional(count), branch }).meta({ id: "DescribeTableVersionRequest" }),
+  response: z.object({ version: TableVersion }).meta({ id: "DescribeTableVersionResponse" }),
+  errors: [404],
+  access: onPath("reader"),
+});
+
+const VersionRange = z
+  .object({
+    start_version: z.int().describe("Inclusive, from 0 on."),
+    end_version: z.int().describe("Exclusive; -1 runs through the latest version."),
+  })
+  .meta({ id: "VersionRange" });
+
+const BatchDeleteTableVersionsRequest = z
+  .object({ ...commonRequest, branch, ranges: z.array(VersionRange) })
+  .meta({ id: "BatchDeleteTableVersionsRequest" });
+const BatchDeleteTableVersionsResponse = z
+  .object({ deleted_count: count, transaction_id: z.string().optional() })
+  .meta({ id: "BatchDeleteTableVersionsResponse" });
+
+export const batchDeleteTableVersions = defineContract({
+  operationId: "BatchDeleteTableVersions",
+  summary: "Delete version records of a table; its data stays",
+  path: "/v1/table/{id}/version/delete",
+  body: BatchDeleteTableVersionsRequest,
+  response: BatchDeleteTableVersionsResponse,
+  errors: [404],
+  access: onPath("writer"),
+});
+
+export const batchCreateTableVersions = defineContract({
+  operationId: "BatchCreateTableVersions",
+  summary: "Commit versions of several tables, all or none",
+  path: "/v1/table/version/batch-create",
+  body: z
+    .object({
+      ...commonRequest,
+      entries: z.array(z.object({ ...newVersion, id }).meta({ id: "CreateTableVersionEntry" })).min(1),
+    })
+    .meta({ id: "BatchCreateTableVersionsRequest" }),
+  response: z
+    .object({ transaction_id: z.string().optional(), versions: z.array(TableVersion) })
+    .meta({ id: "BatchCreateTableVersionsResponse" }),
+  errors: [404, 409],
+  access: (request) => request.entries.map((entry): Access => ({ role: "writer", object: entry.id })),
+});
+
+const CommitTableOperation = z
+  .object({
+    declare_table: optional(DeclareTableRequest),
+    create_table_version: optional(CreateTableVersionRequest),
+    delete_table_versions: optional(BatchDeleteTableVersionsRequest),
+    deregister_table: optional(DeregisterTableRequest),
+  })
+  .refine((operation) => Object.values(operation).filter((each) => each !== undefined).length === 1, {
+    message: "must have exactly one of declare_table, create_table_version, delete_table_versions, deregister_table",
+  })
+  .refine((operation) => Object.values(operation).every((each) => each === undefined || each.id !== undefined), {
+    message: "must name its table by id",
+  })
+  .meta({ id: "CommitTableOperation" });
+
+const CommitTableResult = z
+  .object({
+    declare_table: DeclareTableResponse.optional(),
+    create_table_version: CreateTableVersionResponse.optional(),
+    delete_table_versions: BatchDeleteTableVersionsResponse.optional(),
+    deregister_table: DeregisterTableResponse.optional(),
+  })
+  .meta({ id: "CommitTableResult" });
+
+export const batchCommitTables = defineContract({
+  operationId: "BatchCommitTables",
+  summary: "Commit a batch of table operations, all or none",
+  path: "/v1/table/batch-commit",
+  body: z
+    .object({ ...commonRequest, operations: z.array(CommitTableOperation).min(1) })
+    .meta({ id: "BatchCommitTablesRequest" }),
+  response: z
+    .object({ transaction_id: z.string().optional(), results: z.array(CommitTableResult) })
+    .meta({ id: "BatchCommitTablesResponse" }),
+  errors: [404, 409],
+  access: (request) =>
+    request.operations
+      .flatMap((operation) => Object.values(operation))
+      .filter((each) => each !== undefined)
+      .map((each): Access => ({ role: "writer", object: each.id ?? [] })),
+});

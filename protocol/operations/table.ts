@@ -1,0 +1,235 @@
+import { z } from "zod";
+import { defineContract, defineUnsupported, noContent, onPath } from "../contract.ts";
+import { branch, commonRequest, count, id, optional, Properties, queryBoolean, word } from "../fields.ts";
+
+const StorageOptions = z.record(z.string(), z.string());
+
+export const DeclareTableRequest = z
+  .object({
+    ...commonRequest,
+    location: optional(z.string().min(1)).describe("Where the table lives; chosen by the catalog when absent."),
+    vend_credentials: optional(z.boolean()),
+    properties: optional(Properties),
+  })
+  .meta({ id: "DeclareTableRequest" });
+
+export const DeclareTableResponse = z
+  .object({
+    transaction_id: z.string().optional(),
+    location: z.string(),
+    storage_options: StorageOptions.optional(),
+    properties: Properties,
+    managed_versioning: z.boolean(),
+  })
+  .meta({ id: "DeclareTableResponse" });
+
+export const declareTable = defineContract({
+  operationId: "DeclareTable",
+  summary: "Declare a table without touching storage",
+  path: "/v1/table/{id}/declare",
+  body: DeclareTableRequest,
+  response: DeclareTableResponse,
+  errors: [404, 409],
+  access: onPath("writer"),
+});
+
+export const registerTable = defineContract({
+  operationId: "RegisterTable",
+  summary: "Register the Lance table that is at a location",
+  path: "/v1/table/{id}/register",
+  body: z
+    .object({
+      ...commonRequest,
+      location: z.string().min(1),
+      mode: optional(word(["Create", "Overwrite"])),
+      properties: optional(Properties),
+    })
+    .meta({ id: "RegisterTableRequest" }),
+  response: z
+    .object({ transaction_id: z.string().optional(), location: z.string(), properties: Properties })
+    .meta({ id: "RegisterTableResponse" }),
+  errors: [404, 409],
+  access: onPath("writer"),
+});
+
+const described = { with_table_uri: z.boolean(), load_detailed_metadata: z.boolean(), check_declared: z.boolean() };
+
+export const describeTable = defineContract({
+  operationId: "DescribeTable",
+  summary: "Describe a table",
+  path: "/v1/table/{id}/describe",
+  query: z.object({
+    with_table_uri: queryBoolean.optional(),
+    load_detailed_metadata: queryBoolean.optional(),
+    check_declared: queryBoolean.optional(),
+  }),
+  body: z
+    .object({
+      ...commonRequest,
+      version: optional(count),
+      tag: optional(z.string()),
+      branch,
+      with_table_uri: optional(described.with_table_uri),
+      load_detailed_metadata: optional(described.load_detailed_metadata),
+      check_declared: optional(described.check_declared),
+      vend_credentials: optional(z.boolean()),
+    })
+    .meta({ id: "DescribeTableRequest" }),
+  response: z
+    .object({
+      table: z.string().optional(),
+      namespace: z.array(z.string()).optional(),
+      version: count.optional(),
+      location: z.string(),
+      table_uri: z.string().optional(),
+      schema: z.looseObject({ fields: z.array(z.looseObject({})) }).optional(),
+      storage_options: StorageOptions.optional(),
+      stats: z.object({ num_deleted_rows: count, num_fragments: count }).optional(),
+      metadata: Properties.optional(),
+      properties: Properties,
+      managed_versioning: z.boolean(),
+      is_only_declared: z.boolean().optional(),
+    })
+    .meta({ id: "DescribeTableResponse" }),
+  errors: [404, 406],
+  access: onPath("reader"),
+});
+
+export const tableExists = defineContract({
+  operationId: "TableExists",
+  summary: "Check that a table exists",
+  path: "/v1/table/{id}/exists",
+  body: z.object({ ...commonRequest, version: optional(count) }).meta({ id: "TableExistsRequest" }),
+  response: noContent,
+  errors: [404],
+  access: onPath("reader"),
+});
+
+/** What is answered for a table that is no longer there. */
+const goneTable = {
+  transaction_id: z.string().optional(),
+  id: id.optional(),
+  location: z.string().optional(),
+  properties: Properties.optional(),
+};
+
+export const dropTable = defineContract({
+  operationId: "DropTable",
+  summary: "Drop a table and delete its data",
+  path: "/v1/table/{id}/drop",
+  response: z.object(goneTable).meta({ id: "DropTableResponse" }),
+  errors: [404],
+  access: onPath("writer"),
+});
+
+export const DeregisterTableRequest = z.object(commonRequest).meta({ id: "DeregisterTableRequest" });
+export const DeregisterTableResponse = z.object(goneTable).meta({ id: "DeregisterTableResponse" });
+
+export const deregisterTable = defineContract({
+  operationId: "DeregisterTable",
+  summary: "Forget a table and keep its data",
+  path: "/v1/table/{id}/deregister",
+  body: DeregisterTableRequest,
+  response: DeregisterTableResponse,
+  errors: [404],
+  access: onPath("writer"),
+});
+
+export const renameTable = defineContract({
+  operationId: "RenameTable",
+  summary: "Rename a table, or move it to another namespace",
+  path: "/v1/table/{id}/rename",
+  body: z
+    .object({ ...commonRequest, new_table_name: z.string().min(1), new_namespace_id: optional(id) })
+    .meta({ id: "RenameTableRequest" }),
+  response: z.object({ transaction_id: z.string().optional() }).meta({ id: "RenameTableResponse" }),
+  errors: [404, 409],
+  access: (request) => [
+    { role: "writer", object: request.id },
+    { role: "writer", object: [...(request.new_namespace_id ?? request.id.slice(0, -1)), request.new_table_name] },
+  ],
+});
+
+const nullableInteger = optional(z.int());
+
+export const alterTableBackfillColumns = defineContract({
+  operationId: "AlterTableBackfillColumns",
+  summary: "Open the transaction of a column backfill, for the compute side to carry out",
+  path: "/v1/table/{id}/backfill_column",
+  body: z
+    .object({
+      ...commonRequest,
+      branch,
+      column: z.string().min(1),
+      where: optional(z.string()),
+      concurrency: nullableInteger,
+      intra_applier_concurrency: nullableInteger,
+      min_checkpoint_size: nullableInteger,
+      max_checkpoint_size: nullableInteger,
+      batch_checkpoint_flush_interval_seconds: optional(z.number()),
+      read_version: nullableInteger,
+      task_size: nullableInteger,
+      num_frags: nullableInteger,
+      checkpoint_size: nullableInteger,
+      commit_granularity: nullableInteger,
+      cluster: optional(z.string()),
+      manifest: optional(z.string()),
+    })
+    .meta({ id: "AlterTableBackfillColumnsRequest" }),
+  response: z
+    .object({ job_id: z.string().describe("The id of the transaction that tracks the job.") })
+    .meta({ id: "AlterTableBackfillColumnsResponse" }),
+  status: 202,
+  errors: [404],
+  access: onPath("writer"),
+});
+
+export const restoreTable = defineUnsupported({
+  operationId: "RestoreTable",
+  summary: "Restore a table to an earlier version",
+  path: "/v1/table/{id}/restore",
+  role: "writer",
+});
+
+export const updateTableSchemaMetadata = defineUnsupported({
+  operationId: "UpdateTableSchemaMetadata",
+  summary: "Update the metadata of a table's schema",
+  path: "/v1/table/{id}/schema_metadata/update",
+  role: "writer",
+});
+
+export const updateFieldMetadata = defineUnsupported({
+  operationId: "UpdateFieldMetadata",
+  summary: "Update the metadata of a table's fields",
+  path: "/v1/table/{id}/update_field_metadata",
+  role: "writer",
+});
+
+export const getTableStats = defineUnsupported({
+  operationId: "GetTableStats",
+  summary: "Tell a table's statistics",
+  methods: ["GET", "POST"],
+  path: "/v1/table/{id}/stats",
+  role: "reader",
+});
+
+export const alterTableAddColumns = defineUnsupported({
+  operationId: "AlterTableAddColumns",
+  summary: "Add columns to a table",
+  path: "/v1/table/{id}/add_columns",
+  role: "writer",
+});
+
+export const alterTableAlterColumns = defineUnsupported({
+  operationId: "AlterTableAlterColumns",
+  summary: "Change columns of a table",
+  path: "/v1/table/{id}/alter_columns",
+  role: "writer",
+});
+
+export const alterTableDropColumns = defineUnsupported({
+  operationId: "AlterTableDropColumns",
+  summary: "Drop columns of a table",
+  path: "/v1/table/{id}/drop_columns",
+  role: "writer",
+});

@@ -1,0 +1,60 @@
+import { z } from "zod";
+import { defineContract, onPath } from "../contract.ts";
+import { Context, commonRequest, optional, Properties, word } from "../fields.ts";
+
+export const transactionStatuses = ["Queued", "Running", "Succeeded", "Failed", "Canceled"] as const;
+export type TransactionStatus = (typeof transactionStatuses)[number];
+
+const SetStatusAction = z.object({ status: word(transactionStatuses) }).meta({ id: "AlterTransactionSetStatus" });
+
+const SetPropertyAction = z
+  .object({
+    key: z.string().min(1),
+    value: z.string(),
+    mode: optional(word(["Overwrite", "Fail", "Skip"])),
+  })
+  .meta({ id: "AlterTransactionSetProperty" });
+
+const UnsetPropertyAction = z
+  .object({ key: z.string().min(1), mode: optional(word(["Skip", "Fail"])) })
+  .meta({ id: "AlterTransactionUnsetProperty" });
+
+const AlterTransactionAction = z
+  .object({
+    setStatusAction: optional(SetStatusAction),
+    setPropertyAction: optional(SetPropertyAction),
+    unsetPropertyAction: optional(UnsetPropertyAction),
+  })
+  .refine((action) => Object.values(action).filter((member) => member !== undefined).length === 1, {
+    message: "must have exactly one of setStatusAction, setPropertyAction, unsetPropertyAction",
+  })
+  .meta({ id: "AlterTransactionAction" });
+export type AlterTransactionAction = z.infer<typeof AlterTransactionAction>;
+
+/** What describe and alter answer about a transaction. */
+const transaction = {
+  status: z.enum(transactionStatuses),
+  context: Context.describe("Who did what to which object, and when."),
+  properties: Properties,
+};
+
+export const describeTransaction = defineContract({
+  operationId: "DescribeTransaction",
+  summary: "Describe a transaction",
+  path: "/v1/transaction/{id}/describe",
+  response: z.object(transaction).meta({ id: "DescribeTransactionResponse" }),
+  errors: [404],
+  access: onPath("reader"),
+});
+
+export const alterTransaction = defineContract({
+  operationId: "AlterTransaction",
+  summary: "Apply actions to a transaction, all or none",
+  path: "/v1/transaction/{id}/alter",
+  body: z
+    .object({ ...commonRequest, actions: z.array(AlterTransactionAction).min(1) })
+    .meta({ id: "AlterTransactionRequest" }),
+  response: z.object(transaction).meta({ id: "AlterTransactionResponse" }),
+  errors: [404, 409],
+  access: onPath("writer"),
+});

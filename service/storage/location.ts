@@ -1,0 +1,79 @@
+import { CatalogError } from "@tiltyard/protocol";
+
+/** Where a table or the warehouse lives: a folder in the local file system, in S3 or in Google Cloud Storage. */
+export interface Location {
+  readonly scheme: "file" | "s3" | "gs";
+  /** Empty for `file`. */
+  readonly bucket: string;
+  /** The path inside the store, decoded, without a leading or a trailing slash: `manifest_path` starts with it. */
+  readonly path: string;
+  /** The location as a URI, normalized, so that the same place has the same text. */
+  readonly uri: string;
+}
+
+const locationLengthMax = 2048;
+const controlCharacter = /\p{Cc}/u;
+
+/**
+ * Reads a location as clients write it: a `file:`, `s3:` or `gs:` URI, or an absolute path of the file system.
+ *
+ * @throws CatalogError InvalidInput that says what is wrong with the text.
+ */
+export function parseLocation(text: string): Location {
+  const invalid = (why: string) => new CatalogError("InvalidInput", `location: ${why}: ${JSON.stringify(text)}`);
+  if (text.length > locationLengthMax) throw new CatalogError("InvalidInput", "location: is too long");
+  if (text.startsWith("/")) return locationOf("file", "", checkedPath(text.slice(1), invalid));
+  const match = /^(file|s3|gs):\/\/([^/]*)\/?(.*)$/su.exec(text);
+  if (match === null) throw invalid("must be a file://, s3:// or gs:// URI, or an absolute path");
+  const [, scheme, bucket = "", rest = ""] = match;
+  if (scheme === "file") {
+    if (bucket !== "" && bucket !== "localhost") throw invalid("must not name a host");
+    return locationOf("file", "", checkedPath(decode(rest, invalid), invalid));
+  }
+  if (!/^[a-z0-9][a-z0-9._-]{1,221}$/.test(bucket)) throw invalid("must name a bucket");
+  return locationOf(scheme as "s3" | "gs", bucket, checkedPath(decode(rest, invalid), invalid));
+}
+
+/** The location of a folder inside another one. */
+export function childLocation(parent: Location, ...segments: readonly string[]): Location {
+  return locationOf(parent.scheme, parent.bucket, [parent.path, ...segments].filter(Boolean).join("/"));
+}
+
+/** Whether `inner` is `outer` or lies inside it. */
+export function contains(outer: Location, inner: Location): boolean {
+  return `${inner.uri}/`.startsWith(outer.uri.endsWith("/") ? outer.uri : `${outer.uri}/`);
+}
+
+/** The URIs of the folders that the location lies in. */
+export function ancestorUris({ scheme, bucket, path }: Location): readonly string[] {
+  const segments = path.split("/");
+  return segments.slice(1).map((_, depth) => locationOf(scheme, bucket, segments.slice(0, depth + 1).join("/")).uri);
+}
+
+function locationOf(scheme: Location["scheme"], bucket: string, path: string): Location {
+  const encoded = path.split("/").map(encodeSegment).join("/");
+  return { scheme, bucket, path, uri: `${scheme}://${bucket}/${encoded}`.replace(/\/$/, "") };
+}
+
+/** Encodes what has a meaning in a URI, and leaves what people like to read. */
+function encodeSegment(segment: string): string {
+  return encodeURIComponent(segment).replace(/%(24|2B|2C|3A|3D|40)/g, (escape) => decodeURIComponent(escape));
+}
+
+function decode(text: string, invalid: (why: string) => Error): string {
+  if (/[?#]/.test(text)) throw invalid("must have no query and no fragment");
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw invalid("is not percent-encoded correctly");
+  }
+}
+
+function checkedPath(text: string, invalid: (why: string) => Error): string {
+  const path = text.replace(/\/$/, "");
+  if (!path.isWellFormed() || controlCharacter.test(path)) throw invalid("has a control character");
+  if (path.split("/").some((segment) => segment === "." || segment === "..")) throw invalid("must not have . or ..");
+  if (path.includes("//") || path.startsWith("/")) throw invalid("has an empty segment");
+  if (path.includes("\\")) throw invalid("must not have a backslash");
+  return path;
+}

@@ -1,0 +1,81 @@
+import {
+  CopyObjectCommand,
+  DeleteObjectCommand,
+  DeleteObjectsCommand,
+  HeadObjectCommand,
+  paginateListObjectsV2,
+  S3Client,
+  S3ServiceException,
+} from "@aws-sdk/client-s3";
+import { unavailable } from "./errors.ts";
+import type { ObjectStore } from "./object-store.ts";
+
+export interface S3Options {
+  /** Puts the bucket into the path, as most S3 servers other than Amazon's want it. */
+  readonly forcePathStyle: boolean;
+}
+
+/** A bucket of S3. Region, credentials and endpoint come from where AWS's tools look for them. */
+export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
+  const client = new S3Client({ forcePathStyle: options.forcePathStyle });
+
+  async function* list(folder: string): AsyncIterable<string> {
+    try {
+      for await (const page of paginateListObjectsV2({ client }, { Bucket, Prefix: `${folder}/` }))
+        for (const object of page.Contents ?? []) if (object.Key !== undefined) yield object.Key;
+    } catch (error) {
+      throw unavailable(folder, error);
+    }
+  }
+
+  return {
+    persisted: (Key) => foundOr(Key, () => client.send(new HeadObjectCommand({ Bucket, Key }))),
+    copy: (from, Key) => {
+      const CopySource = [Bucket, ...from.split("/")].map(encodeURIComponent).join("/");
+      return foundOr(Key, () => client.send(new CopyObjectCommand({ Bucket, Key, CopySource })));
+    },
+    delete: async (Key) => {
+      await foundOr(Key, () => client.send(new DeleteObjectCommand({ Bucket, Key })));
+    },
+    list,
+    deleteFolder: async (folder) => {
+      for await (const keys of inBatches(list(folder), 1000)) {
+        const Objects = keys.map((Key) => ({ Key }));
+        const answer = await orUnavailable(folder, () =>
+          client.send(new DeleteObjectsCommand({ Bucket, Delete: { Objects, Quiet: true } })),
+        );
+        const [failed] = answer.Errors ?? [];
+        if (failed !== undefined) throw unavailable(folder, new Error(`${failed.Code}: ${failed.Message}`));
+      }
+    },
+  };
+}
+
+async function foundOr(key: string, work: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await work();
+    return true;
+  } catch (error) {
+    if (error instanceof S3ServiceException && error.$metadata.httpStatusCode === 404) return false;
+    throw unavailable(key, error);
+  }
+}
+
+async function orUnavailable<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    throw unavailable(key, error);
+  }
+}
+
+async function* inBatches<Item>(items: AsyncIterable<Item>, size: number): AsyncIterable<Item[]> {
+  let batch: Item[] = [];
+  for await (const item of items) {
+    batch.push(item);
+    if (batch.length < size) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
+}

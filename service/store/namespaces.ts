@@ -1,0 +1,87 @@
+import type { Identifier } from "@tiltyard/protocol";
+import { fromPath, rangeBelow, toPath } from "./path.ts";
+import { statement } from "./statement.ts";
+import type { Session } from "./store.ts";
+
+export interface NamespaceRecord {
+  readonly identifier: Identifier;
+  readonly properties: Readonly<Record<string, string>>;
+}
+
+const find = statement((db, p: { path: string }) =>
+  db.selectFrom("namespaces").select("properties").where("path", "=", p.path),
+);
+
+export async function findNamespace(session: Session, identifier: Identifier): Promise<NamespaceRecord | undefined> {
+  const row = await session.first(find, { path: toPath(identifier) });
+  return row && { identifier, properties: JSON.parse(row.properties) };
+}
+
+const insert = statement(
+  (db, p: { path: string; parent: string; name: string; properties: string; created_at: number }) =>
+    db.insertInto("namespaces").values({
+      path: p.path,
+      parent: p.parent,
+      name: p.name,
+      properties: p.properties,
+      created_at: p.created_at,
+    }),
+);
+
+/** Inserts a namespace whose parent exists and that does not exist itself. */
+export async function insertNamespace(session: Session, namespace: NamespaceRecord): Promise<void> {
+  await session.run(insert, {
+    path: toPath(namespace.identifier),
+    parent: toPath(namespace.identifier.slice(0, -1)),
+    name: namespace.identifier.at(-1) ?? "",
+    properties: JSON.stringify(namespace.properties),
+    created_at: Date.now(),
+  });
+}
+
+const listChildren = statement((db, p: { parent: string; after: string; limit: number }) =>
+  db
+    .selectFrom("namespaces")
+    .select("name")
+    .where("parent", "=", p.parent)
+    .where("name", ">", p.after)
+    .orderBy("name")
+    .limit(p.limit),
+);
+
+/**
+ * The names of the child namespaces, in order.
+ *
+ * @param after The name to go on behind; it need not exist any more.
+ */
+export async function listChildNamespaces(
+  session: Session,
+  parent: Identifier,
+  after: string,
+  limit: number,
+): Promise<string[]> {
+  const rows = await session.all(listChildren, { parent: toPath(parent), after, limit });
+  return rows.map((row) => row.name);
+}
+
+const listBelow = statement((db, p: { from: string; to: string }) =>
+  db
+    .selectFrom("namespaces")
+    .select("path")
+    .where("path", ">=", p.from)
+    .where("path", "<", p.to)
+    .orderBy("path", "desc"),
+);
+
+/** All namespaces below one that is not the root, the innermost of a branch before what holds it. */
+export async function listNamespacesBelow(session: Session, identifier: Identifier): Promise<Identifier[]> {
+  const rows = await session.all(listBelow, rangeBelow(toPath(identifier)));
+  return rows.map((row) => fromPath(row.path));
+}
+
+const remove = statement((db, p: { path: string }) => db.deleteFrom("namespaces").where("path", "=", p.path));
+
+/** Deletes a namespace that holds nothing any more. */
+export async function deleteNamespace(session: Session, identifier: Identifier): Promise<void> {
+  await session.run(remove, { path: toPath(identifier) });
+}

@@ -1,0 +1,158 @@
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import { CatalogError } from "@tiltyard/protocol";
+import Database from "better-sqlite3";
+import { migrateSqlite } from "./migrate.ts";
+import type { CompiledStatement, Statement } from "./statement.ts";
+import type { Session, Store } from "./store.ts";
+
+/** The most transactions that share one commit. */
+const groupSizeMax = 256;
+const busyTimeoutMs = 5_000;
+
+/** Opens the SQLite file, made if absent, and brings its schema up to date. */
+export async function openSqliteStore(file: string): Promise<Store> {
+  mkdirSync(dirname(file), { recursive: true });
+  const writer = new Database(file, { timeout: busyTimeoutMs });
+  try {
+    writer.pragma("journal_mode = WAL");
+    writer.pragma("synchronous = FULL");
+    writer.pragma("foreign_keys = ON");
+    await migrateSqlite(writer);
+    return new SqliteStore(writer, new Database(file, { timeout: busyTimeoutMs, readonly: true }));
+  } catch (error) {
+    writer.close();
+    throw error;
+  }
+}
+
+interface Job {
+  readonly work: (session: Session) => Promise<unknown>;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+type Outcome = { readonly job: Job } & ({ readonly result: unknown } | { readonly error: unknown });
+
+/**
+ * One connection reads; one writes and commits many transactions at once: an fsync costs
+ * more than all else in a commit, and a group pays it once.
+ */
+class SqliteStore implements Store {
+  readonly read: Session;
+  readonly #reader: Database.Database;
+  readonly #writer: Database.Database;
+  readonly #session: Session;
+  #queue: Job[] = [];
+  #committing: Promise<void> | undefined;
+
+  constructor(writer: Database.Database, reader: Database.Database) {
+    this.#writer = writer;
+    this.#reader = reader;
+    this.#session = new SqliteSession(writer);
+    this.read = new SqliteSession(reader);
+  }
+
+  write<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
+    return new Promise<unknown>((resolve, reject) => {
+      this.#queue.push({ work, resolve, reject });
+      this.#committing ??= this.#commitGroups();
+    }) as Promise<Result>;
+  }
+
+  async backup(file: string): Promise<void> {
+    await this.#reader.backup(file);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#committing;
+    this.#reader.close();
+    this.#writer.close();
+  }
+
+  async #commitGroups(): Promise<void> {
+    // Requests that arrived in the same turn of the event loop join the first group.
+    await new Promise(setImmediate);
+    while (this.#queue.length > 0) {
+      const group = this.#queue.splice(0, groupSizeMax);
+      await this.#commitGroup(group);
+    }
+    this.#committing = undefined;
+  }
+
+  async #commitGroup(group: readonly Job[]): Promise<void> {
+    const outcomes: Outcome[] = [];
+    try {
+      this.#writer.exec("BEGIN IMMEDIATE");
+      for (const job of group) outcomes.push(await this.#runInSavepoint(job));
+      this.#writer.exec("COMMIT");
+    } catch (error) {
+      const failure = asUnavailable(error);
+      for (const job of group) job.reject(failure);
+      if (this.#writer.inTransaction) this.#writer.exec("ROLLBACK");
+      return;
+    }
+    for (const outcome of outcomes)
+      if ("error" in outcome) outcome.job.reject(outcome.error);
+      else outcome.job.resolve(outcome.result);
+  }
+
+  async #runInSavepoint(job: Job): Promise<Outcome> {
+    this.#writer.exec("SAVEPOINT request");
+    try {
+      const result = await job.work(this.#session);
+      this.#writer.exec("RELEASE request");
+      return { job, result };
+    } catch (error) {
+      // SQLite itself rolls everything back on errors such as a full disk: then the whole group fails.
+      if (!this.#writer.inTransaction) throw error;
+      this.#writer.exec("ROLLBACK TO request");
+      this.#writer.exec("RELEASE request");
+      return { job, error: asUnavailable(error) };
+    }
+  }
+}
+
+class SqliteSession implements Session {
+  readonly #database: Database.Database;
+  readonly #prepared = new WeakMap<object, { compiled: CompiledStatement<object, unknown>; sql: Database.Statement }>();
+
+  constructor(database: Database.Database) {
+    this.#database = database;
+  }
+
+  async all<Parameters extends object, Row>(statement: Statement<Parameters, Row>, parameters: Parameters) {
+    const { compiled, sql } = this.#prepare(statement);
+    return sql.all(...compiled.bind(parameters)) as Row[];
+  }
+
+  async first<Parameters extends object, Row>(statement: Statement<Parameters, Row>, parameters: Parameters) {
+    const { compiled, sql } = this.#prepare(statement);
+    return sql.get(...compiled.bind(parameters)) as Row | undefined;
+  }
+
+  async run<Parameters extends object>(statement: Statement<Parameters, unknown>, parameters: Parameters) {
+    const { compiled, sql } = this.#prepare(statement);
+    return sql.run(...compiled.bind(parameters)).changes;
+  }
+
+  #prepare<Parameters extends object>(statement: Statement<Parameters, unknown>) {
+    let found = this.#prepared.get(statement);
+    if (found === undefined) {
+      const compiled = statement.compile() as CompiledStatement<object, unknown>;
+      found = { compiled, sql: this.#database.prepare(compiled.sql) };
+      this.#prepared.set(statement, found);
+    }
+    return found;
+  }
+}
+
+/** The errors of SQLite that say that the database cannot be used now; all others are bugs. */
+const unavailable = /^SQLITE_(BUSY|FULL|IOERR|READONLY|CANTOPEN|NOMEM|LOCKED)/;
+
+function asUnavailable(error: unknown): unknown {
+  if (!(error instanceof Database.SqliteError) || !unavailable.test(error.code)) return error;
+  return new CatalogError("ServiceUnavailable", "The catalog's database cannot commit now; try again.", {
+    cause: error,
+  });
+}

@@ -1,0 +1,69 @@
+import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from "kysely";
+import type { Schema } from "./schema.ts";
+
+/**
+ * A query that is built by Kysely once and then run with other values each time: the
+ * types and the SQL come from the builder, the cost of building is paid at the first use.
+ */
+export interface Statement<Parameters extends object, Row> {
+  readonly compile: () => CompiledStatement<Parameters, Row>;
+}
+
+export interface CompiledStatement<Parameters extends object, _Row> {
+  readonly sql: string;
+  /** The values in the order of the statement's placeholders. */
+  readonly bind: (parameters: Parameters) => readonly unknown[];
+}
+
+interface Compilable<Row> {
+  compile(): { readonly sql: string; readonly parameters: readonly unknown[]; readonly query: unknown };
+  execute(): Promise<Row[]>;
+}
+
+/** Stands for a value that a statement gets when it is run. */
+class Placeholder {
+  readonly name: string;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+/**
+ * Builds a statement. `build` sees the parameters as if they had their values; what it
+ * does with them must be to hand them to Kysely.
+ */
+export function statement<Parameters extends object, Row>(
+  build: (db: Kysely<Schema>, parameters: Parameters) => Compilable<Row>,
+): Statement<Parameters, Row> {
+  let compiled: CompiledStatement<Parameters, Row> | undefined;
+  return {
+    compile: () => {
+      compiled ??= compileStatement(build);
+      return compiled;
+    },
+  };
+}
+
+function compileStatement<Parameters extends object, Row>(
+  build: (db: Kysely<Schema>, parameters: Parameters) => Compilable<Row>,
+): CompiledStatement<Parameters, Row> {
+  const placeholders = new Proxy({}, { get: (_, name) => new Placeholder(String(name)) }) as Parameters;
+  const { sql, parameters } = build(builder, placeholders).compile();
+  const read = parameters.map((each) => {
+    if (!(each instanceof Placeholder)) return () => each;
+    const name = each.name as keyof Parameters;
+    return (values: Parameters) => values[name];
+  });
+  return { sql, bind: (values) => read.map((each) => each(values)) };
+}
+
+/** Compiles queries; it has no database to run them on. */
+const builder = new Kysely<Schema>({
+  dialect: {
+    createAdapter: () => new SqliteAdapter(),
+    createDriver: () => new DummyDriver(),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  },
+});

@@ -1,0 +1,198 @@
+import type { Identifier } from "@tiltyard/protocol";
+import { fromPath, toPath } from "./path.ts";
+import { statement } from "./statement.ts";
+import type { Session } from "./store.ts";
+
+export interface NewTable {
+  readonly identifier: Identifier;
+  /** A location's normalized URI. */
+  readonly location: string;
+  readonly properties: Readonly<Record<string, string>>;
+}
+
+export interface TableRecord extends NewTable {
+  /** Stays the same when the table is renamed. */
+  readonly id: number;
+}
+
+const find = statement((db, p: { namespace: string; name: string }) =>
+  db
+    .selectFrom("tables")
+    .select(["id", "location", "properties"])
+    .where("namespace", "=", p.namespace)
+    .where("name", "=", p.name),
+);
+
+export async function findTable(session: Session, identifier: Identifier): Promise<TableRecord | undefined> {
+  const row = await session.first(find, keyOf(identifier));
+  return row && { id: row.id, identifier, location: row.location, properties: JSON.parse(row.properties) };
+}
+
+const insert = statement(
+  (db, p: { namespace: string; name: string; location: string; properties: string; created_at: number }) =>
+    db
+      .insertInto("tables")
+      .values({
+        namespace: p.namespace,
+        name: p.name,
+        location: p.location,
+        properties: p.properties,
+        created_at: p.created_at,
+      })
+      .returning("id"),
+);
+
+/** Inserts a table whose namespace exists, whose name is free, and whose location is free. */
+export async function insertTable(session: Session, table: NewTable): Promise<TableRecord> {
+  const row = await session.first(insert, {
+    ...keyOf(table.identifier),
+    location: table.location,
+    properties: JSON.stringify(table.properties),
+    created_at: Date.now(),
+  });
+  if (row === undefined) throw new Error("an insert returned no row");
+  return { ...table, id: row.id };
+}
+
+const rename = statement((db, p: { id: number; namespace: string; name: string }) =>
+  db.updateTable("tables").set({ namespace: p.namespace, name: p.name }).where("id", "=", p.id),
+);
+
+export async function renameTable(session: Session, id: number, to: Identifier): Promise<void> {
+  await session.run(rename, { id, ...keyOf(to) });
+}
+
+const remove = statement((db, p: { id: number }) => db.deleteFrom("tables").where("id", "=", p.id));
+
+/** Deletes the table with its branches and version records. */
+export async function deleteTable(session: Session, id: number): Promise<void> {
+  await session.run(remove, { id });
+}
+
+interface Page {
+  readonly limit: number;
+  /** Whether to list tables without a version too. */
+  readonly includeDeclared: boolean;
+}
+
+const listInNamespace = (includeDeclared: boolean) =>
+  statement((db, p: { namespace: string; after: string; limit: number }) =>
+    db
+      .selectFrom("tables")
+      .select("name")
+      .where("namespace", "=", p.namespace)
+      .where("name", ">", p.after)
+      .$if(!includeDeclared, (query) =>
+        query.where(({ exists, selectFrom }) =>
+          exists(
+            selectFrom("table_versions").select("version").whereRef("table_versions.table_id", "=", "tables.id"),
+          ),
+        ),
+      )
+      .orderBy("name")
+      .limit(p.limit),
+  );
+const listAllInNamespace = listInNamespace(true);
+const listWrittenInNamespace = listInNamespace(false);
+
+/** The names of the tables of a namespace, in order, from behind the name `after` on. */
+export async function listTables(session: Session, namespace: Identifier, after: string, page: Page): Promise<string[]> {
+  const rows = await session.all(page.includeDeclared ? listAllInNamespace : listWrittenInNamespace, {
+    namespace: toPath(namespace),
+    after,
+    limit: page.limit,
+  });
+  return rows.map((row) => row.name);
+}
+
+const listEverywhere = (includeDeclared: boolean) =>
+  statement((db, p: { namespace: string; name: string; limit: number }) =>
+    db
+      .selectFrom("tables")
+      .select(["namespace", "name"])
+      .where(({ eb, refTuple, tuple }) => eb(refTuple("namespace", "name"), ">", tuple(p.namespace, p.name)))
+      .$if(!includeDeclared, (query) =>
+        query.where(({ exists, selectFrom }) =>
+          exists(
+            selectFrom("table_versions").select("version").whereRef("table_versions.table_id", "=", "tables.id"),
+          ),
+        ),
+      )
+      .orderBy("namespace")
+      .orderBy("name")
+      .limit(p.limit),
+  );
+const listAllEverywhere = listEverywhere(true);
+const listWrittenEverywhere = listEverywhere(false);
+
+/** The identifiers of all tables, from behind the table `after` on; `[]` for the first page. */
+export async function listAllTables(session: Session, after: Identifier, page: Page): Promise<Identifier[]> {
+  const rows = await session.all(page.includeDeclared ? listAllEverywhere : listWrittenEverywhere, {
+    ...keyOf(after),
+    limit: page.limit,
+  });
+  return rows.map((row) => [...fromPath(row.namespace), row.name]);
+}
+
+const findByLocation = statement((db, p: { location: string }) =>
+  db
+    .selectFrom("tables")
+    .select("location")
+    .where("location", "=", p.location)
+    .unionAll(db.selectFrom("pending_deletions").select("location").where("location", "=", p.location)),
+);
+
+const findByLocationBelow = statement((db, p: { from: string; to: string }) =>
+  db
+    .selectFrom("tables")
+    .select("location")
+    .where("location", ">=", p.from)
+    .where("location", "<", p.to)
+    .unionAll(
+      db
+        .selectFrom("pending_deletions")
+        .select("location")
+        .where("location", ">=", p.from)
+        .where("location", "<", p.to),
+    )
+    .limit(1),
+);
+
+/**
+ * Whether a table, or a dropped one whose objects are still being deleted, is at one of
+ * these locations or below the first of them.
+ */
+export async function isLocationTaken(session: Session, location: string, ancestors: readonly string[]): Promise<boolean> {
+  for (const each of [location, ...ancestors])
+    if ((await session.first(findByLocation, { location: each })) !== undefined) return true;
+  return (await session.first(findByLocationBelow, { from: `${location}/`, to: `${location}0` })) !== undefined;
+}
+
+const insertDeletion = statement((db, p: { location: string; created_at: number }) =>
+  db.insertInto("pending_deletions").values({ location: p.location, created_at: p.created_at }),
+);
+
+/** Notes that the objects at a location are to be deleted. */
+export async function insertPendingDeletion(session: Session, location: string): Promise<void> {
+  await session.run(insertDeletion, { location, created_at: Date.now() });
+}
+
+const removeDeletion = statement((db, p: { location: string }) =>
+  db.deleteFrom("pending_deletions").where("location", "=", p.location),
+);
+
+export async function deletePendingDeletion(session: Session, location: string): Promise<void> {
+  await session.run(removeDeletion, { location });
+}
+
+const listDeletions = statement((db, p: { limit: number }) =>
+  db.selectFrom("pending_deletions").select("location").orderBy("created_at").limit(p.limit),
+);
+
+export async function listPendingDeletions(session: Session, limit: number): Promise<string[]> {
+  return (await session.all(listDeletions, { limit })).map((row) => row.location);
+}
+
+function keyOf(identifier: Identifier): { readonly namespace: string; readonly name: string } {
+  return { namespace: toPath(identifier.slice(0, -1)), name: identifier.at(-1) ?? "" };
+}
