@@ -85,7 +85,7 @@ export function defineContract<
       readonly response?: Response;
       readonly access: Contract<Query, Body, Response>["access"];
     },
-): Contract<Query, Body, Response> {
+): Contract<Query, Body, Response> & { readonly supported: true } {
   return {
     methods: ["POST"],
     content: "json",
@@ -104,7 +104,7 @@ export function defineContract<
 export function defineUnsupported(
   contract: Pick<Contract, "operationId" | "summary" | "path"> &
     Partial<Pick<Contract, "methods" | "content">> & { readonly role: Role },
-): Contract<typeof noFields, typeof commonFields, typeof noContent> {
+): Contract<typeof noFields, typeof commonFields, typeof noContent> & { readonly supported: false } {
   const { role, ...rest } = contract;
   return { ...defineContract({ ...rest, access: onPath(role), errors: [404, 406] }), supported: false };
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { problemOfIdentifier } from "./identifier.ts";
 
 /** An optional field of a request: generated clients send `null` for what they leave out. */
 export function optional<Schema extends z.ZodType>(schema: Schema) {
@@ -33,7 +34,11 @@ export const Context = z
 
 export const Properties = z.record(z.string(), z.string());
 
-export const id = z.array(z.string());
+/** An object's identifier as a list of its parts. */
+export const id = z.array(z.string()).superRefine((parts, context) => {
+  const problem = problemOfIdentifier(parts);
+  if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
+});
 
 /** The fields that every request body may have. */
 export const commonRequest = {

@@ -30,15 +30,17 @@ export function formatIdentifier(identifier: Identifier, delimiter: string = def
   return identifier.length === 0 ? delimiter : identifier.join(delimiter);
 }
 
-/** @throws CatalogError InvalidInput that names the first rule that a part of the identifier breaks. */
+/** @throws CatalogError InvalidInput that names the first rule that the identifier breaks. */
 export function checkIdentifier(identifier: Identifier): Identifier {
-  if (identifier.length > partsMax)
-    throw new CatalogError("InvalidInput", `id: has ${identifier.length} parts, at most ${partsMax} are allowed`);
-  for (const part of identifier) {
-    const problem = problemOfPart(part);
-    if (problem !== undefined) throw new CatalogError("InvalidInput", `id: ${problem}`);
-  }
+  const problem = problemOfIdentifier(identifier);
+  if (problem !== undefined) throw new CatalogError("InvalidInput", `id: ${problem}`);
   return identifier;
+}
+
+/** The first rule that an identifier breaks; undefined for a valid one. */
+export function problemOfIdentifier(identifier: Identifier): string | undefined {
+  if (identifier.length > partsMax) return `has ${identifier.length} parts, at most ${partsMax} are allowed`;
+  return identifier.map(problemOfPart).find((problem) => problem !== undefined);
 }
 
 function problemOfPart(part: string): string | undefined {

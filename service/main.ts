@@ -1,1 +1,31 @@
 #!/usr/bin/env node
+import { CatalogError } from "@tiltyard/protocol";
+import { Command } from "commander";
+import { backupCommand } from "./commands/backup.ts";
+import { grantsCommand } from "./commands/grants.ts";
+import { keysCommand } from "./commands/keys.ts";
+import { restoreCommand } from "./commands/restore.ts";
+import { serve } from "./commands/serve.ts";
+import { ConfigError } from "./config.ts";
+
+const program = new Command("tiltyard-catalog")
+  .description("A catalog for Lance tables. Its settings are environment variables; docs/settings.md lists them.")
+  .showHelpAfterError("(see --help)");
+program.command("serve").description("run the catalog").action(serve);
+for (const command of [keysCommand(), grantsCommand(), backupCommand(), restoreCommand()]) program.addCommand(command);
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.stderr.write(`tiltyard-catalog: ${messageOf(error)}\n`);
+  process.exitCode = error instanceof ConfigError ? 2 : 1;
+}
+
+/** What people can mend is told in a sentence; a bug is told with its stack. */
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const systemCode = "code" in error && typeof error.code === "string" ? error.code : undefined;
+  if (systemCode === "EADDRINUSE") return `${error.message}; set TILTYARD_PORT to listen elsewhere`;
+  const expected = error.constructor === Error || error instanceof ConfigError || error instanceof CatalogError;
+  return expected || systemCode !== undefined ? error.message : (error.stack ?? error.message);
+}

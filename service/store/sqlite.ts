@@ -43,7 +43,7 @@ class SqliteStore implements Store {
   readonly #reader: Database.Database;
   readonly #writer: Database.Database;
   readonly #session: Session;
-  #queue: Job[] = [];
+  readonly #queue: Job[] = [];
   #committing: Promise<void> | undefined;
 
   constructor(writer: Database.Database, reader: Database.Database) {

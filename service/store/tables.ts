@@ -84,9 +84,7 @@ const listInNamespace = (includeDeclared: boolean) =>
       .where("name", ">", p.after)
       .$if(!includeDeclared, (query) =>
         query.where(({ exists, selectFrom }) =>
-          exists(
-            selectFrom("table_versions").select("version").whereRef("table_versions.table_id", "=", "tables.id"),
-          ),
+          exists(selectFrom("table_versions").select("version").whereRef("table_versions.table_id", "=", "tables.id")),
         ),
       )
       .orderBy("name")
@@ -96,7 +94,12 @@ const listAllInNamespace = listInNamespace(true);
 const listWrittenInNamespace = listInNamespace(false);
 
 /** The names of the tables of a namespace, in order, from behind the name `after` on. */
-export async function listTables(session: Session, namespace: Identifier, after: string, page: Page): Promise<string[]> {
+export async function listTables(
+  session: Session,
+  namespace: Identifier,
+  after: string,
+  page: Page,
+): Promise<string[]> {
   const rows = await session.all(page.includeDeclared ? listAllInNamespace : listWrittenInNamespace, {
     namespace: toPath(namespace),
     after,
@@ -113,9 +116,7 @@ const listEverywhere = (includeDeclared: boolean) =>
       .where(({ eb, refTuple, tuple }) => eb(refTuple("namespace", "name"), ">", tuple(p.namespace, p.name)))
       .$if(!includeDeclared, (query) =>
         query.where(({ exists, selectFrom }) =>
-          exists(
-            selectFrom("table_versions").select("version").whereRef("table_versions.table_id", "=", "tables.id"),
-          ),
+          exists(selectFrom("table_versions").select("version").whereRef("table_versions.table_id", "=", "tables.id")),
         ),
       )
       .orderBy("namespace")
@@ -162,7 +163,11 @@ const findByLocationBelow = statement((db, p: { from: string; to: string }) =>
  * Whether a table, or a dropped one whose objects are still being deleted, is at one of
  * these locations or below the first of them.
  */
-export async function isLocationTaken(session: Session, location: string, ancestors: readonly string[]): Promise<boolean> {
+export async function isLocationTaken(
+  session: Session,
+  location: string,
+  ancestors: readonly string[],
+): Promise<boolean> {
   for (const each of [location, ...ancestors])
     if ((await session.first(findByLocation, { location: each })) !== undefined) return true;
   return (await session.first(findByLocationBelow, { from: `${location}/`, to: `${location}0` })) !== undefined;

@@ -1,6 +1,6 @@
+import type { Schema } from "./schema.ts";
 import { statement } from "./statement.ts";
 import type { Session } from "./store.ts";
-import type { Schema } from "./schema.ts";
 
 /** A row of `table_versions`, with its map read. */
 export interface VersionRecord {
@@ -40,7 +40,11 @@ const findHighest = statement((db, p: { table_id: number; name: string }) =>
 );
 
 /** The highest version that the branch ever had; undefined for a branch without a record so far. */
-export async function findHighestVersion(session: Session, tableId: number, branch: string): Promise<number | undefined> {
+export async function findHighestVersion(
+  session: Session,
+  tableId: number,
+  branch: string,
+): Promise<number | undefined> {
   return (await session.first(findHighest, { table_id: tableId, name: branch }))?.highest_version;
 }
 

@@ -1,0 +1,25 @@
+import { createHash, randomBytes } from "node:crypto";
+import { putApiKey, putGrant } from "../store/principals.ts";
+import type { Store } from "../store/store.ts";
+
+/** The ids of keys that the service itself keeps, apart from those that `keys create` makes. */
+export const reservedKeyIds = { bootstrap: "bootstrap", development: "development" } as const;
+
+/** Makes a key that nobody can guess, so that a plain hash of it is safe to store. */
+export function generateApiKey(): { readonly id: string; readonly key: string } {
+  const id = randomBytes(6).toString("hex");
+  return { id, key: `tiltyard_${id}_${randomBytes(32).toString("base64url")}` };
+}
+
+/** What of a key is stored. */
+export function hashApiKey(key: string): string {
+  return createHash("sha256").update(key).digest("hex");
+}
+
+/** Accepts a key that was made elsewhere for a principal of its own name, which is an admin of everything. */
+export async function installAdminKey(store: Store, id: string, key: string): Promise<void> {
+  await store.write(async (session) => {
+    await putApiKey(session, id, id, hashApiKey(key));
+    await putGrant(session, id, { namespace: [], role: "admin" });
+  });
+}

@@ -1,0 +1,63 @@
+import { type Access, CatalogError, formatIdentifier, type Identifier, type Role, roles } from "@tiltyard/protocol";
+import { findApiKeyPrincipal, type Grant, listGrantsOf } from "../store/principals.ts";
+import type { Store } from "../store/store.ts";
+import { hashApiKey } from "./api-key.ts";
+import type { TokenVerifier } from "./token-verifier.ts";
+
+/** What a caller proves its identity with. */
+export type Credential =
+  | { readonly kind: "bearer"; readonly token: string }
+  | { readonly kind: "api-key"; readonly key: string };
+
+/** A caller whose credential was accepted. */
+export interface Principal {
+  readonly name: string;
+  readonly grants: readonly Grant[];
+}
+
+export interface Authenticator {
+  /**
+   * @throws CatalogError Unauthenticated for a credential that is missing or not valid,
+   *   ServiceUnavailable when the issuer's keys cannot be had.
+   */
+  authenticate(credential: Credential | undefined): Promise<Principal>;
+}
+
+export function createAuthenticator(store: Store, tokens: TokenVerifier): Authenticator {
+  async function nameOf(credential: Credential | undefined): Promise<string> {
+    if (credential === undefined)
+      throw new CatalogError("Unauthenticated", "no credential: send Authorization: Bearer <token>, or x-api-key");
+    if (credential.kind === "bearer") return tokens.verify(credential.token);
+    const principal = await findApiKeyPrincipal(store.read, hashApiKey(credential.key));
+    if (principal === undefined) throw new CatalogError("Unauthenticated", "the API key is not known or was revoked");
+    return principal;
+  }
+  return {
+    authenticate: async (credential) => {
+      const name = await nameOf(credential);
+      return { name, grants: await listGrantsOf(store.read, name) };
+    },
+  };
+}
+
+/** @throws CatalogError PermissionDenied unless the principal has every one of the rights. */
+export function authorize(principal: Principal, accesses: readonly Access[]): void {
+  for (const access of accesses)
+    if (!principal.grants.some((grant) => includes(grant, access)))
+      throw new CatalogError(
+        "PermissionDenied",
+        `${principal.name} needs the role ${access.role} on ${formatIdentifier(access.object)} or on a namespace that holds it`,
+      );
+}
+
+function includes(grant: Grant, access: Access): boolean {
+  return rank(grant.role) >= rank(access.role) && isWithin(access.object, grant.namespace);
+}
+
+function rank(role: Role): number {
+  return roles.indexOf(role);
+}
+
+function isWithin(object: Identifier, namespace: Identifier): boolean {
+  return namespace.every((part, index) => object[index] === part);
+}

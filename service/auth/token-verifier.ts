@@ -1,0 +1,114 @@
+import { CatalogError } from "@tiltyard/protocol";
+import { createRemoteJWKSet, errors, type JWTVerifyGetKey, jwtVerify } from "jose";
+import { LRUCache } from "lru-cache";
+import { z } from "zod";
+
+/** Checks bearer tokens. */
+export interface TokenVerifier {
+  /**
+   * @returns The principal that the token speaks for: its subject.
+   * @throws CatalogError Unauthenticated, or ServiceUnavailable when the issuer's keys cannot be had.
+   */
+  verify(token: string): Promise<string>;
+}
+
+export interface TokenRules {
+  readonly issuer: string;
+  readonly audience: string;
+  readonly keys: JWTVerifyGetKey;
+}
+
+/** How far the clocks of the issuer and of this machine may be apart. */
+const clockToleranceSeconds = 60;
+/** A verified token is not verified again for this long, and never past its expiry. */
+const verifiedForMs = 60_000;
+const verifiedMax = 10_000;
+const tokenLengthMax = 16 * 1024;
+const fetchTimeoutMs = 5_000;
+/** Signatures that only the issuer can make: no shared secrets, and never `none`. */
+const algorithms = [
+  "RS256",
+  "RS384",
+  "RS512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "ES256",
+  "ES384",
+  "ES512",
+  "EdDSA",
+  "Ed25519",
+];
+
+export function createTokenVerifier(rules: TokenRules): TokenVerifier {
+  const verified = new LRUCache<string, string>({ max: verifiedMax });
+
+  return {
+    verify: async (token) => {
+      const known = verified.get(token);
+      if (known !== undefined) return known;
+      if (token.length > tokenLengthMax) throw new CatalogError("Unauthenticated", "the token is too long");
+      const { subject, expiresAtMs } = await check(token, rules);
+      const ttl = Math.min(verifiedForMs, expiresAtMs - Date.now());
+      if (ttl > 0) verified.set(token, subject, { ttl });
+      return subject;
+    },
+  };
+}
+
+async function check(token: string, rules: TokenRules) {
+  try {
+    const { payload } = await jwtVerify(token, rules.keys, {
+      issuer: rules.issuer,
+      audience: rules.audience,
+      algorithms,
+      clockTolerance: clockToleranceSeconds,
+      requiredClaims: ["sub", "exp"],
+    });
+    if (payload.sub) return { subject: payload.sub, expiresAtMs: (payload.exp ?? 0) * 1000 };
+    throw new CatalogError("Unauthenticated", "the token has no subject");
+  } catch (error) {
+    if (error instanceof errors.JWKSTimeout || !(error instanceof errors.JOSEError || error instanceof CatalogError))
+      throw new CatalogError("ServiceUnavailable", "the keys of the token issuer cannot be had now; try again", {
+        cause: error,
+      });
+    if (error instanceof CatalogError) throw error;
+    throw new CatalogError("Unauthenticated", `the token is not valid: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+/** What is wrong with a token, without a word of what is in it. */
+function reasonOf(error: errors.JOSEError): string {
+  if (error instanceof errors.JWTExpired) return "it has expired";
+  if (error instanceof errors.JWTClaimValidationFailed) return `its claim ${error.claim} is not what is expected`;
+  if (error instanceof errors.JWSSignatureVerificationFailed) return "its signature is not the issuer's";
+  if (error instanceof errors.JWKSNoMatchingKey) return "the issuer has no such key";
+  if (error instanceof errors.JOSEAlgNotAllowed) return "its algorithm is not allowed";
+  return "it is malformed";
+}
+
+/** The keys of an OIDC issuer, fetched when a token first needs them and again when one names a new key. */
+export function remoteKeys(issuer: string, jwksUrl: string | undefined): JWTVerifyGetKey {
+  let keys: Promise<JWTVerifyGetKey> | undefined;
+  return async (header, token) => {
+    keys ??= (jwksUrl === undefined ? discover(issuer) : Promise.resolve(new URL(jwksUrl))).then((url) =>
+      createRemoteJWKSet(url, { timeoutDuration: fetchTimeoutMs }),
+    );
+    // A discovery that failed is tried again for the next token.
+    keys.catch(() => {
+      keys = undefined;
+    });
+    return (await keys)(header, token);
+  };
+}
+
+const Discovery = z.object({ issuer: z.string(), jwks_uri: z.url() });
+
+async function discover(issuer: string): Promise<URL> {
+  const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
+  const answer = await fetch(url, { signal: AbortSignal.timeout(fetchTimeoutMs) });
+  if (!answer.ok) throw new Error(`${url} answered ${answer.status}`);
+  const document = Discovery.parse(await answer.json());
+  if (document.issuer !== issuer) throw new Error(`${url} is the document of another issuer, ${document.issuer}`);
+  return new URL(document.jwks_uri);
+}

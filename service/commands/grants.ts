@@ -1,0 +1,51 @@
+import { formatIdentifier, parseIdentifier, type Role, roles } from "@tiltyard/protocol";
+import { Argument, Command } from "commander";
+import { deleteGrant, listGrants, putGrant } from "../store/principals.ts";
+import { type JsonOption, jsonOption, print, printTable } from "./output.ts";
+import { withStore } from "./with-store.ts";
+
+/** `grants`: give principals roles on namespaces, list them, take them back. */
+export function grantsCommand(): Command {
+  const grants = new Command("grants").description("give principals roles on namespaces, list them, take them back");
+
+  grants
+    .command("add")
+    .description("give a principal a role on a namespace and everything under it")
+    .argument("<principal>", "the owner of an API key, or the subject of a token")
+    .addArgument(new Argument("<role>", "what it may do").choices(roles))
+    .argument("[namespace]", "the root namespace when absent", "$")
+    .addOption(jsonOption())
+    .addHelpText("after", "\nExample:\n  tiltyard-catalog grants add alice@example.com writer prod")
+    .action(async (principal: string, role: Role, namespace: string, options: JsonOption) => {
+      const grant = { namespace: parseIdentifier(namespace), role };
+      await withStore((store) => store.write((session) => putGrant(session, principal, grant)));
+      print(options, { principal, role, namespace }, `${principal} is ${role} of ${namespace}`);
+    });
+
+  grants
+    .command("list")
+    .description("list who has which role where")
+    .addOption(jsonOption())
+    .action(async (options: JsonOption) => {
+      const found = await withStore((store) => listGrants(store.read));
+      printTable(
+        options,
+        found.map((grant) => ({ ...grant, namespace: formatIdentifier(grant.namespace) })),
+      );
+    });
+
+  grants
+    .command("remove")
+    .description("take back the role of a principal on a namespace")
+    .argument("<principal>")
+    .argument("[namespace]", "the root namespace when absent", "$")
+    .addOption(jsonOption())
+    .action(async (principal: string, namespace: string, options: JsonOption) => {
+      const identifier = parseIdentifier(namespace);
+      const removed = await withStore((store) => store.write((session) => deleteGrant(session, principal, identifier)));
+      if (!removed) throw new Error(`${principal} has no role on ${namespace}; see: tiltyard-catalog grants list`);
+      print(options, { principal, namespace, removed }, `${principal} has no role on ${namespace} any more`);
+    });
+
+  return grants;
+}

@@ -1,0 +1,49 @@
+import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { Command } from "commander";
+import { readConfig } from "../config.ts";
+import { closeForGood, verifySqliteFile } from "../store/sqlite-file.ts";
+import { type JsonOption, jsonOption, print } from "./output.ts";
+
+interface RestoreOptions extends JsonOption {
+  readonly force?: boolean;
+}
+
+/** `restore`: puts a backup in the place of the database, while the service does not run. */
+export function restoreCommand(): Command {
+  return new Command("restore")
+    .description("put a backup in the place of the database; the service must not be running")
+    .argument("<file>", "what `backup` wrote")
+    .option("--force", "replace a database that is there; it is kept beside the new one")
+    .addOption(jsonOption())
+    .action((name: string, options: RestoreOptions) => {
+      const backup = resolve(name);
+      const { databaseFile } = readConfig(process.env);
+      if (!existsSync(backup)) throw new Error(`there is no file ${backup}`);
+      verifySqliteFile(backup);
+      const kept = setAside(databaseFile, options.force ?? false);
+      mkdirSync(dirname(databaseFile), { recursive: true });
+      const partial = `${databaseFile}.partial`;
+      try {
+        copyFileSync(backup, partial);
+        renameSync(partial, databaseFile);
+      } finally {
+        rmSync(partial, { force: true });
+      }
+      print(
+        options,
+        { database: databaseFile, ...(kept !== undefined && { kept }) },
+        `restored ${databaseFile}${kept === undefined ? "" : `; the one before is kept as ${kept}`}`,
+      );
+    });
+}
+
+/** @returns Where the present database went; undefined when there was none. */
+function setAside(databaseFile: string, force: boolean): string | undefined {
+  if (!existsSync(databaseFile)) return undefined;
+  if (!force) throw new Error(`${databaseFile} exists already; --force replaces it and keeps it under another name`);
+  closeForGood(databaseFile);
+  const kept = `${databaseFile}.before-restore-${new Date().toISOString().replaceAll(/[:.]/g, "-")}`;
+  renameSync(databaseFile, kept);
+  return kept;
+}

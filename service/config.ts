@@ -1,0 +1,157 @@
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { CatalogError } from "@tiltyard/protocol";
+import { z } from "zod";
+import { type Location, parseLocation } from "./storage/location.ts";
+
+/** The settings of the service, read once from the environment; docs/settings.md lists them. */
+export interface Config {
+  readonly host: string;
+  readonly port: number;
+  /** An absolute path. */
+  readonly dataDir: string;
+  /** The SQLite file, an absolute path. */
+  readonly databaseFile: string;
+  readonly warehouse: Location;
+  /** Folders besides the warehouse in which clients may put tables. */
+  readonly allowedLocations: readonly Location[];
+  readonly auth:
+    | { readonly mode: "development" }
+    | {
+        readonly mode: "oidc";
+        readonly issuer: string;
+        readonly audience: string;
+        /** Found through the issuer's discovery document when undefined. */
+        readonly jwksUrl: string | undefined;
+      };
+  readonly bootstrapApiKey: string | undefined;
+  /** Requests a second for one principal; undefined is no limit. */
+  readonly rateLimit: number | undefined;
+  readonly s3ForcePathStyle: boolean;
+  readonly logLevel: string;
+  /** Variables that look like settings and are none: most likely misspelled. */
+  readonly unknownVariables: readonly string[];
+}
+
+const flag = z
+  .enum(["0", "1", "false", "true"], "must be 1 or 0")
+  .transform((text) => text === "1" || text === "true")
+  .optional();
+
+const location = z.string().transform((text, context) => {
+  try {
+    return parseLocation(text);
+  } catch (error) {
+    if (!(error instanceof CatalogError)) throw error;
+    context.addIssue({ code: "custom", message: error.message.replace(/^location: /, "") });
+    return z.NEVER;
+  }
+});
+
+const bootstrapKeyLengthMin = 24;
+const defaultHost = "127.0.0.1";
+const loopback = ["127.0.0.1", "::1", "localhost"];
+
+const Environment = z.object({
+  TILTYARD_HOST: z.string().default(defaultHost),
+  TILTYARD_PORT: z
+    .string()
+    .regex(/^\d{1,5}$/, "must be a port")
+    .transform(Number)
+    .pipe(z.int().max(65_535))
+    .optional(),
+  TILTYARD_DATA_DIR: z
+    .string()
+    .default("./data")
+    .transform((path) => resolve(path)),
+  TILTYARD_DATABASE_URL: z
+    .string()
+    .regex(/^sqlite:./, "must be sqlite:PATH")
+    .transform((url) => resolve(url.slice("sqlite:".length)))
+    .optional(),
+  TILTYARD_WAREHOUSE: location.optional(),
+  TILTYARD_ALLOWED_LOCATIONS: z
+    .string()
+    .default("")
+    .transform((text) =>
+      text
+        .split(",")
+        .map((each) => each.trim())
+        .filter(Boolean),
+    )
+    .pipe(z.array(location)),
+  TILTYARD_AUTH: z.enum(["development", "oidc"]).default("development"),
+  TILTYARD_OIDC_ISSUER: z.url().optional(),
+  TILTYARD_OIDC_AUDIENCE: z.string().optional(),
+  TILTYARD_OIDC_JWKS_URL: z.url().optional(),
+  TILTYARD_BOOTSTRAP_API_KEY: z
+    .string()
+    .min(bootstrapKeyLengthMin, `must have at least ${bootstrapKeyLengthMin} characters`)
+    .optional(),
+  TILTYARD_RATE_LIMIT: z
+    .string()
+    .regex(/^[1-9]\d*$/, "must be a number of requests a second")
+    .transform(Number)
+    .optional(),
+  TILTYARD_S3_FORCE_PATH_STYLE: flag,
+  TILTYARD_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
+  TILTYARD_ALLOW_INSECURE: flag,
+});
+
+/** A setting that is not valid. The message lists all of them, each with its name. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+}
+
+/**
+ * @param environment Usually `process.env`. An empty variable is an absent one.
+ * @throws ConfigError
+ */
+export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
+  const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
+  const parsed = Environment.safeParse(set);
+  const problems = [
+    ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join(".")} ${issue.message}`),
+    ...problemsTogether(set),
+  ];
+  if (!parsed.success || problems.length > 0)
+    throw new ConfigError(`The settings are not valid:\n  ${problems.join("\n  ")}`);
+  const values = parsed.data;
+  return {
+    host: values.TILTYARD_HOST,
+    port: values.TILTYARD_PORT ?? 2333,
+    dataDir: values.TILTYARD_DATA_DIR,
+    databaseFile: values.TILTYARD_DATABASE_URL ?? resolve(values.TILTYARD_DATA_DIR, "catalog.sqlite"),
+    warehouse:
+      values.TILTYARD_WAREHOUSE ?? parseLocation(pathToFileURL(resolve(values.TILTYARD_DATA_DIR, "warehouse")).href),
+    allowedLocations: values.TILTYARD_ALLOWED_LOCATIONS,
+    auth:
+      values.TILTYARD_AUTH === "oidc"
+        ? {
+            mode: "oidc",
+            issuer: values.TILTYARD_OIDC_ISSUER ?? "",
+            audience: values.TILTYARD_OIDC_AUDIENCE ?? "",
+            jwksUrl: values.TILTYARD_OIDC_JWKS_URL,
+          }
+        : { mode: "development" },
+    bootstrapApiKey: values.TILTYARD_BOOTSTRAP_API_KEY,
+    rateLimit: values.TILTYARD_RATE_LIMIT,
+    s3ForcePathStyle: values.TILTYARD_S3_FORCE_PATH_STYLE ?? false,
+    logLevel: values.TILTYARD_LOG_LEVEL,
+    unknownVariables: Object.keys(set).filter((name) => name.startsWith("TILTYARD_") && !(name in Environment.shape)),
+  };
+}
+
+/** Problems of settings that are each valid alone. */
+function problemsTogether(set: Readonly<Record<string, string | undefined>>): readonly string[] {
+  if (set.TILTYARD_AUTH === "oidc")
+    return ["TILTYARD_OIDC_ISSUER", "TILTYARD_OIDC_AUDIENCE"]
+      .filter((name) => set[name] === undefined)
+      .map((name) => `${name} is required with TILTYARD_AUTH=oidc`);
+  const host = set.TILTYARD_HOST ?? defaultHost;
+  if (loopback.includes(host) || ["1", "true"].includes(set.TILTYARD_ALLOW_INSECURE ?? "")) return [];
+  return [
+    `TILTYARD_HOST is ${host}, but development authentication listens on loopback only: ` +
+      "set TILTYARD_AUTH=oidc, or TILTYARD_ALLOW_INSECURE=1 if nobody else can reach this address",
+  ];
+}

@@ -1,0 +1,73 @@
+import { randomUUIDv7 } from "node:crypto";
+import { type AnyContract, formatIdentifier, type Identifier, type TransactionStatus } from "@tiltyard/protocol";
+import type { Session } from "../store/store.ts";
+import { insertTransaction, type TransactionRecord } from "../store/transactions.ts";
+
+/** The transaction that carries out a request that changes something. */
+export interface AuditedTransaction {
+  readonly id: string;
+  /**
+   * How an answer names it: by its namespace and its id, as any object is, so that who may
+   * see it is told from its name alone. The namespace holds all that the transaction changes.
+   */
+  readonly identifier: Identifier;
+  /** The identifier as one string, in the delimiter of the request. */
+  readonly name: string;
+  /** Writes down who does what to which object, in the database transaction that does it. */
+  record(session: Session): Promise<void>;
+}
+
+export interface Change {
+  /** The operation that is carried out. */
+  readonly contract: AnyContract;
+  readonly request: { readonly delimiter: string };
+  readonly caller: { readonly principal: { readonly name: string }; readonly requestId: string };
+  /** The identifiers of what is changed, the main one first. */
+  readonly objects: readonly Identifier[];
+  /** Succeeded for what is done at once. */
+  readonly status?: TransactionStatus;
+  readonly properties?: Readonly<Record<string, string>>;
+}
+
+export function openTransaction(change: Change): AuditedTransaction {
+  const { contract, request, caller, objects, status = "Succeeded", properties = {} } = change;
+  const namespace = commonNamespace(objects);
+  // Ids sort by the time they were made, so that new rows go to the end of the index.
+  const id = randomUUIDv7();
+  const identifier = [...namespace, id];
+  return {
+    id,
+    identifier,
+    name: formatIdentifier(identifier, request.delimiter),
+    record: (session) =>
+      insertTransaction(session, {
+        id,
+        namespace,
+        operation: contract.operationId,
+        objects,
+        principal: caller.principal.name,
+        requestId: caller.requestId,
+        status,
+        properties,
+      }),
+  };
+}
+
+/** The facts of a transaction that its `context` answers. */
+export function contextOf(record: TransactionRecord): Record<string, string> {
+  return {
+    operation: record.operation,
+    objects: JSON.stringify(record.objects),
+    principal: record.principal,
+    request_id: record.requestId,
+    created_at: new Date(record.createdAtMillis).toISOString(),
+    updated_at: new Date(record.updatedAtMillis).toISOString(),
+  };
+}
+
+/** The innermost namespace that all the objects are in. */
+function commonNamespace(objects: readonly Identifier[]): Identifier {
+  const [first = [], ...others] = objects.map((object) => object.slice(0, -1));
+  const differs = first.findIndex((part, index) => others.some((other) => other[index] !== part));
+  return differs === -1 ? first : first.slice(0, differs);
+}

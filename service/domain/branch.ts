@@ -1,0 +1,23 @@
+import { CatalogError } from "@tiltyard/protocol";
+
+/** The branch that every table has, and that a request means when it names none. */
+export const mainBranch = "main";
+
+const branchLengthMax = 256;
+const valid = /^[\p{L}\p{N}._-]+(\/[\p{L}\p{N}._-]+)*$/u;
+
+/**
+ * The branch that a request means. Lance's own rules for names hold: a branch's name is a
+ * path below the table's `tree` folder.
+ *
+ * @throws CatalogError InvalidInput for what cannot be the name of a branch.
+ */
+export function branchOf(request: { readonly branch?: string | undefined }): string {
+  const branch = request.branch ?? mainBranch;
+  if (branch.length > branchLengthMax || !valid.test(branch) || branch.includes("..") || branch.endsWith(".lock"))
+    throw new CatalogError(
+      "InvalidInput",
+      `branch: ${JSON.stringify(branch.slice(0, branchLengthMax))} is not a branch name`,
+    );
+  return branch;
+}

@@ -1,0 +1,79 @@
+import { CatalogError } from "@tiltyard/protocol";
+import { type Location, parseLocation } from "../storage/location.ts";
+import { mainBranch } from "./branch.ts";
+
+/** How a table names its manifests; the protocol's `ManifestNamingScheme`. */
+export type NamingScheme = "V1" | "V2";
+
+const u64Max = 2n ** 64n - 1n;
+const finalSuffix = ".manifest";
+
+/** The folder that holds a branch's manifests, as a key of the location's store. */
+export function versionsFolder(location: Location, branch: string): string {
+  const root = branch === mainBranch ? location.path : `${location.path}/tree/${branch}`;
+  return `${root}/_versions`;
+}
+
+/** The final name of a version's manifest: V2 counts down, so that the latest is listed first. */
+export function manifestName(version: number, scheme: NamingScheme): string {
+  if (scheme === "V1") return `${version}${finalSuffix}`;
+  return `${(u64Max - BigInt(version)).toString().padStart(20, "0")}${finalSuffix}`;
+}
+
+/** The version that a final name stands for; undefined for any other file name. */
+export function versionOfManifest(name: string): number | undefined {
+  const digits = /^(\d{1,20})\.manifest$/.exec(name)?.[1];
+  if (digits === undefined) return undefined;
+  const version = digits.length === 20 ? u64Max - BigInt(digits) : BigInt(digits);
+  return version >= 0n && version <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(version) : undefined;
+}
+
+export interface ManifestNames {
+  /** The file name that the client wrote, staged or final. */
+  readonly committedName: string;
+  readonly manifestName: string;
+}
+
+/**
+ * Reads the `manifest_path` of a commit. It must lie in the `_versions` folder of the
+ * table's branch, where nothing but manifests is, and must not be the manifest of another
+ * version: what the service copies and deletes is never another one's file.
+ *
+ * @param scheme Told from the path when undefined, V2 when the path does not tell.
+ * @throws CatalogError InvalidInput
+ */
+export function readManifestPath(
+  manifestPath: string,
+  at: { readonly location: Location; readonly branch: string; readonly version: number },
+  scheme: NamingScheme | undefined,
+): ManifestNames {
+  const folder = versionsFolder(at.location, at.branch);
+  const path = pathInStore(manifestPath, at.location);
+  const committedName = path?.slice(folder.length + 1) ?? "";
+  if (path === undefined || !path.startsWith(`${folder}/`) || committedName.includes("/"))
+    throw new CatalogError("InvalidInput", `manifest_path: must be a file in ${folder}/`);
+  if (!committedName.includes(finalSuffix))
+    throw new CatalogError(
+      "InvalidInput",
+      `manifest_path: must be the name of a manifest, such as ${manifestName(at.version, "V2")}`,
+    );
+
+  const v1 = manifestName(at.version, "V1");
+  const final = manifestName(at.version, scheme ?? (committedName.startsWith(v1) ? "V1" : "V2"));
+  if (committedName.endsWith(finalSuffix) && committedName !== final)
+    throw new CatalogError(
+      "InvalidInput",
+      `manifest_path: a manifest of version ${at.version} is staged, or named ${final}`,
+    );
+  return { committedName, manifestName: final };
+}
+
+/** Takes a path inside the store, with or without a leading slash, or a whole URI. */
+function pathInStore(manifestPath: string, location: Location): string | undefined {
+  if (!manifestPath.includes("://")) {
+    const path = manifestPath.replace(/^\//, "");
+    return /\p{Cc}|\\|(^|\/)\.{0,2}(\/|$)/u.test(path) ? undefined : path;
+  }
+  const parsed = parseLocation(manifestPath);
+  return parsed.scheme === location.scheme && parsed.bucket === location.bucket ? parsed.path : undefined;
+}

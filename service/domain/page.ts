@@ -1,0 +1,44 @@
+import { CatalogError } from "@tiltyard/protocol";
+import { z } from "zod";
+
+/** The most items of one answer, and their number when a request names no limit. */
+const pageSizeMax = 1000;
+
+const Token = z.tuple([z.string(), z.array(z.union([z.string(), z.int()]))]);
+
+/** Where a page begins: behind the item with this key. */
+export type Cursor = readonly (string | number)[];
+
+/**
+ * Reads one page of a list. Its token holds the key of the last item, not a position, so
+ * that rows that come and go in between are neither skipped nor repeated.
+ *
+ * @param list Names the list, so that the token of one is refused by another.
+ * @param read Gets the items from behind the cursor on, in order; undefined is the beginning.
+ * @throws CatalogError InvalidInput for a token that this list did not give out.
+ */
+export async function readPage<Item>(
+  list: string,
+  request: { readonly page_token?: string | undefined; readonly limit?: number | undefined },
+  read: (cursor: Cursor | undefined, limit: number) => Promise<Item[]>,
+  keyOf: (item: Item) => Cursor,
+): Promise<{ readonly items: Item[]; readonly page_token?: string }> {
+  const limit = Math.min(request.limit ?? pageSizeMax, pageSizeMax);
+  // An empty token is the beginning: the protocol lets it stand for "no more" in answers.
+  const cursor = request.page_token ? readToken(list, request.page_token) : undefined;
+  const found = await read(cursor, limit + 1);
+  const items = found.slice(0, limit);
+  const last = items.at(-1);
+  if (found.length <= limit || last === undefined) return { items };
+  return { items, page_token: Buffer.from(JSON.stringify([list, keyOf(last)])).toString("base64url") };
+}
+
+function readToken(list: string, token: string): Cursor {
+  try {
+    const [of, cursor] = Token.parse(JSON.parse(Buffer.from(token, "base64url").toString("utf8")));
+    if (of === list) return cursor;
+  } catch {
+    // Falls through to the one error that a bad token has.
+  }
+  throw new CatalogError("InvalidInput", "page_token: is not one that this list gave out");
+}

@@ -1,0 +1,71 @@
+import { CatalogError, formatIdentifier, type Identifier } from "@tiltyard/protocol";
+import { findNamespace, type NamespaceRecord } from "../store/namespaces.ts";
+import type { Session } from "../store/store.ts";
+import { findTable, type TableRecord } from "../store/tables.ts";
+import { findTransaction, type TransactionRecord } from "../store/transactions.ts";
+import { findHighestVersion, findVersion, listVersions, type VersionRecord } from "../store/versions.ts";
+import { mainBranch } from "./branch.ts";
+
+/** @throws CatalogError NamespaceNotFound */
+export async function requireNamespace(session: Session, identifier: Identifier): Promise<NamespaceRecord> {
+  const namespace = await findNamespace(session, identifier);
+  if (namespace !== undefined) return namespace;
+  throw new CatalogError("NamespaceNotFound", `namespace ${formatIdentifier(identifier)} does not exist`);
+}
+
+/** @throws CatalogError TableNotFound, or InvalidInput when the identifier is that of the root namespace */
+export async function requireTable(session: Session, identifier: Identifier): Promise<TableRecord> {
+  const table = await findTable(session, requireTableIdentifier(identifier));
+  if (table !== undefined) return table;
+  throw new CatalogError("TableNotFound", `table ${formatIdentifier(identifier)} does not exist`);
+}
+
+/**
+ * Makes sure that a table can be made under this name.
+ *
+ * @throws CatalogError NamespaceNotFound, TableAlreadyExists
+ */
+export async function requireFreeName(session: Session, identifier: Identifier): Promise<void> {
+  await requireNamespace(session, requireTableIdentifier(identifier).slice(0, -1));
+  if ((await findTable(session, identifier)) !== undefined)
+    throw new CatalogError("TableAlreadyExists", `table ${formatIdentifier(identifier)} exists already`);
+}
+
+/** A branch exists from its first version on; `main` exists always. @throws CatalogError TableBranchNotFound */
+export async function requireBranch(session: Session, table: TableRecord, branch: string): Promise<void> {
+  if (branch === mainBranch || (await findHighestVersion(session, table.id, branch)) !== undefined) return;
+  throw new CatalogError(
+    "TableBranchNotFound",
+    `table ${formatIdentifier(table.identifier)} has no branch ${JSON.stringify(branch)}`,
+  );
+}
+
+function requireTableIdentifier(identifier: Identifier): Identifier {
+  if (identifier.length === 0) throw new CatalogError("InvalidInput", "id: names the root namespace, not a table");
+  return identifier;
+}
+
+/** @param version The latest when undefined. @throws CatalogError TableVersionNotFound */
+export async function requireVersion(
+  session: Session,
+  table: TableRecord,
+  branch: string,
+  version: number | undefined,
+): Promise<VersionRecord> {
+  const found =
+    version === undefined
+      ? (await listVersions(session, table.id, branch, { after: undefined, limit: 1, descending: true }))[0]
+      : await findVersion(session, table.id, branch, version);
+  if (found !== undefined) return found;
+  throw new CatalogError(
+    "TableVersionNotFound",
+    `table ${formatIdentifier(table.identifier)} has no version ${version ?? ""} on branch ${branch}`,
+  );
+}
+
+/** @throws CatalogError TransactionNotFound */
+export async function requireTransaction(session: Session, identifier: Identifier): Promise<TransactionRecord> {
+  const transaction = await findTransaction(session, identifier);
+  if (transaction !== undefined) return transaction;
+  throw new CatalogError("TransactionNotFound", `transaction ${formatIdentifier(identifier)} does not exist`);
+}

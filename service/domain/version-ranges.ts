@@ -1,0 +1,46 @@
+import { CatalogError } from "@tiltyard/protocol";
+import type { Session } from "../store/store.ts";
+import { deleteBranch, deleteVersions } from "../store/versions.ts";
+
+/** Versions from `start` on, up to and without `end`; no end runs through the latest. */
+export interface VersionRange {
+  readonly start: number;
+  readonly end: number | undefined;
+}
+
+/**
+ * Reads the ranges of BatchDeleteTableVersions (requirements.md 2.3).
+ *
+ * @throws CatalogError InvalidInput that names every range that is not valid.
+ */
+export function readRanges(
+  ranges: readonly { readonly start_version: number; readonly end_version: number }[],
+): readonly VersionRange[] {
+  const problems = ranges.flatMap(({ start_version: start, end_version: end }, index) => {
+    if (start < 0) return [`ranges.${index}.start_version: must not be negative`];
+    if (end < -1) return [`ranges.${index}.end_version: must be -1 or more`];
+    return end !== -1 && end < start ? [`ranges.${index}: must not end before its start`] : [];
+  });
+  if (problems.length > 0) throw new CatalogError("InvalidInput", problems.join("; "));
+  return ranges.map(({ start_version: start, end_version: end }) => ({ start, end: end === -1 ? undefined : end }));
+}
+
+/**
+ * Deletes the version records in the ranges; the objects of the table stay. Deleting all
+ * of a branch, as a client does that drops it, starts its numbering anew.
+ *
+ * @returns How many records there were.
+ */
+export async function deleteRanges(
+  session: Session,
+  tableId: number,
+  branch: string,
+  ranges: readonly VersionRange[],
+): Promise<number> {
+  let deleted = 0;
+  for (const { start, end } of ranges) {
+    deleted += await deleteVersions(session, tableId, branch, { start, end: end ?? Number.MAX_SAFE_INTEGER });
+    if (start === 0 && end === undefined) await deleteBranch(session, tableId, branch);
+  }
+  return deleted;
+}

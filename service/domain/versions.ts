@@ -1,0 +1,120 @@
+import { CatalogError, formatIdentifier, type TableVersion } from "@tiltyard/protocol";
+import { parseLocation } from "../storage/location.ts";
+import type { Storage } from "../storage/storage.ts";
+import type { Session, Store } from "../store/store.ts";
+import type { TableRecord } from "../store/tables.ts";
+import { findHighestVersion, findVersion, insertVersion, type VersionRecord } from "../store/versions.ts";
+import { branchOf } from "./branch.ts";
+import { type ManifestNames, type NamingScheme, readManifestPath, versionsFolder } from "./manifest.ts";
+
+/** What a client asks to commit; the fields of the protocol's CreateTableVersion. */
+export interface VersionRequest {
+  readonly version: number;
+  readonly branch?: string | undefined;
+  readonly manifest_path: string;
+  readonly manifest_size?: number | undefined;
+  readonly e_tag?: string | undefined;
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+  readonly naming_scheme?: NamingScheme | undefined;
+}
+
+/** A commit whose request was checked and whose manifest is in place. */
+export interface PreparedVersion extends ManifestNames {
+  /** Where the table lives; the table itself may be declared in the same batch. */
+  readonly location: string;
+  readonly branch: string;
+  readonly request: VersionRequest;
+}
+
+/**
+ * Checks a request to commit before its transaction begins: its path, and that the staged
+ * manifest is there and will survive a crash.
+ *
+ * @param table Undefined for a table that the same batch declares.
+ * @throws CatalogError InvalidInput
+ */
+export async function prepareVersion(
+  { store, storage }: { readonly store: Store; readonly storage: Storage },
+  table: { readonly id?: number; readonly location: string },
+  request: VersionRequest,
+): Promise<PreparedVersion> {
+  const branch = branchOf(request);
+  const location = parseLocation(table.location);
+  const names = readManifestPath(
+    request.manifest_path,
+    { location, branch, version: request.version },
+    request.naming_scheme,
+  );
+  const prepared = { ...names, location: table.location, branch, request };
+
+  // The manifest of a commit that is repeated is no longer where it was staged.
+  const present = table.id !== undefined && (await findVersion(store.read, table.id, branch, request.version));
+  if (present) return prepared;
+
+  const objects = await storage.at(location);
+  if (!(await objects.persisted(`${versionsFolder(location, branch)}/${names.committedName}`)))
+    throw new CatalogError("InvalidInput", `manifest_path: there is no object at ${request.manifest_path}`);
+  return prepared;
+}
+
+/**
+ * Inserts the record of a commit: when its transaction is durable, the version exists.
+ * The first record of a branch may have any number, after that only the next one is taken,
+ * counted from the highest that ever was: a stale writer must not make a version again
+ * that was cleaned up. Committing the same manifest again changes nothing.
+ *
+ * @returns The record that is there now, which an earlier transaction may have made.
+ * @throws CatalogError ConcurrentModification
+ */
+export async function insertPrepared(
+  session: Session,
+  table: TableRecord,
+  prepared: PreparedVersion,
+  transactionId: string,
+): Promise<VersionRecord> {
+  const { branch, request } = prepared;
+  const where = `table ${formatIdentifier(table.identifier)}, branch ${branch}`;
+  if (table.location !== prepared.location)
+    throw new CatalogError("ConcurrentModification", `${where}: the table was replaced meanwhile`);
+
+  const present = await findVersion(session, table.id, branch, request.version);
+  if (present !== undefined) {
+    if ([present.committedName, present.manifestName].includes(prepared.committedName)) return present;
+    throw new CatalogError("ConcurrentModification", `${where}: version ${request.version} exists already`);
+  }
+  const highest = await findHighestVersion(session, table.id, branch);
+  if (highest !== undefined && request.version !== highest + 1)
+    throw new CatalogError(
+      "ConcurrentModification",
+      `${where}: requested version ${request.version}, expected ${highest + 1}`,
+    );
+
+  const record: VersionRecord = {
+    tableId: table.id,
+    branch,
+    version: request.version,
+    manifestName: prepared.manifestName,
+    committedName: prepared.committedName,
+    finished: prepared.manifestName === prepared.committedName,
+    manifestSize: request.manifest_size,
+    eTag: request.e_tag,
+    metadata: request.metadata,
+    timestampMillis: Date.now(),
+    transactionId,
+  };
+  await insertVersion(session, record);
+  return record;
+}
+
+/** Writes a record as the protocol's TableVersion. A manifest that could not be finished is read where it is staged. */
+export function toTableVersion(location: string, record: VersionRecord): TableVersion {
+  const name = record.finished ? record.manifestName : record.committedName;
+  return {
+    version: record.version,
+    manifest_path: `${versionsFolder(parseLocation(location), record.branch)}/${name}`,
+    ...(record.manifestSize !== undefined && { manifest_size: record.manifestSize }),
+    ...(record.eTag !== undefined && { e_tag: record.eTag }),
+    timestamp_millis: record.timestampMillis,
+    ...(record.metadata !== undefined && { metadata: { ...record.metadata } }),
+  };
+}

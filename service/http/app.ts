@@ -1,0 +1,91 @@
+import { type AnyContract, CatalogError, contracts, type OperationName } from "@tiltyard/protocol";
+import { Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import type { Authenticator } from "../auth/authenticator.ts";
+import type { DevelopmentIssuer } from "../auth/development-issuer.ts";
+import type { Log } from "../log.ts";
+import type { Catalog, Handler } from "../operations/handler.ts";
+import { handlers } from "../operations/index.ts";
+import { mountDocsPage } from "./docs-page.ts";
+import { respondWithError } from "./error-response.ts";
+import type { Metrics } from "./metrics.ts";
+import { openApiDocument } from "./openapi.ts";
+import { serveOperation } from "./operation.ts";
+import type { RateLimit } from "./rate-limit.ts";
+import { requestIdOf } from "./request-id.ts";
+import { tokenEndpoint } from "./token-endpoint.ts";
+
+export const bodyBytesMax = 4 * 1024 * 1024;
+const tokenPath = "/oauth/token";
+
+export interface AppParts {
+  readonly catalog: Catalog;
+  readonly authenticator: Authenticator;
+  /** Absent when tokens come from an OIDC issuer. */
+  readonly developmentIssuer: DevelopmentIssuer | undefined;
+  readonly rateLimit: RateLimit;
+  readonly metrics: Metrics;
+  readonly log: Log;
+  /** Whether the service takes requests: false from the moment that it is told to stop. */
+  readonly isReady: () => Promise<boolean>;
+}
+
+/** The service as a function from requests to responses. */
+export function createApp(parts: AppParts): Hono {
+  const { log, metrics, developmentIssuer } = parts;
+  const app = new Hono();
+  const all: readonly AnyContract[] = Object.values(contracts);
+
+  app.onError((error, context) => respondWithError(context, error, idOf(context), log));
+  app.notFound((context) =>
+    respondWithError(context, new CatalogError("RouteNotFound", "there is nothing at this path"), idOf(context), log),
+  );
+  app.use(
+    bodyLimit({
+      maxSize: bodyBytesMax,
+      onError: () => {
+        throw new CatalogError("PayloadTooLarge", `a request body may have ${bodyBytesMax} bytes, no more`);
+      },
+    }),
+  );
+
+  for (const name of Object.keys(contracts) as OperationName[]) {
+    const contract: AnyContract = contracts[name];
+    const path = contract.path.replaceAll(/\{(\w+)\}/g, ":$1");
+    // The registry's own type holds each handler to its contract.
+    const handler = (handlers as Partial<Record<OperationName, unknown>>)[name] as Handler<AnyContract> | undefined;
+    app.on([...contract.methods], path, serveOperation(contract, handler, parts));
+    refuseOtherMethods(app, path, contract.methods);
+  }
+
+  if (developmentIssuer !== undefined) {
+    app.post(tokenPath, tokenEndpoint(developmentIssuer, parts.authenticator));
+    refuseOtherMethods(app, tokenPath, ["POST"]);
+  }
+  const document = openApiDocument(all, { tokenUrl: developmentIssuer && tokenPath });
+  app.get("/openapi.json", (context) => context.json(document));
+  app.get("/metrics", async (context) =>
+    context.body(await metrics.text(), 200, { "content-type": metrics.contentType }),
+  );
+  app.get("/health/live", (context) => context.json({ status: "live" }));
+  app.get("/health/ready", async (context) => {
+    if (await parts.isReady()) return context.json({ status: "ready" });
+    throw new CatalogError("ServiceUnavailable", "the service is not ready");
+  });
+  mountDocsPage(app);
+  return app;
+}
+
+function refuseOtherMethods(app: Hono, path: string, methods: readonly string[]): void {
+  app.all(path, (context) => {
+    context.header("allow", methods.join(", "));
+    throw new CatalogError(
+      "MethodNotAllowed",
+      `${context.req.method} is not allowed here: use ${methods.join(" or ")}`,
+    );
+  });
+}
+
+function idOf(context: { readonly req: { header(name: string): string | undefined } }): string {
+  return requestIdOf(context.req.header("x-request-id")) ?? crypto.randomUUID();
+}

@@ -1,0 +1,30 @@
+import { collectDefaultMetrics, Histogram, Registry } from "prom-client";
+
+export interface Metrics {
+  observeOperation(operationId: string, status: number, durationMs: number): void;
+  /** The metrics in the text format of Prometheus. */
+  text(): Promise<string>;
+  readonly contentType: string;
+}
+
+/** Upper bounds in seconds, from a read that is in memory to a copy in a slow object store. */
+const buckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const operations = new Histogram({
+    name: "tiltyard_operation_duration_seconds",
+    help: "How long operations of the protocol took, by operation id and HTTP status.",
+    labelNames: ["operation", "status"],
+    buckets,
+    registers: [registry],
+  });
+  return {
+    observeOperation: (operation, status, durationMs) => {
+      operations.observe({ operation, status }, durationMs / 1000);
+    },
+    text: () => registry.metrics(),
+    contentType: registry.contentType,
+  };
+}

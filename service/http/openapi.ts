@@ -1,0 +1,87 @@
+import { type AnyContract, commonErrors, ErrorResponse, type ErrorStatus, titleOf } from "@tiltyard/protocol";
+import { z } from "zod";
+import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from "zod-openapi";
+
+/** The OpenAPI document of the operations, made from their contracts. */
+export function openApiDocument(contracts: readonly AnyContract[], options: { readonly tokenUrl: string | undefined }) {
+  const paths: ZodOpenApiPathsObject = {};
+  for (const contract of contracts)
+    for (const method of contract.methods) {
+      const operation = operationOf(contract, method);
+      paths[contract.path] = { ...paths[contract.path], [method.toLowerCase()]: operation };
+    }
+  return createDocument({
+    openapi: "3.1.0",
+    info: {
+      title: "Tiltyard catalog",
+      version: "1.0.0",
+      description: "The Lance REST Catalog protocol. Operations marked x-unsupported answer 406.",
+      license: { name: "Apache-2.0", url: "https://www.apache.org/licenses/LICENSE-2.0.html" },
+    },
+    servers: [{ url: "/" }],
+    security: [{ BearerAuth: [] }, { ApiKeyAuth: [] }, ...(options.tokenUrl === undefined ? [] : [{ OAuth2: [] }])],
+    paths,
+    components: {
+      securitySchemes: {
+        BearerAuth: { type: "http", scheme: "bearer" },
+        ApiKeyAuth: { type: "apiKey", in: "header", name: "x-api-key" },
+        ...(options.tokenUrl !== undefined && {
+          OAuth2: { type: "oauth2", flows: { clientCredentials: { tokenUrl: options.tokenUrl, scopes: {} } } } as const,
+        }),
+      },
+    },
+  });
+}
+
+function operationOf(contract: AnyContract, method: "GET" | "POST"): ZodOpenApiOperationObject {
+  const names = [...contract.path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
+  const primary = contract.methods.includes("POST") ? "POST" : "GET";
+  return {
+    // An operation id is unique in a document, so the second method of an operation goes without.
+    ...(method === primary && { operationId: contract.operationId }),
+    summary: contract.summary,
+    tags: [contract.path.split("/")[2]?.replace("_", " ") ?? ""],
+    ...(!contract.supported && { "x-unsupported": true }),
+    requestParams: {
+      ...(names.length > 0 && { path: z.object(Object.fromEntries(names.map((name) => [name, parameter(name)]))) }),
+      query: contract.query.extend({
+        delimiter: z.string().optional().describe("Joins the parts of identifiers; $ when absent."),
+      }),
+    },
+    ...(method === "POST" && {
+      requestBody: {
+        required: false,
+        content:
+          contract.content === "arrow"
+            ? { "application/vnd.apache.arrow.stream": { schema: { type: "string", format: "binary" } } }
+            : { "application/json": { schema: contract.body } },
+      },
+    }),
+    responses: responsesOf(contract),
+  };
+}
+
+function parameter(name: string): z.ZodType {
+  return z
+    .string()
+    .describe(
+      name === "id" ? "An identifier, its parts joined by the delimiter; the delimiter alone is the root." : name,
+    );
+}
+
+function responsesOf(contract: AnyContract): ZodOpenApiOperationObject["responses"] {
+  const success =
+    contract.response.def.type === "undefined"
+      ? { description: "Success" }
+      : { description: "Success", content: { "application/json": { schema: contract.response } } };
+  const statuses: readonly ErrorStatus[] = [...new Set<ErrorStatus>([...commonErrors, ...contract.errors])].sort();
+  return {
+    ...(contract.supported && { [`${contract.status}`]: success }),
+    ...Object.fromEntries(
+      statuses.map((status) => [
+        `${status}`,
+        { description: titleOf(status), content: { "application/json": { schema: ErrorResponse } } },
+      ]),
+    ),
+  };
+}

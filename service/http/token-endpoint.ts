@@ -1,0 +1,62 @@
+import { CatalogError } from "@tiltyard/protocol";
+import type { Context, Handler } from "hono";
+import type { Authenticator } from "../auth/authenticator.ts";
+import { type DevelopmentIssuer, tokenLifetimeSeconds } from "../auth/development-issuer.ts";
+
+/**
+ * `POST /oauth/token` with the client-credentials grant (RFC 6749, 4.4): the client's
+ * secret is an API key, and the token speaks for the principal of that key.
+ */
+export function tokenEndpoint(issuer: DevelopmentIssuer, authenticator: Authenticator): Handler {
+  return async (context) => {
+    const form = new URLSearchParams(await context.req.text());
+    if (form.get("grant_type") !== "client_credentials")
+      return refuse(
+        context,
+        "unsupported_grant_type",
+        new CatalogError("InvalidInput", "grant_type: must be client_credentials"),
+      );
+    try {
+      const principal = await authenticator.authenticate({ kind: "api-key", key: secretOf(context, form) });
+      context.header("cache-control", "no-store");
+      return context.json({
+        access_token: await issuer.issue(principal.name),
+        token_type: "Bearer",
+        expires_in: tokenLifetimeSeconds,
+      });
+    } catch (error) {
+      if (!(error instanceof CatalogError) || error.kind !== "Unauthenticated") throw error;
+      context.header("www-authenticate", "Basic");
+      return refuse(
+        context,
+        "invalid_client",
+        new CatalogError("Unauthenticated", "client_secret: is not an API key of this catalog"),
+      );
+    }
+  };
+}
+
+/** The client's secret, from Basic authentication or from the form. */
+function secretOf(context: Context, form: URLSearchParams): string {
+  const basic = /^Basic +(\S+)$/i.exec(context.req.header("authorization") ?? "")?.[1];
+  if (basic === undefined) return form.get("client_secret") ?? "";
+  const [, ...secret] = Buffer.from(basic, "base64").toString("utf8").split(":");
+  return decodeURIComponentOr(secret.join(":"));
+}
+
+/** RFC 6749 has the parts of Basic authentication form-encoded, which many clients leave out. */
+function decodeURIComponentOr(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** The error body of the service, with the `error` that OAuth clients look for. */
+function refuse(context: Context, oauthError: string, error: CatalogError): Response {
+  return context.json(
+    { ...error.toResponse(context.req.path), error: oauthError, error_description: error.message },
+    error.status,
+  );
+}

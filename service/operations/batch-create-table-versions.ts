@@ -1,0 +1,34 @@
+import { contracts } from "@tiltyard/protocol";
+import { openTransaction } from "../domain/audit.ts";
+import { requireTable } from "../domain/require.ts";
+import { insertPrepared, prepareVersion, toTableVersion } from "../domain/versions.ts";
+import type { Handler } from "./handler.ts";
+
+const contract = contracts.batchCreateTableVersions;
+
+export const batchCreateTableVersions: Handler<typeof contract> = async (request, catalog, caller) => {
+  const { entries } = request;
+  const objects = entries.map((entry) => entry.id);
+  const transaction = openTransaction({ contract, request, caller, objects });
+  const prepared = await Promise.all(
+    entries.map(async (entry) => ({
+      identifier: entry.id,
+      version: await prepareVersion(catalog, await requireTable(catalog.store.read, entry.id), entry),
+    })),
+  );
+
+  const records = await catalog.store.write(async (session) => {
+    const inserted = [];
+    for (const { identifier, version } of prepared)
+      inserted.push(await insertPrepared(session, await requireTable(session, identifier), version, transaction.id));
+    if (inserted.some((record) => record.transactionId === transaction.id)) await transaction.record(session);
+    return inserted;
+  });
+  const versions = await Promise.all(
+    records.map(async (record, index) => {
+      const location = prepared[index]?.version.location ?? "";
+      return toTableVersion(location, await catalog.finisher.finishVersion(location, record));
+    }),
+  );
+  return { transaction_id: transaction.name, versions };
+};

@@ -1,0 +1,23 @@
+import { contracts } from "@tiltyard/protocol";
+import { openTransaction } from "../domain/audit.ts";
+import { branchOf } from "../domain/branch.ts";
+import { requireBranch, requireTable } from "../domain/require.ts";
+import { deleteRanges, readRanges } from "../domain/version-ranges.ts";
+import type { Handler } from "./handler.ts";
+
+const contract = contracts.batchDeleteTableVersions;
+
+export const batchDeleteTableVersions: Handler<typeof contract> = async (request, { store }, caller) => {
+  const identifier = request.id;
+  const transaction = openTransaction({ contract, request, caller, objects: [identifier] });
+  const branch = branchOf(request);
+  const ranges = readRanges(request.ranges);
+
+  const deleted_count = await store.write(async (session) => {
+    const table = await requireTable(session, identifier);
+    await requireBranch(session, table, branch);
+    await transaction.record(session);
+    return deleteRanges(session, table.id, branch, ranges);
+  });
+  return { deleted_count, transaction_id: transaction.name };
+};

@@ -1,0 +1,24 @@
+import { contracts, formatIdentifier } from "@tiltyard/protocol";
+import { openTransaction } from "../domain/audit.ts";
+import { requireTable } from "../domain/require.ts";
+import { insertPrepared, prepareVersion, toTableVersion } from "../domain/versions.ts";
+import type { Handler } from "./handler.ts";
+
+const contract = contracts.createTableVersion;
+
+export const createTableVersion: Handler<typeof contract> = async (request, catalog, caller) => {
+  const identifier = request.id;
+  const prepared = await prepareVersion(catalog, await requireTable(catalog.store.read, identifier), request);
+  const transaction = openTransaction({ contract, request, caller, objects: [identifier] });
+
+  const record = await catalog.store.write(async (session) => {
+    const version = await insertPrepared(session, await requireTable(session, identifier), prepared, transaction.id);
+    if (version.transactionId === transaction.id) await transaction.record(session);
+    return version;
+  });
+  const finished = await catalog.finisher.finishVersion(prepared.location, record);
+  return {
+    transaction_id: formatIdentifier([...transaction.identifier.slice(0, -1), record.transactionId], request.delimiter),
+    version: toTableVersion(prepared.location, finished),
+  };
+};

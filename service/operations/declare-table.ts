@@ -1,0 +1,27 @@
+import { contracts } from "@tiltyard/protocol";
+import { openTransaction } from "../domain/audit.ts";
+import { requireFreeLocation } from "../domain/locations.ts";
+import { requireFreeName } from "../domain/require.ts";
+import { insertTable } from "../store/tables.ts";
+import type { Handler } from "./handler.ts";
+
+const contract = contracts.declareTable;
+
+export const declareTable: Handler<typeof contract> = async (request, { store, locations }, caller) => {
+  const { id: identifier, properties = {} } = request;
+  const transaction = openTransaction({ contract, request, caller, objects: [identifier] });
+  const location = request.location === undefined ? locations.choose(identifier) : locations.read(request.location);
+
+  await store.write(async (session) => {
+    await requireFreeName(session, identifier);
+    await requireFreeLocation(session, location);
+    await insertTable(session, { identifier, location: location.uri, properties });
+    await transaction.record(session);
+  });
+  return {
+    transaction_id: transaction.name,
+    location: location.uri,
+    properties,
+    managed_versioning: true,
+  };
+};

@@ -1,0 +1,33 @@
+import { CatalogError, contracts, formatIdentifier } from "@tiltyard/protocol";
+import { openTransaction } from "../domain/audit.ts";
+import { dropContents, isEmpty } from "../domain/drop.ts";
+import { requireNamespace } from "../domain/require.ts";
+import { deleteNamespace, findNamespace } from "../store/namespaces.ts";
+import type { Handler } from "./handler.ts";
+
+const contract = contracts.dropNamespace;
+
+export const dropNamespace: Handler<typeof contract> = async (request, catalog, caller) => {
+  const { id: identifier, mode = "Fail", behavior = "Restrict" } = request;
+  if (identifier.length === 0) throw new CatalogError("InvalidInput", "id: the root namespace cannot be dropped");
+  const transaction = openTransaction({ contract, request, caller, objects: [identifier] });
+
+  const { answer, dropped } = await catalog.store.write(async (session) => {
+    if (mode === "Skip" && (await findNamespace(session, identifier)) === undefined) return { answer: {}, dropped: [] };
+    const { properties } = await requireNamespace(session, identifier);
+    if (behavior === "Restrict" && !(await isEmpty(session, identifier)))
+      throw new CatalogError(
+        "NamespaceNotEmpty",
+        `namespace ${formatIdentifier(identifier)} is not empty: drop what it holds first, or use the behavior Cascade`,
+      );
+    const locations = await dropContents(session, identifier);
+    await deleteNamespace(session, identifier);
+    await transaction.record(session);
+    return {
+      answer: { properties: { ...properties }, transaction_id: [...transaction.identifier] },
+      dropped: locations,
+    };
+  });
+  for (const location of dropped) await catalog.finisher.deleteObjects(location);
+  return answer;
+};

@@ -1,0 +1,30 @@
+import type { AnyContract, RequestOf, ResponseOf } from "@tiltyard/protocol";
+import type { Principal } from "../auth/authenticator.ts";
+import type { Finisher } from "../domain/finisher.ts";
+import type { Locations } from "../domain/locations.ts";
+import type { Storage } from "../storage/storage.ts";
+import type { Store } from "../store/store.ts";
+
+/** What operations work with. */
+export interface Catalog {
+  readonly store: Store;
+  readonly storage: Storage;
+  readonly locations: Locations;
+  readonly finisher: Finisher;
+}
+
+/** Who asks, in which request. */
+export interface Caller {
+  readonly principal: Principal;
+  readonly requestId: string;
+}
+
+/**
+ * Does one operation. Its request was parsed and authorized; what it answers is sent as it
+ * is. A CatalogError that it throws becomes the error body.
+ */
+export type Handler<C extends AnyContract> = (
+  request: RequestOf<C>,
+  catalog: Catalog,
+  caller: Caller,
+) => Promise<ResponseOf<C>>;

@@ -1,0 +1,123 @@
+import { mkdirSync } from "node:fs";
+import type { Server } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { serve } from "@hono/node-server";
+import { CatalogError } from "@tiltyard/protocol";
+import { installAdminKey, reservedKeyIds } from "./auth/api-key.ts";
+import { createAuthenticator } from "./auth/authenticator.ts";
+import { installDevelopmentKey, openDevelopmentIssuer } from "./auth/development-issuer.ts";
+import { createTokenVerifier, remoteKeys } from "./auth/token-verifier.ts";
+import type { Config } from "./config.ts";
+import { createFinisher } from "./domain/finisher.ts";
+import { createLocations } from "./domain/locations.ts";
+import { createApp } from "./http/app.ts";
+import { createMetrics } from "./http/metrics.ts";
+import { createRateLimit } from "./http/rate-limit.ts";
+import type { Log } from "./log.ts";
+import { createStorage, type Storage } from "./storage/storage.ts";
+import { findNamespace } from "./store/namespaces.ts";
+import { openSqliteStore } from "./store/sqlite.ts";
+import type { Store } from "./store/store.ts";
+
+/** How often work that was left over is looked for. */
+const sweepEveryMs = 60_000;
+/** How long requests that were accepted may take to finish once the service is told to stop. */
+const drainMs = 25_000;
+
+export interface RunningService {
+  /** Where the service listens, e.g. `http://127.0.0.1:2333`. */
+  readonly url: string;
+  /** Finishes the requests that were accepted, and then closes the database. */
+  stop(): Promise<void>;
+}
+
+/** Parts that a test may put in place of the real ones. */
+export interface Replacements {
+  readonly wrapStore?: (store: Store) => Store;
+  readonly wrapStorage?: (storage: Storage) => Storage;
+}
+
+/** Starts the catalog: migrates its database, listens, and takes up what an earlier run left undone. */
+export async function startService(config: Config, log: Log, replacements: Replacements = {}): Promise<RunningService> {
+  const { wrapStore = (store) => store, wrapStorage = (storage) => storage } = replacements;
+  const store = wrapStore(await openSqliteStore(config.databaseFile));
+  const storage = wrapStorage(createStorage({ s3ForcePathStyle: config.s3ForcePathStyle }));
+  const finisher = createFinisher({ store, storage, log });
+
+  const issuer = config.auth.mode === "development" ? await openDevelopmentIssuer(config.dataDir) : undefined;
+  if (issuer !== undefined) await installDevelopmentKey(store, config.dataDir);
+  if (config.bootstrapApiKey !== undefined)
+    await installAdminKey(store, reservedKeyIds.bootstrap, config.bootstrapApiKey);
+  const tokens = createTokenVerifier(
+    config.auth.mode === "oidc"
+      ? { ...config.auth, keys: remoteKeys(config.auth.issuer, config.auth.jwksUrl) }
+      : (issuer ?? unreachable()).rules,
+  );
+
+  let stopping = false;
+  const app = createApp({
+    catalog: { store, storage, finisher, locations: createLocations(config.warehouse, config.allowedLocations) },
+    authenticator: createAuthenticator(store, tokens),
+    developmentIssuer: issuer,
+    rateLimit: createRateLimit(config.rateLimit),
+    metrics: createMetrics(),
+    log,
+    isReady: async () => !stopping && (await findNamespace(store.read, [])) !== undefined,
+  });
+  if (config.warehouse.scheme === "file") mkdirSync(`/${config.warehouse.path}`, { recursive: true });
+
+  const server = await listen(app.fetch, config);
+  const sweep = () => finisher.sweep().catch((error) => log.error({ err: error }, "the sweep failed"));
+  let sweeping = sweep();
+  const timer = setInterval(() => {
+    sweeping = sweeping.then(sweep);
+  }, sweepEveryMs);
+
+  return {
+    url: urlOf(config.host, server),
+    stop: async () => {
+      stopping = true;
+      clearInterval(timer);
+      await close(server);
+      await sweeping;
+      await store[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function listen(fetch: Parameters<typeof serve>[0]["fetch"], config: Config): Promise<Server> {
+  const server = serve({ fetch, hostname: config.host, port: config.port }) as Server;
+  server.on("clientError", answerBrokenRequest);
+  await new Promise<void>((resolve, reject) => {
+    server.once("listening", resolve);
+    server.once("error", reject);
+  });
+  return server;
+}
+
+/** Stops listening, waits for what is under way, and ends what takes too long. */
+async function close(server: Server): Promise<void> {
+  const closed = new Promise((resolve) => server.close(resolve));
+  server.closeIdleConnections();
+  const overdue = setTimeout(() => server.closeAllConnections(), drainMs);
+  await closed;
+  clearTimeout(overdue);
+}
+
+/** Answers what is not HTTP with the error body that all other errors have. */
+function answerBrokenRequest(_: Error, socket: Socket): void {
+  if (!socket.writable) return;
+  const body = JSON.stringify(new CatalogError("InvalidInput", "the request is not valid HTTP").toResponse(""));
+  socket.end(
+    `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
+}
+
+function urlOf(host: string, server: Server): string {
+  const { port } = server.address() as AddressInfo;
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+function unreachable(): never {
+  throw new Error("development authentication has its own issuer");
+}

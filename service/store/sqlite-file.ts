@@ -1,0 +1,37 @@
+import Database from "better-sqlite3";
+
+/** @throws Error when the file is not a whole catalog database. */
+export function verifySqliteFile(file: string): void {
+  let problem: unknown;
+  try {
+    const database = new Database(file, { readonly: true, fileMustExist: true });
+    try {
+      problem = database.pragma("integrity_check", { simple: true });
+      if (problem === "ok") database.prepare("select count(*) from table_versions").get();
+    } finally {
+      database.close();
+    }
+  } catch (error) {
+    problem = error instanceof Error ? error.message : error;
+  }
+  if (problem !== "ok") throw new Error(`${file} is not a catalog database that can be used: ${problem}`);
+}
+
+/**
+ * Brings all that was committed into the database file itself, so that it can be moved.
+ *
+ * @throws Error when another process has the database open.
+ */
+export function closeForGood(file: string): void {
+  const database = new Database(file, { timeout: 0 });
+  try {
+    // SQLite leaves the WAL mode only for a connection that has the file to itself.
+    database.pragma("journal_mode = DELETE");
+  } catch (error) {
+    if (error instanceof Database.SqliteError && error.code.startsWith("SQLITE_BUSY"))
+      throw new Error(`${file} is in use: stop the service first`);
+    throw error;
+  } finally {
+    database.close();
+  }
+}
