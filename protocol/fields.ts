@@ -67,6 +67,9 @@ export const pageQuery = {
   limit: queryInteger.pipe(z.int().min(1)).optional().describe("The most items to answer, from 1 on."),
 };
 
+/** What the service hands back to a caller, in any answer that is an object. */
+export const context = Context.optional();
+
 export const pageResponse = {
   page_token: z.string().optional().describe("Present when there are more items: ask again with it."),
 };

@@ -1,6 +1,15 @@
 import { z } from "zod";
 import { defineContract, noContent, onPath } from "../contract.ts";
-import { commonRequest, optional, Properties, pageQuery, pageResponse, queryBoolean, word } from "../fields.ts";
+import {
+  commonRequest,
+  context,
+  optional,
+  Properties,
+  pageQuery,
+  pageResponse,
+  queryBoolean,
+  word,
+} from "../fields.ts";
 
 export const createNamespace = defineContract({
   operationId: "CreateNamespace",
@@ -14,7 +23,7 @@ export const createNamespace = defineContract({
     })
     .meta({ id: "CreateNamespaceRequest" }),
   response: z
-    .object({ transaction_id: z.string().optional(), properties: Properties })
+    .object({ context, transaction_id: z.string().optional(), properties: Properties })
     .meta({ id: "CreateNamespaceResponse" }),
   errors: [404, 409],
   // Overwrite drops what is there, so it needs the right to drop.
@@ -27,7 +36,9 @@ export const listNamespaces = defineContract({
   methods: ["GET"],
   path: "/v1/namespace/{id}/list",
   query: z.object(pageQuery),
-  response: z.object({ namespaces: z.array(z.string()), ...pageResponse }).meta({ id: "ListNamespacesResponse" }),
+  response: z
+    .object({ context, namespaces: z.array(z.string()), ...pageResponse })
+    .meta({ id: "ListNamespacesResponse" }),
   errors: [404],
   access: onPath("reader"),
 });
@@ -36,7 +47,7 @@ export const describeNamespace = defineContract({
   operationId: "DescribeNamespace",
   summary: "Describe a namespace",
   path: "/v1/namespace/{id}/describe",
-  response: z.object({ properties: Properties }).meta({ id: "DescribeNamespaceResponse" }),
+  response: z.object({ context, properties: Properties }).meta({ id: "DescribeNamespaceResponse" }),
   errors: [404],
   access: onPath("reader"),
 });
@@ -53,7 +64,7 @@ export const dropNamespace = defineContract({
     })
     .meta({ id: "DropNamespaceRequest" }),
   response: z
-    .object({ properties: Properties.optional(), transaction_id: z.array(z.string()).optional() })
+    .object({ context, properties: Properties.optional(), transaction_id: z.array(z.string()).optional() })
     .meta({ id: "DropNamespaceResponse" }),
   errors: [404, 409],
   access: onPath("admin"),
@@ -74,7 +85,7 @@ const listTablesQuery = z.object({
   include_declared: queryBoolean.optional().describe("Also list tables that have no version yet; true when absent."),
 });
 const ListTablesResponse = z
-  .object({ tables: z.array(z.string()), ...pageResponse })
+  .object({ context, tables: z.array(z.string()), ...pageResponse })
   .meta({ id: "ListTablesResponse" });
 
 export const listTables = defineContract({

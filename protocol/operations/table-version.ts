@@ -1,6 +1,16 @@
 import { z } from "zod";
 import { type Access, defineContract, onPath } from "../contract.ts";
-import { branch, commonRequest, count, id, optional, pageQuery, pageResponse, queryBoolean } from "../fields.ts";
+import {
+  branch,
+  commonRequest,
+  context,
+  count,
+  id,
+  optional,
+  pageQuery,
+  pageResponse,
+  queryBoolean,
+} from "../fields.ts";
 import { DeclareTableRequest, DeclareTableResponse, DeregisterTableRequest, DeregisterTableResponse } from "./table.ts";
 
 export const TableVersion = z
@@ -30,7 +40,7 @@ const CreateTableVersionRequest = z
   .object({ ...commonRequest, ...newVersion })
   .meta({ id: "CreateTableVersionRequest" });
 const CreateTableVersionResponse = z
-  .object({ transaction_id: z.string().optional(), version: TableVersion })
+  .object({ context, transaction_id: z.string().optional(), version: TableVersion })
   .meta({ id: "CreateTableVersionResponse" });
 
 export const createTableVersion = defineContract({
@@ -52,7 +62,9 @@ export const listTableVersions = defineContract({
     ...pageQuery,
     descending: queryBoolean.optional().describe("Latest first."),
   }),
-  response: z.object({ versions: z.array(TableVersion), ...pageResponse }).meta({ id: "ListTableVersionsResponse" }),
+  response: z
+    .object({ context, versions: z.array(TableVersion), ...pageResponse })
+    .meta({ id: "ListTableVersionsResponse" }),
   errors: [404],
   access: onPath("reader"),
 });
@@ -62,7 +74,7 @@ export const describeTableVersion = defineContract({
   summary: "Describe a version of a table; the latest when none is named",
   path: "/v1/table/{id}/version/describe",
   body: z.object({ ...commonRequest, version: optional(count), branch }).meta({ id: "DescribeTableVersionRequest" }),
-  response: z.object({ version: TableVersion }).meta({ id: "DescribeTableVersionResponse" }),
+  response: z.object({ context, version: TableVersion }).meta({ id: "DescribeTableVersionResponse" }),
   errors: [404],
   access: onPath("reader"),
 });
@@ -78,7 +90,7 @@ const BatchDeleteTableVersionsRequest = z
   .object({ ...commonRequest, branch, ranges: z.array(VersionRange) })
   .meta({ id: "BatchDeleteTableVersionsRequest" });
 const BatchDeleteTableVersionsResponse = z
-  .object({ deleted_count: count, transaction_id: z.string().optional() })
+  .object({ context, deleted_count: count, transaction_id: z.string().optional() })
   .meta({ id: "BatchDeleteTableVersionsResponse" });
 
 export const batchDeleteTableVersions = defineContract({
@@ -102,7 +114,7 @@ export const batchCreateTableVersions = defineContract({
     })
     .meta({ id: "BatchCreateTableVersionsRequest" }),
   response: z
-    .object({ transaction_id: z.string().optional(), versions: z.array(TableVersion) })
+    .object({ context, transaction_id: z.string().optional(), versions: z.array(TableVersion) })
     .meta({ id: "BatchCreateTableVersionsResponse" }),
   errors: [404, 409],
   access: (request) => request.entries.map((entry): Access => ({ role: "writer", object: entry.id })),
@@ -140,7 +152,7 @@ export const batchCommitTables = defineContract({
     .object({ ...commonRequest, operations: z.array(CommitTableOperation).min(1) })
     .meta({ id: "BatchCommitTablesRequest" }),
   response: z
-    .object({ transaction_id: z.string().optional(), results: z.array(CommitTableResult) })
+    .object({ context, transaction_id: z.string().optional(), results: z.array(CommitTableResult) })
     .meta({ id: "BatchCommitTablesResponse" }),
   errors: [404, 409],
   access: (request) =>

@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { JsonArrowSchema } from "../arrow.ts";
 import { defineContract, defineUnsupported, noContent, onPath } from "../contract.ts";
-import { branch, commonRequest, count, id, optional, Properties, queryBoolean, word } from "../fields.ts";
+import { branch, commonRequest, context, count, id, optional, Properties, queryBoolean, word } from "../fields.ts";
 
 const StorageOptions = z.record(z.string(), z.string());
 
@@ -15,6 +16,7 @@ export const DeclareTableRequest = z
 
 export const DeclareTableResponse = z
   .object({
+    context,
     transaction_id: z.string().optional(),
     location: z.string(),
     storage_options: StorageOptions.optional(),
@@ -46,7 +48,7 @@ export const registerTable = defineContract({
     })
     .meta({ id: "RegisterTableRequest" }),
   response: z
-    .object({ transaction_id: z.string().optional(), location: z.string(), properties: Properties })
+    .object({ context, transaction_id: z.string().optional(), location: z.string(), properties: Properties })
     .meta({ id: "RegisterTableResponse" }),
   errors: [404, 409],
   access: onPath("writer"),
@@ -77,12 +79,13 @@ export const describeTable = defineContract({
     .meta({ id: "DescribeTableRequest" }),
   response: z
     .object({
+      context,
       table: z.string().optional(),
       namespace: z.array(z.string()).optional(),
       version: count.optional(),
       location: z.string(),
       table_uri: z.string().optional(),
-      schema: z.looseObject({ fields: z.array(z.looseObject({})) }).optional(),
+      schema: JsonArrowSchema.optional(),
       storage_options: StorageOptions.optional(),
       stats: z.object({ num_deleted_rows: count, num_fragments: count }).optional(),
       metadata: Properties.optional(),
@@ -107,6 +110,7 @@ export const tableExists = defineContract({
 
 /** What is answered for a table that is no longer there. */
 const goneTable = {
+  context,
   transaction_id: z.string().optional(),
   id: id.optional(),
   location: z.string().optional(),
@@ -142,7 +146,7 @@ export const renameTable = defineContract({
   body: z
     .object({ ...commonRequest, new_table_name: z.string().min(1), new_namespace_id: optional(id) })
     .meta({ id: "RenameTableRequest" }),
-  response: z.object({ transaction_id: z.string().optional() }).meta({ id: "RenameTableResponse" }),
+  response: z.object({ context, transaction_id: z.string().optional() }).meta({ id: "RenameTableResponse" }),
   errors: [404, 409],
   access: (request) => [
     { role: "writer", object: request.id },
@@ -177,7 +181,7 @@ export const alterTableBackfillColumns = defineContract({
     })
     .meta({ id: "AlterTableBackfillColumnsRequest" }),
   response: z
-    .object({ job_id: z.string().describe("The id of the transaction that tracks the job.") })
+    .object({ context, job_id: z.string().describe("The id of the transaction that tracks the job.") })
     .meta({ id: "AlterTableBackfillColumnsResponse" }),
   status: 202,
   errors: [404],

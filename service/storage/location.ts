@@ -57,7 +57,7 @@ function locationOf(scheme: Location["scheme"], bucket: string, path: string): L
 
 /** Encodes what has a meaning in a URI, and leaves what people like to read. */
 function encodeSegment(segment: string): string {
-  return encodeURIComponent(segment).replace(/%(24|2B|2C|3A|3D|40)/g, (escape) => decodeURIComponent(escape));
+  return encodeURIComponent(segment).replace(/%(24|2B|2C|3A|3D|40)/g, (encoded) => decodeURIComponent(encoded));
 }
 
 function decode(text: string, invalid: (why: string) => Error): string {
