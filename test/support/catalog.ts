@@ -1,0 +1,226 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import {
+  type AnyContract,
+  type Contracts,
+  contracts,
+  ErrorResponse,
+  formatIdentifier,
+  type OperationName,
+  type ResponseOf,
+  type Role,
+} from "@tiltyard/protocol";
+import { afterAll, beforeAll } from "vitest";
+import { generateApiKey, hashApiKey } from "../../service/auth/api-key.ts";
+import { readConfig } from "../../service/config.ts";
+import { createLog } from "../../service/log.ts";
+import { type RunningService, startService } from "../../service/start.ts";
+import { putApiKey, putGrant } from "../../service/store/principals.ts";
+import { openSqliteStore } from "../../service/store/sqlite.ts";
+
+/** A catalog that listens on a port of its own, over a SQLite file and a warehouse in a temporary folder. */
+export interface TestCatalog {
+  readonly url: string;
+  readonly dataDir: string;
+  /** An API key that may do everything. */
+  readonly adminKey: string;
+  /** Makes an API key of a principal with the given roles, each on a namespace in its string form. */
+  keyFor(principal: string, grants: Readonly<Record<string, Role>>): Promise<string>;
+  /** Calls an operation as its contract says, and checks that the answer is what the contract says. */
+  call<Name extends OperationName>(
+    name: Name,
+    request?: Readonly<Record<string, unknown>>,
+    options?: CallOptions,
+  ): Promise<Answer<Name>>;
+  /** Sends any request, with the admin's key unless headers are given. */
+  fetch(path: string, init?: RequestInit): Promise<Response>;
+  stop(): Promise<void>;
+}
+
+export interface CallOptions {
+  readonly key?: string;
+  readonly delimiter?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface Answer<Name extends OperationName> {
+  readonly status: number;
+  /** The body of a success. Reading it of a failed call fails the test with the error. */
+  readonly body: ResponseOf<Contracts[Name]>;
+  /** The body of a failure. Reading it of a successful call fails the test. */
+  readonly error: ErrorResponse;
+  readonly headers: Headers;
+}
+
+export async function startTestCatalog(environment: Readonly<Record<string, string>> = {}): Promise<TestCatalog> {
+  const dataDir = mkdtempSync(join(tmpdir(), "tiltyard test "));
+  const config = readConfig({
+    TILTYARD_PORT: "0",
+    TILTYARD_DATA_DIR: dataDir,
+    TILTYARD_LOG_LEVEL: "silent",
+    TILTYARD_BOOTSTRAP_API_KEY: "admin-key-of-the-tests-0123456789",
+    ...environment,
+  });
+  const service: RunningService = await startService(config, createLog(config.logLevel));
+  const adminKey = config.bootstrapApiKey ?? "";
+
+  const fetchFrom: TestCatalog["fetch"] = (path, init = {}) =>
+    fetch(service.url + path, { ...init, headers: init.headers ?? { "x-api-key": adminKey } });
+
+  return {
+    url: service.url,
+    dataDir,
+    adminKey,
+    fetch: fetchFrom,
+    keyFor: async (principal, grants) => {
+      const { id, key } = generateApiKey();
+      await using store = await openSqliteStore(config.databaseFile);
+      await store.write(async (session) => {
+        await putApiKey(session, id, principal, hashApiKey(key));
+        for (const [namespace, role] of Object.entries(grants))
+          await putGrant(session, principal, { namespace: namespace === "$" ? [] : namespace.split("$"), role });
+      });
+      return key;
+    },
+    call: async (name, request = {}, options = {}) => {
+      const contract: AnyContract = contracts[name];
+      const { path, init } = httpRequest(contract, request, options);
+      const response = await fetchFrom(path, {
+        ...init,
+        headers: { "x-api-key": options.key ?? adminKey, ...options.headers },
+      });
+      return readAnswer(contract, response);
+    },
+    stop: async () => {
+      await service.stop();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** One catalog for all tests of a file. */
+export function useCatalog(environment: Readonly<Record<string, string>> = {}): TestCatalog {
+  let started: TestCatalog | undefined;
+  beforeAll(async () => {
+    started = await startTestCatalog(environment);
+  });
+  afterAll(() => started?.stop());
+  return new Proxy({} as TestCatalog, {
+    get: (_, property) => {
+      if (started === undefined) throw new Error("the catalog runs only while tests do");
+      return started[property as keyof TestCatalog];
+    },
+  });
+}
+
+/** Writes a request of a contract as HTTP: query parameters for what a GET carries, JSON for the rest. */
+export function httpRequest(
+  contract: AnyContract,
+  request: Readonly<Record<string, unknown>>,
+  options: { readonly delimiter?: string } = {},
+): { readonly path: string; readonly init: RequestInit } {
+  const delimiter = options.delimiter ?? "$";
+  const identifier = request["id"] as string[] | undefined;
+  const id = encodeURIComponent(formatIdentifier(identifier ?? [], delimiter));
+  const query = new URLSearchParams(options.delimiter === undefined ? {} : { delimiter });
+  const body: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(request))
+    if (name in contract.query.shape && !(name in contract.body.shape)) query.set(name, String(value));
+    else body[name] = value;
+  const method = contract.methods.includes("POST") ? "POST" : "GET";
+  return {
+    path: `${contract.path.replace("{id}", id).replace("{index_name}", "an_index")}?${query}`,
+    init: method === "GET" ? { method } : { method, body: JSON.stringify(body) },
+  };
+}
+
+async function readAnswer<Name extends OperationName>(contract: AnyContract, response: Response): Promise<Answer<Name>> {
+  const text = await response.text();
+  const where = `${contract.operationId} answered ${response.status} ${text}`;
+  if (!response.ok) {
+    const error = ErrorResponse.strict().parse(JSON.parse(text));
+    if (error.status !== response.status) throw new Error(`${where}, but its body has another status`);
+    return {
+      status: response.status,
+      get body(): never {
+        throw new Error(where);
+      },
+      error,
+      headers: response.headers,
+    };
+  }
+  if (response.status !== contract.status) throw new Error(where);
+  const parsed = contract.response.parse(text === "" ? undefined : JSON.parse(text));
+  return {
+    status: response.status,
+    body: parsed as ResponseOf<Contracts[Name]>,
+    get error(): never {
+      throw new Error(where);
+    },
+    headers: response.headers,
+  };
+}
+
+/** Declares a table in a namespace of its own. */
+export async function declareTable(catalog: TestCatalog, namespace = uniqueName("ns")): Promise<TestTable> {
+  await catalog.call("createNamespace", { id: [namespace], mode: "ExistOk" });
+  const id = [namespace, uniqueName("t")];
+  const { location } = (await catalog.call("declareTable", { id })).body;
+  return { id, location };
+}
+
+export interface TestTable {
+  readonly id: string[];
+  readonly location: string;
+}
+
+/** Writes a staged manifest as a Lance client does. @returns Its `manifest_path`. */
+export function stageManifest(table: TestTable, version: number, options: StageOptions = {}): string {
+  const { branch, suffix = crypto.randomUUID(), content = `version ${version}`, scheme = "V2" } = options;
+  const folder = `${pathOf(table)}${branch === undefined ? "" : `/tree/${branch}`}/_versions`;
+  const name = finalName(version, scheme);
+  const file = `/${folder}/${name}-${suffix}`;
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, content);
+  return file.slice(1);
+}
+
+export interface StageOptions {
+  readonly branch?: string;
+  readonly suffix?: string;
+  readonly content?: string;
+  readonly scheme?: "V1" | "V2";
+}
+
+export function finalName(version: number, scheme: "V1" | "V2" = "V2"): string {
+  const number = scheme === "V1" ? `${version}` : `${2n ** 64n - 1n - BigInt(version)}`.padStart(20, "0");
+  return `${number}.manifest`;
+}
+
+/** The table's folder as manifest paths have it: without a leading slash. */
+export function pathOf(table: TestTable): string {
+  return decodeURIComponent(new URL(table.location).pathname).slice(1);
+}
+
+/** Commits a version with a freshly staged manifest. */
+export async function commit(catalog: TestCatalog, table: TestTable, version: number, options: StageOptions = {}) {
+  const { branch } = options;
+  return catalog.call("createTableVersion", {
+    id: table.id,
+    version,
+    manifest_path: stageManifest(table, version, options),
+    naming_scheme: options.scheme ?? "V2",
+    ...(branch !== undefined && { branch }),
+  });
+}
+
+export function readText(file: string): string {
+  return readFileSync(file, "utf8");
+}
+
+let counter = 0;
+export function uniqueName(prefix: string): string {
+  counter += 1;
+  return `${prefix}_${counter}`;
+}

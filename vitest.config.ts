@@ -1,0 +1,17 @@
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    projects: [
+      { test: { name: "unit", include: ["test/{protocol,service}/**/*.test.ts"], testTimeout: 20_000 } },
+      {
+        test: {
+          name: "interop",
+          include: ["test/interop/**/*.test.ts"],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
+    ],
+  },
+});
