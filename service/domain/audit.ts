@@ -13,6 +13,8 @@ export interface AuditedTransaction {
   readonly identifier: Identifier;
   /** The identifier as one string, in the delimiter of the request. */
   readonly name: string;
+  /** The name of an earlier transaction on the same objects: a request that is repeated answers that one. */
+  nameOf(id: string): string;
   /** Writes down who does what to which object, in the database transaction that does it. */
   record(session: Session): Promise<void>;
 }
@@ -34,11 +36,12 @@ export function openTransaction(change: Change): AuditedTransaction {
   const namespace = commonNamespace(objects);
   // Ids sort by the time they were made, so that new rows go to the end of the index.
   const id = randomUUIDv7();
-  const identifier = [...namespace, id];
+  const nameOf = (each: string) => formatIdentifier([...namespace, each], request.delimiter);
   return {
     id,
-    identifier,
-    name: formatIdentifier(identifier, request.delimiter),
+    identifier: [...namespace, id],
+    name: nameOf(id),
+    nameOf,
     record: (session) =>
       insertTransaction(session, {
         id,

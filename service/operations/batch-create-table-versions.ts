@@ -17,12 +17,13 @@ export const batchCreateTableVersions: Handler<typeof contract> = async (request
     })),
   );
 
-  const records = await catalog.store.write(async (session) => {
+  const { records, transactionId } = await catalog.store.write(async (session) => {
     const inserted = [];
     for (const { identifier, version } of prepared)
       inserted.push(await insertPrepared(session, await requireTable(session, identifier), version, transaction.id));
-    if (inserted.some((record) => record.transactionId === transaction.id)) await transaction.record(session);
-    return inserted;
+    const repeated = inserted.every((record) => record.transactionId !== transaction.id);
+    if (!repeated) await transaction.record(session);
+    return { records: inserted, transactionId: repeated ? (inserted[0]?.transactionId ?? "") : transaction.id };
   });
   const versions = await Promise.all(
     records.map(async (record, index) => {
@@ -30,5 +31,5 @@ export const batchCreateTableVersions: Handler<typeof contract> = async (request
       return toTableVersion(location, await catalog.finisher.finishVersion(location, record));
     }),
   );
-  return { transaction_id: transaction.name, versions };
+  return { transaction_id: transaction.nameOf(transactionId), versions };
 };

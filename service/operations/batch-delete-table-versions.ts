@@ -19,5 +19,5 @@ export const batchDeleteTableVersions: Handler<typeof contract> = async (request
     await transaction.record(session);
     return deleteRanges(session, table.id, branch, ranges);
   });
-  return { deleted_count, transaction_id: transaction.name };
+  return { context: { request_id: caller.requestId }, deleted_count, transaction_id: transaction.name };
 };

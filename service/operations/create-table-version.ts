@@ -1,4 +1,4 @@
-import { contracts, formatIdentifier } from "@tiltyard/protocol";
+import { contracts } from "@tiltyard/protocol";
 import { openTransaction } from "../domain/audit.ts";
 import { requireTable } from "../domain/require.ts";
 import { insertPrepared, prepareVersion, toTableVersion } from "../domain/versions.ts";
@@ -18,7 +18,7 @@ export const createTableVersion: Handler<typeof contract> = async (request, cata
   });
   const finished = await catalog.finisher.finishVersion(prepared.location, record);
   return {
-    transaction_id: formatIdentifier([...transaction.identifier.slice(0, -1), record.transactionId], request.delimiter),
+    transaction_id: transaction.nameOf(record.transactionId),
     version: toTableVersion(prepared.location, finished),
   };
 };

@@ -65,7 +65,9 @@ describe("ListNamespaces", () => {
     const parent = uniqueName("ns");
     for (const id of [[parent], [parent, "b"], [parent, "a"], [parent, "a", "deep"], [parent, "a b"], [parent, "a "]])
       await catalog.call("createNamespace", { id });
-    expect((await catalog.call("listNamespaces", { id: [parent] })).body).toEqual({ namespaces: ["a", "a ", "a b", "b"] });
+    expect((await catalog.call("listNamespaces", { id: [parent] })).body).toEqual({
+      namespaces: ["a", "a ", "a b", "b"],
+    });
   });
 
   test("is 404 for a namespace that does not exist", async () => {

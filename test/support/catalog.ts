@@ -135,7 +135,10 @@ export function httpRequest(
   };
 }
 
-async function readAnswer<Name extends OperationName>(contract: AnyContract, response: Response): Promise<Answer<Name>> {
+async function readAnswer<Name extends OperationName>(
+  contract: AnyContract,
+  response: Response,
+): Promise<Answer<Name>> {
   const text = await response.text();
   const where = `${contract.operationId} answered ${response.status} ${text}`;
   if (!response.ok) {

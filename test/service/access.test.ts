@@ -1,0 +1,148 @@
+import { type AnyContract, type Contracts, contracts, type OperationName } from "@tiltyard/protocol";
+import { describe, expect, test } from "vitest";
+import { handlers } from "../../service/operations/index.ts";
+import { httpRequest, useCatalog } from "../support/catalog.ts";
+
+const catalog = useCatalog();
+
+/** The least that each operation takes, besides its id. */
+const requests: Partial<Record<OperationName, Readonly<Record<string, unknown>>>> = {
+  registerTable: { location: "somewhere" },
+  renameTable: { new_table_name: "renamed" },
+  alterTableBackfillColumns: { column: "c" },
+  createTableVersion: { version: 1, manifest_path: "x" },
+  batchDeleteTableVersions: { ranges: [] },
+  batchCreateTableVersions: { entries: [{ id: ["secret", "t"], version: 1, manifest_path: "x" }] },
+  batchCommitTables: { operations: [{ deregister_table: { id: ["secret", "t"] } }] },
+  alterTransaction: { actions: [{ setStatusAction: { status: "Running" } }] },
+};
+
+const operations = (Object.keys(contracts) as OperationName[]).flatMap((name) =>
+  (contracts[name] as AnyContract).methods.map((method) => [name, method] as const),
+);
+
+/** Sends the least valid request of an operation. */
+async function send(name: OperationName, method: string, headers: Record<string, string>) {
+  const contract: AnyContract = contracts[name];
+  const id = contract.path.includes("{id}") ? { id: ["secret", "t"] } : {};
+  const { path, init } = httpRequest(contract, { ...id, ...requests[name] });
+  const { body, ...rest } = init;
+  const response = await catalog.fetch(path, {
+    ...rest,
+    method,
+    headers,
+    ...(method === "POST" && contract.content === "json" && { body: body ?? "{}" }),
+  });
+  return {
+    status: response.status,
+    body: (await response.json()) as Record<string, unknown>,
+    headers: response.headers,
+  };
+}
+
+describe("each operation", () => {
+  test.each(operations)("%s by %s is 401 without a credential", async (name, method) => {
+    const { status, body, headers } = await send(name, method, {});
+    expect(status).toBe(401);
+    expect(body).toMatchObject({
+      type: "/errors/unauthorized-request",
+      title: "No valid authentication credentials for the operation",
+      status: 401,
+      code: 16,
+    });
+    expect(headers.get("www-authenticate")).toBe("Bearer");
+  });
+
+  test.each(operations)("%s by %s is 401 with a key that is not known", async (name, method) => {
+    expect((await send(name, method, { "x-api-key": "not-a-key" })).status).toBe(401);
+  });
+
+  test.each(operations)("%s by %s is 403 for a principal without a role there", async (name, method) => {
+    const key = await catalog.keyFor("outsider", { public: "admin", secre: "admin" });
+    const { status, body } = await send(name, method, { "x-api-key": key });
+    expect(status).toBe(403);
+    expect(body).toMatchObject({
+      type: "/errors/forbidden-request",
+      title: "Not authorized to make this request",
+      status: 403,
+      code: 15,
+    });
+  });
+
+  test.each(operations)(
+    "%s by %s refuses a lower role than it needs and takes the one that it needs",
+    async (name, method) => {
+      const reads = /^(list|describe|.*Exists$|get|count|query|explain|analyze)/.test(name);
+      const needed = reads ? "reader" : name === "dropNamespace" ? "admin" : "writer";
+      const where = name === "listAllTables" ? "$" : "secret";
+      const taken = await catalog.keyFor(`enough-${name}`, { [where]: needed });
+      expect([401, 403]).not.toContain((await send(name, method, { "x-api-key": taken })).status);
+      if (needed === "reader") return;
+      const lower = await catalog.keyFor(`lower-${name}`, { [where]: needed === "admin" ? "writer" : "reader" });
+      expect((await send(name, method, { "x-api-key": lower })).status).toBe(403);
+    },
+  );
+
+  test.each(operations)(
+    "%s by %s answers 406 with code 0 exactly when the catalog does not carry it out",
+    async (name, method) => {
+      const { status, body } = await send(name, method, { "x-api-key": catalog.adminKey });
+      const unsupported = !(name in handlers);
+      expect(contracts[name as keyof Contracts].supported).toBe(!unsupported);
+      expect(status === 406).toBe(unsupported);
+      if (unsupported) expect(body).toMatchObject({ type: "/errors/unsupported-operation", status: 406, code: 0 });
+    },
+  );
+});
+
+describe("a role", () => {
+  test("holds for its namespace and what is under it, whether it exists or not", async () => {
+    await catalog.call("createNamespace", { id: ["team"] });
+    const key = await catalog.keyFor("member", { team: "reader", team$own: "admin" });
+    const status = async (name: OperationName, id: string[]) => (await catalog.call(name, { id }, { key })).status;
+    expect(await status("describeNamespace", ["team"])).toBe(200);
+    expect(await status("describeNamespace", ["team", "missing"])).toBe(404);
+    expect(await status("createNamespace", ["team", "other"])).toBe(403);
+    expect(await status("createNamespace", ["team", "own"])).toBe(200);
+    expect(await status("declareTable", ["team", "own", "t"])).toBe(200);
+    expect(await status("dropNamespace", ["team"])).toBe(403);
+    expect(await status("describeNamespace", ["teammates"])).toBe(403);
+    expect(await status("describeNamespace", [])).toBe(403);
+  });
+
+  test("is needed on both ends of a rename", async () => {
+    for (const id of [["from"], ["to"]]) await catalog.call("createNamespace", { id });
+    await catalog.call("declareTable", { id: ["from", "t"] });
+    const request = { id: ["from", "t"], new_table_name: "t", new_namespace_id: ["to"] };
+    const half = await catalog.keyFor("half", { from: "writer", to: "reader" });
+    expect((await catalog.call("renameTable", request, { key: half })).status).toBe(403);
+    const both = await catalog.keyFor("both", { from: "writer", to: "writer" });
+    expect((await catalog.call("renameTable", request, { key: both })).status).toBe(200);
+  });
+
+  test("is needed on every table of a batch", async () => {
+    const key = await catalog.keyFor("partly", { mine: "writer" });
+    const operations = [{ declare_table: { id: ["mine", "t"] } }, { deregister_table: { id: ["theirs", "t"] } }];
+    expect((await catalog.call("batchCommitTables", { operations }, { key })).status).toBe(403);
+  });
+
+  test("of an admin is needed to overwrite a namespace", async () => {
+    const key = await catalog.keyFor("builder", { built: "writer" });
+    expect((await catalog.call("createNamespace", { id: ["built"] }, { key })).status).toBe(200);
+    const overwrite = await catalog.call("createNamespace", { id: ["built"], mode: "overwrite" }, { key });
+    expect(overwrite.status).toBe(403);
+  });
+
+  test("on a namespace is what its transactions need", async () => {
+    await catalog.call("createNamespace", { id: ["jobs"] });
+    await catalog.call("declareTable", { id: ["jobs", "t"] });
+    const { job_id } = (await catalog.call("alterTableBackfillColumns", { id: ["jobs", "t"], column: "c" })).body;
+    const id = job_id.split("$");
+    const reader = await catalog.keyFor("watcher", { jobs: "reader" });
+    expect((await catalog.call("describeTransaction", { id }, { key: reader })).status).toBe(200);
+    const actions = [{ setStatusAction: { status: "Running" } }];
+    expect((await catalog.call("alterTransaction", { id, actions }, { key: reader })).status).toBe(403);
+    const stranger = await catalog.keyFor("stranger", { other: "admin" });
+    expect((await catalog.call("describeTransaction", { id }, { key: stranger })).status).toBe(403);
+  });
+});
