@@ -1,0 +1,243 @@
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { exportJWK, generateKeyPair, type JWK, SignJWT } from "jose";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readText, startTestCatalog, type TestCatalog, useCatalog } from "../support/catalog.ts";
+
+/** An OIDC issuer that serves its discovery document and its keys over HTTP. */
+class Issuer {
+  readonly #server: Server;
+  #published: JWK[] = [];
+  readonly #private = new Map<string, Parameters<SignJWT["sign"]>[0]>();
+  available = true;
+
+  constructor() {
+    this.#server = createServer((request, response) => {
+      response.statusCode = this.available ? 200 : 500;
+      const document = request.url?.endsWith("/jwks")
+        ? { keys: this.#published }
+        : { issuer: this.url, jwks_uri: `${this.url}/jwks` };
+      response.end(this.available ? JSON.stringify(document) : "");
+    });
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  async start(): Promise<void> {
+    this.#server.listen(0, "127.0.0.1");
+    await once(this.#server, "listening");
+    await this.rotate("first");
+  }
+
+  stop(): void {
+    this.#server.close();
+  }
+
+  /** Signs with a new key from now on, and publishes that alone. */
+  async rotate(kid: string, alg = "RS256"): Promise<void> {
+    const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true });
+    this.#private.set(kid, privateKey);
+    this.#published = [{ ...(await exportJWK(publicKey)), kid, alg }];
+  }
+
+  token(claims: Record<string, unknown> = {}, header: { kid?: string; alg?: string } = {}): Promise<string> {
+    const { kid = "first", alg = "RS256" } = header;
+    const now = Math.floor(Date.now() / 1000);
+    const payload = { iss: this.url, aud: "tiltyard", sub: "ada", iat: now, exp: now + 300, ...claims };
+    const key = this.#private.get(kid);
+    if (key === undefined) throw new Error(`no key ${kid}`);
+    return new SignJWT(payload).setProtectedHeader({ alg, kid }).sign(key);
+  }
+}
+
+async function statusWith(catalog: TestCatalog, headers: Record<string, string>, body = "{}"): Promise<number> {
+  const response = await catalog.fetch("/v1/namespace/$/describe", { method: "POST", body, headers });
+  return response.status;
+}
+
+describe("a token of an OIDC issuer", () => {
+  const issuer = new Issuer();
+  let catalog: TestCatalog;
+  const bearer = (token: string) => statusWith(catalog, { authorization: `Bearer ${token}` });
+  const now = () => Math.floor(Date.now() / 1000);
+
+  beforeAll(async () => {
+    await issuer.start();
+    catalog = await startTestCatalog({
+      TILTYARD_AUTH: "oidc",
+      TILTYARD_OIDC_ISSUER: issuer.url,
+      TILTYARD_OIDC_AUDIENCE: "tiltyard",
+    });
+    await catalog.keyFor("ada", { $: "reader" });
+  });
+  afterAll(async () => {
+    issuer.stop();
+    await catalog.stop();
+  });
+
+  test("speaks for its subject, whose grants count", async () => {
+    expect(await bearer(await issuer.token())).toBe(200);
+    expect(await bearer(await issuer.token({ sub: "nobody" }))).toBe(403);
+  });
+
+  test.each<[string, () => Record<string, unknown>]>([
+    ["of another issuer", () => ({ iss: "https://elsewhere.example" })],
+    ["for another audience", () => ({ aud: "something-else" })],
+    ["that has expired", () => ({ exp: now() - 120 })],
+    ["that never expires", () => ({ exp: undefined })],
+    ["that is not valid yet", () => ({ nbf: now() + 120 })],
+    ["without a subject", () => ({ sub: undefined })],
+    ["with an empty subject", () => ({ sub: "" })],
+  ])("is refused %s", async (_, claims) => {
+    expect(await bearer(await issuer.token(claims()))).toBe(401);
+  });
+
+  test("may be off by a minute from this clock", async () => {
+    expect(await bearer(await issuer.token({ exp: now() - 30 }))).toBe(200);
+    expect(await bearer(await issuer.token({ nbf: now() + 30, iat: now() + 30 }))).toBe(200);
+  });
+
+  test("is refused when it is not signed by the issuer's key", async () => {
+    const stranger = new Issuer();
+    await stranger.start();
+    expect(await bearer(await stranger.token({ iss: issuer.url }))).toBe(401);
+    stranger.stop();
+    const [header, , signature] = (await issuer.token()).split(".");
+    const forged = Buffer.from(JSON.stringify({ iss: issuer.url, aud: "tiltyard", sub: "root", exp: now() + 60 }));
+    expect(await bearer(`${header}.${forged.toString("base64url")}.${signature}`)).toBe(401);
+  });
+
+  test("is refused when it is not signed, or signed with what is public", async () => {
+    const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+    const payload = encode({ iss: issuer.url, aud: "tiltyard", sub: "ada", exp: now() + 60 });
+    expect(await bearer(`${encode({ alg: "none" })}.${payload}.`)).toBe(401);
+    const jwks = await (await fetch(`${issuer.url}/jwks`)).text();
+    const claims = { iss: issuer.url, aud: "tiltyard", sub: "ada", exp: now() + 60 };
+    const confused = await new SignJWT(claims).setProtectedHeader({ alg: "HS256" }).sign(Buffer.from(jwks));
+    expect(await bearer(confused)).toBe(401);
+  });
+
+  test.each(["", "x", "a.b.c", `${"x".repeat(12_000)}.y.z`])("is refused when it is malformed", async (token) => {
+    expect(await bearer(token)).toBe(401);
+  });
+
+  test("is accepted with a new key once the issuer has rotated to it", async () => {
+    const rotating = new Issuer();
+    await rotating.start();
+    const own = await startTestCatalog({
+      TILTYARD_AUTH: "oidc",
+      TILTYARD_OIDC_ISSUER: rotating.url,
+      TILTYARD_OIDC_AUDIENCE: "tiltyard",
+      TILTYARD_OIDC_JWKS_URL: `${rotating.url}/jwks`,
+    });
+    await own.keyFor("ada", { $: "reader" });
+    await rotating.rotate("second", "ES256");
+    const token = await rotating.token({}, { kid: "second", alg: "ES256" });
+    expect(await statusWith(own, { authorization: `Bearer ${token}` })).toBe(200);
+    rotating.stop();
+    await own.stop();
+  });
+
+  test("gives 503 while the issuer's keys cannot be had, and is accepted afterwards", async () => {
+    const flaky = new Issuer();
+    await flaky.start();
+    flaky.available = false;
+    const own = await startTestCatalog({
+      TILTYARD_AUTH: "oidc",
+      TILTYARD_OIDC_ISSUER: flaky.url,
+      TILTYARD_OIDC_AUDIENCE: "tiltyard",
+    });
+    await own.keyFor("ada", { $: "reader" });
+    const headers = { authorization: `Bearer ${await flaky.token()}` };
+    expect(await statusWith(own, headers)).toBe(503);
+    flaky.available = true;
+    expect(await statusWith(own, headers)).toBe(200);
+    flaky.stop();
+    await own.stop();
+  });
+
+  test("comes from elsewhere: there is no token endpoint", async () => {
+    expect((await catalog.fetch("/oauth/token", { method: "POST" })).status).toBe(404);
+  });
+});
+
+describe("development authentication", () => {
+  const catalog = useCatalog();
+
+  const requestToken = (body: Record<string, string>, headers: Record<string, string> = {}) =>
+    catalog.fetch("/oauth/token", { method: "POST", body: new URLSearchParams(body), headers });
+
+  test("gives a token for an API key by the client-credentials grant", async () => {
+    const key = await catalog.keyFor("ada", { $: "reader" });
+    const response = await requestToken({ grant_type: "client_credentials", client_secret: key });
+    expect(response.headers.get("cache-control")).toBe("no-store");
+    const token = (await response.json()) as { access_token: string; token_type: string; expires_in: number };
+    expect(token).toMatchObject({ token_type: "Bearer", expires_in: 3600 });
+    expect(await statusWith(catalog, { authorization: `Bearer ${token.access_token}` })).toBe(200);
+    expect(await statusWith(catalog, { authorization: `bearer ${token.access_token}` })).toBe(200);
+  });
+
+  test("takes the client's secret by Basic authentication too", async () => {
+    const basic = Buffer.from(`ada:${encodeURIComponent(catalog.adminKey)}`).toString("base64");
+    const response = await requestToken({ grant_type: "client_credentials" }, { authorization: `Basic ${basic}` });
+    expect(response.status).toBe(200);
+  });
+
+  test("refuses other grants and wrong secrets as OAuth clients expect it", async () => {
+    const wrongGrant = await requestToken({ grant_type: "password" });
+    expect([wrongGrant.status, await wrongGrant.json()]).toMatchObject([400, { error: "unsupported_grant_type" }]);
+    const wrongSecret = await requestToken({ grant_type: "client_credentials", client_secret: "wrong" });
+    expect([wrongSecret.status, await wrongSecret.json()]).toMatchObject([401, { error: "invalid_client", code: 16 }]);
+  });
+
+  test("keeps a key in the data directory that only its owner can read", async () => {
+    const { statSync } = await import("node:fs");
+    const file = `${catalog.dataDir}/development.key`;
+    expect(statSync(file).mode & 0o077).toBe(0);
+    expect(await statusWith(catalog, { "x-api-key": readText(file) })).toBe(200);
+  });
+});
+
+describe("the credential that counts", () => {
+  const catalog = useCatalog();
+
+  test("is the Authorization header before x-api-key, and a header before the body", async () => {
+    const good = catalog.adminKey;
+    expect(await statusWith(catalog, { authorization: "Bearer wrong", "x-api-key": good })).toBe(401);
+    expect(await statusWith(catalog, { authorization: `Basic ${good}`, "x-api-key": good })).toBe(401);
+    const inBody = JSON.stringify({ identity: { api_key: good } });
+    expect(await statusWith(catalog, { "x-api-key": "wrong" }, inBody)).toBe(401);
+    expect(await statusWith(catalog, { "x-api-key": good }, JSON.stringify({ identity: { api_key: "wrong" } }))).toBe(
+      200,
+    );
+  });
+
+  test("is the body's identity when there is none in the headers, its token before its key", async () => {
+    const good = catalog.adminKey;
+    expect(await statusWith(catalog, {}, JSON.stringify({ identity: { api_key: good } }))).toBe(200);
+    expect(await statusWith(catalog, {}, JSON.stringify({ identity: { api_key: "wrong" } }))).toBe(401);
+    const both = { identity: { auth_token: "wrong", api_key: good } };
+    expect(await statusWith(catalog, {}, JSON.stringify(both))).toBe(401);
+    const form = new URLSearchParams({ grant_type: "client_credentials", client_secret: good });
+    const answer = await catalog.fetch("/oauth/token", { method: "POST", body: form, headers: {} });
+    const { access_token } = (await answer.json()) as { access_token: string };
+    expect(await statusWith(catalog, {}, JSON.stringify({ identity: { auth_token: access_token } }))).toBe(200);
+  });
+
+  test("is missing from a body that cannot be read", async () => {
+    expect(await statusWith(catalog, {}, "{")).toBe(401);
+  });
+
+  test("is stored as a hash only", async () => {
+    const { readFileSync } = await import("node:fs");
+    const key = await catalog.keyFor("ada", {});
+    for (const file of ["catalog.sqlite", "catalog.sqlite-wal"]) {
+      const bytes = readFileSync(`${catalog.dataDir}/${file}`);
+      expect(bytes.includes(key)).toBe(false);
+      expect(bytes.includes(catalog.adminKey)).toBe(false);
+    }
+  });
+});

@@ -1,0 +1,198 @@
+import { request as httpRequest } from "node:http";
+import { connect } from "node:net";
+import { ErrorResponse } from "@tiltyard/protocol";
+import { describe, expect, test } from "vitest";
+import { bodyBytesMax } from "../../service/http/app.ts";
+import { declareTable, useCatalog } from "../support/catalog.ts";
+
+const catalog = useCatalog();
+
+/** Sends raw text to DescribeNamespace of the root, and reads the error body. */
+async function post(body: string | Uint8Array, headers: Record<string, string> = {}) {
+  const response = await catalog.fetch("/v1/namespace/$/describe", {
+    method: "POST",
+    body,
+    headers: { "x-api-key": catalog.adminKey, ...headers },
+  });
+  return {
+    status: response.status,
+    headers: response.headers,
+    error: ErrorResponse.strict().parse(await response.json()),
+  };
+}
+
+/** Writes bytes to the service's socket. @returns All that it answers until it closes. */
+async function sendBytes(bytes: string): Promise<string> {
+  const { hostname, port } = new URL(catalog.url);
+  const socket = connect(Number(port), hostname);
+  socket.end(bytes);
+  let answer = "";
+  for await (const chunk of socket) answer += chunk;
+  return answer;
+}
+
+describe("an error", () => {
+  test("has the requirement's five fields, the protocol's two, and the request's id", async () => {
+    const response = await catalog.fetch("/v1/namespace/nowhere/describe", {
+      method: "POST",
+      headers: { "x-api-key": catalog.adminKey, "x-request-id": "my-request" },
+    });
+    expect(await response.json()).toEqual({
+      type: "/errors/not-found-error",
+      title: "Not found Error",
+      status: 404,
+      detail: "namespace nowhere does not exist",
+      instance: "/v1/namespace/nowhere/describe",
+      code: 1,
+      error: "namespace nowhere does not exist",
+      request_id: "my-request",
+    });
+    expect(response.headers.get("x-request-id")).toBe("my-request");
+  });
+
+  test.each<[string, string | Uint8Array]>([
+    ["broken JSON", "{"],
+    ["half a string", '"abc'],
+    ["text", "hello"],
+    ["a list", "[]"],
+    ["a number", "5"],
+    ["a string", '"x"'],
+    ["bytes that are no UTF-8", new Uint8Array([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x7d])],
+    ["UTF-16", new Uint8Array(Buffer.from("{}", "utf16le"))],
+    ["a context that is no map", '{"context": []}'],
+    ["a context with a number", '{"context": {"a": 1}}'],
+    ["an id that is no list", '{"id": "x"}'],
+    ["an identity that is no object", '{"identity": 5}'],
+    ["very deep JSON", `${"[".repeat(200_000)}${"]".repeat(200_000)}`],
+  ])("is 400 for %s", async (_, body) => {
+    const { status, error } = await post(body);
+    expect([status, error.code, error.type, error.title]).toEqual([
+      400,
+      13,
+      "/errors/bad-request",
+      "Malformed request",
+    ]);
+  });
+
+  test.each(["", "null", "{}", "  \n", '{"identity": null, "context": null, "id": null}'])(
+    "does not come from the body %j, which is an empty request",
+    async (body) => {
+      const response = await catalog.fetch("/v1/namespace/$/describe", {
+        method: "POST",
+        body,
+        headers: { "x-api-key": catalog.adminKey },
+      });
+      expect(response.status).toBe(200);
+    },
+  );
+
+  test("is 400 when the body names another object than the path", async () => {
+    const { error } = await post('{"id": ["other"]}');
+    expect(error.detail).toBe("id: the body names another object than the path");
+  });
+
+  test("lists all problems of a request at once, each with its path", async () => {
+    const { id } = await declareTable(catalog);
+    const { error } = await catalog.call("createTableVersion", { id, version: -1, manifest_size: "big", branch: 5 });
+    for (const path of ["version:", "manifest_size:", "branch:", "manifest_path:"])
+      expect(error.detail).toContain(path);
+  });
+
+  test.each([2 ** 53, 1e300, -1, 1.5, "1", true])("is 400 for the version %s", async (version) => {
+    const { id } = await declareTable(catalog);
+    const { error } = await catalog.call("describeTableVersion", { id, version });
+    expect(error).toMatchObject({ status: 400, code: 13 });
+  });
+
+  test("is 400 for an integer that a double cannot hold, not for its neighbour", async () => {
+    const { id } = await declareTable(catalog);
+    const send = (version: string) =>
+      catalog.fetch(`/v1/table/${id.join("%24")}/version/describe`, {
+        method: "POST",
+        body: `{"version": ${version}}`,
+        headers: { "x-api-key": catalog.adminKey },
+      });
+    expect((await send("9007199254740993")).status).toBe(400);
+    expect((await send("18446744073709551615")).status).toBe(400);
+    expect((await send("9007199254740991")).status).toBe(404);
+  });
+
+  test.each([
+    ["/v1/namespace/a%24%24b/exists", "id: has an empty part"],
+    ["/v1/namespace/a%00b/exists", "id: has a control character"],
+    ["/v1/namespace/a%1Fb/exists", "id: has a control character"],
+    [`/v1/namespace/${"x".repeat(257)}/exists`, "id: has a part of more than 256 characters"],
+    [`/v1/namespace/${"a$".repeat(40)}a/exists`, "id: has 41 parts, at most 32 are allowed"],
+    ["/v1/namespace/%FF/exists", "id: is not percent-encoded UTF-8"],
+    ["/v1/namespace/a/exists?delimiter=", "delimiter: must have 1 to 16 characters, none of them a control character"],
+    [
+      "/v1/namespace/a/exists?delimiter=%0A",
+      "delimiter: must have 1 to 16 characters, none of them a control character",
+    ],
+  ])("is 400 for the path %s", async (path, detail) => {
+    const response = await catalog.fetch(path, { method: "POST", headers: { "x-api-key": catalog.adminKey } });
+    expect([response.status, ErrorResponse.parse(await response.json()).detail]).toEqual([400, detail]);
+  });
+
+  test("is 404 for a path that is nothing, and 405 for a method that a path does not take", async () => {
+    const unknown = await catalog.fetch("/v1/nothing");
+    expect([unknown.status, ErrorResponse.parse(await unknown.json()).type]).toEqual([404, "/errors/not-found-error"]);
+    const wrong = await catalog.fetch("/v1/namespace/$/list", { method: "DELETE" });
+    expect([wrong.status, wrong.headers.get("allow")]).toEqual([405, "GET"]);
+    expect(ErrorResponse.parse(await wrong.json()).type).toBe("/errors/method-not-allowed");
+  });
+
+  test("is 413 for a body that is too large, whether or not it tells its length", async () => {
+    const body = `{"context": {"a": "${"x".repeat(bodyBytesMax)}"}}`;
+    const { status, error } = await post(body);
+    expect([status, error.code]).toEqual([413, 13]);
+    const { status: chunked } = await new Promise<{ status: number | undefined }>((resolve, reject) => {
+      const request = httpRequest(
+        `${catalog.url}/v1/namespace/$/describe`,
+        { method: "POST", headers: { "x-api-key": catalog.adminKey, "transfer-encoding": "chunked" } },
+        (response) => resolve({ status: response.resume().statusCode }),
+      );
+      request.on("error", reject);
+      request.end(body);
+    });
+    expect(chunked).toBe(413);
+    expect((await catalog.fetch("/v1/namespace/$/list")).status).toBe(200);
+  });
+
+  test("is answered in the same body for what is not HTTP", async () => {
+    const answer = await sendBytes("BROKEN\r\n\r\n");
+    expect(answer).toMatch(/^HTTP\/1.1 400 /);
+    expect(ErrorResponse.strict().parse(JSON.parse(answer.split("\r\n\r\n")[1] ?? "")).type).toBe(
+      "/errors/bad-request",
+    );
+  });
+
+  test("takes a request id only if it can stand in a header and a log", async () => {
+    const { error } = await post("{", { "x-request-id": "<script>" });
+    expect(error.request_id).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  test("tells nothing but a request id when the service itself fails", async () => {
+    const { createApp } = await import("../../service/http/app.ts");
+    const { createMetrics } = await import("../../service/http/metrics.ts");
+    const { createLog } = await import("../../service/log.ts");
+    const app = createApp({
+      catalog: new Proxy({} as never, {
+        get: () => {
+          throw new TypeError("secret detail");
+        },
+      }),
+      authenticator: { authenticate: async () => ({ name: "any", grants: [{ namespace: [], role: "admin" }] }) },
+      developmentIssuer: undefined,
+      rateLimit: async () => {},
+      metrics: createMetrics(),
+      log: createLog("silent"),
+      isReady: async () => true,
+    });
+    const response = await app.request("/v1/namespace/a/describe", { method: "POST" });
+    const text = await response.text();
+    expect(response.status).toBe(500);
+    expect(text).not.toContain("secret");
+    expect(ErrorResponse.strict().parse(JSON.parse(text))).toMatchObject({ type: "/errors/server-error", code: 18 });
+  });
+});
