@@ -104,7 +104,7 @@ export class ConfigError extends Error {
 }
 
 /**
- * @param environment Usually `process.env`. An empty variable is an absent one.
+ * @param environment The variables of the process. An empty variable is an absent one.
  * @throws ConfigError
  */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {

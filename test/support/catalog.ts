@@ -15,7 +15,7 @@ import { afterAll, beforeAll } from "vitest";
 import { generateApiKey, hashApiKey } from "../../service/auth/api-key.ts";
 import { readConfig } from "../../service/config.ts";
 import { createLog } from "../../service/log.ts";
-import { type RunningService, startService } from "../../service/start.ts";
+import { type Replacements, type RunningService, startService } from "../../service/start.ts";
 import { putApiKey, putGrant } from "../../service/store/principals.ts";
 import { openSqliteStore } from "../../service/store/sqlite.ts";
 
@@ -53,7 +53,10 @@ export interface Answer<Name extends OperationName> {
   readonly headers: Headers;
 }
 
-export async function startTestCatalog(environment: Readonly<Record<string, string>> = {}): Promise<TestCatalog> {
+export async function startTestCatalog(
+  environment: Readonly<Record<string, string>> = {},
+  replacements: Replacements = {},
+): Promise<TestCatalog> {
   const dataDir = mkdtempSync(join(tmpdir(), "tiltyard test "));
   const config = readConfig({
     TILTYARD_PORT: "0",
@@ -62,7 +65,7 @@ export async function startTestCatalog(environment: Readonly<Record<string, stri
     TILTYARD_BOOTSTRAP_API_KEY: "admin-key-of-the-tests-0123456789",
     ...environment,
   });
-  const service: RunningService = await startService(config, createLog(config.logLevel));
+  const service: RunningService = await startService(config, createLog(config.logLevel), replacements);
   const adminKey = config.bootstrapApiKey ?? "";
 
   const fetchFrom: TestCatalog["fetch"] = (path, init = {}) =>

@@ -1,0 +1,51 @@
+import { globSync, readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+
+const sources = globSync("{protocol,service}/**/*.ts", { exclude: ["**/node_modules/**"] });
+
+/** What a file imports, statically or when it is needed. */
+function importsOf(file: string): string[] {
+  const text = readFileSync(file, "utf8");
+  return [...text.matchAll(/(?:from|import\()\s*"([^"]+)"/g)].map(([, specifier]) => specifier ?? "");
+}
+
+/** The files below a folder that import what the pattern names. */
+function importers(of: RegExp, below = ""): string[] {
+  return sources.filter((file) => file.startsWith(below) && importsOf(file).some((each) => of.test(each)));
+}
+
+describe("the layers", () => {
+  test("are found at all", () => {
+    expect(sources.length).toBeGreaterThan(60);
+    expect(importers(/^hono/).length).toBeGreaterThan(3);
+  });
+
+  test("point one way: the protocol knows nothing of the service", () => {
+    expect(importers(/service|^hono|^node:|kysely/, "protocol/")).toEqual([]);
+  });
+
+  test.each([
+    ["Hono", /^(hono|@hono\/)/, /^service\/(http\/|start\.ts)/],
+    ["SQL", /^(kysely|better-sqlite3|pg)/, /^service\/store\//],
+    ["object stores", /^(@aws-sdk|@google-cloud)/, /^service\/storage\//],
+    ["tokens", /^jose$/, /^service\/auth\//],
+  ])("keep %s in one place", (_, module, place) => {
+    expect(importers(module).filter((file) => !place.test(file))).toEqual([]);
+  });
+
+  test.each([
+    ["service/domain/", /\/(operations|http|commands)\//],
+    ["service/store/", /\/(operations|http|commands|domain|storage|auth)\//],
+    ["service/storage/", /\/(operations|http|commands|domain|store|auth)\//],
+    ["service/operations/", /\/(http|commands)\//],
+  ])("let %s use only what is below it", (folder, above) => {
+    expect(importers(above, folder)).toEqual([]);
+  });
+
+  test("hand the environment to the settings and to nothing else", () => {
+    const readers = sources.filter((file) => readFileSync(file, "utf8").includes("process.env"));
+    expect(readers.length).toBeGreaterThan(0);
+    for (const file of readers)
+      expect(readFileSync(file, "utf8").replaceAll("readConfig(process.env)", "")).not.toContain("process.env");
+  });
+});

@@ -1,0 +1,147 @@
+import { existsSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { runCatalogCommand, startProgram } from "../support/process.ts";
+
+function temporaryFolder(): string {
+  return mkdtempSync(join(tmpdir(), "tiltyard-commands-"));
+}
+
+function settingsIn(folder: string): Record<string, string> {
+  return { TILTYARD_DATA_DIR: folder, TILTYARD_PORT: "0" };
+}
+
+/** Starts the service as `npm start` does. */
+async function serve(folder: string) {
+  const program = startProgram(["service/main.ts", "serve"], settingsIn(folder));
+  const welcome = await program.printed("curl");
+  const url = /at (http:\S+)/.exec(welcome)?.[1] ?? "";
+  return { program, welcome, url };
+}
+
+async function stop(service: Awaited<ReturnType<typeof serve>>) {
+  service.program.child.kill("SIGTERM");
+  return service.program.finished;
+}
+
+describe("serve", () => {
+  test("prints how to call it, and no secret", async () => {
+    const folder = temporaryFolder();
+    const service = await serve(folder);
+    const { readFileSync } = await import("node:fs");
+    const key = readFileSync(join(folder, "development.key"), "utf8");
+    expect(service.welcome).toContain(`curl -H "x-api-key: $(cat ${join(folder, "development.key")})"`);
+    const response = await fetch(`${service.url}/v1/namespace/$/list`, { headers: { "x-api-key": key } });
+    expect(response.status).toBe(200);
+    const { code, stdout, stderr } = await stop(service);
+    expect(code).toBe(0);
+    expect(stdout + stderr).not.toContain(key);
+  });
+
+  test("ends with every problem of its settings, and exit code 2", async () => {
+    const { code, stderr } = await runCatalogCommand(["serve"], {
+      TILTYARD_PORT: "http",
+      TILTYARD_AUTH: "oidc",
+      TILTYARD_WAREHOUSE: "ftp://host/x",
+    });
+    expect(code).toBe(2);
+    for (const name of ["TILTYARD_PORT", "TILTYARD_OIDC_ISSUER", "TILTYARD_OIDC_AUDIENCE", "TILTYARD_WAREHOUSE"])
+      expect(stderr).toContain(name);
+    expect(stderr).not.toContain("    at ");
+  });
+
+  test("says what to do when its port is taken", async () => {
+    const service = await serve(temporaryFolder());
+    const port = new URL(service.url).port;
+    const other = await runCatalogCommand(["serve"], { ...settingsIn(temporaryFolder()), TILTYARD_PORT: port });
+    expect(other.code).toBe(1);
+    expect(other.stderr).toContain("set TILTYARD_PORT");
+    await stop(service);
+  });
+});
+
+describe("keys and grants", () => {
+  test("make, list and revoke a key while the service runs", async () => {
+    const folder = temporaryFolder();
+    const service = await serve(folder);
+    const settings = settingsIn(folder);
+    const created = await runCatalogCommand(["keys", "create", "ada", "--role", "reader", "--json"], settings);
+    const { id, key } = JSON.parse(created.stdout);
+    const status = async () =>
+      (await fetch(`${service.url}/v1/namespace/$/list`, { headers: { "x-api-key": key } })).status;
+    expect(await status()).toBe(200);
+
+    const listed = await runCatalogCommand(["keys", "list", "--json"], settings);
+    expect(JSON.parse(listed.stdout)).toContainEqual({ id, principal: "ada", created: expect.any(String) });
+    expect(listed.stdout).not.toContain(key);
+
+    await runCatalogCommand(["grants", "remove", "ada"], settings);
+    expect(await status()).toBe(403);
+    await runCatalogCommand(["grants", "add", "ada", "writer"], settings);
+    expect(await status()).toBe(200);
+    const grants = await runCatalogCommand(["grants", "list"], settings);
+    expect(grants.stdout).toMatch(/PRINCIPAL +NAMESPACE +ROLE\nada +\$ +writer\n/);
+
+    expect((await runCatalogCommand(["keys", "revoke", id], settings)).code).toBe(0);
+    expect(await status()).toBe(401);
+    await stop(service);
+  });
+
+  test.each([
+    [["keys", "revoke", "missing"], "there is no key missing"],
+    [["grants", "remove", "nobody"], "nobody has no role on $"],
+    [["grants", "add", "ada", "owner"], "Allowed choices are reader, writer, admin"],
+    [["keys", "create"], "missing required argument"],
+    [["keys", "create", "ada", "--namespace", "a$$b"], "id: has an empty part"],
+    [["nothing"], "unknown command"],
+  ])("refuse %j with exit code 1", async (args, message) => {
+    const { code, stderr } = await runCatalogCommand(args, settingsIn(temporaryFolder()));
+    expect(code).toBe(1);
+    expect(stderr).toContain(message);
+  });
+});
+
+describe("backup and restore", () => {
+  test("bring a catalog back as it was when it was backed up under load", async () => {
+    const folder = temporaryFolder();
+    const service = await serve(folder);
+    const { readFileSync } = await import("node:fs");
+    const headers = { "x-api-key": readFileSync(join(folder, "development.key"), "utf8") };
+    const create = (name: string) =>
+      fetch(`${service.url}/v1/namespace/${name}/create`, { method: "POST", headers }).then((answer) => answer.status);
+    expect(await create("before")).toBe(200);
+    const load = Promise.all(Array.from({ length: 200 }, (_, index) => create(`during_${index}`)));
+    const backup = join(folder, "backup.sqlite");
+    expect((await runCatalogCommand(["backup", backup], settingsIn(folder))).code).toBe(0);
+    expect(new Set(await load)).toEqual(new Set([200]));
+    expect(await create("after")).toBe(200);
+
+    const whileRunning = await runCatalogCommand(["restore", backup, "--force"], settingsIn(folder));
+    expect([whileRunning.code, whileRunning.stderr]).toEqual([1, expect.stringContaining("stop the service first")]);
+    await stop(service);
+
+    const unforced = await runCatalogCommand(["restore", backup], settingsIn(folder));
+    expect([unforced.code, unforced.stderr]).toEqual([1, expect.stringContaining("--force")]);
+    const forced = await runCatalogCommand(["restore", backup, "--force", "--json"], settingsIn(folder));
+    expect(existsSync(JSON.parse(forced.stdout).kept)).toBe(true);
+
+    const restored = await serve(folder);
+    const exists = (name: string) =>
+      fetch(`${restored.url}/v1/namespace/${name}/exists`, { method: "POST", headers }).then((answer) => answer.status);
+    expect(await exists("before")).toBe(200);
+    expect(await exists("after")).toBe(404);
+    await stop(restored);
+  });
+
+  test("refuse what is no whole database, and change nothing", async () => {
+    const folder = temporaryFolder();
+    const file = join(folder, "broken.sqlite");
+    writeFileSync(file, "not a database, but long enough to look like one".repeat(100));
+    const { code, stderr } = await runCatalogCommand(["restore", file], settingsIn(folder));
+    expect([code, stderr]).toEqual([1, expect.stringContaining("is not a catalog database")]);
+    expect(readdirSync(folder)).toEqual(["broken.sqlite"]);
+    const overwritten = await runCatalogCommand(["backup", file], settingsIn(folder));
+    expect([overwritten.code, overwritten.stderr]).toEqual([1, expect.stringContaining("exists already")]);
+  });
+});

@@ -1,0 +1,172 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { CatalogError } from "@tiltyard/protocol";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import type { ObjectStore } from "../../service/storage/object-store.ts";
+import {
+  commit,
+  declareTable,
+  finalName,
+  pathOf,
+  readText,
+  stageManifest,
+  startTestCatalog,
+  type TestCatalog,
+  type TestTable,
+} from "../support/catalog.ts";
+import { commitSteps } from "../support/commit-steps.ts";
+import { type Program, startProgram } from "../support/process.ts";
+
+function stagedFilesOf(table: TestTable): string[] {
+  return readdirSync(`/${pathOf(table)}/_versions`).filter((name) => name.includes(".manifest-"));
+}
+
+describe("a service that is killed", () => {
+  /** Starts the crashing service, or the real one when no step is given. */
+  async function start(dataDir: string, crashAt?: string): Promise<{ program: Program; url: string }> {
+    const args = crashAt === undefined ? ["service/main.ts", "serve"] : ["test/support/crashing-service.ts", crashAt];
+    const program = startProgram(args, { TILTYARD_DATA_DIR: dataDir, TILTYARD_PORT: "0", TILTYARD_LOG_LEVEL: "error" });
+    const printed = await program.printed(crashAt === undefined ? "curl" : "listening");
+    return { program, url: /at (http:\S+)/.exec(printed)?.[1] ?? "" };
+  }
+
+  test.concurrent.each(commitSteps)(
+    "%s of a commit leaves nothing that needs a hand",
+    async (step) => {
+      const dataDir = mkdtempSync(join(tmpdir(), "tiltyard-killed-"));
+      const crashing = await start(dataDir, step);
+      const key = readFileSync(join(dataDir, "development.key"), "utf8");
+      const post = async (url: string, path: string, body: object = {}) => {
+        const response = await fetch(url + path, {
+          method: "POST",
+          headers: { "x-api-key": key },
+          body: JSON.stringify(body),
+        });
+        return { status: response.status, body: await response.json() };
+      };
+      const { location } = (await post(crashing.url, "/v1/table/t/declare")).body as { location: string };
+      const table = { id: ["t"], location };
+      const create = (url: string, version: number, manifest_path: string) =>
+        post(url, "/v1/table/t/version/create", { version, manifest_path, naming_scheme: "V2" });
+      expect((await create(crashing.url, 1, stageManifest(table, 1))).status).toBe(200);
+      const second = stageManifest(table, 2, { suffix: "crash" });
+      await expect(create(crashing.url, 2, second)).rejects.toThrow(TypeError);
+      expect((await crashing.program.finished).signal).toBe("SIGKILL");
+
+      const restarted = await start(dataDir);
+      const committed = commitSteps.indexOf(step) >= commitSteps.indexOf("after insert");
+      if (committed) await vi.waitFor(() => expect(stagedFilesOf(table)).toEqual([]), { timeout: 10_000 });
+      const list = async () =>
+        ((await post(restarted.url, "/v1/table/t/version/list")).body as { versions: { manifest_path: string }[] })
+          .versions;
+      const versions = await list();
+      expect(versions).toHaveLength(committed ? 2 : 1);
+      for (const [index, { manifest_path }] of versions.entries()) {
+        expect(manifest_path).toBe(`${pathOf(table)}/_versions/${finalName(index + 1)}`);
+        expect(readText(`/${manifest_path}`)).toBe(`version ${index + 1}`);
+      }
+
+      expect((await create(restarted.url, 2, second)).status).toBe(200);
+      expect((await create(restarted.url, 3, stageManifest(table, 3))).status).toBe(200);
+      expect(stagedFilesOf(table)).toEqual([]);
+      expect(await list()).toHaveLength(3);
+      restarted.program.child.kill("SIGTERM");
+      expect((await restarted.program.finished).code).toBe(0);
+    },
+    60_000,
+  );
+});
+
+describe("a storage that fails", () => {
+  const running: TestCatalog[] = [];
+  afterEach(async () => {
+    for (const catalog of running.splice(0)) await catalog.stop();
+  });
+
+  /** A catalog over the real file system, whose calls fail while they are among `failing`. */
+  async function startFailing(failing: Set<keyof ObjectStore>): Promise<TestCatalog> {
+    const unless = <Args extends unknown[], Result>(
+      name: keyof ObjectStore,
+      work: (...args: Args) => Promise<Result>,
+    ) => {
+      return async (...args: Args): Promise<Result> => {
+        if (failing.has(name)) throw new CatalogError("ServiceUnavailable", `${name} fails`);
+        return work(...args);
+      };
+    };
+    const failingStore = (store: ObjectStore): ObjectStore => ({
+      persisted: unless("persisted", store.persisted),
+      copy: unless("copy", store.copy),
+      delete: unless("delete", store.delete),
+      list: store.list,
+      deleteFolder: unless("deleteFolder", store.deleteFolder),
+    });
+    const catalog = await startTestCatalog(
+      {},
+      { wrapStorage: (storage) => ({ at: async (location) => failingStore(await storage.at(location)) }) },
+    );
+    running.push(catalog);
+    return catalog;
+  }
+
+  test("before the commit leads to 503, and to no version", async () => {
+    const failing = new Set<keyof ObjectStore>(["persisted"]);
+    const catalog = await startFailing(failing);
+    const table = await declareTable(catalog);
+    const { status, error, headers } = await commit(catalog, table, 1);
+    expect([status, error.code, headers.get("retry-after")]).toEqual([503, 17, "1"]);
+    failing.clear();
+    expect((await catalog.call("listTableVersions", { id: table.id })).body.versions).toEqual([]);
+  });
+
+  test("to copy leaves the staged path in the answer, until a reader comes and it works again", async () => {
+    const failing = new Set<keyof ObjectStore>(["copy"]);
+    const catalog = await startFailing(failing);
+    const table = await declareTable(catalog);
+    const staged = stageManifest(table, 1);
+    const request = { id: table.id, version: 1, manifest_path: staged };
+    expect((await catalog.call("createTableVersion", request)).body.version.manifest_path).toBe(staged);
+    const read = async () =>
+      (await catalog.call("describeTableVersion", { id: table.id, version: 1 })).body.version.manifest_path;
+    expect(await read()).toBe(staged);
+    failing.clear();
+    const final = `${pathOf(table)}/_versions/${finalName(1)}`;
+    expect(await read()).toBe(final);
+    expect(existsSync(`/${staged}`)).toBe(false);
+    expect((await catalog.call("createTableVersion", request)).body.version.manifest_path).toBe(final);
+  });
+
+  test("to delete leaves a version that is read under its final name, and its staged file until later", async () => {
+    const failing = new Set<keyof ObjectStore>(["delete"]);
+    const catalog = await startFailing(failing);
+    const table = await declareTable(catalog);
+    const { body } = await commit(catalog, table, 1);
+    expect(body.version.manifest_path).toBe(`${pathOf(table)}/_versions/${finalName(1)}`);
+    expect(stagedFilesOf(table)).toHaveLength(1);
+    failing.clear();
+    await catalog.call("listTableVersions", { id: table.id });
+    expect(stagedFilesOf(table)).toEqual([]);
+  });
+
+  test("to delete a dropped table keeps its location taken until the next start deletes it", async () => {
+    const failing = new Set<keyof ObjectStore>(["deleteFolder"]);
+    const catalog = await startFailing(failing);
+    const table = await declareTable(catalog);
+    await commit(catalog, table, 1);
+    expect((await catalog.call("dropTable", { id: table.id })).status).toBe(200);
+    expect(existsSync(`/${pathOf(table)}`)).toBe(true);
+    const again = await catalog.call("declareTable", { id: table.id, location: table.location });
+    expect(again.error).toMatchObject({ status: 409, code: 5 });
+
+    const { openSqliteStore } = await import("../../service/store/sqlite.ts");
+    const { createFinisher } = await import("../../service/domain/finisher.ts");
+    const { createStorage } = await import("../../service/storage/storage.ts");
+    const { createLog } = await import("../../service/log.ts");
+    await using store = await openSqliteStore(`${catalog.dataDir}/catalog.sqlite`);
+    const storage = createStorage({ s3ForcePathStyle: false });
+    await createFinisher({ store, storage, log: createLog("silent") }).sweep();
+    expect(existsSync(`/${pathOf(table)}`)).toBe(false);
+    expect((await catalog.call("declareTable", { id: table.id, location: table.location })).status).toBe(200);
+  });
+});

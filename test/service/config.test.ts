@@ -1,0 +1,92 @@
+import { describe, expect, test } from "vitest";
+import { ConfigError, readConfig } from "../../service/config.ts";
+
+function problemsOf(environment: Record<string, string>): string {
+  try {
+    readConfig(environment);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message;
+    throw error;
+  }
+  return "";
+}
+
+describe("the settings", () => {
+  test("have defaults that need nothing to be set", () => {
+    const config = readConfig({});
+    expect(config).toMatchObject({
+      host: "127.0.0.1",
+      port: 2333,
+      auth: { mode: "development" },
+      rateLimit: undefined,
+      s3ForcePathStyle: false,
+      logLevel: "info",
+    });
+    expect(config.databaseFile).toBe(`${config.dataDir}/catalog.sqlite`);
+    expect(config.warehouse.path).toBe(`${config.dataDir}/warehouse`.slice(1));
+  });
+
+  test("take an empty variable for an absent one, and 0 for 0", () => {
+    expect(readConfig({ TILTYARD_PORT: "", TILTYARD_HOST: "" }).port).toBe(2333);
+    expect(readConfig({ TILTYARD_PORT: "0" }).port).toBe(0);
+  });
+
+  test("are read from the environment", () => {
+    const config = readConfig({
+      TILTYARD_HOST: "0.0.0.0",
+      TILTYARD_PORT: "8080",
+      TILTYARD_DATABASE_URL: "sqlite:/var/lib/catalog.db",
+      TILTYARD_WAREHOUSE: "s3://bucket/some%20where/",
+      TILTYARD_ALLOWED_LOCATIONS: "gs://other, /mnt/tables",
+      TILTYARD_AUTH: "oidc",
+      TILTYARD_OIDC_ISSUER: "https://issuer.example",
+      TILTYARD_OIDC_AUDIENCE: "tiltyard",
+      TILTYARD_RATE_LIMIT: "200",
+      TILTYARD_S3_FORCE_PATH_STYLE: "1",
+    });
+    expect(config).toMatchObject({
+      host: "0.0.0.0",
+      port: 8080,
+      databaseFile: "/var/lib/catalog.db",
+      warehouse: { scheme: "s3", bucket: "bucket", path: "some where", uri: "s3://bucket/some%20where" },
+      allowedLocations: [{ scheme: "gs", bucket: "other" }, { uri: "file:///mnt/tables" }],
+      auth: { mode: "oidc", issuer: "https://issuer.example", audience: "tiltyard" },
+      rateLimit: 200,
+      s3ForcePathStyle: true,
+    });
+  });
+
+  test.each([
+    [{ TILTYARD_PORT: "70000" }, "TILTYARD_PORT"],
+    [{ TILTYARD_PORT: "-1" }, "TILTYARD_PORT must be a port"],
+    [{ TILTYARD_DATABASE_URL: "mysql://host/db" }, "TILTYARD_DATABASE_URL must be sqlite:PATH"],
+    [{ TILTYARD_WAREHOUSE: "tables" }, "TILTYARD_WAREHOUSE must be a file://, s3:// or gs:// URI"],
+    [{ TILTYARD_ALLOWED_LOCATIONS: "s3://b,nonsense" }, "TILTYARD_ALLOWED_LOCATIONS.1"],
+    [{ TILTYARD_AUTH: "none" }, "TILTYARD_AUTH"],
+    [{ TILTYARD_RATE_LIMIT: "0" }, "TILTYARD_RATE_LIMIT must be a number of requests a second"],
+    [{ TILTYARD_BOOTSTRAP_API_KEY: "short" }, "TILTYARD_BOOTSTRAP_API_KEY must have at least 24 characters"],
+    [{ TILTYARD_ALLOW_INSECURE: "yes" }, "TILTYARD_ALLOW_INSECURE must be 1 or 0"],
+    [{ TILTYARD_AUTH: "oidc" }, "TILTYARD_OIDC_ISSUER is required"],
+  ])("refuse %j", (environment, problem) => {
+    expect(problemsOf(environment)).toContain(problem);
+  });
+
+  test("report every problem in one go, and no value that is secret", () => {
+    const problems = problemsOf({
+      TILTYARD_PORT: "x",
+      TILTYARD_RATE_LIMIT: "y",
+      TILTYARD_HOST: "0.0.0.0",
+      TILTYARD_BOOTSTRAP_API_KEY: "too-short",
+    });
+    for (const name of ["TILTYARD_PORT", "TILTYARD_RATE_LIMIT", "TILTYARD_HOST", "TILTYARD_BOOTSTRAP_API_KEY"])
+      expect(problems).toContain(name);
+    expect(problems).not.toContain("too-short");
+  });
+
+  test("let development authentication listen beyond loopback only when that is said", () => {
+    expect(problemsOf({ TILTYARD_HOST: "0.0.0.0" })).toContain("development authentication listens on loopback only");
+    expect(problemsOf({ TILTYARD_HOST: "::" })).not.toBe("");
+    for (const host of ["127.0.0.1", "localhost", "::1"]) expect(problemsOf({ TILTYARD_HOST: host })).toBe("");
+    expect(readConfig({ TILTYARD_HOST: "0.0.0.0", TILTYARD_ALLOW_INSECURE: "1" }).host).toBe("0.0.0.0");
+  });
+});

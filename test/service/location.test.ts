@@ -1,0 +1,54 @@
+import { CatalogError } from "@tiltyard/protocol";
+import { describe, expect, test } from "vitest";
+import { ancestorUris, childLocation, contains, parseLocation } from "../../service/storage/location.ts";
+
+describe("a location", () => {
+  test.each([
+    ["/data/tables", "file", "", "data/tables", "file:///data/tables"],
+    ["file:///data/my%20tables/", "file", "", "data/my tables", "file:///data/my%20tables"],
+    ["file://localhost/data", "file", "", "data", "file:///data"],
+    ["/data/100%/a b$c", "file", "", "data/100%/a b$c", "file:///data/100%25/a%20b$c"],
+    ["s3://bucket/a/b", "s3", "bucket", "a/b", "s3://bucket/a/b"],
+    ["s3://bucket", "s3", "bucket", "", "s3://bucket"],
+    ["gs://my-bucket/%C3%A9", "gs", "my-bucket", "é", "gs://my-bucket/%C3%A9"],
+  ])("%s is read", (text, scheme, bucket, path, uri) => {
+    const location = parseLocation(text);
+    expect(location).toEqual({ scheme, bucket, path, uri });
+    expect(parseLocation(location.uri)).toEqual(location);
+  });
+
+  test.each([
+    "",
+    "relative/path",
+    "http://host/x",
+    "file://host/x",
+    "s3:///x",
+    "s3://UPPER/x",
+    "s3://b/../c",
+    "s3://bucket/a/./b",
+    "s3://bucket/a//b",
+    "s3://bucket/a%2F%2E%2E/b",
+    "s3://bucket/a?versionId=1",
+    "s3://bucket/a#b",
+    "s3://bucket/%zz",
+    "s3://bucket/a\\b",
+    "/a/\u0007",
+    `/${"x".repeat(3000)}`,
+  ])("%j is refused", (text) => {
+    expect(() => parseLocation(text)).toThrow(CatalogError);
+  });
+
+  test("contains what is inside of it, and not what only begins like it", () => {
+    const folder = parseLocation("s3://bucket/tables");
+    expect(contains(folder, folder)).toBe(true);
+    expect(contains(folder, childLocation(folder, "a", "b"))).toBe(true);
+    expect(contains(folder, parseLocation("s3://bucket/tables2"))).toBe(false);
+    expect(contains(folder, parseLocation("s3://bucket"))).toBe(false);
+    expect(contains(parseLocation("s3://bucket"), folder)).toBe(true);
+    expect(contains(folder, parseLocation("gs://bucket/tables/a"))).toBe(false);
+  });
+
+  test("knows the folders that it lies in", () => {
+    expect(ancestorUris(parseLocation("s3://bucket/a/b/c"))).toEqual(["s3://bucket/a", "s3://bucket/a/b"]);
+  });
+});

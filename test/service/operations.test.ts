@@ -1,0 +1,161 @@
+import { type AnyContract, contracts, ErrorResponse } from "@tiltyard/protocol";
+import { describe, expect, test } from "vitest";
+import { startTestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
+import { startProgram } from "../support/process.ts";
+
+const catalog = useCatalog();
+const withoutCredential = { headers: {} };
+
+describe("what needs no credential", () => {
+  test("is health", async () => {
+    expect(await (await catalog.fetch("/health/live", withoutCredential)).json()).toEqual({ status: "live" });
+    expect(await (await catalog.fetch("/health/ready", withoutCredential)).json()).toEqual({ status: "ready" });
+  });
+
+  test("is the metrics, which count operations by name and status", async () => {
+    await catalog.call("describeNamespace", { id: [uniqueName("missing")] });
+    const response = await catalog.fetch("/metrics", withoutCredential);
+    expect(response.headers.get("content-type")).toContain("text/plain");
+    const text = await response.text();
+    expect(text).toMatch(/tiltyard_operation_duration_seconds_count\{operation="DescribeNamespace",status="404"\} 1/);
+    expect(text).toContain("process_resident_memory_bytes");
+  });
+
+  test("is a page that shows the operations, with everything from this service", async () => {
+    const page = await (await catalog.fetch("/docs", withoutCredential)).text();
+    const links = [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link]) => link ?? "");
+    expect(links.length).toBeGreaterThan(2);
+    for (const link of links) {
+      expect(link).not.toContain("//");
+      const response = await catalog.fetch(`/${link}`, withoutCredential);
+      expect(response.status).toBe(200);
+      expect((await response.text()).length).toBeGreaterThan(10);
+    }
+  });
+});
+
+describe("the OpenAPI document", () => {
+  interface Operation {
+    readonly operationId?: string;
+    readonly "x-unsupported"?: boolean;
+    readonly responses: Record<string, unknown>;
+  }
+  const read = async () =>
+    (await (await catalog.fetch("/openapi.json", withoutCredential)).json()) as {
+      paths: Record<string, Record<string, Operation>>;
+      components: { schemas: Record<string, unknown>; securitySchemes: Record<string, unknown> };
+    };
+
+  test("has every operation of the protocol by its id, and marks the unsupported", async () => {
+    const { paths } = await read();
+    const operations = Object.values(paths).flatMap((path) => Object.values(path));
+    const all: AnyContract[] = Object.values(contracts);
+    const ids = operations.flatMap(({ operationId }) => operationId ?? []);
+    expect(ids.toSorted()).toEqual(all.map((contract) => contract.operationId).toSorted());
+    expect(ids).toHaveLength(54);
+    for (const contract of all)
+      for (const method of contract.methods) {
+        const operation = paths[contract.path]?.[method.toLowerCase()];
+        expect(operation?.["x-unsupported"] ?? false).toBe(!contract.supported);
+        expect(Object.keys(operation?.responses ?? {})).toEqual(expect.arrayContaining(["400", "401", "403", "503"]));
+      }
+  });
+
+  test("refers to nothing that it lacks", async () => {
+    const document = await read();
+    const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g)];
+    expect(references.length).toBeGreaterThan(20);
+    for (const [, name] of references) expect(document.components.schemas).toHaveProperty(name ?? "");
+  });
+
+  test("names the ways to authenticate", async () => {
+    expect(Object.keys((await read()).components.securitySchemes)).toEqual(["BearerAuth", "ApiKeyAuth", "OAuth2"]);
+  });
+});
+
+describe("a rate limit", () => {
+  test("answers 503 with Retry-After to one principal, and leaves others alone", async () => {
+    const limited = await startTestCatalog({ TILTYARD_RATE_LIMIT: "5" });
+    const [busy, calm] = [await limited.keyFor("busy", { $: "reader" }), await limited.keyFor("calm", { $: "reader" })];
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, () => limited.call("namespaceExists", { id: [] }, { key: busy })),
+    );
+    const refused = answers.filter((answer) => answer.status === 503);
+    expect(refused.length).toBeGreaterThanOrEqual(2);
+    expect(refused[0]?.error).toMatchObject({ type: "/errors/service-unavailable", title: "Slow down", code: 21 });
+    expect(Number(refused[0]?.headers.get("retry-after"))).toBeGreaterThan(0);
+    expect((await limited.call("namespaceExists", { id: [] }, { key: calm })).status).toBe(200);
+    await limited.stop();
+  });
+});
+
+describe("the request log", () => {
+  test("is a JSON line a request, with who asked for what, and without secrets", async () => {
+    const { mkdtempSync } = await import("node:fs");
+    const folder = mkdtempSync("/tmp/tiltyard-log-");
+    const key = "the-secret-key-0123456789abcdef";
+    const program = startProgram(["service/main.ts", "serve"], {
+      TILTYARD_DATA_DIR: folder,
+      TILTYARD_PORT: "0",
+      TILTYARD_BOOTSTRAP_API_KEY: key,
+      TILTYARD_TYPO: "1",
+    });
+    const url = /at (http:\S+)/.exec(await program.printed("curl"))?.[1];
+    const send = (headers: Record<string, string>, body: object) =>
+      fetch(`${url}/v1/namespace/nowhere/describe`, { method: "POST", headers, body: JSON.stringify(body) });
+    await send({ "x-api-key": key, "x-request-id": "one", traceparent: "00-abc-def-01" }, {});
+    await send(
+      {},
+      { identity: { api_key: key }, context: { "header.x-request-id": "two", "header.traceparent": "00-1-2-01" } },
+    );
+    await send({ authorization: "Bearer wrong-token" }, {});
+    program.child.kill("SIGTERM");
+    const { code, stdout } = await program.finished;
+    expect(code).toBe(0);
+    for (const secret of [key, "wrong-token"]) expect(stdout).not.toContain(secret);
+    const lines = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    const requests = lines.filter((line) => "operation" in line);
+    const common = {
+      operation: "DescribeNamespace",
+      path: "/v1/namespace/nowhere/describe",
+      duration_ms: expect.any(Number),
+    };
+    expect(requests).toMatchObject([
+      { ...common, request_id: "one", traceparent: "00-abc-def-01", principal: "bootstrap", status: 404 },
+      { ...common, request_id: "two", traceparent: "00-1-2-01", principal: "bootstrap", status: 404 },
+      { ...common, status: 401 },
+    ]);
+    expect(lines.map((line) => line.msg)).toContain("TILTYARD_TYPO is set, but there is no such setting");
+  });
+});
+
+describe("stopping", () => {
+  test("finishes the requests that were accepted", async () => {
+    const stopping = await startTestCatalog();
+    const names = Array.from({ length: 50 }, (_, index) => `ns_${index}`);
+    const answers = names.map((name) => stopping.call("createNamespace", { id: [name] }));
+    await Promise.race(answers);
+    const stopped = stopping.stop();
+    const settled = await Promise.allSettled(answers);
+    await stopped;
+    // A request that was not accepted any more has no answer at all; none has half of one.
+    for (const each of settled)
+      if (each.status === "fulfilled") expect(each.value.status).toBe(200);
+      else expect(each.reason).toBeInstanceOf(TypeError);
+    expect(settled.some((each) => each.status === "fulfilled")).toBe(true);
+  });
+
+  test("closes the port", async () => {
+    const stopping = await startTestCatalog();
+    await stopping.stop();
+    await expect(stopping.fetch("/health/live")).rejects.toThrow(TypeError);
+  });
+});
+
+test("the error schema is the same in the document and on the wire", async () => {
+  const response = await catalog.fetch("/nothing");
+  expect(ErrorResponse.strict().safeParse(await response.json()).success).toBe(true);
+});

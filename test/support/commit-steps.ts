@@ -1,0 +1,15 @@
+/** The steps of a commit, in order. From `after insert` on the version exists. */
+export const commitSteps = [
+  "before check",
+  "after check",
+  "before insert",
+  "after insert",
+  "before copy",
+  "after copy",
+  "before delete",
+  "after delete",
+  "before finish",
+  "after finish",
+] as const;
+
+export type CommitStep = (typeof commitSteps)[number];

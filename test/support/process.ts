@@ -1,0 +1,57 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+
+export interface Finished {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A Node program of this project that runs in a process of its own. */
+export interface Program {
+  readonly child: ChildProcess;
+  /** What it has printed so far. */
+  readonly stdout: () => string;
+  /** Resolves when it has printed the text on standard error, with all that it printed there. */
+  printed(text: string): Promise<string>;
+  readonly finished: Promise<Finished>;
+}
+
+/** Starts a program with these settings and no others of Tiltyard's. */
+export function startProgram(args: readonly string[], environment: Readonly<Record<string, string>> = {}): Program {
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("TILTYARD_"));
+  const child = spawn(process.execPath, args, {
+    env: { ...Object.fromEntries(inherited), ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let [stdout, stderr] = ["", ""];
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+    stdout += text;
+  });
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    stderr += text;
+  });
+  const finished = once(child, "close").then(([code, signal]) => ({ code, signal, stdout, stderr }));
+  return {
+    child,
+    stdout: () => stdout,
+    printed: async (text) => {
+      while (!stderr.includes(text)) {
+        const ended = await Promise.race([once(child.stderr ?? child, "data"), finished]);
+        if (!Array.isArray(ended) && !stderr.includes(text))
+          throw new Error(`the program ended before it printed ${JSON.stringify(text)}: ${stderr}`);
+      }
+      return stderr;
+    },
+    finished,
+  };
+}
+
+/** Runs the service's command line to its end. */
+export function runCatalogCommand(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<Finished> {
+  return startProgram(["service/main.ts", ...args], environment).finished;
+}
