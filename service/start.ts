@@ -23,6 +23,7 @@ import type { Store } from "./store/store.ts";
 const sweepEveryMs = 60_000;
 /** How long requests that were accepted may take to finish once the service is told to stop. */
 const drainMs = 25_000;
+const closeIdleEveryMs = 50;
 
 export interface RunningService {
   /** Where the service listens, e.g. `http://127.0.0.1:2333`. */
@@ -98,9 +99,11 @@ async function listen(fetch: Parameters<typeof serve>[0]["fetch"], config: Confi
 /** Stops listening, waits for what is under way, and ends what takes too long. */
 async function close(server: Server): Promise<void> {
   const closed = new Promise((resolve) => server.close(resolve));
-  server.closeIdleConnections();
+  // A client keeps its connection open after its last answer, which would delay the end.
+  const idle = setInterval(() => server.closeIdleConnections(), closeIdleEveryMs);
   const overdue = setTimeout(() => server.closeAllConnections(), drainMs);
   await closed;
+  clearInterval(idle);
   clearTimeout(overdue);
 }
 

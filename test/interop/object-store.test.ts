@@ -1,0 +1,177 @@
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { CreateBucketCommand, GetObjectCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
+import { Storage } from "@google-cloud/storage";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openFileStore } from "../../service/storage/file.ts";
+import { openGcsStore } from "../../service/storage/gcs.ts";
+import type { ObjectStore } from "../../service/storage/object-store.ts";
+import { openS3Store } from "../../service/storage/s3.ts";
+import { type CloudServer, freePort, startGcs, startS3 } from "./servers.ts";
+
+/** A store under test, with the means to look at it from outside. */
+interface Subject {
+  readonly store: ObjectStore;
+  /** What keys of this store begin with. */
+  readonly root: string;
+  put(key: string, content: string): Promise<void>;
+  get(key: string): Promise<string>;
+}
+
+const bucket = "tiltyard-test";
+const servers: CloudServer[] = [];
+
+async function localFiles(): Promise<Subject> {
+  const root = mkdtempSync(join(tmpdir(), "tiltyard files ")).slice(1);
+  return {
+    store: openFileStore(),
+    root: `${root}/`,
+    put: async (key, content) => {
+      mkdirSync(dirname(`/${key}`), { recursive: true });
+      writeFileSync(`/${key}`, content);
+    },
+    get: async (key) => readFileSync(`/${key}`, "utf8"),
+  };
+}
+
+async function s3(): Promise<Subject> {
+  const server = await startS3();
+  servers.push(server);
+  Object.assign(process.env, {
+    AWS_ENDPOINT_URL: server.url,
+    AWS_REGION: "us-east-1",
+    AWS_ACCESS_KEY_ID: "test",
+    AWS_SECRET_ACCESS_KEY: "test",
+  });
+  const client = new S3Client({ forcePathStyle: true });
+  await client.send(new CreateBucketCommand({ Bucket: bucket }));
+  return {
+    store: openS3Store(bucket, { forcePathStyle: true }),
+    root: "",
+    put: async (Key, Body) => {
+      await client.send(new PutObjectCommand({ Bucket: bucket, Key, Body }));
+    },
+    get: async (Key) => {
+      const { Body } = await client.send(new GetObjectCommand({ Bucket: bucket, Key }));
+      return Body?.transformToString() ?? "";
+    },
+  };
+}
+
+async function gcs(): Promise<Subject> {
+  const server = await startGcs();
+  servers.push(server);
+  process.env.STORAGE_EMULATOR_HOST = server.url;
+  const [opened] = await new Storage({ projectId: "test" }).createBucket(bucket);
+  return {
+    store: openGcsStore(bucket),
+    root: "",
+    put: (key, content) => opened.file(key).save(content, { resumable: false }),
+    get: async (key) => (await opened.file(key).download())[0].toString(),
+  };
+}
+
+afterAll(() => {
+  for (const server of servers) server.stop();
+});
+
+describe.each([
+  ["local files", localFiles],
+  ["S3", s3],
+  ["Google Cloud Storage", gcs],
+])("the object store over %s", (_, open) => {
+  let subject: Subject;
+  beforeAll(async () => {
+    subject = await open();
+  });
+  let folders = 0;
+  /** A folder that no other test uses, with characters in it that need care. */
+  const newFolder = () => `${subject.root}a folder$+%41 \u00e9/t${folders++}`;
+
+  async function listed(folder: string): Promise<string[]> {
+    const keys: string[] = [];
+    for await (const key of subject.store.list(folder)) keys.push(key);
+    return keys.toSorted();
+  }
+
+  test("tells whether an object is there", async () => {
+    const key = `${newFolder()}/object`;
+    expect(await subject.store.persisted(key)).toBe(false);
+    await subject.put(key, "content");
+    expect(await subject.store.persisted(key)).toBe(true);
+    expect(await subject.store.persisted(`${key}/below`)).toBe(false);
+    expect(await subject.store.persisted(dirname(key))).toBe(false);
+  });
+
+  test("copies an object under a second name, as often as it is asked to", async () => {
+    const folder = newFolder();
+    await subject.put(`${folder}/from`, "content");
+    expect(await subject.store.copy(`${folder}/from`, `${folder}/to`)).toBe(true);
+    expect(await subject.store.copy(`${folder}/from`, `${folder}/to`)).toBe(true);
+    expect(await subject.get(`${folder}/to`)).toBe("content");
+    expect(await subject.get(`${folder}/from`)).toBe("content");
+    expect(await listed(folder)).toEqual([`${folder}/from`, `${folder}/to`]);
+  });
+
+  test("replaces what had the name that it copies to", async () => {
+    const folder = newFolder();
+    await subject.put(`${folder}/from`, "new");
+    await subject.put(`${folder}/to`, "old");
+    expect(await subject.store.copy(`${folder}/from`, `${folder}/to`)).toBe(true);
+    expect(await subject.get(`${folder}/to`)).toBe("new");
+    expect(await listed(folder)).toHaveLength(2);
+  });
+
+  test("says so when there is nothing to copy, and leaves the target alone", async () => {
+    const folder = newFolder();
+    await subject.put(`${folder}/to`, "old");
+    expect(await subject.store.copy(`${folder}/missing`, `${folder}/to`)).toBe(false);
+    expect(await subject.get(`${folder}/to`)).toBe("old");
+  });
+
+  test("deletes an object, and one that is not there", async () => {
+    const key = `${newFolder()}/object`;
+    await subject.put(key, "content");
+    for (let time = 0; time < 2; time++) await subject.store.delete(key);
+    expect(await subject.store.persisted(key)).toBe(false);
+  });
+
+  test("lists what is in a folder at any depth, and nothing beside it", async () => {
+    const folder = newFolder();
+    const keys = [`${folder}/a`, `${folder}/deep/er/b`, `${folder}/deep/c`];
+    for (const key of [...keys, `${folder}x/beside`]) await subject.put(key, "content");
+    expect(await listed(folder)).toEqual(keys);
+    expect(await listed(`${folder}/missing`)).toEqual([]);
+  });
+
+  test("deletes a folder of more than a thousand objects, and nothing beside it", async () => {
+    const folder = newFolder();
+    const count = 1_010;
+    for (let from = 0; from < count; from += 50)
+      await Promise.all(Array.from({ length: 50 }, (_, index) => subject.put(`${folder}/deep/${from + index}`, "")));
+    await subject.put(`${folder}x/beside`, "content");
+    await subject.store.deleteFolder(folder);
+    await subject.store.deleteFolder(folder);
+    expect(await listed(folder)).toEqual([]);
+    expect(await listed(`${folder}x`)).toEqual([`${folder}x/beside`]);
+  });
+});
+
+describe("an object store that cannot be reached", () => {
+  test.each([
+    ["S3", "AWS_ENDPOINT_URL", () => openS3Store(bucket, { forcePathStyle: true })],
+    ["Google Cloud Storage", "STORAGE_EMULATOR_HOST", () => openGcsStore(bucket)],
+  ])("is told as unavailable, without its address: %s", async (_, variable, open) => {
+    const before = process.env[variable];
+    const port = await freePort();
+    process.env[variable] = `http://127.0.0.1:${port}`;
+    const store = open();
+    for (const call of [() => store.persisted("key"), () => store.copy("a", "b"), () => store.delete("key")]) {
+      const error = await call().catch((caught: unknown) => caught);
+      expect(error).toMatchObject({ kind: "ServiceUnavailable" });
+      expect(String(error)).not.toContain(String(port));
+    }
+    process.env[variable] = before;
+  });
+});

@@ -1,0 +1,126 @@
+"""The service as a process, and the clients that connect to it."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import lance.namespace
+
+PROJECT = Path(__file__).resolve().parents[3]
+START_DEADLINE_SECONDS = 60
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_until(condition, what: str, seconds: float = START_DEADLINE_SECONDS) -> None:
+    """Polls a condition, because what it waits for happens in another process."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{what} did not happen in {seconds} s")
+        time.sleep(0.05)
+
+
+@dataclass
+class Catalog:
+    """A catalog service on a port of its own."""
+
+    data_dir: Path
+    environment: dict[str, str] = field(default_factory=dict)
+    port: int = field(default_factory=free_port)
+    process: subprocess.Popen | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def key(self) -> str:
+        return (self.data_dir / "development.key").read_text()
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """What a client needs to connect."""
+        return {"uri": self.url, "header.x-api-key": self.key}
+
+    def client(self) -> lance.namespace.RestNamespace:
+        return lance.namespace.RestNamespace(**self.properties)
+
+    def start(self) -> "Catalog":
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("TILTYARD_")}
+        self.process = subprocess.Popen(
+            [os.environ["TILTYARD_TEST_NODE"], "service/main.ts", "serve"],
+            cwd=PROJECT,
+            env={
+                **inherited,
+                "TILTYARD_PORT": str(self.port),
+                "TILTYARD_DATA_DIR": str(self.data_dir),
+                "TILTYARD_LOG_LEVEL": "warn",
+                **self.environment,
+            },
+            stderr=subprocess.DEVNULL,
+        )
+        wait_until(self.is_ready, "the start of the service")
+        return self
+
+    def is_ready(self) -> bool:
+        assert self.process is not None and self.process.poll() is None, "the service ended"
+        try:
+            with urllib.request.urlopen(f"{self.url}/health/ready", timeout=5) as answer:
+                return answer.status == 200
+        except OSError:
+            return False
+
+    def stop(self) -> None:
+        """Stops the service as an operator does; it must end well."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(timeout=60) == 0
+
+    def kill(self) -> None:
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait(timeout=60)
+
+    def post(self, path: str, body: dict | None = None) -> dict:
+        """Sends a request without a Lance client in between."""
+        request = urllib.request.Request(
+            self.url + path,
+            data=json.dumps(body or {}).encode(),
+            headers={"x-api-key": self.key, "content-type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.load(answer)
+
+    def versions(self, table: list[str], branch: str | None = None) -> list[dict]:
+        query = f"?branch={urllib.parse.quote(branch)}" if branch else ""
+        return self.post(f"/v1/table/{'%24'.join(table)}/version/list{query}")["versions"]
+
+
+def folder_of(location: str) -> Path:
+    """The folder of a file: location."""
+    return Path(urllib.parse.unquote(urllib.parse.urlparse(location).path))
+
+
+def staged_manifests(location: str) -> list[Path]:
+    return [path for path in folder_of(location).rglob("*.manifest-*")]
+
+
+def version_in_manifest_name(path: str) -> int:
+    """The version that a final manifest name of the scheme V2 stands for."""
+    match = re.fullmatch(r"(\d{20})\.manifest", path.rsplit("/", 1)[-1])
+    assert match, f"{path} is not a final manifest name"
+    return 2**64 - 1 - int(match[1])

@@ -1,0 +1,101 @@
+"""Tables in S3 and in Google Cloud Storage."""
+
+import json
+import urllib.parse
+import urllib.request
+
+import lance
+import pyarrow as pa
+import pytest
+from catalog import Catalog
+from lance_namespace import DropTableRequest
+from writers import check_eight_writers
+
+
+@pytest.fixture(scope="module")
+def s3_catalog(s3, tmp_path_factory):
+    running = Catalog(
+        tmp_path_factory.mktemp("s3"),
+        {
+            "TILTYARD_WAREHOUSE": "s3://bucket/ware house",
+            "TILTYARD_S3_FORCE_PATH_STYLE": "1",
+            "AWS_ENDPOINT_URL": s3,
+            "AWS_REGION": "us-east-1",
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+        },
+    ).start()
+    running.post("/v1/namespace/ns/create")
+    yield running
+    running.stop()
+
+
+def s3_options(url: str) -> dict[str, str]:
+    return {
+        "aws_endpoint": url,
+        "aws_region": "us-east-1",
+        "aws_access_key_id": "test",
+        "aws_secret_access_key": "test",
+        "aws_virtual_hosted_style_request": "false",
+        "allow_http": "true",
+    }
+
+
+def s3_keys(url: str) -> list[str]:
+    import re
+
+    with urllib.request.urlopen(f"{url}/bucket?list-type=2&max-keys=1000") as answer:
+        return re.findall(r"<Key>([^<]*)</Key>", answer.read().decode())
+
+
+def test_pylance_writes_branches_and_drops_on_s3(s3, s3_catalog):
+    client = s3_catalog.client()
+    options = s3_options(s3)
+    table = ["ns", "basic"]
+
+    def write(ids, mode):
+        data = pa.table({"id": ids})
+        return lance.write_dataset(data, namespace_client=client, table_id=table, mode=mode, storage_options=options)
+
+    write([1, 2], "create")
+    dataset = write([3], "append")
+    branch = lance.write_dataset(pa.table({"id": [9]}), dataset.create_branch("side"), mode="append")
+    assert sorted(branch.to_table()["id"].to_pylist()) == [1, 2, 3, 9]
+    again = lance.dataset(namespace_client=client, table_id=table, storage_options=options)
+    assert sorted(again.to_table()["id"].to_pylist()) == [1, 2, 3]
+    assert sorted(again.checkout_version(1).to_table()["id"].to_pylist()) == [1, 2]
+    assert not [key for key in s3_keys(s3) if ".manifest-" in key]
+    assert [key for key in s3_keys(s3) if "/ns/basic" in key]
+    client.drop_table(DropTableRequest(id=table))
+    assert not [key for key in s3_keys(s3) if "/ns/basic" in key]
+
+
+def test_eight_writers_append_to_one_table_on_s3_and_no_row_is_lost(s3, s3_catalog):
+    check_eight_writers(s3_catalog, ["ns", "busy"], appends=3, storage_options=s3_options(s3))
+    assert not [key for key in s3_keys(s3) if ".manifest-" in key]
+
+
+def test_a_manifest_is_finished_on_google_cloud_storage(gcs, tmp_path):
+    catalog = Catalog(
+        tmp_path, {"TILTYARD_WAREHOUSE": "gs://bucket/ware house", "STORAGE_EMULATOR_HOST": gcs}
+    ).start()
+    location = catalog.post("/v1/table/t/declare")["location"]
+    prefix = urllib.parse.unquote(urllib.parse.urlparse(location).path)[1:]
+    final = f"{prefix}/_versions/{2**64 - 2:020d}.manifest"
+    staged = f"{final}-0123"
+    upload = f"{gcs}/upload/storage/v1/b/bucket/o?uploadType=media&name={urllib.parse.quote(staged, safe='')}"
+    urllib.request.urlopen(urllib.request.Request(upload, data=b"the manifest", method="POST")).close()
+
+    answer = catalog.post(
+        "/v1/table/t/version/create", {"version": 1, "manifest_path": staged, "naming_scheme": "V2"}
+    )
+    assert answer["version"]["manifest_path"] == final
+    with urllib.request.urlopen(f"{gcs}/storage/v1/b/bucket/o?prefix={urllib.parse.quote(prefix)}") as listing:
+        assert [each["name"] for each in json.load(listing)["items"]] == [final]
+    media = f"{gcs}/storage/v1/b/bucket/o/{urllib.parse.quote(final, safe='')}?alt=media"
+    with urllib.request.urlopen(media) as content:
+        assert content.read() == b"the manifest"
+    catalog.post("/v1/table/t/drop")
+    with urllib.request.urlopen(f"{gcs}/storage/v1/b/bucket/o?prefix={urllib.parse.quote(prefix)}") as listing:
+        assert "items" not in json.load(listing)
+    catalog.stop()

@@ -1,0 +1,187 @@
+"""pylance, unmodified, commits through the catalog."""
+
+import datetime
+
+import lance
+import pyarrow as pa
+import pytest
+from catalog import folder_of, staged_manifests, version_in_manifest_name
+from lance_namespace import (
+    DeclareTableRequest,
+    DescribeTableRequest,
+    DropNamespaceRequest,
+    DropTableRequest,
+    ListNamespacesRequest,
+    ListTablesRequest,
+    RegisterTableRequest,
+    RenameTableRequest,
+)
+from lance_namespace import errors
+
+
+def rows(start: int, stop: int) -> pa.Table:
+    return pa.table({"id": range(start, stop), "text": [f"row {i}" for i in range(start, stop)]})
+
+
+def write(client, table, data, mode="append"):
+    return lance.write_dataset(data, namespace_client=client, table_id=table, mode=mode)
+
+
+def read_ids(dataset) -> list[int]:
+    return sorted(dataset.to_table()["id"].to_pylist())
+
+
+def test_writes_appends_and_overwrites_are_versions_that_can_be_read_again(catalog, table):
+    client = catalog.client()
+    write(client, table, rows(0, 10), "create")
+    write(client, table, rows(10, 15))
+    latest = write(client, table, rows(100, 103), "overwrite")
+    assert latest.version == 3
+    assert read_ids(lance.dataset(namespace_client=client, table_id=table)) == [100, 101, 102]
+    by_version = [read_ids(lance.dataset(namespace_client=client, table_id=table, version=v)) for v in (1, 2)]
+    assert by_version == [list(range(10)), list(range(15))]
+    listed = catalog.versions(table)
+    assert [each["version"] for each in listed] == [1, 2, 3]
+    assert [version_in_manifest_name(each["manifest_path"]) for each in listed] == [1, 2, 3]
+    assert staged_manifests(latest.uri) == []
+
+
+def test_rows_are_deleted_updated_and_merged(catalog, table):
+    dataset = write(catalog.client(), table, rows(0, 6), "create")
+    dataset.delete("id = 0")
+    dataset.update({"text": "'changed'"}, where="id = 1")
+    merged = pa.table({"id": [2, 50], "text": ["merged", "new"]})
+    dataset.merge_insert("id").when_matched_update_all().when_not_matched_insert_all().execute(merged)
+    found = lance.dataset(namespace_client=catalog.client(), table_id=table).to_table()
+    assert dict(zip(found["id"].to_pylist(), found["text"].to_pylist())) == {
+        1: "changed",
+        2: "merged",
+        3: "row 3",
+        4: "row 4",
+        5: "row 5",
+        50: "new",
+    }
+    assert staged_manifests(dataset.uri) == []
+
+
+def test_compaction_indices_and_columns_are_commits_too(catalog, table):
+    client = catalog.client()
+    for start in range(0, 50, 10):
+        dataset = write(client, table, rows(start, start + 10), "append" if start else "create")
+    dataset.create_scalar_index("id", "BTREE")
+    assert dataset.optimize.compact_files().fragments_removed > 0
+    dataset.add_columns({"double": "id * 2"})
+    dataset.drop_columns(["text"])
+    again = lance.dataset(namespace_client=client, table_id=table)
+    assert again.version == dataset.version
+    assert [index["name"] for index in again.list_indices()] == ["id_idx"]
+    assert sorted(again.to_table(filter="id >= 48")["double"].to_pylist()) == [96, 98]
+    assert again.schema.names == ["id", "double"]
+    assert staged_manifests(dataset.uri) == []
+
+
+def test_old_versions_are_cleaned_up_and_writing_goes_on(catalog, table):
+    client = catalog.client()
+    for start in range(0, 40, 10):
+        dataset = write(client, table, rows(start, start + 10), "overwrite" if start else "create")
+    stats = dataset.cleanup_old_versions(older_than=datetime.timedelta(0))
+    assert stats.old_versions == 3
+    assert read_ids(lance.dataset(namespace_client=client, table_id=table)) == list(range(30, 40))
+    assert write(client, table, rows(40, 41)).version == 5
+
+
+def test_tags_name_versions(catalog, table):
+    client = catalog.client()
+    write(client, table, rows(0, 1), "create")
+    dataset = write(client, table, rows(1, 2))
+    dataset.tags.create("first", 1)
+    again = lance.dataset(namespace_client=client, table_id=table)
+    assert read_ids(again.checkout_version("first")) == [0]
+    again.tags.update("first", 2)
+    assert read_ids(lance.dataset(namespace_client=client, table_id=table).checkout_version("first")) == [0, 1]
+    again.tags.delete("first")
+    assert again.tags.list() == {}
+
+
+def test_a_branch_has_versions_of_its_own(catalog, table):
+    client = catalog.client()
+    write(client, table, rows(0, 2), "create")
+    main = write(client, table, rows(2, 4))
+    branch = main.create_branch("experiment")
+    branch = lance.write_dataset(rows(100, 101), branch, mode="append")
+    write(client, table, rows(4, 5))
+    reopened = lance.dataset(namespace_client=client, table_id=table)
+    assert read_ids(reopened) == [0, 1, 2, 3, 4]
+    assert read_ids(reopened.checkout_version(("experiment", None))) == [0, 1, 2, 3, 100]
+    assert read_ids(reopened.checkout_version(("experiment", 2))) == [0, 1, 2, 3]
+    assert [each["version"] for each in catalog.versions(table)] == [1, 2, 3]
+    assert [each["version"] for each in catalog.versions(table, "experiment")] == [2, 3]
+    assert staged_manifests(main.uri) == []
+
+
+def test_a_renamed_table_keeps_its_rows(catalog, table):
+    client = catalog.client()
+    write(client, table, rows(0, 3), "create")
+    client.rename_table(RenameTableRequest(id=table, new_table_name="renamed"))
+    renamed = [table[0], "renamed"]
+    assert write(client, renamed, rows(3, 4)).version == 2
+    assert read_ids(lance.dataset(namespace_client=client, table_id=renamed)) == [0, 1, 2, 3]
+    with pytest.raises(errors.TableNotFoundError):
+        lance.dataset(namespace_client=client, table_id=table)
+
+
+def test_a_table_that_no_catalog_managed_is_registered_with_its_versions_and_branches(catalog, table):
+    client = catalog.client()
+    folder = catalog.data_dir / "warehouse" / "unmanaged" / table[0]
+    plain = lance.write_dataset(rows(0, 2), folder)
+    branch = plain.create_branch("side")
+    lance.write_dataset(rows(50, 51), branch, mode="append")
+    lance.write_dataset(rows(2, 3), folder, mode="append")
+    client.register_table(RegisterTableRequest(id=table, location=folder.as_uri()))
+    assert write(client, table, rows(3, 4)).version == 3
+    dataset = lance.dataset(namespace_client=client, table_id=table)
+    assert read_ids(dataset) == [0, 1, 2, 3]
+    assert read_ids(dataset.checkout_version(1)) == [0, 1]
+    assert read_ids(dataset.checkout_version(("side", None))) == [0, 1, 50]
+
+
+def test_a_dropped_table_is_gone_with_its_objects(catalog, table):
+    client = catalog.client()
+    dataset = write(client, table, rows(0, 3), "create")
+    folder = folder_of(dataset.uri)
+    assert folder.exists()
+    client.drop_table(DropTableRequest(id=table))
+    assert not folder.exists()
+    with pytest.raises(errors.TableNotFoundError):
+        client.describe_table(DescribeTableRequest(id=table))
+    assert write(client, table, rows(7, 8), "create").version == 1
+
+
+def test_errors_have_the_types_that_pylance_has_for_them(catalog, table):
+    client = catalog.client()
+    with pytest.raises(errors.TableNotFoundError):
+        client.describe_table(DescribeTableRequest(id=table))
+    with pytest.raises(errors.NamespaceNotFoundError):
+        client.list_namespaces(ListNamespacesRequest(id=["nowhere"]))
+    client.declare_table(DeclareTableRequest(id=table))
+    with pytest.raises(errors.TableAlreadyExistsError):
+        client.declare_table(DeclareTableRequest(id=table))
+    with pytest.raises(errors.NamespaceNotEmptyError):
+        client.drop_namespace(DropNamespaceRequest(id=table[:1]))
+    assert client.list_tables(ListTablesRequest(id=table[:1])).tables == ["table"]
+
+
+def test_a_wrong_key_is_told_as_such_and_a_token_is_taken(catalog):
+    wrong = lance.namespace.RestNamespace(uri=catalog.url, **{"header.x-api-key": "wrong"})
+    with pytest.raises(errors.UnauthenticatedError):
+        wrong.list_namespaces(ListNamespacesRequest(id=[]))
+
+    import json
+    import urllib.parse
+    import urllib.request
+
+    form = urllib.parse.urlencode({"grant_type": "client_credentials", "client_secret": catalog.key}).encode()
+    with urllib.request.urlopen(f"{catalog.url}/oauth/token", data=form) as answer:
+        token = json.load(answer)["access_token"]
+    bearer = lance.namespace.RestNamespace(uri=catalog.url, **{"header.Authorization": f"Bearer {token}"})
+    assert isinstance(bearer.list_namespaces(ListNamespacesRequest(id=[])).namespaces, list)

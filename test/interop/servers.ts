@@ -1,0 +1,66 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** A server that stands in for a cloud's object store, in a process of its own. */
+export interface CloudServer {
+  readonly url: string;
+  stop(): void;
+}
+
+const startDeadlineMs = 60_000;
+
+/** An S3 that moto serves. */
+export async function startS3(): Promise<CloudServer> {
+  const port = await freePort();
+  const python = required("TILTYARD_TEST_PYTHON");
+  const child = spawn(python, ["-m", "moto.server", "-H", "127.0.0.1", "-p", `${port}`], { stdio: "ignore" });
+  return serving(child, `http://127.0.0.1:${port}`, "/moto-api/");
+}
+
+/** A Google Cloud Storage that fake-gcs-server serves, from files. */
+export async function startGcs(): Promise<CloudServer> {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const root = mkdtempSync(join(tmpdir(), "tiltyard-gcs-"));
+  const args = ["-scheme", "http", "-host", "127.0.0.1", "-port", `${port}`, "-filesystem-root", root];
+  const child = spawn(
+    required("TILTYARD_TEST_FAKE_GCS_SERVER"),
+    [...args, "-external-url", url, "-public-host", `127.0.0.1:${port}`],
+    {
+      stdio: "ignore",
+    },
+  );
+  return serving(child, url, "/storage/v1/b?project=test");
+}
+
+/** A port that nothing listens on now. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+async function serving(child: ChildProcess, url: string, path: string): Promise<CloudServer> {
+  const deadline = Date.now() + startDeadlineMs;
+  for (;;) {
+    if (child.exitCode !== null) throw new Error(`the server at ${url} ended with ${child.exitCode}`);
+    const answered = await fetch(url + path).then(
+      (response) => response.ok,
+      () => false,
+    );
+    if (answered) return { url, stop: () => child.kill("SIGKILL") };
+    if (Date.now() > deadline) throw new Error(`the server at ${url} did not answer in time`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+function required(name: string): string {
+  const value = process.env[name];
+  if (value === undefined) throw new Error(`${name} is not set: run these tests by npm run test:interop`);
+  return value;
+}
