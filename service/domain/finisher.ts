@@ -1,13 +1,16 @@
 import type { Log } from "../log.ts";
 import { parseLocation } from "../storage/location.ts";
+import type { ObjectStore } from "../storage/object-store.ts";
 import type { Storage } from "../storage/storage.ts";
-import type { Store } from "../store/store.ts";
+import type { Session, Store } from "../store/store.ts";
 import { deletePendingDeletion, listPendingDeletions } from "../store/tables.ts";
-import { finishVersion, listUnfinishedVersions, type VersionRecord } from "../store/versions.ts";
+import { failTransaction } from "../store/transactions.ts";
+import { finishVersion, listUnfinishedVersions, type VersionRecord, withdrawVersion } from "../store/versions.ts";
 import { versionsFolder } from "./manifest.ts";
 
-/** How many records or locations one step of a sweep takes up. */
+/** How many records or locations one sweep takes up. */
 const sweepBatch = 1000;
+const lost = "the manifest was deleted, or its name was taken, before the commit was finished";
 
 /**
  * Does in the object store what was decided in the database: gives committed manifests
@@ -18,33 +21,37 @@ export interface Finisher {
   /**
    * Copies a staged manifest to its final name, deletes the staged one, and notes it.
    * Never throws: a record that cannot be finished now is answered as it is.
+   *
+   * @returns undefined when the version turned out to be none and its record was withdrawn.
    */
-  finishVersion(location: string, record: VersionRecord): Promise<VersionRecord>;
+  finishVersion(location: string, record: VersionRecord): Promise<VersionRecord | undefined>;
   /** Deletes the objects at the location of a dropped table. Never throws: what fails is left to the sweep. */
   deleteObjects(location: string): Promise<void>;
   /** Takes up everything that is left to be done. */
   sweep(): Promise<void>;
 }
 
-export function createFinisher(parts: {
+export interface FinisherParts {
   readonly store: Store;
   readonly storage: Storage;
   readonly log: Log;
-}): Finisher {
-  const { store, storage, log } = parts;
-  /** Readers of a version that is just being committed wait for the same work. */
-  const underWay = new Map<string, Promise<VersionRecord>>();
+}
 
-  async function finish(uri: string, record: VersionRecord): Promise<VersionRecord> {
+export function createFinisher({ store, storage, log }: FinisherParts): Finisher {
+  /** Readers of a version that is just being committed wait for the same work. */
+  const underWay = new Map<string, Promise<VersionRecord | undefined>>();
+
+  async function finish(uri: string, record: VersionRecord): Promise<VersionRecord | undefined> {
     const location = parseLocation(uri);
     const folder = versionsFolder(location, record.branch);
     const [staged, final] = [`${folder}/${record.committedName}`, `${folder}/${record.manifestName}`];
     let readable = record;
     try {
       const objects = await storage.at(location);
-      if (!(await objects.copy(staged, final)) && !(await objects.persisted(final))) {
-        log.error({ staged, final }, "a committed manifest is gone");
-        return record;
+      if (!(await putInPlace(objects, staged, final))) {
+        const withdrawn = await store.write((session) => withdraw(session, record));
+        log.warn({ staged, final, withdrawn }, lost);
+        return withdrawn ? undefined : record;
       }
       readable = { ...record, finished: true };
       await objects.delete(staged);
@@ -84,4 +91,30 @@ export function createFinisher(parts: {
       for (const location of await listPendingDeletions(store.read, sweepBatch)) await deleteObjects(location);
     },
   };
+}
+
+async function withdraw(session: Session, record: VersionRecord): Promise<boolean> {
+  const withdrawn = await withdrawVersion(session, record);
+  if (withdrawn) await failTransaction(session, record.transactionId, lost);
+  return withdrawn;
+}
+
+/**
+ * Gives a staged manifest its final name.
+ *
+ * @returns False when the commit cannot stand: a client that got no answer deletes what it
+ *   staged, and a writer that does not ask the catalog may have taken the name a moment
+ *   before. Neither commit was acknowledged.
+ */
+async function putInPlace(objects: ObjectStore, staged: string, final: string): Promise<boolean> {
+  const outcome = await objects.copy(staged, final);
+  if (outcome === "copied") return true;
+  const [ours, there] = await Promise.all([objects.find(staged), objects.find(final)]);
+  // An earlier attempt broke off after it had deleted the staged manifest, or before.
+  if (ours === undefined) return there !== undefined;
+  if (there?.identity === ours.identity) return true;
+  if (there !== undefined && there.modifiedAtMillis >= ours.modifiedAtMillis) return false;
+  // What has the name is older than what was staged: it is left from records that were all deleted.
+  await objects.delete(final);
+  return (await objects.copy(staged, final)) === "copied";
 }

@@ -3,7 +3,7 @@ import { findNamespace, type NamespaceRecord } from "../store/namespaces.ts";
 import type { Session } from "../store/store.ts";
 import { findTable, type TableRecord } from "../store/tables.ts";
 import { findTransaction, type TransactionRecord } from "../store/transactions.ts";
-import { findHighestVersion, findVersion, listVersions, type VersionRecord } from "../store/versions.ts";
+import { findHighestVersion } from "../store/versions.ts";
 import { mainBranch } from "./branch.ts";
 
 /** @throws CatalogError NamespaceNotFound */
@@ -43,24 +43,6 @@ export async function requireBranch(session: Session, table: TableRecord, branch
 function requireTableIdentifier(identifier: Identifier): Identifier {
   if (identifier.length === 0) throw new CatalogError("InvalidInput", "id: names the root namespace, not a table");
   return identifier;
-}
-
-/** @param version The latest when undefined. @throws CatalogError TableVersionNotFound */
-export async function requireVersion(
-  session: Session,
-  table: TableRecord,
-  branch: string,
-  version: number | undefined,
-): Promise<VersionRecord> {
-  const found =
-    version === undefined
-      ? (await listVersions(session, table.id, branch, { after: undefined, limit: 1, descending: true }))[0]
-      : await findVersion(session, table.id, branch, version);
-  if (found !== undefined) return found;
-  throw new CatalogError(
-    "TableVersionNotFound",
-    `table ${formatIdentifier(table.identifier)} has no version ${version ?? ""} on branch ${branch}`,
-  );
 }
 
 /** @throws CatalogError TransactionNotFound */

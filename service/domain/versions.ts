@@ -3,8 +3,16 @@ import { parseLocation } from "../storage/location.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Session, Store } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
-import { findHighestVersion, findVersion, insertVersion, type VersionRecord } from "../store/versions.ts";
+import {
+  findHighestVersion,
+  findVersion,
+  insertVersion,
+  latestVersion,
+  type VersionRecord,
+} from "../store/versions.ts";
 import { branchOf } from "./branch.ts";
+import { adoptExternalCommits } from "./external-commits.ts";
+import type { Finisher } from "./finisher.ts";
 import { type ManifestNames, type NamingScheme, readManifestPath, versionsFolder } from "./manifest.ts";
 
 /** What a client asks to commit; the fields of the protocol's CreateTableVersion. */
@@ -30,12 +38,12 @@ export interface PreparedVersion extends ManifestNames {
  * Checks a request to commit before its transaction begins: its path, and that the staged
  * manifest is there and will survive a crash.
  *
- * @param table Undefined for a table that the same batch declares.
+ * @param table Its location alone for a table that the same batch declares.
  * @throws CatalogError InvalidInput
  */
 export async function prepareVersion(
   { store, storage }: { readonly store: Store; readonly storage: Storage },
-  table: { readonly id?: number; readonly location: string },
+  table: TableRecord | { readonly location: string },
   request: VersionRequest,
 ): Promise<PreparedVersion> {
   const branch = branchOf(request);
@@ -47,12 +55,14 @@ export async function prepareVersion(
   );
   const prepared = { ...names, location: table.location, branch, request };
 
-  // The manifest of a commit that is repeated is no longer where it was staged.
-  const present = table.id !== undefined && (await findVersion(store.read, table.id, branch, request.version));
-  if (present) return prepared;
+  if ("id" in table) {
+    // The manifest of a commit that is repeated is no longer where it was staged.
+    if (await findVersion(store.read, table.id, branch, request.version)) return prepared;
+    await adoptExternalCommits({ store, storage }, table, branch);
+  }
 
   const objects = await storage.at(location);
-  if (!(await objects.persisted(`${versionsFolder(location, branch)}/${names.committedName}`)))
+  if (!(await objects.persist(`${versionsFolder(location, branch)}/${names.committedName}`)))
     throw new CatalogError("InvalidInput", `manifest_path: there is no object at ${request.manifest_path}`);
   return prepared;
 }
@@ -104,6 +114,69 @@ export async function insertPrepared(
   };
   await insertVersion(session, record);
   return record;
+}
+
+/**
+ * Reads records and finishes those that still wait for it, so that a client gets paths
+ * that stay. A record that turns out to be none is not among them.
+ */
+export async function readFinished(
+  { finisher }: { readonly finisher: Finisher },
+  location: string,
+  read: () => Promise<VersionRecord[]>,
+): Promise<VersionRecord[]> {
+  const records = await read();
+  if (records.every((record) => record.finished)) return records;
+  const finished = await Promise.all(records.map((record) => finisher.finishVersion(location, record)));
+  // A withdrawn record leaves room for the one before it.
+  return finished.includes(undefined) ? read() : finished.filter((record) => record !== undefined);
+}
+
+/**
+ * A version of a branch, finished where that can be done.
+ *
+ * @param version The latest when undefined.
+ * @throws CatalogError TableVersionNotFound
+ */
+export async function requireVersion(
+  catalog: { readonly store: Store; readonly storage: Storage; readonly finisher: Finisher },
+  table: TableRecord,
+  branch: string,
+  version: number | undefined,
+): Promise<VersionRecord> {
+  const { read: session } = catalog.store;
+  const read = async () => {
+    const record =
+      version === undefined
+        ? await latestVersion(session, table.id, branch)
+        : await findVersion(session, table.id, branch, version);
+    return record === undefined ? [] : [record];
+  };
+  if (version === undefined || (await read()).length === 0) await adoptExternalCommits(catalog, table, branch);
+  const [found] = await readFinished(catalog, table.location, read);
+  if (found !== undefined) return found;
+  throw new CatalogError(
+    "TableVersionNotFound",
+    `table ${formatIdentifier(table.identifier)} has no version${version === undefined ? "" : ` ${version}`} on branch ${branch}`,
+  );
+}
+
+/**
+ * Finishes a version that was just committed, for the answer to the client that committed it.
+ *
+ * @throws CatalogError ConcurrentModification when its name was taken or its manifest was gone.
+ */
+export async function finishCommit(
+  { finisher }: { readonly finisher: Finisher },
+  location: string,
+  record: VersionRecord,
+): Promise<VersionRecord> {
+  const finished = await finisher.finishVersion(location, record);
+  if (finished !== undefined) return finished;
+  throw new CatalogError(
+    "ConcurrentModification",
+    `version ${record.version} on branch ${record.branch}: the manifest was deleted or its name was taken meanwhile`,
+  );
 }
 
 /** Writes a record as the protocol's TableVersion. A manifest that could not be finished is read where it is staged. */

@@ -4,7 +4,7 @@ import { branchOf } from "../domain/branch.ts";
 import { requireFreeLocation } from "../domain/locations.ts";
 import { requireBranch, requireFreeName, requireTable } from "../domain/require.ts";
 import { deleteRanges, readRanges } from "../domain/version-ranges.ts";
-import { insertPrepared, prepareVersion, toTableVersion } from "../domain/versions.ts";
+import { finishCommit, insertPrepared, prepareVersion, toTableVersion } from "../domain/versions.ts";
 import type { Session } from "../store/store.ts";
 import { deleteTable, insertTable } from "../store/tables.ts";
 import type { Catalog, Handler } from "./handler.ts";
@@ -78,7 +78,7 @@ async function createVersion(
   return async (session, transactionId) => {
     const record = await insertPrepared(session, await requireTable(session, identifier), prepared, transactionId);
     return async () => {
-      const finished = await catalog.finisher.finishVersion(prepared.location, record);
+      const finished = await finishCommit(catalog, prepared.location, record);
       return { create_table_version: { version: toTableVersion(prepared.location, finished) } };
     };
   };

@@ -1,7 +1,7 @@
 import { contracts } from "@tiltyard/protocol";
 import { openTransaction } from "../domain/audit.ts";
 import { requireTable } from "../domain/require.ts";
-import { insertPrepared, prepareVersion, toTableVersion } from "../domain/versions.ts";
+import { finishCommit, insertPrepared, prepareVersion, toTableVersion } from "../domain/versions.ts";
 import type { Handler } from "./handler.ts";
 
 const contract = contracts.batchCreateTableVersions;
@@ -28,7 +28,7 @@ export const batchCreateTableVersions: Handler<typeof contract> = async (request
   const versions = await Promise.all(
     records.map(async (record, index) => {
       const location = prepared[index]?.version.location ?? "";
-      return toTableVersion(location, await catalog.finisher.finishVersion(location, record));
+      return toTableVersion(location, await finishCommit(catalog, location, record));
     }),
   );
   return { transaction_id: transaction.nameOf(transactionId), versions };

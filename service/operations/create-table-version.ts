@@ -1,7 +1,7 @@
 import { contracts } from "@tiltyard/protocol";
 import { openTransaction } from "../domain/audit.ts";
 import { requireTable } from "../domain/require.ts";
-import { insertPrepared, prepareVersion, toTableVersion } from "../domain/versions.ts";
+import { finishCommit, insertPrepared, prepareVersion, toTableVersion } from "../domain/versions.ts";
 import type { Handler } from "./handler.ts";
 
 const contract = contracts.createTableVersion;
@@ -16,7 +16,7 @@ export const createTableVersion: Handler<typeof contract> = async (request, cata
     if (version.transactionId === transaction.id) await transaction.record(session);
     return version;
   });
-  const finished = await catalog.finisher.finishVersion(prepared.location, record);
+  const finished = await finishCommit(catalog, prepared.location, record);
   return {
     transaction_id: transaction.nameOf(record.transactionId),
     version: toTableVersion(prepared.location, finished),

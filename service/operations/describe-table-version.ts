@@ -1,16 +1,14 @@
 import type { contracts } from "@tiltyard/protocol";
 import { branchOf } from "../domain/branch.ts";
-import { requireBranch, requireTable, requireVersion } from "../domain/require.ts";
-import { toTableVersion } from "../domain/versions.ts";
+import { requireBranch, requireTable } from "../domain/require.ts";
+import { requireVersion, toTableVersion } from "../domain/versions.ts";
 import type { Handler } from "./handler.ts";
 
-export const describeTableVersion: Handler<typeof contracts.describeTableVersion> = async (
-  request,
-  { store, finisher },
-) => {
+export const describeTableVersion: Handler<typeof contracts.describeTableVersion> = async (request, catalog) => {
+  const { read } = catalog.store;
   const branch = branchOf(request);
-  const table = await requireTable(store.read, request.id);
-  await requireBranch(store.read, table, branch);
-  const record = await requireVersion(store.read, table, branch, request.version);
-  return { version: toTableVersion(table.location, await finisher.finishVersion(table.location, record)) };
+  const table = await requireTable(read, request.id);
+  await requireBranch(read, table, branch);
+  const record = await requireVersion(catalog, table, branch, request.version);
+  return { version: toTableVersion(table.location, record) };
 };

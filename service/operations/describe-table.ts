@@ -1,10 +1,12 @@
 import { CatalogError, type contracts, formatIdentifier } from "@tiltyard/protocol";
 import { branchOf } from "../domain/branch.ts";
-import { requireBranch, requireTable, requireVersion } from "../domain/require.ts";
+import { requireBranch, requireTable } from "../domain/require.ts";
+import { requireVersion } from "../domain/versions.ts";
 import { hasVersions } from "../store/versions.ts";
 import type { Handler } from "./handler.ts";
 
-export const describeTable: Handler<typeof contracts.describeTable> = async (request, { store }) => {
+export const describeTable: Handler<typeof contracts.describeTable> = async (request, catalog) => {
+  const { store } = catalog;
   if (request.load_detailed_metadata || request.tag !== undefined)
     throw new CatalogError(
       "Unsupported",
@@ -13,7 +15,7 @@ export const describeTable: Handler<typeof contracts.describeTable> = async (req
   const branch = branchOf(request);
   const table = await requireTable(store.read, request.id);
   await requireBranch(store.read, table, branch);
-  if (request.version !== undefined) await requireVersion(store.read, table, branch, request.version);
+  if (request.version !== undefined) await requireVersion(catalog, table, branch, request.version);
   return {
     table: request.id.at(-1) ?? formatIdentifier(request.id),
     namespace: request.id.slice(0, -1),

@@ -1,12 +1,13 @@
 import { copyFile, link, lstat, open, opendir, rename, rm, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { unavailable } from "./errors.ts";
-import type { ObjectStore } from "./object-store.ts";
+import type { CopyOutcome, ObjectStore, StoredObject } from "./object-store.ts";
 
 /** The local file system, or one that is mounted on every replica. */
 export function openFileStore(): ObjectStore {
   return {
-    persisted: (key) => guarded(key, () => persisted(toFile(key))),
+    find: (key) => guarded(key, () => find(toFile(key))),
+    persist: (key) => guarded(key, () => persist(toFile(key))),
     copy: (from, to) => guarded(to, () => copy(toFile(from), toFile(to))),
     delete: (key) => guarded(key, () => remove(toFile(key))),
     list: (folder) => list(toFile(folder)),
@@ -14,7 +15,13 @@ export function openFileStore(): ObjectStore {
   };
 }
 
-async function persisted(file: string): Promise<boolean> {
+async function find(file: string): Promise<StoredObject | undefined> {
+  const found = await orMissing(lstat(file));
+  if (!found?.isFile()) return undefined;
+  return { identity: `${found.dev}:${found.ino}`, modifiedAtMillis: found.mtimeMs };
+}
+
+async function persist(file: string): Promise<boolean> {
   const handle = await orMissing(open(file, "r"));
   if (handle === undefined) return false;
   try {
@@ -28,33 +35,35 @@ async function persisted(file: string): Promise<boolean> {
 }
 
 /** A hard link is a copy that costs nothing and appears at once; file systems without them get a real copy. */
-async function copy(from: string, to: string): Promise<boolean> {
-  const temporary = `${to}.${crypto.randomUUID()}.tmp`;
+async function copy(from: string, to: string): Promise<CopyOutcome> {
   try {
     await link(from, to);
   } catch (error) {
     const code = codeOf(error);
-    if (code === "ENOENT") return false;
-    if (code === "EEXIST" && (await isSameFile(from, to))) return true;
-    if (code === "EEXIST") await link(from, temporary);
-    else if (code === "EPERM" || code === "ENOTSUP" || code === "EOPNOTSUPP" || code === "EMLINK")
-      await copyContent(from, temporary);
-    else throw error;
-    await rename(temporary, to);
+    if (code === "ENOENT") return "missing";
+    if (code === "EEXIST") return "exists";
+    if (code === "EPERM" || code === "ENOTSUP" || code === "EOPNOTSUPP" || code === "EMLINK")
+      return copyContent(from, to);
+    throw error;
   }
   await syncFolder(dirname(to));
-  return true;
+  return "copied";
 }
 
-async function copyContent(from: string, to: string): Promise<void> {
-  await copyFile(from, to);
-  await using handle = await open(to, "r");
-  await handle.sync();
-}
-
-async function isSameFile(one: string, other: string): Promise<boolean> {
-  const [a, b] = await Promise.all([lstat(one), lstat(other)]);
-  return a.ino === b.ino && a.dev === b.dev;
+/** The content is complete and on the disk before its name appears. */
+async function copyContent(from: string, to: string): Promise<CopyOutcome> {
+  const temporary = `${to}.${crypto.randomUUID()}.tmp`;
+  await copyFile(from, temporary);
+  try {
+    await syncFile(temporary);
+    // Without hard links there is no rename that spares an existing file: this is the nearest to it.
+    if ((await find(to)) !== undefined) return "exists";
+    await rename(temporary, to);
+  } finally {
+    await rm(temporary, { force: true });
+  }
+  await syncFolder(dirname(to));
+  return "copied";
 }
 
 async function remove(file: string): Promise<void> {
@@ -71,10 +80,13 @@ async function* list(folder: string): AsyncIterable<string> {
   }
 }
 
-async function syncFolder(folder: string): Promise<void> {
-  await using handle = await open(folder, "r");
+async function syncFile(file: string): Promise<void> {
+  await using handle = await open(file, "r");
   await handle.sync();
 }
+
+/** Makes the names in a folder survive a crash. A folder is synced as a file is. */
+const syncFolder = syncFile;
 
 function toFile(key: string): string {
   return `/${key}`;

@@ -1,18 +1,27 @@
+/** What is known of an object without reading it. */
+export interface StoredObject {
+  /** The same for two objects that have the same content; two that differ may have different ones. */
+  readonly identity: string;
+  /** When the object was written, by the store's own clock. */
+  readonly modifiedAtMillis: number;
+}
+
+/** What became of a copy: `missing` when there is nothing to copy, `exists` when the name is taken. */
+export type CopyOutcome = "copied" | "missing" | "exists";
+
 /**
  * What the catalog needs of the place where tables live. Keys are paths inside the store,
- * without a leading slash. Calls may be repeated: doing one twice is doing it once.
+ * without a leading slash.
  *
  * Every method throws CatalogError ServiceUnavailable when the store cannot be used now.
  */
 export interface ObjectStore {
+  /** @returns undefined when there is no such object. */
+  find(key: string): Promise<StoredObject | undefined>;
   /** Whether the object is there; if it is, it also survives a crash of the store from now on. */
-  persisted(key: string): Promise<boolean>;
-  /**
-   * Gives the object a second name, durably; what had that name is replaced.
-   *
-   * @returns Whether there was an object to copy.
-   */
-  copy(from: string, to: string): Promise<boolean>;
+  persist(key: string): Promise<boolean>;
+  /** Gives the object a second name, durably, unless there is an object of that name already. */
+  copy(from: string, to: string): Promise<CopyOutcome>;
   /** Deletes the object; one that is not there is no error. */
   delete(key: string): Promise<void>;
   /** The keys of all objects in a folder, at any depth. */

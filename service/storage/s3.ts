@@ -8,7 +8,7 @@ import {
   S3ServiceException,
 } from "@aws-sdk/client-s3";
 import { unavailable } from "./errors.ts";
-import type { ObjectStore } from "./object-store.ts";
+import type { ObjectStore, StoredObject } from "./object-store.ts";
 
 export interface S3Options {
   /** Puts the bucket into the path, as most S3 servers other than Amazon's want it. */
@@ -28,14 +28,23 @@ export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
     }
   }
 
+  async function find(Key: string): Promise<StoredObject | undefined> {
+    const head = await orMissing(Key, () => client.send(new HeadObjectCommand({ Bucket, Key })));
+    return head && { identity: head.ETag ?? "", modifiedAtMillis: head.LastModified?.getTime() ?? 0 };
+  }
+
   return {
-    persisted: (Key) => foundOr(Key, () => client.send(new HeadObjectCommand({ Bucket, Key }))),
-    copy: (from, Key) => {
+    find,
+    persist: async (key) => (await find(key)) !== undefined,
+    copy: async (from, Key) => {
+      // Not every S3 knows conditional copies, so this looks first.
+      if ((await find(Key)) !== undefined) return "exists";
       const CopySource = [Bucket, ...from.split("/")].map(encodeURIComponent).join("/");
-      return foundOr(Key, () => client.send(new CopyObjectCommand({ Bucket, Key, CopySource })));
+      const copied = await orMissing(Key, () => client.send(new CopyObjectCommand({ Bucket, Key, CopySource })));
+      return copied === undefined ? "missing" : "copied";
     },
     delete: async (Key) => {
-      await foundOr(Key, () => client.send(new DeleteObjectCommand({ Bucket, Key })));
+      await orMissing(Key, () => client.send(new DeleteObjectCommand({ Bucket, Key })));
     },
     list,
     deleteFolder: async (folder) => {
@@ -51,12 +60,11 @@ export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
   };
 }
 
-async function foundOr(key: string, work: () => Promise<unknown>): Promise<boolean> {
+async function orMissing<Result>(key: string, work: () => Promise<Result>): Promise<Result | undefined> {
   try {
-    await work();
-    return true;
+    return await work();
   } catch (error) {
-    if (error instanceof S3ServiceException && error.$metadata.httpStatusCode === 404) return false;
+    if (error instanceof S3ServiceException && error.$metadata.httpStatusCode === 404) return undefined;
     throw unavailable(key, error);
   }
 }

@@ -108,3 +108,15 @@ export async function updateTransaction(session: Session, record: TransactionRec
     updated_at: record.updatedAtMillis,
   });
 }
+
+const setFailed = statement((db, p: { id: string; properties: string; updated_at: number }) =>
+  db
+    .updateTable("transactions")
+    .set({ status: "Failed", properties: p.properties, updated_at: p.updated_at })
+    .where("id", "=", p.id),
+);
+
+/** Notes that what a transaction did was taken back. */
+export async function failTransaction(session: Session, id: string, reason: string): Promise<void> {
+  await session.run(setFailed, { id, properties: JSON.stringify({ reason }), updated_at: Date.now() });
+}

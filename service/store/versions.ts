@@ -146,6 +146,16 @@ export async function listVersions(
   return rows.map(toRecord);
 }
 
+/** The record with the highest version of a branch. */
+export async function latestVersion(
+  session: Session,
+  tableId: number,
+  branch: string,
+): Promise<VersionRecord | undefined> {
+  const [latest] = await listVersions(session, tableId, branch, { after: undefined, limit: 1, descending: true });
+  return latest;
+}
+
 const hasAny = statement((db, p: { table_id: number }) =>
   db.selectFrom("table_versions").select("version").where("table_id", "=", p.table_id).limit(1),
 );
@@ -205,6 +215,31 @@ export async function finishVersion(session: Session, record: VersionRecord): Pr
     version: record.version,
     committed_name: record.committedName,
   });
+}
+
+const removeUnfinished = statement(
+  (db, p: { table_id: number; branch: string; version: number; committed_name: string }) =>
+    db
+      .deleteFrom("table_versions")
+      .where("table_id", "=", p.table_id)
+      .where("branch", "=", p.branch)
+      .where("version", "=", p.version)
+      .where("committed_name", "=", p.committed_name)
+      .where("finished", "=", 0),
+);
+
+/**
+ * Takes back a commit that cannot be finished, so that its version can be committed anew.
+ *
+ * @returns False when it is not the latest version, which others may already build on.
+ */
+export async function withdrawVersion(session: Session, record: VersionRecord): Promise<boolean> {
+  const { tableId: table_id, branch, version, committedName: committed_name } = record;
+  if ((await findHighestVersion(session, table_id, branch)) !== version) return false;
+  if ((await session.run(removeUnfinished, { table_id, branch, version, committed_name })) === 0) return false;
+  if ((await latestVersion(session, table_id, branch)) === undefined) await deleteBranch(session, table_id, branch);
+  else await session.run(upsertBranch, { table_id, name: branch, highest_version: version - 1 });
+  return true;
 }
 
 const listUnfinished = statement((db, p: { limit: number }) =>

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CatalogError } from "@tiltyard/protocol";
@@ -31,18 +31,21 @@ describe("a service that is killed", () => {
     return { program, url: /at (http:\S+)/.exec(printed)?.[1] ?? "" };
   }
 
-  test.concurrent.each(commitSteps)(
-    "%s of a commit leaves nothing that needs a hand",
-    async (step) => {
+  /** A client that gets no answer repeats its request, or gives up and deletes what it staged. */
+  const runs = [
+    ...commitSteps.map((step) => ({ step, clientDeletes: false })),
+    ...(["after insert", "before copy", "after copy"] as const).map((step) => ({ step, clientDeletes: true })),
+  ];
+
+  test.concurrent.each(runs)(
+    "$step of a commit leaves nothing that needs a hand, its client deleting what it staged: $clientDeletes",
+    async (run) => {
       const dataDir = mkdtempSync(join(tmpdir(), "tiltyard-killed-"));
-      const crashing = await start(dataDir, step);
+      const crashing = await start(dataDir, run.step);
       const key = readFileSync(join(dataDir, "development.key"), "utf8");
       const post = async (url: string, path: string, body: object = {}) => {
-        const response = await fetch(url + path, {
-          method: "POST",
-          headers: { "x-api-key": key },
-          body: JSON.stringify(body),
-        });
+        const headers = { "x-api-key": key };
+        const response = await fetch(url + path, { method: "POST", headers, body: JSON.stringify(body) });
         return { status: response.status, body: await response.json() };
       };
       const { location } = (await post(crashing.url, "/v1/table/t/declare")).body as { location: string };
@@ -50,12 +53,15 @@ describe("a service that is killed", () => {
       const create = (url: string, version: number, manifest_path: string) =>
         post(url, "/v1/table/t/version/create", { version, manifest_path, naming_scheme: "V2" });
       expect((await create(crashing.url, 1, stageManifest(table, 1))).status).toBe(200);
-      const second = stageManifest(table, 2, { suffix: "crash" });
-      await expect(create(crashing.url, 2, second)).rejects.toThrow(TypeError);
+      const staged = stageManifest(table, 2, { suffix: "crash" });
+      await expect(create(crashing.url, 2, staged)).rejects.toThrow(TypeError);
       expect((await crashing.program.finished).signal).toBe("SIGKILL");
+      if (run.clientDeletes) rmSync(`/${staged}`);
 
       const restarted = await start(dataDir);
-      const committed = commitSteps.indexOf(step) >= commitSteps.indexOf("after insert");
+      // What was deleted before it was copied was never acknowledged, and is no version.
+      const committedFrom = run.clientDeletes ? "after copy" : "after insert";
+      const committed = commitSteps.indexOf(run.step) >= commitSteps.indexOf(committedFrom);
       if (committed) await vi.waitFor(() => expect(stagedFilesOf(table)).toEqual([]), { timeout: 10_000 });
       const list = async () =>
         ((await post(restarted.url, "/v1/table/t/version/list")).body as { versions: { manifest_path: string }[] })
@@ -67,7 +73,8 @@ describe("a service that is killed", () => {
         expect(readText(`/${manifest_path}`)).toBe(`version ${index + 1}`);
       }
 
-      expect((await create(restarted.url, 2, second)).status).toBe(200);
+      const again = run.clientDeletes && !committed ? stageManifest(table, 2) : staged;
+      expect((await create(restarted.url, 2, again)).status).toBe(200);
       expect((await create(restarted.url, 3, stageManifest(table, 3))).status).toBe(200);
       expect(stagedFilesOf(table)).toEqual([]);
       expect(await list()).toHaveLength(3);
@@ -96,7 +103,8 @@ describe("a storage that fails", () => {
       };
     };
     const failingStore = (store: ObjectStore): ObjectStore => ({
-      persisted: unless("persisted", store.persisted),
+      find: unless("find", store.find),
+      persist: unless("persist", store.persist),
       copy: unless("copy", store.copy),
       delete: unless("delete", store.delete),
       list: store.list,
@@ -111,7 +119,7 @@ describe("a storage that fails", () => {
   }
 
   test("before the commit leads to 503, and to no version", async () => {
-    const failing = new Set<keyof ObjectStore>(["persisted"]);
+    const failing = new Set<keyof ObjectStore>(["persist"]);
     const catalog = await startFailing(failing);
     const table = await declareTable(catalog);
     const { status, error, headers } = await commit(catalog, table, 1);

@@ -27,9 +27,9 @@ async function around<Result>(step: "check" | "insert" | "copy" | "delete" | "fi
 function crashingStorage(store: ObjectStore): ObjectStore {
   return {
     ...store,
-    persisted: (key) => {
+    persist: (key) => {
       armed ||= key.includes("crash");
-      return around("check", () => store.persisted(key));
+      return around("check", () => store.persist(key));
     },
     copy: (from, to) => around("copy", () => store.copy(from, to)),
     delete: (key) => around("delete", () => store.delete(key)),

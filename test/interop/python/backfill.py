@@ -22,8 +22,7 @@ def main() -> None:
     table = db.create_table("numbers", pa.table({"number": range(100)}))
     table.add_columns({"squared": squared})
     table.backfill("squared")
-    table.checkout_latest()
-    found = table.to_arrow()
+    found = db.open_table("numbers").to_arrow()
     print(dict(zip(found["number"].to_pylist(), found["squared"].to_pylist())))
 
 

@@ -76,9 +76,9 @@ def test_eight_writers_append_to_one_table_on_s3_and_no_row_is_lost(s3, s3_catal
 
 
 def test_a_manifest_is_finished_on_google_cloud_storage(gcs, tmp_path):
-    catalog = Catalog(
-        tmp_path, {"TILTYARD_WAREHOUSE": "gs://bucket/ware house", "STORAGE_EMULATOR_HOST": gcs}
-    ).start()
+    # Google's library for Node takes the path of the API as a part of the emulator's address.
+    emulator = {"STORAGE_EMULATOR_HOST": f"{gcs}/storage/v1"}
+    catalog = Catalog(tmp_path, {"TILTYARD_WAREHOUSE": "gs://bucket/ware house", **emulator}).start()
     location = catalog.post("/v1/table/t/declare")["location"]
     prefix = urllib.parse.unquote(urllib.parse.urlparse(location).path)[1:]
     final = f"{prefix}/_versions/{2**64 - 2:020d}.manifest"

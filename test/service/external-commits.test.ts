@@ -1,0 +1,157 @@
+import { mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import {
+  commit,
+  declareTable,
+  finalName,
+  pathOf,
+  readText,
+  stageManifest,
+  startTestCatalog,
+  type TestCatalog,
+  type TestTable,
+  useCatalog,
+} from "../support/catalog.ts";
+
+const catalog = useCatalog();
+
+async function tableWithVersions(count: number): Promise<TestTable> {
+  const table = await declareTable(catalog);
+  for (let version = 1; version <= count; version++) await commit(catalog, table, version);
+  return table;
+}
+
+/** Commits as a Lance writer does that knows of no catalog: under the final name, at once. */
+function commitExternally(table: TestTable, version: number, content = `external ${version}`): string {
+  const folder = `/${pathOf(table)}/_versions`;
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(`${folder}/${finalName(version)}`, content);
+  return `${folder}/${finalName(version)}`.slice(1);
+}
+
+async function versionsOf(table: TestTable, request: object = {}): Promise<number[]> {
+  const { body } = await catalog.call("listTableVersions", { id: table.id, ...request });
+  return body.versions.map((each) => each.version);
+}
+
+describe("a version that a writer committed without the catalog", () => {
+  test.each([{}, { descending: true, limit: 1 }])("is in the list %j", async (request) => {
+    const table = await tableWithVersions(2);
+    commitExternally(table, 3);
+    commitExternally(table, 4);
+    expect(await versionsOf(table, request)).toEqual("limit" in request ? [4] : [1, 2, 3, 4]);
+  });
+
+  test("is described, by its number and as the latest", async () => {
+    const table = await tableWithVersions(1);
+    const manifest_path = commitExternally(table, 2);
+    for (const request of [{ version: 2 }, {}]) {
+      const { version } = (await catalog.call("describeTableVersion", { id: table.id, ...request })).body;
+      expect(version).toMatchObject({ version: 2, manifest_path });
+    }
+  });
+
+  test("is not buried by a commit through the catalog, which is told to start from it", async () => {
+    const table = await tableWithVersions(1);
+    commitExternally(table, 2, "a backfill");
+    const answer = await commit(catalog, table, 2);
+    expect(answer.error).toMatchObject({ status: 409, code: 14 });
+    expect(readText(`/${pathOf(table)}/_versions/${finalName(2)}`)).toBe("a backfill");
+    expect((await commit(catalog, table, 3)).status).toBe(200);
+    expect(await versionsOf(table)).toEqual([1, 2, 3]);
+  });
+
+  test("is taken up once by many readers", async () => {
+    const table = await tableWithVersions(1);
+    commitExternally(table, 2);
+    const lists = await Promise.all(Array.from({ length: 10 }, () => versionsOf(table)));
+    expect(new Set(lists.map(String))).toEqual(new Set(["1,2"]));
+  });
+
+  test("is not made of what is left from records that were deleted", async () => {
+    const table = await tableWithVersions(3);
+    const ranges = [{ start_version: 0, end_version: -1 }];
+    await catalog.call("batchDeleteTableVersions", { id: table.id, ranges });
+    expect(await versionsOf(table)).toEqual([]);
+    await commit(catalog, table, 1, { content: "anew" });
+    expect(await versionsOf(table)).toEqual([1]);
+    expect((await commit(catalog, table, 2, { content: "anew" })).status).toBe(200);
+    expect(readText(`/${pathOf(table)}/_versions/${finalName(2)}`)).toBe("anew");
+  });
+
+  test("leaves a gap alone", async () => {
+    const table = await tableWithVersions(1);
+    commitExternally(table, 3);
+    expect(await versionsOf(table)).toEqual([1]);
+  });
+});
+
+describe("a commit that cannot be finished", () => {
+  /** A catalog in which something happens between the record of a commit and the copy of its manifest. */
+  async function startInterrupted(interrupt: () => void): Promise<TestCatalog> {
+    return startTestCatalog(
+      {},
+      {
+        wrapStorage: (storage) => ({
+          at: async (location) => {
+            const store = await storage.at(location);
+            return {
+              ...store,
+              copy: (from, to) => {
+                interrupt();
+                return store.copy(from, to);
+              },
+            };
+          },
+        }),
+      },
+    );
+  }
+
+  test("because another writer took its name is a conflict, and the other's version stands", async () => {
+    let interrupt = () => {};
+    const own = await startInterrupted(() => interrupt());
+    const table = await declareTable(own);
+    await commit(own, table, 1);
+    interrupt = () => {
+      interrupt = () => {};
+      const file = `/${commitExternally(table, 2, "the other")}`;
+      const soon = new Date(Date.now() + 1_000);
+      utimesSync(file, soon, soon);
+    };
+    expect((await commit(own, table, 2)).error).toMatchObject({ status: 409, code: 14 });
+    const { versions } = (await own.call("listTableVersions", { id: table.id })).body;
+    expect(versions.map((each) => each.version)).toEqual([1, 2]);
+    expect(readText(`/${versions[1]?.manifest_path}`)).toBe("the other");
+    await own.stop();
+  });
+
+  test("because its manifest was deleted is a conflict, and its number is free again", async () => {
+    let interrupt = () => {};
+    const own = await startInterrupted(() => interrupt());
+    const table = await declareTable(own);
+    await commit(own, table, 1);
+    const staged = stageManifest(table, 2);
+    interrupt = () => rmSync(`/${staged}`, { force: true });
+    const request = { id: table.id, version: 2, manifest_path: staged };
+    expect((await own.call("createTableVersion", request)).error).toMatchObject({ status: 409, code: 14 });
+    interrupt = () => {};
+    const { versions } = (await own.call("listTableVersions", { id: table.id })).body;
+    expect(versions.map((each) => each.version)).toEqual([1]);
+    expect((await commit(own, table, 2)).status).toBe(200);
+    await own.stop();
+  });
+
+  test("leaves a branch without a record as unknown as it was", async () => {
+    let interrupt = () => {};
+    const own = await startInterrupted(() => interrupt());
+    const table = await declareTable(own);
+    const staged = stageManifest(table, 5, { branch: "exp" });
+    interrupt = () => rmSync(`/${staged}`, { force: true });
+    const request = { id: table.id, version: 5, branch: "exp", manifest_path: staged };
+    expect((await own.call("createTableVersion", request)).status).toBe(409);
+    const list = await own.call("listTableVersions", { id: table.id, branch: "exp" });
+    expect(list.error).toMatchObject({ status: 404, code: 22 });
+    await own.stop();
+  });
+});
