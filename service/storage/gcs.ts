@@ -20,8 +20,9 @@ export function openGcsStore(bucketName: string): ObjectStore {
     find,
     persist: async (key) => (await find(key)) !== undefined,
     copy: async (from, to) => {
+      if ((await find(to)) !== undefined) return "exists";
       try {
-        // Generation 0 is that of an object that does not exist.
+        // Another writer may be as fast: generation 0 is that of an object that does not exist.
         await bucket.file(from).copy(bucket.file(to), { preconditionOpts: { ifGenerationMatch: 0 } });
         return "copied";
       } catch (error) {

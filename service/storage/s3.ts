@@ -37,7 +37,8 @@ export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
     find,
     persist: async (key) => (await find(key)) !== undefined,
     copy: async (from, Key) => {
-      // Not every S3 knows conditional copies, so this looks first.
+      // Not every S3 knows conditional copies, so this looks first. What another writer puts there
+      // in the same moment is then replaced.
       if ((await find(Key)) !== undefined) return "exists";
       const CopySource = [Bucket, ...from.split("/")].map(encodeURIComponent).join("/");
       const copied = await orMissing(Key, () => client.send(new CopyObjectCommand({ Bucket, Key, CopySource })));

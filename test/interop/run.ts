@@ -6,31 +6,55 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { prepareFakeGcsServer, preparePython } from "./tools.ts";
 
-function timed<Result>(what: string, work: () => Result): Result {
-  const start = performance.now();
-  const result = work();
-  process.stderr.write(`interop: ${what} took ${Math.round((performance.now() - start) / 1000)} s\n`);
-  return result;
-}
-
-const tools = timed("preparing the tools", () => ({
-  TILTYARD_TEST_PYTHON: preparePython(),
-  TILTYARD_TEST_FAKE_GCS_SERVER: prepareFakeGcsServer(),
-  TILTYARD_TEST_NODE: process.execPath,
-}));
-const environment = { ...process.env, ...tools };
+const project = join(import.meta.dirname, "../..");
 const python = join(import.meta.dirname, "python");
 
-const parts: readonly (readonly [string, string, readonly string[]])[] = [
-  ["object stores", process.execPath, ["node_modules/vitest/vitest.mjs", "run", "--project", "interop"]],
-  [
-    "clients",
-    tools.TILTYARD_TEST_PYTHON,
-    ["-m", "pytest", "-c", join(python, "pytest.ini"), python, ...process.argv.slice(2)],
-  ],
-];
-for (const [what, command, args] of parts) {
-  const { status, error } = timed(what, () => spawnSync(command, args, { stdio: "inherit", env: environment }));
+/** Does a part of the run, and says how long it took, however it ends. */
+function timed<Result>(what: string, work: () => Result): Result {
+  const start = performance.now();
+  try {
+    return work();
+  } finally {
+    process.stderr.write(`interop: ${what} took ${Math.round((performance.now() - start) / 1000)} s\n`);
+  }
+}
+
+interface Tools {
+  readonly TILTYARD_TEST_PYTHON: string;
+  readonly TILTYARD_TEST_FAKE_GCS_SERVER: string;
+  readonly TILTYARD_TEST_NODE: string;
+}
+
+/** What the tests find in the environment. */
+function prepareTools(): Tools {
+  return {
+    TILTYARD_TEST_PYTHON: preparePython(),
+    TILTYARD_TEST_FAKE_GCS_SERVER: prepareFakeGcsServer(),
+    TILTYARD_TEST_NODE: process.execPath,
+  };
+}
+
+/** @returns Whether all tests of the part passed. */
+function runPart(command: string, args: readonly string[], tools: Tools): boolean {
+  const { status, error } = spawnSync(command, args, {
+    stdio: "inherit",
+    cwd: project,
+    env: { ...process.env, ...tools },
+  });
   if (error !== undefined) throw error;
-  if (status !== 0) process.exitCode = 1;
+  return status === 0;
+}
+
+try {
+  const tools = timed("preparing the tools", prepareTools);
+  const vitest = join(project, "node_modules/vitest/vitest.mjs");
+  const pytest = ["-m", "pytest", "-c", join(python, "pytest.ini"), python, ...process.argv.slice(2)];
+  const passed = [
+    timed("the object stores", () => runPart(process.execPath, [vitest, "run", "--project", "interop"], tools)),
+    timed("the clients", () => runPart(tools.TILTYARD_TEST_PYTHON, pytest, tools)),
+  ];
+  if (passed.includes(false)) process.exitCode = 1;
+} catch (error) {
+  process.stderr.write(`interop: ${error instanceof Error ? error.message : error}\n`);
+  process.exitCode = 1;
 }

@@ -5,64 +5,85 @@
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 
 const here = import.meta.dirname;
-const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "tiltyard");
+const pythonMin = [3, 11] as const;
+const needsPython = `Python ${pythonMin.join(".")} or later with its venv module, as python3`;
+const needsGo = "Go 1.26 or later, as go";
 
 /** @returns The path of a Python that has all that `requirements.txt` names. */
 export function preparePython(): string {
-  const pins = ["requirements.txt", "constraints.txt"].map((name) => join(here, name));
-  const folder = prepare("python", pins, (target) => {
-    run("python3", ["-m", "venv", target], "Python 3.11 or later, with its venv module");
-    const [requirements = "", constraints = ""] = pins;
-    run(join(target, "bin/python"), [
-      "-m",
-      "pip",
-      "install",
-      "--quiet",
-      "--disable-pip-version-check",
-      "-c",
-      constraints,
-      "-r",
-      requirements,
-    ]);
+  const version = read("python3", ["-c", "import platform; print(platform.python_version())"], needsPython);
+  if (isOlder(version, pythonMin)) throw new Error(`the interop tests need ${needsPython}: this one is ${version}`);
+  const [requirements, constraints] = [join(here, "requirements.txt"), join(here, "constraints.txt")];
+  const made = prepare("python", [version, readFileSync(requirements), readFileSync(constraints)], (folder) => {
+    run("python3", ["-m", "venv", folder], needsPython);
+    const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+    run(join(folder, "bin/python"), [...pip, "-c", constraints, "-r", requirements], "the packages of PyPI");
   });
-  return join(folder, "bin/python");
+  return join(made, "bin/python");
 }
 
 /** @returns The path of the fake-gcs-server program. */
 export function prepareFakeGcsServer(): string {
   const module = join(here, "fake-gcs-server");
-  const folder = prepare("fake-gcs-server", [join(module, "go.mod"), join(module, "go.sum")], (target) => {
-    run(
-      "go",
-      ["-C", module, "build", "-o", join(target, "fake-gcs-server"), "github.com/fsouza/fake-gcs-server"],
-      "Go 1.26 or later",
-    );
+  const pins = ["go.mod", "go.sum"].map((name) => readFileSync(join(module, name)));
+  const made = prepare("fake-gcs-server", pins, (folder) => {
+    run("go", ["-C", module, "build", "-o", `${folder}/`, "github.com/fsouza/fake-gcs-server"], needsGo);
   });
-  return join(folder, "fake-gcs-server");
+  return join(made, "fake-gcs-server");
 }
 
-/** Makes a folder unless it is there already. A folder without its mark is half made, and is made anew. */
-function prepare(name: string, pins: readonly string[], make: (target: string) => void): string {
+/**
+ * Makes a folder of the cache unless it is there. It is made under a name of its own and
+ * renamed when it is whole, so that neither a break-off nor a second run leaves half of one.
+ */
+function prepare(name: string, pins: readonly (string | Buffer)[], make: (folder: string) => void): string {
+  const cache = resolve(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "tiltyard");
   const hash = createHash("sha256");
-  for (const pin of pins) hash.update(readFileSync(pin));
-  const target = resolve(cache, `${name}-${hash.digest("hex").slice(0, 16)}`);
-  const mark = join(target, ".complete");
-  if (existsSync(mark)) return target;
-  process.stderr.write(`preparing ${target}\n`);
-  rmSync(target, { recursive: true, force: true });
-  mkdirSync(target, { recursive: true });
-  make(target);
-  writeFileSync(mark, "");
-  return target;
+  for (const pin of pins) hash.update(pin).update("\0");
+  const folder = join(cache, `${name}-${hash.digest("hex").slice(0, 16)}`);
+  if (existsSync(folder)) return folder;
+
+  process.stderr.write(`interop: making ${folder}\n`);
+  const unfinished = `${folder}.${process.pid}.tmp`;
+  try {
+    mkdirSync(unfinished, { recursive: true });
+    make(unfinished);
+    renameSync(unfinished, folder);
+  } catch (error) {
+    // A run beside this one may have been first.
+    if (!existsSync(folder)) throw error;
+  } finally {
+    rmSync(unfinished, { recursive: true, force: true });
+  }
+  return folder;
 }
 
-function run(command: string, args: readonly string[], needs = command): void {
-  const { error, status } = spawnSync(command, args, { stdio: "inherit" });
-  if (error !== undefined) throw new Error(`the interop tests need ${needs}: ${error.message}`);
-  if (status !== 0) throw new Error(`${command} ${args.join(" ")} ended with ${status}`);
+function isOlder(version: string, than: readonly [number, number]): boolean {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  return major < than[0] || (major === than[0] && minor < than[1]);
+}
+
+function run(command: string, args: readonly string[], needs: string): void {
+  const { error, status } = spawnSync(command, args, { stdio: ["ignore", "inherit", "inherit"] });
+  if (error !== undefined || status !== 0)
+    throw failure(command, args, needs, error?.message ?? `it ended with ${status}`);
+}
+
+function read(command: string, args: readonly string[], needs: string): string {
+  const { error, status, stdout } = spawnSync(command, args, {
+    stdio: ["ignore", "pipe", "inherit"],
+    encoding: "utf8",
+  });
+  if (error !== undefined || status !== 0)
+    throw failure(command, args, needs, error?.message ?? `it ended with ${status}`);
+  return stdout.trim();
+}
+
+function failure(command: string, args: readonly string[], needs: string, what: string): Error {
+  return new Error(`the interop tests need ${needs}: ${[command, ...args].join(" ")}: ${what}`);
 }

@@ -71,10 +71,19 @@ class Catalog:
                 "TILTYARD_LOG_LEVEL": "warn",
                 **self.environment,
             },
-            stderr=subprocess.DEVNULL,
         )
         wait_until(self.is_ready, "the start of the service")
         return self
+
+    def __enter__(self) -> "Catalog":
+        return self.start()
+
+    def __exit__(self, failure, *_) -> None:
+        """A test that failed gets no second failure, and leaves no process behind."""
+        if failure is None:
+            self.stop()
+        else:
+            self.kill()
 
     def is_ready(self) -> bool:
         assert self.process is not None and self.process.poll() is None, "the service ended"
@@ -117,6 +126,16 @@ def folder_of(location: str) -> Path:
 
 def staged_manifests(location: str) -> list[Path]:
     return [path for path in folder_of(location).rglob("*.manifest-*")]
+
+
+def unfinished_manifests(location: str) -> list[Path]:
+    """The staged manifests of commits that were taken: what is in them is in the final one, too."""
+
+    def is_committed(staged: Path) -> bool:
+        final = staged.with_name(staged.name.split("-", 1)[0])
+        return final.exists() and final.read_bytes() == staged.read_bytes()
+
+    return [staged for staged in staged_manifests(location) if is_committed(staged)]
 
 
 def version_in_manifest_name(path: str) -> int:

@@ -1,8 +1,8 @@
+import contextlib
 import itertools
 import os
 import subprocess
 import urllib.request
-from pathlib import Path
 
 import pytest
 from catalog import Catalog, free_port, wait_until
@@ -11,9 +11,8 @@ from catalog import Catalog, free_port, wait_until
 @pytest.fixture(scope="session")
 def catalog(tmp_path_factory):
     """A catalog whose tables are in the file system, below a folder with a space in its name."""
-    running = Catalog(tmp_path_factory.mktemp("data dir")).start()
-    yield running
-    running.stop()
+    with Catalog(tmp_path_factory.mktemp("data dir")) as running:
+        yield running
 
 
 names = itertools.count(1)
@@ -35,47 +34,44 @@ def table(namespace):
 
 @pytest.fixture(scope="session")
 def s3():
-    """An S3 server with a bucket, as the options that Lance takes and the environment that the service takes."""
+    """The address of an S3 server that has a bucket of this name."""
     port = free_port()
-    server = subprocess.Popen(
-        [os.environ["TILTYARD_TEST_PYTHON"], "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
     url = f"http://127.0.0.1:{port}"
-    wait_until(lambda: answers(f"{url}/moto-api/"), "the start of moto")
-    request = urllib.request.Request(f"{url}/bucket", method="PUT")
-    urllib.request.urlopen(request).close()
-    yield url
-    server.kill()
-    server.wait()
+    program = [os.environ["TILTYARD_TEST_PYTHON"], "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    with running(program, f"{url}/moto-api/"):
+        request = urllib.request.Request(f"{url}/bucket", method="PUT")
+        urllib.request.urlopen(request).close()
+        yield url
 
 
 @pytest.fixture(scope="session")
 def gcs(tmp_path_factory):
-    """The address of a Google Cloud Storage server with a bucket."""
+    """The address of a Google Cloud Storage server that has a bucket of this name."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
-    root: Path = tmp_path_factory.mktemp("gcs")
-    server = subprocess.Popen(
-        [
-            os.environ["TILTYARD_TEST_FAKE_GCS_SERVER"],
-            *["-scheme", "http", "-host", "127.0.0.1", "-port", str(port), "-filesystem-root", str(root)],
-            *["-external-url", url, "-public-host", f"127.0.0.1:{port}"],
-        ],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    wait_until(lambda: answers(f"{url}/storage/v1/b?project=test"), "the start of fake-gcs-server")
-    request = urllib.request.Request(
-        f"{url}/storage/v1/b?project=test",
-        data=b'{"name": "bucket"}',
-        headers={"content-type": "application/json"},
-    )
-    urllib.request.urlopen(request).close()
-    yield url
-    server.kill()
-    server.wait()
+    buckets = f"{url}/storage/v1/b?project=test"
+    program = [
+        os.environ["TILTYARD_TEST_FAKE_GCS_SERVER"],
+        *["-scheme", "http", "-host", "127.0.0.1", "-port", str(port)],
+        *["-external-url", url, "-public-host", f"127.0.0.1:{port}"],
+        *["-filesystem-root", str(tmp_path_factory.mktemp("gcs"))],
+    ]
+    with running(program, buckets):
+        headers = {"content-type": "application/json"}
+        request = urllib.request.Request(buckets, data=b'{"name": "bucket"}', headers=headers)
+        urllib.request.urlopen(request).close()
+        yield url
+
+
+@contextlib.contextmanager
+def running(program: list[str], url: str):
+    """A server that runs until the end of the block, which begins when the server answers."""
+    with subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        try:
+            wait_until(lambda: answers(url), f"the start of {program[0]}")
+            yield
+        finally:
+            server.kill()
 
 
 def answers(url: str) -> bool:

@@ -1,6 +1,7 @@
 """Tables in S3 and in Google Cloud Storage."""
 
 import json
+import re
 import urllib.parse
 import urllib.request
 
@@ -14,20 +15,17 @@ from writers import check_eight_writers
 
 @pytest.fixture(scope="module")
 def s3_catalog(s3, tmp_path_factory):
-    running = Catalog(
-        tmp_path_factory.mktemp("s3"),
-        {
-            "TILTYARD_WAREHOUSE": "s3://bucket/ware house",
-            "TILTYARD_S3_FORCE_PATH_STYLE": "1",
-            "AWS_ENDPOINT_URL": s3,
-            "AWS_REGION": "us-east-1",
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
-        },
-    ).start()
-    running.post("/v1/namespace/ns/create")
-    yield running
-    running.stop()
+    environment = {
+        "TILTYARD_WAREHOUSE": "s3://bucket/ware house",
+        "TILTYARD_S3_FORCE_PATH_STYLE": "1",
+        "AWS_ENDPOINT_URL": s3,
+        "AWS_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+    }
+    with Catalog(tmp_path_factory.mktemp("s3"), environment) as running:
+        running.post("/v1/namespace/ns/create")
+        yield running
 
 
 def s3_options(url: str) -> dict[str, str]:
@@ -42,8 +40,6 @@ def s3_options(url: str) -> dict[str, str]:
 
 
 def s3_keys(url: str) -> list[str]:
-    import re
-
     with urllib.request.urlopen(f"{url}/bucket?list-type=2&max-keys=1000") as answer:
         return re.findall(r"<Key>([^<]*)</Key>", answer.read().decode())
 
@@ -75,27 +71,35 @@ def test_eight_writers_append_to_one_table_on_s3_and_no_row_is_lost(s3, s3_catal
     assert not [key for key in s3_keys(s3) if ".manifest-" in key]
 
 
+def put_gcs_object(url: str, key: str, content: bytes) -> None:
+    upload = f"{url}/upload/storage/v1/b/bucket/o?uploadType=media&name={urllib.parse.quote(key, safe='')}"
+    urllib.request.urlopen(urllib.request.Request(upload, data=content, method="POST")).close()
+
+
+def gcs_objects(url: str, folder: str) -> dict[str, bytes]:
+    objects = f"{url}/storage/v1/b/bucket/o"
+
+    def content_of(key: str) -> bytes:
+        with urllib.request.urlopen(f"{objects}/{urllib.parse.quote(key, safe='')}?alt=media") as content:
+            return content.read()
+
+    with urllib.request.urlopen(f"{objects}?prefix={urllib.parse.quote(folder)}") as listing:
+        return {each["name"]: content_of(each["name"]) for each in json.load(listing).get("items", [])}
+
+
 def test_a_manifest_is_finished_on_google_cloud_storage(gcs, tmp_path):
     # Google's library for Node takes the path of the API as a part of the emulator's address.
     emulator = {"STORAGE_EMULATOR_HOST": f"{gcs}/storage/v1"}
-    catalog = Catalog(tmp_path, {"TILTYARD_WAREHOUSE": "gs://bucket/ware house", **emulator}).start()
-    location = catalog.post("/v1/table/t/declare")["location"]
-    prefix = urllib.parse.unquote(urllib.parse.urlparse(location).path)[1:]
-    final = f"{prefix}/_versions/{2**64 - 2:020d}.manifest"
-    staged = f"{final}-0123"
-    upload = f"{gcs}/upload/storage/v1/b/bucket/o?uploadType=media&name={urllib.parse.quote(staged, safe='')}"
-    urllib.request.urlopen(urllib.request.Request(upload, data=b"the manifest", method="POST")).close()
+    with Catalog(tmp_path, {"TILTYARD_WAREHOUSE": "gs://bucket/ware house", **emulator}) as catalog:
+        location = catalog.post("/v1/table/t/declare")["location"]
+        folder = urllib.parse.unquote(urllib.parse.urlparse(location).path)[1:]
+        final = f"{folder}/_versions/{2**64 - 2:020d}.manifest"
+        staged = f"{final}-0123"
+        put_gcs_object(gcs, staged, b"the manifest")
 
-    answer = catalog.post(
-        "/v1/table/t/version/create", {"version": 1, "manifest_path": staged, "naming_scheme": "V2"}
-    )
-    assert answer["version"]["manifest_path"] == final
-    with urllib.request.urlopen(f"{gcs}/storage/v1/b/bucket/o?prefix={urllib.parse.quote(prefix)}") as listing:
-        assert [each["name"] for each in json.load(listing)["items"]] == [final]
-    media = f"{gcs}/storage/v1/b/bucket/o/{urllib.parse.quote(final, safe='')}?alt=media"
-    with urllib.request.urlopen(media) as content:
-        assert content.read() == b"the manifest"
-    catalog.post("/v1/table/t/drop")
-    with urllib.request.urlopen(f"{gcs}/storage/v1/b/bucket/o?prefix={urllib.parse.quote(prefix)}") as listing:
-        assert "items" not in json.load(listing)
-    catalog.stop()
+        commit = {"version": 1, "manifest_path": staged, "naming_scheme": "V2"}
+        answer = catalog.post("/v1/table/t/version/create", commit)
+        assert answer["version"]["manifest_path"] == final
+        assert gcs_objects(gcs, folder) == {final: b"the manifest"}
+        catalog.post("/v1/table/t/drop")
+        assert gcs_objects(gcs, folder) == {}

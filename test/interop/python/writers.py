@@ -30,10 +30,14 @@ def ids_of_writer(first: int, appends: int) -> list[int]:
 
 def finish(writers: list[subprocess.Popen]) -> None:
     """Waits for the writers; none may fail or warn about manifests."""
-    for writer in writers:
-        _, stderr = writer.communicate(timeout=200)
-        assert writer.returncode == 0, stderr
-        assert "manifest" not in stderr.lower(), stderr
+    try:
+        for writer in writers:
+            _, stderr = writer.communicate(timeout=200)
+            assert writer.returncode == 0, stderr
+            assert "manifest" not in stderr.lower(), stderr
+    finally:
+        for writer in writers:
+            writer.kill()
 
 
 def check_eight_writers(catalog: Catalog, table, appends: int, storage_options=None) -> None:

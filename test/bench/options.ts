@@ -1,0 +1,67 @@
+import { parseArgs } from "node:util";
+import { z } from "zod";
+import { preparePython } from "../interop/tools.ts";
+import { type Scenario, scenarios } from "./scenarios.ts";
+
+export interface BenchOptions {
+  readonly rounds: number;
+  /** How long one measurement lasts. */
+  readonly seconds: number;
+  readonly connections: number;
+  readonly scenarios: readonly Scenario[];
+  /** Where the figures go as JSON. */
+  readonly json: string | undefined;
+  /** The Python that has pylance. */
+  readonly python: string;
+}
+
+const usage = `npm run bench -- [options]
+  --rounds N        measurements of each server, alternating (5)
+  --seconds N       how long one measurement lasts (1.5)
+  --connections N   connections, each with one request at a time (32)
+  --only NAMES      ${scenarios.map(({ name }) => name).join(",")} (all)
+  --json FILE       write the figures to a file too
+TILTYARD_BENCH_PYTHON names a Python that has pylance; without it, the one of the interop tests is used.`;
+
+const Numbers = z.object({
+  rounds: z.coerce.number().pipe(z.int().min(1).max(100)),
+  seconds: z.coerce.number().min(0.1).max(60),
+  connections: z.coerce.number().pipe(z.int().min(1).max(1000)),
+});
+
+/**
+ * @param args The arguments of the command.
+ * @throws Error that says what is wrong, and how the command is used.
+ */
+export function readOptions(args: readonly string[], environment: NodeJS.ProcessEnv): BenchOptions {
+  try {
+    const { values } = parseArgs({
+      args: [...args],
+      options: {
+        rounds: { type: "string", default: "5" },
+        seconds: { type: "string", default: "1.5" },
+        connections: { type: "string", default: "32" },
+        only: { type: "string" },
+        json: { type: "string" },
+      },
+    });
+    return {
+      ...Numbers.parse(values),
+      scenarios: scenariosNamed(values.only),
+      json: values.json,
+      python: environment.TILTYARD_BENCH_PYTHON ?? preparePython(),
+    };
+  } catch (error) {
+    const message = error instanceof z.ZodError ? z.prettifyError(error) : (error as Error).message;
+    throw new Error(`${message}\n\n${usage}`, { cause: error });
+  }
+}
+
+function scenariosNamed(names: string | undefined): readonly Scenario[] {
+  if (names === undefined) return scenarios;
+  return names.split(",").map((name) => {
+    const found = scenarios.find((scenario) => scenario.name === name);
+    if (found === undefined) throw new Error(`--only: there is no scenario ${name}`);
+    return found;
+  });
+}

@@ -1,0 +1,101 @@
+import { execFileSync } from "node:child_process";
+import { availableParallelism, cpus, totalmem } from "node:os";
+import type { Measurement } from "./load.ts";
+
+export const serverNames = ["tiltyard", "restAdapter", "bareHono"] as const;
+export type ServerName = (typeof serverNames)[number];
+
+/** The measurements of a scenario, one for each round. */
+export interface ScenarioResult {
+  readonly name: string;
+  readonly rounds: Readonly<Record<ServerName, readonly Measurement[]>>;
+}
+
+const figures = ["requestsPerSecond", "p50Ms", "p99Ms"] as const;
+type Figures = Readonly<Record<(typeof figures)[number], number>>;
+
+const titles = { tiltyard: "Tiltyard", restAdapter: "RestAdapter", bareHono: "bare Hono" } as const satisfies Record<
+  ServerName,
+  string
+>;
+const columns = ["", "requests/s", "p50 ms", "p99 ms", "requests/s of the rounds"];
+const widths = [26, 12, 10, 10, 26];
+
+/** The medians of a scenario over its rounds, and how ours compare with the others. */
+export function summarizeScenario({ name, rounds }: ScenarioResult) {
+  const medians = {
+    tiltyard: mediansOf(rounds.tiltyard),
+    restAdapter: mediansOf(rounds.restAdapter),
+    bareHono: mediansOf(rounds.bareHono),
+  };
+  return {
+    name,
+    medians,
+    toRestAdapter: ratiosOf(medians.tiltyard, medians.restAdapter),
+    toBareHono: ratiosOf(medians.tiltyard, medians.bareHono),
+    rounds,
+  };
+}
+
+/** A scenario as lines of text. */
+export function formatScenario(result: ScenarioResult): string {
+  const { name, medians, toRestAdapter, toBareHono } = summarizeScenario(result);
+  const measured = (server: ServerName) =>
+    line([
+      `  ${titles[server]}`,
+      Math.round(medians[server].requestsPerSecond).toLocaleString("en"),
+      medians[server].p50Ms.toFixed(2),
+      medians[server].p99Ms.toFixed(2),
+      spreadOf(result.rounds[server]),
+    ]);
+  return [
+    line([name, ...columns.slice(1)]),
+    measured("tiltyard"),
+    measured("restAdapter"),
+    line(["  Tiltyard / RestAdapter", ...figures.map((figure) => `${toRestAdapter[figure].toFixed(2)}x`)]),
+    measured("bareHono"),
+    line(["  Tiltyard of bare Hono", `${Math.round(toBareHono.requestsPerSecond * 100)}%`]),
+    "",
+  ].join("\n");
+}
+
+/** What the figures depend on besides Tiltyard. @throws Error when the Python has no pylance. */
+export function describeSurroundings(python: string) {
+  const findVersion = "from importlib.metadata import version; print(version('pylance'))";
+  return {
+    cpu: cpus()[0]?.model ?? "unknown",
+    cores: availableParallelism(),
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    node: process.version,
+    pylance: execFileSync(python, ["-c", findVersion], { encoding: "utf8" }).trim(),
+  };
+}
+
+function mediansOf(measurements: readonly Measurement[]): Figures {
+  return mapFigures((figure) => median(measurements.map((each) => each[figure])));
+}
+
+function ratiosOf(ours: Figures, theirs: Figures): Figures {
+  return mapFigures((figure) => ours[figure] / theirs[figure]);
+}
+
+function mapFigures(value: (figure: (typeof figures)[number]) => number): Figures {
+  return { requestsPerSecond: value("requestsPerSecond"), p50Ms: value("p50Ms"), p99Ms: value("p99Ms") };
+}
+
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((one, other) => one - other);
+  const [low, high] = [sorted[Math.ceil(sorted.length / 2) - 1], sorted[Math.floor(sorted.length / 2)]];
+  return ((low ?? Number.NaN) + (high ?? Number.NaN)) / 2;
+}
+
+function spreadOf(measurements: readonly Measurement[]): string {
+  const rates = measurements.map((each) => Math.round(each.requestsPerSecond));
+  return `${Math.min(...rates).toLocaleString("en")} to ${Math.max(...rates).toLocaleString("en")}`;
+}
+
+function line(cells: readonly string[]): string {
+  return cells
+    .map((cell, index) => (index === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[index] ?? 0)))
+    .join("");
+}

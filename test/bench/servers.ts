@@ -1,0 +1,105 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { developmentKeyFile } from "../../service/auth/development-issuer.ts";
+import type { Target } from "./load.ts";
+
+/** A server in a process of its own, on loopback. */
+export interface Server extends Target, AsyncDisposable {}
+
+const projectFolder = resolve(import.meta.dirname, "../..");
+const startTimeoutMs = 60_000;
+const stopTimeoutMs = 5_000;
+
+/** The catalog as it runs in earnest: it checks tokens, and writes its log to a file. */
+export async function startTiltyard(folder: string): Promise<Server> {
+  mkdirSync(folder, { recursive: true });
+  const log = openSync(join(folder, "service.log"), "w");
+  const child = start(process.execPath, ["service/main.ts", "serve"], {
+    environment: { TILTYARD_PORT: "0", TILTYARD_DATA_DIR: folder, TILTYARD_LOG_LEVEL: "info" },
+    stdout: log,
+  });
+  closeSync(log);
+  const url = await announcedUrl(child);
+  return serverOf(child, url, { authorization: `Bearer ${await fetchToken(url, folder)}` });
+}
+
+/** The RestAdapter of pylance over a folder. It checks no credentials. */
+export async function startReference(folder: string, python: string): Promise<Server> {
+  mkdirSync(folder, { recursive: true });
+  const child = start(python, [join(import.meta.dirname, "reference.py"), folder]);
+  return serverOf(child, await announcedUrl(child));
+}
+
+export async function startBareHono(): Promise<Server> {
+  const child = start(process.execPath, [join(import.meta.dirname, "bare-hono.ts")]);
+  return serverOf(child, await announcedUrl(child));
+}
+
+interface StartOptions {
+  readonly environment?: Readonly<Record<string, string>>;
+  /** A file descriptor; standard output is thrown away when absent. */
+  readonly stdout?: number;
+}
+
+/** Starts a program with these settings and no others of Tiltyard's. It is ended with this process at the latest. */
+function start(command: string, args: readonly string[], options: StartOptions = {}): ChildProcess {
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("TILTYARD_"));
+  const child = spawn(command, args, {
+    cwd: projectFolder,
+    env: { ...Object.fromEntries(inherited), ...options.environment },
+    stdio: ["pipe", options.stdout ?? "ignore", "pipe"],
+  });
+  const kill = () => child.kill("SIGKILL");
+  // Before the folders of the servers are deleted, which is done at the exit too.
+  process.prependOnceListener("exit", kill);
+  child.once("close", () => process.off("exit", kill));
+  return child;
+}
+
+/** Waits for the address that a server prints on standard error once it listens. */
+async function announcedUrl(child: ChildProcess): Promise<string> {
+  const deadline = AbortSignal.timeout(startTimeoutMs);
+  let printed = "";
+  return new Promise((resolve, reject) => {
+    const fail = (reason: string) => reject(new Error(`${child.spawnargs.join(" ")} ${reason}: ${printed}`));
+    child.once("error", reject);
+    child.once("close", (code) => fail(`ended with ${code}`));
+    deadline.addEventListener("abort", () => fail("did not start in time"));
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      printed = (printed + text).slice(0, 10_000);
+      const url = /http:\/\/\S+(?=\s)/.exec(printed)?.[0];
+      if (url !== undefined) resolve(url);
+    });
+  });
+}
+
+function serverOf(child: ChildProcess, url: string, headers: Readonly<Record<string, string>> = {}): Server {
+  return {
+    url,
+    headers,
+    [Symbol.asyncDispose]: async () => {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const closed = once(child, "close");
+      child.stdin?.end();
+      child.kill("SIGTERM");
+      const overdue = setTimeout(() => child.kill("SIGKILL"), stopTimeoutMs);
+      await closed;
+      clearTimeout(overdue);
+    },
+  };
+}
+
+async function fetchToken(url: string, dataDir: string): Promise<string> {
+  const response = await fetch(`${url}/oauth/token`, {
+    method: "POST",
+    body: new URLSearchParams({
+      grant_type: "client_credentials",
+      client_secret: readFileSync(developmentKeyFile(dataDir), "utf8").trim(),
+    }),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`there is no token: ${response.status} ${text}`);
+  return JSON.parse(text).access_token;
+}
