@@ -1,6 +1,6 @@
 import { developmentKeyFile } from "../auth/development-issuer.ts";
 import { type Config, readConfig } from "../config.ts";
-import { createLog } from "../log.ts";
+import { createLog, flushLog } from "../log.ts";
 import { startService } from "../start.ts";
 
 /** Runs the catalog until the process is told to stop. */
@@ -15,6 +15,7 @@ export async function serve(): Promise<void> {
     log.info({ signal }, "stopping");
     await service.stop();
     log.info("stopped");
+    await flushLog(log);
   };
   // A second signal ends the process at once, as it does by default.
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, stop);

@@ -1,5 +1,5 @@
 import { type AnyContract, CatalogError, contracts, type OperationName } from "@tiltyard/protocol";
-import { Hono } from "hono";
+import { Hono, type MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { DevelopmentIssuer } from "../auth/development-issuer.ts";
@@ -40,14 +40,7 @@ export function createApp(parts: AppParts): Hono {
   app.notFound((context) =>
     respondWithError(context, new CatalogError("RouteNotFound", "there is nothing at this path"), idOf(context), log),
   );
-  app.use(
-    bodyLimit({
-      maxSize: bodyBytesMax,
-      onError: () => {
-        throw new CatalogError("PayloadTooLarge", `a request body may have ${bodyBytesMax} bytes, no more`);
-      },
-    }),
-  );
+  app.use(limitBodies());
 
   for (const name of Object.keys(contracts) as OperationName[]) {
     const contract: AnyContract = contracts[name];
@@ -74,6 +67,20 @@ export function createApp(parts: AppParts): Hono {
   });
   mountDocsPage(app);
   return app;
+}
+
+/** Trusts the length that a request tells, which Node holds it to; a body that tells none is counted as it comes. */
+function limitBodies(): MiddlewareHandler {
+  const refuse = () => {
+    throw new CatalogError("PayloadTooLarge", `a request body may have ${bodyBytesMax} bytes, no more`);
+  };
+  const count = bodyLimit({ maxSize: bodyBytesMax, onError: refuse });
+  return (context, next) => {
+    if (context.req.method === "GET") return next();
+    const length = context.req.header("content-length");
+    if (length === undefined || context.req.header("transfer-encoding") !== undefined) return count(context, next);
+    return Number(length) > bodyBytesMax ? refuse() : next();
+  };
 }
 
 function refuseOtherMethods(app: Hono, path: string, methods: readonly string[]): void {

@@ -77,18 +77,15 @@ function problemsOf(errors: readonly (z.ZodError | undefined)[]): string {
     .join("; ");
 }
 
-/** Hono hands out a path parameter as it came when it is not percent-encoded correctly. */
+/** Hono hands out a path parameter as it came when the path is not percent-encoded correctly. */
 function decodedParameter(request: HonoRequest, name: string): string {
-  const value = request.param(name) ?? "";
-  const segment = new URL(request.url).pathname;
-  if (segment.includes("%")) {
-    try {
-      decodeURIComponent(segment);
-    } catch {
-      throw new CatalogError("InvalidInput", `${name}: is not percent-encoded UTF-8`);
-    }
+  const [path = ""] = request.url.split("?", 1);
+  try {
+    if (path.includes("%")) decodeURIComponent(path);
+  } catch {
+    throw new CatalogError("InvalidInput", `${name}: is not percent-encoded UTF-8`);
   }
-  return value;
+  return request.param(name) ?? "";
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
