@@ -18,6 +18,12 @@ export interface Program {
   readonly finished: Promise<Finished>;
 }
 
+/** A test that fails half-way must not leave its programs behind. */
+const running = new Set<ChildProcess>();
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+
 /** Starts a program with these settings and no others of Tiltyard's. */
 export function startProgram(args: readonly string[], environment: Readonly<Record<string, string>> = {}): Program {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("TILTYARD_"));
@@ -25,6 +31,7 @@ export function startProgram(args: readonly string[], environment: Readonly<Reco
     env: { ...Object.fromEntries(inherited), ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
+  running.add(child);
   let [stdout, stderr] = ["", ""];
   child.stdout?.setEncoding("utf8").on("data", (text: string) => {
     stdout += text;
@@ -32,7 +39,10 @@ export function startProgram(args: readonly string[], environment: Readonly<Reco
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {
     stderr += text;
   });
-  const finished = once(child, "close").then(([code, signal]) => ({ code, signal, stdout, stderr }));
+  const finished = once(child, "close").then(([code, signal]) => {
+    running.delete(child);
+    return { code, signal, stdout, stderr };
+  });
   return {
     child,
     stdout: () => stdout,

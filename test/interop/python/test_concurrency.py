@@ -3,7 +3,15 @@
 import lance
 import pyarrow as pa
 from catalog import Catalog, staged_manifests, unfinished_manifests, version_in_manifest_name, wait_until
-from writers import check_eight_writers, finish, ids_of_writer, start_writer
+from writers import (
+    Writing,
+    check_eight_writers,
+    check_writers_past_the_catalog,
+    create_table,
+    read_ids,
+    start_writer,
+    write_at_once,
+)
 
 
 def test_eight_writers_append_to_one_table_and_no_row_is_lost(catalog, table):
@@ -12,21 +20,19 @@ def test_eight_writers_append_to_one_table_and_no_row_is_lost(catalog, table):
     assert staged_manifests(location) == []
 
 
+def test_writers_that_commit_past_the_catalog_and_through_it_lose_no_row(catalog, table):
+    check_writers_past_the_catalog(catalog, table, appends=10)
+
+
 def test_writers_on_a_branch_and_on_main_do_not_meet(catalog, table):
-    client = catalog.client()
-    dataset = lance.write_dataset(pa.table({"id": [-1]}), namespace_client=client, table_id=table, mode="create")
-    dataset.create_branch("side")
-    finish(
-        [
-            start_writer(catalog, table, 0, 4),
-            start_writer(catalog, table, 1_000, 4, branch="side"),
-            start_writer(catalog, table, 2_000, 4, branch="side"),
-        ]
-    )
-    opened = lance.dataset(namespace_client=client, table_id=table)
-    side = opened.checkout_version(("side", None))
-    assert sorted(opened.to_table()["id"].to_pylist()) == [-1, *ids_of_writer(0, 4)]
-    assert sorted(side.to_table()["id"].to_pylist()) == [-1, *ids_of_writer(1_000, 4), *ids_of_writer(2_000, 4)]
+    create_table(catalog, table).create_branch("side")
+    on_main, *on_side = [Writing(0, 4), Writing(1_000, 4, branch="side"), Writing(2_000, 4, branch="side")]
+    said = write_at_once(catalog, table, [on_main, *on_side])
+    assert "manifest" not in said.lower(), said
+
+    opened = lance.dataset(namespace_client=catalog.client(), table_id=table)
+    assert read_ids(opened) == [-1, *on_main.ids]
+    assert read_ids(opened.checkout_version(("side", None))) == [-1, *on_side[0].ids, *on_side[1].ids]
     assert [each["version"] for each in catalog.versions(table)] == [1, 2, 3, 4, 5]
     assert [each["version"] for each in catalog.versions(table, "side")] == list(range(1, 10))
     assert staged_manifests(opened.uri) == []
@@ -36,10 +42,7 @@ def test_a_killed_service_keeps_what_it_acknowledged(tmp_path):
     with Catalog(tmp_path / "data") as catalog:
         catalog.post("/v1/namespace/ns/create")
         table = ["ns", "table"]
-        client = catalog.client()
-        location = lance.write_dataset(
-            pa.table({"id": [-1]}), namespace_client=client, table_id=table, mode="create"
-        ).uri
+        location = create_table(catalog, table).uri
 
         acknowledged = {-1}
         for round in range(3):
@@ -57,13 +60,14 @@ def test_a_killed_service_keeps_what_it_acknowledged(tmp_path):
 
 def kill_under_a_writer(catalog: Catalog, table: list[str], first: int, after_appends: int) -> set[int]:
     """Kills the service in the middle of a writer's work. Returns the ids whose append was acknowledged."""
-    writer = start_writer(catalog, table, first, 1_000)
+    writing = Writing(first, appends=1_000)
+    writer = start_writer(catalog, table, writing)
     assert writer.stdout is not None
     starts = [int(writer.stdout.readline()) for _ in range(after_appends)]
     catalog.kill()
     rest, _ = writer.communicate(timeout=60)
     assert writer.returncode != 0, "the writer ended before the service was killed"
-    return {id for start in [*starts, *map(int, rest.split())] for id in ids_of_writer(start, 1)}
+    return {id for start in [*starts, *map(int, rest.split())] for id in range(start, start + writing.rows)}
 
 
 def read_every_version(catalog: Catalog, table: list[str]) -> set[int]:

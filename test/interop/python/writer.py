@@ -1,4 +1,7 @@
-"""Appends to a table from a process of its own: writer.py PROPERTIES TABLE FIRST APPENDS ROWS [BRANCH] [STORAGE_OPTIONS]."""
+"""
+Appends to a table from a process of its own: writer.py JSON, with the fields of a `Writing`.
+Prints the first id of each append once it is acknowledged.
+"""
 
 import json
 import sys
@@ -7,16 +10,32 @@ import lance
 import lance.namespace
 import pyarrow as pa
 
-properties, table, first, appends, rows, branch, storage_options = (json.loads(each) for each in sys.argv[1:])
-client = lance.namespace.RestNamespace(**properties)
-for append in range(appends):
-    start = first + append * rows
-    data = pa.table({"id": range(start, start + rows)})
-    if branch is None:
-        lance.write_dataset(
-            data, namespace_client=client, table_id=table, mode="append", storage_options=storage_options
-        )
+writing = json.loads(sys.argv[1])
+branch, options = writing["branch"], writing["storage_options"]
+table = {
+    "namespace_client": lance.namespace.RestNamespace(**writing["properties"]),
+    "table_id": writing["table"],
+    "storage_options": options,
+}
+
+
+def append(data: pa.Table) -> None:
+    if writing["past_the_catalog"]:
+        append_past_the_catalog(data)
+    elif branch is None:
+        lance.write_dataset(data, mode="append", **table)
     else:
-        dataset = lance.dataset(namespace_client=client, table_id=table, storage_options=storage_options)
-        lance.write_dataset(data, dataset.checkout_version((branch, None)), mode="append")
+        lance.write_dataset(data, lance.dataset(**table).checkout_version((branch, None)), mode="append")
+
+
+def append_past_the_catalog(data: pa.Table) -> None:
+    """Reads through the catalog and commits to the table's folder itself, as Geneva does."""
+    dataset = lance.dataset(**table)
+    fragment = lance.fragment.LanceFragment.create(dataset.uri, data, storage_options=options)
+    operation = lance.LanceOperation.Append([fragment])
+    lance.LanceDataset.commit(dataset.uri, operation, read_version=dataset.version, storage_options=options)
+
+
+for start in range(writing["first"], writing["first"] + writing["appends"] * writing["rows"], writing["rows"]):
+    append(pa.table({"id": range(start, start + writing["rows"])}))
     print(start, flush=True)

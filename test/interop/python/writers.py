@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import lance
@@ -13,10 +14,26 @@ from catalog import Catalog, version_in_manifest_name
 ROWS_PER_APPEND = 3
 
 
-def start_writer(catalog: Catalog, table, first: int, appends: int, branch=None, storage_options=None) -> subprocess.Popen:
-    arguments = [catalog.properties, table, first, appends, ROWS_PER_APPEND, branch, storage_options]
+@dataclass(frozen=True)
+class Writing:
+    """What one writer does: appends of a few rows each, whose ids begin at `first`."""
+
+    first: int
+    appends: int
+    branch: str | None = None
+    past_the_catalog: bool = False
+    storage_options: dict[str, str] | None = None
+    rows: int = ROWS_PER_APPEND
+
+    @property
+    def ids(self) -> list[int]:
+        return list(range(self.first, self.first + self.appends * self.rows))
+
+
+def start_writer(catalog: Catalog, table: list[str], writing: Writing) -> subprocess.Popen:
+    argument = json.dumps({"properties": catalog.properties, "table": table, **asdict(writing)})
     return subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("writer.py")), *map(json.dumps, arguments)],
+        [sys.executable, str(Path(__file__).with_name("writer.py")), argument],
         env={**os.environ, "RUST_LOG": "warn", "LANCE_LOG": "warn"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -24,36 +41,61 @@ def start_writer(catalog: Catalog, table, first: int, appends: int, branch=None,
     )
 
 
-def ids_of_writer(first: int, appends: int) -> list[int]:
-    return list(range(first, first + appends * ROWS_PER_APPEND))
-
-
-def finish(writers: list[subprocess.Popen]) -> None:
-    """Waits for the writers; none may fail or warn about manifests."""
+def write_at_once(catalog: Catalog, table: list[str], writings: list[Writing]) -> str:
+    """Runs the writers to their end; none may fail. Returns what they wrote to standard error."""
+    writers = [start_writer(catalog, table, writing) for writing in writings]
+    said = ""
     try:
         for writer in writers:
             _, stderr = writer.communicate(timeout=200)
             assert writer.returncode == 0, stderr
-            assert "manifest" not in stderr.lower(), stderr
+            said += stderr
     finally:
         for writer in writers:
             writer.kill()
+    return said
 
 
-def check_eight_writers(catalog: Catalog, table, appends: int, storage_options=None) -> None:
-    """Eight writers append to one table: no row is lost, no version is skipped."""
-    first_rows = pa.table({"id": [-1]})
-    client = catalog.client()
-    lance.write_dataset(
-        first_rows, namespace_client=client, table_id=table, mode="create", storage_options=storage_options
+def create_table(catalog: Catalog, table: list[str], storage_options=None) -> lance.LanceDataset:
+    """Makes a table with a row of the id -1."""
+    return lance.write_dataset(
+        pa.table({"id": [-1]}),
+        namespace_client=catalog.client(),
+        table_id=table,
+        mode="create",
+        storage_options=storage_options,
     )
-    starts = [index * 1_000_000 for index in range(8)]
-    finish([start_writer(catalog, table, first, appends, storage_options=storage_options) for first in starts])
 
-    dataset = lance.dataset(namespace_client=client, table_id=table, storage_options=storage_options)
-    written = sorted([-1, *(id for first in starts for id in ids_of_writer(first, appends))])
-    assert sorted(dataset.to_table()["id"].to_pylist()) == written
+
+def read_ids(dataset: lance.LanceDataset) -> list[int]:
+    return sorted(dataset.to_table()["id"].to_pylist())
+
+
+def check_eight_writers(catalog: Catalog, table: list[str], appends: int, storage_options=None) -> None:
+    """Eight writers append to one table: no row is lost, no version is skipped, nobody warns about manifests."""
+    create_table(catalog, table, storage_options)
+    writings = [Writing(index * 1_000_000, appends, storage_options=storage_options) for index in range(8)]
+    said = write_at_once(catalog, table, writings)
+    assert "manifest" not in said.lower(), said
+    check_table(catalog, table, writings, storage_options)
+
+
+def check_writers_past_the_catalog(catalog: Catalog, table: list[str], appends: int, storage_options=None) -> None:
+    """Writers that commit past the catalog and writers that commit through it lose no row to each other."""
+    create_table(catalog, table, storage_options)
+    writings = [
+        Writing(index * 1_000_000, appends, past_the_catalog=past, storage_options=storage_options)
+        for index, past in enumerate([True, True, False, False, False])
+    ]
+    write_at_once(catalog, table, writings)
+    check_table(catalog, table, writings, storage_options)
+
+
+def check_table(catalog: Catalog, table: list[str], writings: list[Writing], storage_options=None) -> None:
+    """The table has what the writers wrote, each append as a version with a manifest of its final name."""
+    dataset = lance.dataset(namespace_client=catalog.client(), table_id=table, storage_options=storage_options)
+    assert read_ids(dataset) == sorted([-1, *(id for writing in writings for id in writing.ids)])
+    expected = list(range(1, sum(writing.appends for writing in writings) + 2))
     listed = catalog.versions(table)
-    expected = list(range(1, 8 * appends + 2))
     assert [each["version"] for each in listed] == expected
     assert [version_in_manifest_name(each["manifest_path"]) for each in listed] == expected
