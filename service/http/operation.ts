@@ -20,9 +20,16 @@ export interface OperationParts {
 
 /** What is known of a request by the time that it is logged. */
 interface Trail {
-  requestId: string;
-  principal?: string;
-  traceparent?: string;
+  /** The caller's, from a header before the body's context; undefined while there is none. */
+  requestId: string | undefined;
+  traceparent: string | undefined;
+  principal: string | undefined;
+}
+
+/** Names a request that its caller gave no name. */
+function requestIdIn(trail: Trail): string {
+  trail.requestId ??= crypto.randomUUID();
+  return trail.requestId;
 }
 
 /**
@@ -43,16 +50,16 @@ export function serveOperation<C extends AnyContract>(
     const readsBody = context.req.method === "POST" && contract.content === "json";
     const body = readsBody ? await readJsonOf(context, early) : {};
     const envelope = envelopeOf(body);
-    trail.requestId = requestIdOf(envelope.context?.["header.x-request-id"]) ?? trail.requestId;
-    trail.traceparent ??= envelope.context?.["header.traceparent"] ?? "";
+    trail.requestId ??= requestIdOf(envelope.context?.["header.x-request-id"]);
+    trail.traceparent ??= envelope.context?.["header.traceparent"];
 
     const principal = early ?? (await authenticate(credentialOfIdentity(envelope.identity ?? undefined)));
     const request = parseRequest(contract, context.req, body) as RequestOf<C>;
     authorize(principal, contract.access(request as never));
     if (handler === undefined)
       throw new CatalogError("Unsupported", `${contract.operationId} is not supported by this catalog`);
-    const answer = await handler(request, catalog, { principal, requestId: trail.requestId });
-    context.header("x-request-id", trail.requestId);
+    const answer = await handler(request, catalog, { principal, requestId: requestIdIn(trail) });
+    context.header("x-request-id", requestIdIn(trail));
     return answer === undefined ? context.body(null, contract.status) : context.json(answer, contract.status);
 
     async function authenticate(by: typeof credential): Promise<Principal> {
@@ -65,20 +72,22 @@ export function serveOperation<C extends AnyContract>(
 
   return async (context) => {
     const start = performance.now();
-    const trail: Trail = { requestId: requestIdOf(context.req.header("x-request-id")) ?? crypto.randomUUID() };
-    const traceparent = context.req.header("traceparent");
-    if (traceparent !== undefined) trail.traceparent = traceparent;
+    const trail: Trail = {
+      requestId: requestIdOf(context.req.header("x-request-id")),
+      traceparent: context.req.header("traceparent"),
+      principal: undefined,
+    };
     let response: Response;
     try {
       response = await respond(context, trail);
     } catch (error) {
-      response = respondWithError(context, error, trail.requestId, log);
+      response = respondWithError(context, error, requestIdIn(trail), log);
     }
     const durationMs = performance.now() - start;
     metrics.observeOperation(contract.operationId, response.status, durationMs);
     log.info({
-      request_id: trail.requestId,
-      ...(trail.traceparent && { traceparent: trail.traceparent }),
+      request_id: requestIdIn(trail),
+      traceparent: trail.traceparent,
       principal: trail.principal,
       operation: contract.operationId,
       path: context.req.path,

@@ -124,7 +124,7 @@ export function httpRequest(
   options: { readonly delimiter?: string } = {},
 ): { readonly path: string; readonly init: RequestInit } {
   const delimiter = options.delimiter ?? "$";
-  const identifier = request["id"] as string[] | undefined;
+  const identifier = request.id as string[] | undefined;
   const id = encodeURIComponent(formatIdentifier(identifier ?? [], delimiter));
   const query = new URLSearchParams(options.delimiter === undefined ? {} : { delimiter });
   const body: Record<string, unknown> = {};
