@@ -1,4 +1,5 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { describe, expect, test } from "vitest";
 import {
   commit,
@@ -65,7 +66,6 @@ describe("CreateTableVersion", () => {
   test("takes a manifest that has its final name already", async () => {
     const table = await declareTable(catalog);
     const staged = stageManifest(table, 1, { suffix: "x" });
-    const { mkdirSync, renameSync } = await import("node:fs");
     const final = `${pathOf(table)}/_versions/${finalName(1)}`;
     mkdirSync(`/${pathOf(table)}/_versions`, { recursive: true });
     renameSync(`/${staged}`, `/${final}`);
@@ -163,9 +163,16 @@ describe("CreateTableVersion", () => {
       "https://example.org/1.manifest-a",
       "x",
     ];
+    // Some of them are there: it is the path that is refused, not what is missing.
+    for (const name of ["deeper/x", finalName(2), "latest_version_hint.json", `deeper/${finalName(1)}-a`]) {
+      const file = `/${own}/_versions/${name}`;
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, "content");
+    }
     for (const manifest_path of paths) {
       const answer = await catalog.call("createTableVersion", { id: table.id, version: 1, manifest_path });
       expect([manifest_path, answer.status, answer.error.code]).toEqual([manifest_path, 400, 13]);
+      expect(answer.error.detail).not.toContain("there is no object");
     }
     expect(readdirSync(`/${pathOf(other)}/_versions`)).toEqual([finalName(1)]);
   });
