@@ -1,15 +1,20 @@
 import { randomUUIDv7 } from "node:crypto";
 import { parseLocation } from "../storage/location.ts";
 import type { Storage } from "../storage/storage.ts";
-import type { Store } from "../store/store.ts";
+import type { Session, Store } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { insertTransaction } from "../store/transactions.ts";
-import { findHighestVersion, insertVersion, latestVersion } from "../store/versions.ts";
+import { deleteBranch, deleteVersions, findHighestVersion, insertVersion, latestVersion } from "../store/versions.ts";
+import { mainBranch } from "./branch.ts";
 import { manifestName, type NamingScheme, versionsFolder } from "./manifest.ts";
 
-/** The operation and the principal that the audit names for a version that no request committed. */
-const operation = "AdoptTableVersion";
+/** Whom the audit names for what was done without a request to the catalog. */
 const principal = "unknown";
+
+interface Parts {
+  readonly store: Store;
+  readonly storage: Storage;
+}
 
 /**
  * Takes up versions that a writer put into the table's folder itself, as Lance does without
@@ -20,7 +25,7 @@ const principal = "unknown";
  * than the latest one is taken for it: an older one is left from records that were deleted.
  */
 export async function adoptExternalCommits(
-  { store, storage }: { readonly store: Store; readonly storage: Storage },
+  { store, storage }: Parts,
   table: TableRecord,
   branch: string,
 ): Promise<void> {
@@ -56,18 +61,57 @@ export async function adoptExternalCommits(
         timestampMillis: Math.round(next.modifiedAtMillis),
         transactionId,
       });
-      await insertTransaction(session, {
-        id: transactionId,
-        namespace: table.identifier.slice(0, -1),
-        operation,
-        objects: [table.identifier],
-        principal,
-        requestId: "",
-        status: "Succeeded",
-        properties: { branch, version: String(version) },
-      });
+      await record(session, transactionId, "AdoptTableVersion", table, { branch, version: String(version) });
     });
   }
+}
+
+/**
+ * Forgets the records of a branch that a client deleted: Lance's clients delete a branch's
+ * folder and do not tell the catalog, and make a branch of the same name again later. It is
+ * called for a commit whose own manifest was found, so the store can be read, and looks only
+ * when that commit would be refused.
+ */
+export async function forgetDeletedBranch(
+  { store, storage }: Parts,
+  table: TableRecord,
+  branch: string,
+  requestedVersion: number,
+): Promise<void> {
+  if (branch === mainBranch) return;
+  const latest = await latestVersion(store.read, table.id, branch);
+  if (latest === undefined || !latest.finished || requestedVersion === latest.version + 1) return;
+  const location = parseLocation(table.location);
+  const objects = await storage.at(location);
+  if ((await objects.find(`${versionsFolder(location, branch)}/${latest.manifestName}`)) !== undefined) return;
+
+  await store.write(async (session) => {
+    const still = await latestVersion(session, table.id, branch);
+    if (still?.transactionId !== latest.transactionId) return;
+    await deleteVersions(session, table.id, branch, { start: 0, end: Number.MAX_SAFE_INTEGER });
+    await deleteBranch(session, table.id, branch);
+    await record(session, randomUUIDv7(), "ForgetTableBranch", table, { branch });
+  });
+}
+
+/** Writes down what the catalog found out by itself. */
+function record(
+  session: Session,
+  id: string,
+  operation: string,
+  table: TableRecord,
+  properties: Readonly<Record<string, string>>,
+): Promise<void> {
+  return insertTransaction(session, {
+    id,
+    namespace: table.identifier.slice(0, -1),
+    operation,
+    objects: [table.identifier],
+    principal,
+    requestId: "",
+    status: "Succeeded",
+    properties,
+  });
 }
 
 /** V2 names have twenty digits, always. */

@@ -11,7 +11,7 @@ import {
   type VersionRecord,
 } from "../store/versions.ts";
 import { branchOf } from "./branch.ts";
-import { adoptExternalCommits } from "./external-commits.ts";
+import { adoptExternalCommits, forgetDeletedBranch } from "./external-commits.ts";
 import type { Finisher } from "./finisher.ts";
 import { type ManifestNames, type NamingScheme, readManifestPath, versionsFolder } from "./manifest.ts";
 
@@ -56,15 +56,21 @@ export async function prepareVersion(
   const prepared = { ...names, location: table.location, branch, request };
 
   if ("id" in table) {
+    const present = await findVersion(store.read, table.id, branch, request.version);
     // The manifest of a commit that is repeated is no longer where it was staged.
-    if (await findVersion(store.read, table.id, branch, request.version)) return prepared;
+    if (present !== undefined && isManifestOf(present, prepared)) return prepared;
     await adoptExternalCommits({ store, storage }, table, branch);
   }
 
   const objects = await storage.at(location);
   if (!(await objects.persist(`${versionsFolder(location, branch)}/${names.committedName}`)))
     throw new CatalogError("InvalidInput", `manifest_path: there is no object at ${request.manifest_path}`);
+  if ("id" in table) await forgetDeletedBranch({ store, storage }, table, branch, request.version);
   return prepared;
+}
+
+function isManifestOf(record: VersionRecord, { committedName }: ManifestNames): boolean {
+  return [record.committedName, record.manifestName].includes(committedName);
 }
 
 /**
@@ -89,7 +95,7 @@ export async function insertPrepared(
 
   const present = await findVersion(session, table.id, branch, request.version);
   if (present !== undefined) {
-    if ([present.committedName, present.manifestName].includes(prepared.committedName)) return present;
+    if (isManifestOf(present, prepared)) return present;
     throw new CatalogError("ConcurrentModification", `${where}: version ${request.version} exists already`);
   }
   const highest = await findHighestVersion(session, table.id, branch);

@@ -54,7 +54,7 @@ export function envelopeOf(body: unknown): Envelope {
 export function parseRequest(contract: AnyContract, request: HonoRequest, body: unknown): ParsedRequest {
   const query = request.query();
   const delimiter = query.delimiter ?? defaultDelimiter;
-  const pathId = contract.path.includes("{id}") ? decodedParameter(request, "id") : undefined;
+  const pathId = contract.path.includes("{id}") ? idInPath(contract, request) : undefined;
   const id = pathId === undefined ? [] : parseIdentifier(pathId, delimiter);
 
   const parsedQuery = contract.query.safeParse(query);
@@ -77,15 +77,18 @@ function problemsOf(errors: readonly (z.ZodError | undefined)[]): string {
     .join("; ");
 }
 
-/** Hono hands out a path parameter as it came when the path is not percent-encoded correctly. */
-function decodedParameter(request: HonoRequest, name: string): string {
-  const [path = ""] = request.url.split("?", 1);
+/**
+ * The id in the path of a request. Lance's Rust client encodes paths as forms are encoded,
+ * with a plus for a space; a plus itself comes as `%2B` from every client.
+ */
+function idInPath(contract: AnyContract, request: HonoRequest): string {
+  const [, , , ...path] = (request.url.split("?", 1)[0] ?? "").split("/");
+  const segment = path[contract.path.split("/").indexOf("{id}") - 1] ?? "";
   try {
-    if (path.includes("%")) decodeURIComponent(path);
+    return decodeURIComponent(segment.replaceAll("+", " "));
   } catch {
-    throw new CatalogError("InvalidInput", `${name}: is not percent-encoded UTF-8`);
+    throw new CatalogError("InvalidInput", "id: is not percent-encoded UTF-8");
   }
-  return request.param(name) ?? "";
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });

@@ -1,8 +1,9 @@
 import {
-  CopyObjectCommand,
   DeleteObjectCommand,
   DeleteObjectsCommand,
+  GetObjectCommand,
   HeadObjectCommand,
+  PutObjectCommand,
   paginateListObjectsV2,
   S3Client,
   S3ServiceException,
@@ -37,12 +38,19 @@ export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
     find,
     persist: async (key) => (await find(key)) !== undefined,
     copy: async (from, Key) => {
-      // Not every S3 knows conditional copies, so this looks first. What another writer puts there
-      // in the same moment is then replaced.
+      // Not every S3 knows conditional writes, so this looks first.
       if ((await find(Key)) !== undefined) return "exists";
-      const CopySource = [Bucket, ...from.split("/")].map(encodeURIComponent).join("/");
-      const copied = await orMissing(Key, () => client.send(new CopyObjectCommand({ Bucket, Key, CopySource })));
-      return copied === undefined ? "missing" : "copied";
+      const source = await orMissing(from, () => client.send(new GetObjectCommand({ Bucket, Key: from })));
+      if (source?.Body === undefined) return "missing";
+      // A conditional write, and not a copy, because more of them know the condition there.
+      const Body = await source.Body.transformToByteArray();
+      try {
+        await client.send(new PutObjectCommand({ Bucket, Key, Body, IfNoneMatch: "*" }));
+        return "copied";
+      } catch (error) {
+        if ([409, 412].includes(statusOf(error) ?? 0)) return "exists";
+        throw unavailable(Key, error);
+      }
     },
     delete: async (Key) => {
       await orMissing(Key, () => client.send(new DeleteObjectCommand({ Bucket, Key })));
@@ -65,9 +73,13 @@ async function orMissing<Result>(key: string, work: () => Promise<Result>): Prom
   try {
     return await work();
   } catch (error) {
-    if (error instanceof S3ServiceException && error.$metadata.httpStatusCode === 404) return undefined;
+    if (statusOf(error) === 404) return undefined;
     throw unavailable(key, error);
   }
+}
+
+function statusOf(error: unknown): number | undefined {
+  return error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined;
 }
 
 async function orUnavailable<Result>(key: string, work: () => Promise<Result>): Promise<Result> {

@@ -134,6 +134,23 @@ describe("an error", () => {
     expect([response.status, ErrorResponse.parse(await response.json()).detail]).toEqual([400, detail]);
   });
 
+  test("does not come from a space that the Rust client writes as a plus in the path", async () => {
+    for (const [path, name] of [
+      ["a+b", "a b"],
+      ["a%2Bb", "a+b"],
+      ["a%20%2B", "a +"],
+    ]) {
+      const create = await catalog.fetch(`/v1/namespace/${path}/create`, {
+        method: "POST",
+        body: JSON.stringify({ id: [name] }),
+      });
+      expect(create.status).toBe(200);
+    }
+    expect((await catalog.call("listNamespaces", { id: [] })).body.namespaces).toEqual(
+      expect.arrayContaining(["a b", "a+b", "a +"]),
+    );
+  });
+
   test("is 404 for a path that is nothing, and 405 for a method that a path does not take", async () => {
     const unknown = await catalog.fetch("/v1/nothing");
     expect([unknown.status, ErrorResponse.parse(await unknown.json()).type]).toEqual([404, "/errors/not-found-error"]);

@@ -86,6 +86,30 @@ describe("a version that a writer committed without the catalog", () => {
   });
 });
 
+describe("a branch that a client deleted without the catalog", () => {
+  const folderOf = (table: TestTable) => `/${pathOf(table)}/tree/exp`;
+
+  test("can be made again", async () => {
+    const table = await tableWithVersions(1);
+    for (const version of [1, 2, 3]) await commit(catalog, table, version, { branch: "exp" });
+    rmSync(folderOf(table), { recursive: true });
+    expect((await commit(catalog, table, 1, { branch: "exp", content: "anew" })).status).toBe(200);
+    expect(await versionsOf(table, { branch: "exp" })).toEqual([1]);
+    rmSync(folderOf(table), { recursive: true });
+    expect((await commit(catalog, table, 7, { branch: "exp" })).status).toBe(200);
+    expect(await versionsOf(table, { branch: "exp" })).toEqual([7]);
+  });
+
+  test("is not taken for deleted while its latest manifest is there, nor is main ever", async () => {
+    const table = await tableWithVersions(2);
+    for (const version of [1, 2]) await commit(catalog, table, version, { branch: "exp" });
+    expect((await commit(catalog, table, 1, { branch: "exp" })).error).toMatchObject({ status: 409, code: 14 });
+    rmSync(`/${pathOf(table)}/_versions`, { recursive: true });
+    expect((await commit(catalog, table, 1)).error).toMatchObject({ status: 409, code: 14 });
+    expect(await versionsOf(table)).toEqual([1, 2]);
+  });
+});
+
 describe("a commit that cannot be finished", () => {
   /** A catalog in which something happens between the record of a commit and the copy of its manifest. */
   async function startInterrupted(interrupt: () => void): Promise<TestCatalog> {

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from catalog import Catalog
 from lance_namespace import DropTableRequest
-from writers import check_eight_writers
+from writers import check_eight_writers, check_writers_past_the_catalog
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +69,10 @@ def test_pylance_writes_branches_and_drops_on_s3(s3, s3_catalog):
 def test_eight_writers_append_to_one_table_on_s3_and_no_row_is_lost(s3, s3_catalog):
     check_eight_writers(s3_catalog, ["ns", "busy"], appends=3, storage_options=s3_options(s3))
     assert not [key for key in s3_keys(s3) if ".manifest-" in key]
+
+
+def test_writers_past_the_catalog_and_through_it_lose_no_row_on_s3(s3, s3_catalog):
+    check_writers_past_the_catalog(s3_catalog, ["ns", "past"], appends=8, storage_options=s3_options(s3))
 
 
 def put_gcs_object(url: str, key: str, content: bytes) -> None:

@@ -119,6 +119,25 @@ def test_a_branch_has_versions_of_its_own(catalog, table):
     assert staged_manifests(main.uri) == []
 
 
+def test_a_deleted_branch_can_be_made_again(catalog, table):
+    client = catalog.client()
+    main = write(client, table, rows(0, 1), "create")
+    lance.write_dataset(rows(7, 8), main.create_branch("side"), mode="append")
+    main.branches.delete("side")
+    for start in (1, 2, 3):
+        main = write(client, table, rows(start, start + 1))
+    assert read_ids(main.create_branch("side")) == [0, 1, 2, 3]
+
+
+def test_names_may_have_spaces_and_signs(catalog, namespace):
+    client = catalog.client()
+    for name in ["two words", "a+b", "50%", "caf\u00e9"]:
+        write(client, [namespace, name], rows(0, 2), "create")
+        assert read_ids(lance.dataset(namespace_client=client, table_id=[namespace, name])) == [0, 1]
+    listed = client.list_tables(ListTablesRequest(id=[namespace])).tables
+    assert sorted(listed) == sorted(["two words", "a+b", "50%", "caf\u00e9"])
+
+
 def test_a_renamed_table_keeps_its_rows(catalog, table):
     client = catalog.client()
     write(client, table, rows(0, 3), "create")
