@@ -1,5 +1,6 @@
 import type { Identifier, TransactionStatus } from "@tiltyard/protocol";
 import { toPath } from "./path.ts";
+import type { Schema } from "./schema.ts";
 import { statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 
@@ -19,33 +20,21 @@ export interface TransactionRecord {
   readonly updatedAtMillis: number;
 }
 
-const insert = statement(
-  (
-    db,
-    p: {
-      id: string;
-      namespace: string;
-      operation: string;
-      objects: string;
-      principal: string;
-      request_id: string;
-      status: string;
-      properties: string;
-      now: number;
-    },
-  ) =>
-    db.insertInto("transactions").values({
-      id: p.id,
-      namespace: p.namespace,
-      operation: p.operation,
-      objects: p.objects,
-      principal: p.principal,
-      request_id: p.request_id,
-      status: p.status,
-      properties: p.properties,
-      created_at: p.now,
-      updated_at: p.now,
-    }),
+type Row = Schema["transactions"];
+
+const insert = statement((db, p: Omit<Row, "created_at" | "updated_at"> & { readonly now: number }) =>
+  db.insertInto("transactions").values({
+    id: p.id,
+    namespace: p.namespace,
+    operation: p.operation,
+    objects: p.objects,
+    principal: p.principal,
+    request_id: p.request_id,
+    status: p.status,
+    properties: p.properties,
+    created_at: p.now,
+    updated_at: p.now,
+  }),
 );
 
 export async function insertTransaction(
