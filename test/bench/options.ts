@@ -43,8 +43,13 @@ export function readOptions(args: readonly string[], environment: NodeJS.Process
         connections: { type: "string", default: "32" },
         only: { type: "string" },
         json: { type: "string" },
+        help: { type: "boolean" },
       },
     });
+    if (values.help) {
+      process.stdout.write(`${usage}\n`);
+      process.exit(0);
+    }
     return {
       ...Numbers.parse(values),
       scenarios: scenariosNamed(values.only),
