@@ -1,11 +1,17 @@
 import type { Log } from "../log.ts";
 import { parseLocation } from "../storage/location.ts";
-import type { ObjectStore } from "../storage/object-store.ts";
+import type { ObjectStore, StoredObject } from "../storage/object-store.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Session, Store } from "../store/store.ts";
 import { deletePendingDeletion, listPendingDeletions } from "../store/tables.ts";
 import { failTransaction } from "../store/transactions.ts";
-import { finishVersion, listUnfinishedVersions, type VersionRecord, withdrawVersion } from "../store/versions.ts";
+import {
+  finishVersion,
+  listUnfinishedVersions,
+  type VersionRecord,
+  versionBefore,
+  withdrawVersion,
+} from "../store/versions.ts";
 import { versionsFolder } from "./manifest.ts";
 
 /** How many records or locations one sweep takes up. */
@@ -48,7 +54,12 @@ export function createFinisher({ store, storage, log }: FinisherParts): Finisher
     let readable = record;
     try {
       const objects = await storage.at(location);
-      if (!(await putInPlace(objects, staged, final))) {
+      const isLeftOver = async (there: StoredObject, ours: StoredObject) => {
+        const before = await versionBefore(store.read, record);
+        const foundBefore = before && (await objects.find(`${folder}/${before.manifestName}`));
+        return there.modifiedAtMillis < (foundBefore ?? ours).modifiedAtMillis;
+      };
+      if (!(await putInPlace(objects, staged, final, isLeftOver))) {
         const withdrawn = await store.write((session) => withdraw(session, record));
         log.warn({ staged, final, withdrawn }, lost);
         return withdrawn ? undefined : record;
@@ -102,19 +113,29 @@ async function withdraw(session: Session, record: VersionRecord): Promise<boolea
 /**
  * Gives a staged manifest its final name.
  *
+ * @param isLeftOver Whether what has the final name is left from records that were all
+ *   deleted. A writer that does not ask the catalog builds on the version before this one,
+ *   so what it wrote is not older than that; it may well be older than what was staged here,
+ *   because it may have waited between writing its manifest and giving it the name.
  * @returns False when the commit cannot stand: a client that got no answer deletes what it
  *   staged, and a writer that does not ask the catalog may have taken the name a moment
  *   before. Neither commit was acknowledged.
  */
-async function putInPlace(objects: ObjectStore, staged: string, final: string): Promise<boolean> {
+async function putInPlace(
+  objects: ObjectStore,
+  staged: string,
+  final: string,
+  isLeftOver: (there: StoredObject, ours: StoredObject) => Promise<boolean>,
+): Promise<boolean> {
   const outcome = await objects.copy(staged, final);
   if (outcome === "copied") return true;
   const [ours, there] = await Promise.all([objects.find(staged), objects.find(final)]);
   // An earlier attempt broke off after it had deleted the staged manifest, or before.
   if (ours === undefined) return there !== undefined;
   if (there?.identity === ours.identity) return true;
-  if (there !== undefined && there.modifiedAtMillis >= ours.modifiedAtMillis) return false;
-  // What has the name is older than what was staged: it is left from records that were all deleted.
-  await objects.delete(final);
+  if (there !== undefined) {
+    if (!(await isLeftOver(there, ours))) return false;
+    await objects.delete(final);
+  }
   return (await objects.copy(staged, final)) === "copied";
 }

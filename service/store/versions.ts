@@ -156,6 +156,15 @@ export async function latestVersion(
   return latest;
 }
 
+/** The record with the highest version of those below a version of the same branch. */
+export async function versionBefore(
+  session: Session,
+  { tableId, branch, version }: VersionRecord,
+): Promise<VersionRecord | undefined> {
+  const [before] = await listVersions(session, tableId, branch, { after: version, limit: 1, descending: true });
+  return before;
+}
+
 const hasAny = statement((db, p: { table_id: number }) =>
   db.selectFrom("table_versions").select("version").where("table_id", "=", p.table_id).limit(1),
 );

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync } from "node:fs";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,7 +8,7 @@ import { join } from "node:path";
 /** A server that stands in for a cloud's object store, in a process of its own. */
 export interface CloudServer {
   readonly url: string;
-  stop(): void;
+  stop(): Promise<void>;
 }
 
 const startDeadlineMs = 60_000;
@@ -23,17 +24,11 @@ export async function startS3(): Promise<CloudServer> {
 /** A Google Cloud Storage that fake-gcs-server serves, from files. */
 export async function startGcs(): Promise<CloudServer> {
   const port = await freePort();
-  const url = `http://127.0.0.1:${port}`;
-  const root = mkdtempSync(join(tmpdir(), "tiltyard-gcs-"));
-  const args = ["-scheme", "http", "-host", "127.0.0.1", "-port", `${port}`, "-filesystem-root", root];
-  const child = spawn(
-    required("TILTYARD_TEST_FAKE_GCS_SERVER"),
-    [...args, "-external-url", url, "-public-host", `127.0.0.1:${port}`],
-    {
-      stdio: "ignore",
-    },
-  );
-  return serving(child, url, "/storage/v1/b?project=test");
+  const program = join(import.meta.dirname, "gcs-server.ts");
+  const folder = mkdtempSync(join(tmpdir(), "tiltyard gcs "));
+  const child = spawn(process.execPath, [program, `${port}`, folder], { stdio: ["ignore", "ignore", "inherit"] });
+  child.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  return serving(child, `http://127.0.0.1:${port}`, "/storage/v1/b?project=test");
 }
 
 /** A port that nothing listens on now. */
@@ -53,13 +48,19 @@ async function serving(child: ChildProcess, url: string, path: string): Promise<
       (response) => response.ok,
       () => false,
     );
-    if (answered) return { url, stop: () => child.kill("SIGKILL") };
+    if (answered) return { url, stop: () => stop(child) };
     if (Date.now() > deadline) throw new Error(`the server at ${url} did not answer in time`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
 
-function required(name: string): string {
+async function stop(child: ChildProcess): Promise<void> {
+  const ended = once(child, "exit");
+  if (child.kill()) await ended;
+}
+
+/** A setting that `run.ts` makes. */
+export function required(name: string): string {
   const value = process.env[name];
   if (value === undefined) throw new Error(`${name} is not set: run these tests by npm run test:interop`);
   return value;

@@ -5,9 +5,9 @@
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { homedir } from "node:os";
-import { join, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 
 const here = import.meta.dirname;
 const pythonMin = [3, 11] as const;
@@ -19,48 +19,53 @@ export function preparePython(): string {
   const version = read("python3", ["-c", "import platform; print(platform.python_version())"], needsPython);
   if (isOlder(version, pythonMin)) throw new Error(`the interop tests need ${needsPython}: this one is ${version}`);
   const [requirements, constraints] = [join(here, "requirements.txt"), join(here, "constraints.txt")];
-  const made = prepare("python", [version, readFileSync(requirements), readFileSync(constraints)], (folder) => {
+  return prepare("venv", "bin/python", [version, readFileSync(requirements), readFileSync(constraints)], (folder) => {
     run("python3", ["-m", "venv", folder], needsPython);
     const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
     run(join(folder, "bin/python"), [...pip, "-c", constraints, "-r", requirements], "the packages of PyPI");
   });
-  return join(made, "bin/python");
 }
 
 /** @returns The path of the fake-gcs-server program. */
 export function prepareFakeGcsServer(): string {
   const module = join(here, "fake-gcs-server");
   const pins = ["go.mod", "go.sum"].map((name) => readFileSync(join(module, name)));
-  const made = prepare("fake-gcs-server", pins, (folder) => {
+  return prepare("gcs", "fake-gcs-server", pins, (folder) => {
     run("go", ["-C", module, "build", "-o", `${folder}/`, "github.com/fsouza/fake-gcs-server"], needsGo);
   });
-  return join(made, "fake-gcs-server");
 }
 
 /**
- * Makes a folder of the cache unless it is there. It is made under a name of its own and
- * renamed when it is whole, so that neither a break-off nor a second run leaves half of one.
+ * Makes a folder of the cache unless it is there, and finds a program in it. A venv knows its
+ * own path and cannot be moved, so a folder is made under a name of its own and stays there.
+ * The link to it is made when it is whole, so that neither a break-off nor a second run
+ * leaves half of one.
  */
-function prepare(name: string, pins: readonly (string | Buffer)[], make: (folder: string) => void): string {
+function prepare(
+  name: string,
+  program: string,
+  pins: readonly (string | Buffer)[],
+  make: (folder: string) => void,
+): string {
   const cache = resolve(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "tiltyard");
   const hash = createHash("sha256");
   for (const pin of pins) hash.update(pin).update("\0");
-  const folder = join(cache, `${name}-${hash.digest("hex").slice(0, 16)}`);
-  if (existsSync(folder)) return folder;
+  const link = join(cache, `${name}-${hash.digest("hex").slice(0, 16)}`);
+  // The program itself is looked for: what it links to may have been removed since.
+  if (existsSync(join(link, program))) return join(realpathSync(link), program);
 
+  const folder = `${link}.${process.pid}-${Date.now()}`;
   process.stderr.write(`interop: making ${folder}\n`);
-  const unfinished = `${folder}.${process.pid}.tmp`;
   try {
-    mkdirSync(unfinished, { recursive: true });
-    make(unfinished);
-    renameSync(unfinished, folder);
+    mkdirSync(folder, { recursive: true });
+    make(folder);
+    symlinkSync(basename(folder), `${folder}.link`);
+    renameSync(`${folder}.link`, link);
   } catch (error) {
-    // A run beside this one may have been first.
-    if (!existsSync(folder)) throw error;
-  } finally {
-    rmSync(unfinished, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true });
+    throw error;
   }
-  return folder;
+  return join(folder, program);
 }
 
 function isOlder(version: string, than: readonly [number, number]): boolean {

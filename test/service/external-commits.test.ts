@@ -132,23 +132,31 @@ describe("a commit that cannot be finished", () => {
     );
   }
 
-  test("because another writer took its name is a conflict, and the other's version stands", async () => {
-    let interrupt = () => {};
-    const own = await startInterrupted(() => interrupt());
-    const table = await declareTable(own);
-    await commit(own, table, 1);
-    interrupt = () => {
-      interrupt = () => {};
-      const file = `/${commitExternally(table, 2, "the other")}`;
-      const soon = new Date(Date.now() + 1_000);
-      utimesSync(file, soon, soon);
-    };
-    expect((await commit(own, table, 2)).error).toMatchObject({ status: 409, code: 14 });
-    const { versions } = (await own.call("listTableVersions", { id: table.id })).body;
-    expect(versions.map((each) => each.version)).toEqual([1, 2]);
-    expect(readText(`/${versions[1]?.manifest_path}`)).toBe("the other");
-    await own.stop();
-  });
+  test.each([
+    ["a moment later than this one was staged", 1_000],
+    ["before, and named it only now", -500],
+  ])(
+    "because another writer took its name is a conflict, and the other's version stands: written %s",
+    async (_, age) => {
+      let interrupt = () => {};
+      const own = await startInterrupted(() => interrupt());
+      const table = await declareTable(own);
+      await commit(own, table, 1);
+      const longAgo = new Date(Date.now() - 60_000);
+      utimesSync(`/${pathOf(table)}/_versions/${finalName(1)}`, longAgo, longAgo);
+      interrupt = () => {
+        interrupt = () => {};
+        const file = `/${commitExternally(table, 2, "the other")}`;
+        const written = new Date(Date.now() + age);
+        utimesSync(file, written, written);
+      };
+      expect((await commit(own, table, 2)).error).toMatchObject({ status: 409, code: 14 });
+      const { versions } = (await own.call("listTableVersions", { id: table.id })).body;
+      expect(versions.map((each) => each.version)).toEqual([1, 2]);
+      expect(readText(`/${versions[1]?.manifest_path}`)).toBe("the other");
+      await own.stop();
+    },
+  );
 
   test("because its manifest was deleted is a conflict, and its number is free again", async () => {
     let interrupt = () => {};

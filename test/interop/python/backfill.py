@@ -22,7 +22,10 @@ def main() -> None:
     table = db.create_table("numbers", pa.table({"number": range(100)}))
     table.add_columns({"squared": squared})
     table.backfill("squared")
-    found = db.open_table("numbers").to_arrow()
+    # The table still shows the version that it was opened at.
+    table.checkout_latest()
+    found = table.to_arrow()
+    assert found.equals(db.open_table("numbers").to_arrow()), "a table that is opened again has other values"
     print(dict(zip(found["number"].to_pylist(), found["squared"].to_pylist())))
 
 

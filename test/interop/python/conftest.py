@@ -5,7 +5,13 @@ import subprocess
 import urllib.request
 
 import pytest
-from catalog import Catalog, free_port, wait_until
+from catalog import PROJECT, Catalog, free_port, wait_until
+
+
+def pytest_configure() -> None:
+    """Ends a run that could only fail, with the way to do it right."""
+    if "TILTYARD_TEST_NODE" not in os.environ:
+        pytest.exit("run these tests by npm run test:interop", returncode=1)
 
 
 @pytest.fixture(scope="session")
@@ -50,12 +56,8 @@ def gcs(tmp_path_factory):
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     buckets = f"{url}/storage/v1/b?project=test"
-    program = [
-        os.environ["TILTYARD_TEST_FAKE_GCS_SERVER"],
-        *["-scheme", "http", "-host", "127.0.0.1", "-port", str(port)],
-        *["-external-url", url, "-public-host", f"127.0.0.1:{port}"],
-        *["-filesystem-root", str(tmp_path_factory.mktemp("gcs"))],
-    ]
+    server = PROJECT / "test/interop/gcs-server.ts"
+    program = [os.environ["TILTYARD_TEST_NODE"], str(server), str(port), str(tmp_path_factory.mktemp("gcs"))]
     with running(program, buckets):
         headers = {"content-type": "application/json"}
         request = urllib.request.Request(buckets, data=b'{"name": "bucket"}', headers=headers)
@@ -71,7 +73,7 @@ def running(program: list[str], url: str):
             wait_until(lambda: answers(url), f"the start of {program[0]}")
             yield
         finally:
-            server.kill()
+            server.terminate()
 
 
 def answers(url: str) -> bool:

@@ -4,17 +4,46 @@ import json
 import re
 import urllib.parse
 import urllib.request
+from dataclasses import dataclass
+from typing import Callable
 
 import lance
 import pyarrow as pa
 import pytest
 from catalog import Catalog
 from lance_namespace import DropTableRequest
-from writers import check_eight_writers, check_writers_past_the_catalog
+from writers import check_eight_writers, check_writers_past_the_catalog, create_table, read_ids
+
+
+@dataclass
+class Cloud:
+    """A catalog whose warehouse is in a cloud."""
+
+    catalog: Catalog
+    storage_options: dict[str, str]
+    """What a Lance client needs to reach the cloud itself."""
+    keys: Callable[[], list[str]]
+    """The keys of all objects."""
+
+    def staged(self) -> list[str]:
+        return [key for key in self.keys() if ".manifest-" in key]
+
+
+@pytest.fixture(scope="module", params=["s3_cloud", "gcs_cloud"])
+def cloud(request) -> Cloud:
+    return request.getfixturevalue(request.param)
 
 
 @pytest.fixture(scope="module")
-def s3_catalog(s3, tmp_path_factory):
+def s3_cloud(s3, tmp_path_factory):
+    options = {
+        "aws_endpoint": s3,
+        "aws_region": "us-east-1",
+        "aws_access_key_id": "test",
+        "aws_secret_access_key": "test",
+        "aws_virtual_hosted_style_request": "false",
+        "allow_http": "true",
+    }
     environment = {
         "TILTYARD_WAREHOUSE": "s3://bucket/ware house",
         "TILTYARD_S3_FORCE_PATH_STYLE": "1",
@@ -23,56 +52,73 @@ def s3_catalog(s3, tmp_path_factory):
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
     }
-    with Catalog(tmp_path_factory.mktemp("s3"), environment) as running:
-        running.post("/v1/namespace/ns/create")
-        yield running
+
+    def keys() -> list[str]:
+        with urllib.request.urlopen(f"{s3}/bucket?list-type=2&max-keys=1000") as answer:
+            return re.findall(r"<Key>([^<]*)</Key>", answer.read().decode())
+
+    with Catalog(tmp_path_factory.mktemp("s3"), environment) as catalog:
+        catalog.post("/v1/namespace/ns/create")
+        yield Cloud(catalog, options, keys)
 
 
-def s3_options(url: str) -> dict[str, str]:
-    return {
-        "aws_endpoint": url,
-        "aws_region": "us-east-1",
-        "aws_access_key_id": "test",
-        "aws_secret_access_key": "test",
-        "aws_virtual_hosted_style_request": "false",
-        "allow_http": "true",
-    }
+@pytest.fixture(scope="module")
+def gcs_cloud(gcs, tmp_path_factory):
+    account = {"gcs_base_url": gcs, "disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""}
+    options = {"google_service_account_key": json.dumps(account), "allow_http": "true"}
+    # Google's library for Node takes the path of the API as a part of the emulator's address.
+    environment = {"TILTYARD_WAREHOUSE": "gs://bucket/ware house", "STORAGE_EMULATOR_HOST": f"{gcs}/storage/v1"}
+
+    def keys() -> list[str]:
+        with urllib.request.urlopen(f"{gcs}/storage/v1/b/bucket/o?maxResults=100000") as listing:
+            return [each["name"] for each in json.load(listing).get("items", [])]
+
+    with Catalog(tmp_path_factory.mktemp("gcs data"), environment) as catalog:
+        catalog.post("/v1/namespace/ns/create")
+        yield Cloud(catalog, options, keys)
 
 
-def s3_keys(url: str) -> list[str]:
-    with urllib.request.urlopen(f"{url}/bucket?list-type=2&max-keys=1000") as answer:
-        return re.findall(r"<Key>([^<]*)</Key>", answer.read().decode())
-
-
-def test_pylance_writes_branches_and_drops_on_s3(s3, s3_catalog):
-    client = s3_catalog.client()
-    options = s3_options(s3)
+def test_pylance_writes_branches_and_drops_in_a_cloud(cloud):
+    client = cloud.catalog.client()
     table = ["ns", "basic"]
-
-    def write(ids, mode):
-        data = pa.table({"id": ids})
-        return lance.write_dataset(data, namespace_client=client, table_id=table, mode=mode, storage_options=options)
-
-    write([1, 2], "create")
-    dataset = write([3], "append")
+    where = {"namespace_client": client, "table_id": table, "storage_options": cloud.storage_options}
+    create_table(cloud.catalog, table, cloud.storage_options)
+    dataset = lance.write_dataset(pa.table({"id": [1, 2]}), mode="append", **where)
     branch = lance.write_dataset(pa.table({"id": [9]}), dataset.create_branch("side"), mode="append")
-    assert sorted(branch.to_table()["id"].to_pylist()) == [1, 2, 3, 9]
-    again = lance.dataset(namespace_client=client, table_id=table, storage_options=options)
-    assert sorted(again.to_table()["id"].to_pylist()) == [1, 2, 3]
-    assert sorted(again.checkout_version(1).to_table()["id"].to_pylist()) == [1, 2]
-    assert not [key for key in s3_keys(s3) if ".manifest-" in key]
-    assert [key for key in s3_keys(s3) if "/ns/basic" in key]
+    assert read_ids(branch) == [-1, 1, 2, 9]
+    again = lance.dataset(**where)
+    assert read_ids(again) == [-1, 1, 2]
+    assert read_ids(again.checkout_version(1)) == [-1]
+    assert cloud.staged() == []
+    assert [key for key in cloud.keys() if "/ns/basic" in key]
     client.drop_table(DropTableRequest(id=table))
-    assert not [key for key in s3_keys(s3) if "/ns/basic" in key]
+    assert not [key for key in cloud.keys() if "/ns/basic" in key]
 
 
-def test_eight_writers_append_to_one_table_on_s3_and_no_row_is_lost(s3, s3_catalog):
-    check_eight_writers(s3_catalog, ["ns", "busy"], appends=3, storage_options=s3_options(s3))
-    assert not [key for key in s3_keys(s3) if ".manifest-" in key]
+def test_eight_writers_append_to_one_table_in_a_cloud_and_no_row_is_lost(cloud):
+    check_eight_writers(cloud.catalog, ["ns", "busy"], appends=3, storage_options=cloud.storage_options)
+    assert cloud.staged() == []
 
 
-def test_writers_past_the_catalog_and_through_it_lose_no_row_on_s3(s3, s3_catalog):
-    check_writers_past_the_catalog(s3_catalog, ["ns", "past"], appends=8, storage_options=s3_options(s3))
+def test_writers_past_the_catalog_and_through_it_lose_no_row_in_a_cloud(cloud):
+    check_writers_past_the_catalog(cloud.catalog, ["ns", "past"], appends=6, storage_options=cloud.storage_options)
+
+
+def test_a_staged_object_gets_its_final_name_in_google_cloud_storage(gcs, gcs_cloud):
+    catalog = gcs_cloud.catalog
+    location = catalog.post("/v1/table/ns$plain/declare")["location"]
+    folder = urllib.parse.unquote(urllib.parse.urlparse(location).path)[1:]
+    final = f"{folder}/_versions/{2**64 - 2:020d}.manifest"
+    staged = f"{final}-0123"
+    put_gcs_object(gcs, staged, b"the manifest")
+
+    commit = {"version": 1, "manifest_path": staged, "naming_scheme": "V2"}
+    answer = catalog.post("/v1/table/ns$plain/version/create", commit)
+    assert answer["version"]["manifest_path"] == final
+    assert [key for key in gcs_cloud.keys() if key.startswith(folder)] == [final]
+    assert read_gcs_object(gcs, final) == b"the manifest"
+    catalog.post("/v1/table/ns$plain/drop")
+    assert not [key for key in gcs_cloud.keys() if key.startswith(folder)]
 
 
 def put_gcs_object(url: str, key: str, content: bytes) -> None:
@@ -80,30 +126,6 @@ def put_gcs_object(url: str, key: str, content: bytes) -> None:
     urllib.request.urlopen(urllib.request.Request(upload, data=content, method="POST")).close()
 
 
-def gcs_objects(url: str, folder: str) -> dict[str, bytes]:
-    objects = f"{url}/storage/v1/b/bucket/o"
-
-    def content_of(key: str) -> bytes:
-        with urllib.request.urlopen(f"{objects}/{urllib.parse.quote(key, safe='')}?alt=media") as content:
-            return content.read()
-
-    with urllib.request.urlopen(f"{objects}?prefix={urllib.parse.quote(folder)}") as listing:
-        return {each["name"]: content_of(each["name"]) for each in json.load(listing).get("items", [])}
-
-
-def test_a_manifest_is_finished_on_google_cloud_storage(gcs, tmp_path):
-    # Google's library for Node takes the path of the API as a part of the emulator's address.
-    emulator = {"STORAGE_EMULATOR_HOST": f"{gcs}/storage/v1"}
-    with Catalog(tmp_path, {"TILTYARD_WAREHOUSE": "gs://bucket/ware house", **emulator}) as catalog:
-        location = catalog.post("/v1/table/t/declare")["location"]
-        folder = urllib.parse.unquote(urllib.parse.urlparse(location).path)[1:]
-        final = f"{folder}/_versions/{2**64 - 2:020d}.manifest"
-        staged = f"{final}-0123"
-        put_gcs_object(gcs, staged, b"the manifest")
-
-        commit = {"version": 1, "manifest_path": staged, "naming_scheme": "V2"}
-        answer = catalog.post("/v1/table/t/version/create", commit)
-        assert answer["version"]["manifest_path"] == final
-        assert gcs_objects(gcs, folder) == {final: b"the manifest"}
-        catalog.post("/v1/table/t/drop")
-        assert gcs_objects(gcs, folder) == {}
+def read_gcs_object(url: str, key: str) -> bytes:
+    with urllib.request.urlopen(f"{url}/storage/v1/b/bucket/o/{urllib.parse.quote(key, safe='')}?alt=media") as content:
+        return content.read()

@@ -188,19 +188,3 @@ def test_errors_have_the_types_that_pylance_has_for_them(catalog, table):
     with pytest.raises(errors.NamespaceNotEmptyError):
         client.drop_namespace(DropNamespaceRequest(id=table[:1]))
     assert client.list_tables(ListTablesRequest(id=table[:1])).tables == ["table"]
-
-
-def test_a_wrong_key_is_told_as_such_and_a_token_is_taken(catalog):
-    wrong = lance.namespace.RestNamespace(uri=catalog.url, **{"header.x-api-key": "wrong"})
-    with pytest.raises(errors.UnauthenticatedError):
-        wrong.list_namespaces(ListNamespacesRequest(id=[]))
-
-    import json
-    import urllib.parse
-    import urllib.request
-
-    form = urllib.parse.urlencode({"grant_type": "client_credentials", "client_secret": catalog.key}).encode()
-    with urllib.request.urlopen(f"{catalog.url}/oauth/token", data=form) as answer:
-        token = json.load(answer)["access_token"]
-    bearer = lance.namespace.RestNamespace(uri=catalog.url, **{"header.Authorization": f"Bearer {token}"})
-    assert isinstance(bearer.list_namespaces(ListNamespacesRequest(id=[])).namespaces, list)

@@ -1,0 +1,45 @@
+import { z } from "zod";
+
+const nodeSelector = z.record(z.string(), z.string());
+
+/**
+ * What a Tiltyard stack tells other programs: all that a client needs to make a Ray cluster
+ * on it and to reach its catalog. `infra/` writes it and `client/` reads it. An output that a
+ * variant does not have is absent.
+ */
+export const StackOutputs = z.object({
+  variant: z.enum(["existing", "gke", "eks"]).describe("What kind of cluster the stack is on."),
+  clusterName: z.string().describe("The name of the managed Kubernetes cluster, or a name for the existing one."),
+  configMethod: z
+    .enum(["LOCAL", "EKS_AUTH", "GKE_AUTH"])
+    .describe("How a client signs in to Kubernetes; `config_method` of requirements.md 2.8."),
+  kubeContext: z.string().optional().describe("`existing`: the context of the kubeconfig, when the stack names one."),
+  region: z.string().optional().describe("`gke`, `eks`: the cloud region of the cluster."),
+  project: z.string().optional().describe("`gke`: the Google Cloud project."),
+  roleName: z.string().optional().describe("`eks`: the ARN of the IAM role that clients assume."),
+  kubeconfig: z
+    .string()
+    .optional()
+    .describe("`gke`, `eks`: a kubeconfig that gets its credentials from the cloud's own tools. Secret."),
+  kubernetesVersion: z.string().optional().describe("`gke`, `eks`: the version of the control plane."),
+  namespace: z.string().describe("The namespace of Ray clusters and of the catalog."),
+  serviceAccount: z.string().describe("The service account of the pods of Ray clusters."),
+  headNodeSelector: nodeSelector.describe("Labels of the nodes for Ray heads."),
+  workerCpuNodeSelector: nodeSelector.describe("Labels of the nodes for workers without a GPU."),
+  workerGpuNodeSelector: nodeSelector.describe("Labels of the nodes for workers with a GPU."),
+  operatorVersion: z.string().optional().describe("The version of the KubeRay operator; absent when it was there."),
+  rayVersion: z.string().describe("The version of Ray that clusters run, e.g. `2.55.1`."),
+  rayImage: z.string().describe("The container image of Ray clusters."),
+  bucketUri: z.string().describe("Where the tables are: `s3://...`, `gs://...` or `file:///...`."),
+  catalogUrl: z.string().optional().describe("The catalog, for pods of the cluster."),
+  catalogService: z
+    .string()
+    .optional()
+    .describe("The Kubernetes service of the catalog in the namespace, for port forwarding."),
+  catalogPublicUrl: z.string().optional().describe("The catalog, from outside of the cluster."),
+  catalogApiKey: z.string().optional().describe("An API key of the catalog with the role admin. Secret."),
+});
+export type StackOutputs = z.infer<typeof StackOutputs>;
+
+/** Outputs that the engine encrypts and that no log may show. */
+export const secretOutputs = ["kubeconfig", "catalogApiKey"] as const satisfies readonly (keyof StackOutputs)[];

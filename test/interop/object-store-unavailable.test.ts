@@ -1,0 +1,57 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { CatalogError } from "@tiltyard/protocol";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { openFileStore } from "../../service/storage/file.ts";
+import { openGcsStore } from "../../service/storage/gcs.ts";
+import type { ObjectStore } from "../../service/storage/object-store.ts";
+import { openS3Store } from "../../service/storage/s3.ts";
+import { freePort } from "./servers.ts";
+
+const bucket = "tiltyard-test";
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+describe("an object store that cannot be used", () => {
+  /** Every way to use a store, each on a key in the folder. */
+  const uses = (store: ObjectStore, folder: string) => ({
+    find: () => store.find(`${folder}/key`),
+    persist: () => store.persist(`${folder}/key`),
+    copy: () => store.copy(`${folder}/from`, `${folder}/to`),
+    delete: () => store.delete(`${folder}/key`),
+    list: async () => {
+      for await (const _ of store.list(folder));
+    },
+    deleteFolder: () => store.deleteFolder(folder),
+  });
+
+  async function expectUnavailable(work: () => Promise<unknown>, unspoken: string): Promise<void> {
+    const error = await work().catch((caught: unknown) => caught);
+    expect(error).toMatchObject({ kind: "ServiceUnavailable" });
+    expect(error).toBeInstanceOf(CatalogError);
+    expect(String(error)).not.toContain(unspoken);
+  }
+
+  test.each([
+    ["S3", "AWS_ENDPOINT_URL", () => openS3Store(bucket, { forcePathStyle: true })],
+    ["Google Cloud Storage", "STORAGE_EMULATOR_HOST", () => openGcsStore(bucket)],
+  ])("is told as unavailable, without its address: %s", async (_, variable, open) => {
+    const host = `127.0.0.1:${await freePort()}`;
+    vi.stubEnv(variable, `http://${host}`);
+    vi.stubEnv("AWS_REGION", "us-east-1");
+    vi.stubEnv("AWS_ACCESS_KEY_ID", "test");
+    vi.stubEnv("AWS_SECRET_ACCESS_KEY", "test");
+    const store = open();
+    // At once, because the libraries of the clouds try again for some seconds.
+    await Promise.all(Object.values(uses(store, "folder")).map((use) => expectUnavailable(use, host)));
+  });
+
+  test("is told as unavailable: local files", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "tiltyard files ")).slice(1);
+    writeFileSync(`/${folder}/from`, "content");
+    // A copy into a folder that is a file fails for a reason other than a missing source.
+    await expectUnavailable(() => openFileStore().copy(`${folder}/from`, `${folder}/from/to`), "ENOTDIR");
+  });
+});
