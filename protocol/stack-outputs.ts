@@ -28,7 +28,7 @@ export const StackOutputs = z.object({
   workerCpuNodeSelector: nodeSelector.describe("Labels of the nodes for workers without a GPU."),
   workerGpuNodeSelector: nodeSelector.describe("Labels of the nodes for workers with a GPU."),
   operatorVersion: z.string().optional().describe("The version of the KubeRay operator; absent when it was there."),
-  rayVersion: z.string().describe("The version of Ray that clusters run, e.g. `2.55.1`."),
+  rayVersion: z.string().describe("The version of Ray that clusters run, e.g. `2.60.0`."),
   rayImage: z.string().describe("The container image of Ray clusters."),
   bucketUri: z.string().describe("Where the tables are: `s3://...`, `gs://...` or `file:///...`."),
   catalogUrl: z.string().optional().describe("The catalog, for pods of the cluster."),

@@ -1,0 +1,36 @@
+# The catalog. Node runs the TypeScript sources as they are, so the image has them and the
+# packages that they need in production, and nothing was compiled.
+#
+#   docker build -t tiltyard-catalog .
+#   docker run -p 2333:2333 -v tiltyard:/data -e TILTYARD_ALLOW_INSECURE=1 tiltyard-catalog
+
+FROM node:24.11.1-trixie-slim AS packages
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+COPY protocol/package.json protocol/
+COPY service/package.json service/
+COPY infra/package.json infra/
+COPY client/package.json client/
+# Of the workspaces only what the service needs.
+RUN npm ci --omit=dev --workspace=service --include-workspace-root=false \
+    && npm cache clean --force
+
+FROM node:24.11.1-trixie-slim
+ENV NODE_ENV=production \
+    TILTYARD_HOST=0.0.0.0 \
+    TILTYARD_PORT=2333 \
+    TILTYARD_DATA_DIR=/data
+WORKDIR /app
+COPY --from=packages /app/node_modules node_modules
+COPY package.json ./
+COPY protocol protocol
+COPY service service
+RUN mkdir /data && chown node:node /data
+# The user `node`, by its number, so that Kubernetes can see that it is not root.
+USER 1000:1000
+VOLUME /data
+EXPOSE 2333
+HEALTHCHECK --interval=10s --timeout=5s --start-period=10s \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:2333/health/ready').then(({ok}) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+ENTRYPOINT ["node", "service/main.ts"]
+CMD ["serve"]

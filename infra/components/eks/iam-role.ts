@@ -1,0 +1,41 @@
+import * as aws from "@pulumi/aws";
+import type * as pulumi from "@pulumi/pulumi";
+
+export interface RoleArgs {
+  /** Chosen by AWS when absent. */
+  readonly name?: string;
+  readonly description: string;
+  /** The trust policy, as JSON. */
+  readonly trust: pulumi.Input<string>;
+  /** What it may do, as JSON. */
+  readonly policy?: pulumi.Input<string>;
+  /** Names of policies that AWS keeps, with their paths. */
+  readonly managedPolicies?: readonly string[];
+}
+
+/**
+ * A role with its policies.
+ *
+ * @returns The role, and what must be there before somebody works with it.
+ */
+export function createRole(
+  name: string,
+  { name: roleName, description, trust, policy, managedPolicies = [] }: RoleArgs,
+  parent: pulumi.Resource,
+): { readonly role: aws.iam.Role; readonly policies: readonly pulumi.Resource[] } {
+  const role = new aws.iam.Role(
+    name,
+    { ...(roleName !== undefined && { name: roleName }), description, assumeRolePolicy: trust },
+    { parent },
+  );
+  const policies: pulumi.Resource[] = managedPolicies.map(
+    (each) =>
+      new aws.iam.RolePolicyAttachment(
+        `${name}-${each.split("/").at(-1)}`,
+        { role: role.name, policyArn: `arn:aws:iam::aws:policy/${each}` },
+        { parent },
+      ),
+  );
+  if (policy !== undefined) policies.push(new aws.iam.RolePolicy(name, { role: role.id, policy }, { parent }));
+  return { role, policies };
+}

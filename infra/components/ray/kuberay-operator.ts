@@ -1,0 +1,49 @@
+import * as kubernetes from "@pulumi/kubernetes";
+import * as pulumi from "@pulumi/pulumi";
+import type { Cluster } from "../../cluster.ts";
+import type { StackConfig } from "../../config.ts";
+
+/**
+ * The KubeRay operator, from its chart, in the namespace of the Ray clusters and for it alone.
+ * GKE's add-on is a part of the cluster, and an operator that is there already needs nothing.
+ */
+export class KubeRayOperator extends pulumi.ComponentResource {
+  constructor(
+    name: string,
+    { config, cluster }: { readonly config: StackConfig; readonly cluster: Cluster },
+    options?: pulumi.ComponentResourceOptions,
+  ) {
+    super("tiltyard:infra:KubeRayOperator", name, {}, options);
+    const { operator, namespace } = config;
+    if (operator.source === "helm")
+      new kubernetes.helm.v3.Release(
+        name,
+        {
+          // A name of its own: the chart's objects that belong to no namespace are named after it.
+          name: "kuberay-operator",
+          chart: operator.chart,
+          version: operator.version,
+          // A chart from an OCI registry has its whole address in its name.
+          ...(!operator.chart.startsWith("oci://") && { repositoryOpts: { repo: operator.repository } }),
+          namespace,
+          atomic: true,
+          timeout: 600,
+          values: {
+            watchNamespace: [namespace],
+            singleNamespaceInstall: true,
+            nodeSelector: cluster.coreSelector,
+            resources: { requests: { cpu: "100m", memory: "256Mi" }, limits: { memory: "512Mi" } },
+            podSecurityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
+            securityContext: {
+              allowPrivilegeEscalation: false,
+              readOnlyRootFilesystem: true,
+              runAsNonRoot: true,
+              capabilities: { drop: ["ALL"] },
+            },
+          },
+        },
+        { parent: this, provider: cluster.kubernetes },
+      );
+    this.registerOutputs();
+  }
+}

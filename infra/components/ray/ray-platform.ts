@@ -1,0 +1,174 @@
+import * as kubernetes from "@pulumi/kubernetes";
+import * as pulumi from "@pulumi/pulumi";
+import type { Cluster } from "../../cluster.ts";
+import type { StackConfig } from "../../config.ts";
+import { KubeRayOperator } from "./kuberay-operator.ts";
+
+/** Priority classes of the stack; pods of a lower one make room for those of a higher one. */
+export const priorityClasses = { control: "tiltyard-control", head: "tiltyard-ray-head" } as const;
+
+export interface RayPlatformArgs {
+  readonly config: StackConfig;
+  readonly cluster: Cluster;
+}
+
+/**
+ * A place for Ray clusters: the namespace, the service account of their pods with its role
+ * (requirements.md 2.7) and its right to the bucket (5.1), and the operator that makes them.
+ */
+export class RayPlatform extends pulumi.ComponentResource {
+  readonly namespace: kubernetes.core.v1.Namespace;
+  readonly serviceAccount: kubernetes.core.v1.ServiceAccount;
+
+  constructor(name: string, { config, cluster }: RayPlatformArgs, options?: pulumi.ComponentResourceOptions) {
+    super("tiltyard:infra:RayPlatform", name, {}, options);
+    const inCluster = { parent: this, provider: cluster.kubernetes };
+    // When the stack goes, what is in the namespace goes first, then the nodes, then the network.
+    this.namespace = createNamespace(name, config, { ...inCluster, dependsOn: [...cluster.nodes] });
+    const inNamespace = { ...inCluster, dependsOn: [this.namespace] };
+    this.serviceAccount = createServiceAccount(name, config, cluster, inNamespace);
+    createClusterRole(name, config, this.serviceAccount, inNamespace);
+    if (cluster.clients.length > 0) createClientRole(name, config, cluster, inNamespace);
+    createPriorities(name, inCluster);
+    protectHeads(name, config, inNamespace);
+    new KubeRayOperator(`${name}-operator`, { config, cluster }, { parent: this, dependsOn: [this.namespace] });
+    this.registerOutputs();
+  }
+}
+
+/**
+ * Server-side apply takes over a namespace that is there. It may hold what is not the
+ * stack's, so it stays when the stack goes, unless a setting says otherwise.
+ */
+function createNamespace(name: string, config: StackConfig, options: pulumi.CustomResourceOptions) {
+  const ownsCluster = config.variant !== "existing";
+  return new kubernetes.core.v1.Namespace(
+    name,
+    {
+      metadata: {
+        name: config.namespace,
+        labels: {
+          // Says what would be refused; what runs here besides the stack is not refused.
+          "pod-security.kubernetes.io/warn": "restricted",
+          ...(ownsCluster && { "pod-security.kubernetes.io/enforce": "baseline" }),
+        },
+      },
+    },
+    { ...options, retainOnDelete: !config.deleteNamespace && !ownsCluster },
+  );
+}
+
+function createServiceAccount(
+  name: string,
+  config: StackConfig,
+  cluster: Cluster,
+  options: pulumi.CustomResourceOptions,
+) {
+  return new kubernetes.core.v1.ServiceAccount(
+    name,
+    {
+      metadata: {
+        name: config.serviceAccount,
+        namespace: config.namespace,
+        annotations: cluster.bucketIdentity("ray", config.serviceAccount),
+      },
+    },
+    options,
+  );
+}
+
+/** Exactly the rules and the names of requirements.md 2.7. */
+function createClusterRole(
+  name: string,
+  config: StackConfig,
+  serviceAccount: kubernetes.core.v1.ServiceAccount,
+  options: pulumi.CustomResourceOptions,
+): void {
+  const role = new kubernetes.rbac.v1.ClusterRole(
+    name,
+    {
+      metadata: { name: `${config.serviceAccount}-role` },
+      rules: [
+        { apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "watch"] },
+        { apiGroups: ["ray.io"], resources: ["rayclusters"], verbs: ["get", "patch", "delete"] },
+      ],
+    },
+    options,
+  );
+  new kubernetes.rbac.v1.ClusterRoleBinding(
+    name,
+    {
+      metadata: { name: `${config.serviceAccount}-binding` },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: role.metadata.name },
+      subjects: [
+        {
+          kind: "ServiceAccount",
+          name: serviceAccount.metadata.name,
+          namespace: config.namespace,
+        },
+      ],
+    },
+    options,
+  );
+}
+
+/** What a client does in the namespace: makes Ray clusters, watches them come up, and reaches their dashboards. */
+function createClientRole(
+  name: string,
+  config: StackConfig,
+  cluster: Cluster,
+  options: pulumi.CustomResourceOptions,
+): void {
+  const metadata = { name: `${config.serviceAccount}-client`, namespace: config.namespace };
+  const role = new kubernetes.rbac.v1.Role(
+    `${name}-client`,
+    {
+      metadata,
+      rules: [
+        {
+          apiGroups: ["ray.io"],
+          resources: ["rayclusters"],
+          verbs: ["get", "list", "watch", "create", "update", "patch", "delete"],
+        },
+        { apiGroups: [""], resources: ["pods", "pods/log", "services", "events"], verbs: ["get", "list", "watch"] },
+        { apiGroups: [""], resources: ["pods/portforward"], verbs: ["get", "create"] },
+        { apiGroups: [""], resources: ["serviceaccounts", "resourcequotas"], verbs: ["get", "list"] },
+      ],
+    },
+    options,
+  );
+  new kubernetes.rbac.v1.RoleBinding(
+    `${name}-client`,
+    {
+      metadata,
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: role.metadata.name },
+      subjects: cluster.clients.map((subject) => ({ ...subject, apiGroup: "rbac.authorization.k8s.io" })),
+    },
+    options,
+  );
+}
+
+function createPriorities(name: string, options: pulumi.CustomResourceOptions): void {
+  const classes = [
+    [priorityClasses.control, 1_000_000, "The operator and the catalog: nothing works without them."],
+    [priorityClasses.head, 100_000, "Ray heads: losing one ends its whole cluster."],
+  ] as const;
+  for (const [className, value, description] of classes)
+    new kubernetes.scheduling.v1.PriorityClass(
+      `${name}-${className}`,
+      { metadata: { name: className }, value, description },
+      options,
+    );
+}
+
+/** A node with a Ray head on it is not drained while the head runs; workers may go, Ray starts their work again. */
+function protectHeads(name: string, config: StackConfig, options: pulumi.CustomResourceOptions): void {
+  new kubernetes.policy.v1.PodDisruptionBudget(
+    `${name}-heads`,
+    {
+      metadata: { name: "ray-heads", namespace: config.namespace },
+      spec: { maxUnavailable: 0, selector: { matchLabels: { "ray.io/node-type": "head" } } },
+    },
+    options,
+  );
+}
