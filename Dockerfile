@@ -4,7 +4,7 @@
 #   docker build -t tiltyard-catalog .
 #   docker run -p 2333:2333 -v tiltyard:/data -e TILTYARD_ALLOW_INSECURE=1 tiltyard-catalog
 
-FROM node:24.11.1-trixie-slim AS packages
+FROM node:24.21.0-trixie-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 COPY protocol/package.json protocol/
@@ -15,7 +15,7 @@ COPY client/package.json client/
 RUN npm ci --omit=dev --workspace=service --include-workspace-root=false \
     && npm cache clean --force
 
-FROM node:24.11.1-trixie-slim
+FROM node:24.21.0-trixie-slim
 ENV NODE_ENV=production \
     TILTYARD_HOST=0.0.0.0 \
     TILTYARD_PORT=2333 \

@@ -55,7 +55,7 @@ export function catalogPodSpec(config: StackConfig, cluster: Cluster, args: Cata
       fsGroupChangePolicy: "OnRootMismatch",
       seccompProfile: { type: "RuntimeDefault" },
     },
-    ...(args.litestream !== undefined && { initContainers: [restoreContainer(catalog.environmentSecret)] }),
+    ...(args.litestream !== undefined && { initContainers: [restoreContainer(config)] }),
     containers: [
       {
         name: "catalog",
@@ -80,7 +80,7 @@ export function catalogPodSpec(config: StackConfig, cluster: Cluster, args: Cata
           ...(tables === undefined ? [] : [{ name: "tables", mountPath: tablesPath }]),
         ],
       },
-      ...(args.litestream === undefined ? [] : [replicateContainer(catalog.environmentSecret)]),
+      ...(args.litestream === undefined ? [] : [replicateContainer(config)]),
     ],
     volumes: [
       { name: "tmp", emptyDir: { sizeLimit: "256Mi" } },
@@ -113,20 +113,26 @@ function environment(config: StackConfig, cluster: Cluster): { name: string; val
     TILTYARD_OIDC_AUDIENCE: oidc?.audience,
     TILTYARD_OIDC_JWKS_URL: oidc?.jwksUrl,
     TILTYARD_RATE_LIMIT: catalog.rateLimit?.toString(),
-    AWS_REGION: config.variant === "eks" ? config.region : undefined,
   };
-  return Object.entries(variables).flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]));
+  const set = Object.entries(variables).flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]));
+  return [...set, ...cloudEnvironment(config)];
+}
+
+/** What an object store's library cannot find out by itself. */
+function cloudEnvironment({ variant, region }: StackConfig): { name: string; value: string }[] {
+  return variant === "eks" ? [{ name: "AWS_REGION", value: region }] : [];
 }
 
 const litestreamImage = `litestream/litestream:${versions.litestream}`;
 const litestreamSettings = "/etc/litestream/litestream.yml";
 
-function litestreamContainer(name: string, args: string[], environmentSecret: string | undefined) {
+function litestreamContainer(name: string, args: string[], config: StackConfig) {
   return {
     name,
     image: litestreamImage,
     args,
-    envFrom: secretsOf(environmentSecret),
+    env: cloudEnvironment(config),
+    envFrom: secretsOf(config.catalog.environmentSecret),
     securityContext: containerSecurity,
     resources: { requests: { cpu: "50m", memory: "128Mi" }, limits: { memory: "256Mi" } },
     volumeMounts: [
@@ -138,11 +144,11 @@ function litestreamContainer(name: string, args: string[], environmentSecret: st
 }
 
 /** A volume that is lost is filled from the bucket; one that has a database, and a new stack, are left as they are. */
-function restoreContainer(environmentSecret: string | undefined) {
+function restoreContainer(config: StackConfig) {
   const args = ["-if-db-not-exists", "-if-replica-exists", dataVolume.databaseFile];
-  return litestreamContainer("restore", ["restore", "-config", litestreamSettings, ...args], environmentSecret);
+  return litestreamContainer("restore", ["restore", "-config", litestreamSettings, ...args], config);
 }
 
-function replicateContainer(environmentSecret: string | undefined) {
-  return litestreamContainer("litestream", ["replicate", "-config", litestreamSettings], environmentSecret);
+function replicateContainer(config: StackConfig) {
+  return litestreamContainer("litestream", ["replicate", "-config", litestreamSettings], config);
 }

@@ -62,10 +62,10 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
             pool,
             cluster: { name: clusterName, version: cluster.eksCluster.version },
             role: nodeRole.role,
-            rolePolicies: nodeRole.policies,
+            needs: [...nodeRole.policies, ...this.#vpc.routes],
             subnetIds: this.#vpc.privateSubnetIds,
           },
-          { parent: this, dependsOn: [...this.#vpc.routes] },
+          { parent: this },
         ),
     );
     this.#bucket = new EksBucket(`${name}-bucket`, config, { parent: this });

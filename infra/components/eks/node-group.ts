@@ -8,8 +8,8 @@ export interface NodeGroupArgs {
   readonly pool: NodePool;
   readonly cluster: { readonly name: pulumi.Output<string>; readonly version: pulumi.Input<string> };
   readonly role: aws.iam.Role;
-  /** What lets nodes of the role join and pull images; it must outlive them. */
-  readonly rolePolicies: readonly pulumi.Resource[];
+  /** What nodes need to join and to pull images: the rights of the role, the way out. It must outlive them. */
+  readonly needs: readonly pulumi.Resource[];
   readonly subnetIds: readonly pulumi.Input<string>[];
 }
 
@@ -61,7 +61,7 @@ export class NodeGroup extends pulumi.ComponentResource {
         ...child,
         // The autoscaler moves it.
         ignoreChanges: ["scalingConfig.desiredSize"],
-        dependsOn: [...args.rolePolicies],
+        dependsOn: [...args.needs],
       },
     );
     this.#tagForAutoscaler(name, labels, isGpu ? gpuTaint : undefined, pool);

@@ -3,6 +3,12 @@ import * as pulumi from "@pulumi/pulumi";
 import type { Cluster } from "../../cluster.ts";
 import type { StackConfig } from "../../config.ts";
 
+export interface KubeRayOperatorArgs {
+  readonly config: StackConfig;
+  readonly cluster: Cluster;
+  readonly namespace: kubernetes.core.v1.Namespace;
+}
+
 /**
  * The KubeRay operator, from its chart, in the namespace of the Ray clusters and for it alone.
  * GKE's add-on is a part of the cluster, and an operator that is there already needs nothing.
@@ -10,11 +16,11 @@ import type { StackConfig } from "../../config.ts";
 export class KubeRayOperator extends pulumi.ComponentResource {
   constructor(
     name: string,
-    { config, cluster }: { readonly config: StackConfig; readonly cluster: Cluster },
+    { config, cluster, namespace }: KubeRayOperatorArgs,
     options?: pulumi.ComponentResourceOptions,
   ) {
     super("tiltyard:infra:KubeRayOperator", name, {}, options);
-    const { operator, namespace } = config;
+    const { operator } = config;
     if (operator.source === "helm")
       new kubernetes.helm.v3.Release(
         name,
@@ -25,11 +31,11 @@ export class KubeRayOperator extends pulumi.ComponentResource {
           version: operator.version,
           // A chart from an OCI registry has its whole address in its name.
           ...(!operator.chart.startsWith("oci://") && { repositoryOpts: { repo: operator.repository } }),
-          namespace,
+          namespace: config.namespace,
           atomic: true,
           timeout: 600,
           values: {
-            watchNamespace: [namespace],
+            watchNamespace: [config.namespace],
             singleNamespaceInstall: true,
             nodeSelector: cluster.coreSelector,
             resources: { requests: { cpu: "100m", memory: "256Mi" }, limits: { memory: "512Mi" } },
@@ -42,7 +48,7 @@ export class KubeRayOperator extends pulumi.ComponentResource {
             },
           },
         },
-        { parent: this, provider: cluster.kubernetes },
+        { parent: this, provider: cluster.kubernetes, dependsOn: [namespace] },
       );
     this.registerOutputs();
   }

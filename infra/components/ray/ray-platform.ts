@@ -31,7 +31,7 @@ export class RayPlatform extends pulumi.ComponentResource {
     if (cluster.clients.length > 0) createClientRole(name, config, cluster, inNamespace);
     createPriorities(name, inCluster);
     protectHeads(name, config, inNamespace);
-    new KubeRayOperator(`${name}-operator`, { config, cluster }, { parent: this, dependsOn: [this.namespace] });
+    new KubeRayOperator(`${name}-operator`, { config, cluster, namespace: this.namespace }, { parent: this });
     this.registerOutputs();
   }
 }

@@ -1,0 +1,273 @@
+import { describe, expect, test } from "vitest";
+import { parseStackConfig } from "../../infra/config.ts";
+import { deployed, type Settings, settingsOf } from "../support/stack.ts";
+
+const parse = (variant: string, settings?: Settings) => parseStackConfig(settingsOf(variant, settings));
+const catalog = { image: "registry.example.com/catalog:1" };
+const pool = { name: "core", role: "core", machineType: "m7i.xlarge", min: 1 };
+const head = { name: "head", role: "head", machineType: "m7i.xlarge" };
+const cpu = { name: "cpu", role: "workerCpu", machineType: "m7i.xlarge" };
+const gpu = { name: "gpu", role: "workerGpu", machineType: "g6.xlarge", gpus: 1 };
+const addon = (kubernetesVersion: string | undefined, version: string) => ({
+  kubernetesVersion,
+  operator: { source: "gke-addon", version },
+});
+
+describe("settings that are not valid", () => {
+  test.each<[string, string, Settings, string]>([
+    ["no variant", "", {}, "variant: is required; it must be existing, gke or eks"],
+    ["another variant", "aks", {}, "variant: must be existing, gke or eks"],
+    ["a misspelled setting", "gke", { nodePool: [] }, "nodePool: is not a setting"],
+    [
+      "a misspelled setting inside another",
+      "gke",
+      { catalog: { databse: "sqlite" } },
+      'catalog: Unrecognized key: "databse"',
+    ],
+    ["text for a structure", "gke", { "tiltyard:catalog": "sqlite" }, "catalog: Invalid input: expected object"],
+    ["a namespace that is no name", "gke", { namespace: "My_Namespace" }, "namespace: must be lower-case letters"],
+    ["a label domain that is none", "gke", { labelDomain: "ray" }, "labelDomain: must be a domain"],
+    ["no project", "gke", { "gcp:project": "" }, "gcp:project: is required: pulumi config set gcp:project ID"],
+    ["no region", "eks", { "aws:region": "" }, "aws:region: is required: pulumi config set aws:region REGION"],
+    ["a Ray that is too old", "gke", { ray: { version: "2.42.1" } }, "ray.version: must be 2.43 or later, not 2.42.1"],
+    [
+      "an operator that is too old",
+      "eks",
+      { operator: { source: "helm", version: "1.0.0" } },
+      "operator.version: must be 1.1 or later, not 1.0.0",
+    ],
+    ["another operator source", "eks", { operator: { source: "olm" } }, "operator.source: Invalid"],
+    ["GKE's add-on elsewhere", "eks", addon("1.31", "1.2"), "operator.source: gke-addon is there on gke only"],
+    [
+      "GKE's add-on with another Kubernetes",
+      "gke",
+      addon("1.30", "1.2"),
+      "these pairs of kubernetesVersion and operator: 1.30 with 1.1, 1.31 with 1.2; this stack asks for 1.30 with 1.2",
+    ],
+    [
+      "GKE's add-on with any Kubernetes",
+      "gke",
+      addon(undefined, "1.1"),
+      "this stack asks for no certain version with 1.1",
+    ],
+    [
+      "an operator of one's own before 1.3 on GKE",
+      "gke",
+      { kubernetesVersion: "1.32", operator: { source: "helm", version: "1.2.2" } },
+      "operator.version: on gke it must be 1.3 or later, or one of the pairs 1.30 with 1.1, 1.31 with 1.2",
+    ],
+    [
+      "a spot head",
+      "eks",
+      { nodePools: [pool, { ...head, spot: true }, cpu] },
+      "nodePools.1.spot: a head pool must not be spot",
+    ],
+    [
+      "GPUs without their role",
+      "eks",
+      { nodePools: [pool, head, { ...cpu, gpus: 1 }] },
+      "nodePools.2.role: a pool with GPUs needs the role workerGpu, not workerCpu",
+    ],
+    [
+      "no role at all",
+      "eks",
+      { nodePools: [pool, head, cpu, { ...gpu, role: undefined }] },
+      "nodePools.3.role: must be one of core, head, workerCpu, workerGpu",
+    ],
+    [
+      "the GPU role without GPUs",
+      "eks",
+      { nodePools: [pool, head, cpu, { ...gpu, gpus: 0 }] },
+      "nodePools.3.gpus: a workerGpu pool needs",
+    ],
+    ["GPUs of no kind on GKE", "gke", { nodePools: [pool, head, cpu, gpu] }, "nodePools.3.gpuType: is required on gke"],
+    ["no head pool", "eks", { nodePools: [pool, cpu] }, "nodePools: there is no pool with the role head"],
+    [
+      "two pools of one name",
+      "eks",
+      { nodePools: [pool, head, cpu, { ...cpu }] },
+      "nodePools.3.name: is the name of another pool: cpu",
+    ],
+    [
+      "max below min",
+      "eks",
+      { nodePools: [pool, head, { ...cpu, min: 5, max: 2 }] },
+      "nodePools.2.max: is 2, less than min, which is 5",
+    ],
+    [
+      "a small disk",
+      "eks",
+      { nodePools: [pool, head, { ...cpu, diskGb: 20 }] },
+      "nodePools.2.diskGb: must be 30 at least",
+    ],
+    [
+      "no machine",
+      "eks",
+      { nodePools: [pool, head, { name: "x", role: "workerCpu" }] },
+      "nodePools.2.machineType: give either",
+    ],
+    [
+      "a size that no machine has",
+      "eks",
+      { nodePools: [pool, head, { name: "x", role: "workerCpu", cpus: 7, memoryGb: 9 }] },
+      "nodePools.2.cpus: there is no eks machine of this size known here; give machineType",
+    ],
+    [
+      "pools on an existing cluster",
+      "existing",
+      { nodePools: [pool, head, cpu] },
+      "nodePools: a stack on an existing cluster makes no nodes",
+    ],
+    [
+      "no bucket on an existing cluster",
+      "existing",
+      { bucket: undefined },
+      "bucket: is required on an existing cluster",
+    ],
+    ["a bucket of another cloud", "gke", { bucket: "s3://tables" }, "bucket: must be gs://... on gke"],
+    [
+      "a bucket that matches others",
+      "eks",
+      { bucket: "s3://tables/*" },
+      "bucket: must be s3://..., gs://... or file:///...",
+    ],
+    [
+      "a kubeconfig that is not there",
+      "existing",
+      { kubeconfig: "/no/such/file" },
+      "kubeconfig: is neither a kubeconfig nor the path of a file",
+    ],
+    [
+      "a kubeconfig for a cluster that is made",
+      "gke",
+      { kubeconfig: "~/.kube/config" },
+      "kubeconfig: has no meaning on gke",
+    ],
+    [
+      "no client principal on EKS",
+      "eks",
+      { clientPrincipals: [] },
+      "clientPrincipals: name at least one who may assume the client role",
+    ],
+    [
+      "everybody as a client",
+      "eks",
+      { clientPrincipals: ["*"] },
+      "clientPrincipals.0: must be like arn:aws:iam::123456789012:role/NAME",
+    ],
+    [
+      "a client of no kind",
+      "gke",
+      { clientPrincipals: ["alice@example.com"] },
+      "clientPrincipals.0: must be like user:alice@example.com",
+    ],
+    [
+      "a client of no kind",
+      "existing",
+      { clientPrincipals: ["alice"] },
+      "clientPrincipals.0: must be user:NAME or group:NAME",
+    ],
+    [
+      "no image on an existing cluster",
+      "existing",
+      { catalog: {} },
+      "catalog.image: is required on an existing cluster",
+    ],
+    [
+      "a database that nobody makes",
+      "existing",
+      { catalog: { ...catalog, database: "postgres" } },
+      "catalog.database: the stack makes no database on an existing cluster",
+    ],
+    ["a URL that is missing", "gke", { catalog: { database: "url" } }, "databaseUrl: goes with catalog.database url"],
+    [
+      "a URL of another database",
+      "gke",
+      { catalog: { database: "url" }, databaseUrl: "mysql://x" },
+      "databaseUrl: must be postgres://",
+    ],
+    ["replicas of SQLite", "gke", { catalog: { replicas: 2 } }, "catalog.replicas: SQLite has one writer"],
+    [
+      "Litestream of PostgreSQL",
+      "gke",
+      { catalog: { database: "postgres", litestream: true } },
+      "catalog.litestream: goes with",
+    ],
+    [
+      "a public catalog with development tokens",
+      "gke",
+      { catalog: { ingress: { host: "c.example.com", className: "nginx", tlsSecret: "tls" } } },
+      "catalog.ingress: a catalog that is reached from outside needs catalog.oidc",
+    ],
+    [
+      "a public catalog without TLS",
+      "gke",
+      { catalog: { ingress: { host: "c.example.com", className: "nginx" } } },
+      "catalog.ingress.tlsSecret: ",
+    ],
+    [
+      "files that no node can mount",
+      "existing",
+      { bucket: "file:///tables", catalog },
+      "catalog.volumeClaim: is required with a file: bucket",
+    ],
+    ["addresses that are none", "gke", { network: { cidr: "10.0.0.0" } }, "network.cidr: must be a range of addresses"],
+  ])("are told with their path: %s on %s", (_, variant, settings, message) => {
+    expect(() => parse(variant, settings)).toThrow(message);
+  });
+
+  test("are told all at once, before any resource is asked for", async () => {
+    const settings = {
+      ray: { version: "2.9" },
+      operator: { source: "helm", version: "1.0" },
+      clientPrincipals: ["bob"],
+      nodePools: [pool, { ...head, machineType: undefined, cpus: 3, memoryGb: 3 }, cpu],
+    };
+    const error = await deployed("eks", settings).catch((caught: unknown) => caught);
+    expect(String(error)).toMatch(/nodePools.1.cpus.*ray.version.*operator.version.*clientPrincipals.0/s);
+    const early = await deployed("eks", { namespace: "A", labelDomain: "B", variant: "C" }).catch(String);
+    expect(early).toMatch(/variant.*namespace.*labelDomain/s);
+  });
+
+  test("do not show what may be a secret", () => {
+    const url = "mysql://user:hunter2@host/db";
+    expect(() => parse("gke", { catalog: { database: "url" }, databaseUrl: url })).toThrow(/^((?!hunter2).)*$/s);
+  });
+});
+
+describe("settings", () => {
+  test.each([
+    ["gke", { kubernetesVersion: "1.30", operator: { source: "helm", version: "1.1.1" } }],
+    ["gke", { kubernetesVersion: "1.33", operator: { source: "helm", version: "1.3.0" } }],
+    ["gke", addon("1.31", "1.2")],
+    ["gke", addon("1.30", "1.1")],
+    ["eks", { operator: { source: "helm", version: "1.1.0" } }],
+    ["existing", { operator: { source: "none" } }],
+    ["gke", { ray: { version: "2.43.0" } }],
+  ] as const)("may pair versions that are known to work: %s %j", (variant, settings) => {
+    expect(parse(variant, settings)).toMatchObject(settings);
+  });
+
+  test("have Geneva's own names as defaults", () => {
+    expect(parse("eks")).toMatchObject({
+      namespace: "lancedb",
+      serviceAccount: "geneva-service-account",
+      clientRole: "geneva-client-role",
+      labelDomain: "geneva.lancedb.com",
+    });
+  });
+
+  test("name a Ray image that has the version asked for, or another one", () => {
+    expect(parse("gke", { ray: { version: "2.50.0" } }).ray.image).toBe("rayproject/ray:2.50.0-py312");
+    expect(parse("gke", { ray: { image: "example.com/ray:1" } }).ray.image).toBe("example.com/ray:1");
+  });
+
+  test.each([
+    ["eks", 8, 32, "m7i.2xlarge"],
+    ["eks", 16, 128, "r7i.4xlarge"],
+    ["gke", 8, 32, "n2-custom-8-32768"],
+  ])("find the machine for a number of CPUs: %s", (variant, cpus, memoryGb, machineType) => {
+    const nodePools = [pool, head, { name: "x", role: "workerCpu", cpus, memoryGb }];
+    expect(parse(variant, { nodePools }).nodePools[2]?.machineType).toBe(machineType);
+  });
+});

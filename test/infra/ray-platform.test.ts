@@ -1,0 +1,124 @@
+import { describe, expect, test } from "vitest";
+import { deployed } from "../support/stack.ts";
+
+const namespaceType = "kubernetes:core/v1:Namespace";
+const release = "kubernetes:helm.sh/v3:Release";
+
+describe.each(["existing", "gke", "eks"])("the platform on %s", (variant) => {
+  const names = { namespace: "features", serviceAccount: "ray-pods" };
+  const stack = deployed(variant, names);
+
+  test("has the namespace, and everything else waits for it", async () => {
+    const { one, resources } = await stack;
+    const namespace = one(namespaceType);
+    expect(namespace.inputs.metadata.name).toBe("features");
+    const inside = resources.filter((each) => each.inputs.metadata?.namespace !== undefined);
+    for (const each of inside) {
+      expect(each.inputs.metadata.namespace).toBe("features");
+      expect(each.dependencies).toContain(namespace.urn);
+    }
+  });
+
+  test("gives the service account exactly the rules that it needs, under the names that it must have", async () => {
+    const { one } = await stack;
+    expect(one("kubernetes:core/v1:ServiceAccount", "ray").inputs.metadata).toMatchObject({
+      name: "ray-pods",
+      namespace: "features",
+    });
+    expect(one("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole").inputs).toMatchObject({
+      metadata: { name: "ray-pods-role" },
+      rules: [
+        { apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "watch"] },
+        { apiGroups: ["ray.io"], resources: ["rayclusters"], verbs: ["get", "patch", "delete"] },
+      ],
+    });
+    expect(one("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole").inputs.rules).toHaveLength(2);
+    expect(one("kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding").inputs).toMatchObject({
+      metadata: { name: "ray-pods-binding" },
+      roleRef: { kind: "ClusterRole", name: "ray-pods-role" },
+      subjects: [{ kind: "ServiceAccount", name: "ray-pods", namespace: "features" }],
+    });
+  });
+
+  test("installs the operator for its namespace, after the nodes that it runs on", async () => {
+    const { one, all } = await stack;
+    const operator = one(release, "operator");
+    expect(operator.inputs).toMatchObject({
+      chart: "kuberay-operator",
+      version: "1.5.1",
+      namespace: "features",
+      values: { watchNamespace: ["features"], singleNamespaceInstall: true },
+    });
+    const pools = [...all("gcp:container/nodePool:NodePool"), ...all("aws:eks/nodeGroup:NodeGroup")];
+    expect(pools.length).toBe(variant === "existing" ? 0 : 4);
+    // The stack is destroyed the other way round: Ray's objects, nodes, network.
+    const namespace = one(namespaceType);
+    for (const pool of pools) expect(namespace.dependencies).toContain(pool.urn);
+    expect(operator.dependencies).toContain(namespace.urn);
+  });
+
+  test("keeps nodes with a Ray head on them", async () => {
+    const { one } = await stack;
+    expect(one("kubernetes:policy/v1:PodDisruptionBudget", "heads").inputs.spec).toEqual({
+      maxUnavailable: 0,
+      selector: { matchLabels: { "ray.io/node-type": "head" } },
+    });
+  });
+});
+
+describe("the namespace", () => {
+  test("of a cluster that is there already stays when the stack goes, unless it is told otherwise", async () => {
+    expect((await deployed("existing")).one(namespaceType).retainOnDelete).toBe(true);
+    expect((await deployed("existing", { deleteNamespace: true })).one(namespaceType).retainOnDelete).toBe(false);
+    expect((await deployed("gke")).one(namespaceType).retainOnDelete).toBe(false);
+  });
+});
+
+describe("the operator", () => {
+  test("comes in the version and from where the settings say", async () => {
+    const operator = { source: "helm", version: "1.4.2", chart: "oci://registry.example.com/kuberay-operator" };
+    const { inputs } = (await deployed("existing", { operator })).one(release, "operator");
+    expect(inputs).toMatchObject({ chart: operator.chart, version: "1.4.2" });
+    expect(inputs.repositoryOpts).toBeUndefined();
+  });
+
+  test("is not installed where it is there already", async () => {
+    const { all, outputs } = await deployed("existing", { operator: { source: "none" } });
+    expect(all(release)).toEqual([]);
+    expect(outputs).not.toHaveProperty("operatorVersion");
+  });
+
+  test("is a part of the cluster as GKE's add-on", async () => {
+    const operator = { source: "gke-addon", version: "1.2" };
+    const { all, one, outputs } = await deployed("gke", { kubernetesVersion: "1.31", operator });
+    expect(all(release)).toEqual([]);
+    expect(one("gcp:container/cluster:Cluster").inputs).toMatchObject({
+      minMasterVersion: "1.31",
+      addonsConfig: { rayOperatorConfigs: [{ enabled: true }] },
+    });
+    expect(outputs).toMatchObject({ operatorVersion: "1.2" });
+  });
+});
+
+describe("those who make Ray clusters", () => {
+  test("may do so in the namespace and nowhere else", async () => {
+    const { one } = await deployed("existing", { clientPrincipals: ["user:alice", "group:ml"] });
+    const type = "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding";
+    expect(one(type).inputs).toMatchObject({
+      metadata: { namespace: "lancedb" },
+      subjects: [
+        { kind: "User", name: "alice" },
+        { kind: "Group", name: "ml" },
+      ],
+    });
+    const { rules } = one("kubernetes:rbac.authorization.k8s.io/v1:Role").inputs;
+    expect(rules.flatMap((rule: { verbs: string[] }) => rule.verbs)).not.toContain("*");
+    expect(rules.find((rule: { resources: string[] }) => rule.resources.includes("rayclusters")).verbs).toContain(
+      "create",
+    );
+  });
+
+  test("are nobody by default on a cluster that is there already", async () => {
+    expect((await deployed("existing")).all("kubernetes:rbac.authorization.k8s.io/v1:Role")).toEqual([]);
+  });
+});
