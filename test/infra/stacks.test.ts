@@ -69,7 +69,7 @@ describe.each(stacks)("a stack on %s with %j", (variant, settings) => {
     const { resources } = await stack;
     for (const each of resources) {
       const shown = withoutSecrets(each);
-      expect(shown).not.toMatch(/hunter2|a token for the registry|password of|kind: Config/);
+      expect(shown).not.toMatch(/hunter2|a token for the registry|password-of|kind: Config/);
     }
   });
 

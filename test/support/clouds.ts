@@ -43,7 +43,9 @@ const outputs: Readonly<Record<string, (name: string, inputs: Values) => Values>
     kubeconfigJson: JSON.stringify({ apiVersion: "v1", kind: "Config" }),
   }),
   "docker-build:index:Image": (_, { tags }) => ({ ref: `${Array.isArray(tags) && tags[0]}@sha256:0123` }),
-  "random:index/randomPassword:RandomPassword": (name) => ({ result: `password of ${name}` }),
+  "random:index/randomPassword:RandomPassword": (name, { length }) => ({
+    result: `password-of-${name}`.padEnd(Number(length), "-"),
+  }),
 };
 
 export function cloudOutputs(type: string, name: string, inputs: Values): Values {

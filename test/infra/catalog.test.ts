@@ -1,0 +1,252 @@
+import { describe, expect, test } from "vitest";
+import { readConfig } from "../../service/config.ts";
+import { type Deployed, deployed } from "../support/stack.ts";
+
+const setType = "kubernetes:apps/v1:StatefulSet";
+const deploymentType = "kubernetes:apps/v1:Deployment";
+const image = "registry.example.com/catalog:1";
+const withCatalog = (settings: object, more: object = {}) =>
+  deployed("existing", { catalog: { image, ...settings }, ...more });
+
+function podOf({ all }: Deployed) {
+  const [workload] = [...all(setType), ...all(deploymentType)];
+  return workload?.inputs.spec.template.spec;
+}
+
+/** The variables that the catalog's process has, those of its secret included. */
+function environmentOf(stack: Deployed): Record<string, string> {
+  const [container] = podOf(stack).containers;
+  const set = container.env.map(({ name, value }: { name: string; value: string }) => [name, value]);
+  return { ...Object.fromEntries(set), ...stack.one("kubernetes:core/v1:Secret").inputs.stringData };
+}
+
+describe("the catalog's pods", () => {
+  test.each(["existing", "gke", "eks"])("have settings on %s that the catalog takes", async (variant) => {
+    const stack = await deployed(variant);
+    expect(readConfig(environmentOf(stack))).toMatchObject({
+      host: "0.0.0.0",
+      port: 2333,
+      dataDir: "/data",
+      auth: { mode: "development" },
+      bootstrapApiKey: expect.stringMatching(/^password-of-catalog-key-{25}$/),
+      warehouse: expect.objectContaining({ scheme: String(stack.outputs.bucketUri).split(":")[0] }),
+      unknownVariables: [],
+    });
+  });
+
+  test("take tokens of the issuer of the settings, and as many requests", async () => {
+    const oidc = {
+      issuer: "https://login.example.com",
+      audience: "tiltyard",
+      jwksUrl: "https://login.example.com/keys",
+    };
+    const stack = await withCatalog({ oidc, rateLimit: 200 });
+    expect(readConfig(environmentOf(stack))).toMatchObject({ auth: { mode: "oidc", ...oidc }, rateLimit: 200 });
+  });
+
+  test.each([
+    ["SQLite", {}, {}],
+    ["Litestream", { litestream: true }, {}],
+    ["PostgreSQL", { database: "url" }, { databaseUrl: "postgres://u:p@db/tiltyard" }],
+  ])("need no right on their node or in the cluster: %s", async (_, settings, more) => {
+    const pod = podOf(await withCatalog(settings, more));
+    expect(pod).toMatchObject({
+      serviceAccountName: "tiltyard-catalog",
+      automountServiceAccountToken: false,
+      securityContext: { runAsNonRoot: true, runAsUser: 1000, seccompProfile: { type: "RuntimeDefault" } },
+    });
+    for (const container of [...pod.containers, ...(pod.initContainers ?? [])]) {
+      expect(container.securityContext).toEqual({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        runAsNonRoot: true,
+        capabilities: { drop: ["ALL"] },
+      });
+      expect(container.resources.limits.memory).toBeDefined();
+      expect(container.resources.requests.cpu).toBeDefined();
+      // Files can be written where a volume is mounted, and every volume is there.
+      const volumes = pod.volumes.map((volume: { name: string }) => volume.name);
+      for (const mount of container.volumeMounts) expect([...volumes, "data"]).toContain(mount.name);
+    }
+  });
+
+  test("are asked whether they live and whether they take requests", async () => {
+    const [container] = podOf(await withCatalog({})).containers;
+    expect(container.livenessProbe.httpGet.path).toBe("/health/live");
+    expect(container.readinessProbe.httpGet.path).toBe("/health/ready");
+    expect(container.startupProbe.httpGet.path).toBe("/health/live");
+  });
+
+  test("run on core nodes where the stack has them, and before Ray's", async () => {
+    const pod = podOf(await deployed("gke"));
+    expect(pod).toMatchObject({
+      nodeSelector: { "geneva.lancedb.com/core": "true" },
+      priorityClassName: "tiltyard-control",
+    });
+    expect(podOf(await withCatalog({})).nodeSelector).toEqual({});
+  });
+
+  test("get what an object store without identities asks for from a secret", async () => {
+    const [container] = podOf(await withCatalog({ environmentSecret: "bucket-credentials" })).containers;
+    expect(container.envFrom).toContainEqual({ secretRef: { name: "bucket-credentials" } });
+  });
+
+  test("mount the tables of a file bucket at its path", async () => {
+    const pod = podOf(await withCatalog({ volumeClaim: "tables" }, { bucket: "file:///mnt/tables" }));
+    expect(pod.volumes).toContainEqual({ name: "tables", persistentVolumeClaim: { claimName: "tables" } });
+    expect(pod.containers[0].volumeMounts).toContainEqual({ name: "tables", mountPath: "/mnt/tables" });
+  });
+});
+
+describe("a catalog on SQLite", () => {
+  test("is one pod with a volume that outlives it", async () => {
+    const { one } = await deployed("eks", { catalog: { volumeSize: "50Gi" } });
+    const { spec } = one(setType).inputs;
+    expect(spec.replicas).toBe(1);
+    expect(spec.persistentVolumeClaimRetentionPolicy).toEqual({ whenDeleted: "Retain", whenScaled: "Retain" });
+    expect(spec.volumeClaimTemplates).toMatchObject([
+      {
+        metadata: { name: "data" },
+        spec: { storageClassName: "gp3-encrypted", resources: { requests: { storage: "50Gi" } } },
+      },
+    ]);
+  });
+
+  test("is copied to the bucket by Litestream, and restored before it starts when its volume is empty", async () => {
+    const stack = await withCatalog({ litestream: true });
+    const [restore] = podOf(stack).initContainers;
+    expect(restore.args).toEqual([
+      ...["restore", "-config", "/etc/litestream/litestream.yml"],
+      ...["-if-db-not-exists", "-if-replica-exists", "/data/catalog.sqlite"],
+    ]);
+    const settings = JSON.parse(stack.one("kubernetes:core/v1:ConfigMap").inputs.data["litestream.yml"]);
+    expect(settings.dbs).toEqual([
+      { path: "/data/catalog.sqlite", replica: { url: "s3://tables/lance/_tiltyard/litestream" } },
+    ]);
+    expect(readConfig(environmentOf(stack)).databaseFile).toBe(settings.dbs[0].path);
+  });
+});
+
+describe("a catalog on PostgreSQL", () => {
+  test("is several pods, spread out, whose volume is nothing to keep", async () => {
+    const stack = await withCatalog({ database: "url", replicas: 3 }, { databaseUrl: "postgres://u:p@db:6000/t" });
+    const { spec } = stack.one(deploymentType).inputs;
+    expect(spec.replicas).toBe(3);
+    expect(spec.strategy.rollingUpdate).toEqual({ maxSurge: 1, maxUnavailable: 0 });
+    expect(spec.template.spec.topologySpreadConstraints).toHaveLength(2);
+    expect(stack.all(setType)).toEqual([]);
+    expect(environmentOf(stack).TILTYARD_DATABASE_URL).toBe("postgres://u:p@db:6000/t");
+    const { egress } = stack.one("kubernetes:networking.k8s.io/v1:NetworkPolicy").inputs.spec;
+    expect(egress.flatMap((rule: { ports: { port: number }[] }) => rule.ports.map((each) => each.port))).toContain(
+      6000,
+    );
+  });
+
+  test("has a Cloud SQL instance that only its network can reach", async () => {
+    const stack = await deployed("gke", { catalog: { database: "postgres" } });
+    const instance = stack.one("gcp:sql/databaseInstance:DatabaseInstance");
+    expect(instance.inputs).toMatchObject({
+      deletionProtection: true,
+      settings: {
+        availabilityType: "REGIONAL",
+        ipConfiguration: { ipv4Enabled: false, sslMode: "ENCRYPTED_ONLY" },
+        backupConfiguration: { enabled: true, pointInTimeRecoveryEnabled: true },
+      },
+    });
+    expect(instance.protect).toBe(true);
+    expect(instance.dependencies).toContain(stack.one("gcp:servicenetworking/connection:Connection").urn);
+    expect(environmentOf(stack).TILTYARD_DATABASE_URL).toMatch(
+      /^postgres:\/\/tiltyard:password-of-gke-database-password-+@10.1.2.3:5432\/tiltyard\?sslmode=require$/,
+    );
+  });
+
+  test("has an RDS instance that only the nodes can reach", async () => {
+    const stack = await deployed("eks", { catalog: { database: "postgres", replicas: 1 } });
+    expect(stack.one("aws:rds/instance:Instance").inputs).toMatchObject({
+      storageEncrypted: true,
+      publiclyAccessible: false,
+      multiAz: false,
+      deletionProtection: true,
+      backupRetentionPeriod: 7,
+    });
+    expect(stack.one("aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule").inputs).toMatchObject({
+      referencedSecurityGroupId: "sg-cluster",
+      fromPort: 5432,
+    });
+    expect(environmentOf(stack).TILTYARD_DATABASE_URL).toContain("@database.example.com:5432/tiltyard?sslmode=require");
+  });
+});
+
+describe("the image of the catalog", () => {
+  test.each([
+    ["gke", "europe-west4-docker.pkg.dev/our-project/lancedb-images/tiltyard-catalog"],
+    ["eks", "123456789012.dkr.ecr.eu-central-1.amazonaws.com/lancedb/tiltyard-catalog"],
+  ])("is built and pushed on %s, and runs by its digest", async (variant, name) => {
+    const stack = await deployed(variant);
+    const { inputs } = stack.one("docker-build:index:Image");
+    expect(inputs).toMatchObject({ push: true, buildOnPreview: false, platforms: ["linux/amd64"] });
+    expect(inputs.tags).toEqual([expect.stringMatching(new RegExp(`^${name}:[0-9a-f]{16}$`))]);
+    expect(podOf(stack).containers[0].image).toBe(`${inputs.tags[0]}@sha256:0123`);
+  });
+
+  test("is taken from the settings instead, and nothing is built", async () => {
+    const stack = await deployed("gke", { catalog: { image } });
+    expect(podOf(stack).containers[0].image).toBe(image);
+    expect(stack.all("docker-build:index:Image")).toEqual([]);
+    expect(stack.all("gcp:artifactregistry/repository:Repository")).toEqual([]);
+  });
+});
+
+describe("the way to the catalog", () => {
+  test("is open to its namespace and those of the settings", async () => {
+    const { one, outputs } = await withCatalog({ allowedNamespaces: ["notebooks"], egressPorts: [9000] });
+    const { spec } = one("kubernetes:networking.k8s.io/v1:NetworkPolicy").inputs;
+    expect(spec.policyTypes).toEqual(["Ingress", "Egress"]);
+    expect(spec.ingress).toEqual([
+      {
+        from: [
+          { podSelector: {} },
+          { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "notebooks" } } },
+        ],
+        ports: [{ protocol: "TCP", port: 2333 }],
+      },
+    ]);
+    const ports = spec.egress.flatMap((rule: { ports: { port: number }[] }) => rule.ports.map((each) => each.port));
+    expect(new Set(ports)).toEqual(new Set([53, 443, 9000, 80, 988]));
+    expect(outputs.catalogUrl).toBe("http://tiltyard-catalog.lancedb.svc:2333");
+    expect(outputs).not.toHaveProperty("catalogPublicUrl");
+  });
+
+  test("leads in from outside by TLS when it is opened", async () => {
+    const oidc = { issuer: "https://login.example.com", audience: "tiltyard" };
+    const ingress = { host: "catalog.example.com", className: "nginx", tlsSecret: "catalog-tls" };
+    const { one, outputs } = await withCatalog({ oidc, ingress });
+    expect(one("kubernetes:networking.k8s.io/v1:Ingress").inputs.spec).toMatchObject({
+      ingressClassName: "nginx",
+      tls: [{ hosts: ["catalog.example.com"], secretName: "catalog-tls" }],
+    });
+    expect(outputs.catalogPublicUrl).toBe("https://catalog.example.com");
+  });
+
+  test("is shown to Prometheus when that is asked for", async () => {
+    const type = "kubernetes:monitoring.coreos.com/v1:ServiceMonitor";
+    expect((await withCatalog({})).all(type)).toEqual([]);
+    expect((await withCatalog({ serviceMonitor: true })).one(type).inputs.spec.endpoints).toEqual([
+      { port: "http", path: "/metrics" },
+    ]);
+  });
+
+  test("finds one pod at least while nodes are drained", async () => {
+    const budget = (await withCatalog({})).one("kubernetes:policy/v1:PodDisruptionBudget", "catalog");
+    expect(budget.inputs.spec).toEqual({
+      maxUnavailable: 1,
+      selector: { matchLabels: { "app.kubernetes.io/name": "tiltyard-catalog" } },
+    });
+  });
+});
+
+test("a stack without a catalog has none of it, and says so by its outputs", async () => {
+  const { resources, outputs } = await deployed("gke", { catalog: { enabled: false } });
+  expect(resources.filter((each) => each.name.startsWith("catalog"))).toEqual([]);
+  expect(Object.keys(outputs).filter((name) => name.startsWith("catalog"))).toEqual([]);
+});

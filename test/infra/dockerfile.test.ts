@@ -1,0 +1,49 @@
+import { globSync, readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+
+const lines = readFileSync("Dockerfile", "utf8")
+  .replaceAll(/\\\n\s*/g, "")
+  .split("\n")
+  .filter((line) => line !== "" && !line.startsWith("#"));
+const instructions = lines.map(
+  (line) => [line.slice(0, line.indexOf(" ")), line.slice(line.indexOf(" ") + 1)] as const,
+);
+const of = (name: string) => instructions.filter(([each]) => each === name).map(([, rest]) => rest);
+const lock = JSON.parse(readFileSync("package-lock.json", "utf8"));
+
+test("the image starts from the Node that the project is tested with", () => {
+  const bases = of("FROM").map((from) => from.split(" ")[0]);
+  expect(new Set(bases)).toEqual(new Set([`node:${lock.packages["node_modules/node"].version}-trixie-slim`]));
+});
+
+test("the image runs as a user that is not root, named by its number", () => {
+  expect(of("USER")).toEqual(["1000:1000"]);
+  expect(instructions.findIndex(([name]) => name === "USER")).toBeGreaterThan(
+    instructions.map(([name]) => name).lastIndexOf("RUN"),
+  );
+});
+
+test("the image installs by the lockfile, for production, and what the service needs alone", () => {
+  expect(of("RUN")[0]).toMatch(/^npm ci --omit=dev --workspace=service /);
+  expect(of("ADD")).toEqual([]);
+});
+
+test("the image knows every workspace that the lockfile names", () => {
+  const { workspaces } = JSON.parse(readFileSync("package.json", "utf8"));
+  const copied = of("COPY").join("\n");
+  for (const workspace of workspaces) expect(copied).toContain(`${workspace}/package.json ${workspace}/`);
+});
+
+test("the image starts by commands that are arguments, so that signals reach the catalog", () => {
+  for (const command of [...of("ENTRYPOINT"), ...of("CMD")]) expect(() => JSON.parse(command)).not.toThrow();
+  expect(JSON.parse(of("ENTRYPOINT")[0] ?? "")).toEqual(["node", "service/main.ts"]);
+  expect(of("HEALTHCHECK")).toHaveLength(1);
+});
+
+test("the image's context has what is copied, and nothing of tests, tables or settings", () => {
+  const kept = readFileSync(".dockerignore", "utf8").split("\n");
+  expect(kept).toContain("*");
+  const roots = kept.filter((line) => line.startsWith("!")).map((line) => line.slice(1));
+  expect(roots.every((path) => globSync(path).length === 1)).toBe(true);
+  expect(roots.filter((path) => /test|docs|Pulumi|data|\.env/.test(path))).toEqual([]);
+});
