@@ -119,7 +119,7 @@ function machineOf({ cpus, memoryGb, gpus }: PoolSettings, cloud: Cloud): string
   return family && size && `${family}.${size}`;
 }
 
-/** The pools of a stack that names none: a core and a head node, CPU workers and an empty GPU pool. */
+/** The pools of a stack that names none: one node for controllers, and empty pools for Ray. */
 export function defaultPools(cloud: Cloud): PoolSettings[] {
   const machines = {
     gke: { core: "e2-standard-4", head: "n2-standard-8", workerCpu: "n2-standard-16", workerGpu: "g2-standard-16" },
@@ -128,7 +128,7 @@ export function defaultPools(cloud: Cloud): PoolSettings[] {
   const gpu = { gpus: 1, ...(cloud === "gke" && { gpuType: "nvidia-l4" }) };
   return z.array(Pool).parse([
     { name: "core", role: "core", machineType: machines.core, min: 1, max: 3 },
-    { name: "head", role: "head", machineType: machines.head, min: 1, max: 5 },
+    { name: "head", role: "head", machineType: machines.head, max: 5 },
     { name: "cpu", role: "workerCpu", machineType: machines.workerCpu, spot: true, max: 20 },
     { name: "gpu", role: "workerGpu", machineType: machines.workerGpu, ...gpu, spot: true, diskGb: 200, max: 8 },
   ]);

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 
-const sources = globSync("{protocol,service}/**/*.ts", { exclude: ["**/node_modules/**"] });
+const sources = globSync("{protocol,service,infra,client}/**/*.ts", { exclude: ["**/node_modules/**"] });
 
 /** What a file imports, statically or when it is needed. */
 function importsOf(file: string): string[] {
@@ -21,7 +21,17 @@ describe("the layers", () => {
   });
 
   test("point one way: the protocol knows nothing of the service", () => {
-    expect(importers(/service|^hono|^node:|kysely/, "protocol/")).toEqual([]);
+    expect(importers(/service|^hono|^node:|kysely|pulumi/, "protocol/")).toEqual([]);
+  });
+
+  test.each([
+    ["infra/", /service|client|^hono/],
+    ["service/", /infra|client\/|pulumi|kubernetes/],
+    ["client/", /infra|service|pulumi/],
+  ])("keep the programs apart: %s shares with the others only the protocol", (folder, others) => {
+    const outside = (file: string) => importsOf(file).filter((each) => /^@tiltyard|^\.\.\/\.\.|pulumi|^hono/.test(each));
+    const wrong = sources.filter((file) => file.startsWith(folder) && outside(file).some((each) => others.test(each)));
+    expect(wrong).toEqual([]);
   });
 
   test.each([
@@ -29,6 +39,7 @@ describe("the layers", () => {
     ["SQL", /^(kysely|better-sqlite3|pg)/, /^service\/store\//],
     ["object stores", /^(@aws-sdk|@google-cloud)/, /^service\/storage\//],
     ["tokens", /^jose$/, /^service\/auth\//],
+    ["Pulumi", /^@pulumi\//, /^infra\//],
   ])("keep %s in one place", (_, module, place) => {
     expect(importers(module).filter((file) => !place.test(file))).toEqual([]);
   });
