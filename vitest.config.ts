@@ -3,7 +3,13 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     projects: [
-      { test: { name: "unit", include: ["test/*.test.ts", "test/{protocol,service,infra,client}/**/*.test.ts"], testTimeout: 20_000 } },
+      {
+        test: {
+          name: "unit",
+          include: ["test/*.test.ts", "test/{protocol,service,infra,client}/**/*.test.ts"],
+          testTimeout: 20_000,
+        },
+      },
       {
         test: {
           name: "interop",

@@ -1,4 +1,5 @@
 import { globSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 
 const sources = globSync("{protocol,service,infra,client}/**/*.ts", { exclude: ["**/node_modules/**"] });
@@ -25,13 +26,15 @@ describe("the layers", () => {
   });
 
   test.each([
-    ["infra/", /service|client|^hono/],
-    ["service/", /infra|client\/|pulumi|kubernetes/],
-    ["client/", /infra|service|pulumi/],
-  ])("keep the programs apart: %s shares with the others only the protocol", (folder, others) => {
-    const outside = (file: string) => importsOf(file).filter((each) => /^@tiltyard|^\.\.\/\.\.|pulumi|^hono/.test(each));
-    const wrong = sources.filter((file) => file.startsWith(folder) && outside(file).some((each) => others.test(each)));
-    expect(wrong).toEqual([]);
+    ["protocol/", /^@tiltyard|^hono|^@?pulumi/],
+    ["infra/", /^@tiltyard\/(?!protocol$)|^hono/],
+    ["service/", /^@tiltyard\/(?!protocol$)|^@pulumi|^@kubernetes/],
+    ["client/", /^@tiltyard\/(?!protocol$)|^@pulumi|^hono/],
+  ])("keep the programs apart: %s has nothing of another but the protocol", (folder, others) => {
+    const isForeign = (file: string, imported: string) =>
+      imported.startsWith(".") ? !join(dirname(file), imported).startsWith(folder) : others.test(imported);
+    const own = sources.filter((file) => file.startsWith(folder));
+    expect(own.filter((file) => importsOf(file).some((each) => isForeign(file, each)))).toEqual([]);
   });
 
   test.each([
