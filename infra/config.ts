@@ -15,10 +15,8 @@ export interface StackConfig extends Omit<Settings, "nodePools" | "ray"> {
   readonly project: string;
 }
 
-/** Settings that are not valid. The message lists every problem with its path. */
-export class StackConfigError extends Error {
-  override readonly name = "StackConfigError";
-}
+/** Settings that are not valid. The message lists every problem with its path; Pulumi shows it without a trace. */
+export class StackConfigError extends pulumi.RunError {}
 
 /** The node label of a role, as a selector. */
 export function nodeSelector(config: StackConfig, role: NodeRole): Record<string, string> {

@@ -8,8 +8,16 @@ const dnsLabel = z
 const labelDomain = z
   .string()
   .regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?\.[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, "must be a domain, e.g. ray.example.com");
-const version = z.string().regex(/^\d+\.\d+(\.\d+)?$/, "must be a version such as 1.5.1");
-const minorVersion = z.string().regex(/^\d+\.\d+$/, "must be a minor version such as 1.35");
+/** YAML reads 1.30 as the number 1.3. */
+const versionText = z.string("must be in quotes, or it is read as a number");
+const version = versionText.regex(/^\d+\.\d+(\.\d+)?$/, "must be a version such as 1.5.1");
+const minorVersion = versionText.regex(/^\d+\.\d+$/, "must be a minor version such as 1.35");
+/** No version before it has been run for years: what is lower lost its last digit as a number. */
+const kubernetesMinorMin = 20;
+const kubernetesVersion = minorVersion.refine(
+  (text) => Number(text.split(".")[1]) >= kubernetesMinorMin,
+  'must be in quotes, as "1.30" is, or it is read as a number',
+);
 const cidr = z.cidrv4("must be a range of addresses such as 10.0.0.0/16");
 const quantity = z.string().regex(/^\d+(\.\d+)?(m|[KMGT]i?)?$/, "must be a Kubernetes quantity such as 500m or 2Gi");
 const bucketUri = z
@@ -30,7 +38,11 @@ const Operator = z.discriminatedUnion("source", [
   z.strictObject({ source: z.literal("gke-addon"), version: minorVersion }),
   z.strictObject({ source: z.literal("none") }),
 ]);
-export type Operator = z.infer<typeof Operator>;
+/** From its chart, unless something else is said. */
+const OperatorOrItsVersion = z.preprocess(
+  (given) => (typeof given === "object" ? { source: "helm", ...given } : given),
+  Operator,
+);
 
 const Resources = z.strictObject({ cpu: quantity.default("500m"), memory: quantity.default("512Mi") });
 
@@ -89,7 +101,7 @@ const Network = z.strictObject({
 export const structured = {
   deletionProtection: z.boolean().default(true),
   labelKeys: LabelKeys.prefault({}),
-  operator: Operator.prefault({ source: "helm" }),
+  operator: OperatorOrItsVersion.prefault({}),
   ray: z.strictObject({ version: version.default(versions.ray), image: z.string().optional() }).prefault({}),
   nodePools: NodePools.optional(),
   clientPrincipals: z.array(z.string()).default([]),
@@ -109,7 +121,7 @@ export const textual = {
   serviceAccount: dnsLabel.default("geneva-service-account"),
   clientRole: z.string().default("geneva-client-role"),
   labelDomain: labelDomain.default("geneva.lancedb.com"),
-  kubernetesVersion: minorVersion.optional(),
+  kubernetesVersion: kubernetesVersion.optional(),
   bucket: bucketUri.optional(),
   databaseUrl: z
     .string()

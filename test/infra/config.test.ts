@@ -248,6 +248,13 @@ describe("settings", () => {
     expect(parse(variant, settings)).toMatchObject(settings);
   });
 
+  test("take the operator from its chart unless they say otherwise", () => {
+    expect(parse("eks", { operator: { version: "1.4.2" } }).operator).toMatchObject({
+      source: "helm",
+      version: "1.4.2",
+    });
+  });
+
   test("have Geneva's own names as defaults", () => {
     expect(parse("eks")).toMatchObject({
       namespace: "lancedb",
