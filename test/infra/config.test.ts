@@ -56,6 +56,8 @@ describe("settings that are not valid", () => {
       { kubernetesVersion: "1.32", operator: { source: "helm", version: "1.2.2" } },
       "operator.version: on gke it must be 1.3 or later, or one of the pairs 1.30 with 1.1, 1.31 with 1.2",
     ],
+    ["a version that is a number", "gke", { ray: { version: 2.6 } }, "ray.version: must be in quotes"],
+    ["a version that was a number", "gke", { kubernetesVersion: "1.3" }, "kubernetesVersion: must be in quotes"],
     [
       "a spot head",
       "eks",

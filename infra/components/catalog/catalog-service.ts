@@ -94,10 +94,10 @@ function createSecret(
     {
       metadata: { namespace, labels: catalogLabels },
       type: "Opaque",
-      stringData: pulumi.secret({
+      stringData: {
         TILTYARD_BOOTSTRAP_API_KEY: apiKey,
         ...(url !== undefined && { TILTYARD_DATABASE_URL: url }),
-      }),
+      },
     },
     child,
   );
