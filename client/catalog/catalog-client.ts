@@ -1,0 +1,168 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  type AnyContract,
+  type Contracts,
+  contracts,
+  formatIdentifier,
+  type OperationName,
+  type ResponseOf,
+} from "@tiltyard/protocol";
+import type { z } from "zod";
+import { type Context, headersOf, withHeaders, withoutHeaders } from "./context-headers.ts";
+import { CatalogConnectionError, CatalogRequestError } from "./errors.ts";
+
+export interface CatalogClientOptions {
+  /** Where the catalog is, e.g. `http://127.0.0.1:2333`. */
+  readonly url: string;
+  /** One of the two; an API key goes first. */
+  readonly apiKey?: string | undefined;
+  readonly token?: string | (() => Promise<string>) | undefined;
+  /** Of one try, in milliseconds. */
+  readonly timeoutMs?: number;
+  /** How often a call that is safe to repeat is tried again. */
+  readonly retries?: number;
+  readonly fetch?: typeof fetch;
+  /** Entries that go with every request. */
+  readonly context?: Context;
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+  /** The Arrow stream of an operation that takes one. */
+  readonly body?: Uint8Array | ReadableStream<Uint8Array>;
+}
+
+type IdOf<C extends AnyContract> = C["path"] extends `${string}{id}${string}`
+  ? { readonly id: readonly string[] }
+  : object;
+
+/** What a caller gives an operation: the id as its parts, the fields of query and body. */
+export type CatalogRequest<C extends AnyContract> = IdOf<C> &
+  Partial<z.infer<C["query"]>> &
+  Omit<z.input<C["body"]>, "id" | "context"> & { readonly context?: Context };
+
+/** The answer, with the headers of the response in its context. */
+export type CatalogAnswer<C extends AnyContract> = (ResponseOf<C> extends undefined
+  ? object
+  : Omit<ResponseOf<C>, "context">) & {
+  readonly context: Context;
+};
+
+/** Every operation of the protocol as a method. */
+export type CatalogClient = {
+  readonly [Name in OperationName]: (
+    request: CatalogRequest<Contracts[Name]>,
+    options?: CallOptions,
+  ) => Promise<CatalogAnswer<Contracts[Name]>>;
+};
+
+const timeoutMsDefault = 30_000;
+const retriesDefault = 4;
+const backoffMs = { first: 100, most: 5_000 };
+
+/**
+ * A catalog, by its operations: `await catalog.describeTable({ id: ["films"] })`.
+ *
+ * Calls reject with `CatalogRequestError` when the catalog refused, and with
+ * `CatalogConnectionError` when it gave no answer.
+ */
+export function createCatalogClient(options: CatalogClientOptions): CatalogClient {
+  const methods = Object.entries(contracts).map(([name, contract]) => [
+    name,
+    (request: Request, callOptions: CallOptions = {}) => call(options, contract, request, callOptions),
+  ]);
+  return Object.fromEntries(methods) as CatalogClient;
+}
+
+type Request = Readonly<Record<string, unknown>> & { readonly id?: readonly string[]; readonly context?: Context };
+
+async function call(
+  client: CatalogClientOptions,
+  contract: AnyContract,
+  request: Request,
+  options: CallOptions,
+): Promise<unknown> {
+  const retries = isRepeatable(contract) ? (client.retries ?? retriesDefault) : 0;
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await callOnce(client, contract, request, options);
+    } catch (error) {
+      const waitMs = attempt < retries ? waitBefore(error, attempt) : undefined;
+      if (waitMs === undefined || options.signal?.aborted) throw error;
+      await sleep(waitMs, undefined, { signal: options.signal });
+    }
+  }
+}
+
+/**
+ * Reading changes nothing, and committing the same manifest again is the same commit. What
+ * else was asked for may have been done although the answer got lost.
+ */
+function isRepeatable({ operationId, content }: AnyContract): boolean {
+  if (content === "arrow") return false;
+  return /^(List|Describe|Get|Count|Explain|Analyze|CreateTableVersion)|Exists$|Stats$/.test(operationId);
+}
+
+/** @returns Milliseconds until the next try; undefined when another try would end the same. */
+function waitBefore(error: unknown, attempt: number): number | undefined {
+  const backoff = Math.min(backoffMs.first * 2 ** attempt, backoffMs.most) * (0.5 + Math.random() / 2);
+  if (error instanceof CatalogConnectionError) return backoff;
+  if (error instanceof CatalogRequestError && error.status === 503)
+    return Math.max(backoff, (error.retryAfterSeconds ?? 0) * 1000);
+  return undefined;
+}
+
+async function callOnce(
+  client: CatalogClientOptions,
+  contract: AnyContract,
+  { id, context: ownContext, ...fields }: Request,
+  { signal, body: arrow }: CallOptions,
+): Promise<unknown> {
+  const context = { ...client.context, ...ownContext };
+  const queryNames = Object.keys(contract.query.shape);
+  const query = Object.entries(fields).filter(([name, value]) => queryNames.includes(name) && value !== undefined);
+  const rest = Object.fromEntries(Object.entries(fields).filter(([name]) => !queryNames.includes(name)));
+  const path = contract.path.replace("{id}", encodeURIComponent(formatIdentifier(id ?? [])));
+  const parameters = new URLSearchParams(query.map(([name, value]): [string, string] => [name, String(value)]));
+  const url = `${client.url.replace(/\/+$/, "")}${path}${query.length > 0 ? `?${parameters}` : ""}`;
+  const method = contract.methods.includes("POST") ? "POST" : "GET";
+  const json = JSON.stringify({
+    ...rest,
+    ...(Object.keys(context).length > 0 && { context: withoutHeaders(context) }),
+  });
+  const isArrow = contract.content === "arrow";
+
+  const timeout = AbortSignal.timeout(client.timeoutMs ?? timeoutMsDefault);
+  let response: Response;
+  let text: string;
+  try {
+    response = await (client.fetch ?? fetch)(url, {
+      method,
+      headers: {
+        ...headersOf(context),
+        ...(await credentialOf(client)),
+        ...(method === "POST" && {
+          "content-type": isArrow ? "application/vnd.apache.arrow.stream" : "application/json",
+        }),
+      },
+      ...(method === "POST" && { body: isArrow ? (arrow ?? new Uint8Array()) : json, duplex: "half" }),
+      signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
+    } as RequestInit);
+    text = await response.text();
+  } catch (error) {
+    if (signal?.aborted) throw signal.reason;
+    throw new CatalogConnectionError(contract.operationId, url, error);
+  }
+  if (!response.ok) throw new CatalogRequestError(contract.operationId, response, text);
+
+  const answer = text === "" ? {} : JSON.parse(text);
+  if (Array.isArray(answer)) return answer;
+  const parsed = contract.supported && text !== "" ? (contract.response.parse(answer) as Request) : (answer as Request);
+  return { ...parsed, context: withHeaders(parsed.context ?? {}, response.headers) };
+}
+
+async function credentialOf({ apiKey, token }: CatalogClientOptions): Promise<Record<string, string>> {
+  if (apiKey !== undefined) return { "x-api-key": apiKey };
+  if (token === undefined) return {};
+  return { authorization: `Bearer ${typeof token === "string" ? token : await token()}` };
+}

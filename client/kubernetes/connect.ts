@@ -1,0 +1,69 @@
+import { KubeConfig } from "@kubernetes/client-node";
+import { connectEks } from "./eks.ts";
+import { connectGke } from "./gke.ts";
+
+/** Where a Kubernetes cluster is, and how to sign in to it; requirements.md 2.8. */
+export interface ConnectParameters {
+  /** `LOCAL`: the user's kubeconfig. `IN_CLUSTER`: the service account of the pod that this runs in. */
+  readonly configMethod: "LOCAL" | "IN_CLUSTER" | "EKS_AUTH" | "GKE_AUTH";
+  readonly clusterName?: string | undefined;
+  readonly region?: string | undefined;
+  readonly project?: string | undefined;
+  /** `EKS_AUTH`: the role to assume, its ARN or its name in the account of the caller. */
+  readonly roleName?: string | undefined;
+  /** `LOCAL`: a context of the kubeconfig; the current one when absent. */
+  readonly kubeContext?: string | undefined;
+}
+
+/** Signing in to Kubernetes that did not work. The message says what to do about it. */
+export class ConnectError extends Error {
+  override readonly name = "ConnectError";
+}
+
+/**
+ * Finds the cluster. Credentials that end are renewed before they do, for as long as the
+ * configuration is used.
+ *
+ * @throws ConnectError
+ */
+export async function connect(parameters: ConnectParameters): Promise<KubeConfig> {
+  const { configMethod, clusterName = "", region = "", roleName, project } = parameters;
+  switch (configMethod) {
+    case "LOCAL":
+      return connectLocal(parameters.kubeContext);
+    case "IN_CLUSTER":
+      return connectInCluster();
+    case "EKS_AUTH":
+      return connectEks({ clusterName, region, roleName });
+    case "GKE_AUTH":
+      return connectGke({ clusterName, region, project });
+  }
+}
+
+function connectLocal(context: string | undefined): KubeConfig {
+  const config = new KubeConfig();
+  config.loadFromDefault();
+  if (context !== undefined) {
+    const known = config.getContexts().map((each) => each.name);
+    if (!known.includes(context))
+      throw new ConnectError(`the kubeconfig has no context ${context}; it has: ${known.join(", ") || "none"}`);
+    config.setCurrentContext(context);
+  }
+  if (config.getCurrentCluster() === null)
+    throw new ConnectError(
+      "there is no cluster in the kubeconfig: set KUBECONFIG, or sign in with your cloud's command",
+    );
+  return config;
+}
+
+function connectInCluster(): KubeConfig {
+  const config = new KubeConfig();
+  try {
+    config.loadFromCluster();
+  } catch (error) {
+    throw new ConnectError("this is no pod with a service account: use another config_method", { cause: error });
+  }
+  if (config.getCurrentCluster()?.server.includes("undefined"))
+    throw new ConnectError("this is no pod with a service account: use another config_method");
+  return config;
+}

@@ -1,0 +1,43 @@
+import type { KubeConfig } from "@kubernetes/client-node";
+import { GoogleAuth } from "google-auth-library";
+import { ConnectError } from "./connect.ts";
+import { tokenConfig } from "./token-config.ts";
+
+export interface GkeParameters {
+  readonly clusterName: string;
+  /** Of the cluster: a region, or a zone. */
+  readonly region: string;
+  /** The project of the credentials when absent. */
+  readonly project: string | undefined;
+}
+
+/** Google's tokens are good for an hour; its library hands out one that still is for this long at least. */
+const tokenLifeMillis = 5 * 60_000;
+
+interface GkeCluster {
+  readonly endpoint: string;
+  readonly masterAuth: { readonly clusterCaCertificate: string };
+}
+
+/**
+ * Finds the cluster with Google's application default credentials.
+ *
+ * @throws ConnectError
+ */
+export async function connectGke({ clusterName, region, project }: GkeParameters): Promise<KubeConfig> {
+  try {
+    const auth = new GoogleAuth({ scopes: "https://www.googleapis.com/auth/cloud-platform" });
+    const path = `projects/${project ?? (await auth.getProjectId())}/locations/${region}/clusters/${clusterName}`;
+    const { data } = await auth.request<GkeCluster>({ url: `https://container.googleapis.com/v1/${path}` });
+    return tokenConfig(
+      { name: clusterName, server: `https://${data.endpoint}`, caData: data.masterAuth.clusterCaCertificate },
+      async () => ({ token: (await auth.getAccessToken()) ?? "", expiresAtMillis: Date.now() + tokenLifeMillis }),
+    );
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    const steps = "check your credentials (gcloud auth application-default login), project, region and cluster_name";
+    throw new ConnectError(`cannot sign in to the GKE cluster ${clusterName} in ${region}: ${reason}; ${steps}`, {
+      cause: error,
+    });
+  }
+}

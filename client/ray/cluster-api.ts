@@ -1,0 +1,169 @@
+import {
+  ApiException,
+  CoreV1Api,
+  type CoreV1Event,
+  CustomObjectsApi,
+  type KubeConfig,
+  PatchStrategy,
+  setHeaderOptions,
+  type V1Pod,
+} from "@kubernetes/client-node";
+import { annotations, clusterLabel, managedBy, nodeTypeLabel, type RayClusterObject, rayClusters } from "./manifest.ts";
+
+/** The API server refused something. The message says what, and what to do about it. */
+export class KubernetesError extends Error {
+  override readonly name = "KubernetesError";
+  /** The HTTP status; undefined when there was no answer. */
+  readonly status: number | undefined;
+
+  constructor(what: string, cause: unknown) {
+    const status = cause instanceof ApiException ? cause.code : undefined;
+    super(`cannot ${what}: ${reasonOf(cause)}${adviceOf(status)}`, { cause });
+    this.status = status;
+  }
+}
+
+/** What is done with the Ray clusters of one namespace on the API server. */
+export class RayClusterApi {
+  readonly namespace: string;
+  readonly #objects: CustomObjectsApi;
+  readonly #core: CoreV1Api;
+
+  constructor(config: KubeConfig, namespace: string) {
+    this.namespace = namespace;
+    this.#objects = config.makeApiClient(CustomObjectsApi);
+    this.#core = config.makeApiClient(CoreV1Api);
+  }
+
+  /** @throws KubernetesError With the status 409 when there is one of that name. */
+  async create(cluster: RayClusterObject): Promise<RayClusterObject> {
+    return this.#try(`create the RayCluster ${cluster.metadata?.name}`, () =>
+      this.#objects.createNamespacedCustomObject({ ...this.#where, body: cluster, fieldManager: "tiltyard" }),
+    );
+  }
+
+  /** @returns undefined when there is none of that name. */
+  async find(name: string): Promise<RayClusterObject | undefined> {
+    return this.#unlessGone(`get the RayCluster ${name}`, () =>
+      this.#objects.getNamespacedCustomObject({ ...this.#where, name }),
+    );
+  }
+
+  /** Those that this client made, whoever ran it. */
+  async list(): Promise<readonly RayClusterObject[]> {
+    const [[label, value] = []] = Object.entries(managedBy);
+    const { items } = await this.#try<{ items: RayClusterObject[] }>("list RayClusters", () =>
+      this.#objects.listNamespacedCustomObject({ ...this.#where, labelSelector: `${label}=${value}` }),
+    );
+    return items;
+  }
+
+  /** Writes down until when the owner lives. @returns False when the cluster is gone. */
+  async renewLease(name: string, until: Date, owner?: string): Promise<boolean> {
+    const body = {
+      metadata: {
+        annotations: { [annotations.leaseUntil]: until.toISOString(), ...(owner && { [annotations.owner]: owner }) },
+      },
+    };
+    const renewed = await this.#unlessGone(`renew the lease of the RayCluster ${name}`, () =>
+      this.#objects.patchNamespacedCustomObject(
+        { ...this.#where, name, body },
+        setHeaderOptions("Content-Type", PatchStrategy.MergePatch),
+      ),
+    );
+    return renewed !== undefined;
+  }
+
+  /**
+   * Deletes a cluster, its pods first.
+   *
+   * @param expected Only the cluster with this resource version, so that one that changed meanwhile is left alone.
+   */
+  async delete(
+    name: string,
+    expected: { readonly uid?: string; readonly resourceVersion?: string } = {},
+  ): Promise<void> {
+    await this.#unlessGone(`delete the RayCluster ${name}`, () =>
+      this.#objects.deleteNamespacedCustomObject({
+        ...this.#where,
+        name,
+        propagationPolicy: "Foreground",
+        body: { preconditions: expected },
+      }),
+    );
+  }
+
+  async pods(name: string): Promise<readonly V1Pod[]> {
+    const { items } = await this.#try(`list the pods of the RayCluster ${name}`, () =>
+      this.#core.listNamespacedPod({ namespace: this.namespace, labelSelector: `${clusterLabel}=${name}` }),
+    );
+    return items;
+  }
+
+  async events(name: string): Promise<readonly CoreV1Event[]> {
+    const fieldSelector = `involvedObject.kind=RayCluster,involvedObject.name=${name}`;
+    const { items } = await this.#try(`list the events of the RayCluster ${name}`, () =>
+      this.#core.listNamespacedEvent({ namespace: this.namespace, fieldSelector }),
+    );
+    return items;
+  }
+
+  /** @returns undefined while there is no head that runs. */
+  async headPod(name: string): Promise<string | undefined> {
+    const pods = await this.pods(name);
+    const head = pods.find(
+      ({ metadata, status }) =>
+        metadata?.labels?.[nodeTypeLabel] === "head" &&
+        metadata.deletionTimestamp === undefined &&
+        status?.phase === "Running",
+    );
+    return head?.metadata?.name;
+  }
+
+  get #where() {
+    return { ...rayClusters, namespace: this.namespace };
+  }
+
+  async #try<Answer>(what: string, work: () => Promise<Answer>): Promise<Answer> {
+    try {
+      return await work();
+    } catch (error) {
+      throw new KubernetesError(what, error);
+    }
+  }
+
+  async #unlessGone<Answer>(what: string, work: () => Promise<Answer>): Promise<Answer | undefined> {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof ApiException && error.code === 404 && !isMissingType(error)) return undefined;
+      throw new KubernetesError(what, error);
+    }
+  }
+}
+
+/** A 404 of the API server itself: there is no such kind of object, because KubeRay is not installed. */
+function isMissingType({ body }: ApiException<unknown>): boolean {
+  return String(body).includes("page not found");
+}
+
+function reasonOf(cause: unknown): string {
+  if (!(cause instanceof ApiException)) {
+    if (!(cause instanceof Error)) return String(cause);
+    return (cause.cause as Error | undefined)?.message ?? cause.message;
+  }
+  if (isMissingType(cause)) return "the API server does not know RayClusters";
+  try {
+    return (JSON.parse(String(cause.body)) as { message?: string }).message ?? `HTTP ${cause.code}`;
+  } catch {
+    return (cause.body as { message?: string } | undefined)?.message ?? `HTTP ${cause.code}`;
+  }
+}
+
+function adviceOf(status: number | undefined): string {
+  if (status === undefined) return "; is the API server reachable?";
+  if (status === 401) return "; sign in again";
+  if (status === 403) return "; ask for the rights of a client on this stack (clientPrincipals)";
+  if (status === 404) return "; install the KubeRay operator";
+  return "";
+}

@@ -1,0 +1,89 @@
+import type { CoreV1Event, V1Pod } from "@kubernetes/client-node";
+import { nodeTypeLabel, type RayClusterObject } from "./manifest.ts";
+
+/** How far a Ray cluster has come. */
+export interface ClusterState {
+  /** Pods that are needed: the head and the fewest workers. */
+  readonly wanted: number;
+  readonly scheduled: number;
+  readonly ready: number;
+  readonly isReady: boolean;
+  /** Why it does not go on, as far as Kubernetes tells; one reason each, with how often. */
+  readonly stuck: readonly string[];
+}
+
+/** Words of a container that waits for something that does not come by itself. */
+const hopeless = [
+  "ImagePullBackOff",
+  "ErrImagePull",
+  "InvalidImageName",
+  "CreateContainerConfigError",
+  "CreateContainerError",
+  "CrashLoopBackOff",
+];
+
+/**
+ * @param pods Those of the cluster.
+ * @param events What Kubernetes told of the cluster, newest last.
+ */
+export function clusterState(
+  cluster: RayClusterObject,
+  wanted: number,
+  pods: readonly V1Pod[],
+  events: readonly CoreV1Event[] = [],
+): ClusterState {
+  const alive = pods.filter((pod) => pod.metadata?.deletionTimestamp === undefined);
+  const ready = alive.filter((pod) => hasCondition(pod, "Ready"));
+  const isHeadReady = ready.some((pod) => pod.metadata?.labels?.[nodeTypeLabel] === "head");
+  return {
+    wanted,
+    scheduled: alive.filter((pod) => hasCondition(pod, "PodScheduled")).length,
+    ready: ready.length,
+    isReady: isHeadReady && ready.length >= wanted,
+    stuck: summarize([...alive.flatMap(reasonsOfPod), ...reasonsOfCluster(cluster, alive.length < wanted, events)]),
+  };
+}
+
+/** The state as one line for people. */
+export function formatState({ wanted, scheduled, ready, stuck }: ClusterState): string {
+  const counts = `${ready} of ${wanted} pods ready, ${scheduled} scheduled`;
+  return stuck.length === 0 ? counts : `${counts}: ${stuck.join("; ")}`;
+}
+
+function hasCondition(pod: V1Pod, type: string): boolean {
+  return pod.status?.conditions?.some((each) => each.type === type && each.status === "True") ?? false;
+}
+
+function reasonsOfPod(pod: V1Pod): string[] {
+  const unscheduled = pod.status?.conditions?.find((each) => each.type === "PodScheduled" && each.status === "False");
+  if (unscheduled !== undefined) {
+    const selector = Object.keys(pod.spec?.nodeSelector ?? {}).join(", ");
+    return [
+      `no node for it${selector && ` with the label ${selector}`} (${unscheduled.message ?? unscheduled.reason})`,
+    ];
+  }
+  const containers = [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])];
+  return containers.flatMap(({ state, image }) => {
+    const { reason, message } = state?.waiting ?? {};
+    if (reason === undefined || !hopeless.includes(reason)) return [];
+    return [`${reason} of ${image}${message === undefined ? "" : ` (${message})`}`];
+  });
+}
+
+/** What keeps pods from being made: a quota, an account that is not there, no operator. */
+function reasonsOfCluster(cluster: RayClusterObject, lacksPods: boolean, events: readonly CoreV1Event[]): string[] {
+  if (!lacksPods) return [];
+  if (cluster.status === undefined)
+    return ["the KubeRay operator has not taken it up: is it running, and does it watch this namespace?"];
+  const failure = cluster.status.conditions?.find((each) => each.type === "ReplicaFailure" && each.status === "True");
+  const warning = events.findLast((event) => event.type === "Warning" && /^Failed/.test(event.reason ?? ""));
+  return [failure?.message ?? warning?.message ?? cluster.status.reason].filter(
+    (each) => each !== undefined && each !== "",
+  ) as string[];
+}
+
+function summarize(reasons: readonly string[]): string[] {
+  const counts = new Map<string, number>();
+  for (const reason of reasons) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  return [...counts].map(([reason, count]) => (count === 1 ? reason : `${count} pods: ${reason}`));
+}

@@ -1,0 +1,160 @@
+import type { KubernetesObject, V1Container, V1EnvVar, V1PodTemplateSpec } from "@kubernetes/client-node";
+import { version } from "../version.ts";
+import type { ClusterParameters } from "./parameters.ts";
+
+/** What a RayCluster is to the API server. */
+export const rayClusters = { group: "ray.io", version: "v1", plural: "rayclusters" } as const;
+
+/** What this client writes on the clusters that it makes. */
+export const annotations = {
+  /** Who made it: a person or a program, and from where. */
+  owner: "tiltyard.dev/owner",
+  /** Until when its owner lives for sure; a time in ISO 8601. The reaper deletes it after that. */
+  leaseUntil: "tiltyard.dev/lease-until",
+} as const;
+export const managedBy = { "app.kubernetes.io/managed-by": "tiltyard" } as const;
+
+/** KubeRay's label on the pods of a cluster. */
+export const clusterLabel = "ray.io/cluster";
+export const nodeTypeLabel = "ray.io/node-type";
+export const dashboardPort = 8265;
+
+/** What is read of a RayCluster. */
+export interface RayClusterObject extends KubernetesObject {
+  readonly spec?: Readonly<Record<string, unknown>>;
+  readonly status?: {
+    readonly state?: string;
+    readonly reason?: string;
+    readonly conditions?: readonly { type: string; status: string; reason?: string; message?: string }[];
+  };
+}
+
+const userId = 1000;
+/** A pod that is told to go gives its tasks this long to move elsewhere. */
+const stopSeconds = 60;
+
+/**
+ * The RayCluster as KubeRay takes it: a head that schedules and does no work itself
+ * (requirements.md 2.7), workers that come and go, all on nodes of their role.
+ */
+export function rayClusterManifest(parameters: ClusterParameters, owner: string, leaseUntil: Date): RayClusterObject {
+  const { name, namespace, headGroup, workerGroups, gcsFaultTolerance } = parameters;
+  return {
+    apiVersion: `${rayClusters.group}/${rayClusters.version}`,
+    kind: "RayCluster",
+    metadata: {
+      name,
+      namespace,
+      labels: { ...managedBy, "app.kubernetes.io/version": version },
+      annotations: { [annotations.owner]: owner, [annotations.leaseUntil]: leaseUntil.toISOString() },
+    },
+    spec: {
+      rayVersion: parameters.rayVersion,
+      enableInTreeAutoscaling: true,
+      autoscalerOptions: {
+        version: "v2",
+        idleTimeoutSeconds: Math.min(...workerGroups.map((worker) => worker.idleTimeoutSeconds), 60),
+        resources: { requests: { cpu: "200m", memory: "512Mi" }, limits: { cpu: "200m", memory: "512Mi" } },
+      },
+      ...(gcsFaultTolerance && {
+        gcsFaultToleranceOptions: {
+          redisAddress: gcsFaultTolerance.redisAddress,
+          ...(gcsFaultTolerance.redisPasswordSecret !== undefined && {
+            redisPassword: {
+              valueFrom: { secretKeyRef: { name: gcsFaultTolerance.redisPasswordSecret, key: "password" } },
+            },
+          }),
+        },
+      }),
+      headGroupSpec: {
+        serviceType: "ClusterIP",
+        rayStartParams: { "dashboard-host": "0.0.0.0", "num-cpus": "0" },
+        template: podTemplate(parameters, { ...headGroup, kind: "head", numGpus: 0 }),
+      },
+      workerGroupSpecs: workerGroups.map((worker) => ({
+        groupName: worker.name,
+        replicas: worker.minReplicas,
+        minReplicas: worker.minReplicas,
+        maxReplicas: worker.maxReplicas,
+        idleTimeoutSeconds: worker.idleTimeoutSeconds,
+        rayStartParams: {},
+        template: podTemplate(parameters, { ...worker, kind: "worker" }),
+      })),
+    },
+  };
+}
+
+interface PodGroup {
+  readonly kind: "head" | "worker";
+  readonly numCpus: number;
+  readonly memory: string;
+  readonly numGpus: number;
+  readonly serviceAccount?: string | undefined;
+  readonly nodeSelector?: Readonly<Record<string, string>> | undefined;
+  readonly image?: string | undefined;
+  readonly env: Readonly<Record<string, string>>;
+  readonly priorityClassName?: string | undefined;
+}
+
+function podTemplate(parameters: ClusterParameters, group: PodGroup): V1PodTemplateSpec {
+  const { nodeSelectors } = parameters;
+  const isHead = group.kind === "head";
+  const selector = isHead ? nodeSelectors.head : group.numGpus > 0 ? nodeSelectors.workerGpu : nodeSelectors.workerCpu;
+  return {
+    metadata: {
+      labels: { ...managedBy },
+      // The whole cluster ends with its head: no autoscaler of nodes may move it.
+      annotations: isHead ? { "cluster-autoscaler.kubernetes.io/safe-to-evict": "false" } : {},
+    },
+    spec: {
+      serviceAccountName: group.serviceAccount ?? parameters.serviceAccount,
+      nodeSelector: { ...(group.nodeSelector ?? selector) },
+      ...(group.priorityClassName !== undefined && { priorityClassName: group.priorityClassName }),
+      terminationGracePeriodSeconds: stopSeconds,
+      securityContext: {
+        runAsNonRoot: true,
+        runAsUser: userId,
+        fsGroup: userId,
+        seccompProfile: { type: "RuntimeDefault" },
+      },
+      ...(group.numGpus > 0 && {
+        tolerations: [{ key: "nvidia.com/gpu", operator: "Exists", effect: "NoSchedule" }],
+      }),
+      containers: [rayContainer(parameters, group)],
+      volumes: [
+        { name: "ray", emptyDir: {} },
+        // Ray's object store. What lies in it counts as memory of the pod.
+        { name: "shm", emptyDir: { medium: "Memory" } },
+      ],
+    },
+  };
+}
+
+function rayContainer(parameters: ClusterParameters, group: PodGroup): V1Container {
+  const resources: Record<string, string> = {
+    cpu: String(group.numCpus),
+    memory: group.memory,
+    ...(group.numGpus > 0 && { "nvidia.com/gpu": String(group.numGpus) }),
+  };
+  const env: V1EnvVar[] = Object.entries({ ...parameters.env, ...group.env }).map(([name, value]) => ({ name, value }));
+  return {
+    name: `ray-${group.kind}`,
+    image: group.image ?? parameters.image ?? `rayproject/ray:${parameters.rayVersion}-py312`,
+    ...(env.length > 0 && { env }),
+    ...(group.kind === "head" && {
+      ports: [
+        { name: "gcs-server", containerPort: 6379 },
+        { name: "dashboard", containerPort: dashboardPort },
+        { name: "client", containerPort: 10001 },
+      ],
+    }),
+    // Alike, so that a pod gets what Ray thinks that it has, and is the last to be thrown out.
+    resources: { requests: resources, limits: resources },
+    securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
+    lifecycle: { preStop: { exec: { command: ["/bin/sh", "-c", "ray stop"] } } },
+    volumeMounts: [
+      { name: "ray", mountPath: "/tmp/ray" },
+      { name: "shm", mountPath: "/dev/shm" },
+    ],
+  };
+}

@@ -1,0 +1,178 @@
+import { z } from "zod";
+import { Memory } from "./quantity.ts";
+
+/** Ways to sign in to Kubernetes; `config_method` of requirements.md 2.8. */
+export const configMethods = ["LOCAL", "IN_CLUSTER", "EKS_AUTH", "GKE_AUTH"] as const;
+
+/** A name that Kubernetes takes for objects, and Ray for what it makes of it. */
+const objectName = (lengthMax: number) =>
+  z
+    .string()
+    .regex(
+      new RegExp(`^[a-z]([-a-z0-9]{0,${lengthMax - 2}}[a-z0-9])?$`),
+      `must be lower-case letters, digits and dashes, begin with a letter, ${lengthMax} characters at most`,
+    );
+
+/** KubeRay makes `<name>-head-svc` and names of pods of it, which have 63 characters at most. */
+const clusterName = objectName(40);
+
+const labels = z.record(z.string(), z.string());
+const environment = z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be a variable's name"), z.string());
+const cpus = z.int().positive();
+const rayVersionMin = [2, 43] as const;
+
+const rayVersion = z
+  .string("must be text: write it in quotes")
+  .regex(/^\d+\.\d+\.\d+$/, "must be a version such as 2.60.0")
+  .refine(
+    (text) => {
+      const [major = 0, minor = 0] = text.split(".").map(Number);
+      return major > rayVersionMin[0] || (major === rayVersionMin[0] && minor >= rayVersionMin[1]);
+    },
+    `must be ${rayVersionMin.join(".")} or later`,
+  );
+
+/** What head and workers have in common; the defaults of the cluster when absent. */
+const group = {
+  serviceAccount: z.string().optional(),
+  nodeSelector: labels.optional(),
+  image: z.string().optional(),
+  env: environment.default({}),
+  priorityClassName: z.string().optional(),
+};
+
+const HeadGroup = z.strictObject({
+  ...group,
+  numCpus: cpus.default(4),
+  memory: Memory.default("8Gi"),
+});
+
+const WorkerGroup = z
+  .strictObject({
+    ...group,
+    name: objectName(40).default("worker"),
+    numGpus: z.int().nonnegative().default(0),
+    numCpus: cpus.optional(),
+    memory: Memory.optional(),
+    minReplicas: z.int().nonnegative().default(0),
+    maxReplicas: z.int().positive().default(100),
+    idleTimeoutSeconds: z.int().positive().default(60),
+  })
+  .refine((worker) => worker.maxReplicas >= worker.minReplicas, {
+    path: ["maxReplicas"],
+    message: "must not be less than minReplicas",
+  })
+  // Workers with a GPU feed it, so they get more of everything.
+  .transform((worker) => ({
+    ...worker,
+    numCpus: worker.numCpus ?? (worker.numGpus > 0 ? 8 : 4),
+    memory: worker.memory ?? (worker.numGpus > 0 ? "16Gi" : "8Gi"),
+  }));
+
+/** The parameters of requirements.md 2.8 and what else a Ray cluster in production needs. docs/client.md lists them. */
+export const ClusterParameters = z
+  .strictObject({
+    name: clusterName,
+    namespace: objectName(63).default("lancedb"),
+    configMethod: z.enum(configMethods, `must be one of ${configMethods.join(", ")}`).default("LOCAL"),
+    clusterName: z.string().optional(),
+    region: z.string().optional(),
+    project: z.string().optional(),
+    roleName: z.string().optional(),
+    kubeContext: z.string().optional(),
+    usePortforwarding: z.boolean().default(true),
+    serviceAccount: z.string().default("geneva-service-account"),
+    rayVersion: rayVersion.default("2.60.0"),
+    image: z.string().optional(),
+    /** The selectors of the stack's nodes, for groups that name none. */
+    nodeSelectors: z.strictObject({ head: labels, workerCpu: labels, workerGpu: labels }).prefault(defaultSelectors()),
+    headGroup: HeadGroup.prefault({}),
+    workerGroups: z.array(WorkerGroup).default([]),
+    env: environment.default({}),
+    /** Redis, for a head that can be restarted without losing the cluster. */
+    gcsFaultTolerance: z
+      .strictObject({ redisAddress: z.string(), redisPasswordSecret: z.string().optional() })
+      .optional(),
+    timeoutSeconds: z.int().positive().default(900),
+    leaseSeconds: z.int().min(30).default(120),
+    adopt: z.boolean().default(false),
+  })
+  .superRefine((parameters, context) => {
+    const problem = (path: (string | number)[], message: string) => context.addIssue({ code: "custom", path, message });
+    const { configMethod, workerGroups } = parameters;
+    const names = workerGroups.map((worker) => worker.name);
+    names.forEach((name, index) => {
+      if (names.indexOf(name) !== index)
+        problem(["workerGroups", index, "name"], `is the name of another group: ${name}`);
+    });
+    const cloud = {
+      EKS_AUTH: ["clusterName", "region"],
+      GKE_AUTH: ["clusterName", "region"],
+      LOCAL: [],
+      IN_CLUSTER: [],
+    } as const;
+    for (const name of cloud[configMethod])
+      if (parameters[name] === undefined) problem([name], `is required with configMethod ${configMethod}`);
+  });
+export type ClusterParameters = z.infer<typeof ClusterParameters>;
+/** What a caller may leave out is optional here. */
+export type ClusterOptions = z.input<typeof ClusterParameters>;
+
+function defaultSelectors() {
+  const label = (key: string) => ({ [`geneva.lancedb.com/${key}`]: "true" });
+  return { head: label("ray-head"), workerCpu: label("ray-worker-cpu"), workerGpu: label("ray-worker-gpu") };
+}
+
+/** Parameters that are not valid. The message lists every problem with its path. */
+export class ParameterError extends Error {
+  override readonly name = "ParameterError";
+}
+
+/** @throws ParameterError */
+export function parseParameters(options: unknown): ClusterParameters {
+  return parse(options, (path) => path.join("."));
+}
+
+/**
+ * The same from a file with the names of requirements.md 2.8: `worker_groups`, `num_cpus`.
+ *
+ * @throws ParameterError
+ */
+export function parseFileParameters(content: unknown): ClusterParameters {
+  return parse(toCamelCase(content), (path) =>
+    path.map((part) => (typeof part === "string" ? snake(part) : part)).join("."),
+  );
+}
+
+function parse(options: unknown, format: (path: PropertyKey[]) => string): ClusterParameters {
+  const parsed = ClusterParameters.safeParse(options);
+  if (parsed.success) return parsed.data;
+  const problems = parsed.error.issues.map(({ path, message }) => `${format(path) || "the parameters"}: ${message}`);
+  throw new ParameterError(`The parameters of the Ray cluster are not valid:\n  ${problems.join("\n  ")}`);
+}
+
+/** What is a map by itself: its keys are the caller's. */
+const maps = ["node_selector", "env"];
+
+function toCamelCase(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(toCamelCase);
+  if (value === null || typeof value !== "object") return value;
+  const entries = Object.entries(value).map(([key, each]) => [
+    camel(key),
+    maps.includes(key) ? each : toCamelCase(each),
+  ]);
+  // `node_selectors` is a map of maps whose own keys are ours.
+  const selectors = (value as Readonly<Record<string, unknown>>).node_selectors;
+  const camelCased = Object.fromEntries(entries);
+  if (selectors !== null && typeof selectors === "object")
+    camelCased.nodeSelectors = Object.fromEntries(Object.entries(selectors).map(([key, each]) => [camel(key), each]));
+  return camelCased;
+}
+
+function camel(name: string): string {
+  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function snake(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}

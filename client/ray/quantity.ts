@@ -1,0 +1,22 @@
+import { z } from "zod";
+
+const units: Readonly<Record<string, number>> = {
+  "": 1,
+  ...{ k: 1e3, K: 1e3, M: 1e6, G: 1e9, T: 1e12 },
+  ...{ Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40 },
+};
+const pattern = /^(\d+(?:\.\d+)?)([kKMGT]i?|)$/;
+
+/** An amount of memory: a Kubernetes quantity such as `8Gi`, or a number, which is bytes. */
+export const Memory = z
+  .union([z.string(), z.number()], "must be a quantity such as 8Gi, or a number of bytes")
+  .transform((given, context) => {
+    const [, amount, unit = ""] = pattern.exec(String(given)) ?? [];
+    const bytes = Number(amount) * (units[unit] ?? Number.NaN);
+    if (bytes >= memoryBytesMin) return typeof given === "number" ? String(given) : given;
+    const problem = Number.isNaN(bytes) ? "must be a quantity such as 8Gi" : "is too little for Ray: 1Gi at least";
+    context.addIssue({ code: "custom", message: `${problem}, or a number of bytes; it is ${given}` });
+    return z.NEVER;
+  });
+
+const memoryBytesMin = 2 ** 30;
