@@ -1,0 +1,17 @@
+export * from "./catalog/catalog-client.ts";
+export * from "./catalog/errors.ts";
+export { ConnectError, type ConnectParameters, connect } from "./kubernetes/connect.ts";
+export { KubernetesError, RayClusterApi } from "./ray/cluster-api.ts";
+export { type ClusterState, formatState } from "./ray/cluster-state.ts";
+export * from "./ray/jobs.ts";
+export { type LeasedCluster, listRayClusters, reapRayClusters } from "./ray/lease.ts";
+export {
+  type ClusterOptions,
+  type ClusterParameters,
+  ParameterError,
+  parseFileParameters,
+  parseParameters,
+} from "./ray/parameters.ts";
+export { ProvisionError, type ProvisionOptions, provisionRayCluster, RayCluster } from "./ray/provision.ts";
+export { submitTracked, type TrackedJob, type Tracking } from "./ray/tracked-job.ts";
+export { fromStackOutputs } from "./stack-outputs.ts";

@@ -1,0 +1,73 @@
+import type { RayClusterApi } from "./cluster-api.ts";
+import { annotations, type RayClusterObject } from "./manifest.ts";
+
+/**
+ * Tells from time to time that the owner of a cluster lives. What goes wrong is left to the
+ * next time: the lease is as long as three of them.
+ */
+export function keepLease(api: RayClusterApi, name: string, leaseSeconds: number): { stop(): void } {
+  const timer = setInterval(
+    () => {
+      api.renewLease(name, new Date(Date.now() + leaseSeconds * 1000)).catch(() => {});
+    },
+    (leaseSeconds * 1000) / 3,
+  );
+  timer.unref();
+  return { stop: () => clearInterval(timer) };
+}
+
+/** A cluster of this client, with who made it and until when they live. */
+export interface LeasedCluster {
+  readonly name: string;
+  readonly namespace: string;
+  readonly owner: string;
+  readonly state: string;
+  readonly leaseUntil: Date | undefined;
+  /** Whether the lease has ended: its owner died. */
+  readonly isOrphan: boolean;
+}
+
+/** The clusters that this client made in a namespace, whoever ran it. */
+export async function listRayClusters(api: RayClusterApi, now = new Date()): Promise<readonly LeasedCluster[]> {
+  return (await api.list()).map((cluster) => describe(cluster, now));
+}
+
+/**
+ * Deletes the clusters whose owners died. One whose lease is renewed meanwhile stays.
+ *
+ * @returns Those that were deleted.
+ */
+export async function reapRayClusters(api: RayClusterApi, now = new Date()): Promise<readonly LeasedCluster[]> {
+  const reaped: LeasedCluster[] = [];
+  for (const cluster of await api.list()) {
+    const leased = describe(cluster, now);
+    if (!leased.isOrphan || cluster.metadata?.deletionTimestamp !== undefined) continue;
+    const { uid, resourceVersion } = cluster.metadata ?? {};
+    if (await deleteUnchanged(api, leased.name, { ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) }))
+      reaped.push(leased);
+  }
+  return reaped;
+}
+
+async function deleteUnchanged(api: RayClusterApi, name: string, expected: object): Promise<boolean> {
+  try {
+    await api.delete(name, expected);
+    return true;
+  } catch (error) {
+    if (error instanceof Error && "status" in error && error.status === 409) return false;
+    throw error;
+  }
+}
+
+function describe({ metadata, status }: RayClusterObject, now: Date): LeasedCluster {
+  const until = metadata?.annotations?.[annotations.leaseUntil];
+  const leaseUntil = until === undefined || Number.isNaN(Date.parse(until)) ? undefined : new Date(until);
+  return {
+    name: metadata?.name ?? "",
+    namespace: metadata?.namespace ?? "",
+    owner: metadata?.annotations?.[annotations.owner] ?? "",
+    state: metadata?.deletionTimestamp === undefined ? (status?.state ?? "new") : "deleting",
+    leaseUntil,
+    isOrphan: leaseUntil !== undefined && leaseUntil < now,
+  };
+}

@@ -1,0 +1,208 @@
+import { hostname, userInfo } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { KubeConfig } from "@kubernetes/client-node";
+import { connect } from "../kubernetes/connect.ts";
+import { type Forwarding, forwardPort } from "../kubernetes/port-forward.ts";
+import { KubernetesError, RayClusterApi } from "./cluster-api.ts";
+import { type ClusterState, clusterState, formatState } from "./cluster-state.ts";
+import { type Job, type JobRequest, JobsApi } from "./jobs.ts";
+import { keepLease } from "./lease.ts";
+import { annotations, dashboardPort, rayClusterManifest } from "./manifest.ts";
+import { type ClusterOptions, type ClusterParameters, parseParameters } from "./parameters.ts";
+
+export interface ProvisionOptions {
+  /** Told whenever the state changed while the cluster comes up or goes. */
+  readonly onProgress?: (state: ClusterState) => void;
+  /** Gives up when aborted; what was made is deleted. */
+  readonly signal?: AbortSignal;
+  /** Whether SIGINT and SIGTERM delete the cluster before they end the process. */
+  readonly handleSignals?: boolean;
+  /** Instead of signing in by the parameters. */
+  readonly kubeConfig?: KubeConfig;
+}
+
+/** A Ray cluster that did not come up. It was deleted again, unless it had been there before. */
+export class ProvisionError extends Error {
+  override readonly name = "ProvisionError";
+}
+
+const pollMs = 1_000;
+const deleteTimeoutMs = 120_000;
+
+/** A Ray cluster for as long as its scope: `await using cluster = await provisionRayCluster(...)`. */
+export class RayCluster implements AsyncDisposable {
+  readonly name: string;
+  readonly namespace: string;
+  /** Where Ray's dashboard and its Jobs API answer. */
+  readonly dashboardUrl: string;
+  readonly #jobs: JobsApi;
+  readonly #close: () => Promise<void>;
+  #closed: Promise<void> | undefined;
+
+  constructor(parts: {
+    readonly name: string;
+    readonly namespace: string;
+    readonly dashboardUrl: string;
+    readonly close: () => Promise<void>;
+  }) {
+    this.name = parts.name;
+    this.namespace = parts.namespace;
+    this.dashboardUrl = parts.dashboardUrl;
+    this.#jobs = new JobsApi(parts.dashboardUrl);
+    this.#close = parts.close;
+  }
+
+  /** @throws JobError */
+  submit(request: JobRequest): Promise<Job> {
+    return this.#jobs.submit(request);
+  }
+
+  /** All jobs that the cluster knows, and each by its id. */
+  get jobs(): JobsApi {
+    return this.#jobs;
+  }
+
+  /** Deletes the cluster and waits until it is gone. Calling it again waits for the same. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+/**
+ * Makes a Ray cluster and waits for its head and the fewest workers. It is deleted when its
+ * scope is left, on errors and on SIGINT and SIGTERM too; should this process be killed, its
+ * lease ends and `reapRayClusters` deletes it.
+ *
+ * @throws ParameterError, ConnectError, KubernetesError, ProvisionError
+ */
+export async function provisionRayCluster(
+  options: ClusterOptions,
+  { onProgress = () => {}, signal, handleSignals = true, kubeConfig }: ProvisionOptions = {},
+): Promise<RayCluster> {
+  const parameters = parseParameters(options);
+  const config = kubeConfig ?? (await connect(parameters));
+  const api = new RayClusterApi(config, parameters.namespace);
+  const { name } = parameters;
+  const owner = ownerName();
+
+  signal?.throwIfAborted();
+  const isAdopted = await createOrAdopt(api, parameters, owner);
+  const lease = keepLease(api, name, parameters.leaseSeconds);
+  let forwarding: Forwarding | undefined;
+  const close = async () => {
+    release();
+    lease.stop();
+    await forwarding?.close();
+    await remove(api, name);
+  };
+  const release = handleSignals ? onSignals(() => close()) : () => {};
+
+  try {
+    await waitUntilReady(api, parameters, onProgress, signal);
+    if (parameters.usePortforwarding)
+      forwarding = await forwardPort(config, api.namespace, () => api.headPod(name), dashboardPort);
+    const host =
+      forwarding === undefined
+        ? `${name}-head-svc.${api.namespace}.svc:${dashboardPort}`
+        : `127.0.0.1:${forwarding.port}`;
+    return new RayCluster({ name, namespace: api.namespace, dashboardUrl: `http://${host}`, close });
+  } catch (error) {
+    if (isAdopted) {
+      release();
+      lease.stop();
+      await forwarding?.close();
+    } else await close();
+    throw error;
+  }
+}
+
+/** @returns Whether it was there already. */
+async function createOrAdopt(api: RayClusterApi, parameters: ClusterParameters, owner: string): Promise<boolean> {
+  const { name, leaseSeconds, adopt } = parameters;
+  const until = new Date(Date.now() + leaseSeconds * 1000);
+  try {
+    await api.create(rayClusterManifest(parameters, owner, until));
+    return false;
+  } catch (error) {
+    if (!(error instanceof KubernetesError) || error.status !== 409) throw error;
+    const present = await api.find(name);
+    const theirs = present?.metadata?.annotations?.[annotations.owner];
+    if (adopt && present?.metadata?.deletionTimestamp === undefined && (await api.renewLease(name, until, owner)))
+      return true;
+    const going = present?.metadata?.deletionTimestamp === undefined ? "" : ", and is being deleted";
+    throw new ProvisionError(
+      `there is a RayCluster ${name} in ${api.namespace} already, made by ${theirs ?? "somebody else"}${going}: ` +
+        "use another name, or adopt it (adopt: true)",
+      { cause: error },
+    );
+  }
+}
+
+async function waitUntilReady(
+  api: RayClusterApi,
+  parameters: ClusterParameters,
+  onProgress: (state: ClusterState) => void,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { name, timeoutSeconds, workerGroups } = parameters;
+  const wanted = workerGroups.reduce((sum, worker) => sum + worker.minReplicas, 1);
+  const deadline = Date.now() + timeoutSeconds * 1000;
+  let told = "";
+  for (;;) {
+    signal?.throwIfAborted();
+    const [cluster, pods, events] = await Promise.all([api.find(name), api.pods(name), api.events(name)]);
+    if (cluster === undefined) throw new ProvisionError(`the RayCluster ${name} was deleted while it came up`);
+    const state = clusterState(cluster, wanted, pods, events);
+    if (formatState(state) !== told) {
+      told = formatState(state);
+      onProgress(state);
+    }
+    if (state.isReady) return;
+    if (Date.now() >= deadline)
+      throw new ProvisionError(`the RayCluster ${name} was not ready after ${timeoutSeconds} s: ${told}`);
+    await sleep(pollMs, undefined, { signal });
+  }
+}
+
+/** Deletes a cluster and waits until its pods are gone. */
+async function remove(api: RayClusterApi, name: string): Promise<void> {
+  await api.delete(name);
+  const deadline = Date.now() + deleteTimeoutMs;
+  while ((await api.find(name)) !== undefined) {
+    if (Date.now() >= deadline)
+      throw new ProvisionError(
+        `the RayCluster ${name} was deleted, but is still there after ${deleteTimeoutMs / 1000} s`,
+      );
+    await sleep(pollMs);
+  }
+}
+
+/**
+ * Runs what is to be done when the process is told to end, and then lets it end.
+ *
+ * @returns Takes that back.
+ */
+function onSignals(work: () => Promise<void>): () => void {
+  const handlers = (["SIGINT", "SIGTERM"] as const).map((signal) => {
+    const handler = () => {
+      work()
+        .catch((error) => process.stderr.write(`${error instanceof Error ? error.message : error}\n`))
+        .finally(() => process.kill(process.pid, signal));
+    };
+    process.once(signal, handler);
+    return () => process.off(signal, handler);
+  });
+  return () => {
+    for (const remove of handlers) remove();
+  };
+}
+
+/** Who makes clusters here: a person or a program, and from where. */
+function ownerName(): string {
+  return `${userInfo().username}@${hostname()} (process ${process.pid})`;
+}

@@ -1,0 +1,95 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { AlterTransactionAction, TransactionStatus } from "@tiltyard/protocol";
+import { parseIdentifier } from "@tiltyard/protocol";
+import type { CatalogClient } from "../catalog/catalog-client.ts";
+import { CatalogRequestError } from "../catalog/errors.ts";
+import type { Job, JobDetails, JobRequest, JobStatus, JobsApi } from "./jobs.ts";
+
+/** What the catalog is told about a job: a column that it fills, or a transaction that is there already. */
+export type Tracking =
+  | { readonly catalog: CatalogClient; readonly table: readonly string[]; readonly column: string }
+  | { readonly catalog: CatalogClient; readonly transactionId: string };
+
+export interface TrackedJob {
+  readonly job: Job;
+  readonly transactionId: string;
+  /** How the job ended, when the catalog knows it too. */
+  readonly done: Promise<JobDetails>;
+}
+
+const outcomes: Readonly<Partial<Record<JobStatus, TransactionStatus>>> = {
+  SUCCEEDED: "Succeeded",
+  FAILED: "Failed",
+  STOPPED: "Canceled",
+};
+const attempts = 5;
+const reasonLengthMax = 1_000;
+
+/**
+ * Submits a job whose transaction in the catalog goes with it: Queued before it is submitted,
+ * Running, then Succeeded, Failed or Canceled, with the job's id and the reason in its properties.
+ */
+export async function submitTracked(jobs: JobsApi, request: JobRequest, tracking: Tracking): Promise<TrackedJob> {
+  const { catalog } = tracking;
+  const transactionId = await openTransaction(tracking);
+  const alter = (...actions: AlterTransactionAction[]) => alterTransaction(catalog, transactionId, actions);
+
+  let job: Job;
+  try {
+    job = await jobs.submit({
+      ...request,
+      metadata: { ...request.metadata, tiltyard_transaction_id: transactionId },
+    });
+  } catch (error) {
+    await alter(property("reason", String(error)), status("Failed"));
+    throw error;
+  }
+  await alter(property("ray_job_id", job.id), status("Running"));
+  return { job, transactionId, done: finish() };
+
+  async function finish(): Promise<JobDetails> {
+    try {
+      const details = await job.wait();
+      const outcome = outcomes[details.status] ?? "Failed";
+      const reason = outcome === "Succeeded" ? [] : [property("reason", details.message ?? details.status)];
+      await alter(...reason, status(outcome));
+      return details;
+    } catch (error) {
+      // Whether the job goes on is unknown here, and the transaction must not stay open for ever.
+      await alter(property("reason", `the job was lost: ${error}`), status("Failed")).catch(() => {});
+      throw error;
+    }
+  }
+}
+
+async function openTransaction(tracking: Tracking): Promise<string> {
+  if ("transactionId" in tracking) return tracking.transactionId;
+  const { catalog, table, column } = tracking;
+  return (await catalog.alterTableBackfillColumns({ id: table, column })).job_id;
+}
+
+/**
+ * Alters a transaction, again when the answer got lost: setting the present status again
+ * changes nothing, so that this is safe to repeat.
+ */
+async function alterTransaction(catalog: CatalogClient, id: string, actions: AlterTransactionAction[]): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await catalog.alterTransaction({ id: parseIdentifier(id), actions });
+      return;
+    } catch (error) {
+      const isFinal = error instanceof CatalogRequestError && error.status < 500;
+      if (isFinal || attempt === attempts) throw error;
+      await sleep(200 * 2 ** attempt);
+    }
+  }
+}
+
+function status(value: TransactionStatus): AlterTransactionAction {
+  return { setStatusAction: { status: value }, setPropertyAction: undefined, unsetPropertyAction: undefined };
+}
+
+function property(key: string, value: string): AlterTransactionAction {
+  const setPropertyAction = { key, value: value.slice(0, reasonLengthMax), mode: undefined };
+  return { setPropertyAction, setStatusAction: undefined, unsetPropertyAction: undefined };
+}

@@ -1,0 +1,34 @@
+import { StackOutputs } from "@tiltyard/protocol";
+import type { ClusterOptions } from "./ray/parameters.ts";
+
+/**
+ * The parameters of a Ray cluster that a Tiltyard stack determines. `outputs` is what
+ * `pulumi stack output --json` prints.
+ *
+ * @throws Error When they are not the outputs of a Tiltyard stack.
+ */
+export function fromStackOutputs(outputs: unknown): Omit<ClusterOptions, "name"> {
+  const parsed = StackOutputs.safeParse(outputs);
+  if (!parsed.success) {
+    const problems = parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
+    throw new Error(`these are not the outputs of a Tiltyard stack:\n  ${problems.join("\n  ")}`);
+  }
+  const stack = parsed.data;
+  return {
+    namespace: stack.namespace,
+    configMethod: stack.configMethod,
+    clusterName: stack.clusterName,
+    serviceAccount: stack.serviceAccount,
+    rayVersion: stack.rayVersion,
+    image: stack.rayImage,
+    nodeSelectors: {
+      head: stack.headNodeSelector,
+      workerCpu: stack.workerCpuNodeSelector,
+      workerGpu: stack.workerGpuNodeSelector,
+    },
+    ...(stack.region !== undefined && { region: stack.region }),
+    ...(stack.project !== undefined && { project: stack.project }),
+    ...(stack.roleName !== undefined && { roleName: stack.roleName }),
+    ...(stack.kubeContext !== undefined && { kubeContext: stack.kubeContext }),
+  };
+}
