@@ -36,9 +36,12 @@ type IdOf<C extends AnyContract> = C["path"] extends `${string}{id}${string}`
   ? { readonly id: readonly string[] }
   : object;
 
+/** A schema without fields has a type that forbids every field. */
+type QueryOf<C extends AnyContract> = string extends keyof z.infer<C["query"]> ? object : Partial<z.infer<C["query"]>>;
+
 /** What a caller gives an operation: the id as its parts, the fields of query and body. */
 export type CatalogRequest<C extends AnyContract> = IdOf<C> &
-  Partial<z.infer<C["query"]>> &
+  QueryOf<C> &
   Omit<z.input<C["body"]>, "id" | "context"> & { readonly context?: Context };
 
 /** The answer, with the headers of the response in its context. */

@@ -37,6 +37,7 @@ export class RayCluster implements AsyncDisposable {
   readonly dashboardUrl: string;
   readonly #jobs: JobsApi;
   readonly #close: () => Promise<void>;
+  readonly #detach: (until: Date) => Promise<void>;
   #closed: Promise<void> | undefined;
 
   constructor(parts: {
@@ -44,12 +45,14 @@ export class RayCluster implements AsyncDisposable {
     readonly namespace: string;
     readonly dashboardUrl: string;
     readonly close: () => Promise<void>;
+    readonly detach: (until: Date) => Promise<void>;
   }) {
     this.name = parts.name;
     this.namespace = parts.namespace;
     this.dashboardUrl = parts.dashboardUrl;
     this.#jobs = new JobsApi(parts.dashboardUrl);
     this.#close = parts.close;
+    this.#detach = parts.detach;
   }
 
   /** @throws JobError */
@@ -65,6 +68,12 @@ export class RayCluster implements AsyncDisposable {
   /** Deletes the cluster and waits until it is gone. Calling it again waits for the same. */
   close(): Promise<void> {
     this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  /** Leaves the cluster to itself: it stays until somebody deletes it, or the reaper does after that time. */
+  detach(until: Date): Promise<void> {
+    this.#closed ??= this.#detach(until);
     return this.#closed;
   }
 
@@ -94,11 +103,18 @@ export async function provisionRayCluster(
   const isAdopted = await createOrAdopt(api, parameters, owner);
   const lease = keepLease(api, name, parameters.leaseSeconds);
   let forwarding: Forwarding | undefined;
-  const close = async () => {
+  const letGo = async () => {
     release();
     lease.stop();
     await forwarding?.close();
+  };
+  const close = async () => {
+    await letGo();
     await remove(api, name);
+  };
+  const detach = async (until: Date) => {
+    await letGo();
+    await api.renewLease(name, until);
   };
   const release = handleSignals ? onSignals(() => close()) : () => {};
 
@@ -110,13 +126,9 @@ export async function provisionRayCluster(
       forwarding === undefined
         ? `${name}-head-svc.${api.namespace}.svc:${dashboardPort}`
         : `127.0.0.1:${forwarding.port}`;
-    return new RayCluster({ name, namespace: api.namespace, dashboardUrl: `http://${host}`, close });
+    return new RayCluster({ name, namespace: api.namespace, dashboardUrl: `http://${host}`, close, detach });
   } catch (error) {
-    if (isAdopted) {
-      release();
-      lease.stop();
-      await forwarding?.close();
-    } else await close();
+    await (isAdopted ? letGo() : close());
     throw error;
   }
 }

@@ -1,0 +1,107 @@
+import { Command, InvalidArgumentError } from "commander";
+import { connect } from "../kubernetes/connect.ts";
+import { RayClusterApi } from "../ray/cluster-api.ts";
+import { type LeasedCluster, listRayClusters, reapRayClusters } from "../ray/lease.ts";
+import { provisionRayCluster } from "../ray/provision.ts";
+import { type JsonOption, jsonOption, Progress, print, printTable } from "./output.ts";
+import { describeProgress, interruptible, runCommand } from "./run.ts";
+import { addTargetOptions, readTarget, type TargetOptions } from "./target.ts";
+
+type Options = TargetOptions & JsonOption;
+
+/** `cluster`: Ray clusters that stay. */
+export function clusterCommand(): Command {
+  const cluster = new Command("cluster").description("make Ray clusters that stay, list them, delete them");
+
+  addTargetOptions(cluster.command("up"))
+    .description("make a Ray cluster and leave it running")
+    .option(
+      "--ttl <duration>",
+      "how long it may stay before `reap` deletes it, e.g. 90m, 8h, 2d",
+      parseDuration,
+      parseDuration("8h"),
+    )
+    .addOption(jsonOption())
+    .addHelpText("after", "\nExample:\n  tiltyard cluster up -f cluster.yaml --ttl 2h")
+    .action(async (options: Options & { readonly ttl: number }) => {
+      const parameters = readTarget(options);
+      const interruption = interruptible();
+      const progress = new Progress();
+      try {
+        const made = await provisionRayCluster(parameters, {
+          onProgress: (state) => progress.tell(describeProgress(parameters.name, state)),
+          signal: interruption.signal,
+          handleSignals: false,
+        });
+        progress.end();
+        const until = new Date(Date.now() + options.ttl);
+        await made.detach(until);
+        const { name, namespace } = made;
+        print(
+          options,
+          { name, namespace, leaseUntil: until },
+          `${name} is ready; it may be reaped after ${until.toISOString()}`,
+        );
+      } finally {
+        progress.end();
+        interruption.end();
+      }
+    });
+
+  cluster.addCommand(runCommand());
+
+  addTargetOptions(cluster.command("list"))
+    .description("list the Ray clusters that tiltyard made")
+    .addOption(jsonOption())
+    .action(async (options: Options) => printClusters(options, await listRayClusters(await openApi(options))));
+
+  addTargetOptions(cluster.command("down"))
+    .description("delete Ray clusters")
+    .argument("<name...>")
+    .addOption(jsonOption())
+    .action(async (names: readonly string[], options: Options) => {
+      const api = await openApi(options);
+      for (const name of names) await api.delete(name);
+      print(options, { deleted: names }, `deleted ${names.join(", ")}`);
+    });
+
+  addTargetOptions(cluster.command("reap"))
+    .description("delete the Ray clusters whose owners died")
+    .option("--dry-run", "only tell which")
+    .addOption(jsonOption())
+    .action(async (options: Options & { readonly dryRun?: boolean }) => {
+      const api = await openApi(options);
+      const orphans = options.dryRun
+        ? (await listRayClusters(api)).filter((each) => each.isOrphan)
+        : await reapRayClusters(api);
+      printClusters(options, orphans);
+    });
+
+  return cluster;
+}
+
+/** Of these commands none needs a cluster's name but by its arguments. */
+async function openApi(options: Options): Promise<RayClusterApi> {
+  const parameters = readTarget(options, "any");
+  return new RayClusterApi(await connect(parameters), parameters.namespace);
+}
+
+function printClusters(options: JsonOption, clusters: readonly LeasedCluster[]): void {
+  const rows = clusters.map(({ name, namespace, state, owner, leaseUntil, isOrphan }) => ({
+    name,
+    namespace,
+    state,
+    owner,
+    lease: leaseUntil === undefined ? "" : `${leaseUntil.toISOString()}${isOrphan ? " (ended)" : ""}`,
+  }));
+  printTable(options, rows, ["name", "namespace", "state", "owner", "lease"]);
+}
+
+const unitMillis: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+function parseDuration(text: string): number {
+  const [, amount, unit = ""] = /^(\d+)([mhd])$/.exec(text) ?? [];
+  const millis = Number(amount) * (unitMillis[unit] ?? Number.NaN);
+  if (!(millis > 0)) throw new InvalidArgumentError("It must be like 90m, 8h or 2d.");
+  return millis;
+}

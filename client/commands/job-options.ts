@@ -1,0 +1,72 @@
+import { parseIdentifier } from "@tiltyard/protocol";
+import { type Command, InvalidArgumentError } from "commander";
+import type { JobRequest } from "../ray/jobs.ts";
+import type { Tracking } from "../ray/tracked-job.ts";
+import { UsageError } from "./exit-codes.ts";
+import { openCatalog, type TargetOptions } from "./target.ts";
+
+/** What goes with a job. */
+export interface JobOptions extends TargetOptions {
+  readonly workingDir?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly pip?: readonly string[];
+  readonly submissionId?: string;
+  readonly table?: string;
+  readonly column?: string;
+  readonly transaction?: string;
+}
+
+export function addJobOptions(command: Command): Command {
+  return command
+    .option("-w, --working-dir <folder>", "upload this folder and run the command in it")
+    .option("-e, --env <NAME=VALUE>", "a variable of the job; may be given several times", collectVariable)
+    .option("--pip <package>", "a Python package of the job; may be given several times", collect)
+    .option("--submission-id <id>", "the job's id; Ray chooses one when absent")
+    .option(
+      "--catalog <url>",
+      "the catalog that is told of the job; or TILTYARD_CATALOG_URL. Its key: TILTYARD_API_KEY",
+    )
+    .option("--table <id>", "the table whose column the job fills, e.g. 'prod$films'")
+    .option("--column <name>", "that column")
+    .option("--transaction <id>", "a transaction that is open already, instead of a table and a column");
+}
+
+function collect(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
+}
+
+function collectVariable(
+  text: string,
+  before: Readonly<Record<string, string>> = {},
+): Readonly<Record<string, string>> {
+  const [, name, value = ""] = /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/s.exec(text) ?? [];
+  if (name === undefined) throw new InvalidArgumentError("It must be NAME=VALUE.");
+  return { ...before, [name]: value };
+}
+
+export function jobRequest(command: readonly string[], options: JobOptions): JobRequest {
+  const { workingDir, env, pip, submissionId } = options;
+  return {
+    entrypoint: command.map(quote).join(" "),
+    ...(workingDir !== undefined && { workingDirectory: workingDir }),
+    ...(submissionId !== undefined && { submissionId }),
+    runtimeEnv: { ...(env && { env_vars: env }), ...(pip && { pip }) },
+  };
+}
+
+/** Ray runs a line of a shell: each argument arrives as it was given here. */
+function quote(argument: string): string {
+  return /^[\w@%+=:,./-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", `'\\''`)}'`;
+}
+
+/** @throws UsageError */
+export function trackingOf(options: JobOptions): Tracking | undefined {
+  const { table, column, transaction } = options;
+  if (table === undefined && column === undefined && transaction === undefined) return undefined;
+  const catalog = openCatalog(options);
+  if (catalog === undefined)
+    throw new UsageError("--table, --column and --transaction need a catalog: --catalog URL, or TILTYARD_CATALOG_URL");
+  if (transaction !== undefined) return { catalog, transactionId: transaction };
+  if (table === undefined || column === undefined) throw new UsageError("give --table and --column together");
+  return { catalog, table: parseIdentifier(table), column };
+}

@@ -1,0 +1,110 @@
+import { Command } from "commander";
+import { JobsApi } from "../ray/jobs.ts";
+import { type OpenJobs, openJobs } from "../ray/open-jobs.ts";
+import { submitTracked } from "../ray/tracked-job.ts";
+import { exitCodes } from "./exit-codes.ts";
+import { addJobOptions, type JobOptions, jobRequest, trackingOf } from "./job-options.ts";
+import { type JsonOption, jsonOption, print, printTable } from "./output.ts";
+import { interruptible } from "./run.ts";
+import { exitCodeOf, runJob, showLogs } from "./run-job.ts";
+import { addTargetOptions, readTarget, type TargetOptions } from "./target.ts";
+
+interface Options extends TargetOptions, JsonOption {
+  readonly cluster?: string;
+  readonly address?: string;
+}
+
+/** `job`: jobs on a Ray cluster that is there. */
+export function jobCommand(): Command {
+  const job = new Command("job").description("submit jobs to a Ray cluster that is there, follow and stop them");
+
+  addJobOptions(addClusterOptions(job.command("submit")))
+    .description("submit a command, and follow it until it has ended")
+    .argument("<command...>", "what to run, after --")
+    .option("--no-wait", "only submit it, and print its id")
+    .addHelpText("after", "\nExample:\n  tiltyard job submit --cluster embeddings -w . -- python backfill.py")
+    .action(async (command: readonly string[], options: Options & JobOptions & { readonly wait: boolean }) => {
+      const tracking = trackingOf(options);
+      const interruption = interruptible();
+      try {
+        await using opened = await open(options);
+        const request = jobRequest(command, options);
+        if (options.wait) {
+          await runJob(opened.jobs, request, { ...options, tracking, signal: interruption.signal });
+          if (interruption.signal.aborted) process.exitCode = exitCodes.interrupted;
+        } else {
+          if (tracking !== undefined && !("transactionId" in tracking))
+            throw new Error("a job that nobody waits for cannot move its transaction on: leave out --no-wait");
+          const { id } =
+            tracking === undefined
+              ? await opened.jobs.submit(request)
+              : (await submitTracked(opened.jobs, request, tracking)).job;
+          print(options, { submission_id: id }, id);
+        }
+      } finally {
+        interruption.end();
+      }
+    });
+
+  addClusterOptions(job.command("list"))
+    .description("list the jobs")
+    .action(async (options: Options) => {
+      await using opened = await open(options);
+      const rows = (await opened.jobs.list()).map((each) => ({
+        id: each.submission_id ?? "",
+        status: each.status,
+        started: each.start_time ? new Date(each.start_time).toISOString() : "",
+        command: each.entrypoint,
+      }));
+      printTable(options, rows, ["id", "status", "started", "command"]);
+    });
+
+  addClusterOptions(job.command("status"))
+    .description("tell how a job is; the exit code tells how it ended")
+    .argument("<id>")
+    .action(async (id: string, options: Options) => {
+      await using opened = await open(options);
+      const details = await opened.jobs.details(id);
+      print(options, details, `${details.status}${details.message ? `: ${details.message}` : ""}`);
+      process.exitCode = exitCodeOf(details);
+    });
+
+  addClusterOptions(job.command("logs"))
+    .description("print what a job has printed")
+    .argument("<id>")
+    .option("--follow", "go on until it has ended")
+    .action(async (id: string, options: Options & { readonly follow?: boolean }) => {
+      const interruption = interruptible();
+      try {
+        await using opened = await open(options);
+        if (options.follow) await showLogs(opened.jobs.get(id), process.stdout, interruption.signal);
+        else process.stdout.write(await opened.jobs.output(id));
+      } finally {
+        interruption.end();
+      }
+    });
+
+  addClusterOptions(job.command("stop"))
+    .description("ask a job to stop")
+    .argument("<id>")
+    .action(async (id: string, options: Options) => {
+      await using opened = await open(options);
+      await opened.jobs.stop(id);
+      print(options, { submission_id: id }, `${id} is told to stop`);
+    });
+
+  return job;
+}
+
+function addClusterOptions(command: Command): Command {
+  return addTargetOptions(command)
+    .option("-c, --cluster <name>", "the Ray cluster; that of the file when absent")
+    .option("--address <url>", "Ray's dashboard, instead of a cluster on Kubernetes")
+    .addOption(jsonOption());
+}
+
+async function open(options: Options): Promise<OpenJobs> {
+  if (options.address !== undefined)
+    return { jobs: new JobsApi(options.address), [Symbol.asyncDispose]: async () => {} };
+  return openJobs(readTarget(options, options.cluster));
+}

@@ -1,0 +1,61 @@
+import { Option } from "commander";
+
+export interface JsonOption {
+  readonly json?: boolean;
+}
+
+export const jsonOption = () => new Option("--json", "print JSON");
+
+/** What a command found, for programs or for people. */
+export function print({ json }: JsonOption, value: unknown, text: string): void {
+  process.stdout.write(`${json ? JSON.stringify(value) : text}\n`);
+}
+
+/** Rows with their names above; nothing but that when there are none. */
+export function printTable(
+  { json }: JsonOption,
+  rows: readonly Readonly<Record<string, string>>[],
+  columns: readonly string[],
+): void {
+  if (json) return void process.stdout.write(`${JSON.stringify(rows)}\n`);
+  const widths = columns.map((column) => Math.max(column.length, ...rows.map((row) => (row[column] ?? "").length)));
+  const line = (cells: readonly string[]) =>
+    cells
+      .map((cell, index) => cell.padEnd(widths[index] ?? 0))
+      .join("  ")
+      .trimEnd();
+  const lines = [
+    columns.map((column) => column.toUpperCase()),
+    ...rows.map((row) => columns.map((column) => row[column] ?? "")),
+  ];
+  process.stdout.write(`${lines.map(line).join("\n")}\n`);
+}
+
+/**
+ * Tells on standard error how far something has come: on a terminal one line that changes,
+ * elsewhere a line for each change.
+ */
+export class Progress {
+  readonly #stream = process.stderr;
+  #isOpen = false;
+
+  tell(text: string): void {
+    if (!this.#stream.isTTY) return void this.#stream.write(`${text}\n`);
+    const width = Math.max(this.#stream.columns - 1, 20);
+    this.#stream.write(`\r\u001b[2K${text.length > width ? `${text.slice(0, width - 1)}…` : text}`);
+    this.#isOpen = true;
+  }
+
+  /** Ends the line, so that others can write theirs. */
+  end(): void {
+    if (this.#isOpen) this.#stream.write("\n");
+    this.#isOpen = false;
+  }
+}
+
+/** A bar of a part of a whole, e.g. `[####----]`. */
+export function bar(part: number, whole: number): string {
+  const width = 20;
+  const filled = Math.min(width, Math.round((part / Math.max(whole, 1)) * width));
+  return `[${"#".repeat(filled)}${"-".repeat(width - filled)}]`;
+}

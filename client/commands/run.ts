@@ -1,0 +1,71 @@
+import { Command } from "commander";
+import { type ClusterState, formatState } from "../ray/cluster-state.ts";
+import { provisionRayCluster } from "../ray/provision.ts";
+import { exitCodes } from "./exit-codes.ts";
+import { addJobOptions, type JobOptions, jobRequest, trackingOf } from "./job-options.ts";
+import { bar, type JsonOption, jsonOption, Progress } from "./output.ts";
+import { runJob } from "./run-job.ts";
+import { addTargetOptions, readTarget } from "./target.ts";
+
+/** `run`: a Ray cluster for one command. */
+export function runCommand(): Command {
+  return addJobOptions(addTargetOptions(new Command("run")))
+    .description("make a Ray cluster, run a command on it, and delete the cluster")
+    .argument("<command...>", "what to run, after --")
+    .addOption(jsonOption())
+    .addHelpText(
+      "after",
+      `
+Examples:
+  tiltyard run -f cluster.yaml -w . -- python backfill.py
+  tiltyard run -f cluster.yaml --stack-outputs outputs.json --catalog http://127.0.0.1:2333 \\
+    --table 'prod$films' --column embedding -w . -- python backfill.py
+
+Exit codes: 0 the job succeeded, 3 it failed, 4 it was stopped, 2 the parameters are not valid, 1 anything else.`,
+    )
+    .action(async (command: readonly string[], options: JobOptions & JsonOption) => {
+      const parameters = readTarget(options);
+      const tracking = trackingOf(options);
+      const interruption = interruptible();
+      const progress = new Progress();
+      try {
+        await using cluster = await provisionRayCluster(parameters, {
+          onProgress: (state) => progress.tell(describeProgress(parameters.name, state)),
+          signal: interruption.signal,
+          handleSignals: false,
+        });
+        progress.end();
+        process.stderr.write(`the Ray cluster ${cluster.name} is ready; dashboard: ${cluster.dashboardUrl}\n`);
+        await runJob(cluster.jobs, jobRequest(command, options), { ...options, tracking, signal: interruption.signal });
+        process.stderr.write(`deleting the Ray cluster ${cluster.name}\n`);
+      } catch (error) {
+        if (!interruption.signal.aborted) throw error;
+      } finally {
+        progress.end();
+        interruption.end();
+      }
+      if (interruption.signal.aborted) process.exitCode = exitCodes.interrupted;
+    });
+}
+
+export function describeProgress(name: string, state: ClusterState): string {
+  return `${name} ${bar(state.ready, state.wanted)} ${formatState(state)}`;
+}
+
+/** The first SIGINT or SIGTERM asks to stop and clean up, the second ends the process at once. */
+export function interruptible(): { readonly signal: AbortSignal; end(): void } {
+  const controller = new AbortController();
+  const interrupt = () => {
+    if (controller.signal.aborted) {
+      process.stderr.write("\nleft at once; what is left over is deleted by: tiltyard cluster reap\n");
+      process.exit(exitCodes.interrupted);
+    }
+    process.stderr.write("\nstopping; once more to leave at once\n");
+    controller.abort();
+  };
+  process.on("SIGINT", interrupt).on("SIGTERM", interrupt);
+  return {
+    signal: controller.signal,
+    end: () => process.off("SIGINT", interrupt).off("SIGTERM", interrupt),
+  };
+}

@@ -1,0 +1,66 @@
+import { readFileSync } from "node:fs";
+import { type Command, Option } from "commander";
+import { parse as parseYaml } from "yaml";
+import { type CatalogClient, createCatalogClient } from "../catalog/catalog-client.ts";
+import { type ClusterParameters, configMethods, parseFileParameters } from "../ray/parameters.ts";
+import { fromStackOutputs } from "../stack-outputs.ts";
+import { UsageError } from "./exit-codes.ts";
+
+/** Where a command works: options that most of them have. */
+export interface TargetOptions {
+  readonly file?: string;
+  readonly stackOutputs?: string;
+  readonly namespace?: string;
+  readonly context?: string;
+  readonly configMethod?: ClusterParameters["configMethod"];
+  readonly catalog?: string;
+}
+
+export function addTargetOptions(command: Command): Command {
+  return command
+    .option("-f, --file <file>", "the Ray cluster as YAML; docs/client.md lists what it may have")
+    .option("--stack-outputs <file>", "what `pulumi stack output --json` printed; - is standard input")
+    .option("-n, --namespace <name>", "the Kubernetes namespace")
+    .option("--context <name>", "a context of your kubeconfig")
+    .addOption(new Option("--config-method <method>", "how to sign in to Kubernetes").choices(configMethods));
+}
+
+/**
+ * The parameters of a Ray cluster: the stack's, then those of the file, then those of the command line.
+ *
+ * @param name For commands that need none from a file.
+ * @throws UsageError, ParameterError
+ */
+export function readTarget(options: TargetOptions, name?: string): ClusterParameters {
+  const stack = options.stackOutputs === undefined ? {} : fromStackOutputs(read(options.stackOutputs));
+  const file = options.file === undefined ? {} : read(options.file);
+  if (file === null || typeof file !== "object" || Array.isArray(file))
+    throw new UsageError(`${options.file} has no parameters of a Ray cluster`);
+  return parseFileParameters({
+    ...stack,
+    ...file,
+    ...(name !== undefined && { name }),
+    ...(options.namespace !== undefined && { namespace: options.namespace }),
+    ...(options.context !== undefined && { kubeContext: options.context }),
+    ...(options.configMethod !== undefined && { configMethod: options.configMethod }),
+  });
+}
+
+function read(file: string): unknown {
+  try {
+    return parseYaml(readFileSync(file === "-" ? 0 : file, "utf8"));
+  } catch (error) {
+    throw new UsageError(`cannot read ${file}: ${error instanceof Error ? error.message : error}`, { cause: error });
+  }
+}
+
+/** Where the catalog is, and the key to it, which is never on the command line: others could see it there. */
+export function catalogTarget({ catalog }: TargetOptions): { url: string; apiKey: string | undefined } | undefined {
+  const url = catalog ?? process.env.TILTYARD_CATALOG_URL;
+  return url === undefined ? undefined : { url, apiKey: process.env.TILTYARD_API_KEY };
+}
+
+export function openCatalog(options: TargetOptions): CatalogClient | undefined {
+  const target = catalogTarget(options);
+  return target && createCatalogClient(target);
+}

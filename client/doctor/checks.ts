@@ -1,0 +1,258 @@
+import {
+  ApiextensionsV1Api,
+  AuthorizationV1Api,
+  CoreV1Api,
+  type KubeConfig,
+  type V1Node,
+  type V1ResourceAttributes,
+} from "@kubernetes/client-node";
+import { type CatalogClient, createCatalogClient } from "../catalog/catalog-client.ts";
+import { rayClusters } from "../ray/manifest.ts";
+import type { ClusterParameters } from "../ray/parameters.ts";
+
+/** What one check found. A warning is something that some users do without. */
+export interface Finding {
+  readonly check: string;
+  readonly result: "ok" | "warning" | "failed" | "skipped";
+  readonly detail: string;
+  /** What to do about it. */
+  readonly advice?: string;
+}
+
+export interface DoctorTarget {
+  readonly config: KubeConfig;
+  readonly parameters: ClusterParameters;
+  readonly catalog?: { readonly url: string; readonly apiKey?: string | undefined } | undefined;
+}
+
+interface Tools extends DoctorTarget {
+  readonly core: CoreV1Api;
+  readonly authorization: AuthorizationV1Api;
+  readonly extensions: ApiextensionsV1Api;
+  readonly catalogClient: CatalogClient | undefined;
+}
+
+type Outcome = Omit<Finding, "check">;
+type Check = readonly [name: string, run: (tools: Tools) => Promise<Outcome>];
+
+const ok = (detail: string): Outcome => ({ result: "ok", detail });
+const failed = (detail: string, advice: string): Outcome => ({ result: "failed", detail, advice });
+
+/** Each looks at one thing alone, so that what is broken shows as just its check. */
+const checks: readonly Check[] = [
+  ["namespace", checkNamespace],
+  ["operator knows RayClusters", checkDefinition],
+  ["operator runs", checkOperator],
+  ["service account", checkServiceAccount],
+  ["service account may get pods", (tools) => checkRights(tools, "pods", ["get", "list", "watch"], "")],
+  [
+    "service account may change RayClusters",
+    (tools) => checkRights(tools, "rayclusters", ["get", "patch", "delete"], rayClusters.group),
+  ],
+  ["identity of the service account", checkIdentity],
+  ["you may make RayClusters", checkClient],
+  ["head nodes", (tools) => checkNodes(tools, "head")],
+  ["CPU worker nodes", (tools) => checkNodes(tools, "workerCpu")],
+  ["GPU worker nodes", (tools) => checkNodes(tools, "workerGpu")],
+  ["catalog", checkCatalog],
+];
+
+/** Runs all checks; one that cannot be made tells why. */
+export async function examine(target: DoctorTarget): Promise<readonly Finding[]> {
+  const { config, catalog } = target;
+  const tools: Tools = {
+    ...target,
+    core: config.makeApiClient(CoreV1Api),
+    authorization: config.makeApiClient(AuthorizationV1Api),
+    extensions: config.makeApiClient(ApiextensionsV1Api),
+    catalogClient: catalog && createCatalogClient({ ...catalog, retries: 0, timeoutMs: 10_000 }),
+  };
+  return Promise.all(
+    checks.map(async ([check, run]) => {
+      try {
+        return { check, ...(await run(tools)) };
+      } catch (error) {
+        return { check, ...outcomeOf(error) };
+      }
+    }),
+  );
+}
+
+function outcomeOf(error: unknown): Outcome {
+  const status = error instanceof Error && "code" in error ? error.code : undefined;
+  if (status === 403)
+    return {
+      result: "skipped",
+      detail: "you may not look at it",
+      advice: "let somebody with more rights run the doctor",
+    };
+  const { cause, message } = error instanceof Error ? error : { cause: undefined, message: String(error) };
+  const reason = (cause instanceof Error ? cause.message : message).split("\n")[0] ?? "";
+  return failed(reason, "is the API server reachable from here?");
+}
+
+/** @returns undefined for what is not there. */
+async function orGone<Answer>(work: Promise<Answer>): Promise<Answer | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === 404) return undefined;
+    throw error;
+  }
+}
+
+async function checkNamespace({ core, parameters: { namespace } }: Tools): Promise<Outcome> {
+  const found = await orGone(core.readNamespace({ name: namespace }));
+  return found === undefined
+    ? failed(`${namespace} is not there`, "run pulumi up, or name another with --namespace")
+    : ok(namespace);
+}
+
+async function checkDefinition({ extensions }: Tools): Promise<Outcome> {
+  const name = `${rayClusters.plural}.${rayClusters.group}`;
+  const found = await orGone(extensions.readCustomResourceDefinition({ name }));
+  if (found === undefined)
+    return failed("the API server does not know them", "install the KubeRay operator, 1.1 or later");
+  const versions = found.spec.versions.filter((each) => each.served).map((each) => each.name);
+  return versions.includes(rayClusters.version)
+    ? ok(versions.join(", "))
+    : failed(`it serves ${versions.join(", ")}, not v1`, "upgrade the KubeRay operator to 1.1 or later");
+}
+
+async function checkOperator({ core }: Tools): Promise<Outcome> {
+  const { items } = await core.listPodForAllNamespaces({ labelSelector: "app.kubernetes.io/name=kuberay-operator" });
+  const running = items.filter((pod) =>
+    pod.status?.conditions?.some((each) => each.type === "Ready" && each.status === "True"),
+  );
+  const [first] = running;
+  if (first !== undefined) return ok(`${first.metadata?.namespace}/${first.metadata?.name}`);
+  // GKE's add-on runs where nobody can see it.
+  return {
+    result: "warning",
+    detail: items.length === 0 ? "there is no pod of it that can be seen" : "its pod is not ready",
+    advice: "unless it is GKE's own add-on: kubectl get pods -A -l app.kubernetes.io/name=kuberay-operator",
+  };
+}
+
+async function checkServiceAccount({ core, parameters: { namespace, serviceAccount } }: Tools): Promise<Outcome> {
+  const found = await orGone(core.readNamespacedServiceAccount({ name: serviceAccount, namespace }));
+  return found === undefined
+    ? failed(`${serviceAccount} is not in ${namespace}`, "run pulumi up, or name another with service_account")
+    : ok(serviceAccount);
+}
+
+async function checkRights(
+  { authorization, parameters: { namespace, serviceAccount } }: Tools,
+  resource: string,
+  verbs: readonly string[],
+  group: string,
+): Promise<Outcome> {
+  const user = `system:serviceaccount:${namespace}:${serviceAccount}`;
+  const refused: string[] = [];
+  for (const verb of verbs) {
+    const resourceAttributes = { namespace, resource, verb, group };
+    const { status } = await authorization.createSubjectAccessReview({ body: { spec: { user, resourceAttributes } } });
+    if (!status?.allowed) refused.push(verb);
+  }
+  if (refused.length === 0) return ok(verbs.join(", "));
+  return failed(
+    `it may not ${refused.join(", ")} ${resource}`,
+    `bind the cluster role ${serviceAccount}-role to it: run pulumi up`,
+  );
+}
+
+/** Pods get an identity in the cloud by an annotation of their service account; requirements.md 5.1. */
+const identityAnnotations = {
+  EKS_AUTH: "eks.amazonaws.com/role-arn",
+  GKE_AUTH: "iam.gke.io/gcp-service-account",
+} as const;
+
+async function checkIdentity({ core, parameters }: Tools): Promise<Outcome> {
+  const { configMethod, namespace, serviceAccount } = parameters;
+  if (configMethod !== "EKS_AUTH" && configMethod !== "GKE_AUTH")
+    return { result: "skipped", detail: "only on EKS and GKE" };
+  const annotation = identityAnnotations[configMethod];
+  const found = await orGone(core.readNamespacedServiceAccount({ name: serviceAccount, namespace }));
+  const identity = found?.metadata?.annotations?.[annotation];
+  return identity === undefined
+    ? failed(`${serviceAccount} has no annotation ${annotation}`, "pods cannot reach the bucket: run pulumi up")
+    : ok(identity);
+}
+
+async function checkClient({ authorization, parameters: { namespace } }: Tools): Promise<Outcome> {
+  const needed: V1ResourceAttributes[] = [
+    ...["create", "get", "list", "patch", "delete"].map((verb) => ({
+      verb,
+      resource: "rayclusters",
+      group: rayClusters.group,
+    })),
+    { verb: "list", resource: "pods" },
+    { verb: "create", resource: "pods", subresource: "portforward" },
+  ];
+  const refused: string[] = [];
+  for (const attributes of needed) {
+    const resourceAttributes = { ...attributes, namespace };
+    const { status } = await authorization.createSelfSubjectAccessReview({ body: { spec: { resourceAttributes } } });
+    const { verb, resource, subresource } = attributes;
+    if (!status?.allowed) refused.push(`${verb} ${resource}${subresource ? `/${subresource}` : ""}`);
+  }
+  if (refused.length === 0) return ok(`in ${namespace}`);
+  return failed(`you may not ${refused.join(", ")}`, "ask to be one of clientPrincipals of the stack");
+}
+
+/** How clouds and autoscalers mark machines that they may take away. */
+const spotLabels: readonly (readonly [string, string])[] = [
+  ["cloud.google.com/gke-spot", "true"],
+  ["cloud.google.com/gke-preemptible", "true"],
+  ["eks.amazonaws.com/capacityType", "SPOT"],
+  ["karpenter.sh/capacity-type", "spot"],
+  ["kubernetes.azure.com/scalesetpriority", "spot"],
+];
+
+async function checkNodes({ core, parameters }: Tools, role: "head" | "workerCpu" | "workerGpu"): Promise<Outcome> {
+  const selector = parameters.nodeSelectors[role];
+  const labelSelector = Object.entries(selector)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(",");
+  const { items } = await core.listNode({ labelSelector });
+  if (items.length === 0) {
+    const advice =
+      "right if the autoscaler makes them when they are wanted; else label nodes: kubectl label node NODE " +
+      labelSelector;
+    return { result: "warning", detail: `there is none now with ${labelSelector}`, advice };
+  }
+  const spot = items.filter(isSpot).map((node) => node.metadata?.name);
+  if (role === "head" && spot.length > 0)
+    return failed(
+      `${spot.join(", ")} may be taken away at any time (spot)`,
+      "put the label on nodes that are not spot",
+    );
+  const withoutGpu = items.filter((node) => !Number(node.status?.allocatable?.["nvidia.com/gpu"] ?? 0));
+  if (role === "workerGpu" && withoutGpu.length > 0)
+    return failed(
+      `${withoutGpu.map((node) => node.metadata?.name).join(", ")} offers no nvidia.com/gpu`,
+      "install the GPU device plugin; does it tolerate the nodes' taints?",
+    );
+  return ok(`${items.length} with ${labelSelector}`);
+}
+
+function isSpot({ metadata }: V1Node): boolean {
+  return spotLabels.some(([key, value]) => metadata?.labels?.[key] === value);
+}
+
+async function checkCatalog({ catalog, catalogClient }: Tools): Promise<Outcome> {
+  if (catalog === undefined || catalogClient === undefined)
+    return {
+      result: "skipped",
+      detail: "no catalog was named",
+      advice: "--catalog URL, and a key in TILTYARD_API_KEY",
+    };
+  try {
+    await catalogClient.listNamespaces({ id: [] });
+    return ok(catalog.url);
+  } catch (error) {
+    const advice =
+      "is it reachable from here (kubectl port-forward service/tiltyard-catalog 2333), and is the key right?";
+    return failed(error instanceof Error ? error.message : String(error), advice);
+  }
+}

@@ -1,0 +1,45 @@
+#!/usr/bin/env node
+import { CatalogError } from "@tiltyard/protocol";
+import { Command, CommanderError } from "commander";
+import { catalogCommands } from "./commands/catalog.ts";
+import { clusterCommand } from "./commands/cluster.ts";
+import { completionCommand } from "./commands/completion.ts";
+import { doctorCommand } from "./commands/doctor.ts";
+import { exitCodes, UsageError } from "./commands/exit-codes.ts";
+import { jobCommand } from "./commands/job.ts";
+import { runCommand } from "./commands/run.ts";
+import { ParameterError } from "./ray/parameters.ts";
+import { version } from "./version.ts";
+
+const program = new Command("tiltyard")
+  .description("Ray clusters and jobs over Lance tables, and the catalog.")
+  .version(version)
+  .showHelpAfterError("(see --help)");
+for (const command of [runCommand(), clusterCommand(), jobCommand(), doctorCommand(), ...catalogCommands()])
+  program.addCommand(command);
+program.addCommand(completionCommand(program));
+throwInsteadOfExit(program);
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
+  else {
+    process.stderr.write(`tiltyard: ${messageOf(error)}\n`);
+    const isUsage = error instanceof UsageError || error instanceof ParameterError;
+    process.exitCode = isUsage ? exitCodes.usage : exitCodes.failed;
+  }
+}
+
+/** Commander would end the process with 1 for a wrong option, which here means something else. */
+function throwInsteadOfExit(command: Command): void {
+  command.exitOverride();
+  command.commands.forEach(throwInsteadOfExit);
+}
+
+/** What people can mend is told in a sentence; a bug is told with its stack. */
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const isBug = [TypeError, RangeError, ReferenceError, SyntaxError].some((type) => error instanceof type);
+  return isBug && !(error instanceof CatalogError) ? (error.stack ?? error.message) : error.message;
+}

@@ -1,0 +1,38 @@
+import { type ConnectParameters, connect } from "../kubernetes/connect.ts";
+import { forwardPort } from "../kubernetes/port-forward.ts";
+import { RayClusterApi } from "./cluster-api.ts";
+import { JobError, JobsApi } from "./jobs.ts";
+import { dashboardPort } from "./manifest.ts";
+
+export interface OpenJobs extends AsyncDisposable {
+  readonly jobs: JobsApi;
+}
+
+/**
+ * The jobs of a Ray cluster that is there, for as long as the scope.
+ *
+ * @throws ConnectError, KubernetesError, JobError
+ */
+export async function openJobs(
+  parameters: ConnectParameters & {
+    readonly name: string;
+    readonly namespace: string;
+    readonly usePortforwarding: boolean;
+  },
+): Promise<OpenJobs> {
+  const { name, namespace, usePortforwarding } = parameters;
+  if (!usePortforwarding)
+    return {
+      jobs: new JobsApi(`http://${name}-head-svc.${namespace}.svc:${dashboardPort}`),
+      [Symbol.asyncDispose]: async () => {},
+    };
+  const config = await connect(parameters);
+  const api = new RayClusterApi(config, namespace);
+  if ((await api.headPod(name)) === undefined)
+    throw new JobError(`there is no running head of a Ray cluster ${name} in ${namespace}; see: tiltyard cluster list`);
+  const forwarding = await forwardPort(config, namespace, () => api.headPod(name), dashboardPort);
+  return {
+    jobs: new JobsApi(`http://127.0.0.1:${forwarding.port}`),
+    [Symbol.asyncDispose]: () => forwarding.close(),
+  };
+}
