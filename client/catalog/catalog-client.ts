@@ -32,16 +32,14 @@ export interface CallOptions {
   readonly body?: Uint8Array | ReadableStream<Uint8Array>;
 }
 
-type IdOf<C extends AnyContract> = C["path"] extends `${string}{id}${string}`
-  ? { readonly id: readonly string[] }
-  : object;
-
 /** A schema without fields has a type that forbids every field. */
 type QueryOf<C extends AnyContract> = string extends keyof z.infer<C["query"]> ? object : Partial<z.infer<C["query"]>>;
 
 /** What a caller gives an operation: the id as its parts, the fields of query and body. */
-export type CatalogRequest<C extends AnyContract> = IdOf<C> &
-  QueryOf<C> &
+export type CatalogRequest<C extends AnyContract> = {
+  /** The parts of the object's identifier; the root namespace when absent. */
+  readonly id?: readonly string[];
+} & QueryOf<C> &
   Omit<z.input<C["body"]>, "id" | "context"> & { readonly context?: Context };
 
 /** The answer, with the headers of the response in its context. */

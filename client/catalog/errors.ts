@@ -16,9 +16,7 @@ export class CatalogRequestError extends Error {
   constructor(operation: string, response: Response, body: string) {
     const parsed = ErrorResponse.partial().safeParse(parseJson(body));
     const { detail, error, code, request_id } = parsed.data ?? {};
-    super(
-      `${operation}: ${detail ?? error ?? `HTTP ${response.status} from ${new URL(response.url || "http://?").host}`}`,
-    );
+    super(`${operation}: ${detail ?? error ?? `HTTP ${response.status}`}`);
     this.operation = operation;
     this.status = response.status;
     this.code = code;

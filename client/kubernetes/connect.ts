@@ -1,6 +1,5 @@
 import { KubeConfig } from "@kubernetes/client-node";
-import { connectEks } from "./eks.ts";
-import { connectGke } from "./gke.ts";
+import { ConnectError } from "./connect-error.ts";
 
 /** Where a Kubernetes cluster is, and how to sign in to it; requirements.md 2.8. */
 export interface ConnectParameters {
@@ -15,14 +14,9 @@ export interface ConnectParameters {
   readonly kubeContext?: string | undefined;
 }
 
-/** Signing in to Kubernetes that did not work. The message says what to do about it. */
-export class ConnectError extends Error {
-  override readonly name = "ConnectError";
-}
-
 /**
  * Finds the cluster. Credentials that end are renewed before they do, for as long as the
- * configuration is used.
+ * configuration is used. The libraries of a cloud are loaded when it is that cloud.
  *
  * @throws ConnectError
  */
@@ -34,9 +28,9 @@ export async function connect(parameters: ConnectParameters): Promise<KubeConfig
     case "IN_CLUSTER":
       return connectInCluster();
     case "EKS_AUTH":
-      return connectEks({ clusterName, region, roleName });
+      return (await import("./eks.ts")).connectEks({ clusterName, region, roleName });
     case "GKE_AUTH":
-      return connectGke({ clusterName, region, project });
+      return (await import("./gke.ts")).connectGke({ clusterName, region, project });
   }
 }
 

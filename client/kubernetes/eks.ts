@@ -4,7 +4,7 @@ import { GetCallerIdentityCommand, STSClient } from "@aws-sdk/client-sts";
 import { fromNodeProviderChain, fromTemporaryCredentials } from "@aws-sdk/credential-providers";
 import type { KubeConfig } from "@kubernetes/client-node";
 import { SignatureV4 } from "@smithy/signature-v4";
-import { ConnectError } from "./connect.ts";
+import { ConnectError } from "./connect-error.ts";
 import { type Token, tokenConfig } from "./token-config.ts";
 
 export interface EksParameters {

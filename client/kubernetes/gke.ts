@@ -1,6 +1,6 @@
 import type { KubeConfig } from "@kubernetes/client-node";
 import { GoogleAuth } from "google-auth-library";
-import { ConnectError } from "./connect.ts";
+import { ConnectError } from "./connect-error.ts";
 import { tokenConfig } from "./token-config.ts";
 
 export interface GkeParameters {

@@ -1,0 +1,142 @@
+import { contracts } from "@tiltyard/protocol";
+import { describe, expect, test } from "vitest";
+import {
+  type CatalogClientOptions,
+  CatalogConnectionError,
+  CatalogRequestError,
+  createCatalogClient,
+} from "../../client/index.ts";
+import { commit, declareTable, useCatalog } from "../support/catalog.ts";
+
+const catalog = useCatalog();
+const client = (options: Partial<CatalogClientOptions> = {}) =>
+  createCatalogClient({ url: catalog.url, apiKey: catalog.adminKey, ...options });
+
+/** A fetch that answers, or breaks off, so many times as told before it does what it should. */
+function troubled(...troubles: (() => Response)[]) {
+  const sent: string[] = [];
+  const instead: typeof fetch = async (input, init) => {
+    sent.push(String(input));
+    const trouble = troubles.shift();
+    return trouble === undefined ? fetch(input, init) : trouble();
+  };
+  return { fetch: instead, sent };
+}
+const slowDown = () => new Response("", { status: 503, headers: { "retry-after": "0" } });
+const breakOff = (): Response => {
+  throw new TypeError("fetch failed", { cause: new Error("ECONNRESET") });
+};
+
+describe("the client of the catalog", () => {
+  test("has every operation of the protocol", () => {
+    expect(Object.keys(client()).toSorted()).toEqual(Object.keys(contracts).toSorted());
+  });
+
+  test("makes a namespace and a table, commits versions and reads them", async () => {
+    const { createNamespace, declareTable: declare, listTables, tableExists, listTableVersions } = client();
+    await createNamespace({ id: ["a space"], properties: { owner: "me" } });
+    const { location } = await declare({ id: ["a space", "t"] });
+    expect(location).toMatch(/^file:/);
+    expect((await listTables({ id: ["a space"], limit: 10 })).tables).toEqual(["t"]);
+    await tableExists({ id: ["a space", "t"] });
+    const table = await declareTable(catalog);
+    for (const version of [1, 2]) await commit(catalog, table, version);
+    const { versions } = await listTableVersions({ id: table.id, descending: true, limit: 1 });
+    expect(versions.map((each) => each.version)).toEqual([2]);
+  });
+
+  test("follows a transaction from queued to succeeded", async () => {
+    const { alterTableBackfillColumns, alterTransaction, describeTransaction } = client();
+    const table = await declareTable(catalog);
+    await commit(catalog, table, 1);
+    const { job_id } = await alterTableBackfillColumns({ id: table.id, column: "c" });
+    const id = job_id.split("$");
+    expect((await describeTransaction({ id })).status).toBe("Queued");
+    for (const status of ["Running", "Succeeded"] as const)
+      expect((await alterTransaction({ id, actions: [{ setStatusAction: { status } }] })).status).toBe(status);
+    await expect(alterTransaction({ id, actions: [{ setStatusAction: { status: "Running" } }] })).rejects.toMatchObject(
+      { status: 409 },
+    );
+  });
+
+  test("sends what begins with header. as headers, and gets headers back as such entries", async () => {
+    const answer = await client({
+      context: { "header.traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" },
+    }).listNamespaces({
+      context: { "header.x-request-id": "my-request", note: "kept in the body" },
+    });
+    expect(answer.context["header.x-request-id"]).toBe("my-request");
+    expect(answer.context["header.content-type"]).toContain("application/json");
+    const seen: RequestInit[] = [];
+    const spy: typeof fetch = async (input, init) => {
+      if (init !== undefined) seen.push(init);
+      return fetch(input, init);
+    };
+    await client({ fetch: spy }).describeNamespace({ context: { "header.x-request-id": "b", note: "n" } });
+    expect(seen[0]?.headers).toMatchObject({ "x-request-id": "b" });
+    expect(JSON.parse(String(seen[0]?.body))).toEqual({ context: { note: "n" } });
+  });
+
+  test("throws the catalog's errors with their code, their words and the request's id", async () => {
+    const error = await client()
+      .describeTable({ id: ["no", "such"] })
+      .catch((caught: unknown) => caught);
+    expect(error).toBeInstanceOf(CatalogRequestError);
+    expect(error).toMatchObject({ status: 404, code: 4, operation: "DescribeTable", requestId: expect.any(String) });
+    await expect(client({ apiKey: "wrong" }).listNamespaces({})).rejects.toMatchObject({ status: 401, code: 16 });
+    await expect(client().countTableRows({ id: ["a", "b"] })).rejects.toMatchObject({ status: 406, code: 0 });
+  });
+
+  test("takes a token, and asks for it each time", async () => {
+    const body = new URLSearchParams({ grant_type: "client_credentials", client_secret: catalog.adminKey });
+    const given = await fetch(`${catalog.url}/oauth/token`, { method: "POST", body });
+    const { access_token } = (await given.json()) as { access_token: string };
+    await createCatalogClient({ url: `${catalog.url}/`, token: async () => access_token }).listNamespaces({});
+  });
+
+  test.each([
+    ["an answer that says slow down", slowDown],
+    ["a connection that broke off", breakOff],
+  ])("repeats what only reads after %s", async (_, trouble) => {
+    const { fetch: instead, sent } = troubled(trouble, trouble);
+    await client({ fetch: instead }).listNamespaces({});
+    expect(sent).toHaveLength(3);
+  });
+
+  test("repeats a commit, which is the same commit then, and nothing else that changes something", async () => {
+    const table = await declareTable(catalog);
+    const { fetch: instead, sent } = troubled(breakOff, breakOff);
+    const manifest_path = "nowhere";
+    await client({ fetch: instead })
+      .createTableVersion({ id: table.id, version: 1, manifest_path })
+      .catch(() => {});
+    expect(sent).toHaveLength(3);
+    const once = troubled(breakOff);
+    await expect(client({ fetch: once.fetch }).createNamespace({ id: ["x"] })).rejects.toBeInstanceOf(
+      CatalogConnectionError,
+    );
+    expect(once.sent).toHaveLength(1);
+  });
+
+  test("gives up in the end, and says where nobody answered", async () => {
+    const { fetch: instead, sent } = troubled(breakOff, breakOff, breakOff);
+    const asked = client({ fetch: instead, retries: 1 }).listNamespaces({});
+    await expect(asked).rejects.toThrow(/^ListNamespaces: no answer from http:\/\/127.0.0.1:\d+: ECONNRESET$/);
+    expect(sent).toHaveLength(2);
+  });
+
+  test("stops when it is told to, and when its time is over", async () => {
+    const never: typeof fetch = (_, init) =>
+      new Promise((_resolve, reject) => {
+        if (init?.signal?.aborted) reject(init.signal.reason);
+        init?.signal?.addEventListener("abort", () => reject(init.signal?.reason));
+      });
+    await expect(client({ fetch: never, timeoutMs: 10, retries: 0 }).listNamespaces({})).rejects.toThrow(
+      /no answer.*timeout/,
+    );
+    const controller = new AbortController();
+    const asked = client({ fetch: never }).listNamespaces({}, { signal: controller.signal });
+    controller.abort(new Error("enough"));
+    await expect(asked).rejects.toThrow("enough");
+  });
+});

@@ -1,0 +1,180 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { rayPod, startTestApiServer, type TestApiServer } from "../support/api-server.ts";
+import { commit, declareTable, useCatalog } from "../support/catalog.ts";
+import { startProgram } from "../support/process.ts";
+import { startTestDashboard, type TestDashboard } from "../support/ray-dashboard.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "tiltyard command "));
+const file = join(folder, "cluster.yaml");
+writeFileSync(file, "name: embeddings\nworker_groups:\n  - {name: cpu, min_replicas: 1}\n");
+
+let server: TestApiServer;
+let dashboard: TestDashboard;
+beforeEach(async () => {
+  [server, dashboard] = await Promise.all([startTestApiServer(), startTestDashboard()]);
+  server.forwardTo = dashboard.port;
+  server.onCreate = ({ metadata: { name } }) => {
+    server.pods.push(rayPod(name, "head"), rayPod(name, "worker"));
+  };
+});
+afterEach(() => Promise.all([server.stop(), dashboard.stop()]));
+
+const start = (args: readonly string[], environment: Record<string, string> = {}) =>
+  startProgram(["client/main.ts", ...args], { KUBECONFIG: server.kubeConfigFile, ...environment });
+const tiltyard = (...args: string[]) => start(args).finished;
+
+describe("tiltyard run", () => {
+  test("makes a Ray cluster, runs the command on it through a forwarded port, and deletes the cluster", async () => {
+    dashboard.script = () => ({ logs: ["half\n", "half\nall\n"], statuses: ["RUNNING", "SUCCEEDED"] });
+    const { code, stdout, stderr } = await tiltyard(
+      "run",
+      "-f",
+      file,
+      "-e",
+      "A=it's",
+      "--",
+      "python",
+      "a b.py",
+      "--x=1",
+    );
+    expect(stderr).toContain("embeddings [####################] 2 of 2 pods ready");
+    expect([code, stdout]).toEqual([0, "half\nall\n"]);
+    const [job] = dashboard.jobs.values();
+    expect(job).toMatchObject({ entrypoint: "python 'a b.py' --x=1", runtime_env: { env_vars: { A: "it's" } } });
+    expect(server.clusters.size).toBe(0);
+  });
+
+  test.each([
+    ["FAILED", 3],
+    ["STOPPED", 4],
+  ])("of a job that ended as %s exits with %i, and the cluster is gone", async (status, code) => {
+    dashboard.script = () => ({ logs: ["oh\n"], statuses: [status] });
+    const finished = await tiltyard("run", "-f", file, "--", "false");
+    expect(finished.code).toBe(code);
+    expect(finished.stderr).toContain(`${status}: it ended so`);
+    expect(server.clusters.size).toBe(0);
+  });
+
+  test("prints one JSON value with --json, and what the job prints beside it", async () => {
+    const { stdout, stderr } = await tiltyard("run", "-f", file, "--json", "--", "true");
+    expect(JSON.parse(stdout)).toMatchObject({ status: "SUCCEEDED", submission_id: "raysubmit_1" });
+    expect(stderr).toContain("done\n");
+  });
+
+  test("stops the job and deletes the cluster when it is interrupted", async () => {
+    dashboard.script = () => ({ logs: [""], statuses: ["RUNNING"] });
+    const program = start(["run", "-f", file, "--", "sleep", "1000"]);
+    await program.printed("job raysubmit_1");
+    program.child.kill("SIGINT");
+    expect((await program.finished).code).toBe(130);
+    expect(dashboard.jobs.get("raysubmit_1")?.statuses).toEqual(["STOPPED"]);
+    expect(server.clusters.size).toBe(0);
+  });
+
+  test("deletes the cluster when it is interrupted before there is a job", async () => {
+    server.onCreate = () => {};
+    const program = start(["run", "-f", file, "--", "true"]);
+    await program.printed("0 of 2 pods ready");
+    program.child.kill("SIGTERM");
+    expect((await program.finished).code).toBe(130);
+    expect([server.clusters.size, dashboard.jobs.size]).toEqual([0, 0]);
+  });
+
+  test("moves the transaction of the column that it fills", async () => {
+    const table = await declareTable(catalog);
+    await commit(catalog, table, 1);
+    const args = ["run", "-f", file, "--table", table.id.join("$"), "--column", "c", "--", "true"];
+    const program = start(args, { TILTYARD_CATALOG_URL: catalog.url, TILTYARD_API_KEY: catalog.adminKey });
+    const { code, stderr } = await program.finished;
+    expect(code).toBe(0);
+    const [, transactionId = ""] = /transaction (\S+)/.exec(stderr) ?? [];
+    const { body } = await catalog.call("describeTransaction", { id: transactionId.split("$") });
+    expect(body.status).toBe("Succeeded");
+  });
+});
+const catalog = useCatalog();
+
+describe("tiltyard", () => {
+  test.each([
+    [["run", "--", "x"], "name: "],
+    [["run", "-f", "/no/such/file", "--", "x"], "cannot read /no/such/file"],
+    [["run", "-f", file], "missing required argument 'command'"],
+    [["run", "-f", file, "-e", "A", "--", "x"], "It must be NAME=VALUE."],
+    [["run", "-f", file, "--table", "t", "--", "x"], "need a catalog"],
+    [["cluster", "up", "-f", file, "--ttl", "soon"], "It must be like 90m, 8h or 2d."],
+    [["clusters"], "unknown command 'clusters'"],
+    [["doctor", "--config-method", "SSH"], "argument 'SSH' is invalid"],
+  ])("exits with 2 and says what is wrong: %j", async (args, message) => {
+    const { code, stderr } = await tiltyard(...args);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
+    expect(server.clusters.size).toBe(0);
+  });
+
+  test("exits with 1 when something does not work", async () => {
+    server.failNext = [403];
+    const { code, stderr } = await tiltyard("run", "-f", file, "--", "x");
+    expect([code, stderr]).toEqual([1, expect.stringContaining("ask for the rights of a client on this stack")]);
+    expect(stderr).not.toContain("    at ");
+  });
+
+  test.each([[["--help"]], [["run", "--help"]], [["job", "submit", "--help"]], [["--version"]]])(
+    "exits with 0 for %j",
+    async (args) => {
+      expect((await tiltyard(...args)).code).toBe(0);
+    },
+  );
+
+  test("hands the catalog's commands to the catalog", async () => {
+    const data = { TILTYARD_DATA_DIR: join(folder, "data") };
+    const made = await start(["keys", "create", "me", "--role", "reader", "--json"], data).finished;
+    expect(JSON.parse(made.stdout)).toMatchObject({ principal: "me" });
+    expect((await start(["keys", "revoke", "nothing"], data).finished).code).toBe(1);
+    expect((await start(["serve", "--help"], data).finished).stdout).toContain("tiltyard-catalog serve");
+  });
+
+  test("completes commands and options in bash", async () => {
+    const { stdout } = await tiltyard("completion", "bash");
+    const program = `${stdout}\nCOMP_WORDS=(tiltyard cluster re); COMP_CWORD=2; _tiltyard; echo "\${COMPREPLY[@]}"`;
+    const { execFileSync } = await import("node:child_process");
+    expect(execFileSync("bash", ["-c", program]).toString()).toBe("reap\n");
+  });
+});
+
+describe("tiltyard cluster", () => {
+  test("makes one that stays, lists it with its owner, and deletes it", async () => {
+    const up = await tiltyard("cluster", "up", "-f", file, "--ttl", "2h", "--json");
+    expect(JSON.parse(up.stdout)).toMatchObject({ name: "embeddings", namespace: "lancedb" });
+    const [listed] = JSON.parse((await tiltyard("cluster", "list", "--json")).stdout);
+    expect(listed).toMatchObject({
+      name: "embeddings",
+      owner: expect.stringContaining("process"),
+      lease: expect.any(String),
+    });
+    expect((await tiltyard("cluster", "reap", "--json")).stdout).toBe("[]\n");
+    expect((await tiltyard("cluster", "down", "embeddings")).stdout).toBe("deleted embeddings\n");
+    expect(server.clusters.size).toBe(0);
+  });
+});
+
+describe("tiltyard job", () => {
+  test("submits to a cluster that is there, follows, lists and stops", async () => {
+    server.pods.push(rayPod("embeddings", "head"));
+    const submitted = await tiltyard("job", "submit", "-c", "embeddings", "--no-wait", "--", "echo", "hi");
+    expect(submitted.stdout).toBe("raysubmit_1\n");
+    const address = ["--address", dashboard.url];
+    expect((await tiltyard("job", "logs", ...address, "--follow", "raysubmit_1")).stdout).toBe("done\n");
+    expect((await tiltyard("job", "list", ...address)).stdout).toMatch(
+      /^ID +STATUS +STARTED +COMMAND\nraysubmit_1 +SUCCEEDED/,
+    );
+    expect((await tiltyard("job", "stop", ...address, "raysubmit_1")).code).toBe(0);
+    expect((await tiltyard("job", "status", ...address, "raysubmit_1")).code).toBe(4);
+  });
+
+  test("says where to look when there is no such cluster", async () => {
+    const { code, stderr } = await tiltyard("job", "list", "-c", "nothing");
+    expect([code, stderr]).toEqual([1, expect.stringContaining("see: tiltyard cluster list")]);
+  });
+});

@@ -1,0 +1,144 @@
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { strFromU8, unzipSync } from "fflate";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createCatalogClient, JobsApi, submitTracked } from "../../client/index.ts";
+import { commit, declareTable, useCatalog } from "../support/catalog.ts";
+import { startTestDashboard, type TestDashboard } from "../support/ray-dashboard.ts";
+
+let dashboard: TestDashboard;
+let jobs: JobsApi;
+beforeEach(async () => {
+  dashboard = await startTestDashboard();
+  jobs = new JobsApi(dashboard.url);
+});
+afterEach(() => dashboard.stop());
+
+async function linesOf(logs: AsyncIterable<string>): Promise<string[]> {
+  const lines: string[] = [];
+  for await (const line of logs) lines.push(line);
+  return lines;
+}
+
+describe("a job", () => {
+  test("is submitted with its environment, and ends", async () => {
+    const runtimeEnv = { env_vars: { A: "1" }, pip: ["numpy"] };
+    const job = await jobs.submit({
+      entrypoint: "python a.py",
+      submissionId: "mine",
+      runtimeEnv,
+      metadata: { by: "me" },
+    });
+    expect(job.id).toBe("mine");
+    expect(dashboard.jobs.get("mine")).toMatchObject({
+      entrypoint: "python a.py",
+      runtime_env: runtimeEnv,
+      metadata: { by: "me" },
+    });
+    expect((await job.wait()).status).toBe("SUCCEEDED");
+    expect(await jobs.list()).toMatchObject([{ submission_id: "mine", status: "SUCCEEDED" }]);
+  });
+
+  test("prints its lines once each, also when it is asked in the middle of one", async () => {
+    dashboard.script = () => ({
+      logs: ["one\ntw", "one\ntwo\nthr", "one\ntwo\nthree"],
+      statuses: ["RUNNING", "RUNNING", "FAILED"],
+    });
+    const job = await jobs.submit({ entrypoint: "x" });
+    expect(await linesOf(job.logs())).toEqual(["one", "two", "three"]);
+  });
+
+  test("goes on being followed when connections break", async () => {
+    dashboard.script = () => ({ logs: ["one\n", "one\ntwo\n"], statuses: ["RUNNING", "SUCCEEDED"] });
+    const job = await jobs.submit({ entrypoint: "x" });
+    dashboard.breakNext = 3;
+    expect(await linesOf(job.logs())).toEqual(["one", "two"]);
+  });
+
+  test("is not submitted twice when the answer is lost", async () => {
+    dashboard.breakNext = 1;
+    await expect(jobs.submit({ entrypoint: "x" })).rejects.toThrow(/no answer from Ray's dashboard/);
+    expect(dashboard.jobs.size).toBe(0);
+  });
+
+  test("can be stopped, and one that is not there is told as such", async () => {
+    dashboard.script = () => ({ logs: [""], statuses: ["RUNNING"] });
+    const job = await jobs.submit({ entrypoint: "sleep 1000" });
+    await job.stop();
+    expect(await job.status()).toBe("STOPPED");
+    await expect(jobs.get("other").status()).rejects.toThrow("Job other does not exist");
+  });
+});
+
+describe("a working directory", () => {
+  const folder = mkdtempSync(join(tmpdir(), "tiltyard job "));
+  for (const sub of ["lib", "data", "__pycache__"]) mkdirSync(join(folder, sub));
+  const files = {
+    "main.py": "print(1)",
+    "lib/a b.py": "x = 1",
+    "data/big.bin": "large",
+    "__pycache__/main.pyc": "compiled",
+    ".rayignore": "data/\n",
+  };
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
+
+  test("is uploaded without what is ignored, once for the same content", async () => {
+    for (let time = 0; time < 2; time++) await jobs.submit({ entrypoint: "python main.py", workingDirectory: folder });
+    expect(dashboard.packages.size).toBe(1);
+    const [[path, content] = ["", Buffer.alloc(0)]] = dashboard.packages;
+    expect([...dashboard.jobs.values()].map((job) => job.runtime_env.working_dir)).toEqual(
+      Array(2).fill(path.replace("/api/packages/gcs/", "gcs://")),
+    );
+    const unpacked = Object.entries(unzipSync(content)).map(([name, data]) => [name, strFromU8(data)]);
+    expect(Object.fromEntries(unpacked)).toEqual({
+      "main.py": "print(1)",
+      "lib/a b.py": "x = 1",
+      ".rayignore": "data/\n",
+    });
+  });
+
+  test("that is no folder is an error before anything is submitted", async () => {
+    const missing = { entrypoint: "x", workingDirectory: join(folder, "no") };
+    await expect(jobs.submit(missing)).rejects.toThrow(/is no folder/);
+    expect(dashboard.jobs.size).toBe(0);
+  });
+});
+
+describe("the transaction of a job", () => {
+  const catalog = useCatalog();
+  async function tracking() {
+    const client = createCatalogClient({ url: catalog.url, apiKey: catalog.adminKey });
+    const table = await declareTable(catalog);
+    await commit(catalog, table, 1);
+    const describe = async (id: string) => client.describeTransaction({ id: id.split("$") });
+    return { target: { catalog: client, table: table.id, column: "c" }, describe };
+  }
+
+  test.each([
+    ["SUCCEEDED", "Succeeded", undefined],
+    ["FAILED", "Failed", "it ended so"],
+    ["STOPPED", "Canceled", "it ended so"],
+  ])("of a job that ended as %s is %s", async (status, outcome, reason) => {
+    const { target, describe } = await tracking();
+    dashboard.script = () => ({ logs: [""], statuses: ["RUNNING", status] });
+    const { job, transactionId, done } = await submitTracked(jobs, { entrypoint: "x" }, target);
+    expect((await describe(transactionId)).status).toBe("Running");
+    await done;
+    const { status: ended, properties } = await describe(transactionId);
+    expect(ended).toBe(outcome);
+    expect(properties).toMatchObject({ ray_job_id: job.id, column: "c", ...(reason && { reason }) });
+    expect(dashboard.jobs.get(job.id)?.metadata).toEqual({ tiltyard_transaction_id: transactionId });
+  });
+
+  test("of a job that could not be submitted is failed, and says why", async () => {
+    const { target, describe } = await tracking();
+    const { job_id: transactionId } = await target.catalog.alterTableBackfillColumns({ id: target.table, column: "c" });
+    dashboard.breakNext = 1;
+    const submitted = submitTracked(jobs, { entrypoint: "x" }, { catalog: target.catalog, transactionId });
+    await expect(submitted).rejects.toThrow(/no answer/);
+    const { status, properties } = await describe(transactionId);
+    expect(status).toBe("Failed");
+    expect(properties.reason).toContain("no answer from Ray's dashboard");
+  });
+});

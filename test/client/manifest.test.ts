@@ -1,0 +1,100 @@
+import { describe, expect, test } from "vitest";
+import { annotations, rayClusterManifest } from "../../client/ray/manifest.ts";
+import { type ClusterOptions, parseParameters } from "../../client/ray/parameters.ts";
+
+function manifest(options: Partial<ClusterOptions> = {}) {
+  const parameters = parseParameters({ name: "a", ...options });
+  // biome-ignore lint/suspicious/noExplicitAny: the spec of a RayCluster, which tests look into.
+  return rayClusterManifest(parameters, "me@here", new Date("2026-01-02T03:04:05Z")) as any;
+}
+
+const groups = {
+  workerGroups: [
+    { name: "cpu", minReplicas: 2 },
+    { name: "gpu", numGpus: 1, maxReplicas: 3, idleTimeoutSeconds: 300 },
+  ],
+};
+
+describe("the RayCluster", () => {
+  test("says who made it and until when they live", () => {
+    expect(manifest().metadata).toMatchObject({
+      name: "a",
+      namespace: "lancedb",
+      labels: { "app.kubernetes.io/managed-by": "tiltyard" },
+      annotations: { [annotations.owner]: "me@here", [annotations.leaseUntil]: "2026-01-02T03:04:05.000Z" },
+    });
+  });
+
+  test("has a head that does no work, on a head node, which is not moved", () => {
+    const { headGroupSpec } = manifest().spec;
+    expect(headGroupSpec.rayStartParams).toMatchObject({ "num-cpus": "0" });
+    expect(headGroupSpec.template.spec.nodeSelector).toEqual({ "geneva.lancedb.com/ray-head": "true" });
+    expect(headGroupSpec.template.metadata.annotations).toEqual({
+      "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+    });
+  });
+
+  test("has workers on nodes of their kind, and GPU workers that stand the nodes' taint", () => {
+    const [cpu, gpu] = manifest(groups).spec.workerGroupSpecs;
+    expect(cpu).toMatchObject({
+      groupName: "cpu",
+      replicas: 2,
+      minReplicas: 2,
+      maxReplicas: 100,
+      idleTimeoutSeconds: 60,
+    });
+    expect(cpu.template.spec.nodeSelector).toEqual({ "geneva.lancedb.com/ray-worker-cpu": "true" });
+    expect(cpu.template.spec.tolerations).toBeUndefined();
+    expect(gpu).toMatchObject({ replicas: 0, minReplicas: 0, maxReplicas: 3, idleTimeoutSeconds: 300 });
+    expect(gpu.template.spec.nodeSelector).toEqual({ "geneva.lancedb.com/ray-worker-gpu": "true" });
+    expect(gpu.template.spec.tolerations).toEqual([
+      { key: "nvidia.com/gpu", operator: "Exists", effect: "NoSchedule" },
+    ]);
+    expect(gpu.template.spec.containers[0].resources.limits["nvidia.com/gpu"]).toBe("1");
+  });
+
+  test("asks for just what its pods may use, and runs them without rights", () => {
+    const { headGroupSpec, workerGroupSpecs } = manifest(groups).spec;
+    for (const { template } of [headGroupSpec, ...workerGroupSpecs]) {
+      const [container] = template.spec.containers;
+      expect(container.resources.requests).toEqual(container.resources.limits);
+      expect(container.lifecycle.preStop.exec.command).toEqual(["/bin/sh", "-c", "ray stop"]);
+      expect(container.securityContext).toEqual({ allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } });
+      expect(template.spec.securityContext).toMatchObject({
+        runAsNonRoot: true,
+        seccompProfile: { type: "RuntimeDefault" },
+      });
+      expect(template.spec.serviceAccountName).toBe("geneva-service-account");
+    }
+  });
+
+  test("takes what a group says for itself before what the cluster says", () => {
+    const { headGroupSpec, workerGroupSpecs } = manifest({
+      image: "example.com/ray:1",
+      serviceAccount: "all",
+      env: { A: "1", B: "1" },
+      headGroup: { serviceAccount: "head", nodeSelector: { x: "y" } },
+      workerGroups: [{ image: "example.com/other:1", env: { B: "2" } }],
+    }).spec;
+    expect(headGroupSpec.template.spec).toMatchObject({ serviceAccountName: "head", nodeSelector: { x: "y" } });
+    expect(headGroupSpec.template.spec.containers[0].image).toBe("example.com/ray:1");
+    const [container] = workerGroupSpecs[0].template.spec.containers;
+    expect(container).toMatchObject({
+      image: "example.com/other:1",
+      env: [
+        { name: "A", value: "1" },
+        { name: "B", value: "2" },
+      ],
+    });
+    expect(workerGroupSpecs[0].template.spec.serviceAccountName).toBe("all");
+  });
+
+  test("can have a head that survives a restart", () => {
+    const gcsFaultTolerance = { redisAddress: "redis:6379", redisPasswordSecret: "redis" };
+    expect(manifest({ gcsFaultTolerance }).spec.gcsFaultToleranceOptions).toEqual({
+      redisAddress: "redis:6379",
+      redisPassword: { valueFrom: { secretKeyRef: { name: "redis", key: "password" } } },
+    });
+    expect(manifest().spec).not.toHaveProperty("gcsFaultToleranceOptions");
+  });
+});

@@ -1,0 +1,131 @@
+import { describe, expect, test } from "vitest";
+import { parse as parseYaml } from "yaml";
+import { parseFileParameters, parseParameters } from "../../client/ray/parameters.ts";
+import { fromStackOutputs } from "../../client/stack-outputs.ts";
+
+describe("the parameters of a Ray cluster", () => {
+  test("have the defaults that the documentation lists", () => {
+    expect(parseParameters({ name: "a", workerGroups: [{}, { name: "gpu", numGpus: 1 }] })).toMatchObject({
+      namespace: "lancedb",
+      configMethod: "LOCAL",
+      usePortforwarding: true,
+      serviceAccount: "geneva-service-account",
+      headGroup: { numCpus: 4, memory: "8Gi" },
+      workerGroups: [
+        {
+          name: "worker",
+          numCpus: 4,
+          memory: "8Gi",
+          numGpus: 0,
+          minReplicas: 0,
+          maxReplicas: 100,
+          idleTimeoutSeconds: 60,
+        },
+        {
+          name: "gpu",
+          numCpus: 8,
+          memory: "16Gi",
+          numGpus: 1,
+          minReplicas: 0,
+          maxReplicas: 100,
+          idleTimeoutSeconds: 60,
+        },
+      ],
+    });
+  });
+
+  test("have the names of the requirement in a file", () => {
+    const content = parseYaml(`
+      name: embeddings
+      namespace: features
+      cluster_name: lancedb
+      config_method: EKS_AUTH
+      region: us-east-1
+      role_name: geneva-client-role
+      use_portforwarding: false
+      head_group: {service_account: ray-pods, num_cpus: 2, memory: 4Gi, node_selector: {"example.com/my_head": "true"}}
+      worker_groups:
+        - {name: cpu, min_replicas: 2, service_account: ray-pods, num_cpus: 8, memory: 17179869184, node_selector: {a: b}}
+    `);
+    expect(parseFileParameters(content)).toMatchObject({
+      name: "embeddings",
+      clusterName: "lancedb",
+      configMethod: "EKS_AUTH",
+      roleName: "geneva-client-role",
+      usePortforwarding: false,
+      headGroup: {
+        serviceAccount: "ray-pods",
+        numCpus: 2,
+        memory: "4Gi",
+        nodeSelector: { "example.com/my_head": "true" },
+      },
+      workerGroups: [{ name: "cpu", minReplicas: 2, numCpus: 8, memory: "17179869184", nodeSelector: { a: "b" } }],
+    });
+  });
+
+  test("are told all at once when they are not valid, by the names that were used", () => {
+    const content = {
+      name: "My Cluster",
+      config_method: "EKS_AUTH",
+      ray_version: "2.42.0",
+      head_group: { memory: "lots", cpus: 3 },
+      worker_groups: [
+        { name: "a", min_replicas: 5, max_replicas: 2 },
+        { name: "a", num_gpus: -1 },
+      ],
+    };
+    let message = "";
+    try {
+      parseFileParameters(content);
+    } catch (error) {
+      message = String(error);
+    }
+    for (const problem of [
+      "name: must be lower-case letters",
+      "ray_version: must be 2.43 or later",
+      "head_group.memory: must be a quantity such as 8Gi",
+      'head_group: Unrecognized key: "cpus"',
+      "worker_groups.0.max_replicas: must not be less than minReplicas",
+      "worker_groups.1.num_gpus: ",
+    ])
+      expect(message).toContain(problem);
+  });
+
+  test.each([
+    [{ name: "a", configMethod: "EKS_AUTH" }, /clusterName: is required.*region: is required/s],
+    [{ name: "a", workerGroups: [{ name: "x" }, { name: "x" }] }, /workerGroups.1.name: is the name of another group/],
+    [{ name: "a", headGroup: { memory: "100Mi" } }, /headGroup.memory: is too little for Ray/],
+    [{}, /name: /],
+    [[], /the parameters: /],
+  ])("refuse %j", (options, problem) => {
+    expect(() => parseParameters(options)).toThrow(problem);
+  });
+
+  test("come from a stack but for the name", () => {
+    const selector = (key: string) => ({ [`geneva.lancedb.com/${key}`]: "true" });
+    const outputs = {
+      variant: "eks",
+      clusterName: "lancedb",
+      configMethod: "EKS_AUTH",
+      region: "us-east-1",
+      roleName: "arn:aws:iam::123456789012:role/geneva-client-role",
+      namespace: "features",
+      serviceAccount: "ray-pods",
+      headNodeSelector: selector("h"),
+      workerCpuNodeSelector: selector("c"),
+      workerGpuNodeSelector: selector("g"),
+      rayVersion: "2.50.0",
+      rayImage: "example.com/ray:1",
+      bucketUri: "s3://tables",
+    };
+    expect(parseParameters({ name: "a", ...fromStackOutputs(outputs) })).toMatchObject({
+      namespace: "features",
+      configMethod: "EKS_AUTH",
+      serviceAccount: "ray-pods",
+      rayVersion: "2.50.0",
+      image: "example.com/ray:1",
+      nodeSelectors: { head: selector("h"), workerCpu: selector("c"), workerGpu: selector("g") },
+    });
+    expect(() => fromStackOutputs({ variant: "eks" })).toThrow(/not the outputs of a Tiltyard stack:\n {2}clusterName/);
+  });
+});

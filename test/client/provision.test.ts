@@ -1,0 +1,193 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { RayClusterApi } from "../../client/ray/cluster-api.ts";
+import { formatState } from "../../client/ray/cluster-state.ts";
+import { listRayClusters, reapRayClusters } from "../../client/ray/lease.ts";
+import { annotations } from "../../client/ray/manifest.ts";
+import { type ProvisionOptions, provisionRayCluster } from "../../client/ray/provision.ts";
+import { rayPod, startTestApiServer, type TestApiServer, unschedulable } from "../support/api-server.ts";
+import { startProgram } from "../support/process.ts";
+
+let server: TestApiServer;
+beforeEach(async () => {
+  server = await startTestApiServer();
+});
+afterEach(() => server.stop());
+
+const options = { name: "a", usePortforwarding: false, workerGroups: [{ minReplicas: 1 }] };
+const provision = (more: object = {}, how: ProvisionOptions = {}) =>
+  provisionRayCluster({ ...options, ...more }, { kubeConfig: server.kubeConfig, handleSignals: false, ...how });
+const comesUp = () => {
+  server.onCreate = ({ metadata: { name } }) => {
+    server.pods.push(rayPod(name, "head"), rayPod(name, "worker"));
+  };
+};
+
+describe("a Ray cluster", () => {
+  test("is there inside its scope and gone after it", async () => {
+    comesUp();
+    {
+      await using cluster = await provision();
+      expect(cluster.dashboardUrl).toBe("http://a-head-svc.lancedb.svc:8265");
+      expect([...server.clusters.keys()]).toEqual(["a"]);
+    }
+    expect(server.clusters.size).toBe(0);
+  });
+
+  test("is gone after an error inside its scope, which is not hidden by that", async () => {
+    comesUp();
+    const work = async () => {
+      await using _ = await provision();
+      throw new Error("the job is broken");
+    };
+    await expect(work()).rejects.toThrow("the job is broken");
+    expect(server.clusters.size).toBe(0);
+  });
+
+  test("tells how far it has come, each state once, until its head and the fewest workers are ready", async () => {
+    const told: string[] = [];
+    server.onCreate = () => void server.pods.push(rayPod("a", "head"), rayPod("a", "worker", unschedulable));
+    await using _ = await provision(
+      {},
+      {
+        onProgress: (state) => {
+          told.push(formatState(state));
+          server.pods = [rayPod("a", "head"), rayPod("a", "worker")];
+        },
+      },
+    );
+    expect(told).toEqual([
+      "1 of 2 pods ready, 1 scheduled: no node for it with the label geneva.lancedb.com/ray-head (0/3 nodes are available)",
+      "2 of 2 pods ready, 2 scheduled",
+    ]);
+  });
+
+  test.each([
+    ["no node has the label", () => rayPod("a", "head", unschedulable), /no node for it with the label geneva/],
+    [
+      "its image cannot be had",
+      () =>
+        rayPod("a", "head", {
+          conditions: [{ type: "PodScheduled", status: "True" }],
+          containerStatuses: [
+            {
+              name: "ray-head",
+              image: "example.com/ray:0",
+              imageID: "",
+              ready: false,
+              restartCount: 0,
+              state: { waiting: { reason: "ImagePullBackOff", message: "not found" } },
+            },
+          ],
+        }),
+      /ImagePullBackOff of example.com\/ray:0 \(not found\)/,
+    ],
+  ])("that does not come up says why and is deleted: %s", async (_, pod, reason) => {
+    server.onCreate = () => void server.pods.push(pod());
+    await expect(provision({ timeoutSeconds: 1 })).rejects.toThrow(reason);
+    expect(server.clusters.size).toBe(0);
+  });
+
+  test("says that nobody takes it up, or why no pod may be made", async () => {
+    await expect(provision({ timeoutSeconds: 1 })).rejects.toThrow(/the KubeRay operator has not taken it up/);
+    server.onCreate = (cluster) => {
+      cluster.status = { state: "" };
+      server.events = [{ type: "Warning", reason: "FailedToCreateHeadPod", message: "exceeded quota: gpus" }];
+    };
+    await expect(provision({ timeoutSeconds: 1 })).rejects.toThrow(/exceeded quota: gpus/);
+  });
+
+  test("is deleted when its making is aborted", async () => {
+    const controller = new AbortController();
+    const made = provision({}, { signal: controller.signal, onProgress: () => controller.abort(new Error("enough")) });
+    await expect(made).rejects.toThrow();
+    expect(server.clusters.size).toBe(0);
+  });
+
+  test("of a name that is taken is an error that tells by whom, and leaves the other alone", async () => {
+    comesUp();
+    await using _ = await provision();
+    await expect(provision()).rejects.toThrow(
+      /there is a RayCluster a in lancedb already, made by .+@.+ \(process \d+\)/,
+    );
+    expect(server.clusters.size).toBe(1);
+  });
+
+  test("can be adopted, and has a new owner then", async () => {
+    comesUp();
+    await provision();
+    const cluster = server.clusters.get("a");
+    if (cluster?.metadata.annotations) cluster.metadata.annotations[annotations.owner] = "somebody who died";
+    await using adopted = await provision({ adopt: true });
+    expect(adopted.name).toBe("a");
+    expect(cluster?.metadata.annotations?.[annotations.owner]).toMatch(/process \d+/);
+  });
+
+  test("that was there before stays when it cannot be adopted in time", async () => {
+    comesUp();
+    await provision();
+    server.pods = [];
+    await expect(provision({ adopt: true, timeoutSeconds: 1 })).rejects.toThrow(/was not ready after 1 s/);
+    expect(server.clusters.size).toBe(1);
+  });
+
+  test.each([
+    [403, /told to fail; ask for the rights of a client on this stack/],
+    [500, /cannot create the RayCluster a: told to fail/],
+  ])("that the API server refuses with %i says what to do", async (status, message) => {
+    server.failNext = [status];
+    await expect(provision()).rejects.toThrow(message);
+  });
+
+  test("can be left to itself, for a time", async () => {
+    comesUp();
+    const cluster = await provision();
+    await cluster.detach(new Date("2030-01-01T00:00:00Z"));
+    await cluster.close();
+    expect(server.clusters.get("a")?.metadata.annotations?.[annotations.leaseUntil]).toBe("2030-01-01T00:00:00.000Z");
+  });
+
+  test.each(["SIGINT", "SIGTERM"] as const)("is gone after %s ended its process", async (signal) => {
+    comesUp();
+    const program = startProgram(["test/support/provisioning-program.ts"], { KUBECONFIG: server.kubeConfigFile });
+    await program.printed("ready");
+    expect(server.clusters.size).toBe(1);
+    program.child.kill(signal);
+    expect((await program.finished).signal).toBe(signal);
+    expect(server.clusters.size).toBe(0);
+  });
+});
+
+describe("the lease of a Ray cluster", () => {
+  const api = () => new RayClusterApi(server.kubeConfig, "lancedb");
+  const later = (seconds: number) => new Date(Date.now() + seconds * 1000);
+
+  test("outlives its owner by a time, and then the reaper deletes it", async () => {
+    comesUp();
+    await provision({ leaseSeconds: 60 });
+    const [cluster] = await listRayClusters(api());
+    expect(cluster).toMatchObject({ name: "a", isOrphan: false });
+    expect(await reapRayClusters(api(), later(50))).toEqual([]);
+    expect(await reapRayClusters(api(), later(70))).toMatchObject([{ name: "a", isOrphan: true }]);
+    expect(server.clusters.size).toBe(0);
+  });
+
+  test("that is renewed while the reaper looks keeps the cluster", async () => {
+    comesUp();
+    await provision({ leaseSeconds: 60 });
+    const slow = api();
+    const reap = slow.delete.bind(slow);
+    slow.delete = async (name, expected) => {
+      await api().renewLease(name, later(600));
+      return reap(name, expected);
+    };
+    expect(await reapRayClusters(slow, later(70))).toEqual([]);
+    expect(server.clusters.size).toBe(1);
+  });
+
+  test("is no matter of clusters that others made", async () => {
+    server.clusters.set("theirs", {
+      metadata: { name: "theirs", annotations: { [annotations.leaseUntil]: "2000-01-01" } },
+    });
+    expect(await reapRayClusters(api())).toEqual([]);
+  });
+});

@@ -1,0 +1,84 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { buffer, json } from "node:stream/consumers";
+
+/** Ray's Jobs API as far as the client uses it; the interop tests use a real Ray. */
+export interface TestDashboard {
+  readonly url: string;
+  readonly port: number;
+  readonly packages: Map<string, Buffer>;
+  readonly jobs: Map<string, TestJob>;
+  /** What the next jobs print and how they end. */
+  script: (entrypoint: string) => Pick<TestJob, "logs" | "statuses">;
+  /** Breaks off so many connections before one is answered. */
+  breakNext: number;
+  stop(): Promise<void>;
+}
+
+export interface TestJob {
+  readonly entrypoint: string;
+  // biome-ignore lint/suspicious/noExplicitAny: whatever was submitted.
+  readonly runtime_env: any;
+  readonly metadata?: Readonly<Record<string, string>>;
+  /** What it has printed when it is asked: the last of them stays. */
+  readonly logs: string[];
+  readonly statuses: string[];
+}
+
+export async function startTestDashboard(): Promise<TestDashboard> {
+  const server = createServer(async (request, response) => {
+    if (dashboard.breakNext > 0) {
+      dashboard.breakNext--;
+      return void request.socket.destroy();
+    }
+    const answer = (status: number, body: unknown) => response.writeHead(status).end(JSON.stringify(body));
+    const path = new URL(request.url ?? "", "http://x").pathname;
+    if (path.startsWith("/api/packages/")) {
+      if (request.method === "GET") return void answer(dashboard.packages.has(path) ? 200 : 404, {});
+      dashboard.packages.set(path, await buffer(request));
+      return void answer(200, {});
+    }
+    if (request.method === "POST" && path === "/api/jobs/") {
+      const body = (await json(request)) as Omit<TestJob, "logs" | "statuses"> & { submission_id?: string };
+      const id = body.submission_id ?? `raysubmit_${dashboard.jobs.size + 1}`;
+      dashboard.jobs.set(id, { ...body, ...dashboard.script(body.entrypoint) });
+      return void answer(200, { submission_id: id });
+    }
+    const next = (values: string[]) => (values.length > 1 ? values.shift() : values[0]);
+    const details = (id: string, job: TestJob) => ({
+      submission_id: id,
+      entrypoint: job.entrypoint,
+      status: next(job.statuses),
+      message: "it ended so",
+    });
+    if (path === "/api/jobs/")
+      return void answer(
+        200,
+        [...dashboard.jobs].map(([id, job]) => details(id, job)),
+      );
+    const [, id = "", what] = /^\/api\/jobs\/([^/]+)(?:\/(logs|stop))?$/.exec(path) ?? [];
+    const job = dashboard.jobs.get(id);
+    if (job === undefined) return void response.writeHead(404).end(`Job ${id} does not exist`);
+    if (what === "logs") return void answer(200, { logs: next(job.logs) });
+    if (what === "stop") {
+      job.statuses.splice(0, job.statuses.length, "STOPPED");
+      return void answer(200, { stopped: true });
+    }
+    answer(200, details(id, job));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const dashboard: TestDashboard = {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    packages: new Map(),
+    jobs: new Map(),
+    script: () => ({ logs: ["done\n"], statuses: ["SUCCEEDED"] }),
+    breakNext: 0,
+    stop: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  return dashboard;
+}
