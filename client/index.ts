@@ -1,6 +1,7 @@
 export * from "./catalog/catalog-client.ts";
 export * from "./catalog/errors.ts";
-export { ConnectError, type ConnectParameters, connect } from "./kubernetes/connect.ts";
+export { type ConnectParameters, connect } from "./kubernetes/connect.ts";
+export { ConnectError } from "./kubernetes/connect-error.ts";
 export { KubernetesError, RayClusterApi } from "./ray/cluster-api.ts";
 export { type ClusterState, formatState } from "./ray/cluster-state.ts";
 export * from "./ray/jobs.ts";

@@ -10,7 +10,7 @@ const labelDomain = z
   .regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?\.[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, "must be a domain, e.g. ray.example.com");
 /** YAML reads 1.30 as the number 1.3. */
 const versionText = z.string("must be in quotes, or it is read as a number");
-const version = versionText.regex(/^\d+\.\d+(\.\d+)?$/, "must be a version such as 1.5.1");
+const version = versionText.regex(/^\d+\.\d+(\.\d+)?$/, "must be a version such as 1.6.2");
 const minorVersion = versionText.regex(/^\d+\.\d+$/, "must be a minor version such as 1.35");
 /** No version before it has been run for years: what is lower lost its last digit as a number. */
 const kubernetesMinorMin = 20;

@@ -6,7 +6,7 @@ export const versions = {
   /** EKS, and what the cluster autoscaler is built for. GKE follows its release channel unless told otherwise. */
   kubernetes: "1.35",
   /** The KubeRay operator's chart, which has the operator's own version. */
-  kuberayOperator: "1.5.1",
+  kuberayOperator: "1.6.2",
   ray: "2.60.0",
   clusterAutoscalerChart: "9.52.1",
   nvidiaDevicePluginChart: "0.17.4",
@@ -29,7 +29,7 @@ export const gkeOperatorPairs: Readonly<Record<string, string>> = { "1.30": "1.1
 /** From this version on, an operator that the stack deploys itself works on every Kubernetes; requirements.md 9. */
 export const selfDeployedAnywhere = [1, 3] as const;
 
-/** Whether a version such as `1.5.1` is the given one or a later one. */
+/** Whether a version such as `1.6.2` is the given one or a later one. */
 export function isAtLeast(version: string, [major, minor]: readonly [number, number]): boolean {
   const [theirMajor = 0, theirMinor = 0] = version.replace(/^v/, "").split(".").map(Number);
   return theirMajor > major || (theirMajor === major && theirMinor >= minor);

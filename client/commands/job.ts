@@ -7,7 +7,7 @@ import { addJobOptions, type JobOptions, jobRequest, trackingOf } from "./job-op
 import { type JsonOption, jsonOption, print, printTable } from "./output.ts";
 import { interruptible } from "./run.ts";
 import { exitCodeOf, runJob, showLogs } from "./run-job.ts";
-import { addTargetOptions, readTarget, type TargetOptions } from "./target.ts";
+import { addTargetOptions, rayToken, readTarget, type TargetOptions } from "./target.ts";
 
 interface Options extends TargetOptions, JsonOption {
   readonly cluster?: string;
@@ -99,12 +99,15 @@ export function jobCommand(): Command {
 function addClusterOptions(command: Command): Command {
   return addTargetOptions(command)
     .option("-c, --cluster <name>", "the Ray cluster; that of the file when absent")
-    .option("--address <url>", "Ray's dashboard, instead of a cluster on Kubernetes")
+    .option(
+      "--address <url>",
+      "Ray's dashboard, instead of a cluster on Kubernetes. Its token, if it wants one: RAY_AUTH_TOKEN",
+    )
     .addOption(jsonOption());
 }
 
 async function open(options: Options): Promise<OpenJobs> {
   if (options.address !== undefined)
-    return { jobs: new JobsApi(options.address), [Symbol.asyncDispose]: async () => {} };
+    return { jobs: new JobsApi(options.address, rayToken()), [Symbol.asyncDispose]: async () => {} };
   return openJobs(readTarget(options, options.cluster));
 }

@@ -120,6 +120,15 @@ export class RayClusterApi {
     return head?.metadata?.name;
   }
 
+  /** The token that KubeRay made for a cluster. @returns undefined when it made none. */
+  async authToken(name: string): Promise<string | undefined> {
+    const secret = await this.#unlessGone(`read the token of the RayCluster ${name}`, () =>
+      this.#core.readNamespacedSecret({ namespace: this.namespace, name }),
+    );
+    const encoded = secret?.data?.auth_token;
+    return encoded === undefined ? undefined : Buffer.from(encoded, "base64").toString();
+  }
+
   get #where() {
     return { ...rayClusters, namespace: this.namespace };
   }

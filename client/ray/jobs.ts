@@ -46,10 +46,15 @@ const retries = 10;
 /** Ray's Jobs API on a dashboard. */
 export class JobsApi {
   readonly #url: string;
+  readonly #token: string | undefined;
 
-  /** @param url Of the dashboard, e.g. `http://127.0.0.1:8265`. */
-  constructor(url: string) {
+  /**
+   * @param url Of the dashboard, e.g. `http://127.0.0.1:8265`.
+   * @param token Of a Ray that wants one.
+   */
+  constructor(url: string, token?: string) {
     this.#url = url.replace(/\/+$/, "");
+    this.#token = token;
   }
 
   /** @throws JobError */
@@ -112,6 +117,8 @@ export class JobsApi {
     const answer = await this.#fetch(method, path, body);
     if (answer.ok) return answer;
     const text = (await answer.text()).trim();
+    if (answer.status === 401 || answer.status === 403)
+      throw new JobError(`Ray wants a token: ${text}; give it in RAY_AUTH_TOKEN, or by the parameter auth: token`);
     // Ray answers with the whole trace of its own failure: its last line says what it was.
     throw new JobError(`Ray: ${method} ${path}: ${text.split("\n").at(-1) || `HTTP ${answer.status}`}`);
   }
@@ -119,11 +126,14 @@ export class JobsApi {
   async #fetch(method: "GET" | "POST" | "PUT", path: string, body?: object): Promise<Response> {
     for (let attempt = 0; ; attempt++) {
       try {
+        const isBytes = body instanceof Uint8Array;
         return await fetch(`${this.#url}${path}`, {
           method,
-          ...(body instanceof Uint8Array
-            ? { body: body as Uint8Array<ArrayBuffer> }
-            : body && { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
+          headers: {
+            ...(body && !isBytes && { "content-type": "application/json" }),
+            ...(this.#token !== undefined && { authorization: `Bearer ${this.#token}` }),
+          },
+          ...(body && { body: isBytes ? (body as Uint8Array<ArrayBuffer>) : JSON.stringify(body) }),
           signal: AbortSignal.timeout(requestTimeoutMs),
         });
       } catch (error) {

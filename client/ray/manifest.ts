@@ -56,6 +56,7 @@ export function rayClusterManifest(parameters: ClusterParameters, owner: string,
         idleTimeoutSeconds: Math.min(...workerGroups.map((worker) => worker.idleTimeoutSeconds), 60),
         resources: { requests: { cpu: "200m", memory: "512Mi" }, limits: { cpu: "200m", memory: "512Mi" } },
       },
+      ...(parameters.auth === "token" && { authOptions: { mode: "token" } }),
       ...(gcsFaultTolerance && {
         gcsFaultToleranceOptions: {
           redisAddress: gcsFaultTolerance.redisAddress,

@@ -18,21 +18,23 @@ export async function openJobs(
     readonly name: string;
     readonly namespace: string;
     readonly usePortforwarding: boolean;
+    readonly auth: "none" | "token";
   },
 ): Promise<OpenJobs> {
   const { name, namespace, usePortforwarding } = parameters;
-  if (!usePortforwarding)
-    return {
-      jobs: new JobsApi(`http://${name}-head-svc.${namespace}.svc:${dashboardPort}`),
-      [Symbol.asyncDispose]: async () => {},
-    };
   const config = await connect(parameters);
   const api = new RayClusterApi(config, namespace);
+  const token = parameters.auth === "token" ? await api.authToken(name) : undefined;
+  if (!usePortforwarding)
+    return {
+      jobs: new JobsApi(`http://${name}-head-svc.${namespace}.svc:${dashboardPort}`, token),
+      [Symbol.asyncDispose]: async () => {},
+    };
   if ((await api.headPod(name)) === undefined)
     throw new JobError(`there is no running head of a Ray cluster ${name} in ${namespace}; see: tiltyard cluster list`);
   const forwarding = await forwardPort(config, namespace, () => api.headPod(name), dashboardPort);
   return {
-    jobs: new JobsApi(`http://127.0.0.1:${forwarding.port}`),
+    jobs: new JobsApi(`http://127.0.0.1:${forwarding.port}`, token),
     [Symbol.asyncDispose]: () => forwarding.close(),
   };
 }

@@ -20,6 +20,12 @@ const labels = z.record(z.string(), z.string());
 const environment = z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be a variable's name"), z.string());
 const cpus = z.int().positive();
 const rayVersionMin = [2, 43] as const;
+const tokenRayVersionMin = [2, 52] as const;
+
+function isAtLeast(version: string, [major, minor]: readonly [number, number]): boolean {
+  const [theirMajor = 0, theirMinor = 0] = version.split(".").map(Number);
+  return theirMajor > major || (theirMajor === major && theirMinor >= minor);
+}
 
 const rayVersion = z
   .string("must be text: write it in quotes")
@@ -96,6 +102,8 @@ export const ClusterParameters = z
     timeoutSeconds: z.int().positive().default(900),
     leaseSeconds: z.int().min(30).default(120),
     adopt: z.boolean().default(false),
+    /** `token`: whoever talks to Ray needs a token, which KubeRay makes and keeps in a secret. */
+    auth: z.enum(["none", "token"]).default("none"),
   })
   .superRefine((parameters, context) => {
     const problem = (path: (string | number)[], message: string) => context.addIssue({ code: "custom", path, message });

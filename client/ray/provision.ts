@@ -44,13 +44,14 @@ export class RayCluster implements AsyncDisposable {
     readonly name: string;
     readonly namespace: string;
     readonly dashboardUrl: string;
+    readonly token: string | undefined;
     readonly close: () => Promise<void>;
     readonly detach: (until: Date) => Promise<void>;
   }) {
     this.name = parts.name;
     this.namespace = parts.namespace;
     this.dashboardUrl = parts.dashboardUrl;
-    this.#jobs = new JobsApi(parts.dashboardUrl);
+    this.#jobs = new JobsApi(parts.dashboardUrl, parts.token);
     this.#close = parts.close;
     this.#detach = parts.detach;
   }
@@ -120,13 +121,14 @@ export async function provisionRayCluster(
 
   try {
     await waitUntilReady(api, parameters, onProgress, signal);
+    const token = parameters.auth === "token" ? await api.authToken(name) : undefined;
     if (parameters.usePortforwarding)
       forwarding = await forwardPort(config, api.namespace, () => api.headPod(name), dashboardPort);
     const host =
       forwarding === undefined
         ? `${name}-head-svc.${api.namespace}.svc:${dashboardPort}`
         : `127.0.0.1:${forwarding.port}`;
-    return new RayCluster({ name, namespace: api.namespace, dashboardUrl: `http://${host}`, close, detach });
+    return new RayCluster({ name, namespace: api.namespace, dashboardUrl: `http://${host}`, token, close, detach });
   } catch (error) {
     await (isAdopted ? letGo() : close());
     throw error;

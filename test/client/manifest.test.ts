@@ -89,6 +89,12 @@ describe("the RayCluster", () => {
     expect(workerGroupSpecs[0].template.spec.serviceAccountName).toBe("all");
   });
 
+  test("can want a token of whoever talks to Ray, where Ray can do that", () => {
+    expect(manifest({ auth: "token" }).spec.authOptions).toEqual({ mode: "token" });
+    expect(manifest().spec).not.toHaveProperty("authOptions");
+    expect(() => manifest({ auth: "token", rayVersion: "2.51.0" })).toThrow(/auth: token needs a rayVersion of 2.52/);
+  });
+
   test("can have a head that survives a restart", () => {
     const gcsFaultTolerance = { redisAddress: "redis:6379", redisPasswordSecret: "redis" };
     expect(manifest({ gcsFaultTolerance }).spec.gcsFaultToleranceOptions).toEqual({

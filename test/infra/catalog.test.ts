@@ -136,7 +136,7 @@ describe("a catalog on PostgreSQL", () => {
     expect(spec.template.spec.topologySpreadConstraints).toHaveLength(2);
     expect(stack.all(setType)).toEqual([]);
     expect(environmentOf(stack).TILTYARD_DATABASE_URL).toBe("postgres://u:p@db:6000/t");
-    const { egress } = stack.one("kubernetes:networking.k8s.io/v1:NetworkPolicy").inputs.spec;
+    const { egress } = stack.one("kubernetes:networking.k8s.io/v1:NetworkPolicy", "catalog").inputs.spec;
     expect(egress.flatMap((rule: { ports: { port: number }[] }) => rule.ports.map((each) => each.port))).toContain(
       6000,
     );
@@ -200,7 +200,7 @@ describe("the image of the catalog", () => {
 describe("the way to the catalog", () => {
   test("is open to its namespace and those of the settings", async () => {
     const { one, outputs } = await withCatalog({ allowedNamespaces: ["notebooks"], egressPorts: [9000] });
-    const { spec } = one("kubernetes:networking.k8s.io/v1:NetworkPolicy").inputs;
+    const { spec } = one("kubernetes:networking.k8s.io/v1:NetworkPolicy", "catalog").inputs;
     expect(spec.policyTypes).toEqual(["Ingress", "Egress"]);
     expect(spec.ingress).toEqual([
       {

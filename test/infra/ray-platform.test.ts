@@ -45,7 +45,7 @@ describe.each(["existing", "gke", "eks"])("the platform on %s", (variant) => {
     const operator = one(release, "operator");
     expect(operator.inputs).toMatchObject({
       chart: "kuberay-operator",
-      version: "1.5.1",
+      version: "1.6.2",
       namespace: "features",
       values: { watchNamespace: ["features"], singleNamespaceInstall: true },
     });
@@ -55,6 +55,15 @@ describe.each(["existing", "gke", "eks"])("the platform on %s", (variant) => {
     const namespace = one(namespaceType);
     for (const pool of pools) expect(namespace.dependencies).toContain(pool.urn);
     expect(operator.dependencies).toContain(namespace.urn);
+  });
+
+  test("lets pods of other namespaces not reach Ray, where they could run code", async () => {
+    const { one } = await stack;
+    expect(one("kubernetes:networking.k8s.io/v1:NetworkPolicy", "ray-pods").inputs.spec).toEqual({
+      podSelector: { matchExpressions: [{ key: "ray.io/cluster", operator: "Exists" }] },
+      policyTypes: ["Ingress"],
+      ingress: [{ from: [{ podSelector: {} }] }],
+    });
   });
 
   test("keeps nodes with a Ray head on them", async () => {

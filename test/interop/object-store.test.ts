@@ -8,7 +8,7 @@ import { openFileStore } from "../../service/storage/file.ts";
 import { openGcsStore } from "../../service/storage/gcs.ts";
 import type { ObjectStore } from "../../service/storage/object-store.ts";
 import { openS3Store } from "../../service/storage/s3.ts";
-import { type CloudServer, startGcs, startS3 } from "./servers.ts";
+import { startAws, startGcs, type TestServer } from "./servers.ts";
 
 /** A store under test, with the means to look at it from outside. */
 interface Subject {
@@ -20,7 +20,7 @@ interface Subject {
 }
 
 const bucket = "tiltyard-test";
-const servers: CloudServer[] = [];
+const servers: TestServer[] = [];
 
 async function localFiles(): Promise<Subject> {
   const root = mkdtempSync(join(tmpdir(), "tiltyard files ")).slice(1);
@@ -36,7 +36,7 @@ async function localFiles(): Promise<Subject> {
 }
 
 async function s3(): Promise<Subject> {
-  const server = await startS3();
+  const server = await startAws();
   servers.push(server);
   Object.assign(process.env, {
     AWS_ENDPOINT_URL: server.url,

@@ -1,5 +1,5 @@
 /**
- * Runs the interop tier: the object stores against real servers, and then the real Lance
+ * Runs the interop tier: what is written here against real servers, and then the real Lance
  * clients against the served catalog. Arguments go to pytest, e.g. `-k geneva`.
  */
 import { spawnSync } from "node:child_process";
@@ -50,8 +50,8 @@ try {
   const vitest = join(project, "node_modules/vitest/vitest.mjs");
   const pytest = ["-m", "pytest", "-c", join(python, "pytest.ini"), python, ...process.argv.slice(2)];
   const passed = [
-    timed("the object stores", () => runPart(process.execPath, [vitest, "run", "--project", "interop"], tools)),
-    timed("the clients", () => runPart(tools.TILTYARD_TEST_PYTHON, pytest, tools)),
+    timed("our own clients", () => runPart(process.execPath, [vitest, "run", "--project", "interop"], tools)),
+    timed("the Lance clients", () => runPart(tools.TILTYARD_TEST_PYTHON, pytest, tools)),
   ];
   if (passed.includes(false)) process.exitCode = 1;
 } catch (error) {

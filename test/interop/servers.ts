@@ -3,18 +3,18 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
-/** A server that stands in for a cloud's object store, in a process of its own. */
-export interface CloudServer {
+/** A server that clients are tested against, in a process of its own. */
+export interface TestServer {
   readonly url: string;
   stop(): Promise<void>;
 }
 
 const startDeadlineMs = 60_000;
 
-/** An S3 that moto serves. */
-export async function startS3(): Promise<CloudServer> {
+/** An AWS that moto serves. */
+export async function startAws(): Promise<TestServer> {
   const port = await freePort();
   const python = required("TILTYARD_TEST_PYTHON");
   const child = spawn(python, ["-m", "moto.server", "-H", "127.0.0.1", "-p", `${port}`], { stdio: "ignore" });
@@ -22,13 +22,38 @@ export async function startS3(): Promise<CloudServer> {
 }
 
 /** A Google Cloud Storage that fake-gcs-server serves, from files. */
-export async function startGcs(): Promise<CloudServer> {
+export async function startGcs(): Promise<TestServer> {
   const port = await freePort();
   const program = join(import.meta.dirname, "gcs-server.ts");
   const folder = mkdtempSync(join(tmpdir(), "tiltyard gcs "));
   const child = spawn(process.execPath, [program, `${port}`, folder], { stdio: ["ignore", "ignore", "inherit"] });
   child.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   return serving(child, `http://127.0.0.1:${port}`, "/storage/v1/b?project=test");
+}
+
+/** A Ray of one machine that wants a token; the server is its dashboard. */
+export async function startRay(token: string): Promise<TestServer> {
+  const [port, dashboardPort] = [await freePort(), await freePort()];
+  const ray = join(dirname(required("TILTYARD_TEST_PYTHON")), "ray");
+  const folder = mkdtempSync(join(tmpdir(), "ray-"));
+  const args = [
+    "start",
+    "--head",
+    "--block",
+    `--port=${port}`,
+    `--dashboard-port=${dashboardPort}`,
+    `--temp-dir=${folder}`,
+  ];
+  const more = [
+    "--num-cpus=2",
+    "--disable-usage-stats",
+    "--dashboard-host=127.0.0.1",
+    "--object-store-memory=100000000",
+  ];
+  const env = { ...process.env, RAY_AUTH_MODE: "token", RAY_AUTH_TOKEN: token };
+  const child = spawn(ray, [...args, ...more], { stdio: "ignore", env });
+  child.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  return serving(child, `http://127.0.0.1:${dashboardPort}`, "/api/healthz");
 }
 
 /** A port that nothing listens on now. */
@@ -40,7 +65,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-async function serving(child: ChildProcess, url: string, path: string): Promise<CloudServer> {
+async function serving(child: ChildProcess, url: string, path: string): Promise<TestServer> {
   const deadline = Date.now() + startDeadlineMs;
   for (;;) {
     if (child.exitCode !== null) throw new Error(`the server at ${url} ended with ${child.exitCode}`);

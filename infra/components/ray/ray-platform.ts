@@ -31,6 +31,7 @@ export class RayPlatform extends pulumi.ComponentResource {
     if (cluster.clients.length > 0) createClientRole(name, config, cluster, inNamespace);
     createPriorities(name, inCluster);
     protectHeads(name, config, inNamespace);
+    keepToNamespace(name, config, inNamespace);
     new KubeRayOperator(`${name}-operator`, { config, cluster, namespace: this.namespace }, { parent: this });
     this.registerOutputs();
   }
@@ -168,6 +169,22 @@ function protectHeads(name: string, config: StackConfig, options: pulumi.CustomR
     {
       metadata: { name: "ray-heads", namespace: config.namespace },
       spec: { maxUnavailable: 0, selector: { matchLabels: { "ray.io/node-type": "head" } } },
+    },
+    options,
+  );
+}
+
+/** Whoever reaches a Ray head runs code on it: pods of other namespaces do not. */
+function keepToNamespace(name: string, config: StackConfig, options: pulumi.CustomResourceOptions): void {
+  new kubernetes.networking.v1.NetworkPolicy(
+    `${name}-pods`,
+    {
+      metadata: { name: "ray-pods", namespace: config.namespace },
+      spec: {
+        podSelector: { matchExpressions: [{ key: "ray.io/cluster", operator: "Exists" }] },
+        policyTypes: ["Ingress"],
+        ingress: [{ from: [{ podSelector: {} }] }],
+      },
     },
     options,
   );
