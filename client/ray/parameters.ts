@@ -30,13 +30,7 @@ function isAtLeast(version: string, [major, minor]: readonly [number, number]): 
 const rayVersion = z
   .string("must be text: write it in quotes")
   .regex(/^\d+\.\d+\.\d+$/, "must be a version such as 2.60.0")
-  .refine(
-    (text) => {
-      const [major = 0, minor = 0] = text.split(".").map(Number);
-      return major > rayVersionMin[0] || (major === rayVersionMin[0] && minor >= rayVersionMin[1]);
-    },
-    `must be ${rayVersionMin.join(".")} or later`,
-  );
+  .refine((text) => isAtLeast(text, rayVersionMin), `must be ${rayVersionMin.join(".")} or later`);
 
 /** What head and workers have in common; the defaults of the cluster when absent. */
 const group = {
@@ -113,6 +107,8 @@ export const ClusterParameters = z
       if (names.indexOf(name) !== index)
         problem(["workerGroups", index, "name"], `is the name of another group: ${name}`);
     });
+    if (parameters.auth === "token" && !isAtLeast(parameters.rayVersion, tokenRayVersionMin))
+      problem(["auth"], `token needs a rayVersion of ${tokenRayVersionMin.join(".")} or later`);
     const cloud = {
       EKS_AUTH: ["clusterName", "region"],
       GKE_AUTH: ["clusterName", "region"],

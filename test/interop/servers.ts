@@ -70,11 +70,14 @@ async function serving(child: ChildProcess, url: string, path: string): Promise<
   for (;;) {
     if (child.exitCode !== null) throw new Error(`the server at ${url} ended with ${child.exitCode}`);
     const answered = await fetch(url + path).then(
-      (response) => response.ok,
+      (response) => response.status < 500,
       () => false,
     );
     if (answered) return { url, stop: () => stop(child) };
-    if (Date.now() > deadline) throw new Error(`the server at ${url} did not answer in time`);
+    if (Date.now() > deadline) {
+      await stop(child);
+      throw new Error(`the server at ${url} did not answer in time`);
+    }
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
