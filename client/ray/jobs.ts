@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { type Dispatcher, request } from "undici";
 import { z } from "zod";
 import { packWorkingDirectory } from "./working-dir.ts";
 
@@ -32,6 +33,8 @@ export interface JobRequest {
   readonly entrypointNumCpus?: number;
   readonly entrypointNumGpus?: number;
 }
+
+type Method = "GET" | "POST" | "PUT";
 
 /** Ray refused, or gave no answer. */
 export class JobError extends Error {
@@ -69,7 +72,7 @@ export class JobsApi {
       ...(request.entrypointNumCpus !== undefined && { entrypoint_num_cpus: request.entrypointNumCpus }),
       ...(request.entrypointNumGpus !== undefined && { entrypoint_num_gpus: request.entrypointNumGpus }),
     });
-    const { submission_id } = z.object({ submission_id: z.string() }).parse(await answer.json());
+    const { submission_id } = z.object({ submission_id: z.string() }).parse(answer);
     return new Job(this, submission_id);
   }
 
@@ -81,18 +84,18 @@ export class JobsApi {
   /** @throws JobError */
   async list(): Promise<readonly JobDetails[]> {
     const answer = await this.#request("GET", "/api/jobs/");
-    return z.array(JobDetails).parse(await answer.json());
+    return z.array(JobDetails).parse(answer);
   }
 
   /** @throws JobError */
   async details(id: string): Promise<JobDetails> {
-    return JobDetails.parse(await (await this.#request("GET", `/api/jobs/${encodeURIComponent(id)}`)).json());
+    return JobDetails.parse(await this.#request("GET", `/api/jobs/${encodeURIComponent(id)}`));
   }
 
   /** All that the job has printed so far. @throws JobError */
   async output(id: string): Promise<string> {
     const answer = await this.#request("GET", `/api/jobs/${encodeURIComponent(id)}/logs`);
-    return z.object({ logs: z.string().nullable() }).parse(await answer.json()).logs ?? "";
+    return z.object({ logs: z.string().nullable() }).parse(answer).logs ?? "";
   }
 
   /** Asks the job to stop. @throws JobError */
@@ -108,32 +111,33 @@ export class JobsApi {
   }
 
   async #isThere(path: string): Promise<boolean> {
-    const answer = await this.#fetch("GET", path);
-    await answer.body?.cancel();
-    return answer.ok;
+    const { statusCode, body } = await this.#send("GET", path);
+    await body.dump();
+    return statusCode === 200;
   }
 
-  async #request(method: "GET" | "POST" | "PUT", path: string, body?: object): Promise<Response> {
-    const answer = await this.#fetch(method, path, body);
-    if (answer.ok) return answer;
-    const text = (await answer.text()).trim();
-    if (answer.status === 401 || answer.status === 403)
+  /** @returns The JSON of the answer; undefined when there is none. */
+  async #request(method: Method, path: string, content?: object): Promise<unknown> {
+    const { statusCode, body } = await this.#send(method, path, content);
+    const text = (await body.text()).trim();
+    if (statusCode < 300) return text === "" ? undefined : parseJson(text);
+    if (statusCode === 401 || statusCode === 403)
       throw new JobError(`Ray wants a token: ${text}; give it in RAY_AUTH_TOKEN, or by the parameter auth: token`);
-    // Ray answers with the whole trace of its own failure: its last line says what it was.
-    throw new JobError(`Ray: ${method} ${path}: ${text.split("\n").at(-1) || `HTTP ${answer.status}`}`);
+    throw new JobError(`Ray: ${method} ${path}: ${reasonIn(text) || `HTTP ${statusCode}`}`);
   }
 
-  async #fetch(method: "GET" | "POST" | "PUT", path: string, body?: object): Promise<Response> {
+  /** Not by `fetch`: Ray takes what that sends for a browser's, and refuses to change anything for one. */
+  async #send(method: Method, path: string, content?: object): Promise<Dispatcher.ResponseData> {
+    const isBytes = content instanceof Uint8Array;
     for (let attempt = 0; ; attempt++) {
       try {
-        const isBytes = body instanceof Uint8Array;
-        return await fetch(`${this.#url}${path}`, {
+        return await request(`${this.#url}${path}`, {
           method,
           headers: {
-            ...(body && !isBytes && { "content-type": "application/json" }),
+            ...(content && !isBytes && { "content-type": "application/json" }),
             ...(this.#token !== undefined && { authorization: `Bearer ${this.#token}` }),
           },
-          ...(body && { body: isBytes ? (body as Uint8Array<ArrayBuffer>) : JSON.stringify(body) }),
+          ...(content && { body: isBytes ? content : JSON.stringify(content) }),
           signal: AbortSignal.timeout(requestTimeoutMs),
         });
       } catch (error) {
@@ -143,6 +147,21 @@ export class JobsApi {
         await sleep(Math.min(100 * 2 ** attempt, 5_000));
       }
     }
+  }
+}
+
+/** Ray answers with the whole trace of its own failure: what it was is where the last error begins. */
+function reasonIn(text: string): string {
+  const lines = text.split("\n");
+  return lines.findLast((line) => /^\w*(Error|Exception): /.test(line)) ?? lines.at(-1) ?? "";
+}
+
+/** Some answers are a word and no JSON. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }
 

@@ -34,7 +34,7 @@ export async function startGcs(): Promise<TestServer> {
 /** A Ray of one machine that wants a token; the server is its dashboard. */
 export async function startRay(token: string): Promise<TestServer> {
   const [port, dashboardPort] = [await freePort(), await freePort()];
-  const ray = join(dirname(required("TILTYARD_TEST_PYTHON")), "ray");
+  const programs = dirname(required("TILTYARD_TEST_PYTHON"));
   const folder = mkdtempSync(join(tmpdir(), "ray-"));
   const args = [
     "start",
@@ -50,8 +50,10 @@ export async function startRay(token: string): Promise<TestServer> {
     "--dashboard-host=127.0.0.1",
     "--object-store-memory=100000000",
   ];
-  const env = { ...process.env, RAY_AUTH_MODE: "token", RAY_AUTH_TOKEN: token };
-  const child = spawn(ray, [...args, ...more], { stdio: "ignore", env });
+  // Jobs call python by its name.
+  const PATH = `${programs}:${process.env.PATH}`;
+  const env = { ...process.env, PATH, RAY_AUTH_MODE: "token", RAY_AUTH_TOKEN: token };
+  const child = spawn(join(programs, "ray"), [...args, ...more], { stdio: "ignore", env });
   child.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   return serving(child, `http://127.0.0.1:${dashboardPort}`, "/api/healthz");
 }
