@@ -1,8 +1,6 @@
 import { Command, InvalidArgumentError } from "commander";
-import { connect } from "../kubernetes/connect.ts";
-import { RayClusterApi } from "../ray/cluster-api.ts";
+import type { RayClusterApi } from "../ray/cluster-api.ts";
 import { type LeasedCluster, listRayClusters, reapRayClusters } from "../ray/lease.ts";
-import { provisionRayCluster } from "../ray/provision.ts";
 import { type JsonOption, jsonOption, Progress, print, printTable } from "./output.ts";
 import { describeProgress, interruptible, runCommand } from "./run.ts";
 import { addTargetOptions, readTarget, type TargetOptions } from "./target.ts";
@@ -25,6 +23,7 @@ export function clusterCommand(): Command {
     .addHelpText("after", "\nExample:\n  tiltyard cluster up -f cluster.yaml --ttl 2h")
     .action(async (options: Options & { readonly ttl: number }) => {
       const parameters = readTarget(options);
+      const { provisionRayCluster } = await import("../ray/provision.ts");
       const interruption = interruptible();
       const progress = new Progress();
       try {
@@ -83,6 +82,10 @@ export function clusterCommand(): Command {
 /** Of these commands none needs a cluster's name but by its arguments. */
 async function openApi(options: Options): Promise<RayClusterApi> {
   const parameters = readTarget(options, "any");
+  const [{ connect }, { RayClusterApi }] = await Promise.all([
+    import("../kubernetes/connect.ts"),
+    import("../ray/cluster-api.ts"),
+  ]);
   return new RayClusterApi(await connect(parameters), parameters.namespace);
 }
 

@@ -1,6 +1,5 @@
 import { Command } from "commander";
-import { examine, type Finding } from "../doctor/checks.ts";
-import { connect } from "../kubernetes/connect.ts";
+import type { Finding } from "../doctor/checks.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { type JsonOption, jsonOption } from "./output.ts";
 import { addTargetOptions, catalogTarget, readTarget, type TargetOptions } from "./target.ts";
@@ -19,6 +18,10 @@ export function doctorCommand(): Command {
     )
     .action(async (options: TargetOptions & JsonOption) => {
       const parameters = readTarget(options, "any");
+      const [{ examine }, { connect }] = await Promise.all([
+        import("../doctor/checks.ts"),
+        import("../kubernetes/connect.ts"),
+      ]);
       const findings = await examine({
         config: await connect(parameters),
         parameters,

@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { JobsApi } from "../ray/jobs.ts";
-import { type OpenJobs, openJobs } from "../ray/open-jobs.ts";
+import type { OpenJobs } from "../ray/open-jobs.ts";
 import { submitTracked } from "../ray/tracked-job.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { addJobOptions, type JobOptions, jobRequest, trackingOf } from "./job-options.ts";
@@ -109,5 +109,7 @@ function addClusterOptions(command: Command): Command {
 async function open(options: Options): Promise<OpenJobs> {
   if (options.address !== undefined)
     return { jobs: new JobsApi(options.address, rayToken()), [Symbol.asyncDispose]: async () => {} };
-  return openJobs(readTarget(options, options.cluster));
+  const parameters = readTarget(options, options.cluster);
+  const { openJobs } = await import("../ray/open-jobs.ts");
+  return openJobs(parameters);
 }

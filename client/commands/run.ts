@@ -1,6 +1,5 @@
 import { Command } from "commander";
 import { type ClusterState, formatState } from "../ray/cluster-state.ts";
-import { provisionRayCluster } from "../ray/provision.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { addJobOptions, type JobOptions, jobRequest, trackingOf } from "./job-options.ts";
 import { bar, type JsonOption, jsonOption, Progress } from "./output.ts";
@@ -25,6 +24,8 @@ Exit codes: 0 the job succeeded, 3 it failed, 4 it was stopped, 2 the parameters
     )
     .action(async (command: readonly string[], options: JobOptions & JsonOption) => {
       const parameters = readTarget(options);
+      // Kubernetes' library takes a while to load: not for a wrong option.
+      const { provisionRayCluster } = await import("../ray/provision.ts");
       const tracking = trackingOf(options);
       const interruption = interruptible();
       const progress = new Progress();
