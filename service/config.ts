@@ -3,6 +3,7 @@ import { pathToFileURL } from "node:url";
 import { CatalogError } from "@tiltyard/protocol";
 import { z } from "zod";
 import { type Location, parseLocation } from "./storage/location.ts";
+import { type Database, parseDatabaseUrl, problemOfDatabaseUrl } from "./store/database.ts";
 
 /** The settings of the service, read once from the environment; docs/settings.md lists them. */
 export interface Config {
@@ -10,8 +11,7 @@ export interface Config {
   readonly port: number;
   /** An absolute path. */
   readonly dataDir: string;
-  /** The SQLite file, an absolute path. */
-  readonly databaseFile: string;
+  readonly database: Database;
   readonly warehouse: Location;
   /** Folders besides the warehouse in which clients may put tables. */
   readonly allowedLocations: readonly Location[];
@@ -66,9 +66,17 @@ const Environment = z.object({
     .transform((path) => resolve(path)),
   TILTYARD_DATABASE_URL: z
     .string()
-    .regex(/^sqlite:./, "must be sqlite:PATH")
-    .transform((url) => resolve(url.slice("sqlite:".length)))
+    .superRefine((text, context) => {
+      const message = problemOfDatabaseUrl(text);
+      // Zod would put a value that may hold a password into the issue.
+      if (message !== undefined) context.addIssue({ code: "custom", message, input: undefined });
+    })
     .optional(),
+  TILTYARD_DATABASE_CONNECTIONS: z
+    .string()
+    .regex(/^[1-9]\d{0,3}$/, "must be a number of connections")
+    .transform(Number)
+    .default(10),
   TILTYARD_WAREHOUSE: location.optional(),
   TILTYARD_ALLOWED_LOCATIONS: z
     .string()
@@ -121,7 +129,10 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     host: values.TILTYARD_HOST,
     port: values.TILTYARD_PORT ?? 2333,
     dataDir: values.TILTYARD_DATA_DIR,
-    databaseFile: values.TILTYARD_DATABASE_URL ?? resolve(values.TILTYARD_DATA_DIR, "catalog.sqlite"),
+    database: parseDatabaseUrl(
+      values.TILTYARD_DATABASE_URL ?? `sqlite:${resolve(values.TILTYARD_DATA_DIR, "catalog.sqlite")}`,
+      values.TILTYARD_DATABASE_CONNECTIONS,
+    ),
     warehouse:
       values.TILTYARD_WAREHOUSE ?? parseLocation(pathToFileURL(resolve(values.TILTYARD_DATA_DIR, "warehouse")).href),
     allowedLocations: values.TILTYARD_ALLOWED_LOCATIONS,

@@ -190,6 +190,15 @@ export async function deletePendingDeletion(session: Session, location: string):
   await session.run(removeDeletion, { location });
 }
 
+const findDeletion = statement((db, p: { location: string }) =>
+  db.selectFrom("pending_deletions").select("location").where("location", "=", p.location),
+);
+
+/** Whether objects at a location are still to be deleted. */
+export async function isDeletionPending(session: Session, location: string): Promise<boolean> {
+  return (await session.first(findDeletion, { location })) !== undefined;
+}
+
 const listDeletions = statement((db, p: { limit: number }) =>
   db.selectFrom("pending_deletions").select("location").orderBy("created_at").limit(p.limit),
 );

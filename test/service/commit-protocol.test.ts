@@ -16,6 +16,7 @@ import {
   type TestTable,
 } from "../support/catalog.ts";
 import { commitSteps } from "../support/commit-steps.ts";
+import { createTestDatabase } from "../support/database.ts";
 import { type Program, startProgram } from "../support/process.ts";
 
 function stagedFilesOf(table: TestTable): string[] {
@@ -24,9 +25,18 @@ function stagedFilesOf(table: TestTable): string[] {
 
 describe("a service that is killed", () => {
   /** Starts the crashing service, or the real one when no step is given. */
-  async function start(dataDir: string, crashAt?: string): Promise<{ program: Program; url: string }> {
+  async function start(
+    dataDir: string,
+    databaseUrl: string,
+    crashAt?: string,
+  ): Promise<{ program: Program; url: string }> {
     const args = crashAt === undefined ? ["service/main.ts", "serve"] : ["test/support/crashing-service.ts", crashAt];
-    const program = startProgram(args, { TILTYARD_DATA_DIR: dataDir, TILTYARD_PORT: "0", TILTYARD_LOG_LEVEL: "error" });
+    const program = startProgram(args, {
+      TILTYARD_DATA_DIR: dataDir,
+      TILTYARD_DATABASE_URL: databaseUrl,
+      TILTYARD_PORT: "0",
+      TILTYARD_LOG_LEVEL: "error",
+    });
     const printed = await program.printed(crashAt === undefined ? "curl" : "listening");
     return { program, url: /at (http:\S+)/.exec(printed)?.[1] ?? "" };
   }
@@ -41,7 +51,8 @@ describe("a service that is killed", () => {
     "$step of a commit leaves nothing that needs a hand, its client deleting what it staged: $clientDeletes",
     async (run) => {
       const dataDir = mkdtempSync(join(tmpdir(), "tiltyard-killed-"));
-      const crashing = await start(dataDir, run.step);
+      const database = await createTestDatabase();
+      const crashing = await start(dataDir, database.url, run.step);
       const key = readFileSync(join(dataDir, "development.key"), "utf8");
       const post = async (url: string, path: string, body: object = {}) => {
         const headers = { "x-api-key": key };
@@ -58,7 +69,7 @@ describe("a service that is killed", () => {
       expect((await crashing.program.finished).signal).toBe("SIGKILL");
       if (run.clientDeletes) rmSync(`/${staged}`);
 
-      const restarted = await start(dataDir);
+      const restarted = await start(dataDir, database.url);
       // What was deleted before it was copied was never acknowledged, and is no version.
       const committedFrom = run.clientDeletes ? "after copy" : "after insert";
       const committed = commitSteps.indexOf(run.step) >= commitSteps.indexOf(committedFrom);
@@ -80,6 +91,7 @@ describe("a service that is killed", () => {
       expect(await list()).toHaveLength(3);
       restarted.program.child.kill("SIGTERM");
       expect((await restarted.program.finished).code).toBe(0);
+      await database.drop();
     },
     60_000,
   );
@@ -167,11 +179,11 @@ describe("a storage that fails", () => {
     const again = await catalog.call("declareTable", { id: table.id, location: table.location });
     expect(again.error).toMatchObject({ status: 409, code: 5 });
 
-    const { openSqliteStore } = await import("../../service/store/sqlite.ts");
+    const { openStore } = await import("../../service/store/open.ts");
     const { createFinisher } = await import("../../service/domain/finisher.ts");
     const { createStorage } = await import("../../service/storage/storage.ts");
     const { createLog } = await import("../../service/log.ts");
-    await using store = await openSqliteStore(`${catalog.dataDir}/catalog.sqlite`);
+    await using store = await openStore(catalog.database);
     const storage = createStorage({ s3ForcePathStyle: false });
     await createFinisher({ store, storage, log: createLog("silent") }).sweep();
     expect(existsSync(`/${pathOf(table)}`)).toBe(false);
