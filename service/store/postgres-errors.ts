@@ -37,7 +37,8 @@ export function isUnavailable(error: unknown): boolean {
   if (error instanceof DatabaseError) return unavailable.test(error.code ?? "");
   const code = "code" in error && typeof error.code === "string" ? error.code : undefined;
   if (error instanceof AggregateError) return error.errors.every(isUnavailable);
-  return code === undefined ? ofDriver.test(error.message) : ofNode.test(code);
+  if (code !== undefined) return ofNode.test(code);
+  return error.constructor === Error && ofDriver.test(error.message);
 }
 
 /**

@@ -3,7 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CatalogError } from "@tiltyard/protocol";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { createFinisher, type Finisher } from "../../service/domain/finisher.ts";
+import { createLog } from "../../service/log.ts";
 import type { ObjectStore } from "../../service/storage/object-store.ts";
+import { createStorage } from "../../service/storage/storage.ts";
+import { openStore } from "../../service/store/open.ts";
+import type { Store } from "../../service/store/store.ts";
 import {
   commit,
   declareTable,
@@ -179,14 +184,27 @@ describe("a storage that fails", () => {
     const again = await catalog.call("declareTable", { id: table.id, location: table.location });
     expect(again.error).toMatchObject({ status: 409, code: 5 });
 
-    const { openStore } = await import("../../service/store/open.ts");
-    const { createFinisher } = await import("../../service/domain/finisher.ts");
-    const { createStorage } = await import("../../service/storage/storage.ts");
-    const { createLog } = await import("../../service/log.ts");
     await using store = await openStore(catalog.database);
-    const storage = createStorage({ s3ForcePathStyle: false });
-    await createFinisher({ store, storage, log: createLog("silent") }).sweep();
+    await finisherOf(store).sweep();
     expect(existsSync(`/${pathOf(table)}`)).toBe(false);
     expect((await catalog.call("declareTable", { id: table.id, location: table.location })).status).toBe(200);
   });
+
+  test("deletes nothing of the table that is there next when it comes late", async () => {
+    const catalog = await startFailing(new Set());
+    const table = await declareTable(catalog);
+    expect((await catalog.call("dropTable", { id: table.id })).status).toBe(200);
+    const next = { id: table.id, location: table.location };
+    expect((await catalog.call("declareTable", next)).status).toBe(200);
+    expect((await commit(catalog, table, 1)).status).toBe(200);
+
+    // Another replica, which read before the drop was finished that it is to be.
+    await using store = await openStore(catalog.database);
+    await finisherOf(store).deleteObjects(table.location);
+    expect(existsSync(`/${pathOf(table)}/_versions/${finalName(1)}`)).toBe(true);
+  });
 });
+
+function finisherOf(store: Store): Finisher {
+  return createFinisher({ store, storage: createStorage({ s3ForcePathStyle: false }), log: createLog("silent") });
+}

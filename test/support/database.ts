@@ -33,7 +33,8 @@ function createSqliteFile() {
 
 async function createPostgresDatabase(server: string) {
   const name = `test_${crypto.randomUUID().replaceAll("-", "")}`;
-  await runSql(server, `create database ${name}`);
+  // It sorts as people do, unless it is told otherwise, as most databases out there.
+  await runSql(server, `create database ${name} template template0 locale_provider icu icu_locale 'en-US'`);
   const url = new URL(server);
   url.pathname = name;
   return {
