@@ -27,6 +27,8 @@ export interface Config {
   readonly bootstrapApiKey: string | undefined;
   /** Requests a second for one principal; undefined is no limit. */
   readonly rateLimit: number | undefined;
+  /** How long a dropped table can be brought back; 0 deletes it at once. */
+  readonly dropRetentionMs: number;
   readonly s3ForcePathStyle: boolean;
   readonly logLevel: string;
   /** Variables that look like settings and are none: most likely misspelled. */
@@ -48,6 +50,7 @@ const location = z.string().transform((text, context) => {
   }
 });
 
+const unitsMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 const bootstrapKeyLengthMin = 24;
 const defaultHost = "127.0.0.1";
 const loopback = ["127.0.0.1", "::1", "localhost"];
@@ -101,6 +104,11 @@ const Environment = z.object({
     .regex(/^[1-9]\d*$/, "must be a number of requests a second")
     .transform(Number)
     .optional(),
+  TILTYARD_DROP_RETENTION: z
+    .string()
+    .regex(/^(0|[1-9]\d{0,4}[mhd])$/, "must be 0, or a number of minutes, hours or days such as 7d")
+    .default("0")
+    .transform((text) => Number.parseInt(text, 10) * (unitsMs[text.at(-1) ?? ""] ?? 0)),
   TILTYARD_S3_FORCE_PATH_STYLE: flag,
   TILTYARD_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
   TILTYARD_ALLOW_INSECURE: flag,
@@ -146,6 +154,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
           }
         : { mode: "development" },
     bootstrapApiKey: values.TILTYARD_BOOTSTRAP_API_KEY,
+    dropRetentionMs: values.TILTYARD_DROP_RETENTION,
     rateLimit: values.TILTYARD_RATE_LIMIT,
     s3ForcePathStyle: values.TILTYARD_S3_FORCE_PATH_STYLE ?? false,
     logLevel: values.TILTYARD_LOG_LEVEL,

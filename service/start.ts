@@ -43,7 +43,7 @@ export async function startService(config: Config, log: Log, replacements: Repla
   const { wrapStore = (store) => store, wrapStorage = (storage) => storage } = replacements;
   const store = wrapStore(await openStore(config.database));
   const storage = wrapStorage(createStorage({ s3ForcePathStyle: config.s3ForcePathStyle }));
-  const finisher = createFinisher({ store, storage, log });
+  const finisher = createFinisher({ store, storage, log, dropRetentionMs: config.dropRetentionMs });
 
   const issuer =
     config.auth.mode === "development"
@@ -60,7 +60,13 @@ export async function startService(config: Config, log: Log, replacements: Repla
 
   let stopping = false;
   const app = createApp({
-    catalog: { store, storage, finisher, locations: createLocations(config.warehouse, config.allowedLocations) },
+    catalog: {
+      store,
+      storage,
+      finisher,
+      locations: createLocations(config.warehouse, config.allowedLocations),
+      dropRetentionMs: config.dropRetentionMs,
+    },
     authenticator: createAuthenticator(store, tokens),
     developmentIssuer: issuer,
     rateLimit: createRateLimit(store, config.rateLimit),

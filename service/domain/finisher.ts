@@ -2,6 +2,7 @@ import type { Log } from "../log.ts";
 import { parseLocation } from "../storage/location.ts";
 import type { ObjectStore, StoredObject } from "../storage/object-store.ts";
 import type { Storage } from "../storage/storage.ts";
+import { listDroppedTables } from "../store/dropped-tables.ts";
 import type { Session, Store } from "../store/store.ts";
 import { deletePendingDeletion, isDeletionPending, listPendingDeletions } from "../store/tables.ts";
 import { failTransaction } from "../store/transactions.ts";
@@ -12,6 +13,7 @@ import {
   versionBefore,
   withdrawVersion,
 } from "../store/versions.ts";
+import { dropForGood } from "./drop.ts";
 import { versionsFolder } from "./manifest.ts";
 
 /** How many records or locations one sweep takes up. */
@@ -41,9 +43,11 @@ export interface FinisherParts {
   readonly store: Store;
   readonly storage: Storage;
   readonly log: Log;
+  /** How long dropped tables are kept. */
+  readonly dropRetentionMs: number;
 }
 
-export function createFinisher({ store, storage, log }: FinisherParts): Finisher {
+export function createFinisher({ store, storage, log, dropRetentionMs }: FinisherParts): Finisher {
   /** Readers of a version that is just being committed wait for the same work. */
   const underWay = new Map<string, Promise<VersionRecord | undefined>>();
 
@@ -107,6 +111,9 @@ export function createFinisher({ store, storage, log }: FinisherParts): Finisher
     async sweep() {
       const unfinished = await listUnfinishedVersions(store.read, sweepBatch);
       for (const { location, record } of unfinished) await this.finishVersion(location, record);
+      const expiredMillis = Date.now() - dropRetentionMs;
+      for (const { id } of await listDroppedTables(store.read, expiredMillis, sweepBatch))
+        await store.write((session) => dropForGood(session, id, expiredMillis));
       for (const location of await listPendingDeletions(store.read, sweepBatch)) await deleteObjects(location);
     },
   };

@@ -52,7 +52,7 @@ export async function requireFreeLocation(session: Session, location: Location):
   if (await isLocationTaken(session, location.uri, ancestorUris(location)))
     throw new CatalogError(
       "TableAlreadyExists",
-      `location: ${location.uri} overlaps with the location of another table`,
+      `location: ${location.uri} overlaps with the location of another table, or of a dropped one that is still there`,
     );
 }
 

@@ -3,6 +3,7 @@ import { type Migration, Migrator } from "kysely/migration";
 import type { Dialect } from "./dialect.ts";
 import * as initial from "./migrations/0001-initial.ts";
 import * as rateLimits from "./migrations/0002-rate-limits.ts";
+import * as droppedTables from "./migrations/0003-dropped-tables.ts";
 
 /** A change of the schema. */
 interface Change {
@@ -14,7 +15,11 @@ interface Change {
  * none may break the release before it, which still serves while the next one starts: what
  * is added has a default, and what is not used any more is removed a release later.
  */
-const changes: Record<string, Change> = { "0001-initial": initial, "0002-rate-limits": rateLimits };
+const changes: Record<string, Change> = {
+  "0001-initial": initial,
+  "0002-rate-limits": rateLimits,
+  "0003-dropped-tables": droppedTables,
+};
 
 const migrationTable = "kysely_migration";
 /** How long a migration waits for a lock on a table, with all requests on that table queueing behind it. */

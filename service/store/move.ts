@@ -23,6 +23,8 @@ const tables = {
 type Table = keyof typeof tables;
 type Row = Readonly<Record<string, unknown>>;
 
+/** The root, and that of dropped tables. */
+const namespacesOfNewCatalog = 2;
 /** How many rows go together: PostgreSQL takes 65,535 values in one statement. */
 const batchRows = 1_000;
 
@@ -66,14 +68,14 @@ async function copyCatalog(file: string, target: Kysely<Schema>): Promise<RowCou
   }
 }
 
-/** A new catalog has its root namespace and nothing else. Nobody may add something meanwhile. */
+/** A new catalog has two namespaces and nothing else. Nobody may add something meanwhile. */
 async function requireEmpty(target: Kysely<Schema>): Promise<void> {
   const names = Object.keys(tables) as Table[];
   await sql`lock table ${sql.join(names.map((name) => sql.table(name)))} in access exclusive mode`.execute(target);
   const filled: string[] = [];
   for (const name of names) {
-    const rowsMax = name === "namespaces" ? 1 : 0;
-    const { rows } = await sql`select 1 from ${sql.table(name)} limit 2`.execute(target);
+    const rowsMax = name === "namespaces" ? namespacesOfNewCatalog : 0;
+    const { rows } = await sql`select 1 from ${sql.table(name)} limit ${rowsMax + 1}`.execute(target);
     if (rows.length > rowsMax) filled.push(name);
   }
   if (filled.length > 0)
@@ -81,7 +83,7 @@ async function requireEmpty(target: Kysely<Schema>): Promise<void> {
       `the database that TILTYARD_DATABASE_URL names is not empty, it has ${filled.join(", ")}: ` +
         "create a new database and move there. A service that was started over it has made keys and grants already",
     );
-  // The root namespace is copied as well.
+  // These are copied as well.
   await target.deleteFrom("namespaces").execute();
 }
 

@@ -41,7 +41,7 @@ describe("move", () => {
     const moved = await move("--json");
     expect([moved.code, moved.stderr]).toEqual([0, ""]);
     const { rows, to } = JSON.parse(moved.stdout);
-    expect(rows).toMatchObject({ namespaces: 3, tables: 2, branches: 2, table_versions: 3, api_keys: 3, grants: 3 });
+    expect(rows).toMatchObject({ namespaces: 4, tables: 2, branches: 2, table_versions: 3, api_keys: 3, grants: 3 });
     expect(to).not.toContain("postgres:se");
 
     const after = await startTestCatalog({ TILTYARD_DATABASE_URL: target.url });

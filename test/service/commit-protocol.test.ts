@@ -206,5 +206,10 @@ describe("a storage that fails", () => {
 });
 
 function finisherOf(store: Store): Finisher {
-  return createFinisher({ store, storage: createStorage({ s3ForcePathStyle: false }), log: createLog("silent") });
+  return createFinisher({
+    store,
+    storage: createStorage({ s3ForcePathStyle: false }),
+    log: createLog("silent"),
+    dropRetentionMs: 0,
+  });
 }
