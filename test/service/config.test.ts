@@ -20,6 +20,7 @@ describe("the settings", () => {
       port: 2333,
       auth: { mode: "development" },
       rateLimit: undefined,
+      dropRetentionMs: 0,
       s3ForcePathStyle: false,
       logLevel: "info",
     });
@@ -43,6 +44,7 @@ describe("the settings", () => {
       TILTYARD_OIDC_ISSUER: "https://issuer.example",
       TILTYARD_OIDC_AUDIENCE: "tiltyard",
       TILTYARD_RATE_LIMIT: "200",
+      TILTYARD_DROP_RETENTION: "36h",
       TILTYARD_S3_FORCE_PATH_STYLE: "1",
     });
     expect(config).toMatchObject({
@@ -53,6 +55,7 @@ describe("the settings", () => {
       allowedLocations: [{ scheme: "gs", bucket: "other" }, { uri: "file:///mnt/tables" }],
       auth: { mode: "oidc", issuer: "https://issuer.example", audience: "tiltyard" },
       rateLimit: 200,
+      dropRetentionMs: 36 * 3_600_000,
       s3ForcePathStyle: true,
     });
   });
@@ -64,6 +67,7 @@ describe("the settings", () => {
     [{ TILTYARD_DATABASE_CONNECTIONS: "0" }, "TILTYARD_DATABASE_CONNECTIONS must be a number of connections"],
     [{ TILTYARD_WAREHOUSE: "tables" }, "TILTYARD_WAREHOUSE must be a file://, s3:// or gs:// URI"],
     [{ TILTYARD_ALLOWED_LOCATIONS: "s3://b,nonsense" }, "TILTYARD_ALLOWED_LOCATIONS.1"],
+    [{ TILTYARD_DROP_RETENTION: "7" }, "TILTYARD_DROP_RETENTION must be 0, or a number of minutes, hours or days"],
     [{ TILTYARD_AUTH: "none" }, "TILTYARD_AUTH"],
     [{ TILTYARD_RATE_LIMIT: "0" }, "TILTYARD_RATE_LIMIT must be a number of requests a second"],
     [{ TILTYARD_BOOTSTRAP_API_KEY: "short" }, "TILTYARD_BOOTSTRAP_API_KEY must have at least 24 characters"],
