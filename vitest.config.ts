@@ -11,6 +11,16 @@ export default defineConfig({
         },
       },
       {
+        // The behaviour of the service once more, over a PostgreSQL that is started for it.
+        test: {
+          name: "postgres",
+          include: ["test/{service,postgres}/**/*.test.ts"],
+          globalSetup: "test/support/postgres-project.ts",
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
         test: {
           name: "interop",
           include: ["test/interop/**/*.test.ts"],

@@ -3,6 +3,7 @@ import { pathToFileURL } from "node:url";
 import { CatalogError } from "@tiltyard/protocol";
 import { z } from "zod";
 import { type Location, parseLocation } from "./storage/location.ts";
+import { type Database, parseDatabaseUrl, problemOfDatabaseUrl } from "./store/database.ts";
 
 /** The settings of the service, read once from the environment; docs/settings.md lists them. */
 export interface Config {
@@ -10,8 +11,7 @@ export interface Config {
   readonly port: number;
   /** An absolute path. */
   readonly dataDir: string;
-  /** The SQLite file, an absolute path. */
-  readonly databaseFile: string;
+  readonly database: Database;
   readonly warehouse: Location;
   /** Folders besides the warehouse in which clients may put tables. */
   readonly allowedLocations: readonly Location[];
@@ -27,6 +27,8 @@ export interface Config {
   readonly bootstrapApiKey: string | undefined;
   /** Requests a second for one principal; undefined is no limit. */
   readonly rateLimit: number | undefined;
+  /** How long a dropped table can be brought back; 0 deletes it at once. */
+  readonly dropRetentionMs: number;
   readonly s3ForcePathStyle: boolean;
   readonly logLevel: string;
   /** Variables that look like settings and are none: most likely misspelled. */
@@ -48,6 +50,7 @@ const location = z.string().transform((text, context) => {
   }
 });
 
+const unitsMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 const bootstrapKeyLengthMin = 24;
 const defaultHost = "127.0.0.1";
 const loopback = ["127.0.0.1", "::1", "localhost"];
@@ -66,9 +69,17 @@ const Environment = z.object({
     .transform((path) => resolve(path)),
   TILTYARD_DATABASE_URL: z
     .string()
-    .regex(/^sqlite:./, "must be sqlite:PATH")
-    .transform((url) => resolve(url.slice("sqlite:".length)))
+    .superRefine((text, context) => {
+      const message = problemOfDatabaseUrl(text);
+      // Zod would put a value that may hold a password into the issue.
+      if (message !== undefined) context.addIssue({ code: "custom", message, input: undefined });
+    })
     .optional(),
+  TILTYARD_DATABASE_CONNECTIONS: z
+    .string()
+    .regex(/^[1-9]\d{0,3}$/, "must be a number of connections")
+    .transform(Number)
+    .default(10),
   TILTYARD_WAREHOUSE: location.optional(),
   TILTYARD_ALLOWED_LOCATIONS: z
     .string()
@@ -93,6 +104,11 @@ const Environment = z.object({
     .regex(/^[1-9]\d*$/, "must be a number of requests a second")
     .transform(Number)
     .optional(),
+  TILTYARD_DROP_RETENTION: z
+    .string()
+    .regex(/^(0|[1-9]\d{0,4}[mhd])$/, "must be 0, or a number of minutes, hours or days such as 7d")
+    .default("0")
+    .transform((text) => Number.parseInt(text, 10) * (unitsMs[text.at(-1) ?? ""] ?? 0)),
   TILTYARD_S3_FORCE_PATH_STYLE: flag,
   TILTYARD_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
   TILTYARD_ALLOW_INSECURE: flag,
@@ -121,7 +137,10 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     host: values.TILTYARD_HOST,
     port: values.TILTYARD_PORT ?? 2333,
     dataDir: values.TILTYARD_DATA_DIR,
-    databaseFile: values.TILTYARD_DATABASE_URL ?? resolve(values.TILTYARD_DATA_DIR, "catalog.sqlite"),
+    database: parseDatabaseUrl(
+      values.TILTYARD_DATABASE_URL ?? `sqlite:${resolve(values.TILTYARD_DATA_DIR, "catalog.sqlite")}`,
+      values.TILTYARD_DATABASE_CONNECTIONS,
+    ),
     warehouse:
       values.TILTYARD_WAREHOUSE ?? parseLocation(pathToFileURL(resolve(values.TILTYARD_DATA_DIR, "warehouse")).href),
     allowedLocations: values.TILTYARD_ALLOWED_LOCATIONS,
@@ -135,6 +154,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
           }
         : { mode: "development" },
     bootstrapApiKey: values.TILTYARD_BOOTSTRAP_API_KEY,
+    dropRetentionMs: values.TILTYARD_DROP_RETENTION,
     rateLimit: values.TILTYARD_RATE_LIMIT,
     s3ForcePathStyle: values.TILTYARD_S3_FORCE_PATH_STYLE ?? false,
     logLevel: values.TILTYARD_LOG_LEVEL,

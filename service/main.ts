@@ -4,15 +4,25 @@ import { Command } from "commander";
 import { backupCommand } from "./commands/backup.ts";
 import { grantsCommand } from "./commands/grants.ts";
 import { keysCommand } from "./commands/keys.ts";
+import { moveCommand } from "./commands/move.ts";
 import { restoreCommand } from "./commands/restore.ts";
 import { serve } from "./commands/serve.ts";
+import { tablesCommand } from "./commands/tables.ts";
 import { ConfigError } from "./config.ts";
 
 const program = new Command("tiltyard-catalog")
   .description("A catalog for Lance tables. Its settings are environment variables; docs/settings.md lists them.")
   .showHelpAfterError("(see --help)");
 program.command("serve").description("run the catalog").action(serve);
-for (const command of [keysCommand(), grantsCommand(), backupCommand(), restoreCommand()]) program.addCommand(command);
+for (const command of [
+  keysCommand(),
+  grantsCommand(),
+  backupCommand(),
+  restoreCommand(),
+  moveCommand(),
+  tablesCommand(),
+])
+  program.addCommand(command);
 
 try {
   await program.parseAsync();

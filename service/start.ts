@@ -16,7 +16,7 @@ import { createRateLimit } from "./http/rate-limit.ts";
 import type { Log } from "./log.ts";
 import { createStorage, type Storage } from "./storage/storage.ts";
 import { findNamespace } from "./store/namespaces.ts";
-import { openSqliteStore } from "./store/sqlite.ts";
+import { openStore } from "./store/open.ts";
 import type { Store } from "./store/store.ts";
 
 /** How often work that was left over is looked for. */
@@ -41,11 +41,14 @@ export interface Replacements {
 /** Starts the catalog: migrates its database, listens, and takes up what an earlier run left undone. */
 export async function startService(config: Config, log: Log, replacements: Replacements = {}): Promise<RunningService> {
   const { wrapStore = (store) => store, wrapStorage = (storage) => storage } = replacements;
-  const store = wrapStore(await openSqliteStore(config.databaseFile));
+  const store = wrapStore(await openStore(config.database));
   const storage = wrapStorage(createStorage({ s3ForcePathStyle: config.s3ForcePathStyle }));
-  const finisher = createFinisher({ store, storage, log });
+  const finisher = createFinisher({ store, storage, log, dropRetentionMs: config.dropRetentionMs });
 
-  const issuer = config.auth.mode === "development" ? await openDevelopmentIssuer(config.dataDir) : undefined;
+  const issuer =
+    config.auth.mode === "development"
+      ? await openDevelopmentIssuer(config.dataDir, config.bootstrapApiKey)
+      : undefined;
   if (issuer !== undefined) await installDevelopmentKey(store, config.dataDir);
   if (config.bootstrapApiKey !== undefined)
     await installAdminKey(store, reservedKeyIds.bootstrap, config.bootstrapApiKey);
@@ -57,10 +60,16 @@ export async function startService(config: Config, log: Log, replacements: Repla
 
   let stopping = false;
   const app = createApp({
-    catalog: { store, storage, finisher, locations: createLocations(config.warehouse, config.allowedLocations) },
+    catalog: {
+      store,
+      storage,
+      finisher,
+      locations: createLocations(config.warehouse, config.allowedLocations),
+      dropRetentionMs: config.dropRetentionMs,
+    },
     authenticator: createAuthenticator(store, tokens),
     developmentIssuer: issuer,
-    rateLimit: createRateLimit(config.rateLimit),
+    rateLimit: createRateLimit(store, config.rateLimit),
     metrics: createMetrics(),
     log,
     isReady: async () => !stopping && (await findNamespace(store.read, [])) !== undefined,

@@ -57,6 +57,21 @@ describe("the layers", () => {
     expect(importers(above, folder)).toEqual([]);
   });
 
+  test("load the driver of PostgreSQL only when that is the database", () => {
+    const reached = new Set<string>();
+    const visit = (file: string) => {
+      if (reached.has(file)) return;
+      reached.add(file);
+      const text = readFileSync(file, "utf8");
+      for (const [, specifier = ""] of text.matchAll(/from\s*"([^"]+)"/g))
+        if (specifier.startsWith(".")) visit(join(dirname(file), specifier));
+        else expect([file, specifier]).not.toEqual([file, "pg"]);
+    };
+    visit("service/main.ts");
+    expect(reached).toContain("service/store/open.ts");
+    expect(importers(/^pg$/).length).toBeGreaterThan(0);
+  });
+
   test("hand the environment to the settings and to nothing else", () => {
     const readers = sources.filter((file) => readFileSync(file, "utf8").includes("process.env"));
     expect(readers.length).toBeGreaterThan(0);

@@ -122,7 +122,7 @@ export const dropTable = defineContract({
   summary: "Drop a table and delete its data",
   path: "/v1/table/{id}/drop",
   response: z.object(goneTable).meta({ id: "DropTableResponse" }),
-  errors: [404],
+  errors: [404, 409],
   access: onPath("writer"),
 });
 

@@ -1,24 +1,25 @@
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { resolve } from "node:path";
 import { Command } from "commander";
-import { verifySqliteFile } from "../store/sqlite-file.ts";
+import { backupSqliteFile, verifySqliteFile } from "../store/sqlite-file.ts";
 import { type JsonOption, jsonOption, print } from "./output.ts";
-import { withStore } from "./with-store.ts";
+import { sqliteFile } from "./sqlite-only.ts";
 
 /** `backup`: a consistent copy of the database, taken while the service runs. */
 export function backupCommand(): Command {
   return new Command("backup")
-    .description("write a consistent copy of the database to a file; the service may be running")
+    .description("write a consistent copy of a SQLite database to a file; the service may be running")
     .argument("<file>", "must not exist yet")
     .addOption(jsonOption())
     .addHelpText("after", "\nExample:\n  tiltyard-catalog backup catalog-backup.sqlite")
     .action(async (name: string, options: JsonOption) => {
       const file = resolve(name);
+      const databaseFile = sqliteFile("pg_dump");
       if (existsSync(file)) throw new Error(`${file} exists already`);
       // Under its own name the file appears whole and checked, or not at all.
       const partial = `${file}.partial`;
       try {
-        await withStore((store) => store.backup(partial));
+        await backupSqliteFile(databaseFile, partial);
         verifySqliteFile(partial);
         renameSync(partial, file);
       } finally {

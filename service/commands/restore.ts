@@ -1,9 +1,9 @@
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { Command } from "commander";
-import { readConfig } from "../config.ts";
 import { closeForGood, verifySqliteFile } from "../store/sqlite-file.ts";
 import { type JsonOption, jsonOption, print } from "./output.ts";
+import { sqliteFile } from "./sqlite-only.ts";
 
 interface RestoreOptions extends JsonOption {
   readonly force?: boolean;
@@ -12,13 +12,13 @@ interface RestoreOptions extends JsonOption {
 /** `restore`: puts a backup in the place of the database, while the service does not run. */
 export function restoreCommand(): Command {
   return new Command("restore")
-    .description("put a backup in the place of the database; the service must not be running")
+    .description("put a backup in the place of a SQLite database; the service must not be running")
     .argument("<file>", "what `backup` wrote")
     .option("--force", "replace a database that is there; it is kept beside the new one")
     .addOption(jsonOption())
     .action((name: string, options: RestoreOptions) => {
       const backup = resolve(name);
-      const { databaseFile } = readConfig(process.env);
+      const databaseFile = sqliteFile("pg_restore");
       if (!existsSync(backup)) throw new Error(`there is no file ${backup}`);
       verifySqliteFile(backup);
       const kept = setAside(databaseFile, options.force ?? false);

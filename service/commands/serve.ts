@@ -2,6 +2,7 @@ import { developmentKeyFile } from "../auth/development-issuer.ts";
 import { type Config, readConfig } from "../config.ts";
 import { createLog, flushLog } from "../log.ts";
 import { startService } from "../start.ts";
+import { describeDatabase } from "../store/database.ts";
 
 /** Runs the catalog until the process is told to stop. */
 export async function serve(): Promise<void> {
@@ -21,10 +22,10 @@ export async function serve(): Promise<void> {
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, stop);
 }
 
-function welcome({ auth, dataDir, databaseFile, warehouse }: Config, url: string): string {
+function welcome({ auth, dataDir, database, warehouse }: Config, url: string): string {
   const lines = [
     `Tiltyard catalog at ${url}`,
-    `  database   ${databaseFile}`,
+    `  database   ${describeDatabase(database)}`,
     `  warehouse  ${warehouse.uri}`,
     `  API        ${url}/docs`,
   ];

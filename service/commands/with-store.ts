@@ -1,9 +1,9 @@
 import { readConfig } from "../config.ts";
-import { openSqliteStore } from "../store/sqlite.ts";
+import { openStore } from "../store/open.ts";
 import type { Store } from "../store/store.ts";
 
 /** Opens the database that the settings name, beside a service that may be using it. */
 export async function withStore<Result>(work: (store: Store) => Promise<Result>): Promise<Result> {
-  await using store = await openSqliteStore(readConfig(process.env).databaseFile);
+  await using store = await openStore(readConfig(process.env).database);
   return await work(store);
 }

@@ -2,8 +2,9 @@ import type { Log } from "../log.ts";
 import { parseLocation } from "../storage/location.ts";
 import type { ObjectStore, StoredObject } from "../storage/object-store.ts";
 import type { Storage } from "../storage/storage.ts";
+import { listDroppedTables } from "../store/dropped-tables.ts";
 import type { Session, Store } from "../store/store.ts";
-import { deletePendingDeletion, listPendingDeletions } from "../store/tables.ts";
+import { deletePendingDeletion, isDeletionPending, listPendingDeletions } from "../store/tables.ts";
 import { failTransaction } from "../store/transactions.ts";
 import {
   finishVersion,
@@ -12,6 +13,7 @@ import {
   versionBefore,
   withdrawVersion,
 } from "../store/versions.ts";
+import { dropForGood } from "./drop.ts";
 import { versionsFolder } from "./manifest.ts";
 
 /** How many records or locations one sweep takes up. */
@@ -41,9 +43,11 @@ export interface FinisherParts {
   readonly store: Store;
   readonly storage: Storage;
   readonly log: Log;
+  /** How long dropped tables are kept. */
+  readonly dropRetentionMs: number;
 }
 
-export function createFinisher({ store, storage, log }: FinisherParts): Finisher {
+export function createFinisher({ store, storage, log, dropRetentionMs }: FinisherParts): Finisher {
   /** Readers of a version that is just being committed wait for the same work. */
   const underWay = new Map<string, Promise<VersionRecord | undefined>>();
 
@@ -59,7 +63,11 @@ export function createFinisher({ store, storage, log }: FinisherParts): Finisher
         const foundBefore = before && (await objects.find(`${folder}/${before.manifestName}`));
         return there.modifiedAtMillis < (foundBefore ?? ours).modifiedAtMillis;
       };
-      if (!(await putInPlace(objects, staged, final, isLeftOver))) {
+      const put = () => putInPlace(objects, staged, final, isLeftOver);
+      // Whoever finds the name taken looks closer, and may free it: one at a time.
+      const isInPlace =
+        (await objects.copy(staged, final)) === "copied" || (await store.exclusively(`${uri}\n${final}`, put));
+      if (!isInPlace) {
         const withdrawn = await store.write((session) => withdraw(session, record));
         log.warn({ staged, final, withdrawn }, lost);
         return withdrawn ? undefined : record;
@@ -77,8 +85,12 @@ export function createFinisher({ store, storage, log }: FinisherParts): Finisher
     try {
       const location = parseLocation(uri);
       const objects = await storage.at(location);
-      await objects.deleteFolder(location.path);
-      await store.write((session) => deletePendingDeletion(session, uri));
+      await store.exclusively(uri, async () => {
+        // Once the deletion is done, another table may be here.
+        if (!(await isDeletionPending(store.read, uri))) return;
+        await objects.deleteFolder(location.path);
+        await store.write((session) => deletePendingDeletion(session, uri));
+      });
     } catch (error) {
       log.warn({ err: error, location: uri }, "the objects of a dropped table are not deleted yet");
     }
@@ -99,6 +111,9 @@ export function createFinisher({ store, storage, log }: FinisherParts): Finisher
     async sweep() {
       const unfinished = await listUnfinishedVersions(store.read, sweepBatch);
       for (const { location, record } of unfinished) await this.finishVersion(location, record);
+      const expiredMillis = Date.now() - dropRetentionMs;
+      for (const { id } of await listDroppedTables(store.read, expiredMillis, sweepBatch))
+        await store.write((session) => dropForGood(session, id, expiredMillis));
       for (const location of await listPendingDeletions(store.read, sweepBatch)) await deleteObjects(location);
     },
   };
@@ -111,7 +126,8 @@ async function withdraw(session: Session, record: VersionRecord): Promise<boolea
 }
 
 /**
- * Gives a staged manifest its final name.
+ * Gives a staged manifest its final name when that could not simply be done. Somebody else
+ * may be finishing the same commit, but nobody else frees a name that is taken.
  *
  * @param isLeftOver Whether what has the final name is left from records that were all
  *   deleted. A writer that does not ask the catalog builds on the version before this one,
@@ -127,8 +143,6 @@ async function putInPlace(
   final: string,
   isLeftOver: (there: StoredObject, ours: StoredObject) => Promise<boolean>,
 ): Promise<boolean> {
-  const outcome = await objects.copy(staged, final);
-  if (outcome === "copied") return true;
   const [ours, there] = await Promise.all([objects.find(staged), objects.find(final)]);
   // An earlier attempt broke off after it had deleted the staged manifest, or before.
   if (ours === undefined) return there !== undefined;
@@ -137,5 +151,9 @@ async function putInPlace(
     if (!(await isLeftOver(there, ours))) return false;
     await objects.delete(final);
   }
-  return (await objects.copy(staged, final)) === "copied";
+  const outcome = await objects.copy(staged, final);
+  if (outcome === "copied") return true;
+  const now = await objects.find(final);
+  // Another replica was faster; it may have deleted the staged manifest already.
+  return now !== undefined && (outcome === "missing" || now.identity === ours.identity);
 }

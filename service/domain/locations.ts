@@ -44,13 +44,15 @@ export function createLocations(warehouse: Location, allowed: readonly Location[
  * Makes sure that a table may be put at a location: two tables never share a folder, and
  * none lies in another's, so that dropping one never touches another.
  *
+ * @param session Of a write that locks the tables: no constraint of the schema holds this rule.
  * @throws CatalogError TableAlreadyExists
  */
 export async function requireFreeLocation(session: Session, location: Location): Promise<void> {
+  if (session.locked !== "tables") throw new Error("a location is checked without locking the tables");
   if (await isLocationTaken(session, location.uri, ancestorUris(location)))
     throw new CatalogError(
       "TableAlreadyExists",
-      `location: ${location.uri} overlaps with the location of another table`,
+      `location: ${location.uri} overlaps with the location of another table, or of a dropped one that is still there`,
     );
 }
 

@@ -1,13 +1,17 @@
 import { CatalogError } from "@tiltyard/protocol";
-import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
+import { RateLimiterRes } from "rate-limiter-flexible";
+import type { Store } from "../store/store.ts";
 
 /** Counts a request of a principal. @throws CatalogError Throttling when it has had too many in this second. */
 export type RateLimit = (principal: string) => Promise<void>;
 
-/** @param requestsPerSecond For one principal; undefined is no limit. */
-export function createRateLimit(requestsPerSecond: number | undefined): RateLimit {
+/**
+ * @param store Counts the requests, together with the other processes that use its database.
+ * @param requestsPerSecond For one principal; undefined is no limit.
+ */
+export function createRateLimit(store: Pick<Store, "createLimiter">, requestsPerSecond: number | undefined): RateLimit {
   if (requestsPerSecond === undefined) return async () => {};
-  const limiter = new RateLimiterMemory({ points: requestsPerSecond, duration: 1 });
+  const limiter = store.createLimiter({ points: requestsPerSecond, durationSeconds: 1 });
   return async (principal) => {
     try {
       await limiter.consume(principal);

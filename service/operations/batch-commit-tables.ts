@@ -26,12 +26,15 @@ export const batchCommitTables: Handler<typeof contract> = async (request, catal
   const transaction = openTransaction({ contract, request, caller, objects });
   const steps = await prepareSteps(request.operations, catalog);
 
-  const applied = await catalog.store.write(async (session) => {
-    const results = [];
-    for (const step of steps) results.push(await step(session, transaction.id));
-    await transaction.record(session);
-    return results;
-  });
+  const applied = await catalog.store.write(
+    async (session) => {
+      const results = [];
+      for (const step of steps) results.push(await step(session, transaction.id));
+      await transaction.record(session);
+      return results;
+    },
+    { locking: request.operations.some((operation) => operation.declare_table) ? "tables" : undefined },
+  );
   return { transaction_id: transaction.name, results: await Promise.all(applied.map((result) => result())) };
 };
 

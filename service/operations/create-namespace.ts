@@ -18,7 +18,7 @@ export const createNamespace: Handler<typeof contract> = async (request, catalog
     if (present !== undefined && (mode === "Create" || identifier.length === 0))
       throw new CatalogError("NamespaceAlreadyExists", `namespace ${formatIdentifier(identifier)} exists already`);
     await requireNamespace(session, identifier.slice(0, -1));
-    const locations = present === undefined ? [] : await dropContents(session, identifier);
+    const locations = present === undefined ? [] : await dropContents(session, identifier, catalog.dropRetentionMs);
     if (present !== undefined) await deleteNamespace(session, identifier);
     await insertNamespace(session, { identifier, properties });
     await transaction.record(session);

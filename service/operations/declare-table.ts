@@ -12,12 +12,15 @@ export const declareTable: Handler<typeof contract> = async (request, { store, l
   const transaction = openTransaction({ contract, request, caller, objects: [identifier] });
   const location = request.location === undefined ? locations.choose(identifier) : locations.read(request.location);
 
-  await store.write(async (session) => {
-    await requireFreeName(session, identifier);
-    await requireFreeLocation(session, location);
-    await insertTable(session, { identifier, location: location.uri, properties });
-    await transaction.record(session);
-  });
+  await store.write(
+    async (session) => {
+      await requireFreeName(session, identifier);
+      await requireFreeLocation(session, location);
+      await insertTable(session, { identifier, location: location.uri, properties });
+      await transaction.record(session);
+    },
+    { locking: "tables" },
+  );
   return {
     transaction_id: transaction.name,
     location: location.uri,

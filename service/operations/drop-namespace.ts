@@ -20,7 +20,7 @@ export const dropNamespace: Handler<typeof contract> = async (request, catalog, 
         "NamespaceNotEmpty",
         `namespace ${formatIdentifier(identifier)} is not empty: drop what it holds first, or use the behavior Cascade`,
       );
-    const locations = await dropContents(session, identifier);
+    const locations = await dropContents(session, identifier, catalog.dropRetentionMs);
     await deleteNamespace(session, identifier);
     await transaction.record(session);
     return {

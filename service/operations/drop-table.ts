@@ -1,22 +1,22 @@
 import { contracts } from "@tiltyard/protocol";
 import { openTransaction } from "../domain/audit.ts";
-import { dropRecords } from "../domain/drop.ts";
+import { dropTableRecords } from "../domain/drop.ts";
 import { requireTable } from "../domain/require.ts";
 import type { Handler } from "./handler.ts";
 
 const contract = contracts.dropTable;
 
-export const dropTable: Handler<typeof contract> = async (request, { store, finisher }, caller) => {
+export const dropTable: Handler<typeof contract> = async (request, { store, finisher, dropRetentionMs }, caller) => {
   const identifier = request.id;
   const transaction = openTransaction({ contract, request, caller, objects: [identifier] });
 
-  const table = await store.write(async (session) => {
+  const { table, location } = await store.write(async (session) => {
     const found = await requireTable(session, identifier);
-    await dropRecords(session, found);
+    const freed = await dropTableRecords(session, found, dropRetentionMs);
     await transaction.record(session);
-    return found;
+    return { table: found, location: freed };
   });
-  await finisher.deleteObjects(table.location);
+  if (location !== undefined) await finisher.deleteObjects(location);
   return {
     transaction_id: transaction.name,
     id: [...identifier],

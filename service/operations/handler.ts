@@ -11,6 +11,8 @@ export interface Catalog {
   readonly storage: Storage;
   readonly locations: Locations;
   readonly finisher: Finisher;
+  /** How long a dropped table can be brought back; 0 deletes it at once. */
+  readonly dropRetentionMs: number;
 }
 
 /** Who asks, in which request. */

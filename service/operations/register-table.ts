@@ -17,28 +17,31 @@ export const registerTable: Handler<typeof contract> = async (request, { store, 
   if (manifests.length === 0)
     throw new CatalogError("InvalidInput", `location: there is no Lance table at ${location.uri}`);
 
-  await store.write(async (session) => {
-    const present = mode === "Overwrite" ? await findTable(session, identifier) : undefined;
-    if (present !== undefined) await deleteTable(session, present.id);
-    else await requireFreeName(session, identifier);
-    await requireNamespace(session, identifier.slice(0, -1));
-    await requireFreeLocation(session, location);
-    const { id: tableId } = await insertTable(session, { identifier, location: location.uri, properties });
-    for (const manifest of manifests)
-      await insertVersion(session, {
-        tableId,
-        branch: manifest.branch,
-        version: manifest.version,
-        manifestName: manifest.name,
-        committedName: manifest.name,
-        finished: true,
-        manifestSize: undefined,
-        eTag: undefined,
-        metadata: undefined,
-        timestampMillis: Date.now(),
-        transactionId: transaction.id,
-      });
-    await transaction.record(session);
-  });
+  await store.write(
+    async (session) => {
+      const present = mode === "Overwrite" ? await findTable(session, identifier) : undefined;
+      if (present !== undefined) await deleteTable(session, present.id);
+      else await requireFreeName(session, identifier);
+      await requireNamespace(session, identifier.slice(0, -1));
+      await requireFreeLocation(session, location);
+      const { id: tableId } = await insertTable(session, { identifier, location: location.uri, properties });
+      for (const manifest of manifests)
+        await insertVersion(session, {
+          tableId,
+          branch: manifest.branch,
+          version: manifest.version,
+          manifestName: manifest.name,
+          committedName: manifest.name,
+          finished: true,
+          manifestSize: undefined,
+          eTag: undefined,
+          metadata: undefined,
+          timestampMillis: Date.now(),
+          transactionId: transaction.id,
+        });
+      await transaction.record(session);
+    },
+    { locking: "tables" },
+  );
   return { transaction_id: transaction.name, location: location.uri, properties };
 };

@@ -1,16 +1,57 @@
-import type Database from "better-sqlite3";
-import { Kysely, SqliteDialect } from "kysely";
+import { type Kysely, sql } from "kysely";
 import { type Migration, Migrator } from "kysely/migration";
+import type { Dialect } from "./dialect.ts";
 import * as initial from "./migrations/0001-initial.ts";
+import * as rateLimits from "./migrations/0002-rate-limits.ts";
+import * as droppedTables from "./migrations/0003-dropped-tables.ts";
 
-/** Every change of the schema, in order. A migration that was released is never edited. */
-const migrations: Record<string, Migration> = { "0001-initial": initial };
+/** A change of the schema. */
+interface Change {
+  up(db: Kysely<unknown>, dialect: Dialect): Promise<void>;
+}
 
-/** Brings the schema of a database up to date. */
-export async function migrateSqlite(database: Database.Database): Promise<void> {
-  const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database }) });
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
+/**
+ * Every change of the schema, in order. A migration that was released is never edited, and
+ * none may break the release before it, which still serves while the next one starts: what
+ * is added has a default, and what is not used any more is removed a release later.
+ */
+const changes: Record<string, Change> = {
+  "0001-initial": initial,
+  "0002-rate-limits": rateLimits,
+  "0003-dropped-tables": droppedTables,
+};
+
+const migrationTable = "kysely_migration";
+/** How long a migration waits for a lock on a table, with all requests on that table queueing behind it. */
+const lockTimeoutMs = 5_000;
+
+/**
+ * Brings the schema of a database up to date. One process does it at a time; the others
+ * wait. A database that a later release has changed already is left as it is.
+ */
+export async function migrate(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
+  const done = await executedMigrations(db);
+  if (Object.keys(changes).every((name) => done.has(name))) return;
+  const migrations: Record<string, Migration> = {};
+  for (const [name, change] of Object.entries(changes))
+    migrations[name] = {
+      up: async (transaction) => {
+        if (dialect.isShared) await sql`set local lock_timeout = ${sql.lit(lockTimeoutMs)}`.execute(transaction);
+        await change.up(transaction, dialect);
+      },
+    };
+  const migrator = new Migrator({
+    db,
+    migrationTableName: migrationTable,
+    provider: { getMigrations: async () => migrations },
+  });
   const { error } = await migrator.migrateToLatest();
-  // Destroying this Kysely would close the connection, which belongs to the caller.
   if (error !== undefined) throw error;
+}
+
+async function executedMigrations(db: Kysely<unknown>): Promise<ReadonlySet<string>> {
+  const tables = await db.introspection.getTables({ withInternalKyselyTables: true });
+  if (!tables.some(({ name }) => name === migrationTable)) return new Set();
+  const { rows } = await sql<{ name: string }>`select name from ${sql.table(migrationTable)}`.execute(db);
+  return new Set(rows.map((row) => row.name));
 }

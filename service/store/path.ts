@@ -7,6 +7,9 @@ import type { Identifier } from "@tiltyard/protocol";
 const separator = "\u001f";
 const afterSeparator = "\u0020";
 
+/** The path of the namespace that keeps dropped tables: no identifier can be written so. */
+export const droppedNamespace = "\u001e";
+
 /** Writes an identifier as one string; the root namespace is the empty string. */
 export function toPath(identifier: Identifier): string {
   return identifier.join(separator);

@@ -21,6 +21,9 @@ export interface Schema {
     location: string;
     properties: string;
     created_at: number;
+    /** The path of a dropped table, which has no name any more; null for all others. */
+    dropped_from: string | null;
+    dropped_at: number | null;
   };
   /** A row for every branch that has or had version records, `main` included. */
   branches: {

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import Database from "better-sqlite3";
 
 /** @throws Error when the file is not a whole catalog database. */
@@ -15,6 +16,21 @@ export function verifySqliteFile(file: string): void {
     problem = error instanceof Error ? error.message : error;
   }
   if (problem !== "ok") throw new Error(`${file} is not a catalog database that can be used: ${problem}`);
+}
+
+/**
+ * Writes a consistent copy of a database that may be in use.
+ *
+ * @throws Error when there is no such database.
+ */
+export async function backupSqliteFile(file: string, copy: string): Promise<void> {
+  if (!existsSync(file)) throw new Error(`there is no database at ${file}`);
+  const database = new Database(file, { readonly: true });
+  try {
+    await database.backup(copy);
+  } finally {
+    database.close();
+  }
 }
 
 /**

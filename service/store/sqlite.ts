@@ -2,9 +2,13 @@ import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { CatalogError } from "@tiltyard/protocol";
 import Database from "better-sqlite3";
-import { migrateSqlite } from "./migrate.ts";
+import { Kysely, SqliteDialect } from "kysely";
+import { RateLimiterMemory } from "rate-limiter-flexible";
+import { sqlite } from "./dialect.ts";
+import { createKeyedQueue } from "./keyed-queue.ts";
+import { migrate } from "./migrate.ts";
 import type { CompiledStatement, Statement } from "./statement.ts";
-import type { Session, Store } from "./store.ts";
+import type { Limiter, LockableTable, Session, Store } from "./store.ts";
 
 /** The most transactions that share one commit. */
 const groupSizeMax = 256;
@@ -18,7 +22,8 @@ export async function openSqliteStore(file: string): Promise<Store> {
     writer.pragma("journal_mode = WAL");
     writer.pragma("synchronous = FULL");
     writer.pragma("foreign_keys = ON");
-    await migrateSqlite(writer);
+    // Destroying this Kysely would close the connection.
+    await migrate(new Kysely({ dialect: new SqliteDialect({ database: writer }) }), sqlite);
     return new SqliteStore(writer, new Database(file, { timeout: busyTimeoutMs, readonly: true }));
   } catch (error) {
     writer.close();
@@ -27,7 +32,7 @@ export async function openSqliteStore(file: string): Promise<Store> {
 }
 
 interface Job {
-  readonly work: (session: Session) => Promise<unknown>;
+  readonly work: () => Promise<unknown>;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -42,26 +47,37 @@ class SqliteStore implements Store {
   readonly read: Session;
   readonly #reader: Database.Database;
   readonly #writer: Database.Database;
-  readonly #session: Session;
+  readonly #sessions: Record<LockableTable | "none", Session>;
   readonly #queue: Job[] = [];
+  readonly #exclusive = createKeyedQueue();
   #committing: Promise<void> | undefined;
 
   constructor(writer: Database.Database, reader: Database.Database) {
     this.#writer = writer;
     this.#reader = reader;
-    this.#session = new SqliteSession(writer);
+    this.#sessions = { none: new SqliteSession(writer), tables: new SqliteSession(writer, "tables") };
     this.read = new SqliteSession(reader);
   }
 
-  write<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
+  /** One transaction runs at a time, so that every table is locked anyway. */
+  write<Result>(
+    work: (session: Session) => Promise<Result>,
+    { locking }: { readonly locking?: LockableTable | undefined } = {},
+  ): Promise<Result> {
+    const session = this.#sessions[locking ?? "none"];
     return new Promise<unknown>((resolve, reject) => {
-      this.#queue.push({ work, resolve, reject });
+      this.#queue.push({ work: () => work(session), resolve, reject });
       this.#committing ??= this.#commitGroups();
     }) as Promise<Result>;
   }
 
-  async backup(file: string): Promise<void> {
-    await this.#reader.backup(file);
+  /** One process serves a SQLite file. */
+  exclusively<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
+    return this.#exclusive(key, work);
+  }
+
+  createLimiter({ points, durationSeconds }: { points: number; durationSeconds: number }): Limiter {
+    return new RateLimiterMemory({ points, duration: durationSeconds });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -100,7 +116,7 @@ class SqliteStore implements Store {
   async #runInSavepoint(job: Job): Promise<Outcome> {
     this.#writer.exec("SAVEPOINT request");
     try {
-      const result = await job.work(this.#session);
+      const result = await job.work();
       this.#writer.exec("RELEASE request");
       return { job, result };
     } catch (error) {
@@ -114,10 +130,12 @@ class SqliteStore implements Store {
 }
 
 class SqliteSession implements Session {
+  readonly locked: LockableTable | undefined;
   readonly #database: Database.Database;
   readonly #prepared = new WeakMap<object, { compiled: CompiledStatement<object, unknown>; sql: Database.Statement }>();
 
-  constructor(database: Database.Database) {
+  constructor(database: Database.Database, locked?: LockableTable) {
+    this.locked = locked;
     this.#database = database;
   }
 
@@ -139,7 +157,7 @@ class SqliteSession implements Session {
   #prepare<Parameters extends object>(statement: Statement<Parameters, unknown>) {
     let found = this.#prepared.get(statement);
     if (found === undefined) {
-      const compiled = statement.compile() as CompiledStatement<object, unknown>;
+      const compiled = statement.compile(sqlite) as CompiledStatement<object, unknown>;
       found = { compiled, sql: this.#database.prepare(compiled.sql) };
       this.#prepared.set(statement, found);
     }

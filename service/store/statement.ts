@@ -1,12 +1,14 @@
-import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from "kysely";
+import type { Kysely } from "kysely";
+import type { Dialect } from "./dialect.ts";
 import type { Schema } from "./schema.ts";
 
 /**
- * A query that is built by Kysely once and then run with other values each time: the
- * types and the SQL come from the builder, the cost of building is paid at the first use.
+ * A query that is built by Kysely once for a database and then run with other values each
+ * time: the types and the SQL come from the builder, the cost of building is paid at the
+ * first use.
  */
 export interface Statement<Parameters extends object, Row> {
-  readonly compile: () => CompiledStatement<Parameters, Row>;
+  readonly compile: (dialect: Dialect) => CompiledStatement<Parameters, Row>;
 }
 
 export interface CompiledStatement<Parameters extends object, _Row> {
@@ -36,20 +38,25 @@ class Placeholder {
 export function statement<Parameters extends object, Row>(
   build: (db: Kysely<Schema>, parameters: Parameters) => Compilable<Row>,
 ): Statement<Parameters, Row> {
-  let compiled: CompiledStatement<Parameters, Row> | undefined;
+  const compiled = new Map<Dialect, CompiledStatement<Parameters, Row>>();
   return {
-    compile: () => {
-      compiled ??= compileStatement(build);
-      return compiled;
+    compile: (dialect) => {
+      let found = compiled.get(dialect);
+      if (found === undefined) {
+        found = compileStatement(dialect, build);
+        compiled.set(dialect, found);
+      }
+      return found;
     },
   };
 }
 
 function compileStatement<Parameters extends object, Row>(
+  dialect: Dialect,
   build: (db: Kysely<Schema>, parameters: Parameters) => Compilable<Row>,
 ): CompiledStatement<Parameters, Row> {
   const placeholders = new Proxy({}, { get: (_, name) => new Placeholder(String(name)) }) as Parameters;
-  const { sql, parameters } = build(builder, placeholders).compile();
+  const { sql, parameters } = build(dialect.builder, placeholders).compile();
   const read = parameters.map((each) => {
     if (!(each instanceof Placeholder)) return () => each;
     const name = each.name as keyof Parameters;
@@ -57,13 +64,3 @@ function compileStatement<Parameters extends object, Row>(
   });
   return { sql, bind: (values) => read.map((each) => each(values)) };
 }
-
-/** Compiles queries; it has no database to run them on. */
-const builder = new Kysely<Schema>({
-  dialect: {
-    createAdapter: () => new SqliteAdapter(),
-    createDriver: () => new DummyDriver(),
-    createIntrospector: (db) => new SqliteIntrospector(db),
-    createQueryCompiler: () => new SqliteQueryCompiler(),
-  },
-});

@@ -1,7 +1,13 @@
+import type { RateLimiterAbstract } from "rate-limiter-flexible";
 import type { Statement } from "./statement.ts";
+
+/** A database table that a transaction may keep all others from changing. */
+export type LockableTable = "tables";
 
 /** Runs statements, each with its values. */
 export interface Session {
+  /** The database table that nobody else changes while this session lasts. */
+  readonly locked: LockableTable | undefined;
   all<Parameters extends object, Row>(statement: Statement<Parameters, Row>, parameters: Parameters): Promise<Row[]>;
   first<Parameters extends object, Row>(
     statement: Statement<Parameters, Row>,
@@ -11,7 +17,13 @@ export interface Session {
   run<Parameters extends object>(statement: Statement<Parameters, unknown>, parameters: Parameters): Promise<number>;
 }
 
-/** The catalog's database. Reading sees what was committed before it began. */
+/** What limits how often something may happen; it is of rate-limiter-flexible. */
+export type Limiter = RateLimiterAbstract;
+
+/**
+ * The catalog's database. Reading sees what was committed before it began. Everything here
+ * throws CatalogError ServiceUnavailable while the database cannot be used.
+ */
 export interface Store extends AsyncDisposable {
   readonly read: Session;
   /**
@@ -19,9 +31,20 @@ export interface Store extends AsyncDisposable {
    * throws, nothing of it stays and its error is thrown. `work` may do nothing but use the
    * session: it shares its commit with others and may be run again.
    *
-   * @throws CatalogError ServiceUnavailable when the database cannot commit.
+   * Of two transactions at once that change the same row, or would break a constraint of the
+   * schema together, one runs again and sees what the other did. A rule about rows that are
+   * only read, or that are not there, is not held by that: name their table in `locking`.
    */
-  write<Result>(work: (session: Session) => Promise<Result>): Promise<Result>;
-  /** Writes a consistent copy of the database to a file while the store is in use. */
-  backup(file: string): Promise<void>;
+  write<Result>(
+    work: (session: Session) => Promise<Result>,
+    options?: { readonly locking?: LockableTable | undefined },
+  ): Promise<Result>;
+  /**
+   * Runs `work` while nobody else who uses this database runs work under the same key, in
+   * this process or in another. `work` may write, and take its time with other systems; it
+   * must not ask for the same key again.
+   */
+  exclusively<Result>(key: string, work: () => Promise<Result>): Promise<Result>;
+  /** Makes a limiter that counts together with all who use this database. */
+  createLimiter(options: { readonly points: number; readonly durationSeconds: number }): Limiter;
 }

@@ -62,6 +62,18 @@ export async function renameTable(session: Session, id: number, to: Identifier):
   await session.run(rename, { id, ...keyOf(to) });
 }
 
+const setProperties = statement((db, p: { id: number; properties: string }) =>
+  db.updateTable("tables").set({ properties: p.properties }).where("id", "=", p.id),
+);
+
+export async function setTableProperties(
+  session: Session,
+  id: number,
+  properties: Readonly<Record<string, string>>,
+): Promise<void> {
+  await session.run(setProperties, { id, properties: JSON.stringify(properties) });
+}
+
 const remove = statement((db, p: { id: number }) => db.deleteFrom("tables").where("id", "=", p.id));
 
 /** Deletes the table with its branches and version records. */
@@ -113,6 +125,7 @@ const listEverywhere = (includeDeclared: boolean) =>
     db
       .selectFrom("tables")
       .select(["namespace", "name"])
+      .where("dropped_at", "is", null)
       .where(({ eb, refTuple, tuple }) => eb(refTuple("namespace", "name"), ">", tuple(p.namespace, p.name)))
       .$if(!includeDeclared, (query) =>
         query.where(({ exists, selectFrom }) =>
@@ -160,7 +173,7 @@ const findByLocationBelow = statement((db, p: { from: string; to: string }) =>
 );
 
 /**
- * Whether a table, or a dropped one whose objects are still being deleted, is at one of
+ * Whether a table, or a dropped one that is kept or whose objects are still being deleted, is at one of
  * these locations or below the first of them.
  */
 export async function isLocationTaken(
@@ -188,6 +201,15 @@ const removeDeletion = statement((db, p: { location: string }) =>
 
 export async function deletePendingDeletion(session: Session, location: string): Promise<void> {
   await session.run(removeDeletion, { location });
+}
+
+const findDeletion = statement((db, p: { location: string }) =>
+  db.selectFrom("pending_deletions").select("location").where("location", "=", p.location),
+);
+
+/** Whether objects at a location are still to be deleted. */
+export async function isDeletionPending(session: Session, location: string): Promise<boolean> {
+  return (await session.first(findDeletion, { location })) !== undefined;
 }
 
 const listDeletions = statement((db, p: { limit: number }) =>

@@ -123,7 +123,7 @@ describe("a catalog on SQLite", () => {
     expect(settings.dbs).toEqual([
       { path: "/data/catalog.sqlite", replica: { url: "s3://tables/lance/_tiltyard/litestream" } },
     ]);
-    expect(readConfig(environmentOf(stack)).databaseFile).toBe(settings.dbs[0].path);
+    expect(readConfig(environmentOf(stack)).database).toEqual({ kind: "sqlite", file: settings.dbs[0].path });
   });
 });
 

@@ -1,15 +1,24 @@
 import { existsSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createTestDatabase, databaseKind, type TestDatabase } from "../support/database.ts";
 import { runCatalogCommand, startProgram } from "../support/process.ts";
 
 function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), "tiltyard-commands-"));
 }
 
+let database: TestDatabase;
+beforeEach(async () => {
+  database = await createTestDatabase();
+});
+afterEach(() => database.drop());
+
+/** SQLite stays where it is by default: in the folder. */
 function settingsIn(folder: string): Record<string, string> {
-  return { TILTYARD_DATA_DIR: folder, TILTYARD_PORT: "0" };
+  const settings = { TILTYARD_DATA_DIR: folder, TILTYARD_PORT: "0" };
+  return databaseKind === "sqlite" ? settings : { ...settings, TILTYARD_DATABASE_URL: database.url };
 }
 
 /** Starts the service as `npm start` does. */
@@ -102,7 +111,7 @@ describe("keys and grants", () => {
   });
 });
 
-describe("backup and restore", () => {
+describe.runIf(databaseKind === "sqlite")("backup and restore", () => {
   test("bring a catalog back as it was when it was backed up under load", async () => {
     const folder = temporaryFolder();
     const service = await serve(folder);

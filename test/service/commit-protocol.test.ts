@@ -3,7 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CatalogError } from "@tiltyard/protocol";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { createFinisher, type Finisher } from "../../service/domain/finisher.ts";
+import { createLog } from "../../service/log.ts";
 import type { ObjectStore } from "../../service/storage/object-store.ts";
+import { createStorage } from "../../service/storage/storage.ts";
+import { openStore } from "../../service/store/open.ts";
+import type { Store } from "../../service/store/store.ts";
 import {
   commit,
   declareTable,
@@ -16,6 +21,7 @@ import {
   type TestTable,
 } from "../support/catalog.ts";
 import { commitSteps } from "../support/commit-steps.ts";
+import { createTestDatabase } from "../support/database.ts";
 import { type Program, startProgram } from "../support/process.ts";
 
 function stagedFilesOf(table: TestTable): string[] {
@@ -24,9 +30,18 @@ function stagedFilesOf(table: TestTable): string[] {
 
 describe("a service that is killed", () => {
   /** Starts the crashing service, or the real one when no step is given. */
-  async function start(dataDir: string, crashAt?: string): Promise<{ program: Program; url: string }> {
+  async function start(
+    dataDir: string,
+    databaseUrl: string,
+    crashAt?: string,
+  ): Promise<{ program: Program; url: string }> {
     const args = crashAt === undefined ? ["service/main.ts", "serve"] : ["test/support/crashing-service.ts", crashAt];
-    const program = startProgram(args, { TILTYARD_DATA_DIR: dataDir, TILTYARD_PORT: "0", TILTYARD_LOG_LEVEL: "error" });
+    const program = startProgram(args, {
+      TILTYARD_DATA_DIR: dataDir,
+      TILTYARD_DATABASE_URL: databaseUrl,
+      TILTYARD_PORT: "0",
+      TILTYARD_LOG_LEVEL: "error",
+    });
     const printed = await program.printed(crashAt === undefined ? "curl" : "listening");
     return { program, url: /at (http:\S+)/.exec(printed)?.[1] ?? "" };
   }
@@ -41,7 +56,8 @@ describe("a service that is killed", () => {
     "$step of a commit leaves nothing that needs a hand, its client deleting what it staged: $clientDeletes",
     async (run) => {
       const dataDir = mkdtempSync(join(tmpdir(), "tiltyard-killed-"));
-      const crashing = await start(dataDir, run.step);
+      const database = await createTestDatabase();
+      const crashing = await start(dataDir, database.url, run.step);
       const key = readFileSync(join(dataDir, "development.key"), "utf8");
       const post = async (url: string, path: string, body: object = {}) => {
         const headers = { "x-api-key": key };
@@ -58,7 +74,7 @@ describe("a service that is killed", () => {
       expect((await crashing.program.finished).signal).toBe("SIGKILL");
       if (run.clientDeletes) rmSync(`/${staged}`);
 
-      const restarted = await start(dataDir);
+      const restarted = await start(dataDir, database.url);
       // What was deleted before it was copied was never acknowledged, and is no version.
       const committedFrom = run.clientDeletes ? "after copy" : "after insert";
       const committed = commitSteps.indexOf(run.step) >= commitSteps.indexOf(committedFrom);
@@ -80,6 +96,7 @@ describe("a service that is killed", () => {
       expect(await list()).toHaveLength(3);
       restarted.program.child.kill("SIGTERM");
       expect((await restarted.program.finished).code).toBe(0);
+      await database.drop();
     },
     60_000,
   );
@@ -167,14 +184,32 @@ describe("a storage that fails", () => {
     const again = await catalog.call("declareTable", { id: table.id, location: table.location });
     expect(again.error).toMatchObject({ status: 409, code: 5 });
 
-    const { openSqliteStore } = await import("../../service/store/sqlite.ts");
-    const { createFinisher } = await import("../../service/domain/finisher.ts");
-    const { createStorage } = await import("../../service/storage/storage.ts");
-    const { createLog } = await import("../../service/log.ts");
-    await using store = await openSqliteStore(`${catalog.dataDir}/catalog.sqlite`);
-    const storage = createStorage({ s3ForcePathStyle: false });
-    await createFinisher({ store, storage, log: createLog("silent") }).sweep();
+    await using store = await openStore(catalog.database);
+    await finisherOf(store).sweep();
     expect(existsSync(`/${pathOf(table)}`)).toBe(false);
     expect((await catalog.call("declareTable", { id: table.id, location: table.location })).status).toBe(200);
   });
+
+  test("deletes nothing of the table that is there next when it comes late", async () => {
+    const catalog = await startFailing(new Set());
+    const table = await declareTable(catalog);
+    expect((await catalog.call("dropTable", { id: table.id })).status).toBe(200);
+    const next = { id: table.id, location: table.location };
+    expect((await catalog.call("declareTable", next)).status).toBe(200);
+    expect((await commit(catalog, table, 1)).status).toBe(200);
+
+    // Another replica, which read before the drop was finished that it is to be.
+    await using store = await openStore(catalog.database);
+    await finisherOf(store).deleteObjects(table.location);
+    expect(existsSync(`/${pathOf(table)}/_versions/${finalName(1)}`)).toBe(true);
+  });
 });
+
+function finisherOf(store: Store): Finisher {
+  return createFinisher({
+    store,
+    storage: createStorage({ s3ForcePathStyle: false }),
+    log: createLog("silent"),
+    dropRetentionMs: 0,
+  });
+}

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ConfigError, readConfig } from "../../service/config.ts";
+import { describeDatabase } from "../../service/store/database.ts";
 
 function problemsOf(environment: Record<string, string>): string {
   try {
@@ -19,10 +20,11 @@ describe("the settings", () => {
       port: 2333,
       auth: { mode: "development" },
       rateLimit: undefined,
+      dropRetentionMs: 0,
       s3ForcePathStyle: false,
       logLevel: "info",
     });
-    expect(config.databaseFile).toBe(`${config.dataDir}/catalog.sqlite`);
+    expect(config.database).toEqual({ kind: "sqlite", file: `${config.dataDir}/catalog.sqlite` });
     expect(config.warehouse.path).toBe(`${config.dataDir}/warehouse`.slice(1));
   });
 
@@ -42,16 +44,18 @@ describe("the settings", () => {
       TILTYARD_OIDC_ISSUER: "https://issuer.example",
       TILTYARD_OIDC_AUDIENCE: "tiltyard",
       TILTYARD_RATE_LIMIT: "200",
+      TILTYARD_DROP_RETENTION: "36h",
       TILTYARD_S3_FORCE_PATH_STYLE: "1",
     });
     expect(config).toMatchObject({
       host: "0.0.0.0",
       port: 8080,
-      databaseFile: "/var/lib/catalog.db",
+      database: { kind: "sqlite", file: "/var/lib/catalog.db" },
       warehouse: { scheme: "s3", bucket: "bucket", path: "some where", uri: "s3://bucket/some%20where" },
       allowedLocations: [{ scheme: "gs", bucket: "other" }, { uri: "file:///mnt/tables" }],
       auth: { mode: "oidc", issuer: "https://issuer.example", audience: "tiltyard" },
       rateLimit: 200,
+      dropRetentionMs: 36 * 3_600_000,
       s3ForcePathStyle: true,
     });
   });
@@ -59,9 +63,11 @@ describe("the settings", () => {
   test.each([
     [{ TILTYARD_PORT: "70000" }, "TILTYARD_PORT"],
     [{ TILTYARD_PORT: "-1" }, "TILTYARD_PORT must be a port"],
-    [{ TILTYARD_DATABASE_URL: "mysql://host/db" }, "TILTYARD_DATABASE_URL must be sqlite:PATH"],
+    [{ TILTYARD_DATABASE_URL: "mysql://host/db" }, "TILTYARD_DATABASE_URL must be sqlite:PATH or postgres://"],
+    [{ TILTYARD_DATABASE_CONNECTIONS: "0" }, "TILTYARD_DATABASE_CONNECTIONS must be a number of connections"],
     [{ TILTYARD_WAREHOUSE: "tables" }, "TILTYARD_WAREHOUSE must be a file://, s3:// or gs:// URI"],
     [{ TILTYARD_ALLOWED_LOCATIONS: "s3://b,nonsense" }, "TILTYARD_ALLOWED_LOCATIONS.1"],
+    [{ TILTYARD_DROP_RETENTION: "7" }, "TILTYARD_DROP_RETENTION must be 0, or a number of minutes, hours or days"],
     [{ TILTYARD_AUTH: "none" }, "TILTYARD_AUTH"],
     [{ TILTYARD_RATE_LIMIT: "0" }, "TILTYARD_RATE_LIMIT must be a number of requests a second"],
     [{ TILTYARD_BOOTSTRAP_API_KEY: "short" }, "TILTYARD_BOOTSTRAP_API_KEY must have at least 24 characters"],
@@ -69,6 +75,32 @@ describe("the settings", () => {
     [{ TILTYARD_AUTH: "oidc" }, "TILTYARD_OIDC_ISSUER is required"],
   ])("refuse %j", (environment, problem) => {
     expect(problemsOf(environment)).toContain(problem);
+  });
+
+  test("take a PostgreSQL, whose sslmode means what it means to all its clients", () => {
+    const url = "postgres://user:p%40ss@db.example:6432/catalog?sslmode=require";
+    const config = readConfig({ TILTYARD_DATABASE_URL: url, TILTYARD_DATABASE_CONNECTIONS: "25" });
+    expect(config.database).toEqual({ kind: "postgres", url: `${url}&uselibpqcompat=true`, connectionsMax: 25 });
+    expect(describeDatabase(config.database)).toBe("postgres://db.example:6432/catalog");
+    const socket = readConfig({ TILTYARD_DATABASE_URL: "postgresql:///catalog?host=/var/run/postgresql&user=me" });
+    expect(describeDatabase(socket.database)).toBe("postgres:///var/run/postgresql/catalog");
+  });
+
+  test.each([
+    ["mysql://user:s3cret@host/db", "must be sqlite:PATH or postgres://"],
+    ["postgres://user:s3cret@host", "must name a database"],
+    ["postgres://user:s3cret@/db", "is not a valid URL"],
+    ["postgres:///db", "must name a host"],
+    ["postgres://user:s3cret@host:port/db", "is not a valid URL: write special characters of the password as %XX"],
+    [
+      "postgres://user:s3cret@host/db?sslmode=prefer",
+      "must have an sslmode of disable, require, verify-ca, verify-full",
+    ],
+    ["postgres://user:s3cret@host/db?sslmode=verify-ca", "must have an sslrootcert"],
+  ])("refuse the database %s and do not repeat its password", (url, problem) => {
+    const problems = problemsOf({ TILTYARD_DATABASE_URL: url });
+    expect(problems).toContain(`TILTYARD_DATABASE_URL ${problem}`);
+    expect(problems).not.toContain("s3cret");
   });
 
   test("report every problem in one go, and no value that is secret", () => {

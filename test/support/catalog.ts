@@ -16,13 +16,17 @@ import { generateApiKey, hashApiKey } from "../../service/auth/api-key.ts";
 import { readConfig } from "../../service/config.ts";
 import { createLog } from "../../service/log.ts";
 import { type Replacements, type RunningService, startService } from "../../service/start.ts";
+import type { Database } from "../../service/store/database.ts";
+import { openStore } from "../../service/store/open.ts";
 import { putApiKey, putGrant } from "../../service/store/principals.ts";
-import { openSqliteStore } from "../../service/store/sqlite.ts";
+import { createTestDatabase } from "./database.ts";
 
-/** A catalog that listens on a port of its own, over a SQLite file and a warehouse in a temporary folder. */
+/** A catalog that listens on a port of its own, over a database of its own and a warehouse in a temporary folder. */
 export interface TestCatalog {
   readonly url: string;
   readonly dataDir: string;
+  /** What the database holds, for what cannot be seen through the service. */
+  readonly database: Database;
   /** An API key that may do everything. */
   readonly adminKey: string;
   /** Makes an API key of a principal with the given roles, each on a namespace in its string form. */
@@ -58,9 +62,11 @@ export async function startTestCatalog(
   replacements: Replacements = {},
 ): Promise<TestCatalog> {
   const dataDir = mkdtempSync(join(tmpdir(), "tiltyard test "));
+  const database = await createTestDatabase();
   const config = readConfig({
     TILTYARD_PORT: "0",
     TILTYARD_DATA_DIR: dataDir,
+    TILTYARD_DATABASE_URL: database.url,
     TILTYARD_LOG_LEVEL: "silent",
     TILTYARD_BOOTSTRAP_API_KEY: "admin-key-of-the-tests-0123456789",
     ...environment,
@@ -74,11 +80,12 @@ export async function startTestCatalog(
   return {
     url: service.url,
     dataDir,
+    database: config.database,
     adminKey,
     fetch: fetchFrom,
     keyFor: async (principal, grants) => {
       const { id, key } = generateApiKey();
-      await using store = await openSqliteStore(config.databaseFile);
+      await using store = await openStore(config.database);
       await store.write(async (session) => {
         await putApiKey(session, id, principal, hashApiKey(key));
         for (const [namespace, role] of Object.entries(grants))
@@ -97,6 +104,7 @@ export async function startTestCatalog(
     },
     stop: async () => {
       await service.stop();
+      await database.drop();
       rmSync(dataDir, { recursive: true, force: true });
     },
   };

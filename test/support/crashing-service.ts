@@ -39,11 +39,12 @@ function crashingStorage(store: ObjectStore): ObjectStore {
 function crashingStore(store: Store): Store {
   return {
     read: store.read,
-    write: (work) => {
+    write: (work, options) => {
       if (armed) writes += 1;
-      return around(writes <= 1 ? "insert" : "finish", () => store.write(work));
+      return around(writes <= 1 ? "insert" : "finish", () => store.write(work, options));
     },
-    backup: (file) => store.backup(file),
+    exclusively: (key, work) => store.exclusively(key, work),
+    createLimiter: (options) => store.createLimiter(options),
     [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
   };
 }

@@ -1,13 +1,15 @@
 import { type Kysely, sql } from "kysely";
+import type { Dialect } from "../dialect.ts";
 
-export async function up(db: Kysely<unknown>): Promise<void> {
+export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
   const { schema } = db;
+  const { text, keptInKeyOrder } = dialect;
   await schema
     .createTable("namespaces")
-    .addColumn("path", "text", (column) => column.primaryKey())
-    .addColumn("parent", "text", (column) => column.references("namespaces.path"))
-    .addColumn("name", "text", (column) => column.notNull())
-    .addColumn("properties", "text", (column) => column.notNull())
+    .addColumn("path", text, (column) => column.primaryKey())
+    .addColumn("parent", text, (column) => column.references("namespaces.path"))
+    .addColumn("name", text, (column) => column.notNull())
+    .addColumn("properties", text, (column) => column.notNull())
     .addColumn("created_at", "bigint", (column) => column.notNull())
     .execute();
   await schema.createIndex("namespaces_children").on("namespaces").columns(["parent", "name"]).unique().execute();
@@ -15,11 +17,11 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 
   await schema
     .createTable("tables")
-    .addColumn("id", "integer", (column) => column.primaryKey().autoIncrement())
-    .addColumn("namespace", "text", (column) => column.notNull().references("namespaces.path"))
-    .addColumn("name", "text", (column) => column.notNull())
-    .addColumn("location", "text", (column) => column.notNull().unique())
-    .addColumn("properties", "text", (column) => column.notNull())
+    .addColumn("id", dialect.countedKey)
+    .addColumn("namespace", text, (column) => column.notNull().references("namespaces.path"))
+    .addColumn("name", text, (column) => column.notNull())
+    .addColumn("location", text, (column) => column.notNull().unique())
+    .addColumn("properties", text, (column) => column.notNull())
     .addColumn("created_at", "bigint", (column) => column.notNull())
     .addUniqueConstraint("tables_name", ["namespace", "name"])
     .execute();
@@ -27,25 +29,25 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await schema
     .createTable("branches")
     .addColumn("table_id", "integer", (column) => column.notNull().references("tables.id").onDelete("cascade"))
-    .addColumn("name", "text", (column) => column.notNull())
+    .addColumn("name", text, (column) => column.notNull())
     .addColumn("highest_version", "bigint", (column) => column.notNull())
     .addPrimaryKeyConstraint("branches_key", ["table_id", "name"])
-    .modifyEnd(sql`without rowid`)
+    .modifyEnd(keptInKeyOrder)
     .execute();
 
   await schema
     .createTable("table_versions")
     .addColumn("table_id", "integer", (column) => column.notNull())
-    .addColumn("branch", "text", (column) => column.notNull())
+    .addColumn("branch", text, (column) => column.notNull())
     .addColumn("version", "bigint", (column) => column.notNull())
-    .addColumn("manifest_name", "text", (column) => column.notNull())
-    .addColumn("committed_name", "text", (column) => column.notNull())
+    .addColumn("manifest_name", text, (column) => column.notNull())
+    .addColumn("committed_name", text, (column) => column.notNull())
     .addColumn("finished", "integer", (column) => column.notNull())
     .addColumn("manifest_size", "bigint")
-    .addColumn("e_tag", "text")
-    .addColumn("metadata", "text")
+    .addColumn("e_tag", text)
+    .addColumn("metadata", text)
     .addColumn("timestamp_millis", "bigint", (column) => column.notNull())
-    .addColumn("transaction_id", "text", (column) => column.notNull())
+    .addColumn("transaction_id", text, (column) => column.notNull())
     .addPrimaryKeyConstraint("table_versions_key", ["table_id", "branch", "version"])
     .addForeignKeyConstraint(
       "table_versions_branch",
@@ -54,7 +56,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       ["table_id", "name"],
       (constraint) => constraint.onDelete("cascade"),
     )
-    .modifyEnd(sql`without rowid`)
+    .modifyEnd(keptInKeyOrder)
     .execute();
   await sql`create index table_versions_unfinished on table_versions (table_id, branch, version) where finished = 0`.execute(
     db,
@@ -62,37 +64,37 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 
   await schema
     .createTable("transactions")
-    .addColumn("id", "text", (column) => column.primaryKey())
-    .addColumn("namespace", "text", (column) => column.notNull())
-    .addColumn("operation", "text", (column) => column.notNull())
-    .addColumn("objects", "text", (column) => column.notNull())
-    .addColumn("principal", "text", (column) => column.notNull())
-    .addColumn("request_id", "text", (column) => column.notNull())
-    .addColumn("status", "text", (column) => column.notNull())
-    .addColumn("properties", "text", (column) => column.notNull())
+    .addColumn("id", text, (column) => column.primaryKey())
+    .addColumn("namespace", text, (column) => column.notNull())
+    .addColumn("operation", text, (column) => column.notNull())
+    .addColumn("objects", text, (column) => column.notNull())
+    .addColumn("principal", text, (column) => column.notNull())
+    .addColumn("request_id", text, (column) => column.notNull())
+    .addColumn("status", text, (column) => column.notNull())
+    .addColumn("properties", text, (column) => column.notNull())
     .addColumn("created_at", "bigint", (column) => column.notNull())
     .addColumn("updated_at", "bigint", (column) => column.notNull())
-    .modifyEnd(sql`without rowid`)
+    .modifyEnd(keptInKeyOrder)
     .execute();
 
   await schema
     .createTable("api_keys")
-    .addColumn("id", "text", (column) => column.primaryKey())
-    .addColumn("principal", "text", (column) => column.notNull())
-    .addColumn("hash", "text", (column) => column.notNull().unique())
+    .addColumn("id", text, (column) => column.primaryKey())
+    .addColumn("principal", text, (column) => column.notNull())
+    .addColumn("hash", text, (column) => column.notNull().unique())
     .addColumn("created_at", "bigint", (column) => column.notNull())
     .execute();
   await schema
     .createTable("grants")
-    .addColumn("principal", "text", (column) => column.notNull())
-    .addColumn("namespace", "text", (column) => column.notNull())
-    .addColumn("role", "text", (column) => column.notNull())
+    .addColumn("principal", text, (column) => column.notNull())
+    .addColumn("namespace", text, (column) => column.notNull())
+    .addColumn("role", text, (column) => column.notNull())
     .addPrimaryKeyConstraint("grants_key", ["principal", "namespace"])
-    .modifyEnd(sql`without rowid`)
+    .modifyEnd(keptInKeyOrder)
     .execute();
   await schema
     .createTable("pending_deletions")
-    .addColumn("location", "text", (column) => column.primaryKey())
+    .addColumn("location", text, (column) => column.primaryKey())
     .addColumn("created_at", "bigint", (column) => column.notNull())
     .execute();
 }

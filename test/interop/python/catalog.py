@@ -49,7 +49,8 @@ class Catalog:
 
     @property
     def key(self) -> str:
-        return (self.data_dir / "development.key").read_text()
+        bootstrap = self.environment.get("TILTYARD_BOOTSTRAP_API_KEY")
+        return bootstrap or (self.data_dir / "development.key").read_text()
 
     @property
     def properties(self) -> dict[str, str]:

@@ -65,6 +65,18 @@ def gcs(tmp_path_factory):
         yield url
 
 
+@pytest.fixture(scope="session")
+def postgres():
+    """The URL of an empty PostgreSQL database."""
+    program = [os.environ["TILTYARD_TEST_NODE"], str(PROJECT / "test/support/postgres-program.ts")]
+    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        url = server.stdout.readline().strip()
+        assert url, "PostgreSQL did not start"
+        # It ends with its standard input.
+        yield url
+
+
 @contextlib.contextmanager
 def running(program: list[str], url: str):
     """A server that runs until the end of the block, which begins when the server answers."""

@@ -1,5 +1,6 @@
 """Many writers at once, each in a process of its own."""
 
+import itertools
 import json
 import os
 import subprocess
@@ -41,9 +42,13 @@ def start_writer(catalog: Catalog, table: list[str], writing: Writing) -> subpro
     )
 
 
-def write_at_once(catalog: Catalog, table: list[str], writings: list[Writing]) -> str:
-    """Runs the writers to their end; none may fail. Returns what they wrote to standard error."""
-    writers = [start_writer(catalog, table, writing) for writing in writings]
+def write_at_once(catalog: Catalog | list[Catalog], table: list[str], writings: list[Writing]) -> str:
+    """
+    Runs the writers to their end, spread over the replicas of a catalog; none may fail.
+    Returns what they wrote to standard error.
+    """
+    replicas = itertools.cycle(catalog if isinstance(catalog, list) else [catalog])
+    writers = [start_writer(replica, table, writing) for replica, writing in zip(replicas, writings)]
     said = ""
     try:
         for writer in writers:

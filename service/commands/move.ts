@@ -1,0 +1,35 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { Command } from "commander";
+import { readConfig } from "../config.ts";
+import { describeDatabase } from "../store/database.ts";
+import { type JsonOption, jsonOption, print } from "./output.ts";
+
+/** `move`: takes a catalog that outgrew SQLite to PostgreSQL. */
+export function moveCommand(): Command {
+  return new Command("move")
+    .description("copy the catalog of a SQLite file into the empty PostgreSQL that TILTYARD_DATABASE_URL names")
+    .argument("<file>", "the SQLite file; it stays as it is, and its service must not be running")
+    .addOption(jsonOption())
+    .addHelpText(
+      "after",
+      "\nExample:\n  TILTYARD_DATABASE_URL=postgres://... tiltyard-catalog move data/catalog.sqlite\n\n" +
+        "The tables themselves stay where they are.",
+    )
+    .action(async (name: string, options: JsonOption) => {
+      const file = resolve(name);
+      const { database } = readConfig(process.env);
+      if (database.kind !== "postgres")
+        throw new Error("TILTYARD_DATABASE_URL must name the PostgreSQL database to move to: postgres://...");
+      if (!existsSync(file)) throw new Error(`there is no file ${file}`);
+      // The driver of PostgreSQL is loaded when it is needed.
+      const { moveToPostgres } = await import("../store/move.ts");
+      const rows = await moveToPostgres(file, database);
+      const counted = Object.entries(rows).map(([table, count]) => `  ${table}: ${count}`);
+      print(
+        options,
+        { from: file, to: describeDatabase(database), rows },
+        `moved ${file} to ${describeDatabase(database)}, and compared every row:\n${counted.join("\n")}`,
+      );
+    });
+}

@@ -1,0 +1,13 @@
+import { readConfig } from "../config.ts";
+
+/**
+ * The file of a catalog whose database is SQLite.
+ *
+ * @param instead What does on PostgreSQL what was asked for.
+ * @throws Error that says so when the database is PostgreSQL.
+ */
+export function sqliteFile(instead: string): string {
+  const { database } = readConfig(process.env);
+  if (database.kind === "sqlite") return database.file;
+  throw new Error(`the catalog's database is PostgreSQL: use ${instead}; docs/operating.md shows how`);
+}

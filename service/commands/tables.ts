@@ -1,0 +1,61 @@
+import { formatIdentifier, parseIdentifier } from "@tiltyard/protocol";
+import { Command } from "commander";
+import { readConfig } from "../config.ts";
+import { setProtected, undropTable } from "../domain/drop.ts";
+import { listDroppedTables } from "../store/dropped-tables.ts";
+import { type JsonOption, jsonOption, print, printTable } from "./output.ts";
+import { withStore } from "./with-store.ts";
+
+/** `tables`: bring dropped tables back, and protect tables from being dropped. */
+export function tablesCommand(): Command {
+  const tables = new Command("tables").description("bring dropped tables back, and protect tables from being dropped");
+
+  tables
+    .command("dropped")
+    .description("list the tables that were dropped and can be brought back")
+    .addOption(jsonOption())
+    .action(async (options: JsonOption) => {
+      const { dropRetentionMs } = readConfig(process.env);
+      const found = await withStore((store) => listDroppedTables(store.read, Date.now(), Number.MAX_SAFE_INTEGER));
+      printTable(
+        options,
+        found.map(({ id, identifier, droppedAtMillis }) => ({
+          id: String(id),
+          table: formatIdentifier(identifier),
+          dropped: new Date(droppedAtMillis).toISOString(),
+          "kept until": new Date(droppedAtMillis + dropRetentionMs).toISOString(),
+        })),
+      );
+    });
+
+  tables
+    .command("undrop")
+    .description("bring a dropped table back, with all its versions")
+    .argument("<id>", "as `tables dropped` shows it")
+    .argument("[table]", "what to call it; what it was called when absent")
+    .addOption(jsonOption())
+    .addHelpText("after", "\nExample:\n  tiltyard-catalog tables undrop 12 prod$films_before")
+    .action(async (id: string, name: string | undefined, options: JsonOption) => {
+      const to = name === undefined ? undefined : parseIdentifier(name);
+      const identifier = await withStore((store) => store.write((session) => undropTable(session, Number(id), to)));
+      const table = formatIdentifier(identifier);
+      print(options, { id, table }, `${table} is back`);
+    });
+
+  for (const [command, isProtected] of [
+    ["protect", true],
+    ["unprotect", false],
+  ] as const)
+    tables
+      .command(command)
+      .description(isProtected ? "refuse to drop a table" : "allow a table to be dropped again")
+      .argument("<table>")
+      .addOption(jsonOption())
+      .action(async (table: string, options: JsonOption) => {
+        const identifier = parseIdentifier(table);
+        await withStore((store) => store.write((session) => setProtected(session, identifier, isProtected)));
+        print(options, { table, protected: isProtected }, `${table} is ${isProtected ? "" : "not "}protected`);
+      });
+
+  return tables;
+}

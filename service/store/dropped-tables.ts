@@ -1,0 +1,92 @@
+import type { Identifier } from "@tiltyard/protocol";
+import { droppedNamespace, fromPath, toPath } from "./path.ts";
+import { statement } from "./statement.ts";
+import type { Session } from "./store.ts";
+import type { TableRecord } from "./tables.ts";
+
+/** A table that was dropped and can be brought back. */
+export interface DroppedTable {
+  readonly id: number;
+  /** What it was called. Another table may be called so now. */
+  readonly identifier: Identifier;
+  readonly location: string;
+  readonly droppedAtMillis: number;
+}
+
+const hide = statement(
+  (db, p: { id: number; namespace: string; name: string; dropped_from: string; dropped_at: number }) =>
+    db
+      .updateTable("tables")
+      .set({ namespace: p.namespace, name: p.name, dropped_from: p.dropped_from, dropped_at: p.dropped_at })
+      .where("id", "=", p.id),
+);
+
+/** Takes a table's name away, and keeps all else of it: its versions, its branches, its location. */
+export async function hideTable(session: Session, table: TableRecord): Promise<void> {
+  await session.run(hide, {
+    id: table.id,
+    namespace: droppedNamespace,
+    name: String(table.id),
+    dropped_from: toPath(table.identifier),
+    dropped_at: Date.now(),
+  });
+}
+
+const show = statement((db, p: { id: number; namespace: string; name: string }) =>
+  db
+    .updateTable("tables")
+    .set({ namespace: p.namespace, name: p.name, dropped_from: null, dropped_at: null })
+    .where("id", "=", p.id),
+);
+
+/** Gives a dropped table a name again, which must be free. */
+export async function showTable(session: Session, id: number, to: Identifier): Promise<void> {
+  await session.run(show, { id, namespace: toPath(to.slice(0, -1)), name: to.at(-1) ?? "" });
+}
+
+const list = statement((db, p: { before: number; limit: number }) =>
+  db
+    .selectFrom("tables")
+    .select(["id", "location", "dropped_from", "dropped_at"])
+    .where("dropped_at", "is not", null)
+    .where("dropped_at", "<=", p.before)
+    .orderBy("dropped_at")
+    .orderBy("id")
+    .limit(p.limit),
+);
+
+/** The tables that were dropped until a time, and are still kept, the longest first. */
+export async function listDroppedTables(
+  session: Session,
+  beforeMillis: number,
+  limit: number,
+): Promise<DroppedTable[]> {
+  return (await session.all(list, { before: beforeMillis, limit })).map(toDropped);
+}
+
+const find = statement((db, p: { id: number }) =>
+  db
+    .selectFrom("tables")
+    .select(["id", "location", "dropped_from", "dropped_at"])
+    .where("id", "=", p.id)
+    .where("dropped_at", "is not", null),
+);
+
+export async function findDroppedTable(session: Session, id: number): Promise<DroppedTable | undefined> {
+  const row = await session.first(find, { id });
+  return row && toDropped(row);
+}
+
+function toDropped(row: {
+  readonly id: number;
+  readonly location: string;
+  readonly dropped_from: string | null;
+  readonly dropped_at: number | null;
+}): DroppedTable {
+  return {
+    id: row.id,
+    identifier: fromPath(row.dropped_from ?? ""),
+    location: row.location,
+    droppedAtMillis: row.dropped_at ?? 0,
+  };
+}

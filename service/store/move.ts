@@ -1,0 +1,139 @@
+import { createHash } from "node:crypto";
+import Database from "better-sqlite3";
+import { type Kysely, sql } from "kysely";
+import type { PostgresDatabase } from "./database.ts";
+import { openPostgresStore } from "./postgres.ts";
+import { openPostgres } from "./postgres-pool.ts";
+import type { Schema } from "./schema.ts";
+import { openSqliteStore } from "./sqlite.ts";
+import { closeForGood, verifySqliteFile } from "./sqlite-file.ts";
+
+/** All tables of a catalog, in the order in which they can be filled, with the columns that sort each. */
+const tables = {
+  namespaces: ["path"],
+  tables: ["id"],
+  branches: ["table_id", "name"],
+  table_versions: ["table_id", "branch", "version"],
+  transactions: ["id"],
+  api_keys: ["id"],
+  grants: ["principal", "namespace"],
+  pending_deletions: ["location"],
+} as const satisfies { readonly [Table in keyof Schema]: readonly (keyof Schema[Table] & string)[] };
+
+type Table = keyof typeof tables;
+type Row = Readonly<Record<string, unknown>>;
+
+/** The root, and that of dropped tables. */
+const namespacesOfNewCatalog = 2;
+/** How many rows go together: PostgreSQL takes 65,535 values in one statement. */
+const batchRows = 1_000;
+
+/** How many rows of each table were copied. */
+export type RowCounts = Readonly<Record<string, number>>;
+
+/**
+ * Copies a whole catalog from a SQLite file into an empty PostgreSQL database, in one
+ * transaction, and compares every row before it commits. Both get the newest schema first.
+ *
+ * @throws Error when the file is in use or no catalog, when the database is not empty, or
+ *   when a row is not what it was.
+ */
+export async function moveToPostgres(file: string, database: PostgresDatabase): Promise<RowCounts> {
+  verifySqliteFile(file);
+  closeForGood(file);
+  await (await openSqliteStore(file))[Symbol.asyncDispose]();
+  await (await openPostgresStore(database))[Symbol.asyncDispose]();
+  const target = openPostgres<Schema>(database);
+  try {
+    return await copyCatalog(file, target);
+  } finally {
+    await target.destroy();
+  }
+}
+
+async function copyCatalog(file: string, target: Kysely<Schema>): Promise<RowCounts> {
+  const source = new Database(file, { fileMustExist: true, timeout: 0 });
+  try {
+    // Nobody may change the catalog behind the copy; this fails while somebody uses it.
+    source.exec("begin immediate");
+    return await target.transaction().execute(async (transaction) => {
+      await requireEmpty(transaction);
+      const counts: Record<string, number> = {};
+      for (const table of Object.keys(tables) as Table[]) counts[table] = await copyTable(source, transaction, table);
+      await goOnCounting(source, transaction);
+      return counts;
+    });
+  } finally {
+    source.close();
+  }
+}
+
+/** A new catalog has two namespaces and nothing else. Nobody may add something meanwhile. */
+async function requireEmpty(target: Kysely<Schema>): Promise<void> {
+  const names = Object.keys(tables) as Table[];
+  await sql`lock table ${sql.join(names.map((name) => sql.table(name)))} in access exclusive mode`.execute(target);
+  const filled: string[] = [];
+  for (const name of names) {
+    const rowsMax = name === "namespaces" ? namespacesOfNewCatalog : 0;
+    const { rows } = await sql`select 1 from ${sql.table(name)} limit ${rowsMax + 1}`.execute(target);
+    if (rows.length > rowsMax) filled.push(name);
+  }
+  if (filled.length > 0)
+    throw new Error(
+      `the database that TILTYARD_DATABASE_URL names is not empty, it has ${filled.join(", ")}: ` +
+        "create a new database and move there. A service that was started over it has made keys and grants already",
+    );
+  // These are copied as well.
+  await target.deleteFrom("namespaces").execute();
+}
+
+async function copyTable(source: Database.Database, target: Kysely<Schema>, table: Table): Promise<number> {
+  const order = tables[table].join(", ");
+  const digestOfSource = createDigest();
+  let count = 0;
+  let batch: Row[] = [];
+  const insert = async () => {
+    if (batch.length > 0)
+      await target
+        .insertInto(table)
+        .values(batch as never)
+        .execute();
+    count += batch.length;
+    batch = [];
+  };
+  for (const row of source.prepare<[], Row>(`select * from ${table} order by ${order}`).iterate()) {
+    digestOfSource.add(row);
+    batch.push(row);
+    if (batch.length === batchRows) await insert();
+  }
+  await insert();
+
+  const digestOfTarget = createDigest();
+  const columns = tables[table].map((name) => sql.ref(name));
+  for (let offset = 0; offset < count; offset += batchRows) {
+    const page = sql<Row>`select * from ${sql.table(table)} order by ${sql.join(columns)} limit ${batchRows} offset ${offset}`;
+    for (const row of (await page.execute(target)).rows) digestOfTarget.add(row);
+  }
+  if (digestOfTarget.value() !== digestOfSource.value())
+    throw new Error(`the rows of ${table} are not in the target as they are in ${source.name}; nothing was moved`);
+  return count;
+}
+
+/** The id of a table that was dropped is never used again. */
+async function goOnCounting(source: Database.Database, target: Kysely<Schema>): Promise<void> {
+  const highest = source.prepare<[], { seq: number }>("select seq from sqlite_sequence where name = 'tables'").get();
+  if (highest === undefined || highest.seq < 1) return;
+  await sql`select setval(pg_get_serial_sequence('tables', 'id'), ${highest.seq})`.execute(target);
+}
+
+/** Tells whether two lists of rows are the same, whatever the order of their columns. */
+function createDigest() {
+  const hash = createHash("sha256");
+  return {
+    add: (row: Row) => {
+      const cells = Object.entries(row).toSorted(([a], [b]) => (a < b ? -1 : 1));
+      hash.update(`${JSON.stringify(cells)}\n`);
+    },
+    value: () => hash.digest("hex"),
+  };
+}

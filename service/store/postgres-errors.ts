@@ -1,0 +1,70 @@
+import { CatalogError } from "@tiltyard/protocol";
+import { DatabaseError } from "pg";
+
+/** Two transactions could not both have their way; one of them runs again (PostgreSQL's class 40). */
+const conflicts = ["40001", "40P01"];
+/**
+ * What a transaction looked for was changed by another one in between: the next attempt
+ * sees it. A bug that breaks a constraint breaks it again.
+ */
+const constraints = ["23503", "23505"];
+
+/**
+ * The states of PostgreSQL that say that it cannot be used now: connection, authorization,
+ * resources, an operator's intervention, its own failure, a standby, a lock or a query that
+ * took too long.
+ */
+const unavailable = /^(08|28|53|57|58|25006|25P03|55P03)/;
+/** What cannot be stored: a text with U+0000 in it, and a name that is too long for an index. */
+const cannotBeStored: Readonly<Record<string, string>> = {
+  "22021": "a text has a character that cannot be stored, such as U+0000",
+  "54000": "a name or a location is too long for the catalog's database",
+};
+/** Node's own errors of sockets and of TLS have such codes. */
+const ofNode = /^(E[A-Z]|ERR_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO|CERT_|HOSTNAME_)/;
+/** The driver's own errors have no code. */
+const ofDriver = /connection|connect|timeout|SSL/i;
+
+/** Whether a transaction that failed this way may succeed when it is run again. */
+export function isWorthAnotherAttempt(error: unknown, attempt: number, constraintAttemptsMax: number): boolean {
+  const state = error instanceof DatabaseError ? (error.code ?? "") : "";
+  return conflicts.includes(state) || (constraints.includes(state) && attempt < constraintAttemptsMax);
+}
+
+/** Whether the connection that gave this error must not be used again. */
+export function isUnavailable(error: unknown): boolean {
+  if (error instanceof CatalogError || !(error instanceof Error)) return false;
+  if (error instanceof DatabaseError) return unavailable.test(error.code ?? "");
+  const code = "code" in error && typeof error.code === "string" ? error.code : undefined;
+  if (error instanceof AggregateError) return error.errors.every(isUnavailable);
+  if (code !== undefined) return ofNode.test(code);
+  return error.constructor === Error && ofDriver.test(error.message);
+}
+
+/**
+ * What an error of the database means to the caller. What is neither an outage nor the
+ * caller's input is a bug, and stays what it is but for what it must not carry into a log.
+ */
+export function explain(error: unknown): unknown {
+  if (error instanceof CatalogError || !(error instanceof Error)) return error;
+  const cause = withoutSecrets(error);
+  if (isUnavailable(error))
+    return new CatalogError("ServiceUnavailable", "The catalog's database cannot be used now; try again.", { cause });
+  if (!(error instanceof DatabaseError)) return error;
+  if (conflicts.includes(error.code ?? ""))
+    return new CatalogError("ServiceUnavailable", "Too many requests change the same objects at once; try again.", {
+      cause,
+    });
+  const problem = cannotBeStored[error.code ?? ""];
+  return problem === undefined ? cause : new CatalogError("InvalidInput", problem, { cause });
+}
+
+/** An error of the driver may carry its connection with all its settings, and rows of tables. */
+function withoutSecrets(error: Error): Error {
+  const { name, message, stack } = error;
+  const errors = error instanceof AggregateError ? error.errors.map((each) => withoutSecrets(each)) : [];
+  const text = [message, ...errors.map((each) => each.message)].filter(Boolean).join("; ");
+  const plain = new Error(`PostgreSQL: ${text}`);
+  const code = "code" in error ? error.code : undefined;
+  return Object.assign(plain, { name, ...(stack !== undefined && { stack }), ...(code !== undefined && { code }) });
+}

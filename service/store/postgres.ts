@@ -1,0 +1,196 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { CatalogError } from "@tiltyard/protocol";
+import type pg from "pg";
+import { RateLimiterMemory, RateLimiterPostgres } from "rate-limiter-flexible";
+import { describeDatabase, type PostgresDatabase } from "./database.ts";
+import { postgres } from "./dialect.ts";
+import { createKeyedQueue } from "./keyed-queue.ts";
+import { migrate } from "./migrate.ts";
+import { explain, isUnavailable, isWorthAnotherAttempt } from "./postgres-errors.ts";
+import { openPool, openPostgres } from "./postgres-pool.ts";
+import type { Statement } from "./statement.ts";
+import type { Limiter, LockableTable, Session, Store } from "./store.ts";
+
+/** No query of the catalog takes this long; what does has lost its server. */
+const queryTimeoutMs = 15_000;
+/** A process that stopped in the middle of a transaction must not hold up the others for longer. */
+const idleInTransactionTimeoutMs = 15_000;
+/** How many pieces of exclusive work run at once; each holds a connection of its own for as long as it takes. */
+const lockConnectionsMax = 4;
+/** How long exclusive work waits for its turn. It is work that can be done later. */
+const lockTimeoutMs = 5_000;
+
+/** How often a transaction is run before its caller is told to try again. */
+const attemptsMax = 15;
+/** A constraint that is still broken at this attempt is a bug. */
+const constraintAttemptsMax = 4;
+const backoffStartMs = 4;
+const backoffMaxMs = 250;
+
+/** Connects to PostgreSQL and brings the schema up to date, under a lock when several processes start at once. */
+export async function openPostgresStore(database: PostgresDatabase): Promise<Store> {
+  const migrating = openPostgres<unknown>(database);
+  try {
+    await migrate(migrating, postgres);
+  } catch (error) {
+    throw asStartFailure(error, database);
+  } finally {
+    await migrating.destroy();
+  }
+  return new PostgresStore(
+    openPool(database, {
+      max: database.connectionsMax,
+      query_timeout: queryTimeoutMs,
+      statement_timeout: queryTimeoutMs,
+      idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
+    }),
+    openPool(database, { max: lockConnectionsMax, lock_timeout: lockTimeoutMs }),
+  );
+}
+
+/**
+ * Many transactions run at once, each on a connection of the pool; PostgreSQL itself writes
+ * the commits of several to the disk together. Each sees the database as it was when it
+ * began, and changing a row that another one has changed since fails and is run again.
+ * `serializable` would hold every rule without locks, but it takes neighbours in an index for
+ * conflicts: in a small catalog, writers of different tables kept each other from committing.
+ */
+class PostgresStore implements Store {
+  readonly read: Session;
+  readonly #pool: pg.Pool;
+  readonly #locks: pg.Pool;
+  readonly #oneOfThisProcess = createKeyedQueue();
+
+  constructor(pool: pg.Pool, locks: pg.Pool) {
+    this.#pool = pool;
+    this.#locks = locks;
+    this.read = new PostgresSession(async (text, values) => {
+      try {
+        return await pool.query(text, values);
+      } catch (error) {
+        throw explain(error);
+      }
+    });
+  }
+
+  async write<Result>(
+    work: (session: Session) => Promise<Result>,
+    { locking }: { readonly locking?: LockableTable | undefined } = {},
+  ): Promise<Result> {
+    for (let attempt = 1; ; attempt += 1)
+      try {
+        return await inTransaction(this.#pool, "begin isolation level repeatable read", async (client) => {
+          // What the transaction sees is settled by its first query, and so after it has the lock.
+          if (locking !== undefined) await client.query(`lock table ${locking} in share row exclusive mode`);
+          return work(new PostgresSession((text, values) => client.query(text, values), locking));
+        });
+      } catch (error) {
+        if (attempt === attemptsMax || !isWorthAnotherAttempt(error, attempt, constraintAttemptsMax))
+          throw explain(error);
+        // Those who met meet again unless each waits for a time of its own.
+        await sleep(Math.random() * Math.min(backoffMaxMs, backoffStartMs * 2 ** attempt));
+      }
+  }
+
+  /**
+   * The lock is one of a transaction, so that it ends with its connection, and works through
+   * a pooler that hands out connections by the transaction.
+   */
+  exclusively<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
+    return this.#oneOfThisProcess(key, async () => {
+      let done: { readonly result: Result } | undefined;
+      try {
+        return await inTransaction(this.#locks, "begin", async (client) => {
+          await client.query("select pg_advisory_xact_lock(hashtextextended($1, 0))", [key]);
+          done = { result: await work() };
+          return done.result;
+        });
+      } catch (error) {
+        // The lock had nothing to commit: what was done under it is done.
+        if (done !== undefined) return done.result;
+        throw explain(error);
+      }
+    });
+  }
+
+  /** While the database is away, each process counts for itself. */
+  createLimiter({ points, durationSeconds: duration }: { points: number; durationSeconds: number }): Limiter {
+    return new RateLimiterPostgres({
+      storeClient: { query: ({ text, values }: pg.QueryConfig) => this.#pool.query(text, values) },
+      storeType: "pool",
+      tableName: "rate_limits",
+      tableCreated: true,
+      keyPrefix: "",
+      points,
+      duration,
+      // A caller that has had its share is refused without asking the database again.
+      inMemoryBlockOnConsumed: points + 1,
+      insuranceLimiter: new RateLimiterMemory({ points, duration }),
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([this.#pool.end(), this.#locks.end()]);
+  }
+}
+
+class PostgresSession implements Session {
+  readonly locked: LockableTable | undefined;
+  readonly #query: (text: string, values: unknown[]) => Promise<pg.QueryResult>;
+
+  constructor(query: (text: string, values: unknown[]) => Promise<pg.QueryResult>, locked?: LockableTable) {
+    this.locked = locked;
+    this.#query = query;
+  }
+
+  async all<Parameters extends object, Row>(statement: Statement<Parameters, Row>, parameters: Parameters) {
+    return (await this.#run(statement, parameters)).rows as Row[];
+  }
+
+  async first<Parameters extends object, Row>(statement: Statement<Parameters, Row>, parameters: Parameters) {
+    return (await this.#run(statement, parameters)).rows[0] as Row | undefined;
+  }
+
+  async run<Parameters extends object>(statement: Statement<Parameters, unknown>, parameters: Parameters) {
+    return (await this.#run(statement, parameters)).rowCount ?? 0;
+  }
+
+  /** The queries have no names: prepared ones would break when a later release changes their tables. */
+  #run<Parameters extends object>(statement: Statement<Parameters, unknown>, parameters: Parameters) {
+    const { sql, bind } = statement.compile(postgres);
+    return this.#query(sql, [...bind(parameters)]);
+  }
+}
+
+/** Runs `work` between `begin` and `commit` on a connection of its own. Errors are the driver's. */
+async function inTransaction<Result>(
+  pool: pg.Pool,
+  begin: string,
+  work: (client: pg.PoolClient) => Promise<Result>,
+): Promise<Result> {
+  const client = await pool.connect();
+  let isBroken = false;
+  try {
+    await client.query(begin);
+    const result = await work(client);
+    const { command } = await client.query("commit");
+    if (command !== "COMMIT") throw new Error("the transaction went on after one of its queries had failed");
+    return result;
+  } catch (error) {
+    isBroken = isUnavailable(error);
+    if (!isBroken)
+      await client.query("rollback").catch(() => {
+        isBroken = true;
+      });
+    throw error;
+  } finally {
+    client.release(isBroken);
+  }
+}
+
+function asStartFailure(error: unknown, database: PostgresDatabase): Error {
+  const explained = explain(error);
+  const cause = explained instanceof CatalogError ? explained.cause : explained;
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new Error(`The catalog cannot use its database at ${describeDatabase(database)}: ${reason}`);
+}

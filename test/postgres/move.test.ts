@@ -1,0 +1,88 @@
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { commit, declareTable, startTestCatalog } from "../support/catalog.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { runSql } from "../support/postgres-server.ts";
+import { runCatalogCommand } from "../support/process.ts";
+
+let target: TestDatabase;
+let file: string;
+beforeEach(async () => {
+  target = await createTestDatabase();
+  file = join(mkdtempSync(join(tmpdir(), "tiltyard-move-")), "catalog.sqlite");
+});
+afterEach(() => target.drop());
+
+const sqlite = () => ({ TILTYARD_DATABASE_URL: `sqlite:${file}` });
+const move = (...args: string[]) => runCatalogCommand(["move", file, ...args], { TILTYARD_DATABASE_URL: target.url });
+
+describe("move", () => {
+  test("takes a whole catalog to PostgreSQL, which goes on where SQLite ended", async () => {
+    const before = await startTestCatalog(sqlite());
+    const [first, second] = [await declareTable(before, "n"), await declareTable(before, "n")];
+    for (let version = 1; version <= 3; version++) await commit(before, first, version);
+    await commit(before, first, 3, { branch: "dev" });
+    await before.call("batchDeleteTableVersions", { id: first.id, ranges: [{ start_version: 1, end_version: 2 }] });
+    const dropped = await declareTable(before, "n");
+    await before.call("dropTable", { id: dropped.id });
+    const key = await before.keyFor("ada", { n: "writer" });
+    const { transaction_id = "" } = (
+      await before.call("createNamespace", { id: ["other"], properties: { a: "\u0000é" } })
+    ).body;
+    const list = async (catalog: typeof before) => (await catalog.call("listTableVersions", { id: first.id })).body;
+    const versions = await list(before);
+
+    const running = await move();
+    expect([running.code, running.stderr]).toEqual([1, expect.stringContaining("stop the service first")]);
+    await before.stop();
+
+    const moved = await move("--json");
+    expect([moved.code, moved.stderr]).toEqual([0, ""]);
+    const { rows, to } = JSON.parse(moved.stdout);
+    expect(rows).toMatchObject({ namespaces: 4, tables: 2, branches: 2, table_versions: 3, api_keys: 3, grants: 3 });
+    expect(to).not.toContain("postgres:se");
+
+    const after = await startTestCatalog({ TILTYARD_DATABASE_URL: target.url });
+    expect(await list(after)).toEqual(versions);
+    expect((await after.call("describeNamespace", { id: ["other"] })).body.properties).toEqual({ a: "\u0000é" });
+    expect((await after.call("describeTransaction", { id: [transaction_id] })).body.status).toBe("Succeeded");
+    expect((await after.call("namespaceExists", { id: ["n"] }, { key })).status).toBe(200);
+    expect((await commit(after, first, 4)).status).toBe(200);
+    expect((await commit(after, second, 1)).status).toBe(200);
+    await declareTable(after, "n");
+    const ids = await runSql(target.url, "select id from tables order by id");
+    expect(ids.rows.map(({ id }) => id)).toEqual([1, 2, 4]);
+    await after.stop();
+  });
+
+  test("refuses a target that is not empty, and leaves it as it is", async () => {
+    const source = await startTestCatalog(sqlite());
+    await declareTable(source, "n");
+    await source.stop();
+    const used = await startTestCatalog({ TILTYARD_DATABASE_URL: target.url });
+    await used.call("createNamespace", { id: ["mine"] });
+    const { code, stderr } = await move();
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/is not empty, it has namespaces, transactions, api_keys, grants/),
+    ]);
+    expect(stderr).not.toContain("    at ");
+    expect((await used.call("listNamespaces", { id: [] })).body.namespaces).toEqual(["mine"]);
+    await used.stop();
+  });
+
+  test.each([
+    ["a file that is not there", () => ({ TILTYARD_DATABASE_URL: target.url }), "there is no file"],
+    ["a target that is SQLite", () => ({}), "must name the PostgreSQL database to move to"],
+  ])("refuses %s", async (_, settings, message) => {
+    const { code, stderr } = await runCatalogCommand(["move", file], settings());
+    expect([code, stderr]).toEqual([1, expect.stringContaining(message)]);
+  });
+});
+
+test.each(["backup", "restore"])("%s says what to use instead on PostgreSQL", async (command) => {
+  const { code, stderr } = await runCatalogCommand([command, "file"], { TILTYARD_DATABASE_URL: target.url });
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/database is PostgreSQL: use pg_(dump|restore)/)]);
+});

@@ -1,0 +1,97 @@
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { type PostgresServer, password, runSql, startPostgres } from "../support/postgres-server.ts";
+import { runCatalogCommand, startProgram } from "../support/process.ts";
+
+const adminKey = "admin-key-of-the-outage-0123456789";
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres();
+  await runSql(server.urlOf("postgres"), "create database catalog");
+});
+afterAll(() => server.destroy());
+
+function settings(): Record<string, string> {
+  return {
+    TILTYARD_DATABASE_URL: server.urlOf("catalog"),
+    TILTYARD_DATA_DIR: mkdtempSync(join(tmpdir(), "tiltyard-outage-")),
+    TILTYARD_PORT: "0",
+    TILTYARD_BOOTSTRAP_API_KEY: adminKey,
+    TILTYARD_RATE_LIMIT: "1000",
+  };
+}
+
+test("an outage of the database is answered with 503 and over when it is back, and loses nothing", async () => {
+  const program = startProgram(["service/main.ts", "serve"], settings());
+  const welcome = await program.printed("curl");
+  const url = /at (http:\S+)/.exec(welcome)?.[1] ?? "";
+  const get = (path: string) => fetch(url + path);
+  const create = (name: string) =>
+    fetch(`${url}/v1/namespace/${name}/create`, { method: "POST", headers: { "x-api-key": adminKey } });
+  expect((await create("before")).status).toBe(200);
+
+  const acknowledged: string[] = ["before"];
+  for (const mode of ["fast", "immediate"] as const) {
+    const load = Promise.all(
+      Array.from({ length: 60 }, async (_, index) => {
+        const name = `${mode}_${index}`;
+        const answer = await create(name);
+        if (answer.status === 200) acknowledged.push(name);
+        else expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "1"]);
+      }),
+    );
+    await server.stop(mode);
+    await load;
+
+    const refused = await create("meanwhile");
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
+    expect(await refused.json()).toMatchObject({ type: "/errors/service-unavailable", code: 17 });
+    expect((await get("/health/ready")).status).toBe(503);
+    expect((await get("/health/live")).status).toBe(200);
+
+    await server.start();
+    await vi.waitFor(async () => expect((await get("/health/ready")).status).toBe(200), { timeout: 20_000 });
+    expect((await create(`after_${mode}`)).status).toBe(200);
+  }
+
+  for (const name of acknowledged) {
+    const answer = await fetch(`${url}/v1/namespace/${name}/exists`, {
+      method: "POST",
+      headers: { "x-api-key": adminKey },
+    });
+    expect([name, answer.status]).toEqual([name, 200]);
+  }
+  program.child.kill("SIGTERM");
+  const { code, stdout, stderr } = await program.finished;
+  expect(code).toBe(0);
+  expect(stdout).toContain("ECONNREFUSED");
+  for (const secret of [password, encodeURIComponent(password), adminKey])
+    expect(stdout + stderr).not.toContain(secret);
+});
+
+test.each([
+  [
+    "a wrong password",
+    (url: string) => url.replace(encodeURIComponent(password), "wrong-pass"),
+    "password authentication failed",
+  ],
+  [
+    "a database that is not there",
+    (url: string) => url.replace("/catalog", "/nothing"),
+    'database "nothing" does not exist',
+  ],
+  ["a server that speaks no TLS", (url: string) => `${url}?sslmode=require`, "does not support SSL"],
+  ["a server that is not there", (url: string) => url.replace(/:\d+\//, ":1/"), "ECONNREFUSED"],
+])("%s is told at the start, without the password", async (_, change, message) => {
+  const changed = { ...settings(), TILTYARD_DATABASE_URL: change(server.urlOf("catalog")) };
+  const { code, stdout, stderr } = await runCatalogCommand(["serve"], changed);
+  expect(code).toBe(1);
+  expect(stderr).toContain("The catalog cannot use its database at postgres://127.0.0.1");
+  expect(stderr).toContain(message);
+  expect(stderr).not.toContain("    at ");
+  for (const secret of ["wrong-pass", password, encodeURIComponent(password)])
+    expect(stdout + stderr).not.toContain(secret);
+});

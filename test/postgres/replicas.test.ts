@@ -1,0 +1,182 @@
+import { existsSync, mkdtempSync, readdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { finalName, pathOf, readText, stageManifest, uniqueName } from "../support/catalog.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { type Program, startProgram } from "../support/process.ts";
+
+const adminKey = "admin-key-of-the-replicas-0123456789";
+
+interface Replica {
+  readonly program: Program;
+  readonly url: string;
+}
+
+let database: TestDatabase;
+let warehouse: string;
+let replicas: readonly Replica[];
+
+/** Replicas share the database, the warehouse and the bootstrap key, and have each a data directory of their own. */
+async function startReplica(settings: Readonly<Record<string, string>> = {}): Promise<Replica> {
+  const program = startProgram(["service/main.ts", "serve"], {
+    TILTYARD_DATABASE_URL: database.url,
+    TILTYARD_DATA_DIR: mkdtempSync(join(tmpdir(), "tiltyard-replica-")),
+    TILTYARD_WAREHOUSE: warehouse,
+    TILTYARD_PORT: "0",
+    TILTYARD_LOG_LEVEL: "warn",
+    TILTYARD_BOOTSTRAP_API_KEY: adminKey,
+    ...settings,
+  });
+  const url = /at (http:\S+)/.exec(await program.printed("curl"))?.[1] ?? "";
+  return { program, url };
+}
+
+async function stopReplica({ program }: Replica): Promise<void> {
+  program.child.kill("SIGTERM");
+  expect((await program.finished).code).toBe(0);
+}
+
+async function post(replica: Replica, path: string, body: object = {}, headers = { "x-api-key": adminKey } as object) {
+  const response = await fetch(replica.url + path, {
+    method: "POST",
+    headers: { ...headers },
+    body: JSON.stringify(body),
+  });
+  const text = await response.text();
+  return { status: response.status, body: JSON.parse(text || "{}") as Record<string, unknown> };
+}
+
+function replica(index: number): Replica {
+  const found = replicas[index % replicas.length];
+  if (found === undefined) throw new Error("no replica runs");
+  return found;
+}
+
+async function declare(body: object = {}) {
+  const name = uniqueName("t");
+  const { location } = (await post(replica(0), `/v1/table/${name}/declare`, body)).body as { location: string };
+  return { id: [name], location, path: `/v1/table/${name}` };
+}
+
+const create = (on: Replica, table: { path: string }, version: number, manifest_path: string) =>
+  post(on, `${table.path}/version/create`, { version, manifest_path, naming_scheme: "V2" });
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  warehouse = mkdtempSync(join(tmpdir(), "tiltyard-warehouse-"));
+  // All at once over an empty database: each finds it migrated, by itself or by another.
+  replicas = await Promise.all([startReplica(), startReplica(), startReplica()]);
+});
+
+afterAll(async () => {
+  await Promise.all(replicas.map(stopReplica));
+  await database.drop();
+});
+
+describe("replicas on one database", () => {
+  test("let one of those win who commit the same version through different ones", async () => {
+    const table = await declare();
+    for (let version = 1; version <= 5; version++) {
+      const manifests = Array.from({ length: 9 }, () => stageManifest(table, version));
+      const answers = await Promise.all(manifests.map((path, index) => create(replica(index), table, version, path)));
+      expect(answers.map(({ status }) => status).toSorted()).toEqual([200, ...Array(8).fill(409)]);
+      for (const { status, body } of answers) if (status === 409) expect(body.code).toBe(14);
+    }
+    const { body } = await post(replica(1), `${table.path}/version/list`);
+    expect(body.versions).toHaveLength(5);
+  });
+
+  test("lose no commit of writers who try again", async () => {
+    const table = await declare();
+    const [writers, commitsEach] = [6, 5];
+    const write = async (writer: number) => {
+      for (let done = 0; done < commitsEach; ) {
+        const on = replica(writer + done);
+        const latest = await post(on, `${table.path}/version/list?limit=1&descending=true`);
+        const [highest] = latest.body.versions as { version: number }[];
+        const version = (highest?.version ?? 0) + 1;
+        const content = `${writer}.${done}`;
+        const { status } = await create(on, table, version, stageManifest(table, version, { content }));
+        if (status === 200) done += 1;
+        else expect(status).toBe(409);
+      }
+    };
+    await Promise.all(Array.from({ length: writers }, (_, index) => write(index)));
+    const contents = Array.from({ length: writers * commitsEach }, (_, index) =>
+      readText(`/${pathOf(table)}/_versions/${finalName(index + 1)}`),
+    );
+    expect(new Set(contents).size).toBe(writers * commitsEach);
+    // Nothing staged is left but what lost.
+    expect(readdirSync(`/${pathOf(table)}/_versions`).filter((name) => /\.manifest$/.test(name))).toHaveLength(30);
+  });
+
+  test("do not put tables at or below each other's locations", async () => {
+    const folder = uniqueName("shared");
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, (_, index) =>
+        post(replica(index), `/v1/table/${uniqueName("t")}/declare`, {
+          location: [folder, `${folder}/below`, `${folder}/below/that`][index % 3],
+        }),
+      ),
+    );
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(answers.filter(({ status }) => status === 409)).toHaveLength(11);
+  });
+
+  test("do not make what is in a namespace that another one drops", async () => {
+    for (let round = 0; round < 5; round++) {
+      const name = uniqueName("ns");
+      await post(replica(0), `/v1/namespace/${name}/create`);
+      const [declared, dropped] = await Promise.all([
+        post(replica(1), `/v1/table/${name}$t/declare`),
+        post(replica(2), `/v1/namespace/${name}/drop`, { behavior: "Restrict" }),
+      ]);
+      // Either was first; the other one has seen it.
+      expect([declared.status, dropped.status]).toSatisfy((both) => ["200,409", "404,200"].includes(`${both}`));
+    }
+  });
+
+  test("answer readers and drops of the same objects without losing what is put there next", async () => {
+    const location = uniqueName("fixed");
+    for (let round = 0; round < 5; round++) {
+      const table = await declare({ location });
+      expect((await create(replica(round), table, 1, stageManifest(table, 1))).status).toBe(200);
+      await Promise.all([0, 1, 2].map((index) => post(replica(index), `${table.path}/version/list`)));
+      const dropped = await Promise.all([0, 1, 2].map((index) => post(replica(index), `${table.path}/drop`)));
+      expect(dropped.map(({ status }) => status).toSorted()).toEqual([200, 404, 404]);
+      expect(existsSync(`/${pathOf(table)}`)).toBe(false);
+    }
+  });
+
+  test("accept each other's tokens", async () => {
+    const form = new URLSearchParams({ grant_type: "client_credentials", client_secret: adminKey });
+    const answer = await fetch(`${replica(0).url}/oauth/token`, { method: "POST", body: form });
+    const { access_token } = (await answer.json()) as { access_token: string };
+    for (const each of replicas) {
+      const { status } = await post(each, "/v1/namespace/$/exists", {}, { authorization: `Bearer ${access_token}` });
+      expect(status).toBe(200);
+    }
+  });
+});
+
+test("a rate limit counts the requests of all replicas together", async () => {
+  const limited = await Promise.all([1, 2, 3].map(() => startReplica({ TILTYARD_RATE_LIMIT: "20" })));
+  const start = Date.now();
+  const answers = await Promise.all(
+    Array.from({ length: 90 }, (_, index) => {
+      const on = limited[index % limited.length];
+      return on === undefined
+        ? undefined
+        : fetch(`${on.url}/v1/namespace/$/exists`, { method: "POST", headers: { "x-api-key": adminKey } });
+    }),
+  );
+  const seconds = Math.ceil((Date.now() - start) / 1000) + 1;
+  const accepted = answers.filter((answer) => answer?.status === 200).length;
+  // Each counting for itself would accept 60 in the first second alone.
+  expect(accepted).toBeGreaterThanOrEqual(20);
+  expect(accepted).toBeLessThanOrEqual(20 * seconds);
+  const refused = answers.find((answer) => answer?.status === 503);
+  expect(Number(refused?.headers.get("retry-after"))).toBeGreaterThan(0);
+  await Promise.all(limited.map(stopReplica));
+});

@@ -1,0 +1,131 @@
+import { existsSync } from "node:fs";
+import { beforeAll, describe, expect, test } from "vitest";
+import { createFinisher } from "../../service/domain/finisher.ts";
+import { createLog } from "../../service/log.ts";
+import { createStorage } from "../../service/storage/storage.ts";
+import { openStore } from "../../service/store/open.ts";
+import { commit, declareTable, pathOf, type TestTable, uniqueName, useCatalog } from "../support/catalog.ts";
+import { runCatalogCommand } from "../support/process.ts";
+
+const catalog = useCatalog({ TILTYARD_DROP_RETENTION: "1h" });
+
+let settings: Record<string, string>;
+beforeAll(() => {
+  const { database } = catalog;
+  settings = {
+    TILTYARD_DATABASE_URL: database.kind === "sqlite" ? `sqlite:${database.file}` : database.url,
+    TILTYARD_DROP_RETENTION: "1h",
+  };
+});
+
+const command = (...args: string[]) => runCatalogCommand(["tables", ...args], settings);
+
+async function written(): Promise<TestTable> {
+  const table = await declareTable(catalog);
+  for (const version of [1, 2]) await commit(catalog, table, version);
+  await commit(catalog, table, 2, { branch: "dev" });
+  return table;
+}
+
+/** The id under which a dropped table can be brought back. */
+async function droppedId(table: TestTable): Promise<string | undefined> {
+  const { stdout } = await command("dropped", "--json");
+  const found = JSON.parse(stdout) as { id: string; table: string }[];
+  return found.find((each) => each.table === table.id.join("$"))?.id;
+}
+
+async function everyTable(): Promise<readonly string[]> {
+  return (await catalog.call("listAllTables", { include_declared: true })).body.tables;
+}
+
+async function sweep(dropRetentionMs: number): Promise<void> {
+  await using store = await openStore(catalog.database);
+  const storage = createStorage({ s3ForcePathStyle: false });
+  await createFinisher({ store, storage, log: createLog("silent"), dropRetentionMs }).sweep();
+}
+
+describe("a table that is dropped with a retention", () => {
+  test("is gone for clients, and comes back with its versions, branches and data", async () => {
+    const before = await everyTable();
+    const table = await written();
+    await catalog.call("dropTable", { id: table.id });
+    expect((await catalog.call("tableExists", { id: table.id })).status).toBe(404);
+    expect(
+      (await catalog.call("listTables", { id: table.id.slice(0, 1), include_declared: true })).body.tables,
+    ).toEqual([]);
+    expect(await everyTable()).toEqual(before);
+    await sweep(3_600_000);
+
+    const id = await droppedId(table);
+    const back = await command("undrop", id ?? "");
+    expect([back.code, back.stdout]).toEqual([0, `${table.id.join("$")} is back\n`]);
+    expect((await catalog.call("describeTable", { id: table.id })).body.location).toBe(table.location);
+    expect((await catalog.call("listTableVersions", { id: table.id })).body.versions).toHaveLength(2);
+    expect((await commit(catalog, table, 3)).status).toBe(200);
+    expect((await commit(catalog, table, 3, { branch: "dev" })).status).toBe(200);
+    expect(await droppedId(table)).toBeUndefined();
+  });
+
+  test("leaves its name to others, and comes back under another one", async () => {
+    const table = await written();
+    await catalog.call("dropTable", { id: table.id });
+    expect((await catalog.call("declareTable", { id: table.id })).status).toBe(200);
+    const id = (await droppedId(table)) ?? "";
+    const taken = await command("undrop", id);
+    expect([taken.code, taken.stderr]).toEqual([1, expect.stringContaining("exists already")]);
+    const name = uniqueName("renamed");
+    expect((await command("undrop", id, name)).code).toBe(0);
+    expect((await catalog.call("describeTable", { id: [name] })).body.location).toBe(table.location);
+  });
+
+  test("keeps its location until its time is over, and loses its data then", async () => {
+    const table = await written();
+    await catalog.call("dropTable", { id: table.id });
+    const again = { id: table.id, location: table.location };
+    expect((await catalog.call("declareTable", again)).error).toMatchObject({ status: 409, code: 5 });
+    expect(existsSync(`/${pathOf(table)}`)).toBe(true);
+    const id = (await droppedId(table)) ?? "";
+    await sweep(0);
+    expect(existsSync(`/${pathOf(table)}`)).toBe(false);
+    const late = await command("undrop", id);
+    expect([late.code, late.stderr]).toEqual([1, expect.stringContaining("no dropped table has this id")]);
+    expect((await catalog.call("declareTable", again)).status).toBe(200);
+  });
+
+  test("can be brought back when its namespace was dropped with it", async () => {
+    const table = await written();
+    await catalog.call("dropNamespace", { id: table.id.slice(0, 1), behavior: "Cascade" });
+    const id = (await droppedId(table)) ?? "";
+    const homeless = await command("undrop", id);
+    expect([homeless.code, homeless.stderr]).toEqual([1, expect.stringMatching(/namespace .* does not exist/)]);
+    await catalog.call("createNamespace", { id: table.id.slice(0, 1) });
+    expect((await command("undrop", id)).code).toBe(0);
+    expect((await catalog.call("listTableVersions", { id: table.id, branch: "dev" })).body.versions).toHaveLength(1);
+  });
+});
+
+describe("a protected table", () => {
+  test("is not dropped, alone or with its namespace, until it is protected no more", async () => {
+    const table = await written();
+    const name = table.id.join("$");
+    expect((await command("protect", name)).stdout).toBe(`${name} is protected\n`);
+    expect((await catalog.call("dropTable", { id: table.id })).error).toMatchObject({ status: 409, code: 19 });
+    const namespace = { id: table.id.slice(0, 1) };
+    for (const refused of [
+      await catalog.call("dropNamespace", { ...namespace, behavior: "Cascade" }),
+      await catalog.call("createNamespace", { ...namespace, mode: "Overwrite" }),
+    ])
+      expect(refused.error).toMatchObject({ status: 409, code: 19, detail: expect.stringContaining("is protected") });
+    expect((await catalog.call("listTableVersions", { id: table.id })).body.versions).toHaveLength(2);
+    expect((await command("unprotect", name)).code).toBe(0);
+    expect((await catalog.call("dropTable", { id: table.id })).status).toBe(200);
+  });
+
+  test("is one that was declared with the property", async () => {
+    const id = [uniqueName("declared")];
+    await catalog.call("declareTable", { id, properties: { protected: "true", owner: "ada" } });
+    expect((await catalog.call("dropTable", { id })).error.code).toBe(19);
+    await command("unprotect", id[0] ?? "");
+    expect((await catalog.call("dropTable", { id })).body.properties).toEqual({ owner: "ada" });
+  });
+});

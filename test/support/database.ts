@@ -1,0 +1,57 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { inject } from "vitest";
+import { type Database, parseDatabaseUrl } from "../../service/store/database.ts";
+import { runSql } from "./postgres-server.ts";
+
+const postgresUrl = inject("postgresUrl");
+
+/** The database that the tests run over. `npm test` takes SQLite, `npm run test:postgres` PostgreSQL. */
+export const databaseKind: Database["kind"] = postgresUrl === undefined ? "sqlite" : "postgres";
+
+/** An empty database. */
+export interface TestDatabase {
+  /** As TILTYARD_DATABASE_URL has it. */
+  readonly url: string;
+  readonly database: Database;
+  drop(): Promise<void>;
+}
+
+export async function createTestDatabase(): Promise<TestDatabase> {
+  const { url, drop } = postgresUrl === undefined ? createSqliteFile() : await createPostgresDatabase(postgresUrl);
+  return { url, drop, database: parseDatabaseUrl(url, 5) };
+}
+
+function createSqliteFile() {
+  const folder = mkdtempSync(join(tmpdir(), "tiltyard-database-"));
+  return {
+    url: `sqlite:${join(folder, "catalog.sqlite")}`,
+    drop: async () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+async function createPostgresDatabase(server: string) {
+  const name = `test_${crypto.randomUUID().replaceAll("-", "")}`;
+  // It sorts as people do, unless it is told otherwise, as most databases out there.
+  await runSql(server, `create database ${name} template template0 locale_provider icu icu_locale 'en-US'`);
+  const url = new URL(server);
+  url.pathname = name;
+  return {
+    url: url.href,
+    drop: async () => {
+      await runSql(server, `drop database if exists ${name} with (force)`);
+    },
+  };
+}
+
+/** All that a database holds, as a text to search. */
+export async function readWhole(database: Database): Promise<string> {
+  if (database.kind === "sqlite")
+    return [database.file, `${database.file}-wal`].map((file) => readFileSync(file, "latin1")).join("");
+  const tables = await runSql(database.url, "select tablename from pg_tables where schemaname = 'public'");
+  const found = [];
+  for (const { tablename } of tables.rows)
+    found.push((await runSql(database.url, `select t::text from "${tablename}" t`)).rows);
+  return JSON.stringify(found);
+}
