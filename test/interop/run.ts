@@ -1,11 +1,7 @@
 /**
-<<<<<<< HEAD
- * Runs the interop tier: what is written here against real servers, and then the real Lance
- * clients against the served catalog. Arguments go to pytest, e.g. `-k geneva`.
-=======
- * Runs the interop tier: the service over a real PostgreSQL, the object stores against real
- * servers, and then the real Lance clients against the served catalog. Arguments go to pytest, e.g. `-k geneva`.
->>>>>>> bdbe2f8 (The catalog over PostgreSQL: several replicas, outages, TLS, and a command that moves it there)
+ * Runs the interop tier: the service over a real PostgreSQL, what is written here against real
+ * servers, and then the real Lance clients against the served catalog. Arguments go to pytest,
+ * e.g. `-k geneva`.
  */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
@@ -55,14 +51,9 @@ try {
   const vitest = join(project, "node_modules/vitest/vitest.mjs");
   const pytest = ["-m", "pytest", "-c", join(python, "pytest.ini"), python, ...process.argv.slice(2)];
   const passed = [
-<<<<<<< HEAD
+    timed("PostgreSQL", () => runPart(process.execPath, [vitest, "run", "--project", "postgres"], tools)),
     timed("our own clients", () => runPart(process.execPath, [vitest, "run", "--project", "interop"], tools)),
     timed("the Lance clients", () => runPart(tools.TILTYARD_TEST_PYTHON, pytest, tools)),
-=======
-    timed("PostgreSQL", () => runPart(process.execPath, [vitest, "run", "--project", "postgres"], tools)),
-    timed("the object stores", () => runPart(process.execPath, [vitest, "run", "--project", "interop"], tools)),
-    timed("the clients", () => runPart(tools.TILTYARD_TEST_PYTHON, pytest, tools)),
->>>>>>> bdbe2f8 (The catalog over PostgreSQL: several replicas, outages, TLS, and a command that moves it there)
   ];
   if (passed.includes(false)) process.exitCode = 1;
 } catch (error) {
