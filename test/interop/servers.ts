@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "../support/free-port.ts";
 
 /** A server that stands in for a cloud's object store, in a process of its own. */
 export interface CloudServer {
@@ -29,15 +29,6 @@ export async function startGcs(): Promise<CloudServer> {
   const child = spawn(process.execPath, [program, `${port}`, folder], { stdio: ["ignore", "ignore", "inherit"] });
   child.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   return serving(child, `http://127.0.0.1:${port}`, "/storage/v1/b?project=test");
-}
-
-/** A port that nothing listens on now. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 async function serving(child: ChildProcess, url: string, path: string): Promise<CloudServer> {
