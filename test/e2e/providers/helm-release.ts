@@ -46,8 +46,10 @@ function recordOf({ name, namespace }: Values) {
 export async function installDefinitions(api: KubernetesApi, folder = process.env.TILTYARD_E2E_CRDS): Promise<void> {
   if (folder === undefined)
     throw new Error("TILTYARD_E2E_CRDS has to name the folder of KubeRay's resource definitions");
-  for (const file of readdirSync(folder)) {
-    const definition = await api.apply(parse(readFileSync(join(folder, file), "utf8")), { manager, force: true });
-    await waitUntilReady(api, definition);
-  }
+  await Promise.all(
+    readdirSync(folder).map(async (file) => {
+      const definition = parse(readFileSync(join(folder, file), "utf8"));
+      await waitUntilReady(api, await api.apply(definition, { manager, force: true }));
+    }),
+  );
 }

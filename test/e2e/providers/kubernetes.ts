@@ -45,9 +45,10 @@ const provider: Provider = {
   },
 
   async check(resource, old, inputs) {
-    if (isRelease(resource.type) || inputs.metadata?.name !== undefined) return inputs;
+    if (isRelease(resource.type)) return { ...inputs, name: inputs.name ?? old?.name ?? newName(resource) };
+    if (inputs.metadata?.name !== undefined) return inputs;
     const wasAutonamed = old?.metadata?.annotations?.[autonamed] === "true";
-    const name = wasAutonamed ? old?.metadata.name : `${resource.name}-${randomBytes(4).toString("hex")}`;
+    const name = wasAutonamed ? old?.metadata.name : newName(resource);
     const annotations = { ...inputs.metadata?.annotations, [autonamed]: "true" };
     return { ...inputs, metadata: { ...inputs.metadata, name, annotations } };
   },
@@ -84,6 +85,10 @@ const provider: Provider = {
   },
 };
 
+function newName({ name }: Resource): string {
+  return `${name}-${randomBytes(4).toString("hex")}`;
+}
+
 async function put(action: "create" | "update", resource: Resource, inputs: Values): Promise<Values> {
   const cluster = connected();
   const before = cluster.warnings.length;
@@ -111,7 +116,8 @@ async function replacesOf(
     return [];
   } catch (error) {
     if (error instanceof KubernetesError && error.reason === "Invalid") return changes;
-    if (isNotFound(error)) return [];
+    // Anything else that is wrong is told when the change is made.
+    if (error instanceof KubernetesError) return [];
     throw error;
   }
 }
