@@ -22,6 +22,17 @@ export default defineConfig({
       },
       {
         test: {
+          name: "e2e",
+          include: ["test/e2e/**/*.test.ts"],
+          globalSetup: "test/e2e/setup.ts",
+          testTimeout: 120_000,
+          hookTimeout: 180_000,
+          // A control plane has a dozen threads that are busy: two of them only get in each other's way.
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
           name: "interop",
           include: ["test/interop/**/*.test.ts"],
           testTimeout: 120_000,

@@ -7,7 +7,8 @@
 import { spawn } from "node:child_process";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
-import { freePort, required } from "./servers.ts";
+import { freePort } from "../support/free-port.ts";
+import { required } from "./servers.ts";
 
 const [port, folder = ""] = process.argv.slice(2);
 const emulatorPort = await freePort();

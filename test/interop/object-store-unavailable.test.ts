@@ -7,7 +7,7 @@ import { openFileStore } from "../../service/storage/file.ts";
 import { openGcsStore } from "../../service/storage/gcs.ts";
 import type { ObjectStore } from "../../service/storage/object-store.ts";
 import { openS3Store } from "../../service/storage/s3.ts";
-import { freePort } from "./servers.ts";
+import { freePort } from "../support/free-port.ts";
 
 const bucket = "tiltyard-test";
 afterEach(() => {

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { freePort } from "../support/free-port.ts";
 
 /** A server that clients are tested against, in a process of its own. */
 export interface TestServer {
@@ -58,16 +58,7 @@ export async function startRay(token: string): Promise<TestServer> {
   return serving(child, `http://127.0.0.1:${dashboardPort}`, "/api/healthz");
 }
 
-/** A port that nothing listens on now. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
-async function serving(child: ChildProcess, url: string, path: string): Promise<TestServer> {
+async function serving(child: ChildProcess, url: string, path: string): Promise<CloudServer> {
   const deadline = Date.now() + startDeadlineMs;
   for (;;) {
     if (child.exitCode !== null) throw new Error(`the server at ${url} ended with ${child.exitCode}`);

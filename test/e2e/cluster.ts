@@ -1,0 +1,97 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { KubeConfig } from "@kubernetes/client-node";
+import { afterAll, afterEach, beforeAll } from "vitest";
+import { ControlPlane } from "./control-plane/control-plane.ts";
+import type { Daemon } from "./control-plane/daemon.ts";
+import { startOperator } from "./control-plane/operator.ts";
+import { KubernetesApi } from "./kubernetes/api.ts";
+import { prepareTools, type Tools } from "./tools.ts";
+
+/** A cluster that was given instead of one of our own. */
+const givenKubeconfig = process.env.TILTYARD_E2E_KUBECONFIG;
+
+/** Whether tests may make nodes, and restart parts of the control plane. */
+export const isOurs = givenKubeconfig === undefined;
+
+/** The cluster that the tests of a file run against. */
+export class TestCluster {
+  readonly api: KubernetesApi;
+  readonly kubeconfig: string;
+  readonly kubeconfigPath: string;
+  /** For what tests write. */
+  readonly folder: string;
+  readonly tools: Tools;
+  readonly #plane: ControlPlane | undefined;
+  readonly #operators: Daemon[] = [];
+
+  private constructor(tools: Tools, plane: ControlPlane | undefined) {
+    this.tools = tools;
+    this.#plane = plane;
+    this.folder = plane?.folder ?? mkdtempSync(join(tmpdir(), "tiltyard-e2e-"));
+    this.kubeconfigPath = plane?.kubeconfigPath ?? givenKubeconfig ?? "";
+    this.kubeconfig = readFileSync(this.kubeconfigPath, "utf8");
+    this.api = new KubernetesApi(this.kubeconfig);
+  }
+
+  static async start(): Promise<TestCluster> {
+    const tools = prepareTools();
+    return new TestCluster(tools, isOurs ? await ControlPlane.start(tools) : undefined);
+  }
+
+  /** For the client, which takes its library's own form of a kubeconfig. */
+  kubeConfig(user?: { readonly name: string; readonly token: string }): KubeConfig {
+    const config = new KubeConfig();
+    config.loadFromString(this.kubeconfig);
+    const cluster = config.getCurrentCluster();
+    if (user !== undefined && cluster) config.loadFromClusterAndUser(cluster, user);
+    return config;
+  }
+
+  /** KubeRay's operator for a namespace, as a process. A cluster that was given has its own, from its chart. */
+  async startOperator(namespace: string): Promise<Daemon | undefined> {
+    if (this.#plane === undefined) return undefined;
+    const { api, kubeconfig, folder } = this;
+    const logPath = this.#plane.logPath("ray-operator");
+    const operator = await startOperator({ api, kubeconfig, folder, namespace, logPath, tools: this.tools.kuberay });
+    this.#operators.push(operator);
+    return operator;
+  }
+
+  async restartApiServer(): Promise<void> {
+    await this.#plane?.restartApiServer();
+  }
+
+  async stop({ keepLogs }: { readonly keepLogs: boolean }): Promise<void> {
+    for (const operator of this.#operators) await operator.stop();
+    await this.#plane?.stop({ keepLogs });
+    if (this.#plane === undefined) rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** Starts a cluster before the tests of a file and stops it after them. @returns Gets it, within a test. */
+export function useCluster(): () => TestCluster {
+  let cluster: TestCluster | undefined;
+  let failed = false;
+  beforeAll(async () => {
+    cluster = await TestCluster.start();
+  });
+  afterEach(({ task }) => {
+    failed ||= task.result?.state === "fail";
+  });
+  afterAll(async () => {
+    await cluster?.stop({ keepLogs: failed });
+  });
+  return () => {
+    if (cluster === undefined) throw new Error("the cluster did not start");
+    return cluster;
+  };
+}
+
+/** A folder of a cluster, made when it is first asked for. */
+export function folderOf(cluster: TestCluster, name: string): string {
+  const folder = join(cluster.folder, name);
+  mkdirSync(folder, { recursive: true });
+  return folder;
+}

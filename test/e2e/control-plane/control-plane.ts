@@ -1,0 +1,205 @@
+import { generateKeyPairSync, randomBytes, X509Certificate } from "node:crypto";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { freePort } from "../../support/free-port.ts";
+import { KubernetesApi } from "../kubernetes/api.ts";
+import type { Tools } from "../tools.ts";
+import { Daemon } from "./daemon.ts";
+
+const bootDeadlineMs = 60_000;
+const pollMs = 50;
+
+/**
+ * A Kubernetes control plane on this machine: etcd, the API server, the controller manager,
+ * the scheduler, and KWOK, which plays the nodes and their kubelets.
+ */
+export class ControlPlane {
+  /** Everything that it writes: data, keys, logs. */
+  readonly folder = mkdtempSync(join(tmpdir(), "tiltyard-e2e-"));
+  readonly kubeconfigPath = join(this.folder, "kubeconfig");
+  readonly #tools: Tools;
+  readonly #daemons = new Map<string, Daemon>();
+  readonly #token = randomBytes(24).toString("hex");
+  #ports = { etcd: 0, peers: 0, api: 0, kwok: 0 };
+
+  private constructor(tools: Tools) {
+    this.#tools = tools;
+  }
+
+  /** Resolves when the API server answers and its service account is there. */
+  static async start(tools: Tools): Promise<ControlPlane> {
+    const plane = new ControlPlane(tools);
+    try {
+      await plane.#start();
+      return plane;
+    } catch (error) {
+      await plane.stop({ keepLogs: true });
+      throw error;
+    }
+  }
+
+  get api(): KubernetesApi {
+    return new KubernetesApi(this.kubeconfig);
+  }
+
+  get kubeconfig(): string {
+    return readFileSync(this.kubeconfigPath, "utf8");
+  }
+
+  /** Where a program of this control plane, or one started for it, writes its log. */
+  logPath(name: string): string {
+    return join(this.folder, "logs", `${name}.log`);
+  }
+
+  /** Kills the API server and starts it anew, over the same data. */
+  async restartApiServer(): Promise<void> {
+    await this.#daemons.get("kube-apiserver")?.stop("SIGKILL");
+    this.#startApiServer();
+    await this.#answers();
+  }
+
+  /** Ends all of it. @param keepLogs Keeps its folder, and says where. */
+  async stop({ keepLogs }: { readonly keepLogs: boolean }): Promise<void> {
+    // The API server goes before etcd, or it waits for it.
+    for (const daemon of [...this.#daemons.values()].reverse()) await daemon.stop();
+    if (keepLogs) process.stderr.write(`e2e: the logs are in ${join(this.folder, "logs")}\n`);
+    else rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  async #start(): Promise<void> {
+    this.#ports = { etcd: await freePort(), peers: await freePort(), api: await freePort(), kwok: await freePort() };
+    mkdirSync(join(this.folder, "logs"));
+    this.#writeCredentials();
+    this.#startEtcd();
+    this.#startApiServer();
+    await this.#answers();
+    writeFileSync(this.kubeconfigPath, this.#kubeconfigText(), { mode: 0o600 });
+    const { kubernetes, kwok } = this.#tools;
+    const signIn = ["--kubeconfig", this.kubeconfigPath];
+    const alone = [...signIn, "--leader-elect=false", "--secure-port=0"];
+    const keys = [
+      "--service-account-private-key-file",
+      this.#path("service-accounts.key"),
+      "--root-ca-file",
+      this.#path("apiserver.crt"),
+    ];
+    this.#daemon("kube-controller-manager", join(kubernetes, "kube-controller-manager"), [...alone, ...keys]);
+    this.#daemon("kube-scheduler", join(kubernetes, "kube-scheduler"), alone);
+    // What KWOK does with nodes and pods: they are ready at once, and gone at once when they are deleted.
+    const stages = readdirSync(join(kwok, "stages")).flatMap((file) => ["--config", join(kwok, "stages", file)]);
+    const manage = ["--manage-all-nodes=true", "--node-lease-duration-seconds=40"];
+    this.#daemon("kwok", join(kwok, "kwok"), [
+      ...signIn,
+      ...stages,
+      ...manage,
+      "--server-address",
+      `127.0.0.1:${this.#ports.kwok}`,
+    ]);
+    const { api } = this;
+    await this.#until(async () => {
+      const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "default", namespace: "default" } };
+      return (await api.find(account)) !== undefined;
+    }, "have the default service account");
+  }
+
+  #startEtcd(): void {
+    const { etcd, peers } = this.#ports;
+    const [clientUrl, peerUrl] = [`http://127.0.0.1:${etcd}`, `http://127.0.0.1:${peers}`];
+    const clients = ["--listen-client-urls", clientUrl, "--advertise-client-urls", clientUrl];
+    const others = [
+      "--listen-peer-urls",
+      peerUrl,
+      "--initial-advertise-peer-urls",
+      peerUrl,
+      "--initial-cluster",
+      `default=${peerUrl}`,
+    ];
+    // The data is gone with the test: nothing is lost by not waiting for the disk.
+    const data = ["--data-dir", this.#path("etcd"), "--unsafe-no-fsync"];
+    this.#daemon("etcd", join(this.#tools.etcd, "etcd"), [...clients, ...others, ...data]);
+  }
+
+  #startApiServer(): void {
+    const { etcd, api } = this.#ports;
+    this.#daemon("kube-apiserver", join(this.#tools.kubernetes, "kube-apiserver"), [
+      `--etcd-servers=http://127.0.0.1:${etcd}`,
+      "--bind-address=127.0.0.1",
+      "--advertise-address=127.0.0.1",
+      `--secure-port=${api}`,
+      `--cert-dir=${this.folder}`,
+      `--token-auth-file=${this.#path("tokens.csv")}`,
+      "--authorization-mode=Node,RBAC",
+      "--service-cluster-ip-range=10.96.0.0/16",
+      "--service-account-issuer=https://kubernetes.default.svc",
+      `--service-account-key-file=${this.#path("service-accounts.pub")}`,
+      `--service-account-signing-key-file=${this.#path("service-accounts.key")}`,
+      "--allow-privileged=true",
+      "--endpoint-reconciler-type=none",
+    ]);
+  }
+
+  /** The token of an administrator, and the keys of service accounts. The API server makes its own certificate. */
+  #writeCredentials(): void {
+    writeFileSync(this.#path("tokens.csv"), `${this.#token},admin,admin,system:masters\n`, { mode: 0o600 });
+    const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+    writeFileSync(this.#path("service-accounts.key"), privateKey.export({ type: "pkcs8", format: "pem" }), {
+      mode: 0o600,
+    });
+    writeFileSync(this.#path("service-accounts.pub"), publicKey.export({ type: "spki", format: "pem" }));
+  }
+
+  #kubeconfigText(): string {
+    const certificate = readFileSync(this.#path("apiserver.crt"));
+    const cluster = {
+      server: `https://127.0.0.1:${this.#ports.api}`,
+      "certificate-authority-data": certificate.toString("base64"),
+    };
+    const name = "tiltyard-e2e";
+    return JSON.stringify({
+      apiVersion: "v1",
+      kind: "Config",
+      clusters: [{ name, cluster }],
+      users: [{ name, user: { token: this.#token } }],
+      contexts: [{ name, context: { cluster: name, user: name } }],
+      "current-context": name,
+    });
+  }
+
+  #answers(): Promise<void> {
+    return this.#until(async () => {
+      // It writes its certificate before it listens.
+      new X509Certificate(readFileSync(this.#path("apiserver.crt")));
+      await new KubernetesApi(this.#kubeconfigText()).request(
+        "GET",
+        "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:node",
+      );
+      return true;
+    }, "answer");
+  }
+
+  /** Errors are a no: the next try may work. A program that ended will not come back. */
+  async #until(isSo: () => Promise<boolean>, what: string): Promise<void> {
+    const start = Date.now();
+    for (;;) {
+      for (const daemon of this.#daemons.values()) daemon.assertRunning();
+      let why: unknown = "not yet";
+      try {
+        if (await isSo()) return;
+      } catch (error) {
+        why = error;
+      }
+      if (Date.now() - start > bootDeadlineMs) throw new Error(`the control plane does not ${what}: ${why}`);
+      await sleep(pollMs);
+    }
+  }
+
+  #daemon(name: string, program: string, args: readonly string[]): void {
+    this.#daemons.set(name, new Daemon(program, args, this.logPath(name)));
+  }
+
+  #path(name: string): string {
+    return join(this.folder, name);
+  }
+}

@@ -1,0 +1,69 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { KubeConfig } from "@kubernetes/client-node";
+import { parse } from "yaml";
+import { freePort } from "../../support/free-port.ts";
+import type { KubernetesApi, KubernetesObject } from "../kubernetes/api.ts";
+import { Daemon } from "./daemon.ts";
+
+const name = "kuberay-operator";
+const manager = "tiltyard-e2e";
+
+export interface OperatorSettings {
+  readonly api: KubernetesApi;
+  readonly kubeconfig: string;
+  /** Of the KubeRay tools: the program, and its role. */
+  readonly tools: string;
+  /** The one that it looks after; it is there already. */
+  readonly namespace: string;
+  readonly folder: string;
+  readonly logPath: string;
+}
+
+/**
+ * Runs KubeRay's operator as a process, under a service account that may do in the namespace
+ * what KubeRay's own role says, and nothing else.
+ */
+export async function startOperator(settings: OperatorSettings): Promise<Daemon> {
+  const { api, tools, namespace, folder, logPath } = settings;
+  await grantRole(api, tools, namespace);
+  const path = join(folder, "operator.kubeconfig");
+  writeFileSync(path, await kubeconfigOf(settings), { mode: 0o600 });
+  const addresses = [
+    `--metrics-addr=127.0.0.1:${await freePort()}`,
+    `--health-probe-bind-address=127.0.0.1:${await freePort()}`,
+  ];
+  const flags = [`--kubeconfig=${path}`, `--watch-namespace=${namespace}`, "--enable-leader-election=false"];
+  return new Daemon(join(tools, "ray-operator"), [...flags, ...addresses], logPath);
+}
+
+async function grantRole(api: KubernetesApi, tools: string, namespace: string): Promise<void> {
+  const role = parse(readFileSync(join(tools, "rbac/role.yaml"), "utf8"));
+  const subjects = [{ kind: "ServiceAccount", name, namespace }];
+  const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name };
+  const objects = [
+    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace } },
+    { ...role, metadata: { name } },
+    {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "RoleBinding",
+      metadata: { name, namespace },
+      roleRef,
+      subjects,
+    },
+  ];
+  for (const object of objects) await api.apply(object, { manager, force: true });
+}
+
+async function kubeconfigOf({ api, kubeconfig, namespace }: OperatorSettings): Promise<string> {
+  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
+  const request = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds: 86_400 } };
+  const { status }: KubernetesObject = await api.request("POST", path, request);
+  const admin = new KubeConfig();
+  admin.loadFromString(kubeconfig);
+  const cluster = admin.getCurrentCluster();
+  if (!cluster) throw new Error("the kubeconfig has no current context");
+  const own = new KubeConfig();
+  own.loadFromClusterAndUser(cluster, { name, token: status.token });
+  return own.exportConfig();
+}

@@ -1,0 +1,94 @@
+import type { KubernetesApi, KubernetesObject } from "./api.ts";
+import { waitUntil } from "./ready.ts";
+
+/** A node to be; quantities as Kubernetes writes them. */
+export interface NodeSettings {
+  readonly name: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly cpu?: string;
+  readonly memory?: string;
+  readonly gpus?: number;
+  /** Whether the cloud may take it away at any time; both clouds' labels say so. */
+  readonly spot?: boolean;
+}
+
+const gpuTaint = { key: "nvidia.com/gpu", value: "present", effect: "NoSchedule" };
+
+/** Makes nodes that KWOK keeps alive, and waits until they take pods. */
+export async function addNodes(api: KubernetesApi, nodes: readonly NodeSettings[]): Promise<void> {
+  for (const node of nodes) await api.create(nodeOf(node));
+  for (const { name } of nodes)
+    await waitUntil(api, { apiVersion: "v1", kind: "Node", metadata: { name } }, takesPods, "ready for pods");
+}
+
+export async function removeNodes(api: KubernetesApi, names: readonly string[]): Promise<void> {
+  for (const name of names) await api.delete({ apiVersion: "v1", kind: "Node", metadata: { name } });
+}
+
+function nodeOf({ name, labels, cpu = "16", memory = "64Gi", gpus = 0, spot = false }: NodeSettings): KubernetesObject {
+  const resources = {
+    cpu,
+    memory,
+    pods: "110",
+    "ephemeral-storage": "200Gi",
+    ...(gpus > 0 && { "nvidia.com/gpu": String(gpus) }),
+  };
+  return {
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: {
+      name,
+      labels: {
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        "topology.kubernetes.io/zone": "zone-a",
+        ...(spot && { "cloud.google.com/gke-spot": "true", "eks.amazonaws.com/capacityType": "SPOT" }),
+        ...labels,
+      },
+      annotations: { "kwok.x-k8s.io/node": "fake" },
+    },
+    spec: gpus > 0 ? { taints: [gpuTaint] } : {},
+    status: { allocatable: resources, capacity: resources },
+  };
+}
+
+function takesPods({ spec, status }: KubernetesObject): boolean {
+  const isReady = status?.conditions?.some((each: KubernetesObject) => each.type === "Ready" && each.status === "True");
+  const taints: readonly { key: string }[] = spec.taints ?? [];
+  return isReady && !taints.some(({ key }) => key.startsWith("node.kubernetes.io/"));
+}
+
+/** A volume for each class: KWOK's nodes have no storage driver that would make one. */
+export async function addVolumes(api: KubernetesApi, storageClasses: readonly string[]): Promise<void> {
+  for (const storageClassName of storageClasses)
+    await api.apply(
+      {
+        apiVersion: "v1",
+        kind: "PersistentVolume",
+        metadata: { name: `volume-${storageClassName}` },
+        spec: {
+          storageClassName,
+          capacity: { storage: "100Gi" },
+          accessModes: ["ReadWriteOnce"],
+          hostPath: { path: "/nowhere" },
+          persistentVolumeReclaimPolicy: "Retain",
+        },
+      } as KubernetesObject,
+      { manager: "tiltyard-e2e" },
+    );
+}
+
+/** The class that a claim gets which names none. */
+export async function addDefaultStorageClass(api: KubernetesApi, name: string): Promise<void> {
+  await api.apply(
+    {
+      apiVersion: "storage.k8s.io/v1",
+      kind: "StorageClass",
+      metadata: { name, annotations: { "storageclass.kubernetes.io/is-default-class": "true" } },
+      provisioner: "kubernetes.io/no-provisioner",
+      volumeBindingMode: "WaitForFirstConsumer",
+    } as KubernetesObject,
+    { manager: "tiltyard-e2e" },
+  );
+}

@@ -1,0 +1,50 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { KubernetesApi, KubernetesObject } from "./api.ts";
+
+const pollMs = 100;
+const deadlineMs = Number(process.env.TILTYARD_E2E_READY_SECONDS ?? 60) * 1000;
+
+/** When an object of a kind does what it is for. Others do so as soon as they are there. */
+const conditions: Readonly<Record<string, (object: KubernetesObject) => boolean>> = {
+  Deployment: ({ spec, status }) =>
+    status?.observedGeneration !== undefined && status.availableReplicas === spec.replicas,
+  StatefulSet: ({ spec, status }) =>
+    status?.readyReplicas === spec.replicas && status.updatedReplicas === spec.replicas,
+  Pod: ({ status }) => hasCondition(status, "Ready"),
+  CustomResourceDefinition: ({ status }) => hasCondition(status, "Established"),
+  RayCluster: ({ status }) => status?.state === "ready",
+};
+
+/** @throws Error with the object's status when it is not ready in time. @returns The object as it is then. */
+export async function waitUntilReady(api: KubernetesApi, object: KubernetesObject): Promise<KubernetesObject> {
+  const isReady = conditions[object.kind];
+  return isReady === undefined ? object : waitUntil(api, object, (now) => isCurrent(now) && isReady(now), "ready");
+}
+
+/** Waits until an object is as it should be. */
+export async function waitUntil(
+  api: KubernetesApi,
+  { apiVersion, kind, metadata }: KubernetesObject,
+  isSo: (object: KubernetesObject) => boolean,
+  what: string,
+): Promise<KubernetesObject> {
+  const start = Date.now();
+  for (;;) {
+    const now = await api.get(apiVersion, kind, metadata.name, metadata.namespace);
+    if (isSo(now)) return now;
+    if (Date.now() - start > deadlineMs)
+      throw new Error(`${kind} ${metadata.name} is not ${what} after ${deadlineMs} ms: ${JSON.stringify(now.status)}`);
+    await sleep(pollMs);
+  }
+}
+
+/** A status may be from before the last change. */
+function isCurrent({ metadata, status }: KubernetesObject): boolean {
+  return status?.observedGeneration === undefined || status.observedGeneration === metadata.generation;
+}
+
+function hasCondition(status: KubernetesObject["status"], type: string): boolean {
+  return status?.conditions?.some(
+    (each: { type: string; status: string }) => each.type === type && each.status === "True",
+  );
+}

@@ -1,0 +1,29 @@
+import { nodeSelector, parseStackConfig } from "../../infra/config.ts";
+import { settingsOf } from "../support/stack.ts";
+import type { KubernetesApi } from "./kubernetes/api.ts";
+import { addDefaultStorageClass, addNodes, addVolumes } from "./kubernetes/nodes.ts";
+
+/** Names of the nodes that {@link addPlatformNodes} makes, by what may run on them. */
+export const platformNodes = {
+  core: "core-1",
+  head: "head-1",
+  workerCpu: ["cpu-1", "cpu-2"],
+  workerGpu: "gpu-1",
+  unlabelled: "plain-1",
+} as const;
+
+/** Nodes as requirements.md 2.7 wants them for a variant's defaults, one without any label, and volumes. */
+export async function addPlatformNodes(api: KubernetesApi, variant: string): Promise<void> {
+  const config = parseStackConfig(settingsOf(variant));
+  const [cpu1, cpu2] = platformNodes.workerCpu;
+  await addNodes(api, [
+    { name: platformNodes.core, labels: nodeSelector(config, "core") },
+    { name: platformNodes.head, labels: nodeSelector(config, "head") },
+    { name: cpu1, labels: nodeSelector(config, "workerCpu") },
+    { name: cpu2, labels: nodeSelector(config, "workerCpu"), spot: true },
+    { name: platformNodes.workerGpu, labels: nodeSelector(config, "workerGpu"), gpus: 2, spot: true },
+    { name: platformNodes.unlabelled },
+  ]);
+  if (variant === "existing") await addDefaultStorageClass(api, "standard");
+  await addVolumes(api, ["standard", "premium-rwo", "gp3-encrypted"]);
+}

@@ -1,0 +1,144 @@
+/**
+ * Stands in for the providers of clouds, which nobody without an account can use: it records
+ * what it was asked and answers plausibly. `node cloud.ts NAME` serves the provider NAME.
+ */
+import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { KubeConfig } from "@kubernetes/client-node";
+import * as aws from "@pulumi/aws";
+import * as pulumi from "@pulumi/pulumi";
+import { main, type Provider } from "@pulumi/pulumi/provider/index.js";
+import { cloudAnswers, cloudOutputs } from "../../support/clouds.ts";
+import { isSame, libraryVersion, secretMark, type Values } from "./plugin.ts";
+import { record, typeOf } from "./record.ts";
+
+const name = process.argv[2] ?? "";
+/** Where the inputs are kept in the state, to compare the next ones with. */
+const asked = "__inputs";
+
+/** Properties that a cloud cannot change on what is there; the first names of paths. */
+const replacedWhenChanged: Readonly<Record<string, readonly string[]>> = {
+  "gcp:container/cluster:Cluster": ["name", "location", "network", "subnetwork"],
+  "gcp:container/nodePool:NodePool": ["name", "cluster", "location"],
+  "gcp:storage/bucket:Bucket": ["name", "location"],
+  "aws:eks/nodeGroup:NodeGroup": ["clusterName", "nodeGroupName", "nodeRoleArn", "subnetIds", "amiType"],
+  "aws:s3/bucket:Bucket": ["bucket", "bucketPrefix"],
+  "random:index/randomPassword:RandomPassword": ["length", "special", "keepers"],
+};
+
+const provider: Provider = {
+  version: libraryVersion(name),
+  async diff(_id, urn, old, now) {
+    const before = old[asked] ?? {};
+    const changes = [...new Set([...Object.keys(before), ...Object.keys(now)])].filter(
+      (key) => !isSame(before[key], now[key]),
+    );
+    return {
+      changes: changes.length > 0,
+      replaces: changes.filter((key) => replacedWhenChanged[typeOf(urn)]?.includes(key)),
+      deleteBeforeReplace: "name" in now,
+    };
+  },
+  async create(urn, inputs) {
+    const type = typeOf(urn);
+    note("create", urn);
+    return { id: `${nameOf(urn)}-${randomBytes(3).toString("hex")}`, outs: outputsOf(type, nameOf(urn), inputs) };
+  },
+  async update(_id, urn, old, now) {
+    note("update", urn);
+    // What the cloud chose, such as a password, stays.
+    return { outs: { ...outputsOf(typeOf(urn), nameOf(urn), now), ...chosen(old), ...now, [asked]: now } };
+  },
+  async read(id, _urn, props) {
+    return { id, props, inputs: props?.[asked] };
+  },
+  async delete(_id, urn) {
+    note("delete", urn);
+  },
+  async invoke(token, inputs) {
+    return { outputs: cloudAnswers(token, inputs) };
+  },
+  construct: constructCluster,
+};
+
+function note(action: "create" | "update" | "delete", urn: string): void {
+  record({ provider: name, action, type: typeOf(urn), urn });
+}
+
+function outputsOf(type: string, resource: string, inputs: Values): Values {
+  const outputs = { ...cloudOutputs(type, resource, inputs), ...ownOutputs(type, resource, inputs) };
+  return { ...outputs, [asked]: inputs };
+}
+
+/** What depends on the cluster that stands behind the clouds here, and what has to be random. */
+function ownOutputs(type: string, resource: string, inputs: Values): Values {
+  if (type === "random:index/randomPassword:RandomPassword")
+    return { result: { ...secretMark, value: randomBytes(64).toString("hex").slice(0, Number(inputs.length)) } };
+  if (type === "gcp:container/cluster:Cluster") {
+    const { server, caData } = clusterBehind();
+    return { endpoint: server.replace("https://", ""), masterAuth: { clusterCaCertificate: caData } };
+  }
+  if (type === "aws:eks/cluster:Cluster")
+    return {
+      ...(cloudOutputs("eks:index:Cluster", resource, inputs).eksCluster as Values),
+    };
+  return {};
+}
+
+function chosen(old: Values): Values {
+  return "result" in old ? { result: old.result } : {};
+}
+
+function nameOf(urn: string): string {
+  return urn.split("::").at(-1) ?? "";
+}
+
+function clusterBehind(): { readonly server: string; readonly caData: string } {
+  const config = new KubeConfig();
+  config.loadFromString(kubeconfigText());
+  const { server, caData } = config.getCurrentCluster() ?? {};
+  if (server === undefined || caData === undefined)
+    throw new Error("the kubeconfig of TILTYARD_E2E_KUBECONFIG has to have a server and its CA in it");
+  return { server, caData };
+}
+
+function kubeconfigText(): string {
+  const path = process.env.TILTYARD_E2E_KUBECONFIG;
+  if (path === undefined) throw new Error("TILTYARD_E2E_KUBECONFIG has to name the kubeconfig of the cluster");
+  return readFileSync(path, "utf8");
+}
+
+/** `eks.Cluster` is a component that its provider makes: the cluster of AWS is a child of it. */
+async function constructCluster(
+  resource: string,
+  type: string,
+  inputs: pulumi.Inputs,
+  options: pulumi.ComponentResourceOptions,
+) {
+  if (type !== "eks:index:Cluster") throw new Error(`the stand-in for ${name} makes no ${type}`);
+  const component = new pulumi.ComponentResource(type, resource, {}, options);
+  const eksCluster = new aws.eks.Cluster(
+    `${resource}-eksCluster`,
+    {
+      name: inputs.name,
+      version: inputs.version,
+      roleArn: "arn:aws:iam::123456789012:role/eks",
+      vpcConfig: { subnetIds: inputs.privateSubnetIds },
+    },
+    { parent: component },
+  );
+  const { oidcProviderArn, oidcProviderUrl } = cloudOutputs(type, resource, inputs);
+  return {
+    urn: component.urn,
+    state: { eksCluster, oidcProviderArn, oidcProviderUrl, kubeconfigJson: kubeconfigJson() },
+  };
+}
+
+/** As a real one it is JSON; YAML's parser reads that too. */
+function kubeconfigJson(): string {
+  const config = new KubeConfig();
+  config.loadFromString(kubeconfigText());
+  return config.exportConfig();
+}
+
+await main(provider, process.argv.slice(3));

@@ -1,0 +1,172 @@
+/**
+ * Stands in for Pulumi's Kubernetes provider, which no package registry has: it applies,
+ * reads, compares and deletes on the real API server.
+ */
+import { randomBytes } from "node:crypto";
+import {
+  isNotFound,
+  KubernetesApi,
+  KubernetesError,
+  type KubernetesObject,
+  type Reference,
+} from "../kubernetes/api.ts";
+import { waitUntilReady } from "../kubernetes/ready.ts";
+import { applyRelease, deleteRelease, isRelease } from "./helm-release.ts";
+import {
+  changedKeys,
+  hasUnknowns,
+  isSame,
+  libraryVersion,
+  type Provider,
+  type Resource,
+  serve,
+  type Values,
+} from "./plugin.ts";
+import { record } from "./record.ts";
+
+/** Server-side apply keeps apart who set what. */
+const manager = "pulumi-kubernetes";
+/** As the real provider marks a name that it chose. */
+const autonamed = "pulumi.com/autonamed";
+/** The real provider never changes these in place: pods would not see it. */
+const replacedWhenChanged: Readonly<Record<string, readonly string[]>> = {
+  Secret: ["data", "stringData", "type"],
+  ConfigMap: ["data", "binaryData"],
+};
+
+let api: KubernetesApi | undefined;
+
+const provider: Provider = {
+  async configure({ kubeconfig, context }) {
+    if (hasUnknowns(kubeconfig)) return;
+    if (typeof kubeconfig !== "string")
+      throw new Error("this stand-in needs the provider's kubeconfig: it never takes the user's own");
+    api = new KubernetesApi(kubeconfig, context);
+  },
+
+  async check(resource, old, inputs) {
+    if (isRelease(resource.type)) return { ...inputs, name: inputs.name ?? old?.name ?? newName(resource) };
+    if (inputs.metadata?.name !== undefined) return inputs;
+    const wasAutonamed = old?.metadata?.annotations?.[autonamed] === "true";
+    const name = wasAutonamed ? old?.metadata.name : newName(resource);
+    const annotations = { ...inputs.metadata?.annotations, [autonamed]: "true" };
+    return { ...inputs, metadata: { ...inputs.metadata, name, annotations } };
+  },
+
+  async diff(resource, _id, old, inputs) {
+    const changes = changedKeys(old.inputs, inputs);
+    const replaces = changes.length === 0 ? [] : await replacesOf(resource, old.inputs, inputs, changes);
+    // Two objects cannot have one name: the old one has to go first, unless the new one gets another name.
+    const deleteBeforeReplace = inputs.metadata?.annotations?.[autonamed] !== "true";
+    return { changes, replaces, deleteBeforeReplace };
+  },
+
+  async create(resource, inputs) {
+    return { id: idOf(resource, inputs), outputs: await put("create", resource, inputs) };
+  },
+
+  async update(resource, _id, inputs) {
+    return put("update", resource, inputs);
+  },
+
+  async read(resource, _id, old) {
+    if (isRelease(resource.type)) return old;
+    const live = await connected().find(referenceOf(old.inputs));
+    if (live === undefined) return undefined;
+    const outputs = outputsOf(old.inputs, live);
+    // The API server writes some values its own way (1000m as 1): only what it wrote otherwise before has changed.
+    return { outputs, inputs: isSame(outputs, old.outputs) ? old.inputs : projected(old.inputs, live) };
+  },
+
+  async delete(resource, _id, outputs) {
+    if (isRelease(resource.type)) await deleteRelease(connected(), outputs);
+    else await connected().delete(referenceOf(outputs));
+    record({ provider: "kubernetes", action: "delete", type: resource.type, urn: resource.urn });
+  },
+};
+
+function newName({ name }: Resource): string {
+  return `${name}-${randomBytes(4).toString("hex")}`;
+}
+
+async function put(action: "create" | "update", resource: Resource, inputs: Values): Promise<Values> {
+  const cluster = connected();
+  const before = cluster.warnings.length;
+  const outputs = isRelease(resource.type)
+    ? await applyRelease(cluster, inputs)
+    : outputsOf(inputs, await waitUntilReady(cluster, await cluster.apply(referenceOf(inputs), { manager })));
+  const warnings = cluster.warnings.slice(before);
+  record({ provider: "kubernetes", action, type: resource.type, urn: resource.urn, warnings });
+  return outputs;
+}
+
+/** What cannot be changed in place is what the API server says so of. */
+async function replacesOf(
+  resource: Resource,
+  old: Values,
+  inputs: Values,
+  changes: readonly string[],
+): Promise<readonly string[]> {
+  if (isRelease(resource.type) || hasUnknowns(inputs)) return [];
+  if (idOf(resource, old) !== idOf(resource, inputs)) return ["metadata"];
+  const forced = changes.filter((key) => replacedWhenChanged[inputs.kind]?.includes(key));
+  if (forced.length > 0) return forced;
+  try {
+    await connected().apply(referenceOf(inputs), { manager, dryRun: true });
+    return [];
+  } catch (error) {
+    if (error instanceof KubernetesError && error.reason === "Invalid") return changes;
+    // Anything else that is wrong is told when the change is made.
+    if (error instanceof KubernetesError) return [];
+    throw error;
+  }
+}
+
+/** The values of the object at the places that the program gave values for, and what names the object. */
+function outputsOf(inputs: Values, live: KubernetesObject): Values {
+  const outputs = projected(inputs, live);
+  const { name, namespace, uid } = live.metadata;
+  return { ...outputs, metadata: { ...outputs.metadata, name, uid, ...(namespace !== undefined && { namespace }) } };
+}
+
+function projected(inputs: Values, live: Values): Values {
+  const decoded =
+    inputs.stringData === undefined
+      ? live
+      : { ...live, stringData: Object.fromEntries(Object.entries(live.data ?? {}).map(([k, v]) => [k, decode(v)])) };
+  return Object.fromEntries(Object.entries(inputs).map(([key, value]) => [key, projection(value, decoded[key])]));
+}
+
+function projection(asked: unknown, live: unknown): unknown {
+  if (Array.isArray(asked) && Array.isArray(live))
+    return live.map((each, index) => (index < asked.length ? projection(asked[index], each) : each));
+  if (isObject(asked) && isObject(live))
+    return Object.fromEntries(Object.entries(asked).map(([key, value]) => [key, projection(value, live[key])]));
+  return live ?? null;
+}
+
+function isObject(value: unknown): value is Values {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function decode(base64: unknown): string {
+  return Buffer.from(String(base64), "base64").toString("utf8");
+}
+
+function referenceOf(inputs: Values): Reference {
+  const { apiVersion, kind, metadata } = inputs;
+  return { ...inputs, apiVersion, kind, metadata };
+}
+
+function idOf({ type }: Resource, inputs: Values): string {
+  if (isRelease(type)) return `${inputs.namespace}/${inputs.name}`;
+  const { namespace, name } = inputs.metadata;
+  return namespace === undefined ? name : `${namespace}/${name}`;
+}
+
+function connected(): KubernetesApi {
+  if (api === undefined) throw new Error("the provider was not given a kubeconfig yet");
+  return api;
+}
+
+serve(provider, libraryVersion("kubernetes"));

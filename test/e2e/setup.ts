@@ -1,0 +1,8 @@
+import { prepareTools } from "./tools.ts";
+
+/** Builds what the tests run before the first of them begins: on a new machine that takes minutes. */
+export default function setup(): void {
+  const start = performance.now();
+  prepareTools();
+  process.stderr.write(`e2e: preparing the tools took ${Math.round((performance.now() - start) / 1000)} s\n`);
+}

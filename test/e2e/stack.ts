@@ -1,0 +1,99 @@
+import { readFileSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
+import { LocalWorkspace, type OutputMap, type Stack, type UpResult } from "@pulumi/pulumi/automation/index.js";
+import program from "../../infra/index.ts";
+import { type Settings, settingsOf } from "../support/stack.ts";
+import { folderOf, type TestCluster } from "./cluster.ts";
+import { installProviders } from "./providers/install.ts";
+import { type Recorded, readRecord } from "./providers/record.ts";
+
+/** How many resources were made, changed, left, ...; by Pulumi's word for it. */
+export type Changes = Readonly<Record<string, number>>;
+
+/** A stack of the real program under Pulumi's real engine, on the cluster of the tests. */
+export class DeployedStack {
+  readonly #variant: string;
+  readonly #stack: Stack;
+  readonly #recordPath: string;
+  readonly #statePath: string;
+
+  private constructor(variant: string, stack: Stack, recordPath: string, statePath: string) {
+    this.#variant = variant;
+    this.#stack = stack;
+    this.#recordPath = recordPath;
+    this.#statePath = statePath;
+  }
+
+  /** Makes the stack; nothing is deployed yet. */
+  static async create(cluster: TestCluster, variant: string): Promise<DeployedStack> {
+    const folder = folderOf(cluster, `pulumi-${variant}`);
+    const providers = join(folder, "bin");
+    const { standIns, real } = installProviders(providers);
+    process.stderr.write(
+      `e2e: ${variant}: real providers: ${real.join(", ") || "none"}; stand-ins: ${standIns.join(", ")}\n`,
+    );
+    // The library looks for Pulumi's command line on this process's own PATH.
+    const path = [providers, cluster.tools.pulumi, dirname(process.execPath), process.env.PATH].join(delimiter);
+    process.env.PATH = path;
+    const recordPath = join(folder, "record.jsonl");
+    const stack = await LocalWorkspace.createOrSelectStack(
+      { projectName: "tiltyard", stackName: variant, program: async () => program() },
+      {
+        workDir: folderOf(cluster, `pulumi-${variant}/project`),
+        pulumiHome: folderOf(cluster, `pulumi-${variant}/home`),
+        envVars: {
+          PATH: path,
+          PULUMI_BACKEND_URL: `file://${folderOf(cluster, `pulumi-${variant}/state`)}`,
+          PULUMI_CONFIG_PASSPHRASE: "a passphrase for the tests",
+          PULUMI_SKIP_UPDATE_CHECK: "true",
+          TILTYARD_E2E_KUBECONFIG: cluster.kubeconfigPath,
+          TILTYARD_E2E_CRDS: join(cluster.tools.kuberay, "crds"),
+          TILTYARD_E2E_RECORD: recordPath,
+        },
+      },
+    );
+    return new DeployedStack(variant, stack, recordPath, join(folder, `state/.pulumi/stacks/tiltyard/${variant}.json`));
+  }
+
+  /** Deploys with these settings and those that the variant cannot do without. */
+  async up(settings: Settings): Promise<UpResult & { readonly changes: Changes }> {
+    const all = Object.entries(settingsOf(this.#variant, settings));
+    for (const key of Object.keys(await this.#stack.getAllConfig())) await this.#stack.removeConfig(key);
+    await this.#stack.setAllConfig(
+      Object.fromEntries(all.map(([key, value]) => [key, { value, secret: isSecret(key) }])),
+    );
+    const result = await this.#stack.up();
+    return { ...result, changes: result.summary.resourceChanges ?? {} };
+  }
+
+  async refresh(): Promise<Changes> {
+    return (await this.#stack.refresh()).summary.resourceChanges ?? {};
+  }
+
+  async destroy(): Promise<Changes> {
+    return (await this.#stack.destroy()).summary.resourceChanges ?? {};
+  }
+
+  async outputs(): Promise<OutputMap> {
+    return this.#stack.outputs();
+  }
+
+  /** The outputs as `pulumi stack output --json --show-secrets` prints them. */
+  async plainOutputs(): Promise<Record<string, unknown>> {
+    return Object.fromEntries(Object.entries(await this.outputs()).map(([name, { value }]) => [name, value]));
+  }
+
+  /** What the stand-ins were asked since the stack was made. */
+  get record(): readonly Recorded[] {
+    return readRecord(this.#recordPath);
+  }
+
+  /** The state file as it lies on the disk. */
+  get state(): string {
+    return readFileSync(this.#statePath, "utf8");
+  }
+}
+
+function isSecret(key: string): boolean {
+  return ["tiltyard:kubeconfig", "tiltyard:databaseUrl"].includes(key);
+}

@@ -1,0 +1,118 @@
+/**
+ * What the end-to-end tier runs: Kubernetes, KubeRay and Pulumi, built from the modules that
+ * `tools/` pins. `node test/e2e/tools.ts` builds them and prints the folders they are in.
+ */
+import { cpSync, readFileSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { needsGo, prepare, read, run } from "../support/tools.ts";
+
+const modules = join(import.meta.dirname, "tools");
+
+/** Programs by the module that pins them. The first one stands for all when it is looked for. */
+const built = {
+  kubernetes: {
+    "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
+    "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
+    "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
+    kubectl: "k8s.io/kubernetes/cmd/kubectl",
+  },
+  etcd: { etcd: "go.etcd.io/etcd/server/v3" },
+  kwok: { kwok: "sigs.k8s.io/kwok/cmd/kwok" },
+  kuberay: { "ray-operator": "github.com/ray-project/kuberay/ray-operator" },
+  helm: { helm: "helm.sh/helm/v3/cmd/helm" },
+  pulumi: { pulumi: "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi" },
+  "pulumi-language-nodejs": {
+    "pulumi-language-nodejs": "github.com/pulumi/pulumi/sdk/v3/nodejs/cmd/pulumi-language-nodejs",
+  },
+} as const;
+
+type Module = keyof typeof built;
+
+/** What a program says of itself is told to the linker: which variable, from which module's version. */
+const versionVariables: Partial<Record<Module, { readonly variable: string; readonly of: string }>> = {
+  kubernetes: { variable: "k8s.io/component-base/version.gitVersion", of: "k8s.io/kubernetes" },
+  pulumi: {
+    variable: "github.com/pulumi/pulumi/sdk/v3/go/common/version.Version",
+    of: "github.com/pulumi/pulumi/pkg/v3",
+  },
+};
+
+/** What a program needs and its module has next to the code, by the folder that it is copied to. */
+const manifests: Partial<Record<Module, Readonly<Record<string, { of: string; files: readonly string[] }>>>> = {
+  kuberay: {
+    crds: { of: "github.com/ray-project/kuberay/ray-operator", files: ["config/crd/bases"] },
+    rbac: { of: "github.com/ray-project/kuberay/ray-operator", files: ["config/rbac/role.yaml"] },
+  },
+  kwok: {
+    stages: {
+      of: "sigs.k8s.io/kwok",
+      files: [
+        "kustomize/stage/node/fast/node-initialize.yaml",
+        "kustomize/stage/node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
+        "kustomize/stage/pod/fast/pod-ready.yaml",
+        "kustomize/stage/pod/fast/pod-complete.yaml",
+        "kustomize/stage/pod/fast/pod-delete.yaml",
+      ],
+    },
+  },
+};
+
+export interface Tools {
+  readonly kubernetes: string;
+  readonly etcd: string;
+  readonly kwok: string;
+  readonly kuberay: string;
+  readonly helm: string;
+  readonly pulumi: string;
+  readonly "pulumi-language-nodejs": string;
+}
+
+/** Builds what is not in the cache yet. @returns The folders of the programs, by module. */
+export function prepareTools(): Tools {
+  const go = read("go", ["env", "GOVERSION", "GOOS", "GOARCH"], needsGo);
+  const folder = (module: Module) => build(module, go);
+  return {
+    pulumi: folder("pulumi"),
+    "pulumi-language-nodejs": folder("pulumi-language-nodejs"),
+    etcd: folder("etcd"),
+    kwok: folder("kwok"),
+    kuberay: folder("kuberay"),
+    kubernetes: folder("kubernetes"),
+    helm: folder("helm"),
+  };
+}
+
+/** The version of a dependency as a module pins it, with its `v`. */
+export function pinnedVersion(module: Module, dependency: string): string {
+  return read("go", ["-C", join(modules, module), "list", "-m", "-f", "{{.Version}}", dependency], needsGo);
+}
+
+function build(module: Module, go: string): string {
+  const source = join(modules, module);
+  const programs: Readonly<Record<string, string>> = built[module];
+  const version = versionVariables[module];
+  const pins = [
+    go,
+    JSON.stringify([programs, version, manifests[module]]),
+    ...["go.mod", "go.sum"].map((n) => readFileSync(join(source, n))),
+  ];
+  const [first = module] = Object.keys(programs);
+  const path = prepare(`e2e-${module}`, first, pins, (folder) => {
+    const flags = version ? [`-ldflags=-X ${version.variable}=${pinnedVersion(module, version.of)}`] : [];
+    for (const [program, main] of Object.entries(programs))
+      run("go", ["-C", source, "build", ...flags, "-o", join(folder, program), main], needsGo);
+    for (const [name, { of, files }] of Object.entries(manifests[module] ?? {}))
+      for (const file of files) copy(source, of, file, join(folder, name));
+  });
+  return dirname(path);
+}
+
+/** Copies a file of a dependency, or what a folder of it holds. */
+function copy(source: string, dependency: string, path: string, target: string): void {
+  const root = read("go", ["-C", source, "list", "-m", "-f", "{{.Dir}}", dependency], needsGo);
+  const from = join(root, path);
+  cpSync(from, statSync(from).isDirectory() ? target : join(target, basename(path)), { recursive: true });
+}
+
+if (import.meta.main)
+  for (const [module, folder] of Object.entries(prepareTools())) process.stdout.write(`${module} ${folder}\n`);
