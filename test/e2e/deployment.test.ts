@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { isOurs, useCluster } from "./cluster.ts";
-import type { KubernetesObject } from "./kubernetes/api.ts";
 import { addPlatformNodes } from "./platform-nodes.ts";
 import type { Recorded } from "./providers/record.ts";
 import { DeployedStack } from "./stack.ts";

@@ -58,7 +58,7 @@ export async function startRay(token: string): Promise<TestServer> {
   return serving(child, `http://127.0.0.1:${dashboardPort}`, "/api/healthz");
 }
 
-async function serving(child: ChildProcess, url: string, path: string): Promise<CloudServer> {
+async function serving(child: ChildProcess, url: string, path: string): Promise<TestServer> {
   const deadline = Date.now() + startDeadlineMs;
   for (;;) {
     if (child.exitCode !== null) throw new Error(`the server at ${url} ended with ${child.exitCode}`);

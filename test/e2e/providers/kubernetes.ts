@@ -3,13 +3,7 @@
  * reads, compares and deletes on the real API server.
  */
 import { randomBytes } from "node:crypto";
-import {
-  isNotFound,
-  KubernetesApi,
-  KubernetesError,
-  type KubernetesObject,
-  type Reference,
-} from "../kubernetes/api.ts";
+import { KubernetesApi, KubernetesError, type KubernetesObject, type Reference } from "../kubernetes/api.ts";
 import { waitUntilReady } from "../kubernetes/ready.ts";
 import { applyRelease, deleteRelease, isRelease } from "./helm-release.ts";
 import {
