@@ -143,6 +143,58 @@ describe("tiltyard", () => {
   });
 });
 
+describe("the examples", () => {
+  const selector = { "example.com/node": "true" };
+  const outputs = join(folder, "outputs.json");
+  writeFileSync(
+    outputs,
+    JSON.stringify({
+      variant: "existing",
+      clusterName: "lancedb",
+      configMethod: "LOCAL",
+      namespace: "lancedb",
+      serviceAccount: "ray-pods",
+      headNodeSelector: selector,
+      workerCpuNodeSelector: selector,
+      workerGpuNodeSelector: selector,
+      rayVersion: "2.60.0",
+      rayImage: "example.com/ray:1",
+      bucketUri: "s3://tables",
+    }),
+  );
+
+  test.each([
+    [
+      "the file",
+      [
+        "client/main.ts",
+        "run",
+        "-f",
+        "examples/cluster.yaml",
+        "--stack-outputs",
+        outputs,
+        "-w",
+        "examples",
+        "--",
+        "python",
+        "backfill.py",
+      ],
+    ],
+    ["the program", ["examples/embeddings.ts", outputs]],
+  ])("run as they stand on a stack: %s", async (_, args) => {
+    let made: string | undefined;
+    const { onCreate } = server;
+    server.onCreate = (cluster) => {
+      made = cluster.spec.headGroupSpec.template.spec.serviceAccountName;
+      onCreate(cluster);
+    };
+    const { code, stdout } = await startProgram(args, { KUBECONFIG: server.kubeConfigFile }).finished;
+    expect([code, stdout, made]).toEqual([0, "done\n", "ray-pods"]);
+    expect([...dashboard.jobs.values()].map((job) => job.entrypoint)).toEqual(["python backfill.py"]);
+    expect([server.clusters.size, dashboard.packages.size]).toEqual([0, 1]);
+  });
+});
+
 describe("tiltyard cluster", () => {
   test("makes one that stays, lists it with its owner, and deletes it", async () => {
     const up = await tiltyard("cluster", "up", "-f", file, "--ttl", "2h", "--json");

@@ -38,6 +38,16 @@ describe("jobs on a real Ray", () => {
     expect((await jobs.list()).map((each) => each.submission_id)).toContain(job.id);
   });
 
+  test("are followed from the beginning by another client when the first has died", async () => {
+    const { id } = await jobs.submit({ entrypoint: "echo one; sleep 2; echo two" });
+    const first = jobs.get(id).logs();
+    await first.next();
+    await first.return();
+    const lines: string[] = [];
+    for await (const line of new JobsApi(ray.url, token).get(id).logs()) lines.push(line);
+    expect(lines.filter((line) => /^(one|two)$/.test(line))).toEqual(["one", "two"]);
+  });
+
   test("that fail or are stopped say so, and an id that is taken or unknown is told", async () => {
     const failing = await jobs.submit({ entrypoint: "python -c 'raise SystemExit(7)'", submissionId: "mine" });
     expect(await failing.wait()).toMatchObject({ status: "FAILED", message: expect.stringContaining("7") });
