@@ -21,7 +21,7 @@ const cannotBeStored: Readonly<Record<string, string>> = {
   "54000": "a name or a location is too long for the catalog's database",
 };
 /** Node's own errors of sockets and of TLS have such codes. */
-const ofNode = /^(E[A-Z]|ERR_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO|CERT_|HOSTNAME_)/;
+const ofNode = /^(E[A-Z]+$|ERR_(SSL|TLS|SOCKET|STREAM)_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO|CERT_|HOSTNAME_)/;
 /** The driver's own errors have no code. */
 const ofDriver = /connection|connect|timeout|SSL/i;
 

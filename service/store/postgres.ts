@@ -101,6 +101,8 @@ class PostgresStore implements Store {
       let done: { readonly result: Result } | undefined;
       try {
         return await inTransaction(this.#locks, "begin", async (client) => {
+          // Whatever the server does with transactions that take their time, this one is allowed to.
+          await client.query("set local idle_in_transaction_session_timeout = 0");
           await client.query("select pg_advisory_xact_lock(hashtextextended($1, 0))", [key]);
           done = { result: await work() };
           return done.result;
