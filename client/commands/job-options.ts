@@ -21,7 +21,7 @@ export function addJobOptions(command: Command): Command {
     .option("-w, --working-dir <folder>", "upload this folder and run the command in it")
     .option("-e, --env <NAME=VALUE>", "a variable of the job; may be given several times", collectVariable)
     .option("--pip <package>", "a Python package of the job; may be given several times", collect)
-    .option("--submission-id <id>", "the job's id; Ray chooses one when absent")
+    .option("--submission-id <id>", "the job's id; a random one when absent")
     .option(
       "--catalog <url>",
       "the catalog that is told of the job; or TILTYARD_CATALOG_URL. Its key: TILTYARD_API_KEY",

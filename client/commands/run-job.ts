@@ -27,6 +27,7 @@ export async function runJob(
     if (!signal.aborted) throw error;
     await job.stop();
     signal = AbortSignal.timeout(stopTimeoutMs);
+    signal.addEventListener("abort", () => tracked?.abandon("it was told to stop, and did not end in time"));
   }
   const details = await (tracked?.done ?? job.wait({ signal }));
   if (json) process.stdout.write(`${JSON.stringify({ ...details, transaction_id: tracked?.transactionId })}\n`);
