@@ -36,13 +36,7 @@ describe("jobs on a real Ray", () => {
   test("run in the folder that was uploaded, with their variables, and are followed", async () => {
     const runtimeEnv = { env_vars: { NAME: "there" } };
     const job = await jobs.submit({ entrypoint: "python main.py", workingDirectory: folder, runtimeEnv });
-<<<<<<< HEAD
-    const lines: string[] = [];
-    for await (const line of job.logs()) lines.push(line);
-    expect(lines.join("\n")).toMatch(/^hello there$.*^end$/ms);
-=======
     expect((await linesOf(job)).join("\n")).toMatch(/^hello there$.*^end$/ms);
->>>>>>> a550501 (client: jobs are submitted once whatever is lost, followed as they print, and find their folder as it is)
     expect(await job.details()).toMatchObject({
       submission_id: job.id,
       status: "SUCCEEDED",
@@ -132,10 +126,13 @@ describe("jobs on a real Ray", () => {
 
     test.each([
       ["runs", [], "Canceled", /terminated|stopped/i],
-      ["has no place yet", ["--num-cpus", "50"], "Canceled", /did not end in time/],
+      ["has no place yet", ["--entrypoint-num-cpus", "50"], "Canceled", /did not end in time/],
     ])("are stopped with the command that follows them, when the job %s", async (_, options, outcome, reason) => {
       const target = await tracking();
-      const { job_id: transactionId } = await target.catalog.alterTableBackfillColumns({ id: target.table, column: "c" });
+      const { job_id: transactionId } = await target.catalog.alterTableBackfillColumns({
+        id: target.table,
+        column: "c",
+      });
       const program = startProgram(
         [
           ...["client/main.ts", "job", "submit", "--address", ray.url, "--transaction", transactionId, ...options],
