@@ -4,6 +4,7 @@ export { type ConnectParameters, connect } from "./kubernetes/connect.ts";
 export { ConnectError } from "./kubernetes/connect-error.ts";
 export { KubernetesError, RayClusterApi } from "./ray/cluster-api.ts";
 export { type ClusterState, formatState } from "./ray/cluster-state.ts";
+export { JobError } from "./ray/dashboard.ts";
 export * from "./ray/jobs.ts";
 export { type LeasedCluster, listRayClusters, reapRayClusters } from "./ray/lease.ts";
 export {

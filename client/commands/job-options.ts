@@ -11,6 +11,8 @@ export interface JobOptions extends TargetOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly pip?: readonly string[];
   readonly submissionId?: string;
+  readonly entrypointNumCpus?: number;
+  readonly entrypointNumGpus?: number;
   readonly table?: string;
   readonly column?: string;
   readonly transaction?: string;
@@ -21,7 +23,9 @@ export function addJobOptions(command: Command): Command {
     .option("-w, --working-dir <folder>", "upload this folder and run the command in it")
     .option("-e, --env <NAME=VALUE>", "a variable of the job; may be given several times", collectVariable)
     .option("--pip <package>", "a Python package of the job; may be given several times", collect)
-    .option("--submission-id <id>", "the job's id; Ray chooses one when absent")
+    .option("--entrypoint-num-cpus <number>", "CPUs that the command itself needs, on a worker then", amount)
+    .option("--entrypoint-num-gpus <number>", "GPUs that the command itself needs, on a worker then", amount)
+    .option("--submission-id <id>", "the job's id; a random one when absent")
     .option(
       "--catalog <url>",
       "the catalog that is told of the job; or TILTYARD_CATALOG_URL. Its key: TILTYARD_API_KEY",
@@ -44,12 +48,21 @@ function collectVariable(
   return { ...before, [name]: value };
 }
 
+function amount(text: string): number {
+  const value = Number(text);
+  if (text.trim() === "" || !Number.isFinite(value) || value < 0)
+    throw new InvalidArgumentError("It must be a number.");
+  return value;
+}
+
 export function jobRequest(command: readonly string[], options: JobOptions): JobRequest {
-  const { workingDir, env, pip, submissionId } = options;
+  const { workingDir, env, pip, submissionId, entrypointNumCpus, entrypointNumGpus } = options;
   return {
     entrypoint: command.map(quote).join(" "),
     ...(workingDir !== undefined && { workingDirectory: workingDir }),
     ...(submissionId !== undefined && { submissionId }),
+    ...(entrypointNumCpus !== undefined && { entrypointNumCpus }),
+    ...(entrypointNumGpus !== undefined && { entrypointNumGpus }),
     runtimeEnv: { ...(env && { env_vars: env }), ...(pip && { pip }) },
   };
 }

@@ -31,7 +31,6 @@ export function jobCommand(): Command {
         const request = jobRequest(command, options);
         if (options.wait) {
           await runJob(opened.jobs, request, { ...options, tracking, signal: interruption.signal });
-          if (interruption.signal.aborted) process.exitCode = exitCodes.interrupted;
         } else {
           if (tracking !== undefined && !("transactionId" in tracking))
             throw new Error("a job that nobody waits for cannot move its transaction on: leave out --no-wait");
@@ -41,9 +40,13 @@ export function jobCommand(): Command {
               : (await submitTracked(opened.jobs, request, tracking)).job;
           print(options, { submission_id: id }, id);
         }
+      } catch (error) {
+        if (!interruption.signal.aborted) throw error;
+        process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
       } finally {
         interruption.end();
       }
+      if (interruption.signal.aborted) process.exitCode = exitCodes.interrupted;
     });
 
   addClusterOptions(job.command("list"))

@@ -1,3 +1,4 @@
+import { JobError } from "../ray/dashboard.ts";
 import type { Job, JobDetails, JobRequest, JobsApi } from "../ray/jobs.ts";
 import { submitTracked, type Tracking } from "../ray/tracked-job.ts";
 import { exitCodes } from "./exit-codes.ts";
@@ -5,6 +6,8 @@ import type { JsonOption } from "./output.ts";
 
 /** How long a job that was told to stop may take to do so. */
 const stopTimeoutMs = 30_000;
+/** Ray stops a job that has no place yet only when it gets one. */
+const notStopped = "it was told to stop, and did not end in time";
 
 /**
  * Submits a job, shows what it prints until it has ended, and sets the exit code by how it ended.
@@ -27,8 +30,11 @@ export async function runJob(
     if (!signal.aborted) throw error;
     await job.stop();
     signal = AbortSignal.timeout(stopTimeoutMs);
+    signal.addEventListener("abort", () => tracked?.abandon(notStopped));
   }
-  const details = await (tracked?.done ?? job.wait({ signal }));
+  const details = await (tracked?.done ?? job.wait({ signal })).catch((error) => {
+    throw signal.aborted ? new JobError(`job ${job.id}: ${notStopped}`, { cause: error }) : error;
+  });
   if (json) process.stdout.write(`${JSON.stringify({ ...details, transaction_id: tracked?.transactionId })}\n`);
   else
     process.stderr.write(

@@ -1,6 +1,7 @@
+import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Dispatcher, request } from "undici";
 import { z } from "zod";
+import { Dashboard, JobError } from "./dashboard.ts";
 import { packWorkingDirectory } from "./working-dir.ts";
 
 /** Ray's words for how a job is. */
@@ -22,7 +23,7 @@ export type JobDetails = z.infer<typeof JobDetails>;
 export interface JobRequest {
   /** A shell command, which runs on the head. */
   readonly entrypoint: string;
-  /** Chosen by Ray when absent. */
+  /** The job's id on this Ray, used once; a random one when absent. */
   readonly submissionId?: string;
   /** A folder that is uploaded and in which the command runs. */
   readonly workingDirectory?: string;
@@ -34,46 +35,40 @@ export interface JobRequest {
   readonly entrypointNumGpus?: number;
 }
 
-type Method = "GET" | "POST" | "PUT";
-
-/** Ray refused, or gave no answer. */
-export class JobError extends Error {
-  override readonly name = "JobError";
-}
-
 const pollMs = 1_000;
-const requestTimeoutMs = 30_000;
-/** How often a call that is safe to repeat is tried again while a forwarding or the dashboard comes back. */
-const retries = 10;
 
 /** Ray's Jobs API on a dashboard. */
 export class JobsApi {
-  readonly #url: string;
-  readonly #token: string | undefined;
+  readonly #dashboard: Dashboard;
 
   /**
    * @param url Of the dashboard, e.g. `http://127.0.0.1:8265`.
    * @param token Of a Ray that wants one.
    */
   constructor(url: string, token?: string) {
-    this.#url = url.replace(/\/+$/, "");
-    this.#token = token;
+    this.#dashboard = new Dashboard(url, token);
   }
 
   /** @throws JobError */
   async submit(request: JobRequest): Promise<Job> {
     const runtimeEnv = { ...request.runtimeEnv };
     if (request.workingDirectory !== undefined) runtimeEnv.working_dir = await this.#upload(request.workingDirectory);
-    const answer = await this.#request("POST", "/api/jobs/", {
-      entrypoint: request.entrypoint,
-      runtime_env: runtimeEnv,
-      ...(request.submissionId !== undefined && { submission_id: request.submissionId }),
-      ...(request.metadata !== undefined && { metadata: request.metadata }),
-      ...(request.entrypointNumCpus !== undefined && { entrypoint_num_cpus: request.entrypointNumCpus }),
-      ...(request.entrypointNumGpus !== undefined && { entrypoint_num_gpus: request.entrypointNumGpus }),
-    });
-    const { submission_id } = z.object({ submission_id: z.string() }).parse(answer);
-    return new Job(this, submission_id);
+    // Ray takes an id once. One that is chosen here lets the request be repeated when its answer got lost.
+    const id = request.submissionId ?? `raysubmit_${randomBytes(8).toString("hex")}`;
+    try {
+      await this.#dashboard.request("POST", "/api/jobs/", {
+        entrypoint: request.entrypoint,
+        runtime_env: runtimeEnv,
+        submission_id: id,
+        ...(request.metadata !== undefined && { metadata: request.metadata }),
+        ...(request.entrypointNumCpus !== undefined && { entrypoint_num_cpus: request.entrypointNumCpus }),
+        ...(request.entrypointNumGpus !== undefined && { entrypoint_num_gpus: request.entrypointNumGpus }),
+      });
+    } catch (error) {
+      const isOurs = request.submissionId === undefined && error instanceof JobError && isTaken(error);
+      if (!isOurs) throw error;
+    }
+    return new Job(this, id);
   }
 
   /** The job with an id; whether there is one shows with its first call. */
@@ -83,86 +78,54 @@ export class JobsApi {
 
   /** @throws JobError */
   async list(): Promise<readonly JobDetails[]> {
-    const answer = await this.#request("GET", "/api/jobs/");
-    return z.array(JobDetails).parse(answer);
+    return z.array(JobDetails).parse(JSON.parse(await this.#dashboard.request("GET", "/api/jobs/")));
   }
 
   /** @throws JobError */
   async details(id: string): Promise<JobDetails> {
-    return JobDetails.parse(await this.#request("GET", `/api/jobs/${encodeURIComponent(id)}`));
+    return JobDetails.parse(JSON.parse(await this.#dashboard.request("GET", pathOf(id))));
   }
 
   /** All that the job has printed so far. @throws JobError */
   async output(id: string): Promise<string> {
-    const answer = await this.#request("GET", `/api/jobs/${encodeURIComponent(id)}/logs`);
+    const answer = JSON.parse(await this.#dashboard.request("GET", `${pathOf(id)}/logs`));
     return z.object({ logs: z.string().nullable() }).parse(answer).logs ?? "";
+  }
+
+  /** What the job prints, from its beginning, until it has ended or the connection has. */
+  outputAsItComes(id: string, signal?: AbortSignal): AsyncGenerator<string, void> {
+    return this.#dashboard.messages(`${pathOf(id)}/logs/tail`, signal);
   }
 
   /** Asks the job to stop. @throws JobError */
   async stop(id: string): Promise<void> {
-    await this.#request("POST", `/api/jobs/${encodeURIComponent(id)}/stop`);
+    await this.#dashboard.request("POST", `${pathOf(id)}/stop`);
   }
 
   async #upload(folder: string): Promise<string> {
     const { uri, content } = packWorkingDirectory(folder);
     const path = `/api/packages/${uri.replace("://", "/")}`;
-    if (!(await this.#isThere(path))) await this.#request("PUT", path, content);
+    if (!(await this.#isThere(path))) await this.#dashboard.request("PUT", path, content);
     return uri;
   }
 
   async #isThere(path: string): Promise<boolean> {
-    const { statusCode, body } = await this.#send("GET", path);
-    await body.dump();
-    return statusCode === 200;
-  }
-
-  /** @returns The JSON of the answer; undefined when there is none. */
-  async #request(method: Method, path: string, content?: object): Promise<unknown> {
-    const { statusCode, body } = await this.#send(method, path, content);
-    const text = (await body.text()).trim();
-    if (statusCode < 300) return text === "" ? undefined : parseJson(text);
-    if (statusCode === 401 || statusCode === 403)
-      throw new JobError(`Ray wants a token: ${text}; give it in RAY_AUTH_TOKEN, or by the parameter auth: token`);
-    throw new JobError(`Ray: ${method} ${path}: ${reasonIn(text) || `HTTP ${statusCode}`}`);
-  }
-
-  /** Not by `fetch`: Ray takes what that sends for a browser's, and refuses to change anything for one. */
-  async #send(method: Method, path: string, content?: object): Promise<Dispatcher.ResponseData> {
-    const isBytes = content instanceof Uint8Array;
-    for (let attempt = 0; ; attempt++) {
-      try {
-        return await request(`${this.#url}${path}`, {
-          method,
-          headers: {
-            ...(content && !isBytes && { "content-type": "application/json" }),
-            ...(this.#token !== undefined && { authorization: `Bearer ${this.#token}` }),
-          },
-          ...(content && { body: isBytes ? content : JSON.stringify(content) }),
-          signal: AbortSignal.timeout(requestTimeoutMs),
-        });
-      } catch (error) {
-        // A job that was submitted twice would run twice.
-        if (method === "POST" || attempt === retries)
-          throw new JobError(`there is no answer from Ray's dashboard at ${this.#url}`, { cause: error });
-        await sleep(Math.min(100 * 2 ** attempt, 5_000));
-      }
+    try {
+      await this.#dashboard.request("GET", path);
+      return true;
+    } catch (error) {
+      if (error instanceof JobError && error.status === 404) return false;
+      throw error;
     }
   }
 }
 
-/** Ray answers with the whole trace of its own failure: what it was is where the last error begins. */
-function reasonIn(text: string): string {
-  const lines = text.split("\n");
-  return lines.findLast((line) => /^\w*(Error|Exception): /.test(line)) ?? lines.at(-1) ?? "";
+function pathOf(id: string): string {
+  return `/api/jobs/${encodeURIComponent(id)}`;
 }
 
-/** Some answers are a word and no JSON. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+function isTaken({ message }: JobError): boolean {
+  return /submission_id \S+ already exists/.test(message);
 }
 
 /** A job that was submitted. */
@@ -206,18 +169,42 @@ export class Job {
    * @throws JobError
    */
   async *logs({ signal }: { readonly signal?: AbortSignal } = {}): AsyncGenerator<string, void> {
-    let told = 0;
+    const lines = new FreshLines();
     for (;;) {
+      lines.beginAnew();
+      for await (const text of this.#api.outputAsItComes(this.id, signal)) yield* lines.add(text);
       // First how it is, then what it printed: what is printed between belongs to the next time.
       const ended = hasEnded(await this.status());
-      const output = await this.#api.output(this.id);
-      const end = ended ? output.length : output.lastIndexOf("\n") + 1;
-      const fresh = output.slice(told, end);
-      told = Math.max(told, end);
-      if (fresh !== "") yield* fresh.replace(/\n$/, "").split("\n");
-      if (ended) return;
+      lines.beginAnew();
+      yield* lines.add(await this.#api.output(this.id));
+      if (ended) return yield* lines.end();
       await sleep(pollMs, undefined, { signal });
     }
+  }
+}
+
+/** The lines of an output that is read several times from its beginning, each of them once. */
+class FreshLines {
+  #position = 0;
+  #told = 0;
+  /** The part of the last line that is there already. */
+  #begun = "";
+
+  beginAnew(): void {
+    this.#position = 0;
+  }
+
+  *add(text: string): Generator<string, void> {
+    const fresh = text.slice(Math.max(this.#told - this.#position, 0));
+    this.#position += text.length;
+    this.#told = Math.max(this.#told, this.#position);
+    const lines = (this.#begun + fresh).split("\n");
+    this.#begun = lines.pop() ?? "";
+    yield* lines;
+  }
+
+  *end(): Generator<string, void> {
+    if (this.#begun !== "") yield this.#begun;
   }
 }
 

@@ -1,7 +1,8 @@
 import { type ConnectParameters, connect } from "../kubernetes/connect.ts";
 import { forwardPort } from "../kubernetes/port-forward.ts";
 import { RayClusterApi } from "./cluster-api.ts";
-import { JobError, JobsApi } from "./jobs.ts";
+import { JobError } from "./dashboard.ts";
+import { JobsApi } from "./jobs.ts";
 import { dashboardPort } from "./manifest.ts";
 
 export interface OpenJobs extends AsyncDisposable {

@@ -15,6 +15,11 @@ export interface TrackedJob {
   readonly transactionId: string;
   /** How the job ended, when the catalog knows it too. */
   readonly done: Promise<JobDetails>;
+  /**
+   * Waits for the end no longer: the transaction is Canceled for this reason, and `done` rejects.
+   * For a job that was told to stop and does not, e.g. because Ray has no place for it yet.
+   */
+  abandon(reason: string): void;
 }
 
 const outcomes: Readonly<Partial<Record<JobStatus, TransactionStatus>>> = {
@@ -23,7 +28,7 @@ const outcomes: Readonly<Partial<Record<JobStatus, TransactionStatus>>> = {
   STOPPED: "Canceled",
 };
 const attempts = 5;
-const reasonLengthMax = 1_000;
+const valueLengthMax = 1_000;
 
 /**
  * Submits a job whose transaction in the catalog goes with it: Queued before it is submitted,
@@ -45,18 +50,22 @@ export async function submitTracked(jobs: JobsApi, request: JobRequest, tracking
     throw error;
   }
   await alter(property("ray_job_id", job.id), status("Running"));
-  return { job, transactionId, done: finish() };
+  const abandoned = new AbortController();
+  return { job, transactionId, done: finish(), abandon: (reason) => abandoned.abort(reason) };
 
   async function finish(): Promise<JobDetails> {
     try {
-      const details = await job.wait();
+      const details = await job.wait({ signal: abandoned.signal });
       const outcome = outcomes[details.status] ?? "Failed";
       const reason = outcome === "Succeeded" ? [] : [property("reason", details.message ?? details.status)];
       await alter(...reason, status(outcome));
       return details;
     } catch (error) {
       // Whether the job goes on is unknown here, and the transaction must not stay open for ever.
-      await alter(property("reason", `the job was lost: ${error}`), status("Failed")).catch(() => {});
+      const [reason, outcome] = abandoned.signal.aborted
+        ? [String(abandoned.signal.reason), "Canceled" as const]
+        : [`the job was lost: ${error}`, "Failed" as const];
+      await alter(property("reason", reason), status(outcome)).catch(() => {});
       throw error;
     }
   }
@@ -90,6 +99,13 @@ function status(value: TransactionStatus): AlterTransactionAction {
 }
 
 function property(key: string, value: string): AlterTransactionAction {
-  const setPropertyAction = { key, value: value.slice(0, reasonLengthMax), mode: undefined };
+  const setPropertyAction = { key, value: shorten(value), mode: undefined };
   return { setPropertyAction, setStatusAction: undefined, unsetPropertyAction: undefined };
+}
+
+/** Ray's messages end with the output of the job, and that with the error: of a long one the end tells most. */
+function shorten(text: string): string {
+  if (text.length <= valueLengthMax) return text;
+  const [start, end] = [valueLengthMax / 4, (valueLengthMax * 3) / 4 - 1];
+  return `${text.slice(0, start)}\u2026${text.slice(-end)}`;
 }

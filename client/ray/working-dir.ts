@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { join, relative, sep } from "node:path";
+import { existsSync, readdirSync, readFileSync, realpathSync, type Stats, statSync } from "node:fs";
+import { join } from "node:path";
 import { type Zippable, zipSync } from "fflate";
 import ignore from "ignore";
 
@@ -11,48 +11,86 @@ export interface Package {
   readonly content: Uint8Array;
 }
 
-/** Ray's own limit for a package. */
-const packageBytesMax = 500 * 2 ** 20;
+/** Ray's dashboard takes no larger request. */
+const packageBytesMax = 100 * 2 ** 20;
+/** All of it is in memory while it is packed. */
+const folderBytesMax = 500 * 2 ** 20;
 /** Never part of a job, whatever the ignore files say. */
 const neverPacked = [".git", "__pycache__", ".venv", "node_modules", ".DS_Store"];
 const ignoreFiles = [".gitignore", ".rayignore"];
 /** Zip files know no time before 1980. The same for all, so that a package depends on contents alone. */
 const someTime = new Date("1980-01-02T00:00:00Z");
+/** The system whose file modes a zip file has. */
+const unix = 3;
 
 /**
- * Packs a folder as Ray's `working_dir`, without what `.gitignore` and `.rayignore` name.
+ * Packs a folder as Ray's `working_dir`, without what the `.gitignore` and `.rayignore` files in it name.
  *
  * @throws Error When the folder is not there or is too large.
  */
 export function packWorkingDirectory(folder: string): Package {
   if (!existsSync(folder) || !statSync(folder).isDirectory())
     throw new Error(`the working directory ${folder} is no folder`);
-  const rules = ignore().add(neverPacked);
-  for (const file of ignoreFiles) {
-    const path = join(folder, file);
-    if (existsSync(path)) rules.add(readFileSync(path, "utf8"));
-  }
   const files: Zippable = {};
   let size = 0;
-  for (const path of filesOf(folder, folder, rules)) {
-    const content = readFileSync(join(folder, path));
-    size += content.length;
-    if (size > packageBytesMax)
-      throw new Error(
-        `the working directory ${folder} has more than ${packageBytesMax / 2 ** 20} MiB: name what is not needed in .rayignore`,
-      );
-    files[path] = content;
+  for (const { path, stats } of filesOf({ folder, path: "", rules: [], above: [] })) {
+    size += stats.size;
+    if (size > folderBytesMax) throw tooLarge(folder, folderBytesMax);
+    files[path] = [readFileSync(join(folder, path)), { os: unix, attrs: stats.mode << 16 }];
   }
   const content = zipSync(files, { mtime: someTime });
+  if (content.length > packageBytesMax) throw tooLarge(folder, packageBytesMax, " packed");
   const hash = createHash("sha256").update(content).digest("hex").slice(0, 16);
   return { uri: `gcs://_ray_pkg_${hash}.zip`, content };
 }
 
-function* filesOf(root: string, folder: string, rules: ReturnType<typeof ignore>): Generator<string> {
-  for (const entry of readdirSync(folder, { withFileTypes: true }).toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
-    const path = relative(root, join(folder, entry.name)).split(sep).join("/");
-    if (rules.ignores(entry.isDirectory() ? `${path}/` : path)) continue;
-    if (entry.isDirectory()) yield* filesOf(root, join(folder, entry.name), rules);
-    else if (entry.isFile()) yield path;
+function tooLarge(folder: string, bytesMax: number, how = ""): Error {
+  const limit = `${bytesMax / 2 ** 20} MiB${how}`;
+  return new Error(
+    `the working directory ${folder} has more than ${limit}: name what is not needed in .rayignore, and read data from the bucket`,
+  );
+}
+
+/** The ignore files of one folder, which speak of the paths below it. */
+interface Rules {
+  readonly folder: string;
+  readonly ignores: (path: string) => boolean;
+}
+
+interface Visit {
+  readonly folder: string;
+  /** Of this folder in the package, with a slash at its end. */
+  readonly path: string;
+  readonly rules: readonly Rules[];
+  /** Where this folder and those above it really are: a link to one of them leads in a circle. */
+  readonly above: readonly string[];
+}
+
+interface PackedFile {
+  readonly path: string;
+  readonly stats: Stats;
+}
+
+function* filesOf(visit: Visit): Generator<PackedFile> {
+  const { path: parent } = visit;
+  const folder = join(visit.folder, parent);
+  const real = realpathSync(folder);
+  if (visit.above.includes(real)) return;
+  const above = [...visit.above, real];
+  const rules = [...visit.rules, { folder: parent, ignores: readIgnoreFiles(folder) }];
+  for (const name of readdirSync(folder).toSorted()) {
+    // Links are packed as what they lead to, which is not there where the job runs.
+    const stats = statSync(join(folder, name), { throwIfNoEntry: false });
+    const path = `${parent}${name}${stats?.isDirectory() ? "/" : ""}`;
+    if (stats === undefined || rules.some((each) => each.ignores(path.slice(each.folder.length)))) continue;
+    if (stats.isDirectory()) yield* filesOf({ ...visit, path, rules, above });
+    else if (stats.isFile()) yield { path, stats };
   }
+}
+
+function readIgnoreFiles(folder: string): (path: string) => boolean {
+  const rules = ignore().add(neverPacked);
+  for (const file of ignoreFiles.map((name) => join(folder, name)))
+    if (existsSync(file)) rules.add(readFileSync(file, "utf8"));
+  return (path) => rules.ignores(path);
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { strFromU8, unzipSync } from "fflate";
@@ -56,10 +56,17 @@ describe("a job", () => {
     expect(await linesOf(job.logs())).toEqual(["one", "two"]);
   });
 
-  test("is not submitted twice when the answer is lost", async () => {
-    dashboard.breakNext = 1;
-    await expect(jobs.submit({ entrypoint: "x" })).rejects.toThrow(/no answer from Ray's dashboard/);
-    expect(dashboard.jobs.size).toBe(0);
+  test("is submitted once when the answer is lost", async () => {
+    dashboard.loseNext = 1;
+    const { id } = await jobs.submit({ entrypoint: "x" });
+    expect([...dashboard.jobs.keys()]).toEqual([id]);
+  });
+
+  test("is refused when its id is taken", async () => {
+    await jobs.submit({ entrypoint: "x", submissionId: "mine" });
+    await expect(jobs.submit({ entrypoint: "x", submissionId: "mine" })).rejects.toThrow(
+      "ValueError: Job with submission_id mine already exists",
+    );
   });
 
   test("can be stopped, and one that is not there is told as such", async () => {
@@ -80,6 +87,9 @@ describe("a working directory", () => {
     "data/big.bin": "large",
     "__pycache__/main.pyc": "compiled",
     ".rayignore": "data/\n",
+    "lib/.gitignore": "/local.txt\n",
+    "lib/local.txt": "not for others",
+    "local.txt": "for all",
   };
   for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
 
@@ -95,7 +105,30 @@ describe("a working directory", () => {
       "main.py": "print(1)",
       "lib/a b.py": "x = 1",
       ".rayignore": "data/\n",
+      "lib/.gitignore": "/local.txt\n",
+      "local.txt": "for all",
     });
+  });
+
+  test("has what its links lead to, and no circle", async () => {
+    const linked = mkdtempSync(join(tmpdir(), "tiltyard job "));
+    symlinkSync(join(folder, "lib"), join(linked, "lib"));
+    symlinkSync(join(folder, "main.py"), join(linked, "main.py"));
+    symlinkSync(linked, join(linked, "circle"));
+    symlinkSync(join(folder, "nothing"), join(linked, "broken"));
+    await jobs.submit({ entrypoint: "python main.py", workingDirectory: linked });
+    const [content = Buffer.alloc(0)] = dashboard.packages.values();
+    expect(Object.keys(unzipSync(content))).toEqual(["lib/.gitignore", "lib/a b.py", "main.py"]);
+  });
+
+  test("that is too large is an error that tells what to do", async () => {
+    const large = mkdtempSync(join(tmpdir(), "tiltyard job "));
+    writeFileSync(join(large, "data.bin"), "");
+    truncateSync(join(large, "data.bin"), 501 * 2 ** 20);
+    await expect(jobs.submit({ entrypoint: "x", workingDirectory: large })).rejects.toThrow(
+      /more than 500 MiB: .*\.rayignore/,
+    );
+    rmSync(large, { recursive: true });
   });
 
   test("that is no folder is an error before anything is submitted", async () => {
@@ -134,11 +167,32 @@ describe("the transaction of a job", () => {
   test("of a job that could not be submitted is failed, and says why", async () => {
     const { target, describe } = await tracking();
     const { job_id: transactionId } = await target.catalog.alterTableBackfillColumns({ id: target.table, column: "c" });
-    dashboard.breakNext = 1;
-    const submitted = submitTracked(jobs, { entrypoint: "x" }, { catalog: target.catalog, transactionId });
-    await expect(submitted).rejects.toThrow(/no answer/);
+    await jobs.submit({ entrypoint: "x", submissionId: "mine" });
+    const request = { entrypoint: "x", submissionId: "mine" };
+    const submitted = submitTracked(jobs, request, { catalog: target.catalog, transactionId });
+    await expect(submitted).rejects.toThrow(/already exists/);
     const { status, properties } = await describe(transactionId);
     expect(status).toBe("Failed");
-    expect(properties.reason).toContain("no answer from Ray's dashboard");
+    expect(properties.reason).toContain("mine already exists");
+  });
+
+  test("of a job that does not stop is canceled when it is abandoned", async () => {
+    const { target, describe } = await tracking();
+    dashboard.script = () => ({ logs: [""], statuses: ["PENDING"] });
+    const { transactionId, done, abandon } = await submitTracked(jobs, { entrypoint: "x" }, target);
+    abandon("nobody waits for it");
+    await expect(done).rejects.toThrow();
+    expect(await describe(transactionId)).toMatchObject({
+      status: "Canceled",
+      properties: { reason: "nobody waits for it" },
+    });
+  });
+
+  test("has the beginning and the end of a long reason", async () => {
+    const { target, describe } = await tracking();
+    dashboard.script = () => ({ logs: [""], statuses: ["FAILED"], message: `failed: ${"x".repeat(5_000)} ValueError` });
+    const { transactionId, done } = await submitTracked(jobs, { entrypoint: "x" }, target);
+    await done;
+    expect((await describe(transactionId)).properties.reason).toMatch(/^failed: x+\u2026x+ ValueError$/);
   });
 });

@@ -1,9 +1,12 @@
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { chmodSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createCatalogClient, JobsApi, submitTracked } from "../../client/index.ts";
+import { createCatalogClient, type Job, JobsApi, submitTracked } from "../../client/index.ts";
 import { commit, declareTable, useCatalog } from "../support/catalog.ts";
+import { startProgram } from "../support/process.ts";
+import { startUnreliableProxy } from "../support/unreliable-proxy.ts";
 import { startRay, type TestServer } from "./servers.ts";
 
 const token = "0123456789abcdef0123456789abcdef";
@@ -23,13 +26,17 @@ writeFileSync(
     "print(ray.get(f.remote()), flush=True)\ntime.sleep(2)\nprint('end')\n",
 );
 
+async function linesOf(job: Job): Promise<string[]> {
+  const lines: string[] = [];
+  for await (const line of job.logs()) lines.push(line);
+  return lines;
+}
+
 describe("jobs on a real Ray", () => {
   test("run in the folder that was uploaded, with their variables, and are followed", async () => {
     const runtimeEnv = { env_vars: { NAME: "there" } };
     const job = await jobs.submit({ entrypoint: "python main.py", workingDirectory: folder, runtimeEnv });
-    const lines: string[] = [];
-    for await (const line of job.logs()) lines.push(line);
-    expect(lines.join("\n")).toMatch(/^hello there$.*^end$/ms);
+    expect((await linesOf(job)).join("\n")).toMatch(/^hello there$.*^end$/ms);
     expect(await job.details()).toMatchObject({
       submission_id: job.id,
       status: "SUCCEEDED",
@@ -38,14 +45,48 @@ describe("jobs on a real Ray", () => {
     expect((await jobs.list()).map((each) => each.submission_id)).toContain(job.id);
   });
 
-  test("are followed from the beginning by another client when the first has died", async () => {
-    const { id } = await jobs.submit({ entrypoint: "echo one; sleep 2; echo two" });
-    const first = jobs.get(id).logs();
-    await first.next();
-    await first.return();
+  test("find links as the files that they lead to, and may run what was executable", async () => {
+    const [shared, linked] = [mkdtempSync(join(tmpdir(), "shared ")), mkdtempSync(join(tmpdir(), "linked "))];
+    writeFileSync(join(shared, "words.txt"), "from elsewhere\n");
+    writeFileSync(join(linked, "run.sh"), "#!/bin/sh\ncat words.txt more/words.txt\n");
+    chmodSync(join(linked, "run.sh"), 0o755);
+    symlinkSync(join(shared, "words.txt"), join(linked, "words.txt"));
+    symlinkSync(shared, join(linked, "more"));
+    const job = await jobs.submit({ entrypoint: "./run.sh", workingDirectory: linked });
+    expect((await linesOf(job)).slice(-2)).toEqual(["from elsewhere", "from elsewhere"]);
+  });
+
+  test("take no folder that Ray would not take", async () => {
+    const large = mkdtempSync(join(tmpdir(), "large "));
+    writeFileSync(join(large, "data.bin"), randomBytes(101 * 2 ** 20));
+    await expect(jobs.submit({ entrypoint: "x", workingDirectory: large })).rejects.toThrow(
+      /more than 100 MiB packed: .*\.rayignore/,
+    );
+    rmSync(large, { recursive: true });
+  });
+
+  test("are followed while they run, each line once, over connections that break and by whoever comes later", async () => {
+    await using proxy = await startUnreliableProxy(ray.url);
+    const count = "for i in $(seq 1 400); do echo line $i; sleep 0.01; done";
+    const job = await new JobsApi(proxy.url, token).submit({ entrypoint: `${count}; printf end` });
     const lines: string[] = [];
-    for await (const line of new JobsApi(ray.url, token).get(id).logs()) lines.push(line);
-    expect(lines.filter((line) => /^(one|two)$/.test(line))).toEqual(["one", "two"]);
+    for await (const line of job.logs()) {
+      lines.push(line);
+      if (lines.length % 100 === 50) proxy.breakAll();
+    }
+    const expected = [...Array.from({ length: 400 }, (_, index) => `line ${index + 1}`), "end"];
+    expect(lines.slice(-expected.length)).toEqual(expected);
+    expect(await linesOf(jobs.get(job.id))).toEqual(lines);
+    expect(proxy.broken).toBeGreaterThan(2);
+  });
+
+  test("run once when the answer to their submission is lost", async () => {
+    await using proxy = await startUnreliableProxy(ray.url);
+    proxy.loseAnswers = 1;
+    const job = await new JobsApi(proxy.url, token).submit({ entrypoint: "true", metadata: { lost: "once" } });
+    expect((await job.wait()).status).toBe("SUCCEEDED");
+    expect((await jobs.list()).filter(({ metadata }) => metadata?.lost === "once")).toHaveLength(1);
+    expect(proxy.broken).toBe(1);
   });
 
   test("that fail or are stopped say so, and an id that is taken or unknown is told", async () => {
@@ -64,21 +105,48 @@ describe("jobs on a real Ray", () => {
 
   describe("that a catalog knows of", () => {
     const catalog = useCatalog();
-    test.each([
-      ["true", "Succeeded"],
-      ["false", "Failed"],
-    ])("move their transaction on: %s", async (entrypoint, outcome) => {
+    async function tracking() {
       const client = createCatalogClient({ url: catalog.url, apiKey: catalog.adminKey });
       const table = await declareTable(catalog);
       await commit(catalog, table, 1);
-      const { transactionId, done, job } = await submitTracked(
-        jobs,
-        { entrypoint },
-        { catalog: client, table: table.id, column: "c" },
-      );
+      return { catalog: client, table: table.id, column: "c" };
+    }
+
+    test.each([
+      ["true", "Succeeded", undefined],
+      ["python -c 'raise ValueError(\"no such film\")'", "Failed", "no such film"],
+    ])("move their transaction on: %s", async (entrypoint, outcome, reason) => {
+      const target = await tracking();
+      const { transactionId, done, job } = await submitTracked(jobs, { entrypoint }, target);
       await done;
-      const { status, properties } = await client.describeTransaction({ id: transactionId.split("$") });
+      const { status, properties } = await target.catalog.describeTransaction({ id: transactionId.split("$") });
       expect([status, properties.ray_job_id]).toEqual([outcome, job.id]);
+      if (reason !== undefined) expect(properties.reason).toContain(reason);
+    });
+
+    test.each([
+      ["runs", [], "Canceled", /terminated|stopped/i],
+      ["has no place yet", ["--entrypoint-num-cpus", "50"], "Canceled", /did not end in time/],
+    ])("are stopped with the command that follows them, when the job %s", async (_, options, outcome, reason) => {
+      const target = await tracking();
+      const { job_id: transactionId } = await target.catalog.alterTableBackfillColumns({
+        id: target.table,
+        column: "c",
+      });
+      const program = startProgram(
+        [
+          ...["client/main.ts", "job", "submit", "--address", ray.url, "--transaction", transactionId, ...options],
+          ...["--", "sh", "-c", "echo it runs; sleep 1000"],
+        ],
+        { RAY_AUTH_TOKEN: token, TILTYARD_CATALOG_URL: catalog.url, TILTYARD_API_KEY: catalog.adminKey },
+      );
+      await program.printed("job ");
+      program.child.kill("SIGINT");
+      const { code, stderr } = await program.finished;
+      expect([code, stderr]).toEqual([130, expect.stringContaining("stopping; once more to leave at once")]);
+      const { status, properties } = await target.catalog.describeTransaction({ id: transactionId.split("$") });
+      expect(status).toBe(outcome);
+      expect(properties.reason).toMatch(reason);
     });
   });
 });

@@ -9,9 +9,11 @@ export interface TestDashboard {
   readonly packages: Map<string, Buffer>;
   readonly jobs: Map<string, TestJob>;
   /** What the next jobs print and how they end. */
-  script: (entrypoint: string) => Pick<TestJob, "logs" | "statuses">;
+  script: (entrypoint: string) => Pick<TestJob, "logs" | "statuses" | "message">;
   /** Breaks off so many connections before one is answered. */
   breakNext: number;
+  /** Does what the next so many requests ask for, and breaks off instead of answering. */
+  loseNext: number;
   stop(): Promise<void>;
 }
 
@@ -23,6 +25,7 @@ export interface TestJob {
   /** What it has printed when it is asked: the last of them stays. */
   readonly logs: string[];
   readonly statuses: string[];
+  readonly message?: string;
 }
 
 export async function startTestDashboard(): Promise<TestDashboard> {
@@ -31,7 +34,13 @@ export async function startTestDashboard(): Promise<TestDashboard> {
       dashboard.breakNext--;
       return void request.socket.destroy();
     }
-    const answer = (status: number, body: unknown) => response.writeHead(status).end(JSON.stringify(body));
+    const answer = (status: number, body: unknown) => {
+      if (dashboard.loseNext > 0) {
+        dashboard.loseNext--;
+        return void request.socket.destroy();
+      }
+      return response.writeHead(status).end(typeof body === "string" ? body : JSON.stringify(body));
+    };
     const path = new URL(request.url ?? "", "http://x").pathname;
     if (path.startsWith("/api/packages/")) {
       if (request.method === "GET") return void answer(dashboard.packages.has(path) ? 200 : 404, {});
@@ -39,8 +48,9 @@ export async function startTestDashboard(): Promise<TestDashboard> {
       return void answer(200, {});
     }
     if (request.method === "POST" && path === "/api/jobs/") {
-      const body = (await json(request)) as Omit<TestJob, "logs" | "statuses"> & { submission_id?: string };
+      const body = (await json(request)) as Omit<TestJob, "logs" | "statuses" | "message"> & { submission_id?: string };
       const id = body.submission_id ?? `raysubmit_${dashboard.jobs.size + 1}`;
+      if (dashboard.jobs.has(id)) return void answer(400, taken(id));
       dashboard.jobs.set(id, { ...body, ...dashboard.script(body.entrypoint) });
       return void answer(200, { submission_id: id });
     }
@@ -49,7 +59,7 @@ export async function startTestDashboard(): Promise<TestDashboard> {
       submission_id: id,
       entrypoint: job.entrypoint,
       status: next(job.statuses),
-      message: "it ended so",
+      message: job.message ?? "it ended so",
     });
     if (path === "/api/jobs/")
       return void answer(
@@ -75,10 +85,19 @@ export async function startTestDashboard(): Promise<TestDashboard> {
     jobs: new Map(),
     script: () => ({ logs: ["done\n"], statuses: ["SUCCEEDED"] }),
     breakNext: 0,
+    loseNext: 0,
     stop: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     },
   };
   return dashboard;
+}
+
+/** As Ray says it: a trace in a trace. */
+function taken(id: string): string {
+  return `Traceback (most recent call last):
+RuntimeError: Request failed with status code 400: Traceback (most recent call last):
+ValueError: Job with submission_id ${id} already exists. Please use a different submission_id.
+.`;
 }

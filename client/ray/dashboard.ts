@@ -1,0 +1,115 @@
+import { on } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import { request, WebSocket } from "undici";
+
+/** Ray refused, or gave no answer. */
+export class JobError extends Error {
+  override readonly name = "JobError";
+  /** The HTTP status; undefined when there was no answer. */
+  readonly status: number | undefined;
+
+  constructor(message: string, options: ErrorOptions & { readonly status?: number } = {}) {
+    super(message, options);
+    this.status = options.status;
+  }
+}
+
+/** How long Ray may take until it begins to answer, and between two parts of an answer. */
+const answerTimeoutMs = 30_000;
+/** Enough for a forwarding or the dashboard to come back. */
+const retryForMs = 60_000;
+/** A connection on which nothing comes for so long may be one that nobody has the other end of. */
+const silenceMs = 60_000;
+const pauseMs = { first: 100, most: 5_000 };
+
+/**
+ * Requests to Ray's dashboard. They are tried again when a connection breaks or the dashboard
+ * is not ready yet, so they must be safe to repeat.
+ *
+ * Not `fetch`: it writes the headers of a browser, from which Ray takes nothing but GET.
+ */
+export class Dashboard {
+  readonly url: string;
+  readonly #headers: Readonly<Record<string, string>>;
+
+  /**
+   * @param url E.g. `http://127.0.0.1:8265`.
+   * @param token Of a Ray that wants one.
+   */
+  constructor(url: string, token?: string) {
+    this.url = url.replace(/\/+$/, "");
+    this.#headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  }
+
+  /** @returns The body of the answer. @throws JobError */
+  async request(method: "GET" | "POST" | "PUT", path: string, body?: object): Promise<string> {
+    const deadline = Date.now() + retryForMs;
+    for (let pause = pauseMs.first; ; pause = Math.min(2 * pause, pauseMs.most)) {
+      try {
+        return await this.#requestOnce(method, path, body);
+      } catch (error) {
+        if (!(error instanceof JobError) || !isPassing(error) || Date.now() + pause > deadline) throw error;
+        await sleep(pause);
+      }
+    }
+  }
+
+  /**
+   * What Ray sends on a WebSocket, until either side closes it, the connection breaks, or nothing
+   * comes for a minute.
+   */
+  async *messages(path: string, signal?: AbortSignal): AsyncGenerator<string, void> {
+    const socket = new WebSocket(this.url.replace(/^http/, "ws") + path, { headers: this.#headers });
+    const silence = new AbortController();
+    const timer = setTimeout(() => silence.abort(), silenceMs);
+    try {
+      const end = signal === undefined ? silence.signal : AbortSignal.any([signal, silence.signal]);
+      for await (const [{ data }] of on(socket, "message", { close: ["close", "error"], signal: end })) {
+        timer.refresh();
+        yield String(data);
+      }
+    } catch (error) {
+      if (!silence.signal.aborted) throw error;
+    } finally {
+      clearTimeout(timer);
+      socket.close();
+    }
+  }
+
+  async #requestOnce(method: "GET" | "POST" | "PUT", path: string, body?: object): Promise<string> {
+    const isBytes = body instanceof Uint8Array;
+    const answer = await request(this.url + path, {
+      method,
+      headers: { ...this.#headers, ...(body && !isBytes && { "content-type": "application/json" }) },
+      body: isBytes ? body : body === undefined ? null : JSON.stringify(body),
+      headersTimeout: answerTimeoutMs,
+      bodyTimeout: answerTimeoutMs,
+    })
+      .then(async ({ statusCode, body }) => ({ status: statusCode, text: await body.text() }))
+      .catch((cause) => {
+        throw new JobError(`there is no answer from Ray's dashboard at ${this.url}`, { cause });
+      });
+    if (answer.status >= 200 && answer.status < 300) return answer.text;
+    throw refusal(answer.status, `${method} ${path}`, answer.text.trim());
+  }
+}
+
+function refusal(status: number, request: string, text: string): JobError {
+  const message =
+    status === 401 || status === 403
+      ? `Ray wants a token: ${text}; give it in RAY_AUTH_TOKEN, or by the parameter auth: token`
+      : `Ray: ${request}: ${reasonIn(text) || `HTTP ${status}`}`;
+  return new JobError(message, { status });
+}
+
+/** The head answers before the parts of it that take jobs are there. */
+function isPassing({ status, message }: JobError): boolean {
+  if (status === undefined || (status >= 502 && status <= 504)) return true;
+  return status === 500 && message.includes("No available agent");
+}
+
+/** Ray answers with the whole trace of its own failure: what it was is where the last error begins. */
+function reasonIn(text: string): string {
+  const lines = text.split("\n");
+  return lines.findLast((line) => /^[\w.]*(Error|Exception): /.test(line)) ?? lines.at(-1) ?? "";
+}
