@@ -64,7 +64,7 @@ export class TestCluster {
   }
 
   async stop({ keepLogs }: { readonly keepLogs: boolean }): Promise<void> {
-    for (const operator of this.#operators) await operator.stop();
+    for (const operator of this.#operators) await operator.kill();
     await this.#plane?.stop({ keepLogs });
     if (this.#plane === undefined) rmSync(this.folder, { recursive: true, force: true });
   }

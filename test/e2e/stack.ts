@@ -55,10 +55,9 @@ export class DeployedStack {
     return new DeployedStack(variant, stack, recordPath, join(folder, `state/.pulumi/stacks/tiltyard/${variant}.json`));
   }
 
-  /** Deploys with these settings and those that the variant cannot do without. */
+  /** Deploys with these settings and those that the variant cannot do without. A setting once given stays, unless given anew. */
   async up(settings: Settings): Promise<UpResult & { readonly changes: Changes }> {
     const all = Object.entries(settingsOf(this.#variant, settings));
-    for (const key of Object.keys(await this.#stack.getAllConfig())) await this.#stack.removeConfig(key);
     await this.#stack.setAllConfig(
       Object.fromEntries(all.map(([key, value]) => [key, { value, secret: isSecret(key) }])),
     );

@@ -4,8 +4,9 @@ import { closeSync, openSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 
 /**
- * The shell that stands between: it ends the program when the pipe from this process closes,
- * which the system does however this process ends. `kill` of a whole group ends both.
+ * The shell that stands between: it kills the program when the pipe from this process closes,
+ * which the system does however this process ends. It ends only after the program has, so
+ * that then its ports are free.
  */
 const guard = `exec 3<&0 </dev/null
 "$@" 3<&- & program=$!
@@ -15,7 +16,6 @@ wait "$program"; status=$?
 kill "$watch" 2>/dev/null
 exit "$status"`;
 
-const stopDeadlineMs = 10_000;
 const logTailBytes = 4000;
 
 /** A program that runs as long as a test needs it, and never longer than the test's own process. */
@@ -43,6 +43,8 @@ export class Daemon {
     closeSync(log);
     // A pipe that breaks when the program ends is no news.
     this.#child.stdin?.on("error", () => {});
+    // What waits for the pipe to close has nothing to wait for once the program has ended.
+    this.#child.once("exit", () => this.#child.stdin?.destroy());
     this.#child.unref();
   }
 
@@ -59,25 +61,12 @@ export class Daemon {
     return readFileSync(this.#logPath, "utf8").slice(-logTailBytes);
   }
 
-  /** Ends it and waits until it has ended. */
-  async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<void> {
-    const { pid } = this.#child;
-    if (pid === undefined || !this.isRunning) return;
-    const ended = once(this.#child, "exit");
+  /** Ends it as a machine that fails would, and waits until it has ended. */
+  async kill(): Promise<void> {
+    if (!this.isRunning) return;
     this.#child.ref();
-    process.kill(-pid, signal);
-    const timer = setTimeout(() => killGroup(pid), stopDeadlineMs);
+    const ended = once(this.#child, "exit");
+    this.#child.stdin?.destroy();
     await ended;
-    clearTimeout(timer);
-    // The shell may end before its program does.
-    killGroup(pid);
-  }
-}
-
-function killGroup(pid: number): void {
-  try {
-    process.kill(-pid, "SIGKILL");
-  } catch {
-    // Nothing is left of it.
   }
 }

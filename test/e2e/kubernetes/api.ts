@@ -29,6 +29,14 @@ export interface Reference {
   readonly metadata: { readonly name?: string; readonly namespace?: string };
 }
 
+/** What is to be made; the API server may choose its name, or keep nothing of it. */
+interface NewObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata?: Partial<Metadata>;
+  readonly [field: string]: unknown;
+}
+
 /** An answer other than success. */
 export class KubernetesError extends Error {
   readonly status: number;
@@ -101,9 +109,7 @@ export class KubernetesApi {
   }
 
   /** Makes a new object, e.g. a review, which the API server answers and does not keep. */
-  async create(
-    object: object & Omit<Reference, "metadata"> & Partial<Pick<Reference, "metadata">>,
-  ): Promise<KubernetesObject> {
+  async create(object: NewObject): Promise<KubernetesObject> {
     const namespace = object.metadata?.namespace;
     const path = await this.#pathOf({ ...object, metadata: namespace === undefined ? {} : { namespace } });
     return this.request("POST", `${path}?fieldValidation=Strict`, object);

@@ -5,7 +5,6 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { KubeConfig } from "@kubernetes/client-node";
-import * as aws from "@pulumi/aws";
 import * as pulumi from "@pulumi/pulumi";
 import { main, type Provider } from "@pulumi/pulumi/provider/index.js";
 import { cloudAnswers, cloudOutputs } from "../../support/clouds.ts";
@@ -116,6 +115,8 @@ async function constructCluster(
   options: pulumi.ComponentResourceOptions,
 ) {
   if (type !== "eks:index:Cluster") throw new Error(`the stand-in for ${name} makes no ${type}`);
+  // It takes seconds to load, and only this needs it.
+  const aws = await import("@pulumi/aws");
   const component = new pulumi.ComponentResource(type, resource, {}, options);
   const eksCluster = new aws.eks.Cluster(
     `${resource}-eksCluster`,

@@ -1,0 +1,11 @@
+/** A program that makes a Ray cluster with our client and then works until it is ended; a test ends it. */
+import { readFileSync } from "node:fs";
+import { KubeConfig } from "@kubernetes/client-node";
+import { provisionRayCluster } from "../../client/index.ts";
+
+const [kubeconfigPath = "", parametersPath = ""] = process.argv.slice(2);
+const kubeConfig = new KubeConfig();
+kubeConfig.loadFromFile(kubeconfigPath);
+await using cluster = await provisionRayCluster(JSON.parse(readFileSync(parametersPath, "utf8")), { kubeConfig });
+process.stderr.write(`${cluster.name} is ready\n`);
+await new Promise((resolve) => setTimeout(resolve, 600_000));

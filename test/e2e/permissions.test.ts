@@ -1,0 +1,164 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { useCluster } from "./cluster.ts";
+import { KubernetesError, type KubernetesObject } from "./kubernetes/api.ts";
+import { addPlatformNodes } from "./platform-nodes.ts";
+import { DeployedStack } from "./stack.ts";
+
+const namespace = "lancedb";
+const serviceAccount = `system:serviceaccount:${namespace}:geneva-service-account`;
+const alice = "alice@example.com";
+
+const verbs = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
+const resources = [
+  ...["pods", "pods/log", "pods/exec", "pods/portforward", "services", "secrets", "configmaps", "events"],
+  ...["serviceaccounts", "serviceaccounts/token", "resourcequotas", "nodes", "namespaces", "persistentvolumeclaims"],
+  ...["apps/deployments", "apps/statefulsets", "batch/jobs", "networking.k8s.io/networkpolicies"],
+  ...["ray.io/rayclusters", "ray.io/rayclusters/status", "ray.io/rayjobs", "ray.io/rayservices"],
+  ...["rbac.authorization.k8s.io/clusterroles", "rbac.authorization.k8s.io/rolebindings"],
+];
+
+const cluster = useCluster();
+let stack: DeployedStack;
+
+beforeAll(async () => {
+  await addPlatformNodes(cluster().api, "existing");
+  stack = await DeployedStack.create(cluster(), "existing");
+  await stack.up({
+    kubeconfig: cluster().kubeconfigPath,
+    deleteNamespace: true,
+    clientPrincipals: [`user:${alice}`],
+  });
+});
+
+describe("the service account of Ray's pods", () => {
+  const allowed = [
+    ...["get pods", "list pods", "watch pods"],
+    ...["get ray.io/rayclusters", "patch ray.io/rayclusters", "delete ray.io/rayclusters"],
+  ];
+
+  test.each([namespace, "another-namespace", undefined])(
+    "may do in %s what requirements.md 2.7 says, and nothing else",
+    async (where) => {
+      expect(await allowedTo(serviceAccount, where)).toEqual(allowed.sort());
+    },
+  );
+
+  test("has its rights by the names of the requirement", async () => {
+    const { api } = cluster();
+    const binding = await api.get(
+      "rbac.authorization.k8s.io/v1",
+      "ClusterRoleBinding",
+      "geneva-service-account-binding",
+    );
+    expect(binding.roleRef).toMatchObject({ kind: "ClusterRole", name: "geneva-service-account-role" });
+    expect(binding.subjects).toEqual([{ kind: "ServiceAccount", name: "geneva-service-account", namespace }]);
+  });
+});
+
+describe("a client that the stack lets in", () => {
+  const allowed = [
+    ...["get", "list", "watch", "create", "update", "patch", "delete"].map((verb) => `${verb} ray.io/rayclusters`),
+    ...["pods", "pods/log", "services", "events"].flatMap((each) =>
+      ["get", "list", "watch"].map((verb) => `${verb} ${each}`),
+    ),
+    ...["get pods/portforward", "create pods/portforward"],
+    ...["serviceaccounts", "resourcequotas"].flatMap((each) => ["get", "list"].map((verb) => `${verb} ${each}`)),
+  ];
+
+  test("may make Ray clusters in the namespace and look at what becomes of them, and nothing else", async () => {
+    expect(await allowedTo(alice, namespace)).toEqual(allowed.sort());
+  });
+
+  test("may do nothing elsewhere", async () => {
+    expect(await allowedTo(alice, "another-namespace")).toEqual([]);
+    expect(await allowedTo(alice, undefined)).toEqual([]);
+  });
+});
+
+describe("the catalog", () => {
+  test("may do nothing on the API server", async () => {
+    expect(await allowedTo(`system:serviceaccount:${namespace}:tiltyard-catalog`, namespace)).toEqual([]);
+  });
+
+  test("runs where only pods of the level restricted may", async () => {
+    const { api } = cluster();
+    const labels = { "pod-security.kubernetes.io/enforce": "restricted" };
+    await api.create({ apiVersion: "v1", kind: "Namespace", metadata: { name: "restricted", labels } });
+    const { spec } = await api.get("apps/v1", "StatefulSet", "tiltyard-catalog", namespace);
+    // The stateful set adds its volume to each pod.
+    const data = { name: "data", emptyDir: {} };
+    const pod = {
+      ...spec.template.spec,
+      serviceAccountName: "default",
+      volumes: [...spec.template.spec.volumes, data],
+    };
+    await expect(admitted(pod)).resolves.toBeUndefined();
+    // The level is enforced: the same pod with a little less is refused.
+    const { securityContext: _, ...laxContainer } = pod.containers[0];
+    await expect(admitted({ ...pod, containers: [laxContainer] })).rejects.toThrow(/violates PodSecurity/);
+  });
+
+  test("is selected by its service, its budget and its network policy, which select nothing else", async () => {
+    const { api } = cluster();
+    const service = await api.get("v1", "Service", "tiltyard-catalog", namespace);
+    const budget = await api.get("policy/v1", "PodDisruptionBudget", "tiltyard-catalog", namespace);
+    const policy = await api.get("networking.k8s.io/v1", "NetworkPolicy", "tiltyard-catalog", namespace);
+    const selectors = [service.spec.selector, budget.spec.selector.matchLabels, policy.spec.podSelector.matchLabels];
+    const catalogPods = (await api.list("v1", "Pod", namespace)).filter(({ metadata }) =>
+      metadata.name.startsWith("tiltyard-catalog"),
+    );
+    expect(catalogPods).toHaveLength(1);
+    for (const selector of selectors) {
+      const labels = Object.entries(selector).map(([key, value]) => `${key}=${value}`);
+      const selected = await api.list("v1", "Pod", namespace, labels.join(","));
+      expect(selected.map(({ metadata }) => metadata.name)).toEqual(catalogPods.map(({ metadata }) => metadata.name));
+    }
+    const slices = await api.list(
+      "discovery.k8s.io/v1",
+      "EndpointSlice",
+      namespace,
+      "kubernetes.io/service-name=tiltyard-catalog",
+    );
+    expect(slices.flatMap(({ ports }) => ports).map(({ port }) => port)).toEqual([2333]);
+  });
+});
+
+/** Everything of the table that a user may do; in all namespaces when none is named. */
+async function allowedTo(user: string, where: string | undefined): Promise<string[]> {
+  const { api } = cluster();
+  const groups = user.startsWith("system:serviceaccount:")
+    ? ["system:serviceaccounts", "system:authenticated"]
+    : ["system:authenticated"];
+  const asked = resources.flatMap((each) => verbs.map((verb) => ({ each, verb })));
+  const answers = await Promise.all(
+    asked.map(async ({ each, verb }) => {
+      const resourceAttributes = { verb, ...attributesOf(each), ...(where !== undefined && { namespace: where }) };
+      const review: KubernetesObject = await api.create({
+        apiVersion: "authorization.k8s.io/v1",
+        kind: "SubjectAccessReview",
+        spec: { user, groups, resourceAttributes },
+      });
+      return review.status.allowed ? [`${verb} ${each}`] : [];
+    }),
+  );
+  return answers.flat().sort();
+}
+
+/** `group/resource/subresource`; groups have a dot, or are one of the old ones. */
+function attributesOf(text: string) {
+  const parts = text.split("/");
+  const hasGroup = parts[0]?.includes(".") || ["apps", "batch"].includes(parts[0] ?? "");
+  const [group = "", resource = "", subresource = ""] = hasGroup ? parts : ["", ...parts];
+  return { group, resource, subresource };
+}
+
+/** @throws KubernetesError when the API server would not take the pod. */
+async function admitted(spec: object): Promise<void> {
+  const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "probe", namespace: "restricted" }, spec };
+  try {
+    await cluster().api.apply(pod, { manager: "tiltyard-e2e", dryRun: true });
+  } catch (error) {
+    if (error instanceof KubernetesError) throw new Error(error.message);
+    throw error;
+  }
+}
