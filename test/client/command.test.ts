@@ -60,17 +60,20 @@ describe("tiltyard run", () => {
 
   test("prints one JSON value with --json, and what the job prints beside it", async () => {
     const { stdout, stderr } = await tiltyard("run", "-f", file, "--json", "--", "true");
-    expect(JSON.parse(stdout)).toMatchObject({ status: "SUCCEEDED", submission_id: "raysubmit_1" });
+    expect(JSON.parse(stdout)).toMatchObject({
+      status: "SUCCEEDED",
+      submission_id: expect.stringMatching(/^raysubmit_/),
+    });
     expect(stderr).toContain("done\n");
   });
 
   test("stops the job and deletes the cluster when it is interrupted", async () => {
     dashboard.script = () => ({ logs: [""], statuses: ["RUNNING"] });
     const program = start(["run", "-f", file, "--", "sleep", "1000"]);
-    await program.printed("job raysubmit_1");
+    await program.printed("job raysubmit_");
     program.child.kill("SIGINT");
     expect((await program.finished).code).toBe(130);
-    expect(dashboard.jobs.get("raysubmit_1")?.statuses).toEqual(["STOPPED"]);
+    expect([...dashboard.jobs.values()].map((job) => job.statuses)).toEqual([["STOPPED"]]);
     expect(server.clusters.size).toBe(0);
   });
 
@@ -214,15 +217,26 @@ describe("tiltyard cluster", () => {
 describe("tiltyard job", () => {
   test("submits to a cluster that is there, follows, lists and stops", async () => {
     server.pods.push(rayPod("embeddings", "head"));
-    const submitted = await tiltyard("job", "submit", "-c", "embeddings", "--no-wait", "--", "echo", "hi");
-    expect(submitted.stdout).toBe("raysubmit_1\n");
-    const address = ["--address", dashboard.url];
-    expect((await tiltyard("job", "logs", ...address, "--follow", "raysubmit_1")).stdout).toBe("done\n");
-    expect((await tiltyard("job", "list", ...address)).stdout).toMatch(
-      /^ID +STATUS +STARTED +COMMAND\nraysubmit_1 +SUCCEEDED/,
+    const submitted = await tiltyard(
+      "job",
+      "submit",
+      "-c",
+      "embeddings",
+      "--no-wait",
+      "--submission-id",
+      "mine",
+      "--",
+      "echo",
+      "hi",
     );
-    expect((await tiltyard("job", "stop", ...address, "raysubmit_1")).code).toBe(0);
-    expect((await tiltyard("job", "status", ...address, "raysubmit_1")).code).toBe(4);
+    expect(submitted.stdout).toBe("mine\n");
+    const address = ["--address", dashboard.url];
+    expect((await tiltyard("job", "logs", ...address, "--follow", "mine")).stdout).toBe("done\n");
+    expect((await tiltyard("job", "list", ...address)).stdout).toMatch(
+      /^ID +STATUS +STARTED +COMMAND\nmine +SUCCEEDED/,
+    );
+    expect((await tiltyard("job", "stop", ...address, "mine")).code).toBe(0);
+    expect((await tiltyard("job", "status", ...address, "mine")).code).toBe(4);
   });
 
   test("says where to look when there is no such cluster", async () => {
