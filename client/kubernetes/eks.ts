@@ -63,7 +63,7 @@ async function arnOf(roleName: string, region: string): Promise<string> {
 }
 
 async function signToken(signer: SignatureV4, clusterName: string, region: string): Promise<Token> {
-  const hostname = `sts.${region}.amazonaws.com`;
+  const hostname = `sts.${region}.amazonaws.com${region.startsWith("cn-") ? ".cn" : ""}`;
   const signed = await signer.presign(
     {
       method: "GET",

@@ -1,7 +1,9 @@
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
 import { CreateClusterCommand, EKSClient } from "@aws-sdk/client-eks";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { connect } from "../../client/index.ts";
-import { startAws, type TestServer } from "./servers.ts";
+import { required, startAws, type TestServer } from "./servers.ts";
 
 const region = "eu-central-1";
 let aws: TestServer;
@@ -27,8 +29,23 @@ afterAll(async () => {
 async function tokenOf(config: Awaited<ReturnType<typeof connect>>): Promise<URL> {
   const options: { headers?: Record<string, string> } = {};
   await config.applyToHTTPSOptions(options as never);
-  const [, encoded = ""] = /^Bearer k8s-aws-v1\.(\S+)$/.exec(options.headers?.Authorization ?? "") ?? [];
+  return urlIn(options.headers?.Authorization?.replace(/^Bearer /, ""));
+}
+
+/** The call of AWS that a token is. */
+function urlIn(token = ""): URL {
+  const [, encoded = ""] = /^k8s-aws-v1\.([\w-]+)\s*$/.exec(token) ?? [];
   return new URL(Buffer.from(encoded, "base64url").toString());
+}
+
+/** Makes the call that a token is, as EKS does. @returns The ARN of whoever signed it. */
+async function callerOf({ searchParams }: URL): Promise<string | undefined> {
+  // Moto does not look for credentials in the query.
+  const credential = searchParams.get("X-Amz-Credential");
+  const authorization = `AWS4-HMAC-SHA256 Credential=${credential}, SignedHeaders=host, Signature=any`;
+  const query = "Action=GetCallerIdentity&Version=2011-06-15";
+  const answer = await fetch(`${aws.url}/?${query}`, { headers: { authorization } });
+  return /<Arn>(.*)<\/Arn>/.exec(await answer.text())?.[1];
 }
 
 describe("signing in to EKS", () => {
@@ -51,8 +68,25 @@ describe("signing in to EKS", () => {
       // Those of the role, not the caller's own.
       expect(query["X-Amz-Credential"]).not.toContain("AKIAIOSFODNN7EXAMPLE");
       expect(query["X-Amz-Security-Token"]).toBeDefined();
+      expect(await callerOf(url)).toBe("arn:aws:sts::123456789012:assumed-role/geneva-client-role/tiltyard");
     },
   );
+
+  test("signs as AWS's own library does", async () => {
+    const config = await connect({ configMethod: "EKS_AUTH", clusterName: "lancedb", region });
+    const ours = await tokenOf(config);
+    const [, year, month, day, hour, minute, second] =
+      /^(....)(..)(..)T(..)(..)(..)Z$/.exec(ours.searchParams.get("X-Amz-Date") ?? "") ?? [];
+    const time = `${year}-${month}-${day}T${hour}:${minute}:${second}`;
+    const program = join(import.meta.dirname, "python/eks_token.py");
+    const { stdout } = spawnSync(required("TILTYARD_TEST_PYTHON"), [program, "lancedb", region, time], {
+      encoding: "utf8",
+    });
+    const theirs = urlIn(stdout);
+    expect(ours.host).toBe(theirs.host);
+    // Their order and the name of the program that signed do not count.
+    expect(Object.fromEntries(ours.searchParams)).toEqual(Object.fromEntries(theirs.searchParams));
+  });
 
   test("renews the token before it ends, and not earlier", async () => {
     const config = await connect({ configMethod: "EKS_AUTH", clusterName: "lancedb", region });
