@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { request as httpsRequest, type RequestOptions } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
-import { KubeConfig } from "@kubernetes/client-node";
+import type { KubeConfig } from "@kubernetes/client-node";
 
 /** An object of Kubernetes as its API has it; tests and the stand-in of Pulumi's provider look into it freely. */
 export interface KubernetesObject {
@@ -66,13 +66,15 @@ const deletionPollMs = 100;
 export class KubernetesApi {
   /** What the API server warned of since this was made. */
   readonly warnings: string[] = [];
-  readonly #config = new KubeConfig();
+  readonly #kubeconfig: string;
+  readonly #context: string | undefined;
+  #config: Promise<KubeConfig> | undefined;
   readonly #resources = new Map<string, Promise<readonly ApiResource[]>>();
 
   /** @param kubeconfig Its text. */
   constructor(kubeconfig: string, context?: string) {
-    this.#config.loadFromString(kubeconfig);
-    if (context !== undefined) this.#config.setCurrentContext(context);
+    this.#kubeconfig = kubeconfig;
+    this.#context = context;
   }
 
   /** @returns The object, or undefined when there is none. */
@@ -141,10 +143,12 @@ export class KubernetesApi {
     body?: object,
     contentType = "application/json",
   ): Promise<KubernetesObject> {
-    const cluster = this.#config.getCurrentCluster();
+    this.#config ??= loadConfig(this.#kubeconfig, this.#context);
+    const config = await this.#config;
+    const cluster = config.getCurrentCluster();
     if (!cluster) throw new Error("the kubeconfig has no current context");
     const options: RequestOptions = { method, headers: { Accept: "application/json", "Content-Type": contentType } };
-    await this.#config.applyToHTTPSOptions(options);
+    await config.applyToHTTPSOptions(options);
     const sent = httpsRequest(`${cluster.server}${path}`, options);
     sent.end(body === undefined ? undefined : JSON.stringify(body));
     const [response] = await once(sent, "response");
@@ -177,6 +181,15 @@ export class KubernetesApi {
     this.#resources.set(root, known);
     return found;
   }
+}
+
+/** The library takes long to load, which a plugin that is asked for nothing can do without. */
+async function loadConfig(text: string, context: string | undefined): Promise<KubeConfig> {
+  const { KubeConfig } = await import("@kubernetes/client-node");
+  const config = new KubeConfig();
+  config.loadFromString(text);
+  if (context !== undefined) config.setCurrentContext(context);
+  return config;
 }
 
 export function isNotFound(error: unknown): boolean {

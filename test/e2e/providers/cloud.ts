@@ -3,11 +3,11 @@
  * what it was asked and answers plausibly. `node cloud.ts NAME` serves the provider NAME.
  */
 import { randomBytes } from "node:crypto";
-import { readFileSync } from "node:fs";
-import { KubeConfig } from "@kubernetes/client-node";
 import * as pulumi from "@pulumi/pulumi";
 import { main, type Provider } from "@pulumi/pulumi/provider/index.js";
+import { parse } from "yaml";
 import { cloudAnswers, cloudOutputs } from "../../support/clouds.ts";
+import { readCurrentContext } from "../kubernetes/kubeconfig.ts";
 import { isSame, libraryVersion, secretMark, type Values } from "./plugin.ts";
 import { record, typeOf } from "./record.ts";
 
@@ -74,8 +74,8 @@ function ownOutputs(type: string, resource: string, inputs: Values): Values {
   if (type === "random:index/randomPassword:RandomPassword")
     return { result: { ...secretMark, value: randomBytes(64).toString("hex").slice(0, Number(inputs.length)) } };
   if (type === "gcp:container/cluster:Cluster") {
-    const { server, caData } = clusterBehind();
-    return { endpoint: server.replace("https://", ""), masterAuth: { clusterCaCertificate: caData } };
+    const { server, certificate } = clusterBehind();
+    return { endpoint: server.replace("https://", ""), masterAuth: { clusterCaCertificate: certificate } };
   }
   if (type === "aws:eks/cluster:Cluster")
     return {
@@ -92,19 +92,8 @@ function nameOf(urn: string): string {
   return urn.split("::").at(-1) ?? "";
 }
 
-function clusterBehind(): { readonly server: string; readonly caData: string } {
-  const config = new KubeConfig();
-  config.loadFromString(kubeconfigText());
-  const { server, caData } = config.getCurrentCluster() ?? {};
-  if (server === undefined || caData === undefined)
-    throw new Error("the kubeconfig of TILTYARD_E2E_KUBECONFIG has to have a server and its CA in it");
-  return { server, caData };
-}
-
-function kubeconfigText(): string {
-  const path = process.env.TILTYARD_E2E_KUBECONFIG;
-  if (path === undefined) throw new Error("TILTYARD_E2E_KUBECONFIG has to name the kubeconfig of the cluster");
-  return readFileSync(path, "utf8");
+function clusterBehind() {
+  return readCurrentContext(process.env.TILTYARD_E2E_KUBECONFIG);
 }
 
 /** `eks.Cluster` is a component that its provider makes: the cluster of AWS is a child of it. */
@@ -135,11 +124,9 @@ async function constructCluster(
   };
 }
 
-/** As a real one it is JSON; YAML's parser reads that too. */
+/** A real one is JSON. */
 function kubeconfigJson(): string {
-  const config = new KubeConfig();
-  config.loadFromString(kubeconfigText());
-  return config.exportConfig();
+  return JSON.stringify(parse(clusterBehind().text));
 }
 
 await main(provider, process.argv.slice(3));
