@@ -169,7 +169,8 @@ async function waitUntilReady(
   let told = "";
   for (;;) {
     signal?.throwIfAborted();
-    const [cluster, pods, events] = await Promise.all([api.find(name), api.pods(name), api.events(name)]);
+    const look = () => Promise.all([api.find(name), api.pods(name), api.events(name)]);
+    const [cluster, pods, events] = await patiently(look, deadline, signal);
     if (cluster === undefined) throw new ProvisionError(`the RayCluster ${name} was deleted while it came up`);
     const state = clusterState(cluster, wanted, pods, events);
     if (formatState(state) !== told) {
@@ -183,16 +184,32 @@ async function waitUntilReady(
   }
 }
 
-/** Deletes a cluster and waits until its pods are gone. */
+/** Deletes a cluster and waits until it and its pods are gone. */
 async function remove(api: RayClusterApi, name: string): Promise<void> {
-  await api.delete(name);
   const deadline = Date.now() + deleteTimeoutMs;
-  while ((await api.find(name)) !== undefined) {
+  await patiently(() => api.delete(name), deadline);
+  for (;;) {
+    const [cluster, pods] = await patiently(() => Promise.all([api.find(name), api.pods(name)]), deadline);
+    if (cluster === undefined && pods.length === 0) return;
     if (Date.now() >= deadline)
       throw new ProvisionError(
-        `the RayCluster ${name} was deleted, but is still there after ${deleteTimeoutMs / 1000} s`,
+        `the RayCluster ${name} was deleted, but it or its pods are still there after ${deleteTimeoutMs / 1000} s`,
       );
     await sleep(pollMs);
+  }
+}
+
+/** Does what is safe to repeat, again while the API server is away or says that it cannot answer now. */
+async function patiently<Result>(work: () => Promise<Result>, deadline: number, signal?: AbortSignal): Promise<Result> {
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      const isPassing =
+        error instanceof KubernetesError && (error.status === undefined || error.status >= 500 || error.status === 429);
+      if (!isPassing || Date.now() + pollMs > deadline) throw error;
+      await sleep(pollMs, undefined, { signal });
+    }
   }
 }
 

@@ -138,6 +138,33 @@ describe("a Ray cluster", () => {
     await expect(provision()).rejects.toThrow(message);
   });
 
+  test("comes up and goes although the API server cannot answer at times", async () => {
+    comesUp();
+    const create = server.onCreate;
+    server.onCreate = (cluster) => {
+      create(cluster);
+      server.failNext = [503, 500];
+    };
+    const cluster = await provision();
+    server.failNext = [503, 503];
+    await cluster.close();
+    expect(server.clusters.size).toBe(0);
+  });
+
+  test("is gone only when its pods are", async () => {
+    comesUp();
+    const cluster = await provision();
+    const left = rayPod("a", "worker", undefined, "left");
+    server.onDelete = () => {
+      server.pods = [left];
+      setTimeout(() => {
+        server.pods = [];
+      }, 500);
+    };
+    await cluster.close();
+    expect(server.pods).toEqual([]);
+  });
+
   test("can be left to itself, for a time", async () => {
     comesUp();
     const cluster = await provision();

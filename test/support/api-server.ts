@@ -38,6 +38,8 @@ export interface TestApiServer {
   events: object[];
   /** Called when a RayCluster was made, as an operator would be. */
   onCreate: (cluster: StoredObject) => void;
+  /** Called when a RayCluster was deleted. */
+  onDelete: () => void;
   /** Answers the next requests with this status instead. */
   failNext: number[];
   /** Where forwarded ports lead to. */
@@ -66,6 +68,7 @@ export async function startTestApiServer(): Promise<TestApiServer> {
     pods: [],
     events: [],
     onCreate: () => {},
+    onDelete: () => {},
     failNext: [],
     forwardTo: 0,
     stop: async () => {
@@ -113,6 +116,7 @@ export async function startTestApiServer(): Promise<TestApiServer> {
         return void refuse(409, "it changed");
       state.clusters.delete(name);
       state.pods = state.pods.filter((pod) => pod.metadata?.labels?.["ray.io/cluster"] !== name);
+      state.onDelete();
     }
     answer(200, present);
   }
