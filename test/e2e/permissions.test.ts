@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { useCluster } from "./cluster.ts";
+import { isOurs, useCluster } from "./cluster.ts";
 import { KubernetesError, type KubernetesObject } from "./kubernetes/api.ts";
 import { addPlatformNodes } from "./platform-nodes.ts";
 import { DeployedStack } from "./stack.ts";
@@ -21,7 +21,7 @@ const cluster = useCluster();
 let stack: DeployedStack;
 
 beforeAll(async () => {
-  await addPlatformNodes(cluster().api, "existing");
+  if (isOurs) await addPlatformNodes(cluster().api, "existing");
   stack = await DeployedStack.create(cluster(), "existing");
   await stack.up({
     kubeconfig: cluster().kubeconfigPath,
