@@ -5,9 +5,10 @@ import { submitTracked } from "../ray/tracked-job.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { addJobOptions, type JobOptions, jobRequest, trackingOf } from "./job-options.ts";
 import { type JsonOption, jsonOption, print, printTable } from "./output.ts";
+import { rayToken } from "./ray-token.ts";
 import { interruptible } from "./run.ts";
 import { exitCodeOf, runJob, showLogs } from "./run-job.ts";
-import { addTargetOptions, rayToken, readTarget, type TargetOptions } from "./target.ts";
+import { addTargetOptions, readTarget, type TargetOptions } from "./target.ts";
 
 interface Options extends TargetOptions, JsonOption {
   readonly cluster?: string;
@@ -54,7 +55,8 @@ export function jobCommand(): Command {
     .action(async (options: Options) => {
       await using opened = await open(options);
       const rows = (await opened.jobs.list()).map((each) => ({
-        id: each.submission_id ?? "",
+        // One that was not submitted but began with ray.init() has an id of another kind.
+        id: each.submission_id ?? each.job_id ?? "",
         status: each.status,
         started: each.start_time ? new Date(each.start_time).toISOString() : "",
         command: each.entrypoint,

@@ -64,8 +64,3 @@ export function openCatalog(options: TargetOptions): CatalogClient | undefined {
   const target = catalogTarget(options);
   return target && createCatalogClient(target);
 }
-
-/** The token of a Ray that is named by its address, as Ray's own commands find it. */
-export function rayToken(): string | undefined {
-  return process.env.RAY_AUTH_TOKEN;
-}

@@ -10,6 +10,7 @@ export type JobStatus = (typeof jobStatuses)[number];
 
 const JobDetails = z.object({
   submission_id: z.string().nullable(),
+  job_id: z.string().nullish(),
   status: z.enum(jobStatuses),
   entrypoint: z.string(),
   message: z.string().nullish(),

@@ -27,7 +27,9 @@ const outcomes: Readonly<Partial<Record<JobStatus, TransactionStatus>>> = {
   FAILED: "Failed",
   STOPPED: "Canceled",
 };
-const attempts = 5;
+/** What a job has done for hours is not lost to a catalog that starts anew. */
+const retryForMs = 120_000;
+const pauseMs = { first: 200, most: 10_000 };
 const valueLengthMax = 1_000;
 
 /**
@@ -49,25 +51,32 @@ export async function submitTracked(jobs: JobsApi, request: JobRequest, tracking
     await alter(property("reason", String(error)), status("Failed"));
     throw error;
   }
-  await alter(property("ray_job_id", job.id), status("Running"));
+  try {
+    await alter(property("ray_job_id", job.id), status("Running"));
+  } catch (error) {
+    // What the catalog does not know of, or has ended already, must not run.
+    await job.stop().catch(() => {});
+    throw error;
+  }
   const abandoned = new AbortController();
   return { job, transactionId, done: finish(), abandon: (reason) => abandoned.abort(reason) };
 
   async function finish(): Promise<JobDetails> {
-    try {
-      const details = await job.wait({ signal: abandoned.signal });
-      const outcome = outcomes[details.status] ?? "Failed";
-      const reason = outcome === "Succeeded" ? [] : [property("reason", details.message ?? details.status)];
-      await alter(...reason, status(outcome));
-      return details;
-    } catch (error) {
+    const details = await job.wait({ signal: abandoned.signal }).catch(async (error) => {
       // Whether the job goes on is unknown here, and the transaction must not stay open for ever.
       const [reason, outcome] = abandoned.signal.aborted
         ? [String(abandoned.signal.reason), "Canceled" as const]
         : [`the job was lost: ${error}`, "Failed" as const];
       await alter(property("reason", reason), status(outcome)).catch(() => {});
       throw error;
-    }
+    });
+    const outcome = outcomes[details.status] ?? "Failed";
+    const reason = outcome === "Succeeded" ? [] : [property("reason", details.message ?? details.status)];
+    await alter(...reason, status(outcome)).catch((cause) => {
+      const what = `the job ${job.id} has ended as ${details.status}, but the catalog was not told`;
+      throw new Error(`${what}: set the transaction ${transactionId} to ${outcome}: ${cause.message}`, { cause });
+    });
+    return details;
   }
 }
 
@@ -82,14 +91,15 @@ async function openTransaction(tracking: Tracking): Promise<string> {
  * changes nothing, so that this is safe to repeat.
  */
 async function alterTransaction(catalog: CatalogClient, id: string, actions: AlterTransactionAction[]): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
+  const deadline = Date.now() + retryForMs;
+  for (let pause = pauseMs.first; ; pause = Math.min(2 * pause, pauseMs.most)) {
     try {
       await catalog.alterTransaction({ id: parseIdentifier(id), actions });
       return;
     } catch (error) {
       const isFinal = error instanceof CatalogRequestError && error.status < 500;
-      if (isFinal || attempt === attempts) throw error;
-      await sleep(200 * 2 ** attempt);
+      if (isFinal || Date.now() + pause > deadline) throw error;
+      await sleep(pause);
     }
   }
 }

@@ -176,6 +176,52 @@ describe("the transaction of a job", () => {
     expect(properties.reason).toContain("mine already exists");
   });
 
+  test("that has ended already stops the job", async () => {
+    const { target } = await tracking();
+    const { job_id: transactionId } = await target.catalog.alterTableBackfillColumns({ id: target.table, column: "c" });
+    const canceled = { setStatusAction: { status: "Canceled" as const } };
+    await target.catalog.alterTransaction({ id: transactionId.split("$"), actions: [canceled] });
+    dashboard.script = () => ({ logs: [""], statuses: ["RUNNING"] });
+    const submitted = submitTracked(jobs, { entrypoint: "x" }, { catalog: target.catalog, transactionId });
+    await expect(submitted).rejects.toMatchObject({ status: 409 });
+    expect((await jobs.list()).map((each) => each.status)).toEqual(["STOPPED"]);
+  });
+
+  test("of a job that succeeded is not failed because the catalog refuses to be told", async () => {
+    const { target, describe } = await tracking();
+    let isRefused = false;
+    const client = createCatalogClient({
+      url: catalog.url,
+      apiKey: catalog.adminKey,
+      fetch: async (url, init) => {
+        if (isRefused || !String(init?.body).includes("Succeeded")) return fetch(url, init);
+        isRefused = true;
+        return Response.json({ detail: "not now" }, { status: 403 });
+      },
+    });
+    const { transactionId, done } = await submitTracked(jobs, { entrypoint: "x" }, { ...target, catalog: client });
+    await expect(done).rejects.toThrow(
+      new RegExp(`has ended as SUCCEEDED, .*${transactionId.replace("$", "\\$")} to Succeeded: .*not now`),
+    );
+    expect((await describe(transactionId)).status).toBe("Running");
+  });
+
+  test("is told to a catalog that was away for a while", async () => {
+    const { target, describe } = await tracking();
+    let away = 3;
+    const client = createCatalogClient({
+      url: catalog.url,
+      apiKey: catalog.adminKey,
+      fetch: async (url, init) => {
+        if (String(init?.body).includes("Succeeded") && away-- > 0) throw new TypeError("fetch failed");
+        return fetch(url, init);
+      },
+    });
+    const { transactionId, done } = await submitTracked(jobs, { entrypoint: "x" }, { ...target, catalog: client });
+    await done;
+    expect((await describe(transactionId)).status).toBe("Succeeded");
+  });
+
   test("of a job that does not stop is canceled when it is abandoned", async () => {
     const { target, describe } = await tracking();
     dashboard.script = () => ({ logs: [""], statuses: ["PENDING"] });

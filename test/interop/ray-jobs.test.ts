@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { chmodSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -109,6 +109,23 @@ describe("jobs on a real Ray", () => {
 
   test("are nobody's who has no token", async () => {
     await expect(new JobsApi(ray.url).list()).rejects.toThrow(/Ray wants a token: .*RAY_AUTH_TOKEN/);
+  });
+
+  test("are listed by the command, which finds the token where Ray does, with those that were not submitted", async () => {
+    const home = mkdtempSync(join(tmpdir(), "home "));
+    mkdirSync(join(home, ".ray"));
+    writeFileSync(join(home, ".ray/auth_token"), `${token}\n`);
+    const driver = "env -u RAY_JOB_CONFIG_JSON_ENV_VAR python -c 'import ray; ray.init()'";
+    const job = await jobs.submit({ entrypoint: driver });
+    expect((await job.wait()).status).toBe("SUCCEEDED");
+    const list = ["client/main.ts", "job", "list", "--address", ray.url];
+    const found = await startProgram(list, { HOME: home }).finished;
+    expect(found.stderr).toBe("");
+    expect(found.stdout).toContain(job.id);
+    // Those that began with ray.init() have a number.
+    expect(found.stdout).toMatch(/^\d{8} +SUCCEEDED/m);
+    const refused = await startProgram(list, { HOME: home, RAY_AUTH_MODE: "disabled" }).finished;
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("Ray wants a token")]);
   });
 
   describe("that a catalog knows of", () => {
