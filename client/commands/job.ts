@@ -5,10 +5,9 @@ import { submitTracked } from "../ray/tracked-job.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { addJobOptions, type JobOptions, jobRequest, trackingOf } from "./job-options.ts";
 import { type JsonOption, jsonOption, print, printTable } from "./output.ts";
-import { rayToken } from "./ray-token.ts";
 import { interruptible } from "./run.ts";
 import { exitCodeOf, runJob, showLogs } from "./run-job.ts";
-import { addTargetOptions, readTarget, type TargetOptions } from "./target.ts";
+import { addTargetOptions, rayToken, readTarget, type TargetOptions } from "./target.ts";
 
 interface Options extends TargetOptions, JsonOption {
   readonly cluster?: string;
