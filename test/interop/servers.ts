@@ -34,6 +34,9 @@ export async function startGcs(): Promise<TestServer> {
 /** A Ray of one machine that wants a token; the server is its dashboard. */
 export async function startRay(token: string): Promise<TestServer> {
   const [port, dashboardPort] = [await freePort(), await freePort()];
+  // These are the same for every Ray of a machine unless they are said: another one may be running.
+  const ports = ["dashboard-agent-listen", "ray-client-server", "runtime-env-agent", "metrics-export"];
+  const ownPorts = await Promise.all(ports.map(async (name) => `--${name}-port=${await freePort()}`));
   const programs = dirname(required("TILTYARD_TEST_PYTHON"));
   const folder = mkdtempSync(join(tmpdir(), "ray-"));
   const args = [
@@ -53,7 +56,7 @@ export async function startRay(token: string): Promise<TestServer> {
   // Jobs call python by its name.
   const PATH = `${programs}:${process.env.PATH}`;
   const env = { ...process.env, PATH, RAY_AUTH_MODE: "token", RAY_AUTH_TOKEN: token };
-  const child = spawn(join(programs, "ray"), [...args, ...more], { stdio: "ignore", env });
+  const child = spawn(join(programs, "ray"), [...args, ...ownPorts, ...more], { stdio: "ignore", env });
   child.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   return serving(child, `http://127.0.0.1:${dashboardPort}`, "/api/healthz");
 }
