@@ -155,22 +155,17 @@ function parse(options: unknown, format: (path: PropertyKey[]) => string): Clust
   throw new ParameterError(`The parameters of the Ray cluster are not valid:\n  ${problems.join("\n  ")}`);
 }
 
-/** What is a map by itself: its keys are the caller's. */
-const maps = ["node_selector", "env"];
+/** Maps whose keys are the caller's, labels and variables: how many levels of names are ours in each. */
+const levelsOfOurs: Readonly<Record<string, number>> = { nodeSelector: 0, env: 0, nodeSelectors: 1 };
 
-function toCamelCase(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(toCamelCase);
-  if (value === null || typeof value !== "object") return value;
-  const entries = Object.entries(value).map(([key, each]) => [
-    camel(key),
-    maps.includes(key) ? each : toCamelCase(each),
-  ]);
-  // `node_selectors` is a map of maps whose own keys are ours.
-  const selectors = (value as Readonly<Record<string, unknown>>).node_selectors;
-  const camelCased = Object.fromEntries(entries);
-  if (selectors !== null && typeof selectors === "object")
-    camelCased.nodeSelectors = Object.fromEntries(Object.entries(selectors).map(([key, each]) => [camel(key), each]));
-  return camelCased;
+function toCamelCase(value: unknown, levels = Number.POSITIVE_INFINITY): unknown {
+  if (Array.isArray(value)) return value.map((each) => toCamelCase(each, levels));
+  if (levels === 0 || value === null || typeof value !== "object") return value;
+  const entries = Object.entries(value).map(([key, each]) => {
+    const name = camel(key);
+    return [name, toCamelCase(each, levelsOfOurs[name] ?? levels - 1)];
+  });
+  return Object.fromEntries(entries);
 }
 
 function camel(name: string): string {

@@ -63,6 +63,11 @@ describe("the parameters of a Ray cluster", () => {
     });
   });
 
+  test.each(["node_selectors", "nodeSelectors"])("leave labels as they are, in a file and from a stack: %s", (name) => {
+    const selectors = { head: { "example.com/my_head": "true" }, workerCpu: {}, workerGpu: {} };
+    expect(parseFileParameters({ name: "a", [name]: selectors }).nodeSelectors).toEqual(selectors);
+  });
+
   test("are told all at once when they are not valid, by the names that were used", () => {
     const content = {
       name: "My Cluster",
