@@ -1,5 +1,6 @@
 import * as pulumi from "@pulumi/pulumi";
-import { labelValue, type NodePool, type NodeRole } from "./node-pools.ts";
+import { labelValue, rayImage } from "@tiltyard/protocol";
+import type { NodePool, NodeRole } from "./node-pools.ts";
 import { Settings, structured, textual } from "./settings.ts";
 import { poolsOf, rules } from "./settings-rules.ts";
 
@@ -51,7 +52,7 @@ export function parseStackConfig(all: Readonly<Record<string, string>>): StackCo
     throw new StackConfigError(`The settings of this stack are not valid:\n  ${problems.join("\n  ")}`);
 
   const { ray, ...valid } = settings as Settings;
-  const { version: rayVersion, image = `rayproject/ray:${rayVersion}-py312` } = ray;
+  const { version: rayVersion, image = rayImage(rayVersion) } = ray;
   const { region, project } = cloud;
   return { ...valid, ray: { version: rayVersion, image }, nodePools: poolsOf(valid).pools, region, project };
 }

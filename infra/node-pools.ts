@@ -1,3 +1,4 @@
+import { gpuResource, platformDefaults } from "@tiltyard/protocol";
 import { z } from "zod";
 
 /**
@@ -9,17 +10,14 @@ export type NodeRole = (typeof nodeRoles)[number];
 
 export const LabelKeys = z.strictObject({
   core: z.string().default("core"),
-  head: z.string().default("ray-head"),
-  workerCpu: z.string().default("ray-worker-cpu"),
-  workerGpu: z.string().default("ray-worker-gpu"),
+  head: z.string().default(platformDefaults.labelKeys.head),
+  workerCpu: z.string().default(platformDefaults.labelKeys.workerCpu),
+  workerGpu: z.string().default(platformDefaults.labelKeys.workerGpu),
 });
 export type LabelKeys = z.infer<typeof LabelKeys>;
 
-/** The value of every node label; on EKS it has to be this one, requirements.md 2.7. */
-export const labelValue = "true";
-
 /** The taint that keeps pods without a GPU off GPU nodes; GKE puts the same one on by itself. */
-export const gpuTaint = { key: "nvidia.com/gpu", value: "present" } as const;
+export const gpuTaint = { key: gpuResource, value: "present" } as const;
 
 const poolName = z
   .string()

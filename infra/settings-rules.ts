@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
+import { isAtLeast, rayVersionMin } from "@tiltyard/protocol";
 import { defaultPools, resolvePools } from "./node-pools.ts";
 import type { Settings } from "./settings.ts";
-import { gkeOperatorPairs, isAtLeast, minimum, selfDeployedAnywhere } from "./versions.ts";
+import { gkeOperatorPairs, operatorVersionMin, selfDeployedAnywhere } from "./versions.ts";
 
 type PoolSettings = Pick<Settings, "variant" | "nodePools">;
 
@@ -25,16 +26,16 @@ export const rules: readonly {
 ];
 
 function problemsOfRay({ ray }: Settings): string[] {
-  if (isAtLeast(ray.version, minimum.ray)) return [];
-  return [`ray.version: must be ${minimum.ray.join(".")} or later, not ${ray.version}`];
+  if (isAtLeast(ray.version, rayVersionMin)) return [];
+  return [`ray.version: must be ${rayVersionMin.join(".")} or later, not ${ray.version}`];
 }
 
 /** Pairs of versions that are known not to work; requirements.md 1 and 9. */
 function problemsOfOperator({ variant, operator, kubernetesVersion }: Settings): string[] {
   const problems: string[] = [];
   if (operator.source === "none") return problems;
-  if (!isAtLeast(operator.version, minimum.operator)) {
-    problems.push(`operator.version: must be ${minimum.operator.join(".")} or later, not ${operator.version}`);
+  if (!isAtLeast(operator.version, operatorVersionMin)) {
+    problems.push(`operator.version: must be ${operatorVersionMin.join(".")} or later, not ${operator.version}`);
     return problems;
   }
   const pairs = Object.entries(gkeOperatorPairs)

@@ -1,3 +1,4 @@
+import { platformDefaults } from "@tiltyard/protocol";
 import { z } from "zod";
 import { LabelKeys, NodePools } from "./node-pools.ts";
 import { charts, versions } from "./versions.ts";
@@ -102,7 +103,9 @@ export const structured = {
   deletionProtection: z.boolean().default(true),
   labelKeys: LabelKeys.prefault({}),
   operator: OperatorOrItsVersion.prefault({}),
-  ray: z.strictObject({ version: version.default(versions.ray), image: z.string().optional() }).prefault({}),
+  ray: z
+    .strictObject({ version: version.default(platformDefaults.rayVersion), image: z.string().optional() })
+    .prefault({}),
   nodePools: NodePools.optional(),
   clientPrincipals: z.array(z.string()).default([]),
   catalog: Catalog.prefault({}),
@@ -117,10 +120,10 @@ export const textual = {
   kubeconfig: z.string().optional(),
   context: z.string().optional(),
   clusterName: dnsLabel.default("lancedb"),
-  namespace: dnsLabel.default("lancedb"),
-  serviceAccount: dnsLabel.default("geneva-service-account"),
+  namespace: dnsLabel.default(platformDefaults.namespace),
+  serviceAccount: dnsLabel.default(platformDefaults.serviceAccount),
   clientRole: z.string().default("geneva-client-role"),
-  labelDomain: labelDomain.default("geneva.lancedb.com"),
+  labelDomain: labelDomain.default(platformDefaults.labelDomain),
   kubernetesVersion: kubernetesVersion.optional(),
   bucket: bucketUri.optional(),
   databaseUrl: z

@@ -7,7 +7,6 @@ export const versions = {
   kubernetes: "1.35",
   /** The KubeRay operator's chart, which has the operator's own version. */
   kuberayOperator: "1.6.2",
-  ray: "2.60.0",
   clusterAutoscalerChart: "9.52.1",
   nvidiaDevicePluginChart: "0.17.4",
   litestream: "0.5.8",
@@ -20,17 +19,11 @@ export const charts = {
   nvidiaDevicePlugin: { chart: "nvidia-device-plugin", repository: "https://nvidia.github.io/k8s-device-plugin" },
 } as const;
 
-/** The lowest versions that work at all; requirements.md 1 and 8. */
-export const minimum = { operator: [1, 1], ray: [2, 43] } as const;
+/** The lowest version of the operator that works at all; requirements.md 1 and 8. */
+export const operatorVersionMin = [1, 1] as const;
 
 /** GKE's own operator add-on: which Kubernetes comes with which operator; requirements.md 9. */
 export const gkeOperatorPairs: Readonly<Record<string, string>> = { "1.30": "1.1", "1.31": "1.2" };
 
 /** From this version on, an operator that the stack deploys itself works on every Kubernetes; requirements.md 9. */
 export const selfDeployedAnywhere = [1, 3] as const;
-
-/** Whether a version such as `1.6.2` is the given one or a later one. */
-export function isAtLeast(version: string, [major, minor]: readonly [number, number]): boolean {
-  const [theirMajor = 0, theirMinor = 0] = version.replace(/^v/, "").split(".").map(Number);
-  return theirMajor > major || (theirMajor === major && theirMinor >= minor);
-}

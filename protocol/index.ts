@@ -6,4 +6,5 @@ export * from "./identifier.ts";
 export type { DeclareTableRequest, DeclareTableResponse } from "./operations/table.ts";
 export { TableVersion } from "./operations/table-version.ts";
 export { type AlterTransactionAction, type TransactionStatus, transactionStatuses } from "./operations/transaction.ts";
+export * from "./platform.ts";
 export { StackOutputs, secretOutputs } from "./stack-outputs.ts";

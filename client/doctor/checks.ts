@@ -6,6 +6,7 @@ import {
   type V1Node,
   type V1ResourceAttributes,
 } from "@kubernetes/client-node";
+import { gpuResource, identityAnnotations } from "@tiltyard/protocol";
 import { type CatalogClient, createCatalogClient } from "../catalog/catalog-client.ts";
 import { rayClusters } from "../ray/manifest.ts";
 import type { ClusterParameters } from "../ray/parameters.ts";
@@ -161,12 +162,6 @@ async function checkRights(
   );
 }
 
-/** Pods get an identity in the cloud by an annotation of their service account; requirements.md 5.1. */
-const identityAnnotations = {
-  EKS_AUTH: "eks.amazonaws.com/role-arn",
-  GKE_AUTH: "iam.gke.io/gcp-service-account",
-} as const;
-
 async function checkIdentity({ core, parameters }: Tools): Promise<Outcome> {
   const { configMethod, namespace, serviceAccount } = parameters;
   if (configMethod !== "EKS_AUTH" && configMethod !== "GKE_AUTH")
@@ -227,10 +222,10 @@ async function checkNodes({ core, parameters }: Tools, role: "head" | "workerCpu
       `${spot.join(", ")} may be taken away at any time (spot)`,
       "put the label on nodes that are not spot",
     );
-  const withoutGpu = items.filter((node) => !Number(node.status?.allocatable?.["nvidia.com/gpu"] ?? 0));
+  const withoutGpu = items.filter((node) => !Number(node.status?.allocatable?.[gpuResource] ?? 0));
   if (role === "workerGpu" && withoutGpu.length > 0)
     return failed(
-      `${withoutGpu.map((node) => node.metadata?.name).join(", ")} offers no nvidia.com/gpu`,
+      `${withoutGpu.map((node) => node.metadata?.name).join(", ")} offers no ${gpuResource}`,
       "install the GPU device plugin; does it tolerate the nodes' taints?",
     );
   return ok(`${items.length} with ${labelSelector}`);

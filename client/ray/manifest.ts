@@ -1,4 +1,5 @@
 import type { KubernetesObject, V1Container, V1EnvVar, V1PodTemplateSpec } from "@kubernetes/client-node";
+import { gpuResource, rayImage } from "@tiltyard/protocol";
 import { version } from "../version.ts";
 import type { ClusterParameters } from "./parameters.ts";
 
@@ -119,7 +120,7 @@ function podTemplate(parameters: ClusterParameters, group: PodGroup): V1PodTempl
         seccompProfile: { type: "RuntimeDefault" },
       },
       ...(group.numGpus > 0 && {
-        tolerations: [{ key: "nvidia.com/gpu", operator: "Exists", effect: "NoSchedule" }],
+        tolerations: [{ key: gpuResource, operator: "Exists", effect: "NoSchedule" }],
       }),
       containers: [rayContainer(parameters, group)],
       volumes: [
@@ -135,12 +136,12 @@ function rayContainer(parameters: ClusterParameters, group: PodGroup): V1Contain
   const resources: Record<string, string> = {
     cpu: String(group.numCpus),
     memory: group.memory,
-    ...(group.numGpus > 0 && { "nvidia.com/gpu": String(group.numGpus) }),
+    ...(group.numGpus > 0 && { [gpuResource]: String(group.numGpus) }),
   };
   const env: V1EnvVar[] = Object.entries({ ...parameters.env, ...group.env }).map(([name, value]) => ({ name, value }));
   return {
     name: `ray-${group.kind}`,
-    image: group.image ?? parameters.image ?? `rayproject/ray:${parameters.rayVersion}-py312`,
+    image: group.image ?? parameters.image ?? rayImage(parameters.rayVersion),
     ...(env.length > 0 && { env }),
     ...(group.kind === "head" && {
       ports: [

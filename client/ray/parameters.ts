@@ -1,3 +1,4 @@
+import { isAtLeast, labelValue, platformDefaults, rayVersionMin } from "@tiltyard/protocol";
 import { z } from "zod";
 import { Memory } from "./quantity.ts";
 
@@ -19,13 +20,7 @@ const clusterName = objectName(40);
 const labels = z.record(z.string(), z.string());
 const environment = z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be a variable's name"), z.string());
 const cpus = z.int().positive();
-const rayVersionMin = [2, 43] as const;
 const tokenRayVersionMin = [2, 52] as const;
-
-function isAtLeast(version: string, [major, minor]: readonly [number, number]): boolean {
-  const [theirMajor = 0, theirMinor = 0] = version.split(".").map(Number);
-  return theirMajor > major || (theirMajor === major && theirMinor >= minor);
-}
 
 const rayVersion = z
   .string("must be text: write it in quotes")
@@ -73,7 +68,7 @@ const WorkerGroup = z
 export const ClusterParameters = z
   .strictObject({
     name: clusterName,
-    namespace: objectName(63).default("lancedb"),
+    namespace: objectName(63).default(platformDefaults.namespace),
     configMethod: z.enum(configMethods, `must be one of ${configMethods.join(", ")}`).default("LOCAL"),
     clusterName: z.string().optional(),
     region: z.string().optional(),
@@ -81,8 +76,8 @@ export const ClusterParameters = z
     roleName: z.string().optional(),
     kubeContext: z.string().optional(),
     usePortforwarding: z.boolean().default(true),
-    serviceAccount: z.string().default("geneva-service-account"),
-    rayVersion: rayVersion.default("2.60.0"),
+    serviceAccount: z.string().default(platformDefaults.serviceAccount),
+    rayVersion: rayVersion.default(platformDefaults.rayVersion),
     image: z.string().optional(),
     /** The selectors of the stack's nodes, for groups that name none. */
     nodeSelectors: z.strictObject({ head: labels, workerCpu: labels, workerGpu: labels }).prefault(defaultSelectors()),
@@ -123,8 +118,9 @@ export type ClusterParameters = z.infer<typeof ClusterParameters>;
 export type ClusterOptions = z.input<typeof ClusterParameters>;
 
 function defaultSelectors() {
-  const label = (key: string) => ({ [`geneva.lancedb.com/${key}`]: "true" });
-  return { head: label("ray-head"), workerCpu: label("ray-worker-cpu"), workerGpu: label("ray-worker-gpu") };
+  const { labelDomain, labelKeys } = platformDefaults;
+  const label = (key: string) => ({ [`${labelDomain}/${key}`]: labelValue });
+  return { head: label(labelKeys.head), workerCpu: label(labelKeys.workerCpu), workerGpu: label(labelKeys.workerGpu) };
 }
 
 /** Parameters that are not valid. The message lists every problem with its path. */

@@ -1,6 +1,7 @@
 import * as aws from "@pulumi/aws";
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
+import { identityAnnotations } from "@tiltyard/protocol";
 import { nodeSelector, type StackConfig } from "../../config.ts";
 import { gpuTaint } from "../../node-pools.ts";
 import { charts, versions } from "../../versions.ts";
@@ -113,7 +114,7 @@ function createAutoscaler(parent: pulumi.Resource, name: string, args: ClusterAd
         autoDiscovery: { clusterName: cluster.name },
         fullnameOverride: autoscalerAccount,
         rbac: {
-          serviceAccount: { name: autoscalerAccount, annotations: { "eks.amazonaws.com/role-arn": role.arn } },
+          serviceAccount: { name: autoscalerAccount, annotations: { [identityAnnotations.EKS_AUTH]: role.arn } },
         },
         nodeSelector: nodeSelector(config, "core"),
         priorityClassName: "system-cluster-critical",

@@ -2,6 +2,7 @@ import * as aws from "@pulumi/aws";
 import * as eks from "@pulumi/eks";
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
+import { identityAnnotations } from "@tiltyard/protocol";
 import type { Cluster, ClusterAccess, ClusterSubject, ImageRepository } from "../../cluster.ts";
 import { nodeSelector, type StackConfig } from "../../config.ts";
 import { versions } from "../../versions.ts";
@@ -118,7 +119,7 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
       },
       this,
     );
-    return role.arn.apply((arn): Record<string, string> => ({ "eks.amazonaws.com/role-arn": arn }));
+    return role.arn.apply((arn): Record<string, string> => ({ [identityAnnotations.EKS_AUTH]: arn }));
   }
 
   imageRepository(): ImageRepository {

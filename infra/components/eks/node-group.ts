@@ -1,5 +1,6 @@
 import * as aws from "@pulumi/aws";
 import * as pulumi from "@pulumi/pulumi";
+import { gpuResource } from "@tiltyard/protocol";
 import { nodeSelector, type StackConfig } from "../../config.ts";
 import { gpuTaint, type NodePool } from "../../node-pools.ts";
 
@@ -82,7 +83,7 @@ export class NodeGroup extends pulumi.ComponentResource {
     const tags = {
       ...Object.fromEntries(Object.entries(labels).map(([key, value]) => [`${template}/label/${key}`, value])),
       ...(taint && { [`${template}/taint/${taint.key}`]: `${taint.value}:NoSchedule` }),
-      ...(pool.gpus > 0 && { [`${template}/resources/nvidia.com/gpu`]: String(pool.gpus) }),
+      ...(pool.gpus > 0 && { [`${template}/resources/${gpuResource}`]: String(pool.gpus) }),
     };
     const autoscalingGroupName = this.group.resources.apply(
       ([resources]) => resources?.autoscalingGroups?.[0]?.name ?? "",

@@ -4,7 +4,10 @@ export interface Statement {
   readonly Effect: "Allow";
   readonly Action: readonly string[];
   readonly Resource?: string | readonly string[];
-  readonly Principal?: { readonly AWS: readonly string[] } | { readonly Federated: string };
+  readonly Principal?:
+    | { readonly AWS: readonly string[] }
+    | { readonly Federated: string }
+    | { readonly Service: string };
   readonly Condition?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
@@ -45,10 +48,7 @@ export function trustServiceAccount(
 
 /** A service of AWS may take a role. */
 export function trustService(service: string): string {
-  return JSON.stringify({
-    Version: "2012-10-17",
-    Statement: [{ Effect: "Allow", Principal: { Service: service }, Action: ["sts:AssumeRole"] }],
-  });
+  return policyOf({ Effect: "Allow", Principal: { Service: service }, Action: ["sts:AssumeRole"] });
 }
 
 export const describeCluster = (clusterArn: string): Statement => ({

@@ -1,6 +1,7 @@
 import * as gcp from "@pulumi/gcp";
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
+import { identityAnnotations } from "@tiltyard/protocol";
 import type { Cluster, ClusterAccess, ClusterSubject, ImageRepository } from "../../cluster.ts";
 import { nodeSelector, type StackConfig } from "../../config.ts";
 import { GkeBucket } from "./gke-bucket.ts";
@@ -68,7 +69,7 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
       },
       { parent: this },
     );
-    return account.email.apply((email): Record<string, string> => ({ "iam.gke.io/gcp-service-account": email }));
+    return account.email.apply((email): Record<string, string> => ({ [identityAnnotations.GKE_AUTH]: email }));
   }
 
   imageRepository(): ImageRepository {

@@ -1,0 +1,39 @@
+/**
+ * What a stack and the clients on it must agree on without telling each other: `infra/` makes
+ * it so, and `client/` expects it of a stack whose outputs it was not given.
+ */
+
+/** Geneva's own names, so that its client needs no settings on a default stack. */
+export const platformDefaults = {
+  namespace: "lancedb",
+  serviceAccount: "geneva-service-account",
+  labelDomain: "geneva.lancedb.com",
+  labelKeys: { head: "ray-head", workerCpu: "ray-worker-cpu", workerGpu: "ray-worker-gpu" },
+  rayVersion: "2.60.0",
+} as const;
+
+/** The value of every node label; on EKS it has to be this one, requirements.md 2.7. */
+export const labelValue = "true";
+
+/** What a pod asks for to get a GPU, and the key of the taint that keeps other pods off nodes with one. */
+export const gpuResource = "nvidia.com/gpu";
+
+/** By which annotation of its service account a pod gets an identity in the cloud; requirements.md 5.1. */
+export const identityAnnotations = {
+  EKS_AUTH: "eks.amazonaws.com/role-arn",
+  GKE_AUTH: "iam.gke.io/gcp-service-account",
+} as const;
+
+/** The lowest version of Ray that works at all; requirements.md 1 and 8. */
+export const rayVersionMin = [2, 43] as const;
+
+/** The container image of a version of Ray. */
+export function rayImage(version: string): string {
+  return `rayproject/ray:${version}-py312`;
+}
+
+/** Whether a version such as `2.60.0` is the given one or a later one. */
+export function isAtLeast(version: string, [major, minor]: readonly [number, number]): boolean {
+  const [theirMajor = 0, theirMinor = 0] = version.replace(/^v/, "").split(".").map(Number);
+  return theirMajor > major || (theirMajor === major && theirMinor >= minor);
+}
