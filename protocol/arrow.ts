@@ -2,7 +2,7 @@ import { z } from "zod";
 import { count } from "./fields.ts";
 
 /** Arrow's types as the protocol writes them in JSON. */
-const JsonArrowDataType = z
+export const JsonArrowDataType = z
   .object({
     type: z.string(),
     get fields() {
@@ -24,3 +24,5 @@ const JsonArrowField = z
 export const JsonArrowSchema = z
   .object({ fields: z.array(JsonArrowField), metadata: z.record(z.string(), z.string()).optional() })
   .meta({ id: "JsonArrowSchema" });
+export type JsonArrowSchema = z.infer<typeof JsonArrowSchema>;
+export type JsonArrowDataType = z.infer<typeof JsonArrowDataType>;

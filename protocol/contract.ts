@@ -33,6 +33,7 @@ export interface Contract<
   readonly body: Body;
   /** What a POST carries: JSON as `body` says, or an Arrow stream. */
   readonly content: "json" | "arrow";
+  /** The JSON answer; `noContent` or `arrowFile` for another one. */
   readonly response: Response;
   /** The HTTP status of success. */
   readonly status: 200 | 201 | 202;
@@ -42,12 +43,16 @@ export interface Contract<
   readonly access: (request: RequestFields<Query, Body>) => readonly Access[];
   /** False while the service answers 406 to it. */
   readonly supported: boolean;
+  /** Whether it reads or writes rows, which an operator may turn off; then it is answered with 406. */
+  readonly onRows: boolean;
 }
 
 type RequestFields<Query extends z.ZodObject, Body extends z.ZodObject> = Omit<z.infer<Query>, keyof z.infer<Body>> &
   Omit<z.infer<Body>, "id"> & {
     /** The parsed id of the path; `[]` for an operation that has none. */
     readonly id: Identifier;
+    /** The name of the index in the path; empty for an operation that has none. */
+    readonly indexName: string;
     /** What joins the parts of identifiers in this request and its answer. */
     readonly delimiter: string;
   };
@@ -69,6 +74,9 @@ export const commonErrors = [400, 401, 403, 413, 500, 503] as const satisfies re
 /** The response schema of an operation that answers with its status alone. */
 export const noContent = z.undefined();
 
+/** The response schema of an operation that answers with an Arrow IPC file, in pieces. */
+export const arrowFile = z.custom<ReadableStream<Uint8Array>>((value) => value instanceof ReadableStream);
+
 const noFields = z.object({});
 const commonFields = z.object(commonRequest);
 
@@ -79,7 +87,7 @@ export function defineContract<
   Response extends z.ZodType = typeof noContent,
 >(
   contract: Pick<Contract, "operationId" | "summary" | "path"> &
-    Partial<Pick<Contract, "methods" | "content" | "status" | "errors">> & {
+    Partial<Pick<Contract, "methods" | "content" | "status" | "errors" | "onRows">> & {
       readonly query?: Query;
       readonly body?: Body;
       readonly response?: Response;
@@ -92,6 +100,7 @@ export function defineContract<
     status: 200,
     errors: [],
     supported: true,
+    onRows: false,
     ...contract,
     // An absent schema has the type that its type parameter defaults to.
     query: contract.query ?? (noFields as unknown as Query),

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { ErrorStatus } from "./errors.ts";
 import { problemOfIdentifier } from "./identifier.ts";
 
 /** An optional field of a request: generated clients send `null` for what they leave out. */
@@ -49,12 +50,18 @@ export const commonRequest = {
 
 export const branch = optional(z.string()).describe("The branch to use; the main branch when absent.");
 
+/** A field of a table: nested fields behind dots, and a segment that has a dot itself in backticks. */
+export const fieldPath = z.string().min(1);
+
+/** The statuses of what opens a dataset: 406 where the library for that is not installed. */
+export const datasetErrors = [404, 406, 409] as const satisfies readonly ErrorStatus[];
+
 /** Query parameters are text: these read a boolean and an integer from it. */
 export const queryBoolean = z
   .enum(["true", "false"])
   .transform((text) => text === "true")
   .meta({ override: { type: "boolean" } });
-const queryInteger = z
+export const queryInteger = z
   .string()
   .regex(/^-?\d+$/, "must be an integer")
   .transform(Number)

@@ -30,6 +30,8 @@ export interface Config {
   /** How long a dropped table can be brought back; 0 deletes it at once. */
   readonly dropRetentionMs: number;
   readonly s3ForcePathStyle: boolean;
+  /** Whether operations on the rows of tables are done. */
+  readonly dataOperations: boolean;
   readonly logLevel: string;
   /** Variables that look like settings and are none: most likely misspelled. */
   readonly unknownVariables: readonly string[];
@@ -110,6 +112,7 @@ const Environment = z.object({
     .default("0")
     .transform((text) => Number.parseInt(text, 10) * (unitsMs[text.at(-1) ?? ""] ?? 0)),
   TILTYARD_S3_FORCE_PATH_STYLE: flag,
+  TILTYARD_DATA_OPERATIONS: z.enum(["on", "off"]).default("on"),
   TILTYARD_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
   TILTYARD_ALLOW_INSECURE: flag,
 });
@@ -157,6 +160,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     dropRetentionMs: values.TILTYARD_DROP_RETENTION,
     rateLimit: values.TILTYARD_RATE_LIMIT,
     s3ForcePathStyle: values.TILTYARD_S3_FORCE_PATH_STYLE ?? false,
+    dataOperations: values.TILTYARD_DATA_OPERATIONS === "on",
     logLevel: values.TILTYARD_LOG_LEVEL,
     unknownVariables: Object.keys(set).filter((name) => name.startsWith("TILTYARD_") && !(name in Environment.shape)),
   };

@@ -8,9 +8,11 @@ import { createAuthenticator } from "./auth/authenticator.ts";
 import { installDevelopmentKey, openDevelopmentIssuer } from "./auth/development-issuer.ts";
 import { createTokenVerifier, remoteKeys } from "./auth/token-verifier.ts";
 import type { Config } from "./config.ts";
+import { createDatasets } from "./dataset/datasets.ts";
 import { createFinisher } from "./domain/finisher.ts";
 import { createLocations } from "./domain/locations.ts";
 import { createApp } from "./http/app.ts";
+import { createGateway } from "./http/gateway.ts";
 import { createMetrics } from "./http/metrics.ts";
 import { createRateLimit } from "./http/rate-limit.ts";
 import type { Log } from "./log.ts";
@@ -58,6 +60,7 @@ export async function startService(config: Config, log: Log, replacements: Repla
       : (issuer ?? unreachable()).rules,
   );
 
+  const datasets = createDatasets({ store, storage, finisher }, createGateway(log));
   let stopping = false;
   const app = createApp({
     catalog: {
@@ -65,6 +68,8 @@ export async function startService(config: Config, log: Log, replacements: Repla
       storage,
       finisher,
       locations: createLocations(config.warehouse, config.allowedLocations),
+      datasets,
+      dataOperations: config.dataOperations,
       dropRetentionMs: config.dropRetentionMs,
     },
     authenticator: createAuthenticator(store, tokens),
@@ -89,6 +94,7 @@ export async function startService(config: Config, log: Log, replacements: Repla
       stopping = true;
       clearInterval(timer);
       await close(server);
+      await datasets[Symbol.asyncDispose]();
       await sweeping;
       await store[Symbol.asyncDispose]();
     },

@@ -1,68 +1,273 @@
-import { defineUnsupported } from "../contract.ts";
+import { z } from "zod";
+import { arrowFile, defineContract, onPath } from "../contract.ts";
+import {
+  branch,
+  commonRequest,
+  context,
+  count,
+  datasetErrors,
+  fieldPath,
+  optional,
+  Properties,
+  queryBoolean,
+  queryInteger,
+  word,
+} from "../fields.ts";
 
-export const createTable = defineUnsupported({
+const transaction_id = z.string().optional();
+
+/** A map of text that stands in a query parameter as JSON. */
+const queryMap = z
+  .string()
+  .transform((text, context): unknown => {
+    try {
+      return JSON.parse(text);
+    } catch {
+      context.addIssue({ code: "custom", message: "must be JSON" });
+      return z.NEVER;
+    }
+  })
+  .pipe(Properties)
+  .meta({ override: { type: "string" } });
+
+export const createTable = defineContract({
   operationId: "CreateTable",
   summary: "Create a table from an Arrow stream",
   path: "/v1/table/{id}/create",
   content: "arrow",
-  role: "writer",
+  query: z.object({
+    mode: word(["Create", "ExistOk", "Overwrite"]).optional(),
+    properties: queryMap.optional().describe("The table's properties, as a JSON object."),
+    storage_options: queryMap.optional().describe("Not taken: the catalog writes with its own options."),
+  }),
+  response: z
+    .object({
+      context,
+      transaction_id,
+      location: z.string(),
+      version: count.optional(),
+      storage_options: z.record(z.string(), z.string()).optional(),
+      properties: Properties,
+    })
+    .meta({ id: "CreateTableResponse" }),
+  errors: datasetErrors,
+  access: onPath("writer"),
+  onRows: true,
 });
 
-export const insertIntoTable = defineUnsupported({
+export const insertIntoTable = defineContract({
   operationId: "InsertIntoTable",
   summary: "Insert rows into a table",
   path: "/v1/table/{id}/insert",
   content: "arrow",
-  role: "writer",
+  query: z.object({ branch: z.string().optional(), mode: word(["Append", "Overwrite"]).optional() }),
+  response: z
+    .object({ context, transaction_id, num_inserted_rows: count, version: count })
+    .meta({ id: "InsertIntoTableResponse" }),
+  errors: datasetErrors,
+  access: onPath("writer"),
+  onRows: true,
 });
 
-export const mergeInsertIntoTable = defineUnsupported({
+export const mergeInsertIntoTable = defineContract({
   operationId: "MergeInsertIntoTable",
   summary: "Merge rows into a table",
   path: "/v1/table/{id}/merge_insert",
   content: "arrow",
-  role: "writer",
+  query: z.object({
+    branch: z.string().optional(),
+    on: fieldPath.describe("The field whose values say which rows are the same."),
+    when_matched_update_all: queryBoolean.optional(),
+    when_matched_update_all_filt: z.string().optional(),
+    when_not_matched_insert_all: queryBoolean.optional(),
+    when_not_matched_by_source_delete: queryBoolean.optional(),
+    when_not_matched_by_source_delete_filt: z.string().optional(),
+    timeout: z
+      .string()
+      .regex(/^\d{1,9}(ms|s|m|h)$/, "must be a number with ms, s, m or h, such as 30s")
+      .optional(),
+    use_index: queryBoolean.optional(),
+  }),
+  response: z
+    .object({
+      context,
+      transaction_id,
+      num_updated_rows: count,
+      num_inserted_rows: count,
+      num_deleted_rows: count,
+      version: count,
+    })
+    .meta({ id: "MergeInsertIntoTableResponse" }),
+  errors: datasetErrors,
+  access: onPath("writer"),
+  onRows: true,
 });
 
-export const updateTable = defineUnsupported({
+export const updateTable = defineContract({
   operationId: "UpdateTable",
   summary: "Update rows of a table",
   path: "/v1/table/{id}/update",
-  role: "writer",
+  body: z
+    .object({
+      ...commonRequest,
+      branch,
+      predicate: optional(z.string().min(1)),
+      updates: z
+        .array(z.array(z.string()).length(2))
+        .min(1)
+        .describe("Pairs of a field's path and the SQL expression of its new value."),
+      properties: optional(Properties).describe("Not taken: rows are changed, not the table's properties."),
+    })
+    .meta({ id: "UpdateTableRequest" }),
+  response: z
+    .object({ context, transaction_id, updated_rows: count, version: count, properties: Properties.optional() })
+    .meta({ id: "UpdateTableResponse" }),
+  errors: datasetErrors,
+  access: onPath("writer"),
+  onRows: true,
 });
 
-export const deleteFromTable = defineUnsupported({
+export const deleteFromTable = defineContract({
   operationId: "DeleteFromTable",
   summary: "Delete rows of a table",
   path: "/v1/table/{id}/delete",
-  role: "writer",
+  body: z
+    .object({ ...commonRequest, branch, predicate: z.string().min(1).describe("SQL; true deletes every row.") })
+    .meta({ id: "DeleteFromTableRequest" }),
+  response: z
+    .object({ context, transaction_id, version: count.optional() })
+    .meta({ id: "DeleteFromTableResponse" }),
+  errors: datasetErrors,
+  access: onPath("writer"),
+  onRows: true,
 });
 
-export const queryTable = defineUnsupported({
+const term = { terms: z.string(), column: optional(fieldPath) };
+
+const MatchQuery = z
+  .object({
+    ...term,
+    boost: optional(z.number()),
+    fuzziness: optional(count),
+    max_expansions: optional(count),
+    operator: optional(word(["And", "Or"])),
+    prefix_length: optional(count),
+  })
+  .meta({ id: "MatchQuery" });
+
+const PhraseQuery = z.object({ ...term, slop: optional(count) }).meta({ id: "PhraseQuery" });
+
+/** A full-text query; exactly one of its members says which kind. */
+export const FtsQuery = z
+  .object({
+    match: optional(MatchQuery),
+    phrase: optional(PhraseQuery),
+    get boost() {
+      return optional(
+        z.object({ positive: FtsQuery, negative: FtsQuery, negative_boost: optional(z.number()) }),
+      );
+    },
+    multi_match: optional(z.object({ match_queries: z.array(MatchQuery).min(1) })),
+    get boolean() {
+      return optional(
+        z.object({ should: z.array(FtsQuery), must: z.array(FtsQuery), must_not: z.array(FtsQuery) }),
+      );
+    },
+  })
+  .meta({ id: "FtsQuery" });
+export type FtsQuery = z.infer<typeof FtsQuery>;
+
+/** What is asked of a table's rows; the body of QueryTable and of its relatives. */
+const query = {
+  branch,
+  version: optional(count).describe("The latest when absent."),
+  k: count.describe("How many rows to answer at most."),
+  offset: optional(count),
+  columns: optional(
+    z.object({
+      column_names: optional(z.array(fieldPath)),
+      column_aliases: optional(z.record(z.string(), fieldPath)),
+    }),
+  ),
+  filter: optional(z.string()),
+  prefilter: optional(z.boolean()).describe("Whether the filter comes before the search, as it does by default."),
+  with_row_id: optional(z.boolean()),
+  fast_search: optional(z.boolean()),
+  vector: optional(
+    z.object({
+      single_vector: optional(z.array(z.number())),
+      multi_vector: optional(z.array(z.array(z.number()))),
+    }),
+  ),
+  vector_column: optional(fieldPath),
+  distance_type: optional(z.string()),
+  lower_bound: optional(z.number()),
+  upper_bound: optional(z.number()),
+  nprobes: optional(count),
+  ef: optional(count),
+  refine_factor: optional(count),
+  bypass_vector_index: optional(z.boolean()),
+  full_text_query: optional(
+    z.object({
+      string_query: optional(z.object({ query: z.string(), columns: optional(z.array(fieldPath)) })),
+      structured_query: optional(z.object({ query: FtsQuery })),
+    }),
+  ),
+};
+
+export const QueryTableRequest = z.object({ ...commonRequest, ...query }).meta({ id: "QueryTableRequest" });
+export type QueryTableRequest = z.infer<typeof QueryTableRequest>;
+
+export const queryTable = defineContract({
   operationId: "QueryTable",
-  summary: "Query a table",
+  summary: "Query a table, for an Arrow file",
   path: "/v1/table/{id}/query",
-  role: "reader",
+  body: QueryTableRequest,
+  response: arrowFile,
+  errors: datasetErrors,
+  access: onPath("reader"),
+  onRows: true,
 });
 
-export const countTableRows = defineUnsupported({
+export const countTableRows = defineContract({
   operationId: "CountTableRows",
   summary: "Count the rows of a table",
   methods: ["GET", "POST"],
   path: "/v1/table/{id}/count_rows",
-  role: "reader",
+  query: z.object({
+    branch: z.string().optional(),
+    version: queryInteger.pipe(count).optional(),
+    predicate: z.string().optional(),
+  }),
+  body: z
+    .object({ ...commonRequest, branch, version: optional(count), predicate: optional(z.string()) })
+    .meta({ id: "CountTableRowsRequest" }),
+  response: count,
+  errors: datasetErrors,
+  access: onPath("reader"),
+  onRows: true,
 });
 
-export const explainTableQueryPlan = defineUnsupported({
+export const explainTableQueryPlan = defineContract({
   operationId: "ExplainTableQueryPlan",
   summary: "Explain the plan of a query",
   path: "/v1/table/{id}/explain_plan",
-  role: "reader",
+  body: z
+    .object({ ...commonRequest, branch, query: QueryTableRequest, verbose: optional(z.boolean()) })
+    .meta({ id: "ExplainTableQueryPlanRequest" }),
+  response: z.string(),
+  errors: datasetErrors,
+  access: onPath("reader"),
+  onRows: true,
 });
 
-export const analyzeTableQueryPlan = defineUnsupported({
+export const analyzeTableQueryPlan = defineContract({
   operationId: "AnalyzeTableQueryPlan",
   summary: "Run a query and tell how its plan did",
   path: "/v1/table/{id}/analyze_plan",
-  role: "reader",
+  body: z.object({ ...commonRequest, ...query }).meta({ id: "AnalyzeTableQueryPlanRequest" }),
+  response: z.string(),
+  errors: datasetErrors,
+  access: onPath("reader"),
+  onRows: true,
 });

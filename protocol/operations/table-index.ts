@@ -1,37 +1,139 @@
-import { defineUnsupported } from "../contract.ts";
+import { z } from "zod";
+import { defineContract, onPath } from "../contract.ts";
+import {
+  branch,
+  commonRequest,
+  context,
+  count,
+  datasetErrors,
+  fieldPath,
+  optional,
+  pageResponse,
+  queryInteger,
+} from "../fields.ts";
 
-export const createTableIndex = defineUnsupported({
+const atLeastOne = optional(z.int().min(1));
+
+const newIndex = {
+  ...commonRequest,
+  branch,
+  column: fieldPath,
+  index_type: z.string().min(1).describe("BTREE, BITMAP, LABEL_LIST, FTS, IVF_FLAT, IVF_PQ, IVF_HNSW_SQ, ..."),
+  name: optional(z.string().min(1)),
+  distance_type: optional(z.string()),
+  num_partitions: atLeastOne,
+  num_sub_vectors: atLeastOne,
+  num_bits: atLeastOne,
+  sample_rate: atLeastOne,
+  max_iterations: atLeastOne,
+  target_partition_size: atLeastOne,
+  m: atLeastOne,
+  ef_construction: atLeastOne,
+  with_position: optional(z.boolean()),
+  base_tokenizer: optional(z.string()),
+  language: optional(z.string()),
+  max_token_length: optional(count),
+  lower_case: optional(z.boolean()),
+  stem: optional(z.boolean()),
+  remove_stop_words: optional(z.boolean()),
+  ascii_folding: optional(z.boolean()),
+};
+
+export const createTableIndex = defineContract({
   operationId: "CreateTableIndex",
-  summary: "Create a vector index on a table",
+  summary: "Create an index on a column of a table",
   path: "/v1/table/{id}/create_index",
-  role: "writer",
+  body: z.object(newIndex).meta({ id: "CreateTableIndexRequest" }),
+  response: z.object({ context, transaction_id: z.string().optional() }).meta({ id: "CreateTableIndexResponse" }),
+  errors: datasetErrors,
+  access: onPath("writer"),
+  onRows: true,
 });
 
-export const createTableScalarIndex = defineUnsupported({
+export const createTableScalarIndex = defineContract({
   operationId: "CreateTableScalarIndex",
-  summary: "Create a scalar index on a table",
+  summary: "Create a scalar index on a column of a table",
   path: "/v1/table/{id}/create_scalar_index",
-  role: "writer",
+  body: z.object(newIndex).meta({ id: "CreateTableScalarIndexRequest" }),
+  response: z.object({ context, transaction_id: z.string().optional() }).meta({ id: "CreateTableScalarIndexResponse" }),
+  errors: datasetErrors,
+  access: onPath("writer"),
+  onRows: true,
 });
 
-export const listTableIndices = defineUnsupported({
+const version = optional(count).describe("The latest when absent.");
+
+export const listTableIndices = defineContract({
   operationId: "ListTableIndices",
   summary: "List the indices of a table",
   path: "/v1/table/{id}/index/list",
-  role: "reader",
+  body: z
+    .object({
+      ...commonRequest,
+      branch,
+      version,
+      page_token: optional(z.string()),
+      limit: optional(z.int().min(1)),
+    })
+    .meta({ id: "ListTableIndicesRequest" }),
+  response: z
+    .object({
+      context,
+      indexes: z.array(
+        z
+          .object({
+            index_name: z.string(),
+            index_uuid: z.string(),
+            columns: z.array(z.string()),
+            status: z.string(),
+            index_type: z.string().optional(),
+            type_url: z.string().optional(),
+            num_indexed_rows: count.optional(),
+            num_unindexed_rows: count.optional(),
+            size_bytes: count.optional(),
+            num_segments: count.optional(),
+            created_at: z.string().optional(),
+            index_version: count.optional(),
+            index_details: z.string().optional(),
+          })
+          .meta({ id: "IndexContent" }),
+      ),
+      ...pageResponse,
+    })
+    .meta({ id: "ListTableIndicesResponse" }),
+  errors: datasetErrors,
+  access: onPath("reader"),
 });
 
-export const describeTableIndexStats = defineUnsupported({
+export const describeTableIndexStats = defineContract({
   operationId: "DescribeTableIndexStats",
   summary: "Tell the statistics of an index",
   methods: ["GET", "POST"],
   path: "/v1/table/{id}/index/{index_name}/stats",
-  role: "reader",
+  query: z.object({ branch: z.string().optional(), version: queryInteger.pipe(count).optional() }),
+  body: z
+    .object({ ...commonRequest, branch, version, index_name: optional(z.string()) })
+    .meta({ id: "DescribeTableIndexStatsRequest" }),
+  response: z
+    .object({
+      context,
+      distance_type: z.string().optional(),
+      index_type: z.string().optional(),
+      num_indexed_rows: count.optional(),
+      num_unindexed_rows: count.optional(),
+      num_indices: count.optional(),
+    })
+    .meta({ id: "DescribeTableIndexStatsResponse" }),
+  errors: datasetErrors,
+  access: onPath("reader"),
 });
 
-export const dropTableIndex = defineUnsupported({
+export const dropTableIndex = defineContract({
   operationId: "DropTableIndex",
   summary: "Drop an index of a table",
   path: "/v1/table/{id}/index/{index_name}/drop",
-  role: "writer",
+  query: z.object({ branch: z.string().optional() }),
+  response: z.object({ context, transaction_id: z.string().optional() }).meta({ id: "DropTableIndexResponse" }),
+  errors: datasetErrors,
+  access: onPath("writer"),
 });

@@ -1,7 +1,19 @@
 import { z } from "zod";
-import { JsonArrowSchema } from "../arrow.ts";
+import { JsonArrowDataType, JsonArrowSchema } from "../arrow.ts";
 import { defineContract, defineUnsupported, noContent, onPath } from "../contract.ts";
-import { branch, commonRequest, context, count, id, optional, Properties, queryBoolean, word } from "../fields.ts";
+import {
+  branch,
+  commonRequest,
+  context,
+  count,
+  datasetErrors,
+  fieldPath,
+  id,
+  optional,
+  Properties,
+  queryBoolean,
+  word,
+} from "../fields.ts";
 
 const StorageOptions = z.record(z.string(), z.string());
 
@@ -188,11 +200,17 @@ export const alterTableBackfillColumns = defineContract({
   access: onPath("writer"),
 });
 
-export const restoreTable = defineUnsupported({
+/** What a change of a table's columns or metadata answers: the version that it made. */
+const changed = { context, transaction_id: z.string().optional(), version: count };
+
+export const restoreTable = defineContract({
   operationId: "RestoreTable",
   summary: "Restore a table to an earlier version",
   path: "/v1/table/{id}/restore",
-  role: "writer",
+  body: z.object({ ...commonRequest, branch, version: count }).meta({ id: "RestoreTableRequest" }),
+  response: z.object({ context, transaction_id: z.string().optional() }).meta({ id: "RestoreTableResponse" }),
+  errors: datasetErrors,
+  access: onPath("writer"),
 });
 
 export const updateTableSchemaMetadata = defineUnsupported({
@@ -202,38 +220,137 @@ export const updateTableSchemaMetadata = defineUnsupported({
   role: "writer",
 });
 
-export const updateFieldMetadata = defineUnsupported({
+const FieldMetadataUpdate = z
+  .object({
+    path: fieldPath,
+    metadata: z.record(z.string(), z.string().nullable()).describe("Null deletes a key."),
+    replace: optional(z.boolean()).describe("Forgets what the field had."),
+  })
+  .meta({ id: "UpdateFieldMetadataEntry" });
+
+export const updateFieldMetadata = defineContract({
   operationId: "UpdateFieldMetadata",
   summary: "Update the metadata of a table's fields",
   path: "/v1/table/{id}/update_field_metadata",
-  role: "writer",
+  body: z
+    .object({ ...commonRequest, branch, updates: z.array(FieldMetadataUpdate).min(1) })
+    .meta({ id: "UpdateFieldMetadataRequest" }),
+  response: z
+    .object({ ...changed, fields: z.record(z.string(), z.record(z.string(), z.string())) })
+    .meta({ id: "UpdateFieldMetadataResponse" }),
+  errors: datasetErrors,
+  access: onPath("writer"),
 });
 
-export const getTableStats = defineUnsupported({
+const rowsOfFragments = z.object({
+  min: count,
+  max: count,
+  mean: count,
+  p25: count,
+  p50: count,
+  p75: count,
+  p99: count,
+});
+
+export const getTableStats = defineContract({
   operationId: "GetTableStats",
   summary: "Tell a table's statistics",
   methods: ["GET", "POST"],
   path: "/v1/table/{id}/stats",
-  role: "reader",
+  query: z.object({ branch: z.string().optional() }),
+  body: z.object({ ...commonRequest, branch }).meta({ id: "GetTableStatsRequest" }),
+  response: z
+    .object({
+      context,
+      total_bytes: count,
+      num_rows: count,
+      num_indices: count,
+      fragment_stats: z.object({ num_fragments: count, num_small_fragments: count, lengths: rowsOfFragments }),
+    })
+    .meta({ id: "GetTableStatsResponse" }),
+  errors: datasetErrors,
+  access: onPath("reader"),
 });
 
-export const alterTableAddColumns = defineUnsupported({
+/** A column that a user's function computes. No library of the service can run one: what has it is refused. */
+const VirtualColumn = z
+  .object({
+    input_columns: optional(z.array(fieldPath)),
+    image: optional(z.string()),
+    udf: optional(z.string()),
+    udf_name: optional(z.string()),
+    udf_version: optional(z.string()),
+    udf_backend: optional(z.string()),
+    auto_backfill: optional(z.boolean()),
+    manifest: optional(z.string()),
+    manifest_checksum: optional(z.string()),
+    field_metadata: optional(z.record(z.string(), z.string())),
+  })
+  .meta({ id: "AlterVirtualColumnEntry" });
+
+const VirtualColumnOutput = z
+  .object({
+    column: z.string(),
+    struct_field: z.string(),
+    data_type: z.record(z.string(), z.unknown()),
+    nullable: z.boolean(),
+    metadata: optional(z.record(z.string(), z.string())),
+  })
+  .meta({ id: "AddVirtualColumnOutputEntry" });
+
+const NewColumn = z
+  .object({
+    name: z.string().min(1),
+    expression: optional(z.string()).describe("SQL over the other columns, computed once for the rows that there are."),
+    computed: optional(z.string()),
+    virtual_column: optional(
+      VirtualColumn.extend({ outputs: z.array(VirtualColumnOutput) }).meta({ id: "AddVirtualColumnEntry" }),
+    ),
+  })
+  .meta({ id: "AddColumnsEntry" });
+
+export const alterTableAddColumns = defineContract({
   operationId: "AlterTableAddColumns",
   summary: "Add columns to a table",
   path: "/v1/table/{id}/add_columns",
-  role: "writer",
+  body: z
+    .object({ ...commonRequest, branch, new_columns: z.array(NewColumn).min(1) })
+    .meta({ id: "AlterTableAddColumnsRequest" }),
+  response: z.object(changed).meta({ id: "AlterTableAddColumnsResponse" }),
+  errors: datasetErrors,
+  access: onPath("writer"),
 });
 
-export const alterTableAlterColumns = defineUnsupported({
+const ColumnAlteration = z
+  .object({
+    path: fieldPath,
+    data_type: optional(JsonArrowDataType),
+    rename: optional(z.string().min(1)),
+    nullable: optional(z.boolean()),
+    virtual_column: optional(VirtualColumn),
+  })
+  .meta({ id: "AlterColumnsEntry" });
+
+export const alterTableAlterColumns = defineContract({
   operationId: "AlterTableAlterColumns",
   summary: "Change columns of a table",
   path: "/v1/table/{id}/alter_columns",
-  role: "writer",
+  body: z
+    .object({ ...commonRequest, branch, alterations: z.array(ColumnAlteration).min(1) })
+    .meta({ id: "AlterTableAlterColumnsRequest" }),
+  response: z.object(changed).meta({ id: "AlterTableAlterColumnsResponse" }),
+  errors: datasetErrors,
+  access: onPath("writer"),
 });
 
-export const alterTableDropColumns = defineUnsupported({
+export const alterTableDropColumns = defineContract({
   operationId: "AlterTableDropColumns",
   summary: "Drop columns of a table",
   path: "/v1/table/{id}/drop_columns",
-  role: "writer",
+  body: z
+    .object({ ...commonRequest, branch, columns: z.array(fieldPath).min(1) })
+    .meta({ id: "AlterTableDropColumnsRequest" }),
+  response: z.object(changed).meta({ id: "AlterTableDropColumnsResponse" }),
+  errors: datasetErrors,
+  access: onPath("writer"),
 });

@@ -8,12 +8,14 @@ import {
   findVersion,
   insertVersion,
   latestVersion,
+  listVersions,
   type VersionRecord,
 } from "../store/versions.ts";
 import { branchOf } from "./branch.ts";
 import { adoptExternalCommits, forgetDeletedBranch } from "./external-commits.ts";
 import type { Finisher } from "./finisher.ts";
 import { type ManifestNames, type NamingScheme, readManifestPath, versionsFolder } from "./manifest.ts";
+import { readPage } from "./page.ts";
 
 /** What a client asks to commit; the fields of the protocol's CreateTableVersion. */
 export interface VersionRequest {
@@ -136,6 +138,32 @@ export async function readFinished(
   const finished = await Promise.all(records.map((record) => finisher.finishVersion(location, record)));
   // A withdrawn record leaves room for the one before it.
   return finished.includes(undefined) ? read() : finished.filter((record) => record !== undefined);
+}
+
+/** One page of the versions of a branch, those included that a writer committed without the catalog. */
+export async function readVersions(
+  catalog: { readonly store: Store; readonly storage: Storage; readonly finisher: Finisher },
+  table: TableRecord,
+  branch: string,
+  request: {
+    readonly page_token?: string | undefined;
+    readonly limit?: number | undefined;
+    readonly descending?: boolean | undefined;
+  },
+): Promise<{ readonly versions: TableVersion[]; readonly page_token?: string }> {
+  if (!request.page_token) await adoptExternalCommits(catalog, table, branch);
+  const descending = request.descending ?? false;
+  const { items, ...page } = await readPage(
+    `versions ${branch} ${descending ? "descending" : "ascending"}`,
+    request,
+    (cursor, limit) => {
+      const after = cursor === undefined ? undefined : Number(cursor[0]);
+      const read = () => listVersions(catalog.store.read, table.id, branch, { after, limit, descending });
+      return readFinished(catalog, table.location, read);
+    },
+    (record) => [record.version],
+  );
+  return { versions: items.map((record) => toTableVersion(table.location, record)), ...page };
 }
 
 /**

@@ -40,19 +40,19 @@ export function createApp(parts: AppParts): Hono {
   app.notFound((context) =>
     respondWithError(context, new CatalogError("RouteNotFound", "there is nothing at this path"), idOf(context), log),
   );
-  app.use(limitBodies());
-
   for (const name of Object.keys(contracts) as OperationName[]) {
     const contract: AnyContract = contracts[name];
     const path = contract.path.replaceAll(/\{(\w+)\}/g, ":$1");
     // The registry's own type holds each handler to its contract.
     const handler = (handlers as Partial<Record<OperationName, unknown>>)[name] as Handler<AnyContract> | undefined;
+    // A stream of rows is never held as a whole: whoever reads it limits what is held.
+    if (contract.content === "json") app.on([...contract.methods], path, limitBodies());
     app.on([...contract.methods], path, serveOperation(contract, handler, parts));
     refuseOtherMethods(app, path, contract.methods);
   }
 
   if (developmentIssuer !== undefined) {
-    app.post(tokenPath, tokenEndpoint(developmentIssuer, parts.authenticator));
+    app.post(tokenPath, limitBodies(), tokenEndpoint(developmentIssuer, parts.authenticator));
     refuseOtherMethods(app, tokenPath, ["POST"]);
   }
   const document = openApiDocument(all, { tokenUrl: developmentIssuer && tokenPath });

@@ -1,6 +1,17 @@
-import { type AnyContract, commonErrors, ErrorResponse, type ErrorStatus, titleOf } from "@tiltyard/protocol";
+import {
+  type AnyContract,
+  arrowFile,
+  commonErrors,
+  ErrorResponse,
+  type ErrorStatus,
+  noContent,
+  titleOf,
+} from "@tiltyard/protocol";
 import { z } from "zod";
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from "zod-openapi";
+import { arrowFileType } from "./operation.ts";
+
+const binary = { type: "string", format: "binary" } as const;
 
 /** The OpenAPI document of the operations, made from their contracts. */
 export function openApiDocument(contracts: readonly AnyContract[], options: { readonly tokenUrl: string | undefined }) {
@@ -53,7 +64,7 @@ function operationOf(contract: AnyContract, method: "GET" | "POST"): ZodOpenApiO
         required: false,
         content:
           contract.content === "arrow"
-            ? { "application/vnd.apache.arrow.stream": { schema: { type: "string", format: "binary" } } }
+            ? { "application/vnd.apache.arrow.stream": { schema: binary } }
             : { "application/json": { schema: contract.body } },
       },
     }),
@@ -70,10 +81,7 @@ function parameter(name: string): z.ZodType {
 }
 
 function responsesOf(contract: AnyContract): ZodOpenApiOperationObject["responses"] {
-  const success =
-    contract.response.def.type === "undefined"
-      ? { description: "Success" }
-      : { description: "Success", content: { "application/json": { schema: contract.response } } };
+  const success = { description: "Success", ...contentOf(contract.response) };
   const statuses: readonly ErrorStatus[] = [...new Set<ErrorStatus>([...commonErrors, ...contract.errors])].sort();
   return {
     ...(contract.supported && { [`${contract.status}`]: success }),
@@ -84,4 +92,10 @@ function responsesOf(contract: AnyContract): ZodOpenApiOperationObject["response
       ]),
     ),
   };
+}
+
+function contentOf(response: z.ZodType) {
+  if (response === noContent) return {};
+  if (response === arrowFile) return { content: { [arrowFileType]: { schema: binary } } };
+  return { content: { "application/json": { schema: response } } };
 }

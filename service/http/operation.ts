@@ -10,6 +10,8 @@ import { envelopeOf, parseRequest, readJson } from "./parse-request.ts";
 import type { RateLimit } from "./rate-limit.ts";
 import { requestIdOf } from "./request-id.ts";
 
+export const arrowFileType = "application/vnd.apache.arrow.file";
+
 export interface OperationParts {
   readonly catalog: Catalog;
   readonly authenticator: Authenticator;
@@ -58,9 +60,17 @@ export function serveOperation<C extends AnyContract>(
     authorize(principal, contract.access(request as never));
     if (handler === undefined)
       throw new CatalogError("Unsupported", `${contract.operationId} is not supported by this catalog`);
-    const answer = await handler(request, catalog, { principal, requestId: requestIdIn(trail) });
+    if (contract.onRows && !catalog.dataOperations)
+      throw new CatalogError(
+        "Unsupported",
+        "this catalog does no operations on rows (TILTYARD_DATA_OPERATIONS=off): open the table at its location",
+      );
+    const rows = (contract.content === "arrow" ? context.req.raw.body : null) ?? emptyStream();
+    const answer = await handler(request, catalog, { principal, requestId: requestIdIn(trail), body: rows });
     context.header("x-request-id", requestIdIn(trail));
-    return answer === undefined ? context.body(null, contract.status) : context.json(answer, contract.status);
+    if (answer === undefined) return context.body(null, contract.status);
+    if (answer instanceof ReadableStream) return context.body(answer, contract.status, { "content-type": arrowFileType });
+    return context.json(answer, contract.status);
 
     async function authenticate(by: typeof credential): Promise<Principal> {
       const found = await authenticator.authenticate(by);
@@ -96,6 +106,10 @@ export function serveOperation<C extends AnyContract>(
     });
     return response;
   };
+}
+
+function emptyStream(): ReadableStream<Uint8Array> {
+  return new ReadableStream({ start: (controller) => controller.close() });
 }
 
 /** Without a credential in the headers, a body that cannot be read is a request without a credential. */

@@ -14,6 +14,7 @@ import { z } from "zod";
 /** The request of any contract: the fields that all have, and the others unread. */
 export interface ParsedRequest {
   readonly id: Identifier;
+  readonly indexName: string;
   readonly delimiter: string;
   readonly [field: string]: unknown;
 }
@@ -54,7 +55,7 @@ export function envelopeOf(body: unknown): Envelope {
 export function parseRequest(contract: AnyContract, request: HonoRequest, body: unknown): ParsedRequest {
   const query = request.query();
   const delimiter = query.delimiter ?? defaultDelimiter;
-  const pathId = contract.path.includes("{id}") ? idInPath(contract, request) : undefined;
+  const pathId = inPath(contract, request, "id");
   const id = pathId === undefined ? [] : parseIdentifier(pathId, delimiter);
 
   const parsedQuery = contract.query.safeParse(query);
@@ -62,12 +63,15 @@ export function parseRequest(contract: AnyContract, request: HonoRequest, body: 
   if (!parsedQuery.success || !parsedBody.success)
     throw new CatalogError("InvalidInput", problemsOf([parsedQuery.error, parsedBody.error]));
 
-  const { id: bodyId, ...fields } = parsedBody.data;
+  const indexName = inPath(contract, request, "index_name") ?? "";
+  const { id: bodyId, index_name: bodyIndexName, ...fields } = parsedBody.data;
   if (pathId !== undefined && Array.isArray(bodyId) && formatIdentifier(bodyId, delimiter) !== pathId)
     throw new CatalogError("InvalidInput", "id: the body names another object than the path");
+  if (bodyIndexName !== undefined && bodyIndexName !== indexName)
+    throw new CatalogError("InvalidInput", "index_name: the body names another index than the path");
   const merged: Record<string, unknown> = { ...parsedQuery.data };
   for (const [name, value] of Object.entries(fields)) if (value !== undefined) merged[name] = value;
-  return { ...merged, id, delimiter };
+  return { ...merged, id, indexName, delimiter };
 }
 
 function problemsOf(errors: readonly (z.ZodError | undefined)[]): string {
@@ -78,16 +82,18 @@ function problemsOf(errors: readonly (z.ZodError | undefined)[]): string {
 }
 
 /**
- * The id in the path of a request. Lance's Rust client encodes paths as forms are encoded,
- * with a plus for a space; a plus itself comes as `%2B` from every client.
+ * A parameter in the path of a request; undefined for an operation that has none of the name.
+ * Lance's Rust client encodes paths as forms are encoded, with a plus for a space; a plus
+ * itself comes as `%2B` from every client.
  */
-function idInPath(contract: AnyContract, request: HonoRequest): string {
+function inPath(contract: AnyContract, request: HonoRequest, name: "id" | "index_name"): string | undefined {
+  const index = contract.path.split("/").indexOf(`{${name}}`);
+  if (index === -1) return undefined;
   const [, , , ...path] = (request.url.split("?", 1)[0] ?? "").split("/");
-  const segment = path[contract.path.split("/").indexOf("{id}") - 1] ?? "";
   try {
-    return decodeURIComponent(segment.replaceAll("+", " "));
+    return decodeURIComponent((path[index - 1] ?? "").replaceAll("+", " "));
   } catch {
-    throw new CatalogError("InvalidInput", "id: is not percent-encoded UTF-8");
+    throw new CatalogError("InvalidInput", `${name}: is not percent-encoded UTF-8`);
   }
 }
 

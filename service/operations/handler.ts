@@ -1,5 +1,6 @@
 import type { AnyContract, RequestOf, ResponseOf } from "@tiltyard/protocol";
 import type { Principal } from "../auth/authenticator.ts";
+import type { Datasets } from "../dataset/datasets.ts";
 import type { Finisher } from "../domain/finisher.ts";
 import type { Locations } from "../domain/locations.ts";
 import type { Storage } from "../storage/storage.ts";
@@ -11,6 +12,10 @@ export interface Catalog {
   readonly storage: Storage;
   readonly locations: Locations;
   readonly finisher: Finisher;
+  /** Opens tables as datasets, for what is not in the database. */
+  readonly datasets: Datasets;
+  /** Whether operations on rows are done; else they are answered with 406. */
+  readonly dataOperations: boolean;
   /** How long a dropped table can be brought back; 0 deletes it at once. */
   readonly dropRetentionMs: number;
 }
@@ -19,6 +24,8 @@ export interface Catalog {
 export interface Caller {
   readonly principal: Principal;
   readonly requestId: string;
+  /** The Arrow stream of an operation that takes one; empty for the others. */
+  readonly body: ReadableStream<Uint8Array>;
 }
 
 /**

@@ -1,52 +1,92 @@
 import type { Contracts, SupportedName } from "@tiltyard/protocol";
+import { alterTableAddColumns } from "./alter-table-add-columns.ts";
+import { alterTableAlterColumns } from "./alter-table-alter-columns.ts";
 import { alterTableBackfillColumns } from "./alter-table-backfill-columns.ts";
+import { alterTableDropColumns } from "./alter-table-drop-columns.ts";
 import { alterTransaction } from "./alter-transaction.ts";
+import { analyzeTableQueryPlan } from "./analyze-table-query-plan.ts";
 import { batchCommitTables } from "./batch-commit-tables.ts";
 import { batchCreateTableVersions } from "./batch-create-table-versions.ts";
 import { batchDeleteTableVersions } from "./batch-delete-table-versions.ts";
+import { countTableRows } from "./count-table-rows.ts";
 import { createNamespace } from "./create-namespace.ts";
+import { createTableIndex } from "./create-table-index.ts";
+import { createTableScalarIndex } from "./create-table-scalar-index.ts";
 import { createTableVersion } from "./create-table-version.ts";
+import { createTable } from "./create-table.ts";
 import { declareTable } from "./declare-table.ts";
+import { deleteFromTable } from "./delete-from-table.ts";
 import { deregisterTable } from "./deregister-table.ts";
 import { describeNamespace } from "./describe-namespace.ts";
-import { describeTable } from "./describe-table.ts";
+import { describeTableIndexStats } from "./describe-table-index-stats.ts";
 import { describeTableVersion } from "./describe-table-version.ts";
+import { describeTable } from "./describe-table.ts";
 import { describeTransaction } from "./describe-transaction.ts";
 import { dropNamespace } from "./drop-namespace.ts";
+import { dropTableIndex } from "./drop-table-index.ts";
 import { dropTable } from "./drop-table.ts";
+import { explainTableQueryPlan } from "./explain-table-query-plan.ts";
+import { getTableStats } from "./get-table-stats.ts";
 import type { Handler } from "./handler.ts";
+import { insertIntoTable } from "./insert-into-table.ts";
 import { listAllTables } from "./list-all-tables.ts";
 import { listNamespaces } from "./list-namespaces.ts";
+import { listTableIndices } from "./list-table-indices.ts";
 import { listTableVersions } from "./list-table-versions.ts";
 import { listTables } from "./list-tables.ts";
+import { mergeInsertIntoTable } from "./merge-insert-into-table.ts";
 import { namespaceExists } from "./namespace-exists.ts";
+import { queryTable } from "./query-table.ts";
 import { registerTable } from "./register-table.ts";
 import { renameTable } from "./rename-table.ts";
+import { restoreTable } from "./restore-table.ts";
 import { tableExists } from "./table-exists.ts";
+import { updateFieldMetadata } from "./update-field-metadata.ts";
+import { updateTable } from "./update-table.ts";
 
 /** The handler of every operation that the protocol declares as supported: one that is missing does not compile. */
 export const handlers: { readonly [Name in SupportedName]: Handler<Contracts[Name]> } = {
+  alterTableAddColumns,
+  alterTableAlterColumns,
   alterTableBackfillColumns,
+  alterTableDropColumns,
   alterTransaction,
+  analyzeTableQueryPlan,
   batchCommitTables,
   batchCreateTableVersions,
   batchDeleteTableVersions,
+  countTableRows,
   createNamespace,
+  createTable,
+  createTableIndex,
+  createTableScalarIndex,
   createTableVersion,
   declareTable,
+  deleteFromTable,
   deregisterTable,
   describeNamespace,
   describeTable,
+  describeTableIndexStats,
   describeTableVersion,
   describeTransaction,
   dropNamespace,
   dropTable,
+  dropTableIndex,
+  explainTableQueryPlan,
+  getTableStats,
+  insertIntoTable,
   listAllTables,
   listNamespaces,
+  listTableIndices,
   listTableVersions,
   listTables,
+  mergeInsertIntoTable,
   namespaceExists,
+  queryTable,
   registerTable,
   renameTable,
+  restoreTable,
   tableExists,
+  updateFieldMetadata,
+  updateTable,
 };

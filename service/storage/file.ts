@@ -6,6 +6,7 @@ import type { CopyOutcome, ObjectStore, StoredObject } from "./object-store.ts";
 /** The local file system, or one that is mounted on every replica. */
 export function openFileStore(): ObjectStore {
   return {
+    libraryOptions: {},
     find: (key) => guarded(key, () => find(toFile(key))),
     persist: (key) => guarded(key, () => persist(toFile(key))),
     copy: (from, to) => guarded(to, () => copy(toFile(from), toFile(to))),

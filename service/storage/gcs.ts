@@ -17,6 +17,7 @@ export function openGcsStore(bucketName: string): ObjectStore {
   }
 
   return {
+    libraryOptions: {},
     find,
     persist: async (key) => (await find(key)) !== undefined,
     copy: async (from, to) => {

@@ -16,6 +16,8 @@ export type CopyOutcome = "copied" | "missing" | "exists";
  * Every method throws CatalogError ServiceUnavailable when the store cannot be used now.
  */
 export interface ObjectStore {
+  /** What Lance's own library needs to be told to reach the same store; it finds credentials where this one does. */
+  readonly libraryOptions: Readonly<Record<string, string>>;
   /** @returns undefined when there is no such object. */
   find(key: string): Promise<StoredObject | undefined>;
   /** Whether the object is there; if it is, it also survives a crash of the store from now on. */

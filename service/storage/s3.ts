@@ -35,6 +35,7 @@ export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
   }
 
   return {
+    libraryOptions: { allow_http: "true" },
     find,
     persist: async (key) => (await find(key)) !== undefined,
     copy: async (from, Key) => {

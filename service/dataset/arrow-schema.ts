@@ -1,0 +1,100 @@
+import { CatalogError, type JsonArrowDataType, type JsonArrowSchema } from "@tiltyard/protocol";
+import { footerOf } from "./arrow-file.ts";
+import type { FlatTable } from "./flat-table.ts";
+
+/** The schema of an Arrow IPC file as the protocol writes schemas in JSON. */
+export function readSchema(file: Buffer): JsonArrowSchema {
+  const schema = footerOf(file).table(1);
+  return { fields: (schema?.tables(1) ?? []).map(fieldOf), ...metadataOf(schema, 2) };
+}
+
+function fieldOf(field: FlatTable): JsonArrowSchema["fields"][number] {
+  return {
+    name: field.text(0) ?? "",
+    type: typeOf(field),
+    nullable: field.byte(1) === 1,
+    ...metadataOf(field, 6),
+  };
+}
+
+function metadataOf(of: FlatTable | undefined, index: number) {
+  const entries = (of?.tables(index) ?? []).map((entry) => [entry.text(0) ?? "", entry.text(1) ?? ""]);
+  return entries.length === 0 ? {} : { metadata: Object.fromEntries(entries) };
+}
+
+/** Names and lengths are those of Lance's own namespace implementations. */
+function typeOf(field: FlatTable): JsonArrowDataType {
+  const type = field.table(3);
+  const fields = () => ({ fields: field.tables(5).map(fieldOf) });
+  switch (field.byte(2)) {
+    case 1:
+      return { type: "null" };
+    case 2:
+      return { type: `${type?.byte(1) === 1 ? "int" : "uint"}${type?.int(0)}` };
+    case 3:
+      return { type: `float${16 << (type?.short(0) ?? 0)}` };
+    case 4:
+      return { type: "binary" };
+    case 5:
+      return { type: "utf8" };
+    case 6:
+      return { type: "bool" };
+    case 7:
+      return { type: `decimal${type?.int(2, 128)}`, length: (type?.int(0) ?? 0) * 1000 + (type?.int(1) ?? 0) };
+    case 8:
+      return { type: type?.short(0, 1) === 0 ? "date32" : "date64" };
+    case 9:
+      return { type: `time${type?.int(1, 32)}` };
+    case 10:
+      return { type: "timestamp" };
+    case 11:
+      return { type: "interval" };
+    case 12:
+      return { type: "list", ...fields() };
+    case 13:
+      return { type: "struct", ...fields() };
+    case 14:
+      return { type: "union", ...fields() };
+    case 15:
+      return { type: "fixed_size_binary", length: type?.int(0) ?? 0 };
+    case 16:
+      return { type: "fixed_size_list", ...fields(), length: type?.int(0) ?? 0 };
+    case 17:
+      return { type: "map", ...fields() };
+    case 18:
+      return { type: "duration" };
+    case 19:
+      return { type: "large_binary" };
+    case 20:
+      return { type: "large_utf8" };
+    case 21:
+      return { type: "large_list", ...fields() };
+    default:
+      return { type: "unknown" };
+  }
+}
+
+const sameInLance = ["null", "bool", "binary", "large_binary"];
+const inLance: Readonly<Record<string, string>> = {
+  float16: "halffloat",
+  float32: "float",
+  float64: "double",
+  utf8: "string",
+  large_utf8: "large_string",
+  date32: "date32:day",
+  date64: "date64:ms",
+};
+
+/** A type as Lance writes it, e.g. `fixed_size_list:float:4`. @throws CatalogError InvalidInput for what has no such text. */
+export function toLanceType(type: JsonArrowDataType): string {
+  if (sameInLance.includes(type.type) || /^u?int(8|16|32|64)$/.test(type.type)) return type.type;
+  const name = inLance[type.type];
+  if (name !== undefined) return name;
+  const [, bits] = /^decimal(128|256)$/.exec(type.type) ?? [];
+  if (bits !== undefined && type.length !== undefined)
+    return `decimal:${bits}:${Math.floor(type.length / 1000)}:${type.length % 1000}`;
+  const item = type.fields?.[0];
+  if (type.type === "fixed_size_list" && type.length !== undefined && item !== undefined)
+    return `fixed_size_list:${toLanceType(item.type)}:${type.length}`;
+  throw new CatalogError("InvalidInput", `data_type: a column cannot be changed to ${JSON.stringify(type.type)}`);
+}

@@ -1,0 +1,145 @@
+import { type AnyContract, CatalogError, formatIdentifier, type Identifier, type TableVersion } from "@tiltyard/protocol";
+import { openTransaction } from "../domain/audit.ts";
+import type { Finisher } from "../domain/finisher.ts";
+import { requireFreeLocation } from "../domain/locations.ts";
+import { requireFreeName, requireTable } from "../domain/require.ts";
+import {
+  finishCommit,
+  insertPrepared,
+  type PreparedVersion,
+  prepareVersion,
+  toTableVersion,
+  type VersionRequest,
+} from "../domain/versions.ts";
+import { parseLocation } from "../storage/location.ts";
+import type { Storage } from "../storage/storage.ts";
+import type { Session, Store } from "../store/store.ts";
+import { insertTable, type TableRecord } from "../store/tables.ts";
+
+export interface CommitParts {
+  readonly store: Store;
+  readonly storage: Storage;
+  readonly finisher: Finisher;
+}
+
+/** On whose behalf versions are committed, and by which operation: the audit names these. */
+export interface Change {
+  readonly contract: AnyContract;
+  readonly request: { readonly id: Identifier; readonly delimiter: string; readonly branch?: string | undefined };
+  readonly caller: { readonly principal: { readonly name: string }; readonly requestId: string };
+}
+
+/** A table that comes into being with its first version. */
+export interface NewTable {
+  readonly location: string;
+  readonly properties: Readonly<Record<string, string>>;
+}
+
+/** The commits that one operation makes. */
+export interface Commits {
+  /** From now on versions are held back, until all of them are published at once. */
+  hold(): void;
+  /** The versions that are held back, in order. */
+  readonly held: readonly TableVersion[];
+  /** Commits a version, or holds it back. */
+  commit(request: VersionRequest): Promise<{ readonly transaction_id?: string; readonly version: TableVersion }>;
+  /** Commits what is held back. @throws CatalogError ConcurrentModification when somebody else committed meanwhile. */
+  publish(): Promise<void>;
+  /** Deletes the manifests that are held back. */
+  discard(): Promise<void>;
+  /** The name of the last transaction that committed; undefined when nothing was. */
+  readonly transactionName: string | undefined;
+}
+
+/** @param table The table as it was when the operation began; a NewTable is made with the first commit. */
+export function createCommits(parts: CommitParts, change: Change, table: TableRecord | NewTable): Commits {
+  const { store, storage } = parts;
+  const identifier = change.request.id;
+  const held: { readonly prepared: PreparedVersion; readonly answer: TableVersion }[] = [];
+  let current = table;
+  let holds = false;
+  let transactionName: string | undefined;
+
+  async function write(prepared: readonly PreparedVersion[]): Promise<TableVersion[]> {
+    const transaction = openTransaction({ ...change, objects: [identifier] });
+    const { present, records } = await store.write(
+      async (session) => {
+        const present = "id" in current ? await requireSame(session, current) : await makeTable(session, current);
+        const records = [];
+        for (const each of prepared) records.push(await insertPrepared(session, present, each, transaction.id));
+        // A commit that is repeated was recorded the first time.
+        if (records.some((record) => record.transactionId === transaction.id)) await transaction.record(session);
+        return { present, records };
+      },
+      "id" in current ? {} : { locking: "tables" },
+    );
+    current = present;
+    transactionName = transaction.nameOf(records[0]?.transactionId ?? transaction.id);
+    const finished = [];
+    for (const record of records) finished.push(await finishCommit(parts, present.location, record));
+    return finished.map((record) => toTableVersion(present.location, record));
+  }
+
+  async function requireSame(session: Session, opened: TableRecord): Promise<TableRecord> {
+    const now = await requireTable(session, identifier);
+    if (now.id === opened.id) return now;
+    throw new CatalogError("ConcurrentModification", `table ${formatIdentifier(identifier)} was replaced meanwhile`);
+  }
+
+  async function makeTable(session: Session, { location, properties }: NewTable): Promise<TableRecord> {
+    await requireFreeName(session, identifier);
+    await requireFreeLocation(session, parseLocation(location));
+    return insertTable(session, { identifier, location, properties });
+  }
+
+  return {
+    hold: () => {
+      holds = true;
+    },
+    get held() {
+      return held.map(({ answer }) => answer);
+    },
+    commit: async (request) => {
+      if (holds) {
+        const manifest_path = await moveAside(storage, table.location, request.manifest_path);
+        const prepared = await prepareVersion(parts, current, { ...request, manifest_path });
+        const { version, manifest_size, e_tag } = request;
+        const answer = {
+          version,
+          manifest_path,
+          ...(manifest_size !== undefined && { manifest_size }),
+          ...(e_tag !== undefined && { e_tag }),
+        };
+        held.push({ prepared, answer });
+        return { version: answer };
+      }
+      const [version] = await write([await prepareVersion(parts, current, request)]);
+      if (version === undefined) throw new Error("a commit has a version");
+      return { ...(transactionName !== undefined && { transaction_id: transactionName }), version };
+    },
+    publish: async () => {
+      await write(held.map(({ prepared }) => prepared));
+      held.length = 0;
+    },
+    discard: async () => {
+      const objects = await storage.at(parseLocation(table.location));
+      for (const { manifest_path } of held.splice(0).map(({ answer }) => answer)) await objects.delete(manifest_path);
+    },
+    get transactionName() {
+      return transactionName;
+    },
+  };
+}
+
+/**
+ * Gives a staged manifest another staged name. A client that is answered the name that it
+ * chose itself puts the manifest in place itself, where it would be taken for a version.
+ */
+async function moveAside(storage: Storage, location: string, staged: string): Promise<string> {
+  const aside = `${staged}-held`;
+  const objects = await storage.at(parseLocation(location));
+  if ((await objects.copy(staged, aside)) === "missing")
+    throw new CatalogError("InvalidInput", `manifest_path: there is no object at ${staged}`);
+  await objects.delete(staged);
+  return aside;
+}

@@ -1,0 +1,158 @@
+import type { Branches, Connection, Table } from "@lancedb/lancedb";
+import type { Identifier } from "@tiltyard/protocol";
+import { branchOf, mainBranch } from "../domain/branch.ts";
+import { requireBranch, requireTable } from "../domain/require.ts";
+import { requireVersion } from "../domain/versions.ts";
+import { parseLocation } from "../storage/location.ts";
+import type { TableRecord } from "../store/tables.ts";
+import { type Change, type CommitParts, type Commits, createCommits, type NewTable } from "./commits.ts";
+import { translate } from "./errors.ts";
+import type { Gateway, ServedView, TableView } from "./gateway.ts";
+import { createLibrary, type Library, rawConnectionOf } from "./library.ts";
+import { viewOfTable, viewOfVersion } from "./view.ts";
+
+/** Opens tables with Lance's own library, for what the catalog's database does not hold. */
+export interface Datasets extends AsyncDisposable {
+  /**
+   * Opens one version of a table for reading.
+   *
+   * @param request The latest version of main when it names none.
+   * @throws CatalogError TableNotFound, TableBranchNotFound, TableVersionNotFound, Unsupported
+   */
+  openVersion(request: VersionRequest): Promise<OpenDataset>;
+  /** Opens the latest version of a branch for changes, which are committed as the operation's. */
+  openForChange(change: Change): Promise<ChangeableDataset>;
+  /** Opens a place for a table that is not there yet: it comes into being with its first version. */
+  openNew(change: Change, table: NewTable): Promise<NewDataset>;
+}
+
+export interface VersionRequest {
+  readonly id: Identifier;
+  readonly branch?: string | undefined;
+  readonly version?: number | undefined;
+}
+
+export interface OpenDataset extends AsyncDisposable {
+  /** The table in the catalog's database. */
+  readonly record: TableRecord;
+  readonly version: number;
+  readonly lancedb: Library["lancedb"];
+  /** Does work with the table. What fails in the library becomes a CatalogError where the caller can act on it. */
+  run<Result>(work: (table: Table) => Promise<Result>): Promise<Result>;
+}
+
+export interface ChangeableDataset extends OpenDataset {
+  readonly commits: Commits;
+}
+
+export interface NewDataset extends AsyncDisposable {
+  readonly commits: Commits;
+  /** Makes the table from an Arrow IPC file, and opens it. */
+  create(file: Buffer): Promise<void>;
+  run<Result>(work: (table: Table) => Promise<Result>): Promise<Result>;
+}
+
+/** What the library calls the table: each view has only one. */
+const name = { namespace: ["view"], table: "table" } as const;
+
+export function createDatasets(parts: CommitParts, gateway: Gateway): Datasets {
+  const library = createLibrary();
+
+  async function connect(location: string, view: TableView): Promise<Opened> {
+    const { lancedb, session } = await library();
+    const objects = await parts.storage.at(parseLocation(location));
+    const served = await gateway.serve(view);
+    const connection = await lancedb.connectNamespace(
+      "rest",
+      { uri: served.uri, headers: { authorization: `Bearer ${served.token}` } },
+      { session, storageOptions: { ...objects.libraryOptions } },
+    );
+    return new Opened(lancedb, connection, served);
+  }
+
+  return {
+    openVersion: async (request) => {
+      const { read } = parts.store;
+      const branch = branchOf(request);
+      const record = await requireTable(read, request.id);
+      await requireBranch(read, record, branch);
+      const version = await requireVersion(parts, record, branch, request.version);
+      const opened = await connect(record.location, viewOfVersion(parts, record, version));
+      await opened.openTable(branch, version.version);
+      return Object.assign(opened, { record, version: version.version });
+    },
+    openForChange: async (change) => {
+      const { read } = parts.store;
+      const branch = branchOf(change.request);
+      const record = await requireTable(read, change.request.id);
+      await requireBranch(read, record, branch);
+      const { version } = await requireVersion(parts, record, branch, undefined);
+      const commits = createCommits(parts, change, record);
+      const opened = await connect(record.location, viewOfTable(parts, record, commits));
+      await opened.openTable(branch, undefined);
+      return Object.assign(opened, { record, version, commits });
+    },
+    openNew: async (change, table) => {
+      const commits = createCommits(parts, change, table);
+      return Object.assign(await connect(table.location, viewOfTable(parts, table, commits)), { commits });
+    },
+    [Symbol.asyncDispose]: () => gateway[Symbol.asyncDispose](),
+  };
+}
+
+/** A connection of the library for one request, and the table that it opened. */
+class Opened implements AsyncDisposable {
+  readonly lancedb: Library["lancedb"];
+  readonly #connection: Connection;
+  readonly #served: ServedView;
+  #table: Table | undefined;
+
+  constructor(lancedb: Library["lancedb"], connection: Connection, served: ServedView) {
+    this.lancedb = lancedb;
+    this.#connection = connection;
+    this.#served = served;
+  }
+
+  /** Closes itself when that fails. */
+  async openTable(branch: string, version: number | undefined): Promise<void> {
+    try {
+      await this.#translating(async () => {
+        const main = await this.#connection.openTable(name.table, [...name.namespace]);
+        this.#table = main;
+        if (branch === mainBranch) return;
+        const branches: Branches = await main.branches();
+        this.#table = await branches.checkout(branch, version);
+      });
+    } catch (error) {
+      await this[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  async create(file: Buffer): Promise<void> {
+    await this.#translating(() =>
+      rawConnectionOf(this.#connection).createTable(name.table, file, "create", name.namespace),
+    );
+    await this.openTable(mainBranch, undefined);
+  }
+
+  async run<Result>(work: (table: Table) => Promise<Result>): Promise<Result> {
+    const table = this.#table;
+    if (table === undefined) throw new Error("the table is not open");
+    return this.#translating(() => work(table));
+  }
+
+  async #translating<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      throw translate(error, this.#served.failure);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#table?.close();
+    this.#connection.close();
+    this.#served[Symbol.dispose]();
+  }
+}

@@ -1,0 +1,37 @@
+import { CatalogError, type ErrorKind } from "@tiltyard/protocol";
+
+/** What the library's messages say of a failure that the caller can do something about; the first that fits counts. */
+const kinds: readonly (readonly [RegExp, ErrorKind])[] = [
+  [/commit conflict|concurrent(ly)? (modif|writ|commit)|conflicting (transaction|commit)|retryable/i, "ConcurrentModification"],
+  [/index not found|no index (named|with)|index .* does not exist/i, "TableIndexNotFound"],
+  [/index .* already exists/i, "TableIndexAlreadyExists"],
+  [/\btag\b.* does not exist/i, "TableTagNotFound"],
+  [/(column|field)( path)? \S+ (does not exist|not found)|no field named|no vector column/i, "TableColumnNotFound"],
+  [/append with different schema|schema mismatch|type conflicts|cannot be cast|non-nullable/i, "TableSchemaValidationError"],
+  [/^invalid input|invalid user input|schema error|parsing statement|sql parser|not supported|unsupported|datafusion|arrow error/i, "InvalidInput"],
+];
+const messageLengthMax = 500;
+
+/**
+ * Tells a failure of the library as the catalog tells failures. What the catalog itself refused
+ * while the library worked is told as it was; what cannot be the caller's fault stays as it is.
+ *
+ * @param failure What the library's view of the catalog refused last.
+ */
+export function translate(error: unknown, failure: unknown): unknown {
+  if (error instanceof CatalogError) return error;
+  if (failure !== undefined) return failure;
+  const text = error instanceof Error ? error.message : String(error);
+  const kind = kinds.find(([pattern]) => pattern.test(text))?.[1];
+  return kind === undefined ? error : new CatalogError(kind, legible(text), { cause: error });
+}
+
+/** Leaves out of a message where in the library's source it comes from, and what it repeats. */
+function legible(text: string): string {
+  const [first = ""] = text.split(/\s+Caused by:|, Schema \{|: Schema \{/);
+  const message = first
+    .replace(/^Failed to execute query stream: GenericFailure, /, "")
+    .replace(/^(Invalid input, |lance error: )+/i, "")
+    .replaceAll(/, \/[^\s,]*\.rs:\d+:\d+/g, "");
+  return message.length > messageLengthMax ? `${message.slice(0, messageLengthMax)}...` : message;
+}

@@ -1,0 +1,90 @@
+import { CatalogError } from "@tiltyard/protocol";
+import type { Connection, Query, Session, Table, VectorQuery } from "@lancedb/lancedb";
+
+export type Lancedb = typeof import("@lancedb/lancedb");
+export type Dataset = Table;
+export type DatasetQuery = Query | VectorQuery;
+
+/** What the library's caches may hold, for all requests together. */
+const cacheBytes = { index: 128n * 1024n ** 2n, metadata: 64n * 1024n ** 2n };
+
+/**
+ * The part of the library that takes and gives rows as the bytes of Arrow IPC files. What is
+ * above it in the library reads them into JavaScript first, which does not know every type.
+ */
+export interface RawTable {
+  /** @returns An IPC file without rows. */
+  schema(): Promise<Buffer>;
+  add(file: Buffer, mode: "append" | "overwrite"): Promise<{ readonly version: number }>;
+}
+
+export interface RawMerge {
+  execute(file: Buffer): Promise<{
+    readonly version: number;
+    readonly numInsertedRows: number;
+    readonly numUpdatedRows: number;
+    readonly numDeletedRows: number;
+  }>;
+}
+
+export interface RawConnection {
+  createTable(name: string, file: Buffer, mode: "create", namespace: readonly string[]): Promise<unknown>;
+}
+
+export interface RawQuery {
+  /** @returns An IPC file without rows. */
+  outputSchema(): Promise<Buffer>;
+  execute(rowsMax: number): Promise<{ next(): Promise<Buffer | null> }>;
+}
+
+/** The library, loaded, and what it keeps from one request to the next. */
+export interface Library {
+  readonly lancedb: Lancedb;
+  readonly session: Session;
+}
+
+/** Loads the library when it is called first. @throws CatalogError Unsupported when it is not installed. */
+export function createLibrary(): () => Promise<Library> {
+  let loaded: Promise<Library> | undefined;
+  return () => {
+    loaded ??= load();
+    return loaded;
+  };
+}
+
+async function load(): Promise<Library> {
+  let lancedb: Lancedb;
+  try {
+    lancedb = await import("@lancedb/lancedb");
+  } catch (cause) {
+    throw new CatalogError(
+      "Unsupported",
+      "this catalog cannot open datasets, because the package @lancedb/lancedb is not installed with it " +
+        "or not built for its platform: npm install --include=optional. Until then, open the table at its location",
+      { cause },
+    );
+  }
+  return { lancedb, session: new lancedb.Session(cacheBytes.index, cacheBytes.metadata) };
+}
+
+/** @throws Error when the library has another inside than the version that is pinned. */
+export function rawTableOf(table: Table): RawTable {
+  return innerOf<RawTable>(table, ["schema", "add"]);
+}
+
+export function rawConnectionOf(connection: Connection): RawConnection {
+  return innerOf<RawConnection>(connection, ["createTable"]);
+}
+
+export async function rawQueryOf(query: DatasetQuery): Promise<RawQuery> {
+  const outer: object = query;
+  return innerOf<RawQuery>({ inner: await ("inner" in outer ? outer.inner : undefined) }, ["outputSchema", "execute"]);
+}
+
+function innerOf<Raw>(of: object, methods: readonly (keyof Raw & string)[]): Raw {
+  const inner: unknown = "inner" in of ? of.inner : undefined;
+  const isRaw = (value: unknown): value is Raw =>
+    typeof value === "object" && value !== null && methods.every((name) => name in value);
+  if (!isRaw(inner)) throw new Error("this version of @lancedb/lancedb has another inside than the one that is pinned");
+  return inner;
+}

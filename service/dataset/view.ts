@@ -1,0 +1,60 @@
+import { CatalogError } from "@tiltyard/protocol";
+import { branchOf } from "../domain/branch.ts";
+import { requireBranch } from "../domain/require.ts";
+import { readVersions, requireVersion, toTableVersion } from "../domain/versions.ts";
+import type { TableRecord } from "../store/tables.ts";
+import type { VersionRecord } from "../store/versions.ts";
+import type { CommitParts, Commits, NewTable } from "./commits.ts";
+import type { TableView } from "./gateway.ts";
+
+/** A view of one version that takes no commits: to the library it is the latest of its branch. */
+export function viewOfVersion(parts: CommitParts, table: TableRecord, record: VersionRecord): TableView {
+  const view = viewOfTable(parts, table, undefined);
+  const isPinned = (request: { readonly branch?: string | undefined }) => branchOf(request) === record.branch;
+  const pinned = toTableVersion(table.location, record);
+  return {
+    ...view,
+    listTableVersions: async (request) =>
+      isPinned(request) ? { versions: [pinned] } : view.listTableVersions(request),
+    describeTableVersion: async (request) =>
+      isPinned(request) && request.version === record.version
+        ? { version: pinned }
+        : view.describeTableVersion(request),
+  };
+}
+
+/**
+ * A view of a table as it is, and of the versions that the operation holds back.
+ *
+ * @param commits Takes the versions that the library makes; undefined refuses them.
+ */
+export function viewOfTable(
+  parts: CommitParts,
+  table: TableRecord | NewTable,
+  commits: Commits | undefined,
+): TableView {
+  const described = { location: table.location, properties: {}, managed_versioning: true };
+  return {
+    declareTable: async () => described,
+    describeTable: async () => described,
+    listTableVersions: async (request) => {
+      const latest = commits?.held.at(-1);
+      if (latest !== undefined) return { versions: [latest] };
+      if (!("id" in table)) return { versions: [] };
+      const branch = branchOf(request);
+      await requireBranch(parts.store.read, table, branch);
+      return readVersions(parts, table, branch, request);
+    },
+    describeTableVersion: async (request) => {
+      const held = commits?.held.find(({ version }) => version === request.version);
+      if (held !== undefined) return { version: held };
+      if (!("id" in table)) throw new CatalogError("TableVersionNotFound", "the table has no version yet");
+      const record = await requireVersion(parts, table, branchOf(request), request.version);
+      return { version: toTableVersion(table.location, record) };
+    },
+    createTableVersion: async (request) => {
+      if (commits === undefined) throw new CatalogError("InvalidInput", "this request reads, and commits nothing");
+      return commits.commit(request);
+    },
+  };
+}

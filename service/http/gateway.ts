@@ -1,0 +1,76 @@
+import { randomBytes } from "node:crypto";
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { serve } from "@hono/node-server";
+import { type AnyContract, CatalogError, contracts } from "@tiltyard/protocol";
+import { Hono } from "hono";
+import { type Gateway, type TableView, viewOperations } from "../dataset/gateway.ts";
+import type { Log } from "../log.ts";
+import { credentialOfHeaders } from "./credential.ts";
+import { respondWithError } from "./error-response.ts";
+import { parseRequest, readJson } from "./parse-request.ts";
+
+interface Entry {
+  readonly view: TableView;
+  failure: unknown;
+}
+
+/** Serves views on a port of loopback that is opened for the first of them. */
+export function createGateway(log: Log): Gateway {
+  const entries = new Map<string, Entry>();
+  let listening: Promise<Server> | undefined;
+
+  const app = new Hono();
+  app.onError((error, context) => respondWithError(context, error, crypto.randomUUID(), log));
+  for (const name of viewOperations) {
+    const contract: AnyContract = contracts[name];
+    app.post(contract.path.replace("{id}", ":id"), async (context) => {
+      const credential = credentialOfHeaders((header) => context.req.header(header));
+      const entry = credential?.kind === "bearer" ? entries.get(credential.token) : undefined;
+      if (entry === undefined) throw new CatalogError("Unauthenticated", "this address is for the catalog itself");
+      try {
+        const request = parseRequest(contract, context.req, await readJson(context.req));
+        // The view's own type holds each operation to its contract.
+        const answer = await (entry.view[name] as (request: unknown) => Promise<object>)(request);
+        return context.json(answer);
+      } catch (error) {
+        entry.failure = error;
+        throw error;
+      }
+    });
+  }
+
+  async function listen(): Promise<Server> {
+    const server = serve({ fetch: app.fetch, hostname: "127.0.0.1", port: 0 }) as Server;
+    await new Promise<void>((resolve, reject) => {
+      server.once("listening", resolve);
+      server.once("error", reject);
+    });
+    return server;
+  }
+
+  return {
+    serve: async (view) => {
+      listening ??= listen();
+      const { port } = (await listening).address() as AddressInfo;
+      const token = randomBytes(32).toString("base64url");
+      const entry: Entry = { view, failure: undefined };
+      entries.set(token, entry);
+      return {
+        uri: `http://127.0.0.1:${port}`,
+        token,
+        get failure() {
+          return entry.failure;
+        },
+        [Symbol.dispose]: () => entries.delete(token),
+      };
+    },
+    [Symbol.asyncDispose]: async () => {
+      const server = await listening;
+      if (server === undefined) return;
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}

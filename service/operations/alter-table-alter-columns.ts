@@ -1,0 +1,24 @@
+import { CatalogError, contracts } from "@tiltyard/protocol";
+import { toLanceType } from "../dataset/arrow-schema.ts";
+import type { Handler } from "./handler.ts";
+import { transactionOf } from "./transaction-of.ts";
+
+const contract = contracts.alterTableAlterColumns;
+
+export const alterTableAlterColumns: Handler<typeof contract> = async (request, { datasets }, caller) => {
+  const alterations = request.alterations.map(({ path, data_type, rename, nullable, virtual_column }, index) => {
+    if (virtual_column !== undefined)
+      throw new CatalogError("Unsupported", `alterations.${index}: virtual columns are altered with Geneva`);
+    if (data_type === undefined && rename === undefined && nullable === undefined)
+      throw new CatalogError("InvalidInput", `alterations.${index}: needs data_type, rename or nullable`);
+    return {
+      path,
+      ...(data_type !== undefined && { dataType: toLanceType(data_type) }),
+      ...(rename !== undefined && { rename }),
+      ...(nullable !== undefined && { nullable }),
+    };
+  });
+  await using dataset = await datasets.openForChange({ contract, request, caller });
+  const { version } = await dataset.run((table) => table.alterColumns(alterations));
+  return { ...transactionOf(dataset), version };
+};

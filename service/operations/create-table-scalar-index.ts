@@ -1,0 +1,11 @@
+import { CatalogError, contracts } from "@tiltyard/protocol";
+import { createIndex, scalarTypes } from "./create-table-index.ts";
+import type { Handler } from "./handler.ts";
+
+const contract = contracts.createTableScalarIndex;
+
+export const createTableScalarIndex: Handler<typeof contract> = async (request, catalog, caller) => {
+  if (!scalarTypes.includes(request.index_type.toUpperCase()))
+    throw new CatalogError("InvalidInput", `index_type: must be one of ${scalarTypes.join(", ")}`);
+  return createIndex(contract, request, catalog, caller);
+};

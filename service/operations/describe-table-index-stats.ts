@@ -1,0 +1,19 @@
+import { CatalogError, type contracts } from "@tiltyard/protocol";
+import type { Handler } from "./handler.ts";
+
+export const describeTableIndexStats: Handler<typeof contracts.describeTableIndexStats> = async (
+  request,
+  { datasets },
+) => {
+  await using dataset = await datasets.openVersion(request);
+  const stats = await dataset.run((table) => table.indexStats(request.indexName));
+  if (stats === undefined)
+    throw new CatalogError("TableIndexNotFound", `the table has no index ${JSON.stringify(request.indexName)}`);
+  return {
+    index_type: stats.indexType,
+    num_indexed_rows: stats.numIndexedRows,
+    num_unindexed_rows: stats.numUnindexedRows,
+    ...(stats.distanceType !== undefined && { distance_type: stats.distanceType }),
+    ...(stats.numIndices !== undefined && { num_indices: stats.numIndices }),
+  };
+};

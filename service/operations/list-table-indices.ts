@@ -1,0 +1,39 @@
+import type { IndexConfig } from "@lancedb/lancedb";
+import type { contracts } from "@tiltyard/protocol";
+import { readPage } from "../domain/page.ts";
+import type { Handler } from "./handler.ts";
+
+export const listTableIndices: Handler<typeof contracts.listTableIndices> = async (request, { datasets }) => {
+  await using dataset = await datasets.openVersion(request);
+  const indices = await dataset.run((table) => table.listIndices());
+  indices.sort((a, b) => (a.name < b.name ? -1 : 1));
+  const { items, ...page } = await readPage(
+    "indices",
+    request,
+    async (cursor, limit) => indices.filter(({ name }) => cursor === undefined || name > `${cursor[0]}`).slice(0, limit),
+    ({ name }) => [name],
+  );
+  return { indexes: items.map(toIndexContent), ...page };
+};
+
+function toIndexContent(index: IndexConfig) {
+  const { createdAt, indexDetails } = index;
+  return {
+    index_name: index.name,
+    index_uuid: index.indexUuid ?? "",
+    columns: index.columns,
+    // An index is listed once it is committed, which is when it is done.
+    status: "SUCCEEDED",
+    index_type: index.indexType,
+    ...(index.typeUrl !== undefined && { type_url: index.typeUrl }),
+    ...(index.numIndexedRows !== undefined && { num_indexed_rows: index.numIndexedRows }),
+    ...(index.numUnindexedRows !== undefined && { num_unindexed_rows: index.numUnindexedRows }),
+    ...(index.sizeBytes !== undefined && { size_bytes: index.sizeBytes }),
+    ...(index.numSegments !== undefined && { num_segments: index.numSegments }),
+    ...(createdAt !== undefined && { created_at: createdAt.toISOString() }),
+    ...(index.indexVersion !== undefined && { index_version: index.indexVersion }),
+    ...(indexDetails !== undefined && {
+      index_details: typeof indexDetails === "string" ? indexDetails : JSON.stringify(indexDetails),
+    }),
+  };
+}

@@ -1,0 +1,36 @@
+import { contracts } from "@tiltyard/protocol";
+import { readSchema } from "../dataset/arrow-schema.ts";
+import { rawTableOf } from "../dataset/library.ts";
+import type { Handler } from "./handler.ts";
+import { transactionOf } from "./transaction-of.ts";
+
+const contract = contracts.updateFieldMetadata;
+
+export const updateFieldMetadata: Handler<typeof contract> = async (request, { datasets }, caller) => {
+  await using dataset = await datasets.openForChange({ contract, request, caller });
+  const { version, schema } = await dataset.run(async (table) => {
+    const { version } = await table.updateFieldMetadata(
+      request.updates.map(({ path, metadata, replace = false }) => ({ path, metadata, replace })),
+    );
+    return { version, schema: readSchema(await rawTableOf(table).schema()) };
+  });
+  const fields = Object.fromEntries(request.updates.map(({ path }) => [path, findField(schema.fields, path)]));
+  return { ...transactionOf(dataset), version, fields };
+};
+
+interface Field {
+  readonly name: string;
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+  readonly type: { readonly fields?: readonly Field[] | undefined };
+}
+
+/** The metadata of the field at a path, in which a segment with a dot stands in backticks. */
+function findField(fields: readonly Field[], path: string): Record<string, string> {
+  const segments = [...path.matchAll(/`((?:[^`]|``)*)`|[^.]+/g)].map(([plain, quoted]) =>
+    quoted === undefined ? plain : quoted.replaceAll("``", "`"),
+  );
+  let found: Field | undefined;
+  for (const segment of segments)
+    found = (found === undefined ? fields : (found.type.fields ?? [])).find(({ name }) => name === segment);
+  return { ...found?.metadata };
+}
