@@ -4,7 +4,10 @@ import type { ObjectStore, ReadObject, StoredObject } from "./object-store.ts";
 
 /** A bucket of Google Cloud Storage. Credentials come from where Google's tools look for them. */
 export function openGcsStore(bucketName: string): ObjectStore {
-  const bucket = new Storage().bucket(bucketName);
+  const storage = new Storage();
+  // An emulator's address has the path of the API, which the library adds once more to upload.
+  storage.apiEndpoint = storage.apiEndpoint.replace(/\/storage\/v1$/, "");
+  const bucket = storage.bucket(bucketName);
 
   async function find(key: string): Promise<StoredObject | undefined> {
     const [metadata] = (await orMissing(key, () => bucket.file(key).getMetadata())) ?? [];
