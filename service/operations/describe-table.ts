@@ -2,11 +2,13 @@ import { CatalogError, type contracts, formatIdentifier } from "@tiltyard/protoc
 import { branchOf } from "../domain/branch.ts";
 import { requireBranch, requireTable } from "../domain/require.ts";
 import { versionAsked } from "../domain/tags.ts";
+import { vendCredentials } from "../domain/vending.ts";
 import { requireVersion } from "../domain/versions.ts";
+import { parseLocation } from "../storage/location.ts";
 import { hasVersions } from "../store/versions.ts";
 import type { Handler } from "./handler.ts";
 
-export const describeTable: Handler<typeof contracts.describeTable> = async (request, catalog) => {
+export const describeTable: Handler<typeof contracts.describeTable> = async (request, catalog, caller) => {
   const { store } = catalog;
   if (request.load_detailed_metadata)
     throw new CatalogError(
@@ -24,6 +26,7 @@ export const describeTable: Handler<typeof contracts.describeTable> = async (req
     ...(at.version !== undefined && { version: at.version }),
     location: table.location,
     ...(request.with_table_uri && { table_uri: table.location }),
+    ...(await vendCredentials(catalog, caller, request.id, parseLocation(table.location), request)),
     properties: { ...table.properties },
     managed_versioning: true,
     ...(request.check_declared && { is_only_declared: !(await hasVersions(store.read, table.id)) }),
