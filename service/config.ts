@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { CatalogError } from "@tiltyard/protocol";
 import { z } from "zod";
+import type { VendingOptions } from "./storage/credentials.ts";
 import { type Location, parseLocation } from "./storage/location.ts";
 import { type Database, parseDatabaseUrl, problemOfDatabaseUrl } from "./store/database.ts";
 
@@ -32,6 +33,8 @@ export interface Config {
   readonly s3ForcePathStyle: boolean;
   /** Whether operations on the rows of tables are done. */
   readonly dataOperations: boolean;
+  /** How credentials for tables are handed out; undefined when they are not. */
+  readonly vending: VendingOptions | undefined;
   readonly logLevel: string;
   /** Variables that look like settings and are none: most likely misspelled. */
   readonly unknownVariables: readonly string[];
@@ -113,6 +116,11 @@ const Environment = z.object({
     .transform((text) => Number.parseInt(text, 10) * (unitsMs[text.at(-1) ?? ""] ?? 0)),
   TILTYARD_S3_FORCE_PATH_STYLE: flag,
   TILTYARD_DATA_OPERATIONS: z.enum(["on", "off"]).default("on"),
+  TILTYARD_VEND_CREDENTIALS: flag,
+  TILTYARD_VEND_S3_ROLE: z
+    .string()
+    .regex(/^arn:[a-z-]+:iam::\d{12}:role\/\S+$/, "must be the ARN of a role: arn:aws:iam::123456789012:role/NAME")
+    .optional(),
   TILTYARD_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
   TILTYARD_ALLOW_INSECURE: flag,
 });
@@ -161,6 +169,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     rateLimit: values.TILTYARD_RATE_LIMIT,
     s3ForcePathStyle: values.TILTYARD_S3_FORCE_PATH_STYLE ?? false,
     dataOperations: values.TILTYARD_DATA_OPERATIONS === "on",
+    vending: values.TILTYARD_VEND_CREDENTIALS ? { s3Role: values.TILTYARD_VEND_S3_ROLE } : undefined,
     logLevel: values.TILTYARD_LOG_LEVEL,
     unknownVariables: Object.keys(set).filter((name) => name.startsWith("TILTYARD_") && !(name in Environment.shape)),
   };
@@ -168,6 +177,20 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
 
 /** Problems of settings that are each valid alone. */
 function problemsTogether(set: Readonly<Record<string, string | undefined>>): readonly string[] {
+  return [...authProblems(set), ...vendingProblems(set)];
+}
+
+function vendingProblems(set: Readonly<Record<string, string | undefined>>): readonly string[] {
+  const vends = ["1", "true"].includes(set.TILTYARD_VEND_CREDENTIALS ?? "");
+  const hasRole = set.TILTYARD_VEND_S3_ROLE !== undefined;
+  if (hasRole && !vends) return ["TILTYARD_VEND_S3_ROLE is of no use without TILTYARD_VEND_CREDENTIALS=1"];
+  const inS3 = /(^|,)\s*s3:/.test(`${set.TILTYARD_WAREHOUSE},${set.TILTYARD_ALLOWED_LOCATIONS}`);
+  return vends && inS3 && !hasRole
+    ? ["TILTYARD_VEND_S3_ROLE is required with TILTYARD_VEND_CREDENTIALS=1 and tables in S3"]
+    : [];
+}
+
+function authProblems(set: Readonly<Record<string, string | undefined>>): readonly string[] {
   if (set.TILTYARD_AUTH === "oidc")
     return ["TILTYARD_OIDC_ISSUER", "TILTYARD_OIDC_AUDIENCE"]
       .filter((name) => set[name] === undefined)

@@ -134,9 +134,7 @@ export const deleteFromTable = defineContract({
   body: z
     .object({ ...commonRequest, branch, predicate: z.string().min(1).describe("SQL; true deletes every row.") })
     .meta({ id: "DeleteFromTableRequest" }),
-  response: z
-    .object({ context, transaction_id, version: count.optional() })
-    .meta({ id: "DeleteFromTableResponse" }),
+  response: z.object({ context, transaction_id, version: count.optional() }).meta({ id: "DeleteFromTableResponse" }),
   errors: datasetErrors,
   access: onPath("writer"),
   onRows: true,
@@ -163,15 +161,11 @@ export const FtsQuery = z
     match: optional(MatchQuery),
     phrase: optional(PhraseQuery),
     get boost() {
-      return optional(
-        z.object({ positive: FtsQuery, negative: FtsQuery, negative_boost: optional(z.number()) }),
-      );
+      return optional(z.object({ positive: FtsQuery, negative: FtsQuery, negative_boost: optional(z.number()) }));
     },
     multi_match: optional(z.object({ match_queries: z.array(MatchQuery).min(1) })),
     get boolean() {
-      return optional(
-        z.object({ should: z.array(FtsQuery), must: z.array(FtsQuery), must_not: z.array(FtsQuery) }),
-      );
+      return optional(z.object({ should: z.array(FtsQuery), must: z.array(FtsQuery), must_not: z.array(FtsQuery) }));
     },
   })
   .meta({ id: "FtsQuery" });

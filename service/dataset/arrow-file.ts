@@ -26,6 +26,13 @@ export interface ArrowMessage {
   readonly headBytes: number;
 }
 
+/** How long the body is whose head these bytes are. @throws RangeError when they are none. */
+export function bodyBytesOf(head: Buffer): number {
+  const bytes = FlatTable.root(head.subarray(prefixBytes)).long(3);
+  if (bytes < 0) throw new RangeError("a message has a negative length");
+  return bytes;
+}
+
 /** @param bytes Begin with the message. @throws RangeError when they end before it, or are none. */
 export function readMessage(bytes: Buffer): ArrowMessage {
   if (bytes.readUInt32LE(0) !== continuation) throw new RangeError("there is no message here");
@@ -106,7 +113,7 @@ function writeFooter(schema: ArrowMessage, dictionaries: readonly Buffer[], batc
   const footer = Buffer.alloc(metadataAt);
   footer.writeUInt32LE(layout.table, 0);
   // The layout of the table: its own length, that of the table, and where version, schema, dictionaries and batches are.
-  [12, 20, 4, 8, 12, 16].forEach((value, index) => footer.writeUInt16LE(value, layout.at + 2 * index));
+  for (const [index, value] of [12, 20, 4, 8, 12, 16].entries()) footer.writeUInt16LE(value, layout.at + 2 * index);
   footer.writeInt32LE(layout.table - layout.at, layout.table);
   footer.writeInt16LE(schema.table.short(0), layout.table + 4);
   footer.writeUInt32LE(schemaAt - (layout.table + 8), layout.table + 8);
@@ -116,7 +123,7 @@ function writeFooter(schema: ArrowMessage, dictionaries: readonly Buffer[], batc
   ] as const) {
     footer.writeUInt32LE(at - 4 - (layout.table + field), layout.table + field);
     footer.writeUInt32LE(blocks.length, at - 4);
-    blocks.forEach((block, index) => block.copy(footer, at + index * blockBytes));
+    for (const [index, block] of blocks.entries()) block.copy(footer, at + index * blockBytes);
   }
   return Buffer.concat([footer, metadata]);
 }

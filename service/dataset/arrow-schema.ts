@@ -74,6 +74,28 @@ function typeOf(field: FlatTable): JsonArrowDataType {
   }
 }
 
+const inSql: Readonly<Record<string, string>> = {
+  utf8: "Utf8",
+  large_utf8: "LargeUtf8",
+  binary: "Binary",
+  large_binary: "LargeBinary",
+};
+
+/**
+ * For the columns of a file, by their names: SQL that takes the values out of their dictionary,
+ * undefined for a column that has none, or one whose values have no name here.
+ */
+export function plainColumns(file: Buffer): ReadonlyMap<string, string | undefined> {
+  const fields = footerOf(file).table(1)?.tables(1) ?? [];
+  return new Map(
+    fields.map((field) => {
+      const name = field.text(0) ?? "";
+      const type = field.table(4) === undefined ? undefined : inSql[typeOf(field).type];
+      return [name, type && `arrow_cast(\`${name.replaceAll("`", "``")}\`, '${type}')`];
+    }),
+  );
+}
+
 const sameInLance = ["null", "bool", "binary", "large_binary"];
 const inLance: Readonly<Record<string, string>> = {
   float16: "halffloat",

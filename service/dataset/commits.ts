@@ -1,4 +1,10 @@
-import { type AnyContract, CatalogError, formatIdentifier, type Identifier, type TableVersion } from "@tiltyard/protocol";
+import {
+  type AnyContract,
+  CatalogError,
+  formatIdentifier,
+  type Identifier,
+  type TableVersion,
+} from "@tiltyard/protocol";
 import { openTransaction } from "../domain/audit.ts";
 import type { Finisher } from "../domain/finisher.ts";
 import { requireFreeLocation } from "../domain/locations.ts";
@@ -14,7 +20,7 @@ import {
 import { parseLocation } from "../storage/location.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Session, Store } from "../store/store.ts";
-import { insertTable, type TableRecord } from "../store/tables.ts";
+import { insertTable, setTableProperties, type TableRecord } from "../store/tables.ts";
 
 export interface CommitParts {
   readonly store: Store;
@@ -27,6 +33,8 @@ export interface Change {
   readonly contract: AnyContract;
   readonly request: { readonly id: Identifier; readonly delimiter: string; readonly branch?: string | undefined };
   readonly caller: { readonly principal: { readonly name: string }; readonly requestId: string };
+  /** What the table's properties are from the first commit on; undefined leaves them. */
+  readonly properties?: Readonly<Record<string, string>> | undefined;
 }
 
 /** A table that comes into being with its first version. */
@@ -61,12 +69,14 @@ export function createCommits(parts: CommitParts, change: Change, table: TableRe
   let transactionName: string | undefined;
 
   async function write(prepared: readonly PreparedVersion[]): Promise<TableVersion[]> {
-    const transaction = openTransaction({ ...change, objects: [identifier] });
+    const { contract, request, caller, properties } = change;
+    const transaction = openTransaction({ contract, request, caller, objects: [identifier] });
     const { present, records } = await store.write(
       async (session) => {
         const present = "id" in current ? await requireSame(session, current) : await makeTable(session, current);
         const records = [];
         for (const each of prepared) records.push(await insertPrepared(session, present, each, transaction.id));
+        if (properties !== undefined) await setTableProperties(session, present.id, properties);
         // A commit that is repeated was recorded the first time.
         if (records.some((record) => record.transactionId === transaction.id)) await transaction.record(session);
         return { present, records };

@@ -22,8 +22,8 @@ export interface Datasets extends AsyncDisposable {
   openVersion(request: VersionRequest): Promise<OpenDataset>;
   /** Opens the latest version of a branch for changes, which are committed as the operation's. */
   openForChange(change: Change): Promise<ChangeableDataset>;
-  /** Opens a place for a table that is not there yet: it comes into being with its first version. */
-  openNew(change: Change, table: NewTable): Promise<NewDataset>;
+  /** Opens a table that has no version yet; a NewTable comes into being with its first. */
+  openEmpty(change: Change, table: TableRecord | NewTable): Promise<EmptyDataset>;
 }
 
 export interface VersionRequest {
@@ -42,13 +42,15 @@ export interface OpenDataset extends AsyncDisposable {
 }
 
 export interface ChangeableDataset extends OpenDataset {
+  readonly isEmpty: false;
   readonly commits: Commits;
 }
 
-export interface NewDataset extends AsyncDisposable {
+export interface EmptyDataset extends AsyncDisposable {
+  readonly isEmpty: true;
   readonly commits: Commits;
-  /** Makes the table from an Arrow IPC file, and opens it. */
-  create(file: Buffer): Promise<void>;
+  /** Makes the first version from an Arrow IPC file, and opens it. @returns Its number. */
+  create(file: Buffer): Promise<number>;
   run<Result>(work: (table: Table) => Promise<Result>): Promise<Result>;
 }
 
@@ -90,11 +92,14 @@ export function createDatasets(parts: CommitParts, gateway: Gateway): Datasets {
       const commits = createCommits(parts, change, record);
       const opened = await connect(record.location, viewOfTable(parts, record, commits));
       await opened.openTable(branch, undefined);
-      return Object.assign(opened, { record, version, commits });
+      return Object.assign(opened, { isEmpty: false as const, record, version, commits });
     },
-    openNew: async (change, table) => {
+    openEmpty: async (change, table) => {
       const commits = createCommits(parts, change, table);
-      return Object.assign(await connect(table.location, viewOfTable(parts, table, commits)), { commits });
+      return Object.assign(await connect(table.location, viewOfTable(parts, table, commits)), {
+        isEmpty: true as const,
+        commits,
+      });
     },
     [Symbol.asyncDispose]: () => gateway[Symbol.asyncDispose](),
   };
@@ -129,11 +134,12 @@ class Opened implements AsyncDisposable {
     }
   }
 
-  async create(file: Buffer): Promise<void> {
+  async create(file: Buffer): Promise<number> {
     await this.#translating(() =>
       rawConnectionOf(this.#connection).createTable(name.table, file, "create", name.namespace),
     );
     await this.openTable(mainBranch, undefined);
+    return this.run((table) => table.version());
   }
 
   async run<Result>(work: (table: Table) => Promise<Result>): Promise<Result> {
@@ -151,8 +157,19 @@ class Opened implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#table?.close();
-    this.#connection.close();
     this.#served[Symbol.dispose]();
+    // The library still holds what it has just worked with until the event loop goes on.
+    setImmediate(() => {
+      for (const each of [this.#table, this.#connection]) tryToClose(each);
+    });
+  }
+}
+
+/** Frees what the library holds at once. Where that cannot be done now, the garbage collector does it. */
+function tryToClose(handle: { close(): void } | undefined): void {
+  try {
+    handle?.close();
+  } catch {
+    // Somebody broke off a query that is still under way.
   }
 }

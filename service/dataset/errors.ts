@@ -2,13 +2,22 @@ import { CatalogError, type ErrorKind } from "@tiltyard/protocol";
 
 /** What the library's messages say of a failure that the caller can do something about; the first that fits counts. */
 const kinds: readonly (readonly [RegExp, ErrorKind])[] = [
-  [/commit conflict|concurrent(ly)? (modif|writ|commit)|conflicting (transaction|commit)|retryable/i, "ConcurrentModification"],
+  [
+    /commit conflict|concurrent(ly)? (modif|writ|commit)|conflicting (transaction|commit)|retryable/i,
+    "ConcurrentModification",
+  ],
   [/index not found|no index (named|with)|index .* does not exist/i, "TableIndexNotFound"],
   [/index .* already exists/i, "TableIndexAlreadyExists"],
   [/\btag\b.* does not exist/i, "TableTagNotFound"],
   [/(column|field)( path)? \S+ (does not exist|not found)|no field named|no vector column/i, "TableColumnNotFound"],
-  [/append with different schema|schema mismatch|type conflicts|cannot be cast|non-nullable/i, "TableSchemaValidationError"],
-  [/^invalid input|invalid user input|schema error|parsing statement|sql parser|not supported|unsupported|datafusion|arrow error/i, "InvalidInput"],
+  [
+    /append with different schema|schema mismatch|type conflicts|cannot be cast|non-nullable/i,
+    "TableSchemaValidationError",
+  ],
+  [
+    /^invalid input|invalid user input|schema error|parsing statement|sql parser|not supported|unsupported|datafusion|arrow error/i,
+    "InvalidInput",
+  ],
 ];
 const messageLengthMax = 500;
 

@@ -1,5 +1,5 @@
-import { CatalogError } from "@tiltyard/protocol";
 import type { Connection, Query, Session, Table, VectorQuery } from "@lancedb/lancedb";
+import { CatalogError } from "@tiltyard/protocol";
 
 export type Lancedb = typeof import("@lancedb/lancedb");
 export type Dataset = Table;
@@ -16,9 +16,16 @@ export interface RawTable {
   /** @returns An IPC file without rows. */
   schema(): Promise<Buffer>;
   add(file: Buffer, mode: "append" | "overwrite"): Promise<{ readonly version: number }>;
+  mergeInsert(on: readonly string[]): RawMerge;
 }
 
+/** Each method but the last answers the merge with one thing more. */
 export interface RawMerge {
+  whenMatchedUpdateAll(condition?: string): RawMerge;
+  whenNotMatchedInsertAll(): RawMerge;
+  whenNotMatchedBySourceDelete(filter?: string): RawMerge;
+  setTimeout(timeoutMs: number): void;
+  useIndex(useIndex: boolean): RawMerge;
   execute(file: Buffer): Promise<{
     readonly version: number;
     readonly numInsertedRows: number;
@@ -69,7 +76,7 @@ async function load(): Promise<Library> {
 
 /** @throws Error when the library has another inside than the version that is pinned. */
 export function rawTableOf(table: Table): RawTable {
-  return innerOf<RawTable>(table, ["schema", "add"]);
+  return innerOf<RawTable>(table, ["schema", "add", "mergeInsert"]);
 }
 
 export function rawConnectionOf(connection: Connection): RawConnection {

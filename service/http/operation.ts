@@ -69,7 +69,8 @@ export function serveOperation<C extends AnyContract>(
     const answer = await handler(request, catalog, { principal, requestId: requestIdIn(trail), body: rows });
     context.header("x-request-id", requestIdIn(trail));
     if (answer === undefined) return context.body(null, contract.status);
-    if (answer instanceof ReadableStream) return context.body(answer, contract.status, { "content-type": arrowFileType });
+    if (answer instanceof ReadableStream)
+      return context.body(answer, contract.status, { "content-type": arrowFileType });
     return context.json(answer, contract.status);
 
     async function authenticate(by: typeof credential): Promise<Principal> {

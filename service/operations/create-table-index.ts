@@ -1,7 +1,7 @@
 import type { Index, IndexOptions } from "@lancedb/lancedb";
 import { CatalogError, contracts, type RequestOf } from "@tiltyard/protocol";
 import type { ChangeableDataset } from "../dataset/datasets.ts";
-import type { Catalog, Caller, Handler } from "./handler.ts";
+import type { Caller, Catalog, Handler } from "./handler.ts";
 import { transactionOf } from "./transaction-of.ts";
 
 const contract = contracts.createTableIndex;
@@ -75,7 +75,10 @@ function indexOf(make: ChangeableDataset["lancedb"]["Index"], request: Request):
     case "IVF_HNSW_SQ":
       return make.hnswSq({ ...ivf, ...hnsw });
     default:
-      throw new CatalogError("InvalidInput", `index_type: must be one of ${[...scalarTypes, ...vectorTypes].join(", ")}`);
+      throw new CatalogError(
+        "InvalidInput",
+        `index_type: must be one of ${[...scalarTypes, ...vectorTypes].join(", ")}`,
+      );
   }
 }
 
@@ -84,7 +87,8 @@ const distances = ["l2", "cosine", "dot"] as const;
 function distanceOf({ distance_type }: Request): (typeof distances)[number] | undefined {
   if (distance_type === undefined) return undefined;
   const found = distances.find((each) => each === distance_type.toLowerCase());
-  if (found === undefined) throw new CatalogError("InvalidInput", `distance_type: must be one of ${distances.join(", ")}`);
+  if (found === undefined)
+    throw new CatalogError("InvalidInput", `distance_type: must be one of ${distances.join(", ")}`);
   return found;
 }
 

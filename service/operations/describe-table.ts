@@ -1,29 +1,56 @@
-import { CatalogError, type contracts, formatIdentifier } from "@tiltyard/protocol";
+import { type contracts, formatIdentifier } from "@tiltyard/protocol";
+import { readSchema } from "../dataset/arrow-schema.ts";
+import { rawTableOf } from "../dataset/library.ts";
 import { branchOf } from "../domain/branch.ts";
 import { requireBranch, requireTable } from "../domain/require.ts";
+import { versionAsked } from "../domain/tags.ts";
+import { vendCredentials } from "../domain/vending.ts";
 import { requireVersion } from "../domain/versions.ts";
+import { parseLocation } from "../storage/location.ts";
 import { hasVersions } from "../store/versions.ts";
-import type { Handler } from "./handler.ts";
+import type { Catalog, Handler } from "./handler.ts";
 
-export const describeTable: Handler<typeof contracts.describeTable> = async (request, catalog) => {
+export const describeTable: Handler<typeof contracts.describeTable> = async (request, catalog, caller) => {
   const { store } = catalog;
-  if (request.load_detailed_metadata || request.tag !== undefined)
-    throw new CatalogError(
-      "Unsupported",
-      "this catalog does not open datasets: describe without load_detailed_metadata and tag, and open the table at its location",
-    );
-  const branch = branchOf(request);
   const table = await requireTable(store.read, request.id);
+  const at = await versionAsked(catalog, table, request);
+  const branch = branchOf(at);
   await requireBranch(store.read, table, branch);
-  if (request.version !== undefined) await requireVersion(catalog, table, branch, request.version);
+  if (at.version !== undefined) await requireVersion(catalog, table, branch, at.version);
+  const isOnlyDeclared =
+    request.check_declared || request.load_detailed_metadata ? !(await hasVersions(store.read, table.id)) : undefined;
   return {
     table: request.id.at(-1) ?? formatIdentifier(request.id),
     namespace: request.id.slice(0, -1),
-    ...(request.version !== undefined && { version: request.version }),
+    ...(at.version !== undefined && { version: at.version }),
     location: table.location,
-    ...(request.with_table_uri && { table_uri: table.location }),
+    ...((request.with_table_uri || request.load_detailed_metadata) && { table_uri: table.location }),
+    ...(await vendCredentials(catalog, caller, request.id, parseLocation(table.location), request)),
+    ...(isOnlyDeclared === false &&
+      request.load_detailed_metadata &&
+      (await detailsOf(catalog, { ...at, id: request.id }))),
     properties: { ...table.properties },
     managed_versioning: true,
-    ...(request.check_declared && { is_only_declared: !(await hasVersions(store.read, table.id)) }),
+    ...(isOnlyDeclared !== undefined && { is_only_declared: isOnlyDeclared }),
   };
 };
+
+/** What only the dataset tells. A table that is only declared has none of it. */
+async function detailsOf({ datasets }: Catalog, at: Parameters<Catalog["datasets"]["openVersion"]>[0]) {
+  await using dataset = await datasets.openVersion(at);
+  const { file, versions } = await dataset.run(async (table) => ({
+    file: await rawTableOf(table).schema(),
+    versions: await table.listVersions(),
+  }));
+  const schema = readSchema(file);
+  const summary = versions.find(({ version }) => version === dataset.version)?.metadata ?? {};
+  return {
+    version: dataset.version,
+    schema,
+    stats: {
+      num_deleted_rows: Number(summary.total_deletion_file_rows ?? 0),
+      num_fragments: Number(summary.total_fragments ?? 0),
+    },
+    metadata: { ...summary },
+  };
+}

@@ -3,6 +3,7 @@ import type { Principal } from "../auth/authenticator.ts";
 import type { Datasets } from "../dataset/datasets.ts";
 import type { Finisher } from "../domain/finisher.ts";
 import type { Locations } from "../domain/locations.ts";
+import type { CredentialVendors } from "../storage/credentials.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Store } from "../store/store.ts";
 
@@ -10,6 +11,8 @@ import type { Store } from "../store/store.ts";
 export interface Catalog {
   readonly store: Store;
   readonly storage: Storage;
+  /** Hands out credentials for tables. */
+  readonly credentials: CredentialVendors;
   readonly locations: Locations;
   readonly finisher: Finisher;
   /** Opens tables as datasets, for what is not in the database. */

@@ -10,28 +10,34 @@ import { batchCreateTableVersions } from "./batch-create-table-versions.ts";
 import { batchDeleteTableVersions } from "./batch-delete-table-versions.ts";
 import { countTableRows } from "./count-table-rows.ts";
 import { createNamespace } from "./create-namespace.ts";
+import { createTable } from "./create-table.ts";
 import { createTableIndex } from "./create-table-index.ts";
 import { createTableScalarIndex } from "./create-table-scalar-index.ts";
+import { createTableTag } from "./create-table-tag.ts";
 import { createTableVersion } from "./create-table-version.ts";
-import { createTable } from "./create-table.ts";
 import { declareTable } from "./declare-table.ts";
 import { deleteFromTable } from "./delete-from-table.ts";
+import { deleteTableBranch } from "./delete-table-branch.ts";
+import { deleteTableTag } from "./delete-table-tag.ts";
 import { deregisterTable } from "./deregister-table.ts";
 import { describeNamespace } from "./describe-namespace.ts";
+import { describeTable } from "./describe-table.ts";
 import { describeTableIndexStats } from "./describe-table-index-stats.ts";
 import { describeTableVersion } from "./describe-table-version.ts";
-import { describeTable } from "./describe-table.ts";
 import { describeTransaction } from "./describe-transaction.ts";
 import { dropNamespace } from "./drop-namespace.ts";
-import { dropTableIndex } from "./drop-table-index.ts";
 import { dropTable } from "./drop-table.ts";
+import { dropTableIndex } from "./drop-table-index.ts";
 import { explainTableQueryPlan } from "./explain-table-query-plan.ts";
 import { getTableStats } from "./get-table-stats.ts";
+import { getTableTagVersion } from "./get-table-tag-version.ts";
 import type { Handler } from "./handler.ts";
 import { insertIntoTable } from "./insert-into-table.ts";
 import { listAllTables } from "./list-all-tables.ts";
 import { listNamespaces } from "./list-namespaces.ts";
+import { listTableBranches } from "./list-table-branches.ts";
 import { listTableIndices } from "./list-table-indices.ts";
+import { listTableTags } from "./list-table-tags.ts";
 import { listTableVersions } from "./list-table-versions.ts";
 import { listTables } from "./list-tables.ts";
 import { mergeInsertIntoTable } from "./merge-insert-into-table.ts";
@@ -43,6 +49,7 @@ import { restoreTable } from "./restore-table.ts";
 import { tableExists } from "./table-exists.ts";
 import { updateFieldMetadata } from "./update-field-metadata.ts";
 import { updateTable } from "./update-table.ts";
+import { updateTableTag } from "./update-table-tag.ts";
 
 /** The handler of every operation that the protocol declares as supported: one that is missing does not compile. */
 export const handlers: { readonly [Name in SupportedName]: Handler<Contracts[Name]> } = {
@@ -60,9 +67,12 @@ export const handlers: { readonly [Name in SupportedName]: Handler<Contracts[Nam
   createTable,
   createTableIndex,
   createTableScalarIndex,
+  createTableTag,
   createTableVersion,
   declareTable,
   deleteFromTable,
+  deleteTableBranch,
+  deleteTableTag,
   deregisterTable,
   describeNamespace,
   describeTable,
@@ -74,10 +84,13 @@ export const handlers: { readonly [Name in SupportedName]: Handler<Contracts[Nam
   dropTableIndex,
   explainTableQueryPlan,
   getTableStats,
+  getTableTagVersion,
   insertIntoTable,
   listAllTables,
   listNamespaces,
+  listTableBranches,
   listTableIndices,
+  listTableTags,
   listTableVersions,
   listTables,
   mergeInsertIntoTable,
@@ -89,4 +102,5 @@ export const handlers: { readonly [Name in SupportedName]: Handler<Contracts[Nam
   tableExists,
   updateFieldMetadata,
   updateTable,
+  updateTableTag,
 };

@@ -10,7 +10,8 @@ export const listTableIndices: Handler<typeof contracts.listTableIndices> = asyn
   const { items, ...page } = await readPage(
     "indices",
     request,
-    async (cursor, limit) => indices.filter(({ name }) => cursor === undefined || name > `${cursor[0]}`).slice(0, limit),
+    async (cursor, limit) =>
+      indices.filter(({ name }) => cursor === undefined || name > `${cursor[0]}`).slice(0, limit),
     ({ name }) => [name],
   );
   return { indexes: items.map(toIndexContent), ...page };

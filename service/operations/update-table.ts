@@ -11,5 +11,10 @@ export const updateTable: Handler<typeof contract> = async (request, { datasets 
   const { rowsUpdated, version } = await dataset.run((table) =>
     table.update({ valuesSql: updates, ...(predicate !== undefined && { where: predicate }) }),
   );
-  return { ...transactionOf(dataset), updated_rows: rowsUpdated, version, properties: { ...dataset.record.properties } };
+  return {
+    ...transactionOf(dataset),
+    updated_rows: rowsUpdated,
+    version,
+    properties: { ...dataset.record.properties },
+  };
 };

@@ -120,9 +120,11 @@ describe("a storage that fails", () => {
       };
     };
     const failingStore = (store: ObjectStore): ObjectStore => ({
+      ...store,
       find: unless("find", store.find),
       persist: unless("persist", store.persist),
       copy: unless("copy", store.copy),
+      libraryOptions: store.libraryOptions,
       delete: unless("delete", store.delete),
       list: store.list,
       deleteFolder: unless("deleteFolder", store.deleteFolder),

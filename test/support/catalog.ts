@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import {
   type AnyContract,
+  arrowFile,
   type Contracts,
   contracts,
   ErrorResponse,
@@ -46,6 +47,8 @@ export interface CallOptions {
   readonly key?: string;
   readonly delimiter?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** The Arrow stream of an operation that takes one. */
+  readonly body?: Uint8Array | ReadableStream<Uint8Array>;
 }
 
 export interface Answer<Name extends OperationName> {
@@ -98,6 +101,7 @@ export async function startTestCatalog(
       const { path, init } = httpRequest(contract, request, options);
       const response = await fetchFrom(path, {
         ...init,
+        ...(options.body !== undefined && { body: options.body, duplex: "half" }),
         headers: { "x-api-key": options.key ?? adminKey, ...options.headers },
       });
       return readAnswer(contract, response);
@@ -136,13 +140,14 @@ export function httpRequest(
   const id = encodeURIComponent(formatIdentifier(identifier ?? [], delimiter));
   const query = new URLSearchParams(options.delimiter === undefined ? {} : { delimiter });
   const body: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(request))
+  const { indexName = "an_index", ...fields } = request;
+  for (const [name, value] of Object.entries(fields))
     if (name in contract.query.shape && !(name in contract.body.shape)) query.set(name, String(value));
     else body[name] = value;
   const method = contract.methods.includes("POST") ? "POST" : "GET";
   return {
-    path: `${contract.path.replace("{id}", id).replace("{index_name}", "an_index")}?${query}`,
-    init: method === "GET" ? { method } : { method, body: JSON.stringify(body) },
+    path: `${contract.path.replace("{id}", id).replace("{index_name}", encodeURIComponent(`${indexName}`))}?${query}`,
+    init: method === "GET" || contract.content === "arrow" ? { method } : { method, body: JSON.stringify(body) },
   };
 }
 
@@ -150,6 +155,8 @@ async function readAnswer<Name extends OperationName>(
   contract: AnyContract,
   response: Response,
 ): Promise<Answer<Name>> {
+  if (response.ok && contract.response === arrowFile && response.body !== null)
+    return answerOf(contract, response, response.body);
   const text = await response.text();
   const where = `${contract.operationId} answered ${response.status} ${text}`;
   if (!response.ok) {
@@ -165,12 +172,15 @@ async function readAnswer<Name extends OperationName>(
     };
   }
   if (response.status !== contract.status) throw new Error(where);
-  const parsed = contract.response.parse(text === "" ? undefined : JSON.parse(text));
+  return answerOf(contract, response, text === "" ? undefined : JSON.parse(text));
+}
+
+function answerOf<Name extends OperationName>(contract: AnyContract, response: Response, body: unknown): Answer<Name> {
   return {
     status: response.status,
-    body: parsed as ResponseOf<Contracts[Name]>,
+    body: contract.response.parse(body) as ResponseOf<Contracts[Name]>,
     get error(): never {
-      throw new Error(where);
+      throw new Error(`${contract.operationId} answered ${response.status}`);
     },
     headers: response.headers,
   };

@@ -1,0 +1,96 @@
+import type { FullTextQuery, Query, Table, VectorQuery } from "@lancedb/lancedb";
+import { CatalogError, type FtsQuery, type QueryTableRequest } from "@tiltyard/protocol";
+import type { DatasetQuery, Lancedb } from "./library.ts";
+
+/** How deep a full-text query may nest. */
+const depthMax = 32;
+
+/** What a request asks of a table's rows. @throws CatalogError InvalidInput */
+export function buildQuery(lancedb: Lancedb, table: Table, request: Omit<QueryTableRequest, "id">): DatasetQuery {
+  const { offset, filter, with_row_id: withRowId, fast_search: fastSearch } = request;
+  const query = withSearch(lancedb, table.query(), request).limit(request.k);
+  if (filter !== undefined && filter !== "") query.where(filter);
+  if (offset !== undefined) query.offset(offset);
+  if (withRowId) query.withRowId();
+  if (fastSearch) query.fastSearch();
+  const { column_names: names, column_aliases: aliases } = request.columns ?? {};
+  if (names !== undefined && aliases !== undefined)
+    throw new CatalogError("InvalidInput", "columns: takes either column_names or column_aliases");
+  if (aliases !== undefined) query.select(new Map(Object.entries(aliases)));
+  else if (names !== undefined && names.length > 0) query.select(names);
+  return query;
+}
+
+function withSearch(lancedb: Lancedb, query: Query, request: Omit<QueryTableRequest, "id">): DatasetQuery {
+  const { single_vector: single, multi_vector: multi = [] } = request.vector ?? {};
+  const vectors = single === undefined || single.length === 0 ? multi : [single];
+  if (single !== undefined && single.length > 0 && multi.length > 0)
+    throw new CatalogError("InvalidInput", "vector: takes either single_vector or multi_vector");
+  const { string_query: text, structured_query: structured } = request.full_text_query ?? {};
+  if (text !== undefined && structured !== undefined)
+    throw new CatalogError("InvalidInput", "full_text_query: takes either string_query or structured_query");
+  if (text !== undefined) query.fullTextSearch(text.query, text.columns?.length ? { columns: [...text.columns] } : {});
+  if (structured !== undefined) query.fullTextSearch(toLancedb(lancedb, structured.query, depthMax));
+  const [first, ...others] = vectors;
+  if (first === undefined) return query;
+  return others.reduce((search, vector) => search.addQueryVector([...vector]), vectorSearch(query, first, request));
+}
+
+function vectorSearch(query: Query, vector: readonly number[], request: Omit<QueryTableRequest, "id">): VectorQuery {
+  const search = query.nearestTo([...vector]);
+  if (request.vector_column !== undefined) search.column(request.vector_column);
+  // The library checks the name of a distance.
+  if (request.distance_type !== undefined) search.distanceType(request.distance_type.toLowerCase() as "l2");
+  if (request.lower_bound !== undefined || request.upper_bound !== undefined)
+    search.distanceRange(request.lower_bound, request.upper_bound);
+  if (request.nprobes !== undefined && request.nprobes > 0) search.nprobes(request.nprobes);
+  if (request.ef !== undefined) search.ef(request.ef);
+  if (request.refine_factor !== undefined) search.refineFactor(request.refine_factor);
+  if (request.bypass_vector_index) search.bypassVectorIndex();
+  if (request.prefilter === false) search.postfilter();
+  return search;
+}
+
+function toLancedb(lancedb: Lancedb, query: FtsQuery, depth: number): FullTextQuery {
+  const { match, phrase, boost, multi_match: multi, boolean } = query;
+  if (depth === 0) throw new CatalogError("InvalidInput", `full_text_query: nests deeper than ${depthMax}`);
+  if ([match, phrase, boost, multi, boolean].filter((each) => each !== undefined).length !== 1)
+    throw new CatalogError(
+      "InvalidInput",
+      "full_text_query: a query has exactly one of match, phrase, boost, multi_match, boolean",
+    );
+  const inner = (each: FtsQuery) => toLancedb(lancedb, each, depth - 1);
+  if (match !== undefined) return toMatch(lancedb, match);
+  if (phrase !== undefined) return new lancedb.PhraseQuery(phrase.terms, columnOf(phrase), { slop: phrase.slop ?? 0 });
+  if (boost !== undefined)
+    return new lancedb.BoostQuery(
+      inner(boost.positive),
+      inner(boost.negative),
+      boost.negative_boost === undefined ? {} : { negativeBoost: boost.negative_boost },
+    );
+  const { Should, Must, MustNot } = lancedb.Occur;
+  // One text in several columns is the same as several matches of which any may be found.
+  if (multi !== undefined)
+    return new lancedb.BooleanQuery(multi.match_queries.map((each) => [Should, toMatch(lancedb, each)]));
+  return new lancedb.BooleanQuery([
+    ...(boolean?.should ?? []).map((each): [typeof Should, FullTextQuery] => [Should, inner(each)]),
+    ...(boolean?.must ?? []).map((each): [typeof Must, FullTextQuery] => [Must, inner(each)]),
+    ...(boolean?.must_not ?? []).map((each): [typeof MustNot, FullTextQuery] => [MustNot, inner(each)]),
+  ]);
+}
+
+function toMatch(lancedb: Lancedb, match: NonNullable<FtsQuery["match"]>): FullTextQuery {
+  const { boost, fuzziness, max_expansions: maxExpansions, prefix_length: prefixLength, operator } = match;
+  return new lancedb.MatchQuery(match.terms, columnOf(match), {
+    ...(boost !== undefined && { boost }),
+    ...(fuzziness !== undefined && { fuzziness }),
+    ...(maxExpansions !== undefined && { maxExpansions }),
+    ...(prefixLength !== undefined && { prefixLength }),
+    ...(operator !== undefined && { operator: lancedb.Operator[operator] }),
+  });
+}
+
+function columnOf({ column }: { readonly column?: string | undefined }): string {
+  if (column !== undefined) return column;
+  throw new CatalogError("InvalidInput", "full_text_query: a structured query names its column");
+}

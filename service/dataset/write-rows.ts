@@ -1,0 +1,62 @@
+import { CatalogError } from "@tiltyard/protocol";
+import type { ChangeableDataset, EmptyDataset } from "./datasets.ts";
+import { rawTableOf } from "./library.ts";
+import { readFiles } from "./rows-in.ts";
+
+/** What became of a stream of rows. */
+export interface Written {
+  readonly rows: number;
+  /** The version that has them all. */
+  readonly version: number;
+}
+
+/**
+ * Writes the rows of an Arrow stream into a table. What fits into one file is one commit,
+ * which the library brings on top of commits of others. A longer stream is written as several
+ * versions that are held back and then published at once, so that nobody ever sees a part as
+ * the latest; that fails when somebody else committed meanwhile.
+ *
+ * @throws CatalogError InvalidInput, PayloadTooLarge, TableSchemaValidationError, ConcurrentModification
+ */
+export async function writeRows(
+  dataset: ChangeableDataset | EmptyDataset,
+  stream: ReadableStream<Uint8Array>,
+  mode: "append" | "overwrite",
+): Promise<Written> {
+  const { commits } = dataset;
+  let rows = 0;
+  let files = 0;
+  let version = 0;
+  try {
+    for await (const part of readFiles(stream)) {
+      if (files === 0 && !part.isLast) commits.hold();
+      version =
+        files === 0 && dataset.isEmpty
+          ? await dataset.create(part.file)
+          : (await dataset.run((table) => rawTableOf(table).add(part.file, files === 0 ? mode : "append"))).version;
+      rows += part.rows;
+      files += 1;
+    }
+    if (files > 1) await commits.publish();
+  } catch (error) {
+    await commits.discard().catch(() => undefined);
+    throw error;
+  }
+  return { rows, version };
+}
+
+/**
+ * The rows of an Arrow stream as one file.
+ *
+ * @throws CatalogError InvalidInput, PayloadTooLarge when they are more than one file may have.
+ */
+export async function readOneFile(stream: ReadableStream<Uint8Array>, bytesMax: number): Promise<Buffer> {
+  for await (const { file, isLast } of readFiles(stream)) {
+    if (isLast) return file;
+    throw new CatalogError(
+      "PayloadTooLarge",
+      `rows are merged in one go, and this catalog takes ${bytesMax} bytes of them: send less at a time`,
+    );
+  }
+  throw new Error("a stream has one file at least");
+}

@@ -1,0 +1,50 @@
+import { CatalogError, contracts, formatIdentifier } from "@tiltyard/protocol";
+import { writeRows } from "../dataset/write-rows.ts";
+import { requireFreeName } from "../domain/require.ts";
+import { findTable } from "../store/tables.ts";
+import { hasVersions } from "../store/versions.ts";
+import type { Handler } from "./handler.ts";
+import { transactionOf } from "./transaction-of.ts";
+
+const contract = contracts.createTable;
+
+/**
+ * A table comes into being together with its rows. Overwriting one makes a version of it, so
+ * that what it had before can be had again.
+ */
+export const createTable: Handler<typeof contract> = async (request, catalog, caller) => {
+  const { store, locations, storage, datasets } = catalog;
+  const { id, mode = "Create", properties } = request;
+  if (request.storage_options !== undefined)
+    throw new CatalogError("Unsupported", "storage_options: this catalog writes with its own; leave them out");
+  const present = await findTable(store.read, id);
+  if (present !== undefined && mode === "Create")
+    throw new CatalogError("TableAlreadyExists", `table ${formatIdentifier(id)} exists already`);
+  if (present !== undefined && mode === "ExistOk")
+    return { location: present.location, properties: { ...present.properties } };
+
+  const change = { contract, request, caller, properties };
+  if (present !== undefined) {
+    const isEmpty = !(await hasVersions(store.read, present.id));
+    await using dataset = isEmpty ? await datasets.openEmpty(change, present) : await datasets.openForChange(change);
+    const { version } = await writeRows(dataset, caller.body, "overwrite");
+    return {
+      ...transactionOf(dataset),
+      location: present.location,
+      version,
+      properties: { ...(properties ?? present.properties) },
+    };
+  }
+
+  await requireFreeName(store.read, id);
+  const location = locations.choose(id);
+  await using dataset = await datasets.openEmpty(change, { location: location.uri, properties: properties ?? {} });
+  try {
+    const { version } = await writeRows(dataset, caller.body, "append");
+    return { ...transactionOf(dataset), location: location.uri, version, properties: { ...properties } };
+  } catch (error) {
+    // Nobody else was ever told of this place, unless the commit is there and its answer was lost.
+    if (dataset.commits.transactionName === undefined) await (await storage.at(location)).deleteFolder(location.path);
+    throw error;
+  }
+};

@@ -1,0 +1,53 @@
+import { CatalogError, contracts, type RequestOf } from "@tiltyard/protocol";
+import { type RawTable, rawTableOf } from "../dataset/library.ts";
+import { fileBytes } from "../dataset/rows-in.ts";
+import { readOneFile, writeRows } from "../dataset/write-rows.ts";
+import { branchOf, mainBranch } from "../domain/branch.ts";
+import { requireTable } from "../domain/require.ts";
+import { hasVersions } from "../store/versions.ts";
+import type { Handler } from "./handler.ts";
+import { transactionOf } from "./transaction-of.ts";
+
+const contract = contracts.mergeInsertIntoTable;
+type Request = RequestOf<typeof contract>;
+
+export const mergeInsertIntoTable: Handler<typeof contract> = async (request, { store, datasets }, caller) => {
+  const change = { contract, request, caller };
+  const table = await requireTable(store.read, request.id);
+  if (branchOf(request) === mainBranch && !(await hasVersions(store.read, table.id))) {
+    await using empty = await datasets.openEmpty(change, table);
+    const { rows, version } = await writeRows(empty, caller.body, "append");
+    return { ...transactionOf(empty), num_inserted_rows: rows, num_updated_rows: 0, num_deleted_rows: 0, version };
+  }
+  await using dataset = await datasets.openForChange(change);
+  const file = await readOneFile(caller.body, fileBytes.most);
+  const merged = await dataset.run((opened) => mergeOf(rawTableOf(opened), request).execute(file));
+  return {
+    ...transactionOf(dataset),
+    num_updated_rows: merged.numUpdatedRows,
+    num_inserted_rows: merged.numInsertedRows,
+    num_deleted_rows: merged.numDeletedRows,
+    version: merged.version,
+  };
+};
+
+function mergeOf(table: RawTable, request: Request) {
+  let merge = table.mergeInsert([request.on]);
+  if (request.when_matched_update_all || request.when_matched_update_all_filt !== undefined)
+    merge = merge.whenMatchedUpdateAll(request.when_matched_update_all_filt);
+  if (request.when_not_matched_insert_all) merge = merge.whenNotMatchedInsertAll();
+  if (request.when_not_matched_by_source_delete || request.when_not_matched_by_source_delete_filt !== undefined)
+    merge = merge.whenNotMatchedBySourceDelete(request.when_not_matched_by_source_delete_filt);
+  if (request.use_index !== undefined) merge = merge.useIndex(request.use_index);
+  if (request.timeout !== undefined) merge.setTimeout(millisecondsOf(request.timeout));
+  return merge;
+}
+
+const unitsMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+
+function millisecondsOf(text: string): number {
+  const [, number, unit = ""] = /^(\d+)(\w+)$/.exec(text) ?? [];
+  const milliseconds = Number(number) * (unitsMs[unit] ?? Number.NaN);
+  if (milliseconds >= 1 && milliseconds < 2 ** 32) return milliseconds;
+  throw new CatalogError("InvalidInput", "timeout: must be at least 1ms and less than 49 days");
+}
