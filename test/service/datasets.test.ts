@@ -1,9 +1,9 @@
 import { readdirSync } from "node:fs";
 import { connectNamespace } from "@lancedb/lancedb";
-import { tableFromJSON, tableToIPC } from "apache-arrow";
+import { Field, FixedSizeList, Float32, Table, tableFromJSON, tableToIPC, vectorFromArray } from "apache-arrow";
 import { describe, expect, test } from "vitest";
-import { uniqueName, useCatalog } from "../support/catalog.ts";
-import { arrowStream, arrowStreamOf, createFilms, filmTable, films, readRows } from "../support/rows.ts";
+import { pathOf, startTestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
+import { arrowStream, createFilms, filmTable, films, readRows } from "../support/rows.ts";
 
 const catalog = useCatalog();
 
@@ -138,11 +138,11 @@ describe("the rows of a table", () => {
   test("are answered as plain values where they have dictionaries, which differ from one insert to the next", async () => {
     const [namespace = ""] = await createFilms(catalog);
     const id = [namespace, "dictionaries"];
-    const stream = (title: string) => tableToIPC(tableFromJSON([{ id: 1, "a.title": title }]), "stream");
+    const stream = (title: string) => tableToIPC(tableFromJSON([{ id: 1, "a title": title }]), "stream");
     await catalog.call("createTable", { id }, { body: stream("Stalker") });
     await catalog.call("insertIntoTable", { id }, { body: stream("Mirror") });
     const { body } = await catalog.call("queryTable", { id, k: 10, with_row_id: true });
-    expect((await readRows(body)).map((row) => row["a.title"])).toEqual(["Stalker", "Mirror"]);
+    expect((await readRows(body)).map((row) => row["a title"])).toEqual(["Stalker", "Mirror"]);
   });
 
   test("are found by what is in them, with the columns that are asked for", async () => {
@@ -185,8 +185,15 @@ describe("the rows of a table", () => {
     const namespace = uniqueName("ns");
     await catalog.call("createNamespace", { id: [namespace] });
     const id = [namespace, "vectors"];
-    const rows = Array.from({ length: 300 }, (_, index) => ({ id: index, vector: [index, 0, 0, 1] }));
-    expect((await catalog.call("createTable", { id }, { body: arrowStreamOf(rows) })).body.version).toBe(1);
+    const numbers = Array.from({ length: 300 }, (_, index) => index);
+    const vectors = new Table({
+      id: vectorFromArray(numbers),
+      vector: vectorFromArray(
+        numbers.map((number) => [number, 0, 0, 1]),
+        new FixedSizeList(4, new Field("item", new Float32(), true)),
+      ),
+    });
+    expect((await catalog.call("createTable", { id }, { body: arrowStream([vectors]) })).body.version).toBe(1);
     const nearest = async (more: object = {}) => ids(id, { k: 2, vector: { single_vector: [41.8, 0, 0, 1] }, ...more });
     expect(await nearest()).toEqual([42, 41]);
     expect(await nearest({ filter: "id < 40" })).toEqual([39, 38]);
@@ -263,7 +270,7 @@ describe("a table's columns and indices", () => {
 });
 
 describe("creating a table", () => {
-  const emptyStream = tableToIPC(filmTable(films).slice(0, 0), "stream");
+
   const rows = [{ id: 7, title: "Mirror" }];
   const create = (id: string[], more: object = {}, options: object = {}) =>
     catalog.call("createTable", { id, ...more }, { body: arrowStream(rows), ...options });
@@ -286,7 +293,7 @@ describe("creating a table", () => {
     const { body } = await catalog.call(
       "createTable",
       { id },
-      { body: emptyStream },
+      { body: arrowStream([]) },
     );
     expect(body.version).toBe(1);
     expect((await catalog.call("countTableRows", { id })).body).toBe(0);
@@ -325,5 +332,200 @@ describe("creating a table", () => {
     expect(body).toMatchObject({ version: 1, num_inserted_rows: 1 });
     expect((await catalog.call("describeTable", { id })).body).toMatchObject({ location, properties: { kept: "yes" } });
     expect(await ids(id)).toEqual([7]);
+  });
+});
+
+describe("a stream of rows", () => {
+  /** Batches of which each has about so many bytes; what is in them cannot be told from one number to the next. */
+  const batchesOf = (count: number, bytes: number) => {
+    const text = "x".repeat(1024 * 1024);
+    return Array.from({ length: count }, (_, batch) =>
+      filmTable(Array.from({ length: bytes / text.length }, (_, row) => ({ id: batch * 1000 + row, title: text }))),
+    );
+  };
+  const mebibyte = 1024 * 1024;
+  const stagedIn = (location: string) =>
+    readdirSync(`/${pathOf({ id: [], location })}/_versions`).filter((name) => name.includes(".manifest-"));
+
+  const firstFileIsWritten = async (id: string[], location: string) => {
+    while (stagedIn(location).length === 0) await catalog.call("describeTable", { id });
+  };
+
+  test("that is long is inserted as several versions that appear at once", async () => {
+    const id = await createFilms(catalog);
+    const { location } = (await catalog.call("describeTable", { id })).body;
+    const seen = new Set<number>();
+    const stream = arrowStream(batchesOf(5, 15 * mebibyte));
+    const half = stream.length - 20 * mebibyte;
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => controller.enqueue(stream.subarray(0, half)),
+      pull: async (controller) => {
+        await firstFileIsWritten(id, location);
+        seen.add(Number((await catalog.call("countTableRows", { id })).body));
+        controller.enqueue(stream.subarray(half));
+        controller.close();
+      },
+    });
+    const { body: answer } = await catalog.call("insertIntoTable", { id }, { body });
+    expect(answer).toMatchObject({ num_inserted_rows: 75, version: 4 });
+    expect([...seen]).toEqual([3]);
+    expect((await catalog.call("countTableRows", { id })).body).toBe(78);
+    expect(await versionsOf(id)).toEqual([1, 2, 3, 4]);
+    expect(await transaction(answer.transaction_id)).toMatchObject({ operation: "InsertIntoTable" });
+    expect(stagedIn(location)).toEqual([]);
+  });
+
+  test("that is long fails as a whole when somebody else commits meanwhile, and leaves no version", async () => {
+    const id = await createFilms(catalog);
+    const { location } = (await catalog.call("describeTable", { id })).body;
+    const stream = arrowStream(batchesOf(3, 15 * mebibyte));
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => controller.enqueue(stream.subarray(0, stream.length - 100)),
+      pull: async (controller) => {
+        await firstFileIsWritten(id, location);
+        await catalog.call("deleteFromTable", { id, predicate: "id = 1" });
+        controller.enqueue(stream.subarray(stream.length - 100));
+        controller.close();
+      },
+    });
+    expect((await catalog.call("insertIntoTable", { id }, { body })).error).toMatchObject({ status: 409, code: 14 });
+    expect(await ids(id)).toEqual([2, 3]);
+    expect(await versionsOf(id)).toEqual([1, 2]);
+    expect(stagedIn(location)).toEqual([]);
+  });
+
+  test("that breaks off leaves the table as it was", async () => {
+    const id = await createFilms(catalog);
+    const stream = arrowStream(batchesOf(3, 15 * mebibyte));
+    const body = stream.subarray(0, stream.length - 100);
+    const { error } = await catalog.call("insertIntoTable", { id, mode: "overwrite" }, { body });
+    expect(error).toMatchObject({ status: 400, code: 13 });
+    expect(await ids(id)).toEqual([1, 2, 3]);
+    expect(await versionsOf(id)).toEqual([1]);
+  });
+
+  test("makes a table of several versions, too", async () => {
+    const id = [(await createFilms(catalog))[0] ?? "", "long"];
+    const { body } = await catalog.call("createTable", { id }, { body: arrowStream(batchesOf(3, 15 * mebibyte)) });
+    expect(body.version).toBe(2);
+    expect((await catalog.call("countTableRows", { id })).body).toBe(45);
+  });
+
+  test("is 413 with a batch that is too large, and as a merge that is too large", async () => {
+    const id = await createFilms(catalog);
+    const large = { body: arrowStream(batchesOf(1, 65 * mebibyte)) };
+    const refused = (await catalog.call("insertIntoTable", { id }, large)).error;
+    expect(refused).toMatchObject({ status: 413, type: "/errors/payload-too-large" });
+    expect(refused.detail).toContain("smaller batches");
+    const long = { body: arrowStream(batchesOf(3, 15 * mebibyte)) };
+    expect((await catalog.call("mergeInsertIntoTable", { id, on: "id", when_not_matched_insert_all: true }, long)).error.status).toBe(413);
+    expect(await versionsOf(id)).toEqual([1]);
+  });
+
+  test("of other columns is refused with what differs", async () => {
+    const id = await createFilms(catalog);
+    const body = tableToIPC(new Table({ other: vectorFromArray([1, 2]) }), "stream");
+    const { error } = await catalog.call("insertIntoTable", { id }, { body });
+    console.log(error.detail);
+    expect(error).toMatchObject({ status: 400, code: 20 });
+    expect(error.detail).toContain("other");
+    expect(error.detail).not.toMatch(/\.rs|cargo/);
+  });
+
+  test("that is an Arrow file is refused with what to send", async () => {
+    const id = await createFilms(catalog);
+    const { error } = await catalog.call("insertIntoTable", { id }, { body: tableToIPC(filmTable(films), "file") });
+    expect(error.detail).toContain("send an Arrow stream");
+  });
+});
+
+describe("writers at once", () => {
+  test("lose nothing", async () => {
+    const id = await createFilms(catalog, []);
+    const answers = await Promise.all(
+      films.flatMap(({ id: number }) =>
+        [0, 10, 20].map((tens) =>
+          catalog.call("insertIntoTable", { id }, { body: arrowStream([{ id: number + tens, title: "x" }]) }),
+        ),
+      ),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 9 }, () => 200));
+    expect((await ids(id)).toSorted()).toEqual([1, 11, 12, 13, 2, 21, 22, 23, 3]);
+    expect(await versionsOf(id)).toHaveLength(10);
+  });
+
+  test("are not held up by a rate limit that their own requests used up", async () => {
+    const limited = await startTestCatalog({ TILTYARD_RATE_LIMIT: "1" });
+    try {
+      const key = await limited.keyFor("slow", { $: "admin" });
+      const created = await limited.call("createTable", { id: ["t"] }, { key, body: arrowStream(films) });
+      expect(created.body.version).toBe(1);
+    } finally {
+      await limited.stop();
+    }
+  });
+});
+
+describe("bad input", () => {
+  test.each([
+    ["countTableRows", { predicate: "id = = 1" }, 400, 13],
+    ["countTableRows", { predicate: "nope = 1" }, 404, 12],
+    ["deleteFromTable", { predicate: "nope = 1" }, 404, 12],
+    ["updateTable", { updates: [["nope", "1"]] }, 404, 12],
+    ["alterTableDropColumns", { columns: ["nope"] }, 404, 12],
+    ["alterTableAlterColumns", { alterations: [{ path: "nope", rename: "x" }] }, 404, 12],
+    ["alterTableAlterColumns", { alterations: [{ path: "id" }] }, 400, 13],
+    ["alterTableAlterColumns", { alterations: [{ path: "id", data_type: { type: "struct" } }] }, 400, 13],
+    ["alterTableAddColumns", { new_columns: [{ name: "x" }] }, 400, 13],
+    ["alterTableAddColumns", { new_columns: [{ name: "x", computed: "id" }] }, 406, 0],
+    ["updateFieldMetadata", { updates: [{ path: "nope", metadata: {} }] }, 404, 12],
+    ["createTableIndex", { column: "nope", index_type: "BTREE" }, 404, 12],
+    ["createTableIndex", { column: "id", index_type: "MAGIC" }, 400, 13],
+    ["createTableIndex", { column: "title", index_type: "IVF_PQ" }, 400, 13],
+    ["createTableIndex", { column: "id", index_type: "IVF_PQ", distance_type: "far" }, 400, 13],
+    ["createTableScalarIndex", { column: "id", index_type: "IVF_PQ" }, 400, 13],
+    ["queryTable", { k: 1, vector: { single_vector: [1, 2] } }, 404, 12],
+    ["queryTable", { k: 1, full_text_query: { structured_query: { query: {} } } }, 400, 13],
+    ["queryTable", { k: 1, columns: { column_names: ["id"], column_aliases: { x: "id" } } }, 400, 13],
+    ["queryTable", { filter: "id = 1" }, 400, 13],
+    ["queryTable", { k: 1, version: 9 }, 404, 11],
+    ["queryTable", { k: 1, branch: "b" }, 404, 22],
+  ] as const)("of %s %j is %i with code %i", async (name, request, status, code) => {
+    const id = await createFilms(catalog);
+    const { error } = await catalog.call(name, { id, ...request });
+    expect(error).toMatchObject({ status, code });
+    expect(error.detail).not.toMatch(/\.rs\b|cargo|view\$table/);
+  });
+
+  test("of a table that is not there is 404, before its rows are read", async () => {
+    const id = [uniqueName("ns"), "missing"];
+    const body = new TextEncoder().encode("no Arrow at all");
+    for (const name of ["insertIntoTable", "mergeInsertIntoTable"] as const)
+      expect((await catalog.call(name, { id, on: "id" }, { body })).error).toMatchObject({ status: 404, code: 4 });
+  });
+});
+
+describe("an operator", () => {
+  test("turns operations on rows off, and leaves those on metadata", async () => {
+    const off = await startTestCatalog({ TILTYARD_DATA_OPERATIONS: "off" });
+    try {
+      const db = await connectNamespace("rest", { uri: off.url, headers: { "x-api-key": off.adminKey } });
+      await db.createTable("t", [{ id: 1 }]);
+      const id = ["t"];
+      const rows = { body: arrowStream(films) };
+      for (const answer of [
+        await off.call("queryTable", { id, k: 1 }),
+        await off.call("insertIntoTable", { id }, rows),
+        await off.call("createTable", { id: ["u"] }, rows),
+        await off.call("createTableIndex", { id, column: "id", index_type: "BTREE" }),
+        await off.call("countTableRows", { id }),
+      ]) {
+        expect(answer.error).toMatchObject({ status: 406, code: 0 });
+        expect(answer.error.detail).toContain("TILTYARD_DATA_OPERATIONS");
+      }
+      expect((await off.call("describeTable", { id, load_detailed_metadata: true })).body.version).toBe(1);
+    } finally {
+      await off.stop();
+    }
   });
 });
