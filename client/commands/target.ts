@@ -3,7 +3,6 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { type Command, Option } from "commander";
 import { parse as parseYaml } from "yaml";
-import { type CatalogClient, createCatalogClient } from "../catalog/catalog-client.ts";
 import { type ClusterParameters, configMethods, parseFileParameters } from "../ray/parameters.ts";
 import { fromStackOutputs } from "../stack-outputs.ts";
 import { UsageError } from "./exit-codes.ts";
@@ -56,15 +55,16 @@ function read(file: string): unknown {
   }
 }
 
-/** Where the catalog is, and the key to it, which is never on the command line: others could see it there. */
-export function catalogTarget({ catalog }: TargetOptions): { url: string; apiKey: string | undefined } | undefined {
-  const url = catalog ?? process.env.TILTYARD_CATALOG_URL;
-  return url === undefined ? undefined : { url, apiKey: process.env.TILTYARD_API_KEY };
+/** Where the catalog is, and the key to it. */
+export interface CatalogTarget {
+  readonly url: string;
+  readonly apiKey: string | undefined;
 }
 
-export function openCatalog(options: TargetOptions): CatalogClient | undefined {
-  const target = catalogTarget(options);
-  return target && createCatalogClient(target);
+/** The key is never on the command line: others could see it there. */
+export function catalogTarget({ catalog }: TargetOptions): CatalogTarget | undefined {
+  const url = catalog ?? process.env.TILTYARD_CATALOG_URL;
+  return url === undefined ? undefined : { url, apiKey: process.env.TILTYARD_API_KEY };
 }
 
 /**
