@@ -2,6 +2,7 @@ import {
   type AnyContract,
   CatalogError,
   Context,
+  checkDelimiter,
   defaultDelimiter,
   formatIdentifier,
   type Identifier,
@@ -53,7 +54,7 @@ export function envelopeOf(body: unknown): Envelope {
  */
 export function parseRequest(contract: AnyContract, request: HonoRequest, body: unknown): ParsedRequest {
   const query = request.query();
-  const delimiter = query.delimiter ?? defaultDelimiter;
+  const delimiter = checkDelimiter(query.delimiter ?? defaultDelimiter);
   const pathId = contract.path.includes("{id}") ? idInPath(contract, request) : undefined;
   const id = pathId === undefined ? [] : parseIdentifier(pathId, delimiter);
 

@@ -68,6 +68,33 @@ describe("the OpenAPI document", () => {
     for (const [, name] of references) expect(document.components.schemas).toHaveProperty(name ?? "");
   });
 
+  test("says what is refused: of delimiters, ids, limits, words and bodies", async () => {
+    const { paths, components } = (await read()) as unknown as {
+      paths: Record<string, { get: { parameters: object[] }; post: { requestBody: { required: boolean } } }>;
+      components: { schemas: Record<string, object> };
+    };
+    const schemas = paths["/v1/namespace/{id}/table/list"]?.get.parameters;
+    const noControlCharacters = expect.stringContaining("0000-");
+    expect(schemas).toMatchObject([
+      { name: "id", schema: { minLength: 1, pattern: noControlCharacters } },
+      { name: "page_token", schema: { type: "string" } },
+      { name: "limit", schema: { type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER } },
+      { name: "include_declared", schema: { type: "boolean" } },
+      { name: "delimiter", schema: { minLength: 1, maxLength: 16, pattern: noControlCharacters } },
+    ]);
+    expect(JSON.stringify(schemas)).not.toContain('"enum"');
+    const { CreateNamespaceRequest, AlterTransactionAction } = components.schemas;
+    expect(CreateNamespaceRequest).toMatchObject({
+      properties: {
+        mode: { anyOf: [{ enum: ["Create", "create", "ExistOk", "exist_ok", "Overwrite", "overwrite"] }, {}] },
+        id: { anyOf: [{ maxItems: 32, items: { minLength: 1, maxLength: 256 } }, {}] },
+      },
+    });
+    expect(AlterTransactionAction).toMatchObject({ oneOf: [{ required: ["setStatusAction"] }, {}, {}] });
+    expect(paths["/v1/transaction/{id}/alter"]?.post.requestBody.required).toBe(true);
+    expect(paths["/v1/transaction/{id}/describe"]?.post.requestBody.required).toBe(false);
+  });
+
   test("names the ways to authenticate", async () => {
     expect(Object.keys((await read()).components.securitySchemes)).toEqual(["BearerAuth", "ApiKeyAuth", "OAuth2"]);
   });
