@@ -130,12 +130,13 @@ describe("the request log", () => {
     const url = /at (http:\S+)/.exec(await program.printed("curl"))?.[1];
     const send = (headers: Record<string, string>, body: object) =>
       fetch(`${url}/v1/namespace/nowhere/describe`, { method: "POST", headers, body: JSON.stringify(body) });
-    await send({ "x-api-key": key, "x-request-id": "one", traceparent: "00-abc-def-01" }, {});
+    const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-";
+    await send({ "x-api-key": key, "x-request-id": "one", traceparent: `${trace}01` }, {});
     await send(
       {},
-      { identity: { api_key: key }, context: { "header.x-request-id": "two", "header.traceparent": "00-1-2-01" } },
+      { identity: { api_key: key }, context: { "header.x-request-id": "two", "header.traceparent": `${trace}00` } },
     );
-    await send({ authorization: "Bearer wrong-token" }, {});
+    await send({ authorization: "Bearer wrong-token", traceparent: "\tno trace" }, {});
     program.child.kill("SIGTERM");
     const { code, stdout } = await program.finished;
     expect(code).toBe(0);
@@ -151,10 +152,11 @@ describe("the request log", () => {
       duration_ms: expect.any(Number),
     };
     expect(requests).toMatchObject([
-      { ...common, request_id: "one", traceparent: "00-abc-def-01", principal: "bootstrap", status: 404 },
-      { ...common, request_id: "two", traceparent: "00-1-2-01", principal: "bootstrap", status: 404 },
+      { ...common, request_id: "one", traceparent: `${trace}01`, principal: "bootstrap", status: 404 },
+      { ...common, request_id: "two", traceparent: `${trace}00`, principal: "bootstrap", status: 404 },
       { ...common, status: 401 },
     ]);
+    expect(requests[2]).not.toHaveProperty("traceparent");
     expect(lines.map((line) => line.msg)).toContain("TILTYARD_TYPO is set, but there is no such setting");
   });
 });
