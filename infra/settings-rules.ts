@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { isAtLeast, rayVersionMin } from "@tiltyard/protocol";
+import { isAtLeast, operatorVersionMin, rayVersionMin } from "@tiltyard/protocol";
 import { defaultPools, resolvePools } from "./node-pools.ts";
 import type { Settings } from "./settings.ts";
-import { gkeOperatorPairs, operatorVersionMin, selfDeployedAnywhere } from "./versions.ts";
+import { gkeOperatorPairs, selfDeployedAnywhere } from "./versions.ts";
 
 type PoolSettings = Pick<Settings, "variant" | "nodePools">;
 

@@ -1,10 +1,11 @@
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import type { StackOutputs } from "@tiltyard/protocol";
 import { type Command, Option } from "commander";
 import { parse as parseYaml } from "yaml";
 import { type ClusterParameters, configMethods, parseFileParameters } from "../ray/parameters.ts";
-import { fromStackOutputs } from "../stack-outputs.ts";
+import { fromStackOutputs, parseStackOutputs } from "../stack-outputs.ts";
 import { UsageError } from "./exit-codes.ts";
 
 /** Where a command works: options that most of them have. */
@@ -26,14 +27,19 @@ export function addTargetOptions(command: Command): Command {
     .addOption(new Option("--config-method <method>", "how to sign in to Kubernetes").choices(configMethods));
 }
 
+/** What `--stack-outputs` names. @throws UsageError */
+export function readStack({ stackOutputs }: TargetOptions): StackOutputs | undefined {
+  return stackOutputs === undefined ? undefined : parseStackOutputs(read(stackOutputs));
+}
+
 /**
  * The parameters of a Ray cluster: the stack's, then those of the file, then those of the command line.
  *
  * @param name For commands that need none from a file.
  * @throws UsageError, ParameterError
  */
-export function readTarget(options: TargetOptions, name?: string): ClusterParameters {
-  const stack = options.stackOutputs === undefined ? {} : fromStackOutputs(read(options.stackOutputs));
+export function readTarget(options: TargetOptions, name?: string, outputs = readStack(options)): ClusterParameters {
+  const stack = outputs === undefined ? {} : fromStackOutputs(outputs);
   const file = options.file === undefined ? {} : read(options.file);
   if (file === null || typeof file !== "object" || Array.isArray(file))
     throw new UsageError(`${options.file} has no parameters of a Ray cluster`);

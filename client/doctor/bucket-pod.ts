@@ -1,11 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CoreV1Api, V1Pod } from "@kubernetes/client-node";
+import { catalogContainer } from "@tiltyard/protocol";
 import { z } from "zod";
 import { managedBy } from "../ray/manifest.ts";
 
-/** The label on the catalog's pods, whose image has the program that tries a bucket. */
-export const catalogSelector = "app.kubernetes.io/name=tiltyard-catalog";
-const catalogContainer = "catalog";
 /** What the program must know of the catalog's settings; its secrets stay where they are. */
 const settings = ["TILTYARD_WAREHOUSE", "AWS_REGION"];
 /** Enough for a node that has to pull the image. */
@@ -64,10 +62,15 @@ export function bucketPod(catalog: V1Pod, namespace: string, serviceAccount: str
  *
  * @throws Error When it tells nothing: it found no place, or its image could not be pulled.
  */
-export async function runBucketPod(core: CoreV1Api, pod: V1Pod): Promise<BucketCheck> {
+export async function runBucketPod(
+  core: CoreV1Api,
+  pod: V1Pod,
+  onPod: (name: string) => void = () => {},
+): Promise<BucketCheck> {
   const namespace = pod.metadata?.namespace ?? "";
   const created = await core.createNamespacedPod({ namespace, body: pod });
   const name = created.metadata?.name ?? "";
+  onPod(name);
   try {
     const deadline = Date.now() + timeoutSeconds * 1_000;
     for (;;) {
@@ -75,7 +78,9 @@ export async function runBucketPod(core: CoreV1Api, pod: V1Pod): Promise<BucketC
       const state = status?.containerStatuses?.[0]?.state;
       if (state?.terminated !== undefined) return parse(state.terminated.message);
       const stuck =
-        state?.waiting?.message ?? status?.conditions?.find((each) => each.status === "False")?.message ?? status?.phase;
+        state?.waiting?.message ??
+        status?.conditions?.find((each) => each.status === "False")?.message ??
+        status?.phase;
       if (status?.phase === "Failed" || Date.now() > deadline)
         throw new Error(`the pod ${name} did not end in time: ${stuck ?? "unknown"}`);
       await sleep(pollMs);

@@ -10,7 +10,8 @@ import { gpuResource, identityAnnotations, isAtLeast, operatorVersionMin } from 
 import { type CatalogClient, createCatalogClient } from "../catalog/catalog-client.ts";
 import { rayClusters } from "../ray/manifest.ts";
 import type { ClusterParameters } from "../ray/parameters.ts";
-import { bucketPod, catalogSelector, runBucketPod } from "./bucket-pod.ts";
+import { bucketPod, runBucketPod } from "./bucket-pod.ts";
+import { catalogPods } from "./catalog-pods.ts";
 
 /** What one check found. A warning is something that some users do without. */
 export interface Finding {
@@ -29,6 +30,8 @@ export interface DoctorTarget {
   readonly nodeLimits?: Readonly<Record<"head" | "workerCpu" | "workerGpu", number>> | undefined;
   /** Whether a pod may be made that tries the bucket; true when absent. */
   readonly makePod?: boolean | undefined;
+  /** Told when that pod was made, which may need minutes for its image. */
+  readonly onPod?: (name: string) => void;
 }
 
 interface Tools extends DoctorTarget {
@@ -124,8 +127,7 @@ const installOperator = `install the KubeRay operator ${operatorVersionMin.join(
 async function checkDefinition({ extensions }: Tools): Promise<Outcome> {
   const name = `${rayClusters.plural}.${rayClusters.group}`;
   const found = await orGone(extensions.readCustomResourceDefinition({ name }));
-  if (found === undefined)
-    return failed("the API server does not know them", installOperator);
+  if (found === undefined) return failed("the API server does not know them", installOperator);
   const versions = found.spec.versions.filter((each) => each.served).map((each) => each.name);
   return versions.includes(rayClusters.version)
     ? ok(versions.join(", "))
@@ -184,8 +186,7 @@ async function checkRights(
 
 async function checkIdentity({ core, parameters }: Tools): Promise<Outcome> {
   const { configMethod, namespace, serviceAccount } = parameters;
-  if (configMethod !== "EKS_AUTH" && configMethod !== "GKE_AUTH")
-    return skipped("only on EKS and GKE");
+  if (configMethod !== "EKS_AUTH" && configMethod !== "GKE_AUTH") return skipped("only on EKS and GKE");
   const annotation = identityAnnotations[configMethod];
   const found = await orGone(core.readNamespacedServiceAccount({ name: serviceAccount, namespace }));
   const identity = found?.metadata?.annotations?.[annotation];
@@ -224,7 +225,10 @@ const spotLabels: readonly (readonly [string, string])[] = [
   ["kubernetes.azure.com/scalesetpriority", "spot"],
 ];
 
-async function checkNodes({ core, parameters, nodeLimits }: Tools, role: "head" | "workerCpu" | "workerGpu"): Promise<Outcome> {
+async function checkNodes(
+  { core, parameters, nodeLimits }: Tools,
+  role: "head" | "workerCpu" | "workerGpu",
+): Promise<Outcome> {
   const selector = parameters.nodeSelectors[role];
   const labelSelector = Object.entries(selector)
     .map(([key, value]) => `${key}=${value}`)
@@ -258,16 +262,22 @@ function isSpot({ metadata }: V1Node): boolean {
 }
 
 /** By a pod that does it, as pods of Ray clusters would. */
-async function checkBucket({ core, parameters, makePod = true }: Tools): Promise<Outcome> {
+async function checkBucket({ core, parameters, makePod = true, onPod }: Tools): Promise<Outcome> {
   const { configMethod, namespace, serviceAccount } = parameters;
   if (configMethod !== "EKS_AUTH" && configMethod !== "GKE_AUTH") return skipped("only on EKS and GKE");
   if (!makePod) return skipped("no pod was to be made");
-  const { items } = await core.listNamespacedPod({ namespace, labelSelector: catalogSelector });
-  const [catalog] = items;
+  const [catalog] = await catalogPods(core, namespace);
   if (catalog === undefined) return skipped("there is no catalog, whose image has the program for this");
-  const { identity, problem, warehouse } = await runBucketPod(core, bucketPod(catalog, namespace, serviceAccount));
+  const { identity, problem, warehouse } = await runBucketPod(
+    core,
+    bucketPod(catalog, namespace, serviceAccount),
+    onPod,
+  );
   if (problem === undefined) return ok(`${warehouse}, as ${identity}`);
-  return failed(`${warehouse}, as ${identity}: ${problem}`, "the identity of the service account needs the bucket: run pulumi up");
+  return failed(
+    `${warehouse}, as ${identity}: ${problem}`,
+    "the identity of the service account needs the bucket: run pulumi up",
+  );
 }
 
 const noCatalog = skipped("no catalog was named", "--stack-outputs FILE, or --catalog URL");

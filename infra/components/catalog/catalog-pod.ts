@@ -1,10 +1,10 @@
 import type * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
+import { catalogContainer, catalogPort } from "@tiltyard/protocol";
 import type { Cluster } from "../../cluster.ts";
 import type { StackConfig } from "../../config.ts";
 import { versions } from "../../versions.ts";
 import { priorityClasses } from "../ray/ray-platform.ts";
-import { catalogPort } from "./catalog-names.ts";
 
 /** Where the catalog keeps its database, in the pod. */
 export const dataVolume = { name: "data", path: "/data", databaseFile: "/data/catalog.sqlite" } as const;
@@ -60,7 +60,7 @@ export function catalogPodSpec(config: StackConfig, cluster: Cluster, args: Cata
     ...(args.litestream !== undefined && { initContainers: [restoreContainer(config)] }),
     containers: [
       {
-        name: "catalog",
+        name: catalogContainer,
         image: args.image,
         env: environment(config, cluster, args),
         envFrom: secretsOf(args.secret, catalog.environmentSecret),

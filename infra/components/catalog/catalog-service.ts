@@ -1,10 +1,11 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
+import { catalogLabels, catalogName, catalogPort } from "@tiltyard/protocol";
 import type { Cluster } from "../../cluster.ts";
 import type { StackConfig } from "../../config.ts";
 import { buildCatalogImage } from "./catalog-image.ts";
-import { catalogLabels, catalogName, catalogPort, metadataOf } from "./catalog-names.ts";
+import { metadataOf } from "./catalog-names.ts";
 import { createCatalogNetwork } from "./catalog-network.ts";
 import { catalogPodSpec, dataVolume } from "./catalog-pod.ts";
 
