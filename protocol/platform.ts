@@ -27,6 +27,9 @@ export const identityAnnotations = {
 /** The lowest version of Ray that works at all; requirements.md 1 and 8. */
 export const rayVersionMin = [2, 43] as const;
 
+/** The lowest version of the KubeRay operator; requirements.md 8. */
+export const operatorVersionMin = [1, 1] as const;
+
 /** The container image of a version of Ray. */
 export function rayImage(version: string): string {
   return `rayproject/ray:${version}-py312`;
