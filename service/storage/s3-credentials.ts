@@ -99,7 +99,7 @@ export function sessionPolicy({ location, access }: Omit<CredentialRequest, "pri
 
 /** Makes AWS read a path letter by letter: these have a meaning in its patterns. */
 function escapeWildcards(path: string): string {
-  return path.replace(/[*?$]/g, "${$&}");
+  return path.replace(/[*?$]/g, (character) => `\${${character}}`);
 }
 
 /** What AWS's log calls the session: who asked, in the letters that it allows. */

@@ -58,8 +58,8 @@ describe("a session policy", () => {
 
   test("takes no character of a path for a pattern or a variable", () => {
     const [objects, list] = policyFor("s3://lake/a*b/%3F/$%7Baws:username%7D").Statement;
-    expect(objects.Resource).toBe("arn:aws:s3:::lake/a${*}b/${?}/${$}{aws:username}/*");
-    expect(list.Condition.StringLike["s3:prefix"]).toBe("a${*}b/${?}/${$}{aws:username}/*");
+    expect(objects.Resource).toBe(`arn:aws:s3:::lake/a\${*}b/\${?}/\${$}{aws:username}/*`);
+    expect(list.Condition.StringLike["s3:prefix"]).toBe(`a\${*}b/\${?}/\${$}{aws:username}/*`);
   });
 
   test("is ASCII, whatever the path has, and of the role's own AWS", () => {
