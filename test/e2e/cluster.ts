@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { KubeConfig } from "@kubernetes/client-node";
 import { afterAll, afterEach, beforeAll } from "vitest";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { ControlPlane } from "./control-plane/control-plane.ts";
 import type { Daemon } from "./control-plane/daemon.ts";
 import { startOperator } from "./control-plane/operator.ts";
@@ -29,7 +29,7 @@ export class TestCluster {
   private constructor(tools: Tools, plane: ControlPlane | undefined) {
     this.tools = tools;
     this.#plane = plane;
-    this.folder = plane?.folder ?? mkdtempSync(join(tmpdir(), "tiltyard-e2e-"));
+    this.folder = plane?.folder ?? temporaryFolder("tiltyard-e2e-");
     this.kubeconfigPath = plane?.kubeconfigPath ?? givenKubeconfig ?? "";
     this.kubeconfig = readFileSync(this.kubeconfigPath, "utf8");
     this.api = new KubernetesApi(this.kubeconfig);

@@ -1,9 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { freePort } from "../support/free-port.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** A server that clients are tested against, in a process of its own. */
 export interface TestServer {
@@ -25,9 +24,8 @@ export async function startAws(): Promise<TestServer> {
 export async function startGcs(): Promise<TestServer> {
   const port = await freePort();
   const program = join(import.meta.dirname, "gcs-server.ts");
-  const folder = mkdtempSync(join(tmpdir(), "tiltyard gcs "));
+  const folder = temporaryFolder("tiltyard gcs ");
   const child = spawn(process.execPath, [program, `${port}`, folder], { stdio: ["ignore", "ignore", "inherit"] });
-  child.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   return serving(child, `http://127.0.0.1:${port}`, "/storage/v1/b?project=test");
 }
 
@@ -38,7 +36,7 @@ export async function startRay(token: string): Promise<TestServer> {
   const ports = ["dashboard-agent-listen", "ray-client-server", "runtime-env-agent", "metrics-export"];
   const ownPorts = await Promise.all(ports.map(async (name) => `--${name}-port=${await freePort()}`));
   const programs = dirname(required("TILTYARD_TEST_PYTHON"));
-  const folder = mkdtempSync(join(tmpdir(), "ray-"));
+  const folder = temporaryFolder("ray-");
   const args = [
     "start",
     "--head",
@@ -57,7 +55,6 @@ export async function startRay(token: string): Promise<TestServer> {
   const PATH = `${programs}:${process.env.PATH}`;
   const env = { ...process.env, PATH, RAY_AUTH_MODE: "token", RAY_AUTH_TOKEN: token };
   const child = spawn(join(programs, "ray"), [...args, ...ownPorts, ...more], { stdio: "ignore", env });
-  child.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   return serving(child, `http://127.0.0.1:${dashboardPort}`, "/api/healthz");
 }
 

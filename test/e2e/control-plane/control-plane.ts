@@ -1,9 +1,9 @@
 import { generateKeyPairSync, randomBytes, X509Certificate } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../../support/free-port.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { KubernetesApi } from "../kubernetes/api.ts";
 import type { Tools } from "../tools.ts";
 import { Daemon } from "./daemon.ts";
@@ -17,7 +17,7 @@ const pollMs = 50;
  */
 export class ControlPlane {
   /** Everything that it writes: data, keys, logs. */
-  readonly folder = mkdtempSync(join(tmpdir(), "tiltyard-e2e-"));
+  readonly folder = temporaryFolder("tiltyard-e2e-");
   readonly kubeconfigPath = join(this.folder, "kubeconfig");
   readonly #tools: Tools;
   readonly #daemons = new Map<string, Daemon>();
