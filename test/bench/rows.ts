@@ -22,7 +22,7 @@ import {
 } from "apache-arrow";
 import { z } from "zod";
 import { createCatalogClient } from "../../client/index.ts";
-import { freePort } from "../support/free-port.ts";
+import { freePort } from "../../client/ray/free-port.ts";
 import { startProgram } from "../support/process.ts";
 
 const { values } = parseArgs({
