@@ -426,7 +426,6 @@ describe("a stream of rows", () => {
     const id = await createFilms(catalog);
     const body = tableToIPC(new Table({ other: vectorFromArray([1, 2]) }), "stream");
     const { error } = await catalog.call("insertIntoTable", { id }, { body });
-    console.log(error.detail);
     expect(error).toMatchObject({ status: 400, code: 20 });
     expect(error.detail).toContain("other");
     expect(error.detail).not.toMatch(/\.rs|cargo/);
