@@ -28,6 +28,8 @@ const sweepEveryMs = 60_000;
 /** How long requests that were accepted may take to finish once the service is told to stop. */
 const drainMs = 25_000;
 const closeIdleEveryMs = 50;
+/** How long a client may take to send a request: a long stream of rows takes its time. */
+const requestTimeoutMs = 3_600_000;
 
 export interface RunningService {
   /** Where the service listens, e.g. `http://127.0.0.1:2333`. */
@@ -107,7 +109,7 @@ export async function startService(config: Config, log: Log, replacements: Repla
 async function listen(fetch: Parameters<typeof getRequestListener>[0], config: Config): Promise<Server> {
   const errorHandler = () => Response.json(brokenRequest(), { status: 400 });
   // What Node and the adapter would refuse by an empty answer is refused by the error body.
-  const server = createServer({ requireHostHeader: false }, getRequestListener(fetch, { errorHandler }));
+  const server = createServer({ requireHostHeader: false, requestTimeout: requestTimeoutMs }, getRequestListener(fetch, { errorHandler }));
   server.on("checkExpectation", (request, response) => server.emit("request", request, response));
   server.on("clientError", answerBrokenRequest);
   server.listen(config.port, config.host);

@@ -335,7 +335,7 @@ describe("creating a table", () => {
   });
 });
 
-describe("a stream of rows", () => {
+describe("a stream of rows", { timeout: 120_000 }, () => {
   /** Batches of which each has about so many bytes; what is in them cannot be told from one number to the next. */
   const batchesOf = (count: number, bytes: number) => {
     const text = "x".repeat(1024 * 1024);
