@@ -15,6 +15,7 @@ import { createApp } from "./http/app.ts";
 import { createMetrics } from "./http/metrics.ts";
 import { createRateLimit } from "./http/rate-limit.ts";
 import type { Log } from "./log.ts";
+import { createCredentialVendors } from "./storage/credentials.ts";
 import { createStorage, type Storage } from "./storage/storage.ts";
 import { findNamespace } from "./store/namespaces.ts";
 import { openStore } from "./store/open.ts";
@@ -64,6 +65,7 @@ export async function startService(config: Config, log: Log, replacements: Repla
     catalog: {
       store,
       storage,
+      credentials: createCredentialVendors(config.vending),
       finisher,
       locations: createLocations(config.warehouse, config.allowedLocations),
       dropRetentionMs: config.dropRetentionMs,
