@@ -44,7 +44,9 @@ export interface Replacements {
 export async function startService(config: Config, log: Log, replacements: Replacements = {}): Promise<RunningService> {
   const { wrapStore = (store) => store, wrapStorage = (storage) => storage } = replacements;
   const store = wrapStore(await openStore(config.database));
-  const storage = wrapStorage(createStorage({ s3ForcePathStyle: config.s3ForcePathStyle, fileRoots: fileRootsOf(config) }));
+  const storage = wrapStorage(
+    createStorage({ s3ForcePathStyle: config.s3ForcePathStyle, fileRoots: fileRootsOf(config) }),
+  );
   const finisher = createFinisher({ store, storage, log, dropRetentionMs: config.dropRetentionMs });
 
   const issuer =
