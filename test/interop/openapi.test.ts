@@ -4,11 +4,10 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type TestCatalog, useCatalog } from "../support/catalog.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { required } from "./servers.ts";
 
 /** `TILTYARD_TEST_FUZZ_SECONDS` gives it longer, and finds more. */
@@ -60,7 +59,7 @@ async function schemathesis(
 ): Promise<{ readonly cases: number }> {
   const pins = join(import.meta.dirname, "schemathesis");
   // It keeps what it learns in its working directory.
-  const folder = mkdtempSync(join(tmpdir(), "tiltyard schemathesis "));
+  const folder = temporaryFolder("tiltyard schemathesis ");
   const child = spawn(
     required("TILTYARD_TEST_SCHEMATHESIS"),
     [
@@ -92,6 +91,5 @@ async function schemathesis(
     return { cases };
   } finally {
     child.kill();
-    rmSync(folder, { recursive: true, force: true });
   }
 }

@@ -1,16 +1,14 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { type AnyContract, contracts, type OperationName } from "@tiltyard/protocol";
 import { expect, test } from "vitest";
 import { httpRequest } from "../support/catalog.ts";
 import { startProgram } from "../support/process.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const key = "bootstrap-key-that-must-not-be-told-0123456789";
 const wrong = { key: "wrong-key-that-must-not-be-told-0123456789", token: "d3Jvbmc.dG9rZW4.dGhhdC1pcy1zZWNyZXQ" };
 
 test("no credential gets into the log or into an answer, whatever is called and wherever it is", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "tiltyard-secrets-"));
+  const folder = temporaryFolder("tiltyard-secrets-");
   const program = startProgram(["service/main.ts", "serve"], {
     TILTYARD_DATA_DIR: folder,
     TILTYARD_PORT: "0",
@@ -64,7 +62,6 @@ test("no credential gets into the log or into an answer, whatever is called and 
 
   program.child.kill("SIGTERM");
   const { stdout, stderr } = await program.finished;
-  rmSync(folder, { recursive: true, force: true });
 
   expect([...statuses]).toEqual(expect.arrayContaining([200, 400, 401, 404, 406]));
   expect(stdout.split("\n").length).toBeGreaterThan(Object.keys(contracts).length * places.length);

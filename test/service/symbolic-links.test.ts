@@ -1,25 +1,22 @@
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { commit, declareTable, pathOf, startTestCatalog, type TestCatalog } from "../support/catalog.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let folder: string;
 let catalog: TestCatalog;
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "tiltyard-links-"));
+  folder = temporaryFolder("tiltyard-links-");
   mkdirSync(join(folder, "disk"));
   symlinkSync(join(folder, "disk"), join(folder, "warehouse"));
   catalog = await startTestCatalog({ TILTYARD_WAREHOUSE: `file://${folder}/warehouse` });
 });
-afterAll(async () => {
-  await catalog.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => catalog.stop());
 
 /** A folder that is not the warehouse's, with a file in it that is someone else's. */
 function elsewhere(): { readonly path: string; readonly file: string } {
-  const path = mkdtempSync(join(folder, "elsewhere-"));
+  const path = temporaryFolder("elsewhere-");
   const file = join(path, "precious");
   writeFileSync(file, "precious");
   return { path, file };
