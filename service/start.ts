@@ -111,7 +111,10 @@ export async function startService(config: Config, log: Log, replacements: Repla
 async function listen(fetch: Parameters<typeof getRequestListener>[0], config: Config): Promise<Server> {
   const errorHandler = () => Response.json(brokenRequest(), { status: 400 });
   // What Node and the adapter would refuse by an empty answer is refused by the error body.
-  const server = createServer({ requireHostHeader: false, requestTimeout: requestTimeoutMs }, getRequestListener(fetch, { errorHandler }));
+  const server = createServer(
+    { requireHostHeader: false, requestTimeout: requestTimeoutMs },
+    getRequestListener(fetch, { errorHandler }),
+  );
   server.on("checkExpectation", (request, response) => server.emit("request", request, response));
   server.on("clientError", answerBrokenRequest);
   server.listen(config.port, config.host);

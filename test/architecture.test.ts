@@ -46,7 +46,11 @@ describe("the layers", () => {
       /^(@aws-sdk\/client-(eks|sts)|google-auth-library)/,
       /^(client\/kubernetes|service\/storage)\//,
     ],
-    ["Lance's library", /^(@lancedb\/|apache-arrow)/, /^service\/(dataset\/|operations\/(create-table-index|list-table-indices)\.ts)/],
+    [
+      "Lance's library",
+      /^(@lancedb\/|apache-arrow)/,
+      /^service\/(dataset\/|operations\/(create-table-index|list-table-indices)\.ts)/,
+    ],
     ["tokens", /^jose$/, /^service\/auth\//],
     ["Pulumi", /^@pulumi\//, /^infra\//],
   ])("keep %s in one place", (_, module, place) => {
