@@ -1,9 +1,12 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { connectNamespace } from "@lancedb/lancedb";
 import { Field, FixedSizeList, Float32, Table, tableFromJSON, tableToIPC, vectorFromArray } from "apache-arrow";
 import { describe, expect, test } from "vitest";
 import { pathOf, startTestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
+import { startProgram } from "../support/process.ts";
 import { arrowStream, createFilms, films, filmTable, readRows } from "../support/rows.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const catalog = useCatalog();
 
@@ -537,6 +540,28 @@ describe("an operator", () => {
       expect((await off.call("describeTable", { id, load_detailed_metadata: true })).body.version).toBe(1);
     } finally {
       await off.stop();
+    }
+  });
+
+  test("who installed no library is told what to install, and has all the rest", async () => {
+    const dataDir = temporaryFolder("tiltyard-without-lancedb-");
+    const program = startProgram(["--import", "./test/support/without-lancedb.ts", "service/main.ts", "serve"], {
+      TILTYARD_PORT: "0",
+      TILTYARD_DATA_DIR: dataDir,
+      TILTYARD_LOG_LEVEL: "error",
+    });
+    try {
+      const url = /http:\S+/.exec(await program.printed("Call the catalog"))?.[0];
+      const headers = { "x-api-key": readFileSync(join(dataDir, "development.key"), "utf8") };
+      const post = (path: string, body?: Uint8Array) =>
+        fetch(`${url}/v1/table/films/${path}`, { method: "POST", headers, ...(body && { body }) });
+      const refused = await post("create", arrowStream(films));
+      expect([refused.status, await refused.json()]).toMatchObject([406, { code: 0 }]);
+      expect((await post("declare")).status).toBe(200);
+      expect((await post("exists")).status).toBe(200);
+    } finally {
+      program.child.kill("SIGTERM");
+      await program.finished;
     }
   });
 });

@@ -174,12 +174,6 @@ describe("DescribeTable", () => {
     expect((await catalog.call("tableExists", { id, version: 7 })).status).toBe(404);
     expect((await catalog.call("tableExists", { id })).status).toBe(200);
   });
-
-  test("answers 406 to what needs the dataset to be opened", async () => {
-    const { id } = await declareTable(catalog);
-    const answer = await catalog.call("describeTable", { id, load_detailed_metadata: true });
-    expect(answer.error).toMatchObject({ status: 406, code: 0 });
-  });
 });
 
 describe("a table that goes", () => {
