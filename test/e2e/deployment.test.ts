@@ -11,8 +11,15 @@ const image = (tag: string) => ({ image: `registry.example.com/catalog:${tag}` }
 /** What the upgrade does, to which resource. A cloud gives a pool of spot machines no other kind: it is another pool. */
 const upgrades: Readonly<Record<string, readonly string[]>> = {
   existing: ["update catalog", "update ray-operator"],
-  gke: [],
-  eks: [],
+  gke: [
+    ...["create gke-cpu", "create gke-more-gpus", "delete gke-cpu", "update catalog", "update gke"],
+    ...["update gke-gpu", "update gke-head", "update ray-operator"],
+  ],
+  // A node group has a version of its own.
+  eks: [
+    ...["create eks-cpu", "create eks-more-gpus", "delete eks-cpu", "update catalog", "update eks-core"],
+    ...["update eks-eksCluster", "update eks-gpu", "update eks-head", "update ray-operator"],
+  ],
 };
 /** They come and go with their node group. */
 const companions = ["aws:autoscaling/tag:Tag", "aws:ec2/launchTemplate:LaunchTemplate"];
