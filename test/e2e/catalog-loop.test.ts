@@ -3,9 +3,10 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type CatalogClient, createCatalogClient, type Job, JobsApi, submitTracked } from "../../client/index.ts";
-import { required, startRay, type TestServer } from "../interop/servers.ts";
-import { freePort } from "../support/free-port.ts";
+import { type CatalogClient, createCatalogClient, type Job, submitTracked } from "../../client/index.ts";
+import { freePort } from "../../client/ray/free-port.ts";
+import type { LocalRay } from "../../client/ray/local-ray.ts";
+import { required, startRay } from "../interop/servers.ts";
 import { type Program, startProgram } from "../support/process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { isOurs } from "./cluster.ts";
@@ -15,7 +16,6 @@ import { until } from "./until.ts";
 
 const { cluster, stack } = useSharedStack();
 const folder = temporaryFolder("tiltyard-catalog-");
-const token = "0123456789abcdef0123456789abcdef";
 const jobs = join(import.meta.dirname, "jobs");
 
 /** The catalog's pod as it is on the cluster, and the process that is started here as it says. */
@@ -24,7 +24,7 @@ let service: Program;
 let url: string;
 /** How Python finds the catalog. */
 let settings: Record<string, string>;
-let ray: TestServer;
+let ray: LocalRay;
 let catalog: CatalogClient;
 
 describe.runIf(isOurs)("the catalog that a stack deploys", () => {
@@ -32,7 +32,7 @@ describe.runIf(isOurs)("the catalog that a stack deploys", () => {
     const { catalogApiKey } = await stack().plainOutputs();
     const { spec } = await cluster().api.get("apps/v1", "StatefulSet", "tiltyard-catalog", namespace);
     pod = spec.template.spec;
-    const rayStarts = startRay(token);
+    const rayStarts = startRay();
     await startService();
     settings = { TILTYARD_CATALOG_URL: url, TILTYARD_API_KEY: String(catalogApiKey) };
     catalog = createCatalogClient({ url, apiKey: String(catalogApiKey) });
@@ -42,7 +42,7 @@ describe.runIf(isOurs)("the catalog that a stack deploys", () => {
   });
   afterAll(async () => {
     service?.child.kill("SIGKILL");
-    await Promise.all([service?.finished, ray?.stop()]);
+    await Promise.all([service?.finished, ray?.[Symbol.asyncDispose]()]);
   });
 
   test("listens on the port that its pod, its service and the stack's output name", async () => {
@@ -175,7 +175,7 @@ async function backfillOf(name: string) {
   return {
     id,
     transaction,
-    submitted: () => submitTracked(new JobsApi(ray.url, token), request, { catalog, transactionId: transaction }),
+    submitted: () => submitTracked(ray.jobs, request, { catalog, transactionId: transaction }),
     open: () => writeFileSync(gate, ""),
   };
 }

@@ -9,6 +9,7 @@ import { startProgram } from "../support/process.ts";
 import { folderOf, isOurs } from "./cluster.ts";
 import type { KubernetesObject } from "./kubernetes/api.ts";
 import { addNodes, removeNodes } from "./kubernetes/nodes.ts";
+import { waitUntilReady } from "./kubernetes/ready.ts";
 import { tokenOf } from "./kubernetes/token.ts";
 import { platformNodes } from "./platform-nodes.ts";
 import { installDefinitions } from "./providers/helm-release.ts";
@@ -23,6 +24,7 @@ let healthy: DoctorTarget;
 /** What whoever runs the doctor needs to look at everything, and to make Ray clusters. */
 const lookerRules = [
   { apiGroups: [""], resources: ["namespaces", "serviceaccounts", "pods", "nodes"], verbs: ["get", "list"] },
+  { apiGroups: [""], resources: ["pods"], verbs: ["create", "delete"] },
   { apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], verbs: ["get"] },
   { apiGroups: ["authorization.k8s.io"], resources: ["subjectaccessreviews"], verbs: ["create"] },
   { apiGroups: [""], resources: ["pods/portforward"], verbs: ["create"] },
@@ -33,19 +35,21 @@ describe.runIf(isOurs)("tiltyard doctor", () => {
   beforeAll(async () => {
     const { api } = cluster();
     outputs = await stack().plainOutputs();
-    await api.create(operatorPod());
+    await waitUntilReady(api, await api.create(operatorPod()));
     for (const object of looker()) await api.create(object);
     healthy = {
       config: cluster().kubeConfig({ name: "looker", token: await tokenOf(api, "default", "looker") }),
       // The account is bound to one of Google's, as on a cluster of theirs.
       parameters: parametersOf({ configMethod: "GKE_AUTH", region: "europe-west4" }),
       catalog: { url: catalog.url, apiKey: catalog.adminKey },
+      makePod: false,
     };
   });
 
   test("finds nothing wrong with what a stack makes", async () => {
-    const findings = await examine(healthy);
+    const findings = await examine({ ...healthy, ...withPod({ identity: "ray" }) });
     expect(findings.filter(({ result }) => result !== "ok")).toEqual([]);
+    expect(await podsOfDoctor()).toEqual([]);
   });
 
   /**
@@ -81,7 +85,7 @@ describe.runIf(isOurs)("tiltyard doctor", () => {
       checks: ["operator runs"],
       break: async () => {
         await remove("v1", "Pod", "kuberay-operator", namespace);
-        return () => cluster().api.create(operatorPod());
+        return async () => waitUntilReady(cluster().api, await cluster().api.create(operatorPod()));
       },
     },
     {
@@ -140,13 +144,30 @@ describe.runIf(isOurs)("tiltyard doctor", () => {
       break: () => withNode({ name: "no-gpu", labels: { "geneva.lancedb.com/ray-worker-gpu": "true" } }),
     },
     {
+      what: "the operator is too old",
+      checks: ["operator runs"],
+      break: async () => {
+        await remove("v1", "Pod", "kuberay-operator", namespace);
+        await cluster().api.create(operatorPod("1.0.0"));
+        return async () => {
+          await remove("v1", "Pod", "kuberay-operator", namespace);
+          await waitUntilReady(cluster().api, await cluster().api.create(operatorPod()));
+        };
+      },
+    },
+    {
+      what: "pods may not use the bucket",
+      checks: ["pods reach the bucket"],
+      target: () => withPod({ identity: "ray", problem: "AccessDenied" }),
+    },
+    {
       what: "the catalog is not where it is said to be",
-      checks: ["catalog"],
+      checks: ["catalog is ready"],
       target: () => ({ catalog: { url: "http://127.0.0.1:1", apiKey: catalog.adminKey } }),
     },
     {
       what: "the catalog does not know the key",
-      checks: ["catalog"],
+      checks: ["key of the catalog"],
       target: () => ({ catalog: { url: catalog.url, apiKey: "tiltyard_wrong" } }),
     },
   ];
@@ -155,14 +176,21 @@ describe.runIf(isOurs)("tiltyard doctor", () => {
     const repair = await breakIt?.();
     try {
       const findings = await examine({ ...healthy, ...target?.() });
-      const broken = findings.filter(({ result }) => result !== "ok");
+      const broken = findings.filter(isBroken);
       expect(broken.map(({ check }) => check).sort()).toEqual([...checks].sort());
-      for (const finding of broken) expect(["warning", "failed"]).toContain(finding.result);
       for (const finding of broken) expect(finding.advice).toBeTruthy();
     } finally {
       await repair?.();
     }
-    expect((await examine(healthy)).filter(({ result }) => result !== "ok")).toEqual([]);
+    expect((await examine(healthy)).filter(isBroken)).toEqual([]);
+  });
+
+  test("takes nodes that the autoscaler can make for nodes that are there", async () => {
+    const nodeSelectors = { ...healthy.parameters.nodeSelectors, workerCpu: { "example.com/none": "true" } };
+    const target = { ...healthy, parameters: { ...healthy.parameters, nodeSelectors } };
+    const nodeLimits = { head: 1, workerCpu: 5, workerGpu: 1 };
+    expect((await examine(target)).filter(isBroken).map(({ check }) => check)).toEqual(["CPU worker nodes"]);
+    expect((await examine({ ...target, nodeLimits })).filter(isBroken)).toEqual([]);
   });
 
   test("has a breakage for each of its checks", async () => {
@@ -197,6 +225,32 @@ describe.runIf(isOurs)("tiltyard doctor", () => {
 
 function parametersOf(more: Partial<ClusterOptions>) {
   return parseParameters({ ...fromStackOutputs(outputs), name: "doctor", ...more });
+}
+
+function isBroken({ result }: Finding): boolean {
+  return result === "failed" || result === "warning";
+}
+
+/** What the doctor's pod would tell of the bucket: nothing runs in the pods here. */
+function withPod(told: { readonly identity: string; readonly problem?: string }): Partial<DoctorTarget> {
+  return {
+    makePod: true,
+    onPod: async (name) => {
+      const { api } = cluster();
+      const pod = await waitUntilReady(api, await api.get("v1", "Pod", name, namespace));
+      const message = JSON.stringify({ warehouse: "s3://tables/lance", ...told });
+      const [container] = pod.status.containerStatuses;
+      const terminated = { exitCode: 0, reason: "Completed", message };
+      const status = { containerStatuses: [{ ...container, ready: false, state: { terminated } }] };
+      const path = `/api/v1/namespaces/${namespace}/pods/${name}/status`;
+      await api.request("PATCH", path, { status }, "application/merge-patch+json");
+    },
+  };
+}
+
+async function podsOfDoctor(): Promise<string[]> {
+  const pods = await cluster().api.list("v1", "Pod", namespace);
+  return pods.map(({ metadata }) => metadata.name).filter((name) => name.startsWith("tiltyard-doctor-"));
 }
 
 function runDoctor(...options: readonly string[]) {
@@ -251,12 +305,12 @@ function looker() {
 }
 
 /** The operator is a process here; on a real cluster it is a pod that its chart labels so. */
-function operatorPod(): KubernetesObject {
+function operatorPod(version = "1.6.2"): KubernetesObject {
   const labels = { "app.kubernetes.io/name": "kuberay-operator" };
   return {
     apiVersion: "v1",
     kind: "Pod",
     metadata: { name: "kuberay-operator", namespace, labels },
-    spec: { containers: [{ name: "operator", image: "quay.io/kuberay/operator:v1.6.2" }] },
+    spec: { containers: [{ name: "operator", image: `quay.io/kuberay/operator:v${version}` }] },
   };
 }

@@ -1,11 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { CatalogError } from "@tiltyard/protocol";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { freePort } from "../../client/ray/free-port.ts";
 import { openFileStore } from "../../service/storage/file.ts";
 import { openGcsStore } from "../../service/storage/gcs.ts";
 import type { ObjectStore } from "../../service/storage/object-store.ts";
 import { openS3Store } from "../../service/storage/s3.ts";
-import { freePort } from "../support/free-port.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const bucket = "tiltyard-test";

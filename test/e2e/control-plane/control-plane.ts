@@ -2,7 +2,7 @@ import { generateKeyPairSync, randomBytes, X509Certificate } from "node:crypto";
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { freePort } from "../../support/free-port.ts";
+import { freePort } from "../../../client/ray/free-port.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { cacheFolder } from "../../support/tools.ts";
 import { KubernetesApi } from "../kubernetes/api.ts";
