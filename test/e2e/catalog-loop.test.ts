@@ -29,7 +29,7 @@ let catalog: CatalogClient;
 
 describe.runIf(isOurs)("the catalog that a stack deploys", () => {
   beforeAll(async () => {
-    const { catalogApiKey } = await stack().plainOutputs();
+    const { catalogApiKey } = stack().outputs;
     const { spec } = await cluster().api.get("apps/v1", "StatefulSet", "tiltyard-catalog", namespace);
     pod = spec.template.spec;
     const rayStarts = startRay();
@@ -51,7 +51,7 @@ describe.runIf(isOurs)("the catalog that a stack deploys", () => {
     expect(port).toMatchObject({ name: "http", containerPort: Number(settingOf("TILTYARD_PORT")) });
     const { spec } = await cluster().api.get("v1", "Service", "tiltyard-catalog", namespace);
     expect(spec.ports).toEqual([expect.objectContaining({ port: port.containerPort, targetPort: port.name })]);
-    const { catalogUrl } = await stack().plainOutputs();
+    const { catalogUrl } = stack().outputs;
     expect(catalogUrl).toBe(`http://tiltyard-catalog.${namespace}.svc:${port.containerPort}`);
   });
 

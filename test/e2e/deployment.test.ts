@@ -72,7 +72,7 @@ describe.runIf(isOurs).each(["existing", "gke", "eks"] as const)(
     });
 
     test("keeps no secret in its state as it is", async () => {
-      const { catalogApiKey } = await stack.plainOutputs();
+      const { catalogApiKey } = stack.outputs;
       expect(catalogApiKey).toMatch(/^\w{48}$/);
       expect(stack.state).not.toContain(catalogApiKey);
       expect(stack.state).not.toContain(Buffer.from(String(catalogApiKey)).toString("base64"));

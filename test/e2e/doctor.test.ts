@@ -34,7 +34,7 @@ const lookerRules = [
 describe.runIf(isOurs)("tiltyard doctor", () => {
   beforeAll(async () => {
     const { api } = cluster();
-    outputs = await stack().plainOutputs();
+    outputs = stack().outputs;
     await waitUntilReady(api, await api.create(operatorPod()));
     for (const object of looker()) await api.create(object);
     healthy = {
