@@ -1,36 +1,46 @@
-import { copyFile, link, lstat, open, opendir, rename, rm, unlink } from "node:fs/promises";
+import { closeSync, constants, fstatSync, fsync, lstatSync, openSync } from "node:fs";
+import { copyFile, link, opendir, rename, rm, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { promisify } from "node:util";
 import { unavailable } from "./errors.ts";
 import type { CopyOutcome, ObjectStore, StoredObject } from "./object-store.ts";
 
-/** The local file system, or one that is mounted on every replica. */
+/**
+ * The local file system, or one that is mounted on every replica. What only looks at a file
+ * takes some microseconds, and is done at once: to hand it to another thread takes longer.
+ * What waits for the disk is handed over.
+ */
 export function openFileStore(): ObjectStore {
   return {
-    find: (key) => guarded(key, () => find(toFile(key))),
+    find: (key) => guarded(key, async () => find(toFile(key))),
     persist: (key) => guarded(key, () => persist(toFile(key))),
     copy: (from, to) => guarded(to, () => copy(toFile(from), toFile(to))),
+    settle: (folder) => guarded(folder, () => syncFile(toFile(folder))),
     delete: (key) => guarded(key, () => remove(toFile(key))),
     list: (folder) => list(toFile(folder)),
     deleteFolder: (folder) => guarded(folder, () => rm(toFile(folder), { recursive: true, force: true })),
   };
 }
 
-async function find(file: string): Promise<StoredObject | undefined> {
-  const found = await orMissing(lstat(file));
+const syncToDisk = promisify(fsync);
+/** A pipe that has nobody at its other end is opened at once, too. */
+const openToSync = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+
+function find(file: string): StoredObject | undefined {
+  const found = orMissing(() => lstatSync(file));
   if (!found?.isFile()) return undefined;
   return { identity: `${found.dev}:${found.ino}`, modifiedAtMillis: found.mtimeMs };
 }
 
 async function persist(file: string): Promise<boolean> {
-  const handle = await orMissing(open(file, "r"));
-  if (handle === undefined) return false;
+  const descriptor = orMissing(() => openSync(file, openToSync));
+  if (descriptor === undefined) return false;
   try {
-    if (!(await handle.stat()).isFile()) return false;
-    await handle.sync();
+    if (!fstatSync(descriptor).isFile()) return false;
+    await Promise.all([syncToDisk(descriptor), syncFile(dirname(file))]);
   } finally {
-    await handle.close();
+    closeSync(descriptor);
   }
-  await syncFolder(dirname(file));
   return true;
 }
 
@@ -46,7 +56,6 @@ async function copy(from: string, to: string): Promise<CopyOutcome> {
       return copyContent(from, to);
     throw error;
   }
-  await syncFolder(dirname(to));
   return "copied";
 }
 
@@ -57,17 +66,20 @@ async function copyContent(from: string, to: string): Promise<CopyOutcome> {
   try {
     await syncFile(temporary);
     // Without hard links there is no rename that spares an existing file: this is the nearest to it.
-    if ((await find(to)) !== undefined) return "exists";
+    if (find(to) !== undefined) return "exists";
     await rename(temporary, to);
   } finally {
     await rm(temporary, { force: true });
   }
-  await syncFolder(dirname(to));
   return "copied";
 }
 
 async function remove(file: string): Promise<void> {
-  await orMissing(unlink(file));
+  try {
+    await unlink(file);
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+  }
 }
 
 async function* list(folder: string): AsyncIterable<string> {
@@ -80,13 +92,15 @@ async function* list(folder: string): AsyncIterable<string> {
   }
 }
 
+/** A folder is synced as a file is: the names in it survive a crash then. */
 async function syncFile(file: string): Promise<void> {
-  await using handle = await open(file, "r");
-  await handle.sync();
+  const descriptor = openSync(file, openToSync);
+  try {
+    await syncToDisk(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
 }
-
-/** Makes the names in a folder survive a crash. A folder is synced as a file is. */
-const syncFolder = syncFile;
 
 function toFile(key: string): string {
   return `/${key}`;
@@ -100,9 +114,9 @@ async function guarded<Result>(key: string, work: () => Promise<Result>): Promis
   }
 }
 
-async function orMissing<Result>(work: Promise<Result>): Promise<Result | undefined> {
+function orMissing<Result>(work: () => Result): Result | undefined {
   try {
-    return await work;
+    return work();
   } catch (error) {
     if (isMissing(error)) return undefined;
     throw error;

@@ -2,7 +2,7 @@ import { request as httpRequest } from "node:http";
 import { connect } from "node:net";
 import { ErrorResponse } from "@tiltyard/protocol";
 import { describe, expect, test } from "vitest";
-import { bodyBytesMax } from "../../service/http/app.ts";
+import { bodyBytesMax } from "../../service/http/parse-request.ts";
 import { declareTable, useCatalog } from "../support/catalog.ts";
 
 const catalog = useCatalog();
