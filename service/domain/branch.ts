@@ -13,7 +13,8 @@ const valid = /^[\p{L}\p{N}._-]+(\/[\p{L}\p{N}._-]+)*$/u;
  * @throws CatalogError InvalidInput for what cannot be the name of a branch.
  */
 export function branchOf(request: { readonly branch?: string | undefined }): string {
-  const branch = request.branch ?? mainBranch;
+  const { branch } = request;
+  if (branch === undefined) return mainBranch;
   if (branch.length > branchLengthMax || !valid.test(branch) || branch.includes("..") || branch.endsWith(".lock"))
     throw new CatalogError(
       "InvalidInput",

@@ -36,8 +36,8 @@ export function createApp(parts: AppParts): Hono {
   const others = new Hono()
     .onError(respond)
     .notFound((context) => respond(new CatalogError("RouteNotFound", "there is nothing at this path"), context));
-  // Hono's fast router is for paths without overlaps, and a request with one handler goes straight to it: what
-  // most requests want is here by itself, and all else is looked for where it is not.
+  // Hono's fast router is for paths without overlaps, and a request with one handler goes straight to it: the
+  // operations on one object are here by themselves, and all else is looked for where they are not.
   const app = new Hono().onError(respond).notFound((context) => others.fetch(context.req.raw, context.env));
 
   for (const name of Object.keys(contracts) as OperationName[]) {
@@ -45,7 +45,7 @@ export function createApp(parts: AppParts): Hono {
     const path = contract.path.replaceAll(/\{(\w+)\}/g, ":$1");
     // The registry's own type holds each handler to its contract.
     const handler = (handlers as Partial<Record<OperationName, unknown>>)[name] as Handler<AnyContract> | undefined;
-    const served = contract.path.includes("{") ? app : others;
+    const served = contract.path.split("{").length === 2 ? app : others;
     served.on([...contract.methods], path, serveOperation(contract, handler, parts));
     refuseOtherMethods(others, path, contract.methods);
   }

@@ -6,7 +6,9 @@ import { developmentKeyFile } from "../../service/auth/development-issuer.ts";
 import type { Target } from "./load.ts";
 
 /** A server in a process of its own, on loopback. */
-export interface Server extends Target, AsyncDisposable {}
+export interface Server extends Target, AsyncDisposable {
+  readonly pid: number;
+}
 
 const projectFolder = resolve(import.meta.dirname, "../..");
 const startTimeoutMs = 60_000;
@@ -79,6 +81,7 @@ function serverOf(child: ChildProcess, url: string, headers: Readonly<Record<str
   return {
     url,
     headers,
+    pid: child.pid ?? Number.NaN,
     [Symbol.asyncDispose]: async () => {
       if (child.exitCode !== null || child.signalCode !== null) return;
       const closed = once(child, "close");
