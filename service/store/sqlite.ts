@@ -14,8 +14,21 @@ import type { Limiter, LockableTable, Session, Store } from "./store.ts";
 const groupSizeMax = 256;
 const busyTimeoutMs = 5_000;
 
-/** Opens the SQLite file, made if absent, and brings its schema up to date. */
+/**
+ * Opens the SQLite file, made if absent, and brings its schema up to date.
+ *
+ * @throws Error that names the file when SQLite cannot use it.
+ */
 export async function openSqliteStore(file: string): Promise<Store> {
+  try {
+    return await open(file);
+  } catch (error) {
+    if (!(error instanceof Database.SqliteError)) throw error;
+    throw new Error(`The catalog cannot use its database at ${file}: ${error.message}`, { cause: error });
+  }
+}
+
+async function open(file: string): Promise<Store> {
   mkdirSync(dirname(file), { recursive: true });
   const writer = new Database(file, { timeout: busyTimeoutMs });
   try {
