@@ -102,9 +102,9 @@ class SqliteStore implements Store {
   }
 
   async #commitGroups(): Promise<void> {
-    // Requests that arrived in the same turn of the event loop join the first group.
-    await new Promise(setImmediate);
     while (this.#queue.length > 0) {
+      // What arrives in the same turn of the event loop joins the group, and reads have their turn between groups.
+      await new Promise(setImmediate);
       const group = this.#queue.splice(0, groupSizeMax);
       await this.#commitGroup(group);
     }

@@ -1,5 +1,8 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { makeFolder } from "./folder.ts";
+import { measureGrowth } from "./growth.ts";
+import { measureLoad } from "./hostile-load.ts";
 import { type Measurement, measure, type Target } from "./load.ts";
 import { type BenchOptions, readOptions } from "./options.ts";
 import {
@@ -20,7 +23,10 @@ import { startBareHono, startReference, startTiltyard } from "./servers.ts";
 const warmUpSeconds = { tiltyard: 6, restAdapter: 1, bareHono: 2 } as const satisfies Record<ServerName, number>;
 
 try {
-  await bench(readOptions(process.argv.slice(2), process.env));
+  const [mode, ...args] = process.argv.slice(2);
+  if (mode === "growth") await measureGrowth(args);
+  else if (mode === "load") await measureLoad(args);
+  else await bench(readOptions(process.argv.slice(2), process.env));
 } catch (error) {
   process.stderr.write(`bench: ${error instanceof Error ? error.message : error}\n`);
   process.exitCode = 1;
@@ -80,14 +86,4 @@ async function* runScenario(scenario: Scenario, options: BenchOptions, folder: s
         rounds[name].push(await measureFor(name, options.seconds, { connections }));
     yield { name: scenario.name, connections, rounds };
   }
-}
-
-/** Makes a folder inside the project, on a real disk as data is in earnest, that goes away with this process. */
-function makeFolder(): string {
-  const cache = resolve(import.meta.dirname, "../../.cache");
-  mkdirSync(cache, { recursive: true });
-  const folder = mkdtempSync(join(cache, "bench-"));
-  process.once("exit", () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }));
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
-  return folder;
 }

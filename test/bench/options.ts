@@ -16,7 +16,9 @@ export interface BenchOptions {
   readonly python: string;
 }
 
-const usage = `npm run bench -- [options]
+const usage = `npm run bench -- growth [--tables N] [--versions N]   how it fares with much in the catalog
+npm run bench -- load [--seconds N] [--connections N]   how it fares for long, under clients that misbehave
+npm run bench -- [options]
   --rounds N        measurements of each server, alternating (5)
   --seconds N       how long one measurement lasts (1.5)
   --connections N   connections, each with one request at a time (32); several: 1,8,32,64,128,200

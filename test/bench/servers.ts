@@ -18,7 +18,7 @@ const stopTimeoutMs = 5_000;
 export async function startTiltyard(folder: string): Promise<Server> {
   mkdirSync(folder, { recursive: true });
   const log = openSync(join(folder, "service.log"), "w");
-  const child = start(process.execPath, ["service/main.ts", "serve"], {
+  const child = start(process.execPath, ["--max-semi-space-size=4", "service/main.ts", "serve"], {
     environment: { TILTYARD_PORT: "0", TILTYARD_DATA_DIR: folder, TILTYARD_LOG_LEVEL: "info" },
     stdout: log,
   });

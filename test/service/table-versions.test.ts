@@ -174,7 +174,8 @@ describe("CreateTableVersion", () => {
       expect([manifest_path, answer.status, answer.error.code]).toEqual([manifest_path, 400, 13]);
       expect(answer.error.detail).not.toContain("there is no object");
     }
-    expect(readdirSync(`/${pathOf(other)}/_versions`)).toEqual([finalName(1)]);
+    const files = () => readdirSync(`/${pathOf(other)}/_versions`);
+    await vi.waitFor(() => expect(files()).toEqual([finalName(1)]), { timeout: 10_000 });
   });
 
   test("keeps the versions of branches apart", async () => {

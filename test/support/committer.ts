@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { finalName, pathOf, type TestTable } from "./catalog.ts";
+import { finalName, pathOf, type TestTable } from "./table.ts";
 
 /** Where a client finds the service. The address changes when the service is started anew. */
 export interface Service {
