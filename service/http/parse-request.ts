@@ -128,7 +128,11 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
  * @throws CatalogError PayloadTooLarge, or InvalidInput for what is not UTF-8
  */
 export async function readText(request: HonoRequest): Promise<string> {
-  const bytes = await readBytes(request);
+  const bytes = await readBytes(request).catch((cause: unknown) => {
+    // A client that goes away in the middle of its body is no failure of the service.
+    if (cause instanceof CatalogError) throw cause;
+    throw new CatalogError("InvalidInput", "the body broke off", { cause });
+  });
   try {
     return utf8.decode(bytes);
   } catch {
