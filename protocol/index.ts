@@ -1,7 +1,7 @@
 export * from "./contract.ts";
 export * from "./contracts.ts";
 export * from "./errors.ts";
-export { Context, Identity } from "./fields.ts";
+export { Context, delimiter, Identity, pathId } from "./fields.ts";
 export * from "./identifier.ts";
 export type { DeclareTableRequest, DeclareTableResponse } from "./operations/table.ts";
 export { TableVersion } from "./operations/table-version.ts";

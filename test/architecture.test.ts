@@ -41,7 +41,11 @@ describe("the layers", () => {
     ["Hono", /^(hono|@hono\/)/, /^service\/(http\/|start\.ts)/],
     ["SQL", /^(kysely|better-sqlite3|pg)/, /^service\/store\//],
     ["object stores", /^(@aws-sdk\/client-s3|@google-cloud)/, /^service\/storage\//],
-    ["clouds and their credentials", /^(@aws-sdk\/client-(eks|sts)|google-auth-library)/, /^client\/kubernetes\//],
+    [
+      "clouds and their credentials",
+      /^(@aws-sdk\/client-(eks|sts)|google-auth-library)/,
+      /^(client\/kubernetes|service\/storage)\//,
+    ],
     ["tokens", /^jose$/, /^service\/auth\//],
     ["Pulumi", /^@pulumi\//, /^infra\//],
   ])("keep %s in one place", (_, module, place) => {
@@ -70,6 +74,12 @@ describe("the layers", () => {
     visit("service/main.ts");
     expect(reached).toContain("service/store/open.ts");
     expect(importers(/^pg$/).length).toBeGreaterThan(0);
+  });
+
+  test("have tests make their temporary folders in one place, which removes them", () => {
+    const makers = globSync("test/**/*.ts").filter((file) => /\bmkdtemp|"\/tmp\b/.test(readFileSync(file, "utf8")));
+    const own = ["test/architecture.test.ts", "test/bench/main.ts", "test/support/temporary-folder.ts"];
+    expect(makers.filter((file) => !own.includes(file))).toEqual([]);
   });
 
   test("hand the environment to the settings and to commands, and to nothing else", () => {

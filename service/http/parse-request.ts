@@ -2,6 +2,7 @@ import {
   type AnyContract,
   CatalogError,
   Context,
+  checkDelimiter,
   defaultDelimiter,
   formatIdentifier,
   type Identifier,
@@ -34,7 +35,7 @@ export async function readJson(request: HonoRequest): Promise<unknown> {
   const text = await readText(request);
   if (text.trim() === "") return {};
   try {
-    const value: unknown = text.includes("__proto__") ? JSON.parse(text, refusePrototype) : JSON.parse(text);
+    const value: unknown = mayNamePrototype.test(text) ? JSON.parse(text, refusePrototype) : JSON.parse(text);
     return value ?? {};
   } catch (error) {
     if (error instanceof CatalogError) throw error;
@@ -91,7 +92,8 @@ function createQueryReader(contract: AnyContract) {
     const known = kept.get(text);
     if (known !== undefined) return known;
     const query = request.query();
-    const read = { delimiter: query.delimiter ?? defaultDelimiter, parsed: contract.query.safeParse(query) };
+    const delimiter = checkDelimiter(query.delimiter ?? defaultDelimiter);
+    const read = { delimiter, parsed: contract.query.safeParse(query) };
     if (text.length <= keptQueryLengthMax) kept.set(text, read);
     return read;
   };
@@ -156,6 +158,8 @@ async function readBytes(request: HonoRequest): Promise<ArrayBuffer | Uint8Array
   }
   return Buffer.concat(chunks);
 }
+/** As it is, or with one of its characters escaped. */
+const mayNamePrototype = /__proto__|\\u00[567]/;
 
 function refusePrototype(key: string, value: unknown): unknown {
   if (key === "__proto__") throw new CatalogError("InvalidInput", "the body has a key __proto__");

@@ -1,9 +1,10 @@
-import { closeSync, constants, fstatSync, fsync, lstatSync, openSync } from "node:fs";
-import { copyFile, link, opendir, rename, rm, unlink } from "node:fs/promises";
+import { closeSync, constants, fstatSync, fsync, lstatSync, openSync, readFileSync } from "node:fs";
+import { copyFile, link, mkdir, opendir, rename, rm, unlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { unavailable } from "./errors.ts";
-import type { CopyOutcome, ObjectStore, StoredObject } from "./object-store.ts";
+import { CatalogError } from "@tiltyard/protocol";
+import { requireReadable, unavailable } from "./errors.ts";
+import type { CopyOutcome, ObjectStore, ReadObject, StoredObject } from "./object-store.ts";
 
 /**
  * The local file system, or one that is mounted on every replica. What only looks at a file
@@ -16,6 +17,9 @@ export function openFileStore(): ObjectStore {
     persist: (key) => guarded(key, () => persist(toFile(key))),
     copy: (from, to) => guarded(to, () => copy(toFile(from), toFile(to))),
     settle: (folder) => guarded(folder, () => syncFile(toFile(folder))),
+    read: (key) => guarded(key, () => read(key)),
+    create: (key, text) => guarded(key, () => create(toFile(key), text)),
+    replace: (key, text, revision) => guarded(key, () => replace(toFile(key), text, revision)),
     delete: (key) => guarded(key, () => remove(toFile(key))),
     list: (folder) => list(toFile(folder)),
     deleteFolder: (folder) => guarded(folder, () => rm(toFile(folder), { recursive: true, force: true })),
@@ -29,7 +33,7 @@ const openToSync = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 function find(file: string): StoredObject | undefined {
   const found = orMissing(() => lstatSync(file));
   if (!found?.isFile()) return undefined;
-  return { identity: `${found.dev}:${found.ino}`, modifiedAtMillis: found.mtimeMs };
+  return { identity: `${found.dev}:${found.ino}`, modifiedAtMillis: found.mtimeMs, sizeBytes: found.size };
 }
 
 async function persist(file: string): Promise<boolean> {
@@ -74,6 +78,65 @@ async function copyContent(from: string, to: string): Promise<CopyOutcome> {
   return "copied";
 }
 
+async function read(key: string): Promise<ReadObject | undefined> {
+  const descriptor = orMissing(() => openSync(toFile(key), openToSync));
+  if (descriptor === undefined) return undefined;
+  try {
+    const found = fstatSync(descriptor, { bigint: true });
+    if (!found.isFile()) return undefined;
+    requireReadable(key, Number(found.size));
+    return { text: readFileSync(descriptor, "utf8"), revision: revisionOf(found) };
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** A file that is written anew is another one, with a time of its own should it get the number of the old one. */
+function revisionOf({ ino, mtimeNs }: { readonly ino: bigint; readonly mtimeNs: bigint }): string {
+  return `${ino}:${mtimeNs}`;
+}
+
+async function create(file: string, text: string): Promise<boolean> {
+  await makeFolder(dirname(file));
+  return withTemporary(file, text, async (temporary) => {
+    if ((await copy(temporary, file)) !== "copied") return false;
+    await syncFile(dirname(file));
+    return true;
+  });
+}
+
+async function replace(file: string, text: string, revision: string): Promise<boolean> {
+  return withTemporary(file, text, async (temporary) => {
+    const found = orMissing(() => lstatSync(file, { bigint: true }));
+    if (found === undefined || revisionOf(found) !== revision) return false;
+    await rename(temporary, file);
+    await syncFile(dirname(file));
+    return true;
+  });
+}
+
+/** Writes a file beside another one, complete and on the disk, for as long as the work lasts. */
+async function withTemporary<Result>(
+  file: string,
+  text: string,
+  work: (temporary: string) => Promise<Result>,
+): Promise<Result> {
+  const temporary = `${file}.${crypto.randomUUID()}.tmp`;
+  try {
+    await writeFile(temporary, text, { flush: true });
+    return await work(temporary);
+  } finally {
+    await rm(temporary, { force: true });
+  }
+}
+
+/** Makes a folder and those that it is in, with names that survive a crash. */
+async function makeFolder(folder: string): Promise<void> {
+  const first = await mkdir(folder, { recursive: true });
+  if (first === undefined) return;
+  for (let made = folder; made.length >= first.length; made = dirname(made)) await syncFile(dirname(made));
+}
+
 async function remove(file: string): Promise<void> {
   try {
     await unlink(file);
@@ -110,7 +173,7 @@ async function guarded<Result>(key: string, work: () => Promise<Result>): Promis
   try {
     return await work();
   } catch (error) {
-    throw unavailable(key, error);
+    throw error instanceof CatalogError ? error : unavailable(key, error);
   }
 }
 

@@ -14,6 +14,11 @@ const requests: Partial<Record<OperationName, Readonly<Record<string, unknown>>>
   batchDeleteTableVersions: { ranges: [] },
   batchCreateTableVersions: { entries: [{ id: ["secret", "t"], version: 1, manifest_path: "x" }] },
   batchCommitTables: { operations: [{ deregister_table: { id: ["secret", "t"] } }] },
+  getTableTagVersion: { tag: "v" },
+  createTableTag: { tag: "v", version: 1 },
+  updateTableTag: { tag: "v", version: 1 },
+  deleteTableTag: { tag: "v" },
+  deleteTableBranch: { name: "b" },
   alterTransaction: { actions: [{ setStatusAction: { status: "Running" } }] },
 };
 

@@ -211,13 +211,12 @@ function unreliable(store: ObjectStore): ObjectStore {
     };
   };
   return {
+    ...store,
     find: around(store.find),
     persist: around(store.persist),
     copy: around(store.copy),
     settle: around(store.settle),
     delete: around(store.delete),
-    list: store.list,
-    deleteFolder: store.deleteFolder,
   };
 }
 

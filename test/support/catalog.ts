@@ -1,6 +1,5 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import {
   type AnyContract,
   type Contracts,
@@ -21,6 +20,7 @@ import { openStore } from "../../service/store/open.ts";
 import { putApiKey, putGrant } from "../../service/store/principals.ts";
 import { createTestDatabase } from "./database.ts";
 import { finalName, pathOf, type TestTable } from "./table.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
 
 export { finalName, pathOf, type TestTable };
 
@@ -64,7 +64,7 @@ export async function startTestCatalog(
   environment: Readonly<Record<string, string>> = {},
   replacements: Replacements = {},
 ): Promise<TestCatalog> {
-  const dataDir = mkdtempSync(join(tmpdir(), "tiltyard test "));
+  const dataDir = temporaryFolder("tiltyard test ");
   const database = await createTestDatabase();
   const config = readConfig({
     TILTYARD_PORT: "0",
@@ -108,7 +108,6 @@ export async function startTestCatalog(
     stop: async () => {
       await service.stop();
       await database.drop();
-      rmSync(dataDir, { recursive: true, force: true });
     },
   };
 }
