@@ -29,6 +29,7 @@ export default defineConfig({
         test: {
           name: "faults",
           include: ["test/faults/**/*.test.ts"],
+          globalSetup: "test/support/temporary-folder.ts",
           testTimeout: 1_800_000,
           hookTimeout: 60_000,
           fileParallelism: false,

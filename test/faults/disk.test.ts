@@ -1,19 +1,19 @@
 import { execFileSync } from "node:child_process";
-import { closeSync, mkdtempSync, openSync, rmdirSync, rmSync, writeSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { closeSync, openSync, rmdirSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { stageManifest } from "../support/catalog.ts";
 import { post, startCommitter } from "../support/committer.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { createServiceProcess, expectKept, expectNothingStaged } from "./service-process.ts";
 
 const diskMiB = 4;
 let [disk, elsewhere] = ["", ""];
 
 beforeEach(() => {
-  disk = mkdtempSync(join(tmpdir(), "tiltyard-disk-"));
-  elsewhere = mkdtempSync(join(tmpdir(), "tiltyard-warehouse-"));
+  disk = temporaryFolder("tiltyard-disk-");
+  elsewhere = temporaryFolder("tiltyard-warehouse-");
   mount("-t", "tmpfs", "-o", `size=${diskMiB}m`, "tmpfs", disk);
 });
 afterEach(() => {

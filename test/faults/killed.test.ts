@@ -1,11 +1,11 @@
-import { copyFileSync, existsSync, mkdtempSync, rmSync, truncateSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { copyFileSync, existsSync, rmSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import Database from "better-sqlite3";
 import { describe, expect, test } from "vitest";
 import { startCommitter } from "../support/committer.ts";
 import { runCatalogCommand } from "../support/process.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { createServiceProcess, expectKept, expectNothingStaged } from "./service-process.ts";
 
 /** How often the service is killed; `.ci/run` and releases do more than a developer waits for. */
@@ -80,7 +80,7 @@ describe("a service that is killed while clients commit", () => {
 });
 
 test("a backup that is taken under load restores to what was acknowledged before it began", async () => {
-  const backups = mkdtempSync(join(tmpdir(), "tiltyard-backups-"));
+  const backups = temporaryFolder("tiltyard-backups-");
   await using service = createServiceProcess();
   await service.start();
   const table = await service.declare("table");
@@ -119,7 +119,7 @@ function checkpoint(file: string): void {
 /** How many records a database has; they must be whole and without a gap. */
 function countVersions(file: string): number {
   // A copy, so that nothing of the file that is examined is changed.
-  const copy = join(mkdtempSync(join(tmpdir(), "tiltyard-examined-")), "copy.sqlite");
+  const copy = join(temporaryFolder("tiltyard-examined-"), "copy.sqlite");
   copyFileSync(file, copy);
   expect(existsSync(`${copy}-wal`)).toBe(false);
   using database = new DisposableDatabase(copy);

@@ -1,10 +1,9 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { expect, vi } from "vitest";
 import { pathOf, type TestTable } from "../support/catalog.ts";
 import { type Acknowledgement, listVersions, post, type Service } from "../support/committer.ts";
 import { type Program, startProgram } from "../support/process.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** The service as a process that is killed and started again over the same data. */
 export interface ServiceProcess extends Service, AsyncDisposable {
@@ -23,7 +22,7 @@ const sweptWithinMs = 60_000;
 
 /** @param dataDir A folder that stays; one that goes with the process when absent. */
 export function createServiceProcess(dataDir?: string, environment: Record<string, string> = {}): ServiceProcess {
-  const folder = dataDir ?? mkdtempSync(join(tmpdir(), "tiltyard-faults-"));
+  const folder = dataDir ?? temporaryFolder("tiltyard-faults-");
   let running: Program | undefined;
   let url = "http://127.0.0.1:9";
 
