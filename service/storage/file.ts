@@ -1,9 +1,5 @@
-<<<<<<< HEAD
-import { closeSync, constants, fstatSync, fsync, lstatSync, openSync, readFileSync } from "node:fs";
+import { closeSync, constants, fstatSync, fsync, lstatSync, openSync, readFileSync, realpathSync } from "node:fs";
 import { copyFile, link, mkdir, opendir, rename, rm, unlink, writeFile } from "node:fs/promises";
-=======
-import { copyFile, link, lstat, mkdir, open, opendir, realpath, rename, rm, unlink, writeFile } from "node:fs/promises";
->>>>>>> origin/main
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { CatalogError } from "@tiltyard/protocol";
@@ -11,58 +7,41 @@ import { requireReadable, unavailable } from "./errors.ts";
 import type { CopyOutcome, ObjectStore, ReadObject, StoredObject } from "./object-store.ts";
 
 /**
-<<<<<<< HEAD
  * The local file system, or one that is mounted on every replica. What only looks at a file
  * takes some microseconds, and is done at once: to hand it to another thread takes longer.
  * What waits for the disk is handed over.
- */
-export function openFileStore(): ObjectStore {
-  return {
-    find: (key) => guarded(key, async () => find(toFile(key))),
-    persist: (key) => guarded(key, () => persist(toFile(key))),
-    copy: (from, to) => guarded(to, () => copy(toFile(from), toFile(to))),
-    settle: (folder) => guarded(folder, () => syncFile(toFile(folder))),
-    read: (key) => guarded(key, () => read(key)),
-    create: (key, text) => guarded(key, () => create(toFile(key), text)),
-    replace: (key, text, revision) => guarded(key, () => replace(toFile(key), text, revision)),
-=======
- * The local file system, or one that is mounted on every replica.
  *
  * @param roots The folders, as absolute paths, in which tables may live. A root may be a symbolic
  *   link; what is in one may not lead elsewhere through a link. That is looked at where a commit or
  *   a deletion begins: it keeps mistakes out, and nobody who changes links between two steps.
  */
 export function openFileStore(roots: readonly string[] = []): ObjectStore {
-  const inside = (path: string) => requireNoLink(path, roots);
+  /** Does some work at a path that is where it says. */
+  const inside = <Result>(key: string, path: string, work: () => Promise<Result>) =>
+    guarded(key, async () => {
+      requireNoLink(path, roots);
+      return work();
+    });
   return {
-    find: (key) => guarded(key, () => find(toFile(key))),
-    persist: (key) => guarded(key, () => inside(toFile(key)).then(() => persist(toFile(key)))),
+    find: (key) => guarded(key, async () => find(toFile(key))),
+    persist: (key) => inside(key, toFile(key), () => persist(toFile(key))),
     copy: (from, to) => guarded(to, () => copy(toFile(from), toFile(to))),
-    read: (key) => guarded(key, () => inside(toFile(key)).then(() => read(key))),
-    create: (key, text) => guarded(key, () => inside(dirname(toFile(key))).then(() => create(toFile(key), text))),
-    replace: (key, text, revision) =>
-      guarded(key, () => inside(toFile(key)).then(() => replace(toFile(key), text, revision))),
->>>>>>> origin/main
+    settle: (folder) => guarded(folder, () => syncFile(toFile(folder))),
+    read: (key) => inside(key, toFile(key), () => read(key)),
+    create: (key, text) => inside(key, dirname(toFile(key)), () => create(toFile(key), text)),
+    replace: (key, text, revision) => inside(key, toFile(key), () => replace(toFile(key), text, revision)),
     delete: (key) => guarded(key, () => remove(toFile(key))),
     list: (folder) => list(toFile(folder)),
     deleteFolder: (folder) =>
-      guarded(folder, () => inside(toFile(folder)).then(() => rm(toFile(folder), { recursive: true, force: true }))),
+      inside(folder, toFile(folder), () => rm(toFile(folder), { recursive: true, force: true })),
   };
 }
 
-<<<<<<< HEAD
-const syncToDisk = promisify(fsync);
-/** A pipe that has nobody at its other end is opened at once, too. */
-const openToSync = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
-
-function find(file: string): StoredObject | undefined {
-  const found = orMissing(() => lstatSync(file));
-=======
 /** @throws CatalogError InvalidTableState when a path below a root leads out of where it says. */
-async function requireNoLink(path: string, roots: readonly string[]): Promise<void> {
+function requireNoLink(path: string, roots: readonly string[]): void {
   const root = roots.find((each) => path.startsWith(`${each}/`));
   if (root === undefined) return;
-  const [real, realRoot] = await Promise.all([orMissing(realpath(path)), orMissing(realpath(root))]);
+  const [real, realRoot] = [path, root].map((each) => orMissing(() => realpathSync.native(each)));
   if (real !== undefined && realRoot !== undefined && real !== `${realRoot}${path.slice(root.length)}`)
     throw new CatalogError(
       "InvalidTableState",
@@ -70,9 +49,12 @@ async function requireNoLink(path: string, roots: readonly string[]): Promise<vo
     );
 }
 
-async function find(file: string): Promise<StoredObject | undefined> {
-  const found = await orMissing(lstat(file));
->>>>>>> origin/main
+const syncToDisk = promisify(fsync);
+/** A pipe that has nobody at its other end is opened at once, too. */
+const openToSync = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+
+function find(file: string): StoredObject | undefined {
+  const found = orMissing(() => lstatSync(file));
   if (!found?.isFile()) return undefined;
   return { identity: `${found.dev}:${found.ino}`, modifiedAtMillis: found.mtimeMs, sizeBytes: found.size };
 }

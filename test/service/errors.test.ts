@@ -200,7 +200,8 @@ describe("an error", () => {
     const socket = connect(Number(port), hostname);
     const head = `POST /v1/table/t/describe HTTP/1.1\r\nhost: a\r\nx-api-key: ${own.adminKey}\r\ncontent-length: 10\r\n\r\n`;
     socket.write(`${head}{`, () => socket.destroy());
-    const observed = async () => (await (await own.fetch("/metrics")).text()).match(/_count\{.*DescribeTable.*\} \d+/)?.[0];
+    const observed = async () =>
+      (await (await own.fetch("/metrics")).text()).match(/_count\{.*DescribeTable.*\} \d+/)?.[0];
     await vi.waitFor(async () => expect(await observed()).toContain('status="400"'), { timeout: 10_000 });
     await own.stop();
   });
