@@ -25,6 +25,17 @@ export default defineConfig({
         },
       },
       {
+        // One file at a time: what it waits for is the disk, and how soon a process starts.
+        test: {
+          name: "faults",
+          include: ["test/faults/**/*.test.ts"],
+          globalSetup: "test/support/temporary-folder.ts",
+          testTimeout: 1_800_000,
+          hookTimeout: 60_000,
+          fileParallelism: false,
+        },
+      },
+      {
         test: {
           name: "e2e",
           include: ["test/e2e/**/*.test.ts"],

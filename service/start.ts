@@ -95,6 +95,7 @@ export async function startService(config: Config, log: Log, replacements: Repla
       clearInterval(timer);
       await close(server);
       await sweeping;
+      await finisher.settled();
       await store[Symbol.asyncDispose]();
     },
   };

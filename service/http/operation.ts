@@ -6,7 +6,7 @@ import type { Catalog, Handler } from "../operations/handler.ts";
 import { credentialOfHeaders, credentialOfIdentity } from "./credential.ts";
 import { respondWithError } from "./error-response.ts";
 import type { Metrics } from "./metrics.ts";
-import { envelopeOf, parseRequest, readJson } from "./parse-request.ts";
+import { createRequestParser, envelopeOf, readJson } from "./parse-request.ts";
 import type { RateLimit } from "./rate-limit.ts";
 import { requestIdOf, traceparentOf } from "./request-id.ts";
 
@@ -43,6 +43,7 @@ export function serveOperation<C extends AnyContract>(
   parts: OperationParts,
 ): HonoHandler {
   const { catalog, authenticator, rateLimit, metrics, log } = parts;
+  const parseRequest = createRequestParser(contract);
 
   async function respond(context: Context, trail: Trail): Promise<Response> {
     const credential = credentialOfHeaders((name) => context.req.header(name));
@@ -54,13 +55,12 @@ export function serveOperation<C extends AnyContract>(
     trail.traceparent ??= traceparentOf(envelope.context?.["header.traceparent"]);
 
     const principal = early ?? (await authenticate(credentialOfIdentity(envelope.identity ?? undefined)));
-    const request = parseRequest(contract, context.req, body) as RequestOf<C>;
+    const request = parseRequest(context.req, body) as RequestOf<C>;
     authorize(principal, contract.access(request as never));
     if (handler === undefined)
       throw new CatalogError("Unsupported", `${contract.operationId} is not supported by this catalog`);
     const answer = await handler(request, catalog, { principal, requestId: requestIdIn(trail) });
-    context.header("x-request-id", requestIdIn(trail));
-    return answer === undefined ? context.body(null, contract.status) : context.json(answer, contract.status);
+    return respondWith(answer, contract.status, requestIdIn(trail));
 
     async function authenticate(by: typeof credential): Promise<Principal> {
       const found = await authenticator.authenticate(by);
@@ -96,6 +96,13 @@ export function serveOperation<C extends AnyContract>(
     });
     return response;
   };
+}
+
+/** Plain headers go out as they are; those of `context.json` would become a `Headers` object and be read from it again. */
+function respondWith(answer: unknown, status: number, requestId: string): Response {
+  const headers = { "x-request-id": requestId };
+  if (answer === undefined) return new Response(null, { status, headers });
+  return new Response(JSON.stringify(answer), { status, headers: { "content-type": "application/json", ...headers } });
 }
 
 /** Without a credential in the headers, a body that cannot be read is a request without a credential. */

@@ -10,7 +10,13 @@ import {
   parseIdentifier,
 } from "@tiltyard/protocol";
 import type { HonoRequest } from "hono";
+import { LRUCache } from "lru-cache";
 import { z } from "zod";
+
+export const bodyBytesMax = 4 * 1024 * 1024;
+/** How many queries of an operation are kept with what they mean, and how long such a query may be. */
+const queriesKept = 100;
+const keptQueryLengthMax = 200;
 
 /** The request of any contract: the fields that all have, and the others unread. */
 export interface ParsedRequest {
@@ -26,7 +32,7 @@ export interface ParsedRequest {
  * @throws CatalogError InvalidInput
  */
 export async function readJson(request: HonoRequest): Promise<unknown> {
-  const text = decodeUtf8(await request.arrayBuffer());
+  const text = await readText(request);
   if (text.trim() === "") return {};
   try {
     const value: unknown = mayNamePrototype.test(text) ? JSON.parse(text, refusePrototype) : JSON.parse(text);
@@ -43,32 +49,54 @@ const EnvelopeBody = z.object({ identity: Identity.nullish(), context: Context.n
 export type Envelope = z.infer<typeof EnvelopeBody>;
 
 export function envelopeOf(body: unknown): Envelope {
-  return EnvelopeBody.parse(body);
+  const isThere = typeof body === "object" && body !== null && ("identity" in body || "context" in body);
+  return isThere ? EnvelopeBody.parse(body) : {};
 }
 
 /**
- * Validates a request against its contract, and puts the fields of query and body into one
- * object; where both have a field, the body's counts.
+ * Makes what validates requests against a contract, and puts the fields of query and body into
+ * one object; where both have a field, the body's counts.
  *
- * @throws CatalogError InvalidInput that lists every problem with its path.
+ * It throws CatalogError InvalidInput that lists every problem with its path.
  */
-export function parseRequest(contract: AnyContract, request: HonoRequest, body: unknown): ParsedRequest {
-  const query = request.query();
-  const delimiter = checkDelimiter(query.delimiter ?? defaultDelimiter);
-  const pathId = contract.path.includes("{id}") ? idInPath(contract, request) : undefined;
-  const id = pathId === undefined ? [] : parseIdentifier(pathId, delimiter);
+export function createRequestParser(contract: AnyContract): (request: HonoRequest, body: unknown) => ParsedRequest {
+  const idSegment = contract.path.split("/").indexOf("{id}");
+  const readQuery = createQueryReader(contract);
 
-  const parsedQuery = contract.query.safeParse(query);
-  const parsedBody = contract.body.safeParse(body);
-  if (!parsedQuery.success || !parsedBody.success)
-    throw new CatalogError("InvalidInput", problemsOf([parsedQuery.error, parsedBody.error]));
+  return (request, body) => {
+    const { url } = request;
+    const mark = url.indexOf("?");
+    const { delimiter, parsed: parsedQuery } = readQuery(request, mark === -1 ? "" : url.slice(mark));
+    const pathId = idSegment === -1 ? undefined : idInPath(mark === -1 ? url : url.slice(0, mark), idSegment);
+    const id = pathId === undefined ? [] : parseIdentifier(pathId, delimiter);
 
-  const { id: bodyId, ...fields } = parsedBody.data;
-  if (pathId !== undefined && Array.isArray(bodyId) && formatIdentifier(bodyId, delimiter) !== pathId)
-    throw new CatalogError("InvalidInput", "id: the body names another object than the path");
-  const merged: Record<string, unknown> = { ...parsedQuery.data };
-  for (const [name, value] of Object.entries(fields)) if (value !== undefined) merged[name] = value;
-  return { ...merged, id, delimiter };
+    const parsedBody = contract.body.safeParse(body);
+    if (!parsedQuery.success || !parsedBody.success)
+      throw new CatalogError("InvalidInput", problemsOf([parsedQuery.error, parsedBody.error]));
+
+    const { id: bodyId, ...fields } = parsedBody.data;
+    if (pathId !== undefined && Array.isArray(bodyId) && formatIdentifier(bodyId, delimiter) !== pathId)
+      throw new CatalogError("InvalidInput", "id: the body names another object than the path");
+    const merged: Record<string, unknown> = { ...parsedQuery.data };
+    for (const [name, value] of Object.entries(fields)) if (value !== undefined) merged[name] = value;
+    return { ...merged, id, delimiter };
+  };
+}
+
+/** Reads queries. Clients send few different ones, so what was read lately is kept. */
+function createQueryReader(contract: AnyContract) {
+  const kept = new LRUCache<string, { delimiter: string; parsed: ReturnType<typeof contract.query.safeParse> }>({
+    max: queriesKept,
+  });
+  return (request: HonoRequest, text: string) => {
+    const known = kept.get(text);
+    if (known !== undefined) return known;
+    const query = request.query();
+    const delimiter = checkDelimiter(query.delimiter ?? defaultDelimiter);
+    const read = { delimiter, parsed: contract.query.safeParse(query) };
+    if (text.length <= keptQueryLengthMax) kept.set(text, read);
+    return read;
+  };
 }
 
 function problemsOf(errors: readonly (z.ZodError | undefined)[]): string {
@@ -81,12 +109,14 @@ function problemsOf(errors: readonly (z.ZodError | undefined)[]): string {
 /**
  * The id in the path of a request. Lance's Rust client encodes paths as forms are encoded,
  * with a plus for a space; a plus itself comes as `%2B` from every client.
+ *
+ * @param url Without a query.
+ * @param segment Which one of the path's it is; the path begins behind the scheme and the host.
  */
-function idInPath(contract: AnyContract, request: HonoRequest): string {
-  const [, , , ...path] = (request.url.split("?", 1)[0] ?? "").split("/");
-  const segment = path[contract.path.split("/").indexOf("{id}") - 1] ?? "";
+function idInPath(url: string, segment: number): string {
+  const text = url.split("/")[segment + 2] ?? "";
   try {
-    return decodeURIComponent(segment.replaceAll("+", " "));
+    return decodeURIComponent(text.replaceAll("+", " "));
   } catch {
     throw new CatalogError("InvalidInput", "id: is not percent-encoded UTF-8");
   }
@@ -94,7 +124,17 @@ function idInPath(contract: AnyContract, request: HonoRequest): string {
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-function decodeUtf8(bytes: ArrayBuffer): string {
+/**
+ * Reads a body as text.
+ *
+ * @throws CatalogError PayloadTooLarge, or InvalidInput for what is not UTF-8
+ */
+export async function readText(request: HonoRequest): Promise<string> {
+  const bytes = await readBytes(request).catch((cause: unknown) => {
+    // A client that goes away in the middle of its body is no failure of the service.
+    if (cause instanceof CatalogError) throw cause;
+    throw new CatalogError("InvalidInput", "the body broke off", { cause });
+  });
   try {
     return utf8.decode(bytes);
   } catch {
@@ -102,6 +142,22 @@ function decodeUtf8(bytes: ArrayBuffer): string {
   }
 }
 
+/** Trusts the length that a request tells, which Node holds it to; a body that tells none is counted as it comes. */
+async function readBytes(request: HonoRequest): Promise<ArrayBuffer | Uint8Array> {
+  const refuse = (): never => {
+    throw new CatalogError("PayloadTooLarge", `a request body may have ${bodyBytesMax} bytes, no more`);
+  };
+  const length = request.header("content-length");
+  if (length !== undefined) return Number(length) > bodyBytesMax ? refuse() : request.arrayBuffer();
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of request.raw.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > bodyBytesMax) refuse();
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
 /** As it is, or with one of its characters escaped. */
 const mayNamePrototype = /__proto__|\\u00[567]/;
 

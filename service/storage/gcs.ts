@@ -44,6 +44,7 @@ export function openGcsStore(bucketName: string): ObjectStore {
   return {
     find,
     persist: async (key) => (await find(key)) !== undefined,
+    settle: async () => {},
     copy: async (from, to) => {
       if ((await find(to)) !== undefined) return "exists";
       try {

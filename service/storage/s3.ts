@@ -55,6 +55,7 @@ export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
   return {
     find,
     persist: async (key) => (await find(key)) !== undefined,
+    settle: async () => {},
     copy: async (from, Key) => {
       // Not every S3 knows conditional writes, so this looks first.
       if ((await find(Key)) !== undefined) return "exists";
