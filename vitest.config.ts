@@ -25,12 +25,23 @@ export default defineConfig({
         },
       },
       {
+        // One file at a time: what it waits for is the disk, and how soon a process starts.
+        test: {
+          name: "faults",
+          include: ["test/faults/**/*.test.ts"],
+          globalSetup: "test/support/temporary-folder.ts",
+          testTimeout: 1_800_000,
+          hookTimeout: 60_000,
+          fileParallelism: false,
+        },
+      },
+      {
         test: {
           name: "e2e",
           include: ["test/e2e/**/*.test.ts"],
           globalSetup: [temporaryFolder, "test/e2e/setup.ts"],
-          testTimeout: 120_000,
-          hookTimeout: 180_000,
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
           // One process runs all files, so that they can share a control plane and what is deployed on it.
           fileParallelism: false,
           isolate: false,

@@ -13,7 +13,16 @@ const flushEveryMs = 500;
 export function createLog(level: string): Log {
   const destination = pino.destination({ dest: 1, sync: false, minLength: bufferBytes });
   if (level !== "silent") setInterval(() => destination.flush(), flushEveryMs).unref();
-  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
+  return pino({ level, base: null, timestamp: isoTime }, destination);
+}
+
+let [writtenMillis, written] = [0, ""];
+
+/** As pino's own `isoTime`; all lines of a millisecond share one text. */
+function isoTime(): string {
+  const millis = Date.now();
+  if (millis !== writtenMillis) [writtenMillis, written] = [millis, `,"time":"${new Date(millis).toISOString()}"`];
+  return written;
 }
 
 /** Writes out what the log still holds; for the end of the process. */

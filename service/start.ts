@@ -103,6 +103,7 @@ export async function startService(config: Config, log: Log, replacements: Repla
       await close(server);
       await datasets[Symbol.asyncDispose]();
       await sweeping;
+      await finisher.settled();
       await store[Symbol.asyncDispose]();
     },
   };

@@ -1,8 +1,13 @@
 import { type Access, CatalogError, formatIdentifier, type Identifier, type Role, roles } from "@tiltyard/protocol";
+import { LRUCache } from "lru-cache";
 import { findApiKeyPrincipal, type Grant, listGrantsOf } from "../store/principals.ts";
 import type { Store } from "../store/store.ts";
 import { hashApiKey } from "./api-key.ts";
 import type { TokenVerifier } from "./token-verifier.ts";
+
+/** How long a principal's roles count as they were read. Other processes change them: the command line, and replicas' own. */
+const grantsKeptMs = 1_000;
+const principalsKept = 10_000;
 
 /** What a caller proves its identity with. */
 export type Credential =
@@ -24,6 +29,8 @@ export interface Authenticator {
 }
 
 export function createAuthenticator(store: Store, tokens: TokenVerifier): Authenticator {
+  const kept = new LRUCache<string, Principal>({ max: principalsKept, ttl: grantsKeptMs });
+
   async function nameOf(credential: Credential | undefined): Promise<string> {
     if (credential === undefined)
       throw new CatalogError("Unauthenticated", "no credential: send Authorization: Bearer <token>, or x-api-key");
@@ -35,7 +42,12 @@ export function createAuthenticator(store: Store, tokens: TokenVerifier): Authen
   return {
     authenticate: async (credential) => {
       const name = await nameOf(credential);
-      return { name, grants: await listGrantsOf(store.read, name) };
+      let principal = kept.get(name);
+      if (principal === undefined) {
+        principal = { name, grants: await listGrantsOf(store.read, name) };
+        kept.set(name, principal);
+      }
+      return principal;
     },
   };
 }

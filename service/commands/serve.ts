@@ -10,8 +10,6 @@ export async function serve(): Promise<void> {
   const log = createLog(config.logLevel);
   for (const name of config.unknownVariables) log.warn(`${name} is set, but there is no such setting`);
   const service = await startService(config, log);
-  process.stderr.write(welcome(config, service.url));
-
   const stop = async (signal: string) => {
     log.info({ signal }, "stopping");
     await service.stop();
@@ -20,6 +18,7 @@ export async function serve(): Promise<void> {
   };
   // A second signal ends the process at once, as it does by default.
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, stop);
+  process.stderr.write(welcome(config, service.url));
 }
 
 function welcome({ auth, dataDir, database, warehouse }: Config, url: string): string {

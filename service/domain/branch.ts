@@ -13,7 +13,7 @@ const valid = /^[\p{L}\p{N}._-]+(\/[\p{L}\p{N}._-]+)*$/u;
  * @throws CatalogError InvalidInput for what cannot be the name of a branch.
  */
 export function branchOf(request: { readonly branch?: string | undefined }): string {
-  return checkBranch(request.branch ?? mainBranch, "branch");
+  return request.branch === undefined ? mainBranch : checkBranch(request.branch, "branch");
 }
 
 /**

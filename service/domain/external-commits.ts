@@ -4,8 +4,16 @@ import type { Storage } from "../storage/storage.ts";
 import type { Session, Store } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { insertTransaction } from "../store/transactions.ts";
-import { deleteBranch, deleteVersions, findHighestVersion, insertVersion, latestVersion } from "../store/versions.ts";
+import {
+  deleteBranch,
+  deleteVersions,
+  findHighestVersion,
+  insertVersion,
+  latestVersion,
+  type VersionRecord,
+} from "../store/versions.ts";
 import { mainBranch } from "./branch.ts";
+import type { Finisher } from "./finisher.ts";
 import { manifestName, type NamingScheme, versionsFolder } from "./manifest.ts";
 
 /** Whom the audit names for what was done without a request to the catalog. */
@@ -14,6 +22,7 @@ const principal = "unknown";
 interface Parts {
   readonly store: Store;
   readonly storage: Storage;
+  readonly finisher: Finisher;
 }
 
 /**
@@ -24,17 +33,14 @@ interface Parts {
  * Only the version after the latest is looked for, and only a manifest that is not older
  * than the latest one is taken for it: an older one is left from records that were deleted.
  */
-export async function adoptExternalCommits(
-  { store, storage }: Parts,
-  table: TableRecord,
-  branch: string,
-): Promise<void> {
+export async function adoptExternalCommits(parts: Parts, table: TableRecord, branch: string): Promise<void> {
+  const { store, storage } = parts;
   const location = parseLocation(table.location);
   const folder = versionsFolder(location, branch);
   const objects = await storage.at(location);
   for (;;) {
-    const latest = await latestVersion(store.read, table.id, branch);
-    if (latest === undefined || !latest.finished) return;
+    const latest = await latestInPlace(parts, table, branch);
+    if (latest === undefined) return;
     const highest = await findHighestVersion(store.read, table.id, branch);
     if (highest !== latest.version) return;
 
@@ -73,14 +79,15 @@ export async function adoptExternalCommits(
  * when that commit would be refused.
  */
 export async function forgetDeletedBranch(
-  { store, storage }: Parts,
+  parts: Parts,
   table: TableRecord,
   branch: string,
   requestedVersion: number,
 ): Promise<void> {
   if (branch === mainBranch) return;
-  const latest = await latestVersion(store.read, table.id, branch);
-  if (latest === undefined || !latest.finished || requestedVersion === latest.version + 1) return;
+  const { store, storage } = parts;
+  const latest = await latestInPlace(parts, table, branch);
+  if (latest === undefined || requestedVersion === latest.version + 1) return;
   const location = parseLocation(table.location);
   const objects = await storage.at(location);
   if ((await objects.find(`${versionsFolder(location, branch)}/${latest.manifestName}`)) !== undefined) return;
@@ -92,6 +99,21 @@ export async function forgetDeletedBranch(
     await deleteBranch(session, table.id, branch);
     await record(session, randomUUIDv7(), "ForgetTableBranch", table, { branch });
   });
+}
+
+/** The latest version of a branch; undefined when there is none, or its manifest cannot be given its final name now. */
+async function latestInPlace(
+  { store, finisher }: Parts,
+  table: TableRecord,
+  branch: string,
+): Promise<VersionRecord | undefined> {
+  for (;;) {
+    const latest = await latestVersion(store.read, table.id, branch);
+    if (latest === undefined) return undefined;
+    const finished = await finisher.finishVersion(table.location, latest);
+    // A record that was withdrawn leaves room for the one before it.
+    if (finished !== undefined) return finished.finished ? finished : undefined;
+  }
 }
 
 /** Writes down what the catalog found out by itself. */

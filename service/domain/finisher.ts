@@ -18,7 +18,10 @@ import { versionsFolder } from "./manifest.ts";
 
 /** How many records or locations one sweep takes up. */
 const sweepBatch = 1000;
+/** How many manifests one database transaction notes at most. */
+const noteBatch = 256;
 const lost = "the manifest was deleted, or its name was taken, before the commit was finished";
+const unfinished = "a committed manifest is not finished yet";
 
 /**
  * Does in the object store what was decided in the database: gives committed manifests
@@ -27,16 +30,19 @@ const lost = "the manifest was deleted, or its name was taken, before the commit
  */
 export interface Finisher {
   /**
-   * Copies a staged manifest to its final name, deletes the staged one, and notes it.
-   * Never throws: a record that cannot be finished now is answered as it is.
+   * Gives a staged manifest its final name, and sees to it that this becomes durable and is
+   * noted, and the staged name is deleted, soon after. Never throws: a record that cannot be
+   * finished now is answered as it is.
    *
    * @returns undefined when the version turned out to be none and its record was withdrawn.
    */
   finishVersion(location: string, record: VersionRecord): Promise<VersionRecord | undefined>;
   /** Deletes the objects at the location of a dropped table. Never throws: what fails is left to the sweep. */
   deleteObjects(location: string): Promise<void>;
-  /** Takes up everything that is left to be done. */
+  /** Takes up everything that is left to be done, and waits until it is noted. */
   sweep(): Promise<void>;
+  /** Resolves when all manifests that have their final names are noted. */
+  settled(): Promise<void>;
 }
 
 export interface FinisherParts {
@@ -47,15 +53,26 @@ export interface FinisherParts {
   readonly dropRetentionMs: number;
 }
 
-export function createFinisher({ store, storage, log, dropRetentionMs }: FinisherParts): Finisher {
-  /** Readers of a version that is just being committed wait for the same work. */
-  const underWay = new Map<string, Promise<VersionRecord | undefined>>();
+/** A version whose manifest has its final name, of which a crash of the machine might know nothing. */
+interface Placed {
+  readonly objects: ObjectStore;
+  /** Names the branch of its table. */
+  readonly branch: string;
+  readonly folder: string;
+  readonly staged: string;
+  readonly record: VersionRecord;
+}
 
-  async function finish(uri: string, record: VersionRecord): Promise<VersionRecord | undefined> {
+export function createFinisher({ store, storage, log, dropRetentionMs }: FinisherParts): Finisher {
+  /** The versions that are being finished: readers of one that is just being committed wait for the same work. */
+  const underWay = new Map<string, Promise<VersionRecord | undefined>>();
+  const placed: Placed[] = [];
+  let noting: Promise<void> | undefined;
+
+  async function place(uri: string, record: VersionRecord, key: string): Promise<VersionRecord | undefined> {
     const location = parseLocation(uri);
     const folder = versionsFolder(location, record.branch);
     const [staged, final] = [`${folder}/${record.committedName}`, `${folder}/${record.manifestName}`];
-    let readable = record;
     try {
       const objects = await storage.at(location);
       const isLeftOver = async (there: StoredObject, ours: StoredObject) => {
@@ -67,18 +84,54 @@ export function createFinisher({ store, storage, log, dropRetentionMs }: Finishe
       // Whoever finds the name taken looks closer, and may free it: one at a time.
       const isInPlace =
         (await objects.copy(staged, final)) === "copied" || (await store.exclusively(`${uri}\n${final}`, put));
-      if (!isInPlace) {
-        const withdrawn = await store.write((session) => withdraw(session, record));
-        log.warn({ staged, final, withdrawn }, lost);
-        return withdrawn ? undefined : record;
+      if (isInPlace) {
+        placed.push({ objects, branch: `${uri}\n${record.branch}`, folder, staged, record });
+        noting ??= notePlaced();
+        return { ...record, finished: true };
       }
-      readable = { ...record, finished: true };
-      await objects.delete(staged);
-      await store.write((session) => finishVersion(session, record));
+      const withdrawn = await store.write((session) => withdraw(session, record));
+      log.warn({ staged, final, withdrawn }, lost);
+      underWay.delete(key);
+      return withdrawn ? undefined : record;
     } catch (error) {
-      log.warn({ err: error, staged }, "a committed manifest is not finished yet");
+      log.warn({ err: error, staged }, unfinished);
+      underWay.delete(key);
+      return record;
     }
-    return readable;
+  }
+
+  /**
+   * Notes what is placed, group by group: versions that are committed meanwhile are the next
+   * group, and share a sync of their folder and a database transaction.
+   */
+  async function notePlaced(): Promise<void> {
+    while (placed.length > 0) {
+      const group = placed.splice(0, noteBatch);
+      const byBranch = Map.groupBy(group, ({ branch }) => branch);
+      const settled = (await Promise.all([...byBranch.values()].map(settle))).flat();
+      try {
+        await store.write(async (session) => {
+          for (const { record } of settled) await finishVersion(session, record);
+        });
+      } catch (error) {
+        log.warn({ err: error, versions: settled.length }, unfinished);
+      }
+      for (const { branch, record } of group) underWay.delete(`${branch}\n${record.version}`);
+    }
+    noting = undefined;
+  }
+
+  /** The staged name goes when the final one is durable. @returns Those of one folder that can be noted. */
+  async function settle(group: readonly Placed[]): Promise<readonly Placed[]> {
+    const [first] = group;
+    try {
+      await first?.objects.settle(first.folder);
+      await Promise.all(group.map(({ objects, staged }) => objects.delete(staged)));
+      return group;
+    } catch (error) {
+      log.warn({ err: error, folder: first?.folder }, unfinished);
+      return [];
+    }
   }
 
   async function deleteObjects(uri: string): Promise<void> {
@@ -102,19 +155,23 @@ export function createFinisher({ store, storage, log, dropRetentionMs }: Finishe
       const key = `${location}\n${record.branch}\n${record.version}`;
       let work = underWay.get(key);
       if (work === undefined) {
-        work = finish(location, record).finally(() => underWay.delete(key));
+        work = place(location, record, key);
         underWay.set(key, work);
       }
       return work;
     },
     deleteObjects,
     async sweep() {
-      const unfinished = await listUnfinishedVersions(store.read, sweepBatch);
-      for (const { location, record } of unfinished) await this.finishVersion(location, record);
+      for (const { location, record } of await listUnfinishedVersions(store.read, sweepBatch))
+        await this.finishVersion(location, record);
+      await this.settled();
       const expiredMillis = Date.now() - dropRetentionMs;
       for (const { id } of await listDroppedTables(store.read, expiredMillis, sweepBatch))
         await store.write((session) => dropForGood(session, id, expiredMillis));
       for (const location of await listPendingDeletions(store.read, sweepBatch)) await deleteObjects(location);
+    },
+    settled: async () => {
+      while (noting !== undefined) await noting;
     },
   };
 }

@@ -1,6 +1,9 @@
 import { CatalogError } from "@tiltyard/protocol";
 import type { Session } from "../store/store.ts";
-import { deleteBranch, deleteVersions } from "../store/versions.ts";
+import { deleteBranch, deleteVersions, findCut } from "../store/versions.ts";
+
+/** How many records one transaction deletes: it takes some milliseconds. */
+const deletedAtOnceMax = 1_000;
 
 /** Versions from `start` on, up to and without `end`; no end runs through the latest. */
 export interface VersionRange {
@@ -23,6 +26,25 @@ export function readRanges(
   });
   if (problems.length > 0) throw new CatalogError("InvalidInput", problems.join("; "));
   return ranges.map(({ start_version: start, end_version: end }) => ({ start, end: end === -1 ? undefined : end }));
+}
+
+/**
+ * Deletes as many records as one transaction may, so that others need not wait for long, when
+ * the ranges have more than that.
+ *
+ * @returns How many were deleted; 0 when what is left is little enough for `deleteRanges`.
+ */
+export async function deleteFirstOf(
+  session: Session,
+  tableId: number,
+  branch: string,
+  ranges: readonly VersionRange[],
+): Promise<number> {
+  for (const { start, end = Number.MAX_SAFE_INTEGER } of ranges) {
+    const cut = await findCut(session, tableId, branch, { start, end }, deletedAtOnceMax);
+    if (cut !== undefined) return deleteVersions(session, tableId, branch, { start, end: cut });
+  }
+  return 0;
 }
 
 /**

@@ -44,10 +44,11 @@ export interface PreparedVersion extends ManifestNames {
  * @throws CatalogError InvalidInput
  */
 export async function prepareVersion(
-  { store, storage }: { readonly store: Store; readonly storage: Storage },
+  parts: { readonly store: Store; readonly storage: Storage; readonly finisher: Finisher },
   table: TableRecord | { readonly location: string },
   request: VersionRequest,
 ): Promise<PreparedVersion> {
+  const { store, storage } = parts;
   const branch = branchOf(request);
   const location = parseLocation(table.location);
   const names = readManifestPath(
@@ -61,13 +62,15 @@ export async function prepareVersion(
     const present = await findVersion(store.read, table.id, branch, request.version);
     // The manifest of a commit that is repeated is no longer where it was staged.
     if (present !== undefined && isManifestOf(present, prepared)) return prepared;
-    await adoptExternalCommits({ store, storage }, table, branch);
   }
 
   const objects = await storage.at(location);
-  if (!(await objects.persist(`${versionsFolder(location, branch)}/${names.committedName}`)))
-    throw new CatalogError("InvalidInput", `manifest_path: there is no object at ${request.manifest_path}`);
-  if ("id" in table) await forgetDeletedBranch({ store, storage }, table, branch, request.version);
+  const [isThere] = await Promise.all([
+    objects.persist(`${versionsFolder(location, branch)}/${names.committedName}`),
+    "id" in table ? adoptExternalCommits(parts, table, branch) : undefined,
+  ]);
+  if (!isThere) throw new CatalogError("InvalidInput", `manifest_path: there is no object at ${request.manifest_path}`);
+  if ("id" in table) await forgetDeletedBranch(parts, table, branch, request.version);
   return prepared;
 }
 

@@ -1,6 +1,5 @@
 import { type AnyContract, CatalogError, contracts, type OperationName } from "@tiltyard/protocol";
-import { Hono, type MiddlewareHandler } from "hono";
-import { bodyLimit } from "hono/body-limit";
+import { type Context, Hono } from "hono";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { DevelopmentIssuer } from "../auth/development-issuer.ts";
 import type { Log } from "../log.ts";
@@ -15,7 +14,6 @@ import type { RateLimit } from "./rate-limit.ts";
 import { requestIdOf } from "./request-id.ts";
 import { tokenEndpoint } from "./token-endpoint.ts";
 
-export const bodyBytesMax = 4 * 1024 * 1024;
 const tokenPath = "/oauth/token";
 
 export interface AppParts {
@@ -33,54 +31,41 @@ export interface AppParts {
 /** The service as a function from requests to responses. */
 export function createApp(parts: AppParts): Hono {
   const { log, metrics, developmentIssuer } = parts;
-  const app = new Hono();
   const all: readonly AnyContract[] = Object.values(contracts);
+  const respond = (error: unknown, context: Context) => respondWithError(context, error, idOf(context), log);
+  const others = new Hono()
+    .onError(respond)
+    .notFound((context) => respond(new CatalogError("RouteNotFound", "there is nothing at this path"), context));
+  // Hono's fast router is for paths without overlaps, and a request with one handler goes straight to it: the
+  // operations on one object are here by themselves, and all else is looked for where they are not.
+  const app = new Hono().onError(respond).notFound((context) => others.fetch(context.req.raw, context.env));
 
-  app.onError((error, context) => respondWithError(context, error, idOf(context), log));
-  app.notFound((context) =>
-    respondWithError(context, new CatalogError("RouteNotFound", "there is nothing at this path"), idOf(context), log),
-  );
   for (const name of Object.keys(contracts) as OperationName[]) {
     const contract: AnyContract = contracts[name];
     const path = contract.path.replaceAll(/\{(\w+)\}/g, ":$1");
     // The registry's own type holds each handler to its contract.
     const handler = (handlers as Partial<Record<OperationName, unknown>>)[name] as Handler<AnyContract> | undefined;
-    // A stream of rows is never held as a whole: whoever reads it limits what is held.
-    if (contract.content === "json") app.on([...contract.methods], path, limitBodies());
-    app.on([...contract.methods], path, serveOperation(contract, handler, parts));
-    refuseOtherMethods(app, path, contract.methods);
+    const served = contract.path.split("{").length === 2 ? app : others;
+    served.on([...contract.methods], path, serveOperation(contract, handler, parts));
+    refuseOtherMethods(others, path, contract.methods);
   }
 
   if (developmentIssuer !== undefined) {
-    app.post(tokenPath, limitBodies(), tokenEndpoint(developmentIssuer, parts.authenticator));
-    refuseOtherMethods(app, tokenPath, ["POST"]);
+    others.post(tokenPath, tokenEndpoint(developmentIssuer, parts.authenticator));
+    refuseOtherMethods(others, tokenPath, ["POST"]);
   }
   const document = openApiDocument(all, { tokenUrl: developmentIssuer && tokenPath });
-  app.get("/openapi.json", (context) => context.json(document));
-  app.get("/metrics", async (context) =>
+  others.get("/openapi.json", (context) => context.json(document));
+  others.get("/metrics", async (context) =>
     context.body(await metrics.text(), 200, { "content-type": metrics.contentType }),
   );
-  app.get("/health/live", (context) => context.json({ status: "live" }));
-  app.get("/health/ready", async (context) => {
+  others.get("/health/live", (context) => context.json({ status: "live" }));
+  others.get("/health/ready", async (context) => {
     if (await parts.isReady()) return context.json({ status: "ready" });
     throw new CatalogError("ServiceUnavailable", "the service is not ready");
   });
-  mountDocsPage(app);
+  mountDocsPage(others);
   return app;
-}
-
-/** Trusts the length that a request tells, which Node holds it to; a body that tells none is counted as it comes. */
-function limitBodies(): MiddlewareHandler {
-  const refuse = () => {
-    throw new CatalogError("PayloadTooLarge", `a request body may have ${bodyBytesMax} bytes, no more`);
-  };
-  const count = bodyLimit({ maxSize: bodyBytesMax, onError: refuse });
-  return (context, next) => {
-    if (context.req.method === "GET") return next();
-    const length = context.req.header("content-length");
-    if (length === undefined || context.req.header("transfer-encoding") !== undefined) return count(context, next);
-    return Number(length) > bodyBytesMax ? refuse() : next();
-  };
 }
 
 function refuseOtherMethods(app: Hono, path: string, methods: readonly string[]): void {
@@ -93,6 +78,6 @@ function refuseOtherMethods(app: Hono, path: string, methods: readonly string[])
   });
 }
 
-function idOf(context: { readonly req: { header(name: string): string | undefined } }): string {
+function idOf(context: Context): string {
   return requestIdOf(context.req.header("x-request-id")) ?? crypto.randomUUID();
 }

@@ -8,7 +8,7 @@ import { type Gateway, type TableView, viewOperations } from "../dataset/gateway
 import type { Log } from "../log.ts";
 import { credentialOfHeaders } from "./credential.ts";
 import { respondWithError } from "./error-response.ts";
-import { parseRequest, readJson } from "./parse-request.ts";
+import { createRequestParser, readJson } from "./parse-request.ts";
 
 interface Entry {
   readonly view: TableView;
@@ -24,12 +24,13 @@ export function createGateway(log: Log): Gateway {
   app.onError((error, context) => respondWithError(context, error, crypto.randomUUID(), log));
   for (const name of viewOperations) {
     const contract: AnyContract = contracts[name];
+    const parseRequest = createRequestParser(contract);
     app.post(contract.path.replace("{id}", ":id"), async (context) => {
       const credential = credentialOfHeaders((header) => context.req.header(header));
       const entry = credential?.kind === "bearer" ? entries.get(credential.token) : undefined;
       if (entry === undefined) throw new CatalogError("Unauthenticated", "this address is for the catalog itself");
       try {
-        const request = parseRequest(contract, context.req, await readJson(context.req));
+        const request = parseRequest(context.req, await readJson(context.req));
         // The view's own type holds each operation to its contract.
         const answer = await (entry.view[name] as (request: unknown) => Promise<object>)(request);
         return context.json(answer);

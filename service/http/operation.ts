@@ -6,7 +6,7 @@ import type { Catalog, Handler } from "../operations/handler.ts";
 import { credentialOfHeaders, credentialOfIdentity } from "./credential.ts";
 import { respondWithError } from "./error-response.ts";
 import type { Metrics } from "./metrics.ts";
-import { envelopeOf, parseRequest, readJson } from "./parse-request.ts";
+import { createRequestParser, envelopeOf, readJson } from "./parse-request.ts";
 import type { RateLimit } from "./rate-limit.ts";
 import { requestIdOf, traceparentOf } from "./request-id.ts";
 
@@ -48,6 +48,7 @@ export function serveOperation<C extends AnyContract>(
   parts: OperationParts,
 ): HonoHandler {
   const { catalog, authenticator, rateLimit, metrics, log } = parts;
+  const parseRequest = createRequestParser(contract);
 
   async function respond(context: Context, trail: Trail): Promise<Response> {
     const credential = credentialOfHeaders((name) => context.req.header(name));
@@ -59,7 +60,7 @@ export function serveOperation<C extends AnyContract>(
     trail.traceparent ??= traceparentOf(envelope.context?.["header.traceparent"]);
 
     const principal = early ?? (await authenticate(credentialOfIdentity(envelope.identity ?? undefined)));
-    const request = parseRequest(contract, context.req, body) as RequestOf<C>;
+    const request = parseRequest(context.req, body) as RequestOf<C>;
     authorize(principal, contract.access(request as never));
     if (handler === undefined)
       throw new CatalogError("Unsupported", `${contract.operationId} is not supported by this catalog`);
@@ -70,11 +71,7 @@ export function serveOperation<C extends AnyContract>(
       );
     const rows = (contract.content === "arrow" ? context.req.raw.body : null) ?? emptyStream();
     const answer = await handler(request, catalog, { principal, requestId: requestIdIn(trail), body: rows });
-    context.header("x-request-id", requestIdIn(trail));
-    if (answer === undefined) return context.body(null, contract.status);
-    if (answer instanceof ReadableStream)
-      return context.body(answer, contract.status, { "content-type": arrowFileType });
-    return context.json(answer, contract.status);
+    return respondWith(answer, contract.status, requestIdIn(trail));
 
     async function authenticate(by: typeof credential): Promise<Principal> {
       const found = await authenticator.authenticate(by);
@@ -129,6 +126,15 @@ async function discard(rows: ReadableStream<Uint8Array> | null): Promise<void> {
 
 function emptyStream(): ReadableStream<Uint8Array> {
   return new ReadableStream({ start: (controller) => controller.close() });
+}
+
+/** Plain headers go out as they are; those of `context.json` would become a `Headers` object and be read from it again. */
+function respondWith(answer: unknown, status: number, requestId: string): Response {
+  const headers = { "x-request-id": requestId };
+  if (answer === undefined) return new Response(null, { status, headers });
+  if (answer instanceof ReadableStream)
+    return new Response(answer, { status, headers: { "content-type": arrowFileType, ...headers } });
+  return new Response(JSON.stringify(answer), { status, headers: { "content-type": "application/json", ...headers } });
 }
 
 /** Without a credential in the headers, a body that cannot be read is a request without a credential. */

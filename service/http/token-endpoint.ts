@@ -2,6 +2,7 @@ import { CatalogError } from "@tiltyard/protocol";
 import type { Context, Handler } from "hono";
 import type { Authenticator } from "../auth/authenticator.ts";
 import { type DevelopmentIssuer, tokenLifetimeSeconds } from "../auth/development-issuer.ts";
+import { readText } from "./parse-request.ts";
 
 /**
  * `POST /oauth/token` with the client-credentials grant (RFC 6749, 4.4): the client's
@@ -9,7 +10,7 @@ import { type DevelopmentIssuer, tokenLifetimeSeconds } from "../auth/developmen
  */
 export function tokenEndpoint(issuer: DevelopmentIssuer, authenticator: Authenticator): Handler {
   return async (context) => {
-    const form = new URLSearchParams(await context.req.text());
+    const form = new URLSearchParams(await readText(context.req));
     if (form.get("grant_type") !== "client_credentials")
       return refuse(
         context,

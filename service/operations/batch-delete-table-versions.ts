@@ -2,7 +2,7 @@ import { contracts } from "@tiltyard/protocol";
 import { openTransaction } from "../domain/audit.ts";
 import { branchOf } from "../domain/branch.ts";
 import { requireBranch, requireTable } from "../domain/require.ts";
-import { deleteRanges, readRanges } from "../domain/version-ranges.ts";
+import { deleteFirstOf, deleteRanges, readRanges } from "../domain/version-ranges.ts";
 import type { Handler } from "./handler.ts";
 
 const contract = contracts.batchDeleteTableVersions;
@@ -13,11 +13,17 @@ export const batchDeleteTableVersions: Handler<typeof contract> = async (request
   const branch = branchOf(request);
   const ranges = readRanges(request.ranges);
 
-  const deleted_count = await store.write(async (session) => {
-    const table = await requireTable(session, identifier);
-    await requireBranch(session, table, branch);
-    await transaction.record(session);
-    return deleteRanges(session, table.id, branch, ranges);
-  });
+  let deleted_count = 0;
+  for (let isDone = false; !isDone; ) {
+    const isFirst = deleted_count === 0;
+    deleted_count += await store.write(async (session) => {
+      const table = await requireTable(session, identifier);
+      await requireBranch(session, table, branch);
+      if (isFirst) await transaction.record(session);
+      const deleted = await deleteFirstOf(session, table.id, branch, ranges);
+      isDone = deleted === 0;
+      return isDone ? deleteRanges(session, table.id, branch, ranges) : deleted;
+    });
+  }
   return { context: { request_id: caller.requestId }, deleted_count, transaction_id: transaction.name };
 };

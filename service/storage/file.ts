@@ -1,39 +1,48 @@
-import { copyFile, link, lstat, mkdir, open, opendir, realpath, rename, rm, unlink, writeFile } from "node:fs/promises";
+import { closeSync, constants, fstatSync, fsync, lstatSync, openSync, readFileSync, realpathSync } from "node:fs";
+import { copyFile, link, mkdir, opendir, rename, rm, unlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { promisify } from "node:util";
 import { CatalogError } from "@tiltyard/protocol";
 import { requireReadable, unavailable } from "./errors.ts";
 import type { CopyOutcome, ObjectStore, ReadObject, StoredObject } from "./object-store.ts";
 
 /**
- * The local file system, or one that is mounted on every replica.
+ * The local file system, or one that is mounted on every replica. What only looks at a file
+ * takes some microseconds, and is done at once: to hand it to another thread takes longer.
+ * What waits for the disk is handed over.
  *
  * @param roots The folders, as absolute paths, in which tables may live. A root may be a symbolic
  *   link; what is in one may not lead elsewhere through a link. That is looked at where a commit or
  *   a deletion begins: it keeps mistakes out, and nobody who changes links between two steps.
  */
 export function openFileStore(roots: readonly string[] = []): ObjectStore {
-  const inside = (path: string) => requireNoLink(path, roots);
+  /** Does some work at a path that is where it says. */
+  const inside = <Result>(key: string, path: string, work: () => Promise<Result>) =>
+    guarded(key, async () => {
+      requireNoLink(path, roots);
+      return work();
+    });
   return {
     libraryOptions: {},
-    find: (key) => guarded(key, () => find(toFile(key))),
-    persist: (key) => guarded(key, () => inside(toFile(key)).then(() => persist(toFile(key)))),
+    find: (key) => guarded(key, async () => find(toFile(key))),
+    persist: (key) => inside(key, toFile(key), () => persist(toFile(key))),
     copy: (from, to) => guarded(to, () => copy(toFile(from), toFile(to))),
-    read: (key) => guarded(key, () => inside(toFile(key)).then(() => read(key))),
-    create: (key, text) => guarded(key, () => inside(dirname(toFile(key))).then(() => create(toFile(key), text))),
-    replace: (key, text, revision) =>
-      guarded(key, () => inside(toFile(key)).then(() => replace(toFile(key), text, revision))),
+    settle: (folder) => guarded(folder, () => syncFile(toFile(folder))),
+    read: (key) => inside(key, toFile(key), () => read(key)),
+    create: (key, text) => inside(key, dirname(toFile(key)), () => create(toFile(key), text)),
+    replace: (key, text, revision) => inside(key, toFile(key), () => replace(toFile(key), text, revision)),
     delete: (key) => guarded(key, () => remove(toFile(key))),
     list: (folder) => list(toFile(folder)),
     deleteFolder: (folder) =>
-      guarded(folder, () => inside(toFile(folder)).then(() => rm(toFile(folder), { recursive: true, force: true }))),
+      inside(folder, toFile(folder), () => rm(toFile(folder), { recursive: true, force: true })),
   };
 }
 
 /** @throws CatalogError InvalidTableState when a path below a root leads out of where it says. */
-async function requireNoLink(path: string, roots: readonly string[]): Promise<void> {
+function requireNoLink(path: string, roots: readonly string[]): void {
   const root = roots.find((each) => path.startsWith(`${each}/`));
   if (root === undefined) return;
-  const [real, realRoot] = await Promise.all([orMissing(realpath(path)), orMissing(realpath(root))]);
+  const [real, realRoot] = [path, root].map((each) => orMissing(() => realpathSync.native(each)));
   if (real !== undefined && realRoot !== undefined && real !== `${realRoot}${path.slice(root.length)}`)
     throw new CatalogError(
       "InvalidTableState",
@@ -41,22 +50,25 @@ async function requireNoLink(path: string, roots: readonly string[]): Promise<vo
     );
 }
 
-async function find(file: string): Promise<StoredObject | undefined> {
-  const found = await orMissing(lstat(file));
+const syncToDisk = promisify(fsync);
+/** A pipe that has nobody at its other end is opened at once, too. */
+const openToSync = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+
+function find(file: string): StoredObject | undefined {
+  const found = orMissing(() => lstatSync(file));
   if (!found?.isFile()) return undefined;
   return { identity: `${found.dev}:${found.ino}`, modifiedAtMillis: found.mtimeMs, sizeBytes: found.size };
 }
 
 async function persist(file: string): Promise<boolean> {
-  const handle = await orMissing(open(file, "r"));
-  if (handle === undefined) return false;
+  const descriptor = orMissing(() => openSync(file, openToSync));
+  if (descriptor === undefined) return false;
   try {
-    if (!(await handle.stat()).isFile()) return false;
-    await handle.sync();
+    if (!fstatSync(descriptor).isFile()) return false;
+    await Promise.all([syncToDisk(descriptor), syncFile(dirname(file))]);
   } finally {
-    await handle.close();
+    closeSync(descriptor);
   }
-  await syncFolder(dirname(file));
   return true;
 }
 
@@ -72,7 +84,6 @@ async function copy(from: string, to: string): Promise<CopyOutcome> {
       return copyContent(from, to);
     throw error;
   }
-  await syncFolder(dirname(to));
   return "copied";
 }
 
@@ -83,21 +94,25 @@ async function copyContent(from: string, to: string): Promise<CopyOutcome> {
   try {
     await syncFile(temporary);
     // Without hard links there is no rename that spares an existing file: this is the nearest to it.
-    if ((await find(to)) !== undefined) return "exists";
+    if (find(to) !== undefined) return "exists";
     await rename(temporary, to);
   } finally {
     await rm(temporary, { force: true });
   }
-  await syncFolder(dirname(to));
   return "copied";
 }
 
 async function read(key: string): Promise<ReadObject | undefined> {
-  await using handle = await orMissing(open(toFile(key), "r"));
-  const found = await handle?.stat({ bigint: true });
-  if (handle === undefined || !found?.isFile()) return undefined;
-  requireReadable(key, Number(found.size));
-  return { text: await handle.readFile("utf8"), revision: revisionOf(found) };
+  const descriptor = orMissing(() => openSync(toFile(key), openToSync));
+  if (descriptor === undefined) return undefined;
+  try {
+    const found = fstatSync(descriptor, { bigint: true });
+    if (!found.isFile()) return undefined;
+    requireReadable(key, Number(found.size));
+    return { text: readFileSync(descriptor, "utf8"), revision: revisionOf(found) };
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 /** A file that is written anew is another one, with a time of its own should it get the number of the old one. */
@@ -107,15 +122,19 @@ function revisionOf({ ino, mtimeNs }: { readonly ino: bigint; readonly mtimeNs: 
 
 async function create(file: string, text: string): Promise<boolean> {
   await makeFolder(dirname(file));
-  return withTemporary(file, text, async (temporary) => (await copy(temporary, file)) === "copied");
+  return withTemporary(file, text, async (temporary) => {
+    if ((await copy(temporary, file)) !== "copied") return false;
+    await syncFile(dirname(file));
+    return true;
+  });
 }
 
 async function replace(file: string, text: string, revision: string): Promise<boolean> {
   return withTemporary(file, text, async (temporary) => {
-    const found = await orMissing(lstat(file, { bigint: true }));
+    const found = orMissing(() => lstatSync(file, { bigint: true }));
     if (found === undefined || revisionOf(found) !== revision) return false;
     await rename(temporary, file);
-    await syncFolder(dirname(file));
+    await syncFile(dirname(file));
     return true;
   });
 }
@@ -139,11 +158,15 @@ async function withTemporary<Result>(
 async function makeFolder(folder: string): Promise<void> {
   const first = await mkdir(folder, { recursive: true });
   if (first === undefined) return;
-  for (let made = folder; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
+  for (let made = folder; made.length >= first.length; made = dirname(made)) await syncFile(dirname(made));
 }
 
 async function remove(file: string): Promise<void> {
-  await orMissing(unlink(file));
+  try {
+    await unlink(file);
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+  }
 }
 
 async function* list(folder: string): AsyncIterable<string> {
@@ -156,13 +179,15 @@ async function* list(folder: string): AsyncIterable<string> {
   }
 }
 
+/** A folder is synced as a file is: the names in it survive a crash then. */
 async function syncFile(file: string): Promise<void> {
-  await using handle = await open(file, "r");
-  await handle.sync();
+  const descriptor = openSync(file, openToSync);
+  try {
+    await syncToDisk(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
 }
-
-/** Makes the names in a folder survive a crash. A folder is synced as a file is. */
-const syncFolder = syncFile;
 
 function toFile(key: string): string {
   return `/${key}`;
@@ -176,9 +201,9 @@ async function guarded<Result>(key: string, work: () => Promise<Result>): Promis
   }
 }
 
-async function orMissing<Result>(work: Promise<Result>): Promise<Result | undefined> {
+function orMissing<Result>(work: () => Result): Result | undefined {
   try {
-    return await work;
+    return work();
   } catch (error) {
     if (isMissing(error)) return undefined;
     throw error;

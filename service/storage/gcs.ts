@@ -45,6 +45,7 @@ export function openGcsStore(bucketName: string): ObjectStore {
     libraryOptions: {},
     find,
     persist: async (key) => (await find(key)) !== undefined,
+    settle: async () => {},
     copy: async (from, to) => {
       if ((await find(to)) !== undefined) return "exists";
       try {

@@ -33,8 +33,13 @@ export interface ObjectStore {
   find(key: string): Promise<StoredObject | undefined>;
   /** Whether the object is there; if it is, it also survives a crash of the store from now on. */
   persist(key: string): Promise<boolean>;
-  /** Gives the object a second name, durably, unless there is an object of that name already. */
+  /**
+   * Gives the object a second name, unless there is an object of that name already. The new
+   * name survives a crash of the store once its folder is settled.
+   */
   copy(from: string, to: string): Promise<CopyOutcome>;
+  /** Makes all names in a folder survive a crash of the store; what is in its folders is not meant. */
+  settle(folder: string): Promise<void>;
   /**
    * @returns undefined when there is no such object.
    * @throws CatalogError InvalidTableState for one that is larger than `readBytesMax`.

@@ -56,6 +56,7 @@ export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
     libraryOptions: { allow_http: "true" },
     find,
     persist: async (key) => (await find(key)) !== undefined,
+    settle: async () => {},
     copy: async (from, Key) => {
       // Not every S3 knows conditional writes, so this looks first.
       if ((await find(Key)) !== undefined) return "exists";

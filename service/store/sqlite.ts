@@ -14,8 +14,21 @@ import type { Limiter, LockableTable, Session, Store } from "./store.ts";
 const groupSizeMax = 256;
 const busyTimeoutMs = 5_000;
 
-/** Opens the SQLite file, made if absent, and brings its schema up to date. */
+/**
+ * Opens the SQLite file, made if absent, and brings its schema up to date.
+ *
+ * @throws Error that names the file when SQLite cannot use it.
+ */
 export async function openSqliteStore(file: string): Promise<Store> {
+  try {
+    return await open(file);
+  } catch (error) {
+    if (!(error instanceof Database.SqliteError)) throw error;
+    throw new Error(`The catalog cannot use its database at ${file}: ${error.message}`, { cause: error });
+  }
+}
+
+async function open(file: string): Promise<Store> {
   mkdirSync(dirname(file), { recursive: true });
   const writer = new Database(file, { timeout: busyTimeoutMs });
   try {
@@ -50,11 +63,13 @@ class SqliteStore implements Store {
   readonly #sessions: Record<LockableTable | "none", Session>;
   readonly #queue: Job[] = [];
   readonly #exclusive = createKeyedQueue();
+  readonly #control: ReturnType<typeof prepareControl>;
   #committing: Promise<void> | undefined;
 
   constructor(writer: Database.Database, reader: Database.Database) {
     this.#writer = writer;
     this.#reader = reader;
+    this.#control = prepareControl(writer);
     this.#sessions = { none: new SqliteSession(writer), tables: new SqliteSession(writer, "tables") };
     this.read = new SqliteSession(reader);
   }
@@ -87,9 +102,9 @@ class SqliteStore implements Store {
   }
 
   async #commitGroups(): Promise<void> {
-    // Requests that arrived in the same turn of the event loop join the first group.
-    await new Promise(setImmediate);
     while (this.#queue.length > 0) {
+      // What arrives in the same turn of the event loop joins the group, and reads have their turn between groups.
+      await new Promise(setImmediate);
       const group = this.#queue.splice(0, groupSizeMax);
       await this.#commitGroup(group);
     }
@@ -99,13 +114,13 @@ class SqliteStore implements Store {
   async #commitGroup(group: readonly Job[]): Promise<void> {
     const outcomes: Outcome[] = [];
     try {
-      this.#writer.exec("BEGIN IMMEDIATE");
+      this.#control.begin.run();
       for (const job of group) outcomes.push(await this.#runInSavepoint(job));
-      this.#writer.exec("COMMIT");
+      this.#control.commit.run();
     } catch (error) {
       const failure = asUnavailable(error);
       for (const job of group) job.reject(failure);
-      if (this.#writer.inTransaction) this.#writer.exec("ROLLBACK");
+      if (this.#writer.inTransaction) this.#control.rollback.run();
       return;
     }
     for (const outcome of outcomes)
@@ -114,19 +129,31 @@ class SqliteStore implements Store {
   }
 
   async #runInSavepoint(job: Job): Promise<Outcome> {
-    this.#writer.exec("SAVEPOINT request");
+    this.#control.savepoint.run();
     try {
       const result = await job.work();
-      this.#writer.exec("RELEASE request");
+      this.#control.release.run();
       return { job, result };
     } catch (error) {
       // SQLite itself rolls everything back on errors such as a full disk: then the whole group fails.
       if (!this.#writer.inTransaction) throw error;
-      this.#writer.exec("ROLLBACK TO request");
-      this.#writer.exec("RELEASE request");
+      this.#control.rollbackToSavepoint.run();
+      this.#control.release.run();
       return { job, error: asUnavailable(error) };
     }
   }
+}
+
+/** What surrounds the work of transactions. */
+function prepareControl(writer: Database.Database) {
+  return {
+    begin: writer.prepare("BEGIN IMMEDIATE"),
+    commit: writer.prepare("COMMIT"),
+    rollback: writer.prepare("ROLLBACK"),
+    savepoint: writer.prepare("SAVEPOINT request"),
+    release: writer.prepare("RELEASE request"),
+    rollbackToSavepoint: writer.prepare("ROLLBACK TO request"),
+  };
 }
 
 class SqliteSession implements Session {

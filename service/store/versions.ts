@@ -174,6 +174,35 @@ export async function hasVersions(session: Session, tableId: number): Promise<bo
   return (await session.first(hasAny, { table_id: tableId })) !== undefined;
 }
 
+const findAfterMany = statement(
+  (db, p: { table_id: number; branch: string; start: number; end: number; count: number }) =>
+    db
+      .selectFrom("table_versions")
+      .select("version")
+      .where("table_id", "=", p.table_id)
+      .where("branch", "=", p.branch)
+      .where("version", ">=", p.start)
+      .where("version", "<", p.end)
+      .orderBy("version")
+      .offset(p.count)
+      .limit(1),
+);
+
+/**
+ * Where to cut a range, so that its first part has `count` records.
+ *
+ * @returns The version of the first record behind them; undefined when the range has no more than that.
+ */
+export async function findCut(
+  session: Session,
+  tableId: number,
+  branch: string,
+  range: { readonly start: number; readonly end: number },
+  count: number,
+): Promise<number | undefined> {
+  return (await session.first(findAfterMany, { table_id: tableId, branch, ...range, count }))?.version;
+}
+
 const removeRange = statement((db, p: { table_id: number; branch: string; start: number; end: number }) =>
   db
     .deleteFrom("table_versions")

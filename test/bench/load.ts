@@ -1,9 +1,11 @@
 import { Client } from "undici";
+import { readUsage } from "./process-usage.ts";
 
 /** Where load goes, and the headers that all its requests have. */
 export interface Target {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
+  readonly pid: number;
 }
 
 export interface LoadRequest {
@@ -22,9 +24,14 @@ export interface Measurement {
   readonly requestsPerSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
+  readonly longestMs: number;
+  /** Processor time of the server. */
+  readonly cpuUsPerRequest: number;
+  /** Of the server, at the end. */
+  readonly residentMiB: number;
 }
 
-const requestTimeoutMs = 10_000;
+const requestTimeoutMs = 120_000;
 
 /**
  * Keeps every connection busy with one request at a time for a number of seconds, or until
@@ -42,6 +49,7 @@ export async function measure(
     await Promise.all(clients.map((client, connection) => sendNext(client, target, next(connection))));
 
     const latenciesMs: number[] = [];
+    const usageBefore = readUsage(target.pid);
     const start = performance.now();
     let stopAt = start + load.seconds * 1000;
     await Promise.all(
@@ -56,7 +64,13 @@ export async function measure(
         }
       }),
     );
-    return summarize(latenciesMs, (performance.now() - start) / 1000);
+    const seconds = (performance.now() - start) / 1000;
+    const usage = readUsage(target.pid);
+    return {
+      ...summarize(latenciesMs, seconds),
+      cpuUsPerRequest: ((usage.cpuMs - usageBefore.cpuMs) * 1000) / latenciesMs.length,
+      residentMiB: usage.residentMiB,
+    };
   } finally {
     await Promise.all(clients.map((client) => client.destroy()));
   }
@@ -107,7 +121,7 @@ function sendOn(client: Client, target: Target, { method, path, body }: LoadRequ
   });
 }
 
-function summarize(latenciesMs: readonly number[], seconds: number): Measurement {
+function summarize(latenciesMs: readonly number[], seconds: number) {
   const sorted = latenciesMs.toSorted((one, other) => one - other);
   const percentile = (share: number) => sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
   return {
@@ -116,5 +130,6 @@ function summarize(latenciesMs: readonly number[], seconds: number): Measurement
     requestsPerSecond: sorted.length / seconds,
     p50Ms: percentile(0.5),
     p99Ms: percentile(0.99),
+    longestMs: percentile(1),
   };
 }

@@ -1,5 +1,8 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { makeFolder } from "./folder.ts";
+import { measureGrowth } from "./growth.ts";
+import { measureLoad } from "./hostile-load.ts";
 import { type Measurement, measure, type Target } from "./load.ts";
 import { type BenchOptions, readOptions } from "./options.ts";
 import {
@@ -20,7 +23,10 @@ import { startBareHono, startReference, startTiltyard } from "./servers.ts";
 const warmUpSeconds = { tiltyard: 6, restAdapter: 1, bareHono: 2 } as const satisfies Record<ServerName, number>;
 
 try {
-  await bench(readOptions(process.argv.slice(2), process.env));
+  const [mode, ...args] = process.argv.slice(2);
+  if (mode === "growth") await measureGrowth(args);
+  else if (mode === "load") await measureLoad(args);
+  else await bench(readOptions(process.argv.slice(2), process.env));
 } catch (error) {
   process.stderr.write(`bench: ${error instanceof Error ? error.message : error}\n`);
   process.exitCode = 1;
@@ -33,13 +39,14 @@ async function bench(options: BenchOptions): Promise<void> {
   const { rounds, seconds, connections } = options;
   process.stdout.write(
     `${cpu}, ${cores} cores, ${memoryGiB} GiB, Node ${node}, pylance ${pylance}\n` +
-      `${connections} connections, medians of ${rounds} rounds of ${seconds} s\n\n`,
+      `${connections.join(", ")} connections, medians of ${rounds} rounds of ${seconds} s\n\n`,
   );
   const results: ScenarioResult[] = [];
   for (const scenario of options.scenarios) {
-    const result = await runScenario(scenario, options, join(folder, scenario.name));
-    process.stdout.write(`${formatScenario(result)}\n`);
-    results.push(result);
+    for await (const result of runScenario(scenario, options, join(folder, scenario.name))) {
+      process.stdout.write(`${formatScenario(result)}\n`);
+      results.push(result);
+    }
   }
   if (options.json === undefined) return;
   const report = {
@@ -54,36 +61,29 @@ async function bench(options: BenchOptions): Promise<void> {
 }
 
 /** Measures all servers in turn. They are fresh, so that no scenario meets what another one left behind. */
-async function runScenario(scenario: Scenario, options: BenchOptions, folder: string): Promise<ScenarioResult> {
+async function* runScenario(scenario: Scenario, options: BenchOptions, folder: string): AsyncGenerator<ScenarioResult> {
+  const connectionsMax = { connections: Math.max(...options.connections) };
   await using tiltyard = await startTiltyard(join(folder, "tiltyard"));
   await using restAdapter = await startReference(join(folder, "rest-adapter"), options.python);
   await using bareHono = await startBareHono();
   const servers: Record<ServerName, readonly [Target, PreparedLoad]> = {
-    tiltyard: [tiltyard, await scenario.prepare(tiltyard, options)],
-    restAdapter: [restAdapter, await scenario.prepare(restAdapter, options)],
+    tiltyard: [tiltyard, await scenario.prepare(tiltyard, connectionsMax)],
+    restAdapter: [restAdapter, await scenario.prepare(restAdapter, connectionsMax)],
     bareHono: [bareHono, { next: () => constantRequest }],
   };
-  const measureFor = (name: ServerName, seconds: number) => {
+  const measureFor = (name: ServerName, seconds: number, { connections } = connectionsMax) => {
     const [target, { next, refill }] = servers[name];
     refill?.(seconds);
-    return measure(target, { connections: options.connections, seconds }, next);
+    return measure(target, { connections, seconds }, next);
   };
 
   for (const name of serverNames) await measureFor(name, warmUpSeconds[name]);
-  const rounds: Record<ServerName, Measurement[]> = { tiltyard: [], restAdapter: [], bareHono: [] };
-  for (let round = 0; round < options.rounds; round += 1)
-    // In turn forwards and backwards: what one leaves to the disk does not always fall to the same next one.
-    for (const name of round % 2 === 0 ? serverNames : serverNames.toReversed())
-      rounds[name].push(await measureFor(name, options.seconds));
-  return { name: scenario.name, rounds };
-}
-
-/** Makes a folder inside the project, on a real disk as data is in earnest, that goes away with this process. */
-function makeFolder(): string {
-  const cache = resolve(import.meta.dirname, "../../.cache");
-  mkdirSync(cache, { recursive: true });
-  const folder = mkdtempSync(join(cache, "bench-"));
-  process.once("exit", () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }));
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
-  return folder;
+  for (const connections of options.connections) {
+    const rounds: Record<ServerName, Measurement[]> = { tiltyard: [], restAdapter: [], bareHono: [] };
+    for (let round = 0; round < options.rounds; round += 1)
+      // In turn forwards and backwards: what one leaves to the disk does not always fall to the same next one.
+      for (const name of round % 2 === 0 ? serverNames : serverNames.toReversed())
+        rounds[name].push(await measureFor(name, options.seconds, { connections }));
+    yield { name: scenario.name, connections, rounds };
+  }
 }

@@ -7,7 +7,8 @@ export interface BenchOptions {
   readonly rounds: number;
   /** How long one measurement lasts. */
   readonly seconds: number;
-  readonly connections: number;
+  /** Numbers of connections that every scenario is measured with. */
+  readonly connections: readonly number[];
   readonly scenarios: readonly Scenario[];
   /** Where the figures go as JSON. */
   readonly json: string | undefined;
@@ -15,10 +16,12 @@ export interface BenchOptions {
   readonly python: string;
 }
 
-const usage = `npm run bench -- [options]
+const usage = `npm run bench -- growth [--tables N] [--versions N]   how it fares with much in the catalog
+npm run bench -- load [--seconds N] [--connections N]   how it fares for long, under clients that misbehave
+npm run bench -- [options]
   --rounds N        measurements of each server, alternating (5)
   --seconds N       how long one measurement lasts (1.5)
-  --connections N   connections, each with one request at a time (32)
+  --connections N   connections, each with one request at a time (32); several: 1,8,32,64,128,200
   --only NAMES      ${scenarios.map(({ name }) => name).join(",")} (all)
   --json FILE       write the figures to a file too
 TILTYARD_BENCH_PYTHON names a Python that has pylance; without it, the one of the interop tests is used.`;
@@ -26,7 +29,10 @@ TILTYARD_BENCH_PYTHON names a Python that has pylance; without it, the one of th
 const Numbers = z.object({
   rounds: z.coerce.number().pipe(z.int().min(1).max(100)),
   seconds: z.coerce.number().min(0.1).max(60),
-  connections: z.coerce.number().pipe(z.int().min(1).max(1000)),
+  connections: z
+    .string()
+    .transform((text) => text.split(",").map(Number))
+    .pipe(z.array(z.int().min(1).max(1000))),
 });
 
 /**

@@ -8,21 +8,22 @@ export type ServerName = (typeof serverNames)[number];
 /** The measurements of a scenario, one for each round. */
 export interface ScenarioResult {
   readonly name: string;
+  readonly connections: number;
   readonly rounds: Readonly<Record<ServerName, readonly Measurement[]>>;
 }
 
-const figures = ["requestsPerSecond", "p50Ms", "p99Ms"] as const;
+const figures = ["requestsPerSecond", "p50Ms", "p99Ms", "cpuUsPerRequest", "residentMiB"] as const;
 type Figures = Readonly<Record<(typeof figures)[number], number>>;
 
 const titles = { tiltyard: "Tiltyard", restAdapter: "RestAdapter", bareHono: "bare Hono" } as const satisfies Record<
   ServerName,
   string
 >;
-const columns = ["", "requests/s", "p50 ms", "p99 ms", "requests/s of the rounds"];
-const widths = [26, 12, 10, 10, 26];
+const columns = ["", "requests/s", "p50 ms", "p99 ms", "CPU us", "MiB", "requests/s of the rounds"];
+const widths = [26, 12, 10, 10, 10, 8, 26];
 
 /** The medians of a scenario over its rounds, and how ours compare with the others. */
-export function summarizeScenario({ name, rounds }: ScenarioResult) {
+export function summarizeScenario({ name, connections, rounds }: ScenarioResult) {
   const medians = {
     tiltyard: mediansOf(rounds.tiltyard),
     restAdapter: mediansOf(rounds.restAdapter),
@@ -30,6 +31,7 @@ export function summarizeScenario({ name, rounds }: ScenarioResult) {
   };
   return {
     name,
+    connections,
     medians,
     toRestAdapter: ratiosOf(medians.tiltyard, medians.restAdapter),
     toBareHono: ratiosOf(medians.tiltyard, medians.bareHono),
@@ -39,17 +41,19 @@ export function summarizeScenario({ name, rounds }: ScenarioResult) {
 
 /** A scenario as lines of text. */
 export function formatScenario(result: ScenarioResult): string {
-  const { name, medians, toRestAdapter, toBareHono } = summarizeScenario(result);
+  const { name, connections, medians, toRestAdapter, toBareHono } = summarizeScenario(result);
   const measured = (server: ServerName) =>
     line([
       `  ${titles[server]}`,
       Math.round(medians[server].requestsPerSecond).toLocaleString("en"),
       medians[server].p50Ms.toFixed(2),
       medians[server].p99Ms.toFixed(2),
+      medians[server].cpuUsPerRequest.toFixed(0),
+      medians[server].residentMiB.toFixed(0),
       spreadOf(result.rounds[server]),
     ]);
   return [
-    line([name, ...columns.slice(1)]),
+    line([`${name}, ${connections}`, ...columns.slice(1)]),
     measured("tiltyard"),
     measured("restAdapter"),
     line(["  Tiltyard / RestAdapter", ...figures.map((figure) => `${toRestAdapter[figure].toFixed(2)}x`)]),
@@ -80,7 +84,7 @@ function ratiosOf(ours: Figures, theirs: Figures): Figures {
 }
 
 function mapFigures(value: (figure: (typeof figures)[number]) => number): Figures {
-  return { requestsPerSecond: value("requestsPerSecond"), p50Ms: value("p50Ms"), p99Ms: value("p99Ms") };
+  return Object.fromEntries(figures.map((figure) => [figure, value(figure)])) as Figures;
 }
 
 function median(values: readonly number[]): number {

@@ -59,6 +59,32 @@ export const scenarios = [
     },
   },
   {
+    name: "create-namespace",
+    prepare: async () => {
+      let created = 0;
+      return {
+        next: () => {
+          created += 1;
+          return { method: "POST", path: `/v1/namespace/n_${created}/create?delimiter=%24`, body: "{}" };
+        },
+      };
+    },
+  },
+  {
+    name: "table-exists",
+    prepare: async (server) => {
+      await makeTables(server);
+      const requests = Array.from({ length: tables }, (_, number) => onTable(tableName(number), "exists"));
+      let sent = 0;
+      return {
+        next: () => {
+          sent += 1;
+          return requests[sent % tables];
+        },
+      };
+    },
+  },
+  {
     // Each connection commits to a table of its own, so that there are no conflicts.
     name: "create-table-version",
     prepare: async (server, { connections }) => {

@@ -6,7 +6,9 @@ import { developmentKeyFile } from "../../service/auth/development-issuer.ts";
 import type { Target } from "./load.ts";
 
 /** A server in a process of its own, on loopback. */
-export interface Server extends Target, AsyncDisposable {}
+export interface Server extends Target, AsyncDisposable {
+  readonly pid: number;
+}
 
 const projectFolder = resolve(import.meta.dirname, "../..");
 const startTimeoutMs = 60_000;
@@ -16,7 +18,7 @@ const stopTimeoutMs = 5_000;
 export async function startTiltyard(folder: string): Promise<Server> {
   mkdirSync(folder, { recursive: true });
   const log = openSync(join(folder, "service.log"), "w");
-  const child = start(process.execPath, ["service/main.ts", "serve"], {
+  const child = start(process.execPath, ["--max-semi-space-size=4", "service/main.ts", "serve"], {
     environment: { TILTYARD_PORT: "0", TILTYARD_DATA_DIR: folder, TILTYARD_LOG_LEVEL: "info" },
     stdout: log,
   });
@@ -79,6 +81,7 @@ function serverOf(child: ChildProcess, url: string, headers: Readonly<Record<str
   return {
     url,
     headers,
+    pid: child.pid ?? Number.NaN,
     [Symbol.asyncDispose]: async () => {
       if (child.exitCode !== null || child.signalCode !== null) return;
       const closed = once(child, "close");

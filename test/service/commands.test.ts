@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createTestDatabase, databaseKind, type TestDatabase } from "../support/database.ts";
 import { runCatalogCommand, startProgram } from "../support/process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -86,9 +86,12 @@ describe("keys and grants", () => {
     expect(listed.stdout).not.toContain(key);
 
     await runCatalogCommand(["grants", "remove", "ada"], settings);
-    expect(await status()).toBe(403);
+    // The service reads the roles of a principal once a second.
+    const untilStatus = (expected: number) =>
+      vi.waitFor(async () => expect(await status()).toBe(expected), { timeout: 10_000 });
+    await untilStatus(403);
     await runCatalogCommand(["grants", "add", "ada", "writer"], settings);
-    expect(await status()).toBe(200);
+    await untilStatus(200);
     const grants = await runCatalogCommand(["grants", "list"], settings);
     expect(grants.stdout).toMatch(/PRINCIPAL +NAMESPACE +ROLE\nada +\$ +writer\n/);
 

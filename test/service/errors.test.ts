@@ -1,9 +1,9 @@
 import { request as httpRequest } from "node:http";
 import { connect } from "node:net";
 import { ErrorResponse } from "@tiltyard/protocol";
-import { describe, expect, test } from "vitest";
-import { bodyBytesMax } from "../../service/http/app.ts";
-import { declareTable, useCatalog } from "../support/catalog.ts";
+import { describe, expect, test, vi } from "vitest";
+import { bodyBytesMax } from "../../service/http/parse-request.ts";
+import { declareTable, startTestCatalog, useCatalog } from "../support/catalog.ts";
 
 const catalog = useCatalog();
 
@@ -192,6 +192,18 @@ describe("an error", () => {
   test("takes a request id only if it can stand in a header and a log", async () => {
     const { error } = await post("{", { "x-request-id": "<script>" });
     expect(error.request_id).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  test("takes a body that breaks off for the client's affair", async () => {
+    const own = await startTestCatalog();
+    const { hostname, port } = new URL(own.url);
+    const socket = connect(Number(port), hostname);
+    const head = `POST /v1/table/t/describe HTTP/1.1\r\nhost: a\r\nx-api-key: ${own.adminKey}\r\ncontent-length: 10\r\n\r\n`;
+    socket.write(`${head}{`, () => socket.destroy());
+    const observed = async () =>
+      (await (await own.fetch("/metrics")).text()).match(/_count\{.*DescribeTable.*\} \d+/)?.[0];
+    await vi.waitFor(async () => expect(await observed()).toContain('status="400"'), { timeout: 10_000 });
+    await own.stop();
   });
 
   test("tells nothing but a request id when the service itself fails", async () => {

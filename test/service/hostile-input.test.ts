@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
 import { ErrorResponse } from "@tiltyard/protocol";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { bodyBytesMax } from "../../service/http/app.ts";
+import { bodyBytesMax } from "../../service/http/parse-request.ts";
 import { commit, finalName, pathOf, stageManifest, type TestTable, useCatalog } from "../support/catalog.ts";
 
 const catalog = useCatalog();

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import {
   commit,
   declareTable,
@@ -48,7 +48,7 @@ describe("CreateTableVersion", () => {
     });
     expect(body.version.timestamp_millis).toBeGreaterThan(Date.now() - 60_000);
     expect(readText(`/${final}`)).toBe("the manifest");
-    expect(existsSync(`/${staged}`)).toBe(false);
+    await vi.waitFor(() => expect(existsSync(`/${staged}`)).toBe(false), { timeout: 10_000 });
     expect((await catalog.call("describeTableVersion", { id: table.id, version: 1 })).body.version).toEqual(
       body.version,
     );
@@ -174,7 +174,8 @@ describe("CreateTableVersion", () => {
       expect([manifest_path, answer.status, answer.error.code]).toEqual([manifest_path, 400, 13]);
       expect(answer.error.detail).not.toContain("there is no object");
     }
-    expect(readdirSync(`/${pathOf(other)}/_versions`)).toEqual([finalName(1)]);
+    const files = () => readdirSync(`/${pathOf(other)}/_versions`);
+    await vi.waitFor(() => expect(files()).toEqual([finalName(1)]), { timeout: 10_000 });
   });
 
   test("keeps the versions of branches apart", async () => {
@@ -290,9 +291,11 @@ describe("BatchDeleteTableVersions", () => {
 
   test("never touches the table's objects", async () => {
     const table = await tableWithVersions(3);
-    const files = readdirSync(`/${pathOf(table)}/_versions`);
+    const finalNames = [3, 2, 1].map((version) => finalName(version));
+    const files = () => readdirSync(`/${pathOf(table)}/_versions`);
+    await vi.waitFor(() => expect(files()).toEqual(finalNames), { timeout: 10_000 });
     await remove(table, [[0, -1]]);
-    expect(readdirSync(`/${pathOf(table)}/_versions`)).toEqual(files);
+    expect(files()).toEqual(finalNames);
   });
 
   test.each<[string, [number, number], string]>([

@@ -20,7 +20,10 @@ import type { Database } from "../../service/store/database.ts";
 import { openStore } from "../../service/store/open.ts";
 import { putApiKey, putGrant } from "../../service/store/principals.ts";
 import { createTestDatabase } from "./database.ts";
+import { finalName, pathOf, type TestTable } from "./table.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
+
+export { finalName, pathOf, type TestTable };
 
 /** A catalog that listens on a port of its own, over a database of its own and a warehouse in a temporary folder. */
 export interface TestCatalog {
@@ -193,11 +196,6 @@ export async function declareTable(catalog: TestCatalog, namespace = uniqueName(
   return { id, location };
 }
 
-export interface TestTable {
-  readonly id: string[];
-  readonly location: string;
-}
-
 /** Writes a staged manifest as a Lance client does. @returns Its `manifest_path`. */
 export function stageManifest(table: TestTable, version: number, options: StageOptions = {}): string {
   const { branch, suffix = crypto.randomUUID(), content = `version ${version}`, scheme = "V2" } = options;
@@ -214,16 +212,6 @@ export interface StageOptions {
   readonly suffix?: string;
   readonly content?: string;
   readonly scheme?: "V1" | "V2";
-}
-
-export function finalName(version: number, scheme: "V1" | "V2" = "V2"): string {
-  const number = scheme === "V1" ? `${version}` : `${2n ** 64n - 1n - BigInt(version)}`.padStart(20, "0");
-  return `${number}.manifest`;
-}
-
-/** The table's folder as manifest paths have it: without a leading slash. */
-export function pathOf(table: TestTable): string {
-  return decodeURIComponent(new URL(table.location).pathname).slice(1);
 }
 
 /** Commits a version with a freshly staged manifest. */

@@ -1,5 +1,6 @@
 """The service as a process, and the clients that connect to it."""
 
+import contextlib
 import json
 import os
 import re
@@ -126,7 +127,14 @@ def folder_of(location: str) -> Path:
 
 
 def staged_manifests(location: str) -> list[Path]:
-    return [path for path in folder_of(location).rglob("*.manifest-*")]
+    """The staged manifests that stay: the service deletes those of commits soon after it has answered."""
+    with contextlib.suppress(TimeoutError):
+        wait_until(lambda: find_staged(location) == [], "the end of the commits", seconds=10)
+    return find_staged(location)
+
+
+def find_staged(location: str) -> list[Path]:
+    return list(folder_of(location).rglob("*.manifest-*"))
 
 
 def unfinished_manifests(location: str) -> list[Path]:
@@ -136,7 +144,7 @@ def unfinished_manifests(location: str) -> list[Path]:
         final = staged.with_name(staged.name.split("-", 1)[0])
         return final.exists() and final.read_bytes() == staged.read_bytes()
 
-    return [staged for staged in staged_manifests(location) if is_committed(staged)]
+    return [staged for staged in find_staged(location) if is_committed(staged)]
 
 
 def version_in_manifest_name(path: str) -> int:

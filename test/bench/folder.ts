@@ -1,0 +1,12 @@
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { join, resolve } from "node:path";
+
+/** Makes a folder inside the project, on a real disk as data is in earnest, that goes away with this process. */
+export function makeFolder(): string {
+  const cache = resolve(import.meta.dirname, "../../.cache");
+  mkdirSync(cache, { recursive: true });
+  const folder = mkdtempSync(join(cache, "bench-"));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }));
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
+  return folder;
+}

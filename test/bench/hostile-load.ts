@@ -1,0 +1,187 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import Database from "better-sqlite3";
+import { type Committer, startCommitter } from "../support/committer.ts";
+import { finalName, pathOf, type TestTable } from "../support/table.ts";
+import { makeFolder } from "./folder.ts";
+import { type LoadRequest, measure, send, type Target } from "./load.ts";
+import { type ProcessUsage, readUsage } from "./process-usage.ts";
+import { type Server, startTiltyard } from "./servers.ts";
+
+const committers = 8;
+/** One in so many connections misbehaves. */
+const misbehavingEvery = 10;
+const samples = 10;
+const bodyBytes = 8 * 1024 * 1024;
+const slowByteEveryMs = 100;
+const misbehavedForMs = 3_000;
+/** What a leak is more than: a heap breathes, and a connection or two may be on its way. */
+const residentGrowthMax = 1.3;
+const handleGrowthMax = 20;
+/** A request that takes longer than this is stuck. */
+const stuckMs = 60_000;
+
+/**
+ * Loads the catalog for long: most connections describe a table, some commit, and a tenth of
+ * them misbehave. Then it is told to stop under load, and what it acknowledged is looked for.
+ *
+ * @throws Error when memory or handles grow, a request is stuck or fails, or a commit is lost.
+ */
+export async function measureLoad(args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: { seconds: { type: "string", default: "600" }, connections: { type: "string", default: "200" } },
+  });
+  const [seconds, connections] = [Number(values.seconds), Number(values.connections)];
+  if (!(seconds >= samples) || !(connections >= misbehavingEvery))
+    throw new Error(`--seconds: at least ${samples}; --connections: at least ${misbehavingEvery}`);
+  const folder = makeFolder();
+  const server = await startTiltyard(folder);
+  const tables = await declareTables(server);
+  const service = { url: () => server.url, key: readFileSync(join(folder, "development.key"), "utf8").trim() };
+  const committing = tables.map((table, index) => ({
+    table,
+    committer: startCommitter(service, table, `writer ${index}`),
+  }));
+
+  let isOver = false;
+  const misbehaving = Array.from({ length: Math.floor(connections / misbehavingEvery) }, async (_, index) => {
+    const misbehave = misbehaviours[index % misbehaviours.length];
+    while (!isOver) await misbehave?.(server);
+  });
+  const describing = connections - misbehaving.length - committers;
+  const request: LoadRequest = { method: "POST", path: "/v1/table/t_0/describe", body: "{}" };
+
+  const usages: ProcessUsage[] = [];
+  for (let sample = 0; sample < samples; sample += 1) {
+    const load = { connections: describing, seconds: seconds / samples };
+    const measured = await measure(server, load, () => request);
+    const usage = readUsage(server.pid);
+    usages.push(usage);
+    print(
+      `${Math.round(measured.requestsPerSecond)} describes/s, p50 ${measured.p50Ms.toFixed(1)} ms, ` +
+        `p99 ${measured.p99Ms.toFixed(1)} ms, longest ${measured.longestMs.toFixed(0)} ms; ` +
+        `${acknowledged(committing).length} commits; ${usage.residentMiB.toFixed(0)} MiB, ${usage.handles} handles`,
+    );
+    if (measured.longestMs > stuckMs) throw new Error("a request was stuck");
+  }
+  isOver = true;
+  await Promise.all(misbehaving);
+  // The first sample is of a process that is still warming up.
+  const [before, after] = [usages[1], usages.at(-1)];
+  if (after === undefined || before === undefined) throw new Error("there are too few samples");
+  if (after.residentMiB > before.residentMiB * residentGrowthMax) throw new Error("the memory of the service grows");
+  if (after.handles > before.handles + handleGrowthMax) throw new Error("the handles of the service grow");
+
+  await server[Symbol.asyncDispose]();
+  const lost = acknowledged(committing).filter(({ table, version, content }) => contentOf(table, version) !== content);
+  const recorded = countRecords(join(folder, "catalog.sqlite"));
+  print(`stopped under load: ${acknowledged(committing).length} commits acknowledged, ${lost.length} lost`);
+  if (lost.length > 0 || recorded < acknowledged(committing).length) throw new Error("acknowledged commits were lost");
+  const staged = tables.flatMap((table) => readdirSync(`/${pathOf(table)}/_versions`)).filter(isStaged);
+  // Each writer had one request that was not answered any more at the most.
+  if (staged.length > committers) throw new Error(`${staged.length} staged manifests are left`);
+  process.exit(0);
+}
+
+/** Ways of clients to be a nuisance. Each resolves when it is over. */
+const misbehaviours: readonly ((server: Target) => Promise<void>)[] = [
+  // A body that comes byte by byte, and never ends.
+  async (server) => {
+    const socket = await open(server, head(server, 1_000));
+    const dripping = setInterval(() => socket.write(" "), slowByteEveryMs);
+    await closeAfter(socket, misbehavedForMs);
+    clearInterval(dripping);
+  },
+  // Half a request, and then nothing.
+  async (server) =>
+    closeAfter(await open(server, "POST /v1/table/t_0/describe HTTP/1.1\r\nhost: a\r\ncontent-le"), misbehavedForMs),
+  // A body that is too large, and is sent all the same.
+  async (server) => {
+    const socket = await open(server, head(server, bodyBytes));
+    socket.write(Buffer.alloc(bodyBytes, " "));
+    await closeAfter(socket, misbehavedForMs);
+  },
+  // One that is too large and does not tell its length.
+  async (server) => {
+    const socket = await open(server, head(server, undefined));
+    const chunk = Buffer.alloc(64 * 1024, " ");
+    for (let sent = 0; sent < bodyBytes && socket.writable; sent += chunk.length)
+      socket.write(Buffer.concat([Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, Buffer.from("\r\n")]));
+    await closeAfter(socket, misbehavedForMs);
+  },
+  // A whole request whose answer nobody waits for.
+  async (server) => closeAfter(await open(server, `${head(server, 2)}{}`), 1),
+];
+
+function head({ headers }: Target, bodyLength: number | undefined): string {
+  const length = bodyLength === undefined ? "transfer-encoding: chunked" : `content-length: ${bodyLength}`;
+  const own = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `POST /v1/table/t_0/describe HTTP/1.1\r\nhost: a\r\n${own.join("")}${length}\r\n\r\n`;
+}
+
+async function open({ url }: Target, text: string): Promise<Socket> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  // The service may close the connection whenever it has had enough.
+  socket.on("error", () => {}).resume();
+  await happened(socket, "connect", "close");
+  socket.write(text);
+  return socket;
+}
+
+/** An error is none of these, and is followed by the close. */
+function happened(socket: Socket, ...events: readonly string[]): Promise<void> {
+  return new Promise((resolve) => {
+    for (const event of events) socket.once(event, () => resolve());
+  });
+}
+
+async function closeAfter(socket: Socket, ms: number): Promise<void> {
+  if (!socket.destroyed) {
+    const over = setTimeout(() => socket.destroy(), ms);
+    await happened(socket, "close");
+    clearTimeout(over);
+  }
+}
+
+async function declareTables(server: Server): Promise<TestTable[]> {
+  const tables: TestTable[] = [];
+  for (let index = 0; index < committers; index += 1) {
+    const answer = await send(server, { method: "POST", path: `/v1/table/t_${index}/declare`, body: "{}" });
+    tables.push({ id: [`t_${index}`], location: JSON.parse(answer).location });
+  }
+  return tables;
+}
+
+function acknowledged(committing: readonly { readonly table: TestTable; readonly committer: Committer }[]) {
+  return committing.flatMap(({ table, committer }) => committer.acknowledged.map((each) => ({ ...each, table })));
+}
+
+/** @returns undefined when there is no such manifest. */
+function contentOf(table: TestTable, version: number): string | undefined {
+  try {
+    return readFileSync(`/${pathOf(table)}/_versions/${finalName(version)}`, "utf8");
+  } catch {
+    return undefined;
+  }
+}
+
+function isStaged(name: string): boolean {
+  return name.includes(".manifest-");
+}
+
+function countRecords(file: string): number {
+  const database = new Database(file, { readonly: true });
+  try {
+    return database.prepare("select count(*) from table_versions").pluck().get() as number;
+  } finally {
+    database.close();
+  }
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

@@ -1,0 +1,106 @@
+import { execFileSync } from "node:child_process";
+import { closeSync, openSync, rmdirSync, rmSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { stageManifest } from "../support/catalog.ts";
+import { post, startCommitter } from "../support/committer.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { createServiceProcess, expectKept, expectNothingStaged } from "./service-process.ts";
+
+const diskMiB = 4;
+let [disk, elsewhere] = ["", ""];
+
+beforeEach(() => {
+  disk = temporaryFolder("tiltyard-disk-");
+  elsewhere = temporaryFolder("tiltyard-warehouse-");
+  mount("-t", "tmpfs", "-o", `size=${diskMiB}m`, "tmpfs", disk);
+});
+afterEach(() => {
+  execFileSync("umount", [disk]);
+  rmdirSync(disk);
+  rmSync(elsewhere, { recursive: true });
+});
+
+/** A small disk of its own takes the rights of root, which CI has. */
+function mount(...args: readonly string[]): void {
+  try {
+    execFileSync("mount", args, { stdio: "pipe" });
+  } catch (error) {
+    throw new Error(`this test mounts a small disk: run it as root (${error})`);
+  }
+}
+
+/** Takes all that is left of the disk. @returns What gives it free again. */
+function fill(): () => void {
+  const file = join(disk, "ballast");
+  const descriptor = openSync(file, "w");
+  for (const bytes of [65_536, 1])
+    try {
+      for (;;) if (writeSync(descriptor, Buffer.alloc(bytes)) < bytes) break;
+    } catch (error) {
+      if (!/ENOSPC/.test(String(error))) throw error;
+    }
+  closeSync(descriptor);
+  return () => rmSync(file);
+}
+
+test("a database whose disk is full loses nothing, answers 503 and what can be read, and goes on when there is room", async () => {
+  await using service = createServiceProcess(disk, { TILTYARD_WAREHOUSE: elsewhere });
+  await service.start();
+  const table = await service.declare("table");
+  const committer = startCommitter(service, table, "writer");
+  const untilAcknowledged = async (count: number) => {
+    while (committer.acknowledged.length < count) await delay(5);
+  };
+  let names = 0;
+  const declareStatus = async () => {
+    names += 1;
+    return (await post(service, `/v1/table/t_${names}/declare`))?.status;
+  };
+  await untilAcknowledged(10);
+
+  for (const endsBy of ["room", "crash"]) {
+    const free = fill();
+    // The log of the database may have some room in it.
+    while ((await declareStatus()) === 200);
+    expect(await declareStatus()).toBe(503);
+    expect((await post(service, "/v1/table/table/describe"))?.status).toBe(200);
+    expect((await fetch(`${service.url()}/health/live`)).status).toBe(200);
+    if (endsBy === "crash") await service.kill();
+    free();
+    if (endsBy === "crash") await service.start();
+    expect(await declareStatus()).toBe(200);
+    await untilAcknowledged(committer.acknowledged.length + 10);
+  }
+  await committer.stop();
+  await expectKept(service, table, committer.acknowledged);
+  await expectNothingStaged(table);
+});
+
+test("a warehouse that turns read-only leaves committed versions readable, and they are finished afterwards", async () => {
+  await using service = createServiceProcess(undefined, { TILTYARD_WAREHOUSE: disk });
+  await service.start();
+  const table = await service.declare("table");
+  const staged = stageManifest(table, 1);
+  mount("-o", "remount,ro", disk);
+  const request = { version: 1, manifest_path: staged };
+  const answer = await post(service, "/v1/table/table/version/create", request);
+  expect(answer).toMatchObject({ status: 200, body: { version: { manifest_path: staged } } });
+  mount("-o", "remount,rw", disk);
+  const read = await post(service, "/v1/table/table/version/describe", { version: 1 });
+  const manifest_path = expect.stringMatching(/\.manifest$/);
+  expect(read).toMatchObject({ status: 200, body: { version: { manifest_path } } });
+  await expectNothingStaged(table);
+  await service.kill();
+});
+
+test("a database on a read-only disk is told at the start", async () => {
+  await using service = createServiceProcess(disk, { TILTYARD_WAREHOUSE: elsewhere });
+  await service.start();
+  await service.kill("SIGTERM");
+  mount("-o", "remount,ro", disk);
+  const { code, stderr } = await service.spawn().finished;
+  expect([code, stderr]).toEqual([1, expect.stringContaining(disk)]);
+  expect(stderr).not.toContain("    at ");
+});

@@ -1,0 +1,140 @@
+import { copyFileSync, existsSync, rmSync, truncateSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import Database from "better-sqlite3";
+import { describe, expect, test } from "vitest";
+import { startCommitter } from "../support/committer.ts";
+import { runCatalogCommand } from "../support/process.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { createServiceProcess, expectKept, expectNothingStaged } from "./service-process.ts";
+
+/** How often the service is killed; `.ci/run` and releases do more than a developer waits for. */
+const kills = Number(process.env.TILTYARD_FAULTS_KILLS ?? 200);
+/** One in so many kills comes while the service starts. */
+const killStartingEvery = 5;
+/** It lives for so many commits at most, and then for a moment. */
+const commitsPerLifeMax = 20;
+const killWithinMs = 20;
+
+describe("a service that is killed while clients commit", () => {
+  test(`keeps what it acknowledged, ${kills} times`, async () => {
+    await using service = createServiceProcess();
+    await service.start();
+    const tables = [await service.declare("one"), await service.declare("two"), await service.declare("shared")];
+    const [one, two, shared] = tables as [(typeof tables)[0], (typeof tables)[0], (typeof tables)[0]];
+    const writers = [
+      { table: one, committer: startCommitter(service, one, "a") },
+      { table: two, committer: startCommitter(service, two, "b") },
+      { table: shared, committer: startCommitter(service, shared, "c") },
+      { table: shared, committer: startCommitter(service, shared, "d") },
+    ];
+    const acknowledgements = () => writers.reduce((sum, { committer }) => sum + committer.acknowledged.length, 0);
+    for (let kill = 1; kill <= kills; kill += 1) {
+      if (kill % killStartingEvery === 0) {
+        service.spawn();
+        await delay(Math.random() * 1_000);
+        await service.kill();
+      }
+      await service.start();
+      const before = acknowledgements();
+      const commits = Math.floor(Math.random() * commitsPerLifeMax);
+      while (acknowledgements() < before + commits) await delay(1);
+      await delay(Math.random() * killWithinMs);
+      await service.kill();
+    }
+    await service.start();
+    await Promise.all(writers.map(({ committer }) => committer.stop()));
+
+    for (const table of tables) {
+      const own = writers.filter((each) => each.table === table);
+      await expectKept(
+        service,
+        table,
+        own.flatMap(({ committer }) => committer.acknowledged),
+      );
+      await expectNothingStaged(table);
+    }
+    process.stdout.write(`killed ${kills} times under ${acknowledgements()} acknowledged commits, none of them lost\n`);
+  });
+
+  test("finds the versions again that were in a write-ahead log that is lost", async () => {
+    await using service = createServiceProcess();
+    const file = join(service.dataDir, "catalog.sqlite");
+    await service.start();
+    const table = await service.declare("table");
+    const before = startCommitter(service, table, "before");
+    await untilAcknowledged(before, 20);
+    await before.stop();
+    checkpoint(file);
+    const after = startCommitter(service, table, "after");
+    await untilAcknowledged(after, 50);
+    await after.stop();
+    await service.kill();
+    truncateSync(`${file}-wal`, 0);
+    rmSync(`${file}-shm`, { force: true });
+    expect(countVersions(file)).toBeLessThan(before.acknowledged.length + after.acknowledged.length);
+
+    await service.start();
+    await expectKept(service, table, [...before.acknowledged, ...after.acknowledged]);
+  });
+});
+
+test("a backup that is taken under load restores to what was acknowledged before it began", async () => {
+  const backups = temporaryFolder("tiltyard-backups-");
+  await using service = createServiceProcess();
+  await service.start();
+  const table = await service.declare("table");
+  const committer = startCommitter(service, table, "writer");
+  await untilAcknowledged(committer, 10);
+  const settings = { TILTYARD_DATA_DIR: service.dataDir };
+  for (const name of ["first", "second", "third"]) {
+    const backup = join(backups, name);
+    const acknowledged = committer.acknowledged.at(-1)?.version ?? 0;
+    expect(await runCatalogCommand(["backup", backup], settings)).toMatchObject({ code: 0 });
+    expect(countVersions(backup)).toBeGreaterThanOrEqual(acknowledged);
+  }
+  await committer.stop();
+  await service.kill("SIGTERM");
+
+  for (const name of ["first", "second", "third"]) {
+    expect(await runCatalogCommand(["restore", join(backups, name), "--force"], settings)).toMatchObject({ code: 0 });
+    // What was committed after the backup is found in the warehouse again.
+    await service.start();
+    await expectKept(service, table, committer.acknowledged);
+    await service.kill("SIGTERM");
+  }
+  rmSync(backups, { recursive: true });
+});
+
+async function untilAcknowledged(committer: { readonly acknowledged: readonly unknown[] }, count: number) {
+  while (committer.acknowledged.length < count) await delay(5);
+}
+
+/** Brings the write-ahead log into the database file. */
+function checkpoint(file: string): void {
+  using database = new DisposableDatabase(file);
+  database.pragma("wal_checkpoint(TRUNCATE)");
+}
+
+/** How many records a database has; they must be whole and without a gap. */
+function countVersions(file: string): number {
+  // A copy, so that nothing of the file that is examined is changed.
+  const copy = join(temporaryFolder("tiltyard-examined-"), "copy.sqlite");
+  copyFileSync(file, copy);
+  expect(existsSync(`${copy}-wal`)).toBe(false);
+  using database = new DisposableDatabase(copy);
+  expect(database.pragma("integrity_check", { simple: true })).toBe("ok");
+  const row = database
+    .prepare("select count(*) as count, coalesce(max(version), 0) as highest from table_versions")
+    .get();
+  const { count, highest } = row as { count: number; highest: number };
+  expect(highest).toBe(count);
+  rmSync(join(copy, ".."), { recursive: true });
+  return count;
+}
+
+class DisposableDatabase extends Database {
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}

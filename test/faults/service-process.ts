@@ -1,0 +1,89 @@
+import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { expect, vi } from "vitest";
+import { pathOf, type TestTable } from "../support/catalog.ts";
+import { type Acknowledgement, listVersions, post, type Service } from "../support/committer.ts";
+import { type Program, startProgram } from "../support/process.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+
+/** The service as a process that is killed and started again over the same data. */
+export interface ServiceProcess extends Service, AsyncDisposable {
+  readonly dataDir: string;
+  /** Starts it and waits until it listens. */
+  start(): Promise<void>;
+  /** Starts it without waiting. */
+  spawn(): Program;
+  /** Ends it, by default as a crash does. */
+  kill(signal?: "SIGKILL" | "SIGTERM"): Promise<void>;
+  declare(name: string): Promise<TestTable>;
+}
+
+const key = "the-key-of-the-fault-tests-0123456789";
+const sweptWithinMs = 60_000;
+
+/** @param dataDir A folder that stays; one that goes with the process when absent. */
+export function createServiceProcess(dataDir?: string, environment: Record<string, string> = {}): ServiceProcess {
+  const folder = dataDir ?? temporaryFolder("tiltyard-faults-");
+  let running: Program | undefined;
+  let url = "http://127.0.0.1:9";
+
+  const service: ServiceProcess = {
+    dataDir: folder,
+    key,
+    url: () => url,
+    spawn: () => {
+      running = startProgram(["service/main.ts", "serve"], {
+        TILTYARD_DATA_DIR: folder,
+        TILTYARD_PORT: "0",
+        TILTYARD_LOG_LEVEL: "silent",
+        TILTYARD_BOOTSTRAP_API_KEY: key,
+        ...environment,
+      });
+      return running;
+    },
+    start: async () => {
+      const printed = await service.spawn().printed("curl");
+      url = /at (http:\S+)/.exec(printed)?.[1] ?? url;
+    },
+    kill: async (signal = "SIGKILL") => {
+      running?.child.kill(signal);
+      const finished = await running?.finished;
+      if (signal === "SIGTERM") expect(finished?.code).toBe(0);
+      running = undefined;
+    },
+    declare: async (name) => {
+      const answer = await post(service, `/v1/table/${name}/declare`);
+      if (answer?.status !== 200) throw new Error(`declaring a table was answered ${answer?.status}`);
+      return { id: [name], location: (answer.body as { location: string }).location };
+    },
+    [Symbol.asyncDispose]: async () => {
+      await service.kill();
+      if (dataDir === undefined) rmSync(folder, { recursive: true, force: true });
+    },
+  };
+  return service;
+}
+
+function stagedFiles(table: TestTable): string[] {
+  return readdirSync(`/${pathOf(table)}/_versions`).filter((name) => name.includes(".manifest-"));
+}
+
+/** Waits for the sweep. */
+export async function expectNothingStaged(table: TestTable): Promise<void> {
+  await vi.waitFor(() => expect(stagedFiles(table)).toEqual([]), { timeout: sweptWithinMs, interval: 200 });
+}
+
+/**
+ * Checks that every version that was acknowledged is listed with its own manifest, and that
+ * versions have no gap and no double.
+ */
+export async function expectKept(
+  service: Service,
+  table: TestTable,
+  acknowledged: readonly Acknowledgement[],
+): Promise<void> {
+  const listed = await listVersions(service, table);
+  expect(listed.map(({ version }) => version)).toEqual(listed.map((_, index) => index + 1));
+  const contents = listed.map(({ manifest_path }) => readFileSync(`/${manifest_path}`, "utf8"));
+  expect(new Set(contents).size).toBe(contents.length);
+  for (const { version, content } of acknowledged) expect(contents[version - 1]).toBe(content);
+}
