@@ -2,7 +2,7 @@ export type { JsonArrowDataType, JsonArrowSchema } from "./arrow.ts";
 export * from "./contract.ts";
 export * from "./contracts.ts";
 export * from "./errors.ts";
-export { Context, Identity } from "./fields.ts";
+export { Context, delimiter, Identity, pathId } from "./fields.ts";
 export * from "./identifier.ts";
 export type { DeclareTableRequest, DeclareTableResponse } from "./operations/table.ts";
 export type { FtsQuery, QueryTableRequest } from "./operations/table-data.ts";

@@ -10,7 +10,8 @@ import {
   optional,
   Properties,
   queryBoolean,
-  queryInteger,
+  queryCount,
+  shownAs,
   word,
 } from "../fields.ts";
 
@@ -28,7 +29,7 @@ const queryMap = z
     }
   })
   .pipe(Properties)
-  .meta({ override: { type: "string" } });
+  .meta(shownAs({ type: "string" }));
 
 export const createTable = defineContract({
   operationId: "CreateTable",
@@ -230,7 +231,7 @@ export const countTableRows = defineContract({
   path: "/v1/table/{id}/count_rows",
   query: z.object({
     branch: z.string().optional(),
-    version: queryInteger.pipe(count).optional(),
+    version: queryCount.optional(),
     predicate: z.string().optional(),
   }),
   body: z

@@ -26,13 +26,6 @@ export interface ArrowMessage {
   readonly headBytes: number;
 }
 
-/** How long the body is whose head these bytes are. @throws RangeError when they are none. */
-export function bodyBytesOf(head: Buffer): number {
-  const bytes = FlatTable.root(head.subarray(prefixBytes)).long(3);
-  if (bytes < 0) throw new RangeError("a message has a negative length");
-  return bytes;
-}
-
 /** @param bytes Begin with the message. @throws RangeError when they end before it, or are none. */
 export function readMessage(bytes: Buffer): ArrowMessage {
   if (bytes.readUInt32LE(0) !== continuation) throw new RangeError("there is no message here");
@@ -72,18 +65,26 @@ export class ArrowFileWriter {
 
   /** How the file begins. */
   begin(): Buffer[] {
-    return this.#count([header, this.#schema.bytes]);
+    this.#length = header.length + this.#schema.bytes.length;
+    return [header, this.#schema.bytes];
   }
 
   /** A dictionary or a batch, as it stands in the file. */
   add({ kind, bytes, headBytes }: ArrowMessage): Buffer[] {
+    return [bytes, Buffer.alloc(this.note(kind, headBytes, bytes.length))];
+  }
+
+  /** Notes a message that somebody else writes. @returns How many zeros come behind it. */
+  note(kind: number, headBytes: number, length: number): number {
     const block = Buffer.alloc(blockBytes);
     block.writeBigInt64LE(BigInt(this.#length), 0);
     block.writeInt32LE(headBytes, 8);
-    block.writeBigInt64LE(BigInt(bytes.length - headBytes), 16);
+    block.writeBigInt64LE(BigInt(length - headBytes), 16);
     this.#blocks[kind === messageKinds.dictionary ? "dictionary" : "batch"].push(block);
     // The next message begins at a multiple of 8.
-    return this.#count([bytes, Buffer.alloc(-bytes.length & 7)]);
+    const padding = -length & 7;
+    this.#length += length + padding;
+    return padding;
   }
 
   end(): Buffer[] {
@@ -91,11 +92,6 @@ export class ArrowFileWriter {
     const length = Buffer.alloc(4);
     length.writeInt32LE(footer.length);
     return [endOfStream, footer, length, magic];
-  }
-
-  #count(pieces: Buffer[]): Buffer[] {
-    for (const { length } of pieces) this.#length += length;
-    return pieces;
   }
 }
 

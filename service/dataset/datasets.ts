@@ -8,7 +8,7 @@ import type { TableRecord } from "../store/tables.ts";
 import { type Change, type CommitParts, type Commits, createCommits, type NewTable } from "./commits.ts";
 import { translate } from "./errors.ts";
 import type { Gateway, ServedView, TableView } from "./gateway.ts";
-import { createLibrary, type Library, rawConnectionOf } from "./library.ts";
+import { createLibrary, type Library, type RawTable, rawConnectionOf, rawTableOf } from "./library.ts";
 import { viewOfTable, viewOfVersion } from "./view.ts";
 
 /** Opens tables with Lance's own library, for what the catalog's database does not hold. */
@@ -39,6 +39,8 @@ export interface OpenDataset extends AsyncDisposable {
   readonly lancedb: Library["lancedb"];
   /** Does work with the table. What fails in the library becomes a CatalogError where the caller can act on it. */
   run<Result>(work: (table: Table) => Promise<Result>): Promise<Result>;
+  /** The same with the part of the table that takes and gives bytes. */
+  runRaw<Result>(work: (table: RawTable) => Promise<Result>): Promise<Result>;
 }
 
 export interface ChangeableDataset extends OpenDataset {
@@ -46,12 +48,11 @@ export interface ChangeableDataset extends OpenDataset {
   readonly commits: Commits;
 }
 
-export interface EmptyDataset extends AsyncDisposable {
+export interface EmptyDataset extends Pick<OpenDataset, "runRaw">, AsyncDisposable {
   readonly isEmpty: true;
   readonly commits: Commits;
-  /** Makes the first version from an Arrow IPC file, and opens it. @returns Its number. */
+  /** Makes the first version from an Arrow IPC file. From then on there is a table. @returns Its version. */
   create(file: Buffer): Promise<number>;
-  run<Result>(work: (table: Table) => Promise<Result>): Promise<Result>;
 }
 
 /** What the library calls the table: each view has only one. */
@@ -111,6 +112,7 @@ class Opened implements AsyncDisposable {
   readonly #connection: Connection;
   readonly #served: ServedView;
   #table: Table | undefined;
+  #raw: RawTable | undefined;
 
   constructor(lancedb: Library["lancedb"], connection: Connection, served: ServedView) {
     this.lancedb = lancedb;
@@ -135,17 +137,24 @@ class Opened implements AsyncDisposable {
   }
 
   async create(file: Buffer): Promise<number> {
-    await this.#translating(() =>
-      rawConnectionOf(this.#connection).createTable(name.table, file, "create", name.namespace),
-    );
-    await this.openTable(mainBranch, undefined);
-    return this.run((table) => table.version());
+    return this.#translating(async () => {
+      const connection = rawConnectionOf(this.#connection);
+      // It is not opened anew: that would put a manifest in place that is held back.
+      this.#raw = await connection.createTable(name.table, file, "create", name.namespace);
+      return this.#raw.version();
+    });
   }
 
   async run<Result>(work: (table: Table) => Promise<Result>): Promise<Result> {
     const table = this.#table;
     if (table === undefined) throw new Error("the table is not open");
     return this.#translating(() => work(table));
+  }
+
+  async runRaw<Result>(work: (table: RawTable) => Promise<Result>): Promise<Result> {
+    const raw = this.#raw ?? (this.#table && rawTableOf(this.#table));
+    if (raw === undefined) throw new Error("the table is not open");
+    return this.#translating(() => work(raw));
   }
 
   async #translating<Result>(work: () => Promise<Result>): Promise<Result> {
@@ -160,7 +169,7 @@ class Opened implements AsyncDisposable {
     this.#served[Symbol.dispose]();
     // The library still holds what it has just worked with until the event loop goes on.
     setImmediate(() => {
-      for (const each of [this.#table, this.#connection]) tryToClose(each);
+      for (const each of [this.#table ?? this.#raw, this.#connection]) tryToClose(each);
     });
   }
 }

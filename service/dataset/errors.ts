@@ -9,11 +9,11 @@ const kinds: readonly (readonly [RegExp, ErrorKind])[] = [
   [/index not found|no index (named|with)|index .* does not exist/i, "TableIndexNotFound"],
   [/index .* already exists/i, "TableIndexAlreadyExists"],
   [/\btag\b.* does not exist/i, "TableTagNotFound"],
-  [/(column|field)( path)? \S+ (does not exist|not found)|no field named|no vector column/i, "TableColumnNotFound"],
   [
-    /append with different schema|schema mismatch|type conflicts|cannot be cast|non-nullable/i,
+    /append with different schema|does not exist in table schema|schema mismatch|type conflicts|cannot be cast|non-nullable/i,
     "TableSchemaValidationError",
   ],
+  [/(column|field)( path)? \S+ (does not exist|not found)|no field named|no vector column/i, "TableColumnNotFound"],
   [
     /^invalid input|invalid user input|schema error|parsing statement|sql parser|not supported|unsupported|datafusion|arrow error/i,
     "InvalidInput",

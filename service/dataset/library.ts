@@ -13,6 +13,8 @@ const cacheBytes = { index: 128n * 1024n ** 2n, metadata: 64n * 1024n ** 2n };
  * above it in the library reads them into JavaScript first, which does not know every type.
  */
 export interface RawTable {
+  close(): void;
+  version(): Promise<number>;
   /** @returns An IPC file without rows. */
   schema(): Promise<Buffer>;
   add(file: Buffer, mode: "append" | "overwrite"): Promise<{ readonly version: number }>;
@@ -35,7 +37,7 @@ export interface RawMerge {
 }
 
 export interface RawConnection {
-  createTable(name: string, file: Buffer, mode: "create", namespace: readonly string[]): Promise<unknown>;
+  createTable(name: string, file: Buffer, mode: "create", namespace: readonly string[]): Promise<RawTable>;
 }
 
 export interface RawQuery {

@@ -1,5 +1,6 @@
 import { CatalogError } from "@tiltyard/protocol";
-import { ArrowFileWriter, type ArrowMessage, bodyBytesOf, messageKinds, readMessage } from "./arrow-file.ts";
+import { ArrowFileWriter, type ArrowMessage, messageKinds, readMessage } from "./arrow-file.ts";
+import { FlatTable } from "./flat-table.ts";
 
 /** How many bytes of a stream are handed to the library at once, and the most that one batch of rows may have. */
 export const fileBytes = { most: 32 * 1024 * 1024, ofOneBatch: 64 * 1024 * 1024 } as const;
@@ -16,37 +17,44 @@ export interface RowsFile {
 
 /**
  * Reads an Arrow IPC stream as files that each hold some of its batches. There is one at
- * least, with no rows in it when the stream has none.
+ * least, with no rows in it when the stream has none. A file's bytes are good until the next
+ * one is asked for: all files of a stream are in the same memory, one after the other.
  *
  * @throws CatalogError InvalidInput for what is no Arrow stream, PayloadTooLarge for a batch that is too large.
  */
 export async function* readFiles(stream: ReadableStream<Uint8Array>): AsyncGenerator<RowsFile, undefined> {
   const reader = new ByteReader(stream);
   try {
-    const schema = await nextMessage(reader);
-    if (schema?.kind !== messageKinds.schema) throw notArrow("it does not begin with a schema");
+    const head = await readHead(reader);
+    if (head === undefined) throw notArrow("it does not begin with a schema");
+    const schema = readMessage(head.bytes);
+    if (schema.kind !== messageKinds.schema) throw notArrow("it does not begin with a schema");
+    const file = new FileInMemory(schema);
     const dictionaries = new Map<number, ArrowMessage>();
-    let batches: ArrowMessage[] = [];
-    let bytes = 0;
+    let rows = 0;
+    let isFilled = false;
     const take = (isLast: boolean): RowsFile => {
-      const file = writeFile(schema, [...dictionaries.values(), ...batches]);
-      const rows = batches.reduce((sum, batch) => sum + (batch.table.table(2)?.long(0) ?? 0), 0);
-      batches = [];
-      bytes = 0;
-      return { file, rows, isLast };
+      const part = { file: file.finish(), rows, isLast };
+      rows = 0;
+      isFilled = false;
+      return part;
     };
-    for (let message = await nextMessage(reader); message !== undefined; message = await nextMessage(reader)) {
-      if (message.kind === messageKinds.batch) {
-        if (batches.length > 0 && bytes + message.bytes.length > fileBytes.most) yield take(false);
-        batches.push(message);
-        bytes += message.bytes.length;
-      } else if (message.kind === messageKinds.dictionary) {
-        const dictionary = message.table.table(2);
+    for (let next = await readHead(reader); next !== undefined; next = await readHead(reader)) {
+      if (next.kind === messageKinds.dictionary) {
+        const dictionary = next.table.table(2);
         if (dictionary?.byte(2) === 1) throw notArrow("it has a dictionary that grows, which is not supported");
         // From here on it may stand for another one, which the rows before must not see.
-        if (batches.length > 0) yield take(false);
-        dictionaries.set(dictionary?.long(0) ?? 0, message);
-      } else throw notArrow(`it has a message of the kind ${message.kind} where rows were expected`);
+        if (isFilled) yield take(false);
+        const bytes = Buffer.allocUnsafe(next.bytes.length + next.bodyBytes);
+        dictionaries.set(dictionary?.long(0) ?? 0, await readBody(reader, next, bytes));
+      } else if (next.kind === messageKinds.batch) {
+        const bytes = next.bytes.length + next.bodyBytes;
+        if (isFilled && file.length + bytes > fileBytes.most) yield take(false);
+        if (!isFilled) for (const dictionary of dictionaries.values()) dictionary.bytes.copy(file.room(dictionary));
+        await readBody(reader, next, file.room({ ...next, bytes: { length: bytes } }));
+        rows += next.table.table(2)?.long(0) ?? 0;
+        isFilled = true;
+      } else throw notArrow(`it has a message of the kind ${next.kind} where rows were expected`);
     }
     yield take(true);
   } catch (error) {
@@ -56,13 +64,71 @@ export async function* readFiles(stream: ReadableStream<Uint8Array>): AsyncGener
   }
 }
 
-function writeFile(schema: ArrowMessage, messages: readonly ArrowMessage[]): Buffer {
-  const writer = new ArrowFileWriter(schema);
-  return Buffer.concat([...writer.begin(), ...messages.flatMap((message) => writer.add(message)), ...writer.end()]);
+/** A file that grows in memory which the next one takes over. */
+class FileInMemory {
+  readonly #schema: ArrowMessage;
+  #memory = Buffer.alloc(0);
+  #length = 0;
+  #writer: ArrowFileWriter | undefined;
+
+  constructor(schema: ArrowMessage) {
+    this.#schema = schema;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Makes room for a message. @returns Where its bytes are to be written. */
+  room(message: Pick<ArrowMessage, "kind" | "headBytes"> & { readonly bytes: { readonly length: number } }): Buffer {
+    const writer = this.#begin();
+    const { length } = message.bytes;
+    const padding = writer.note(message.kind, message.headBytes, length);
+    const start = this.#length;
+    this.#append(length);
+    this.#append(padding).fill(0);
+    return this.#memory.subarray(start, start + length);
+  }
+
+  finish(): Buffer {
+    for (const piece of this.#begin().end()) piece.copy(this.#append(piece.length));
+    const file = this.#memory.subarray(0, this.#length);
+    this.#writer = undefined;
+    this.#length = 0;
+    return file;
+  }
+
+  #begin(): ArrowFileWriter {
+    if (this.#writer === undefined) {
+      this.#writer = new ArrowFileWriter(this.#schema);
+      for (const piece of this.#writer.begin()) piece.copy(this.#append(piece.length));
+    }
+    return this.#writer;
+  }
+
+  #append(length: number): Buffer {
+    const start = this.#length;
+    this.#length += length;
+    if (this.#length > this.#memory.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(this.#length, Math.min(2 * this.#memory.length, fileBytes.most)));
+      this.#memory.copy(larger, 0, 0, start);
+      this.#memory = larger;
+    }
+    return this.#memory.subarray(start, this.#length);
+  }
+}
+
+/** A message whose body is still to be read. */
+interface MessageHead {
+  readonly kind: number;
+  readonly table: FlatTable;
+  readonly bytes: Buffer;
+  readonly headBytes: number;
+  readonly bodyBytes: number;
 }
 
 /** @returns undefined at the end of the stream. */
-async function nextMessage(reader: ByteReader): Promise<ArrowMessage | undefined> {
+async function readHead(reader: ByteReader): Promise<MessageHead | undefined> {
   const prefix = Buffer.alloc(prefixBytes);
   const got = await reader.fill(prefix);
   if (got === 0) return undefined;
@@ -71,18 +137,24 @@ async function nextMessage(reader: ByteReader): Promise<ArrowMessage | undefined
   if (got < prefixBytes || prefix.readUInt32LE(0) !== 0xffffffff || length < 0) throw notArrow("a message is broken");
   if (length === 0) return undefined;
   if (length > headBytesMax) throw tooLarge(`the metadata of a message may have ${headBytesMax} bytes`);
+  if (length % 8 !== 0) throw notArrow("a message is broken");
 
-  const head = Buffer.concat([prefix, Buffer.alloc(length)]);
-  if ((await reader.fill(head.subarray(prefixBytes))) < length) throw notArrow("it ends within a message");
-  const bodyBytes = bodyBytesOf(head);
+  const bytes = Buffer.concat([prefix, Buffer.alloc(length)]);
+  if ((await reader.fill(bytes.subarray(prefixBytes))) < length) throw notArrow("it ends within a message");
+  const table = FlatTable.root(bytes.subarray(prefixBytes));
+  const bodyBytes = table.long(3);
+  if (bodyBytes < 0) throw notArrow("a message is broken");
   if (bodyBytes > fileBytes.ofOneBatch)
     throw tooLarge(
       `a batch of rows may have ${fileBytes.ofOneBatch} bytes, no more: write the stream in smaller batches`,
     );
-  const bytes = Buffer.allocUnsafe(head.length + bodyBytes);
-  head.copy(bytes);
-  if ((await reader.fill(bytes.subarray(head.length))) < bodyBytes) throw notArrow("it ends within a message");
-  return readMessage(bytes);
+  return { kind: table.byte(1), table, bytes, headBytes: bytes.length, bodyBytes };
+}
+
+async function readBody(reader: ByteReader, head: MessageHead, into: Buffer): Promise<ArrowMessage> {
+  head.bytes.copy(into);
+  if ((await reader.fill(into.subarray(head.headBytes))) < head.bodyBytes) throw notArrow("it ends within a message");
+  return { kind: head.kind, table: head.table, bytes: into, headBytes: head.headBytes };
 }
 
 function notArrow(why: string): CatalogError {

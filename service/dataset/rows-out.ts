@@ -56,7 +56,7 @@ async function* readRows(
   yield Buffer.concat(writer.begin());
   while (file !== null) {
     for (const message of messagesOf(file).slice(1))
-      if (isNew(message, dictionaries)) yield Buffer.concat(writer.add(message));
+      if (isNew(message, dictionaries)) yield* writer.add(message);
     file = await next();
   }
   yield Buffer.concat(writer.end());

@@ -1,6 +1,5 @@
 import { CatalogError } from "@tiltyard/protocol";
 import type { ChangeableDataset, EmptyDataset } from "./datasets.ts";
-import { rawTableOf } from "./library.ts";
 import { readFiles } from "./rows-in.ts";
 
 /** What became of a stream of rows. */
@@ -33,7 +32,7 @@ export async function writeRows(
       version =
         files === 0 && dataset.isEmpty
           ? await dataset.create(part.file)
-          : (await dataset.run((table) => rawTableOf(table).add(part.file, files === 0 ? mode : "append"))).version;
+          : (await dataset.runRaw((table) => table.add(part.file, files === 0 ? mode : "append"))).version;
       rows += part.rows;
       files += 1;
     }

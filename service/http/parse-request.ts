@@ -2,6 +2,7 @@ import {
   type AnyContract,
   CatalogError,
   Context,
+  checkDelimiter,
   defaultDelimiter,
   formatIdentifier,
   type Identifier,
@@ -29,7 +30,7 @@ export async function readJson(request: HonoRequest): Promise<unknown> {
   const text = decodeUtf8(await request.arrayBuffer());
   if (text.trim() === "") return {};
   try {
-    const value: unknown = text.includes("__proto__") ? JSON.parse(text, refusePrototype) : JSON.parse(text);
+    const value: unknown = mayNamePrototype.test(text) ? JSON.parse(text, refusePrototype) : JSON.parse(text);
     return value ?? {};
   } catch (error) {
     if (error instanceof CatalogError) throw error;
@@ -54,7 +55,7 @@ export function envelopeOf(body: unknown): Envelope {
  */
 export function parseRequest(contract: AnyContract, request: HonoRequest, body: unknown): ParsedRequest {
   const query = request.query();
-  const delimiter = query.delimiter ?? defaultDelimiter;
+  const delimiter = checkDelimiter(query.delimiter ?? defaultDelimiter);
   const pathId = inPath(contract, request, "id");
   const id = pathId === undefined ? [] : parseIdentifier(pathId, delimiter);
 
@@ -106,6 +107,9 @@ function decodeUtf8(bytes: ArrayBuffer): string {
     throw new CatalogError("InvalidInput", "the body is not UTF-8");
   }
 }
+
+/** As it is, or with one of its characters escaped. */
+const mayNamePrototype = /__proto__|\\u00[567]/;
 
 function refusePrototype(key: string, value: unknown): unknown {
   if (key === "__proto__") throw new CatalogError("InvalidInput", "the body has a key __proto__");

@@ -1,6 +1,5 @@
 import { type contracts, formatIdentifier } from "@tiltyard/protocol";
 import { readSchema } from "../dataset/arrow-schema.ts";
-import { rawTableOf } from "../dataset/library.ts";
 import { branchOf } from "../domain/branch.ts";
 import { requireBranch, requireTable } from "../domain/require.ts";
 import { versionAsked } from "../domain/tags.ts";
@@ -38,11 +37,8 @@ export const describeTable: Handler<typeof contracts.describeTable> = async (req
 /** What only the dataset tells. A table that is only declared has none of it. */
 async function detailsOf({ datasets }: Catalog, at: Parameters<Catalog["datasets"]["openVersion"]>[0]) {
   await using dataset = await datasets.openVersion(at);
-  const { file, versions } = await dataset.run(async (table) => ({
-    file: await rawTableOf(table).schema(),
-    versions: await table.listVersions(),
-  }));
-  const schema = readSchema(file);
+  const versions = await dataset.run((table) => table.listVersions());
+  const schema = readSchema(await dataset.runRaw((table) => table.schema()));
   const summary = versions.find(({ version }) => version === dataset.version)?.metadata ?? {};
   return {
     version: dataset.version,

@@ -1,5 +1,5 @@
 import { CatalogError, contracts, type RequestOf } from "@tiltyard/protocol";
-import { type RawTable, rawTableOf } from "../dataset/library.ts";
+import type { RawTable } from "../dataset/library.ts";
 import { fileBytes } from "../dataset/rows-in.ts";
 import { readOneFile, writeRows } from "../dataset/write-rows.ts";
 import { branchOf, mainBranch } from "../domain/branch.ts";
@@ -21,7 +21,7 @@ export const mergeInsertIntoTable: Handler<typeof contract> = async (request, { 
   }
   await using dataset = await datasets.openForChange(change);
   const file = await readOneFile(caller.body, fileBytes.most);
-  const merged = await dataset.run((opened) => mergeOf(rawTableOf(opened), request).execute(file));
+  const merged = await dataset.runRaw((opened) => mergeOf(opened, request).execute(file));
   return {
     ...transactionOf(dataset),
     num_updated_rows: merged.numUpdatedRows,

@@ -1,6 +1,5 @@
 import { contracts } from "@tiltyard/protocol";
 import { readSchema } from "../dataset/arrow-schema.ts";
-import { rawTableOf } from "../dataset/library.ts";
 import type { Handler } from "./handler.ts";
 import { transactionOf } from "./transaction-of.ts";
 
@@ -8,12 +7,12 @@ const contract = contracts.updateFieldMetadata;
 
 export const updateFieldMetadata: Handler<typeof contract> = async (request, { datasets }, caller) => {
   await using dataset = await datasets.openForChange({ contract, request, caller });
-  const { version, schema } = await dataset.run(async (table) => {
-    const { version } = await table.updateFieldMetadata(
+  const { version } = await dataset.run((table) =>
+    table.updateFieldMetadata(
       request.updates.map(({ path, metadata, replace = false }) => ({ path, metadata, replace })),
-    );
-    return { version, schema: readSchema(await rawTableOf(table).schema()) };
-  });
+    ),
+  );
+  const schema = readSchema(await dataset.runRaw((table) => table.schema()));
   const fields = Object.fromEntries(request.updates.map(({ path }) => [path, findField(schema.fields, path)]));
   return { ...transactionOf(dataset), version, fields };
 };

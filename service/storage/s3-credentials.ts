@@ -1,5 +1,5 @@
 import { S3Client } from "@aws-sdk/client-s3";
-import { AssumeRoleCommand, STSClient } from "@aws-sdk/client-sts";
+import { AssumeRoleCommand, PackedPolicyTooLargeException, STSClient } from "@aws-sdk/client-sts";
 import { CatalogError } from "@tiltyard/protocol";
 import { type CredentialRequest, type CredentialVendor, noCredentials } from "./credentials.ts";
 
@@ -21,11 +21,7 @@ export function createS3Vendor(RoleArn: string): CredentialVendor {
 
   return async (request) => {
     const Policy = sessionPolicy(request, RoleArn.split(":")[1] ?? "aws");
-    if (Policy.length > policyLengthMax)
-      throw new CatalogError(
-        "InvalidInput",
-        "location: is too long for credentials that reach nothing else; ask with vend_credentials false",
-      );
+    if (Policy.length > policyLengthMax) throw tooLong();
     try {
       const { Credentials } = await sts.send(
         new AssumeRoleCommand({
@@ -45,9 +41,16 @@ export function createS3Vendor(RoleArn: string): CredentialVendor {
         expires_at_millis: String(Expiration.getTime()),
       };
     } catch (error) {
-      throw noCredentials(request, error);
+      throw error instanceof PackedPolicyTooLargeException ? tooLong() : noCredentials(request, error);
     }
   };
+}
+
+function tooLong(): CatalogError {
+  return new CatalogError(
+    "InvalidInput",
+    "location: is too long for credentials that reach nothing else; ask with vend_credentials false",
+  );
 }
 
 /**
@@ -96,7 +99,7 @@ export function sessionPolicy({ location, access }: Omit<CredentialRequest, "pri
 
 /** Makes AWS read a path letter by letter: these have a meaning in its patterns. */
 function escapeWildcards(path: string): string {
-  return path.replace(/[*?$]/g, "${$&}");
+  return path.replace(/[*?$]/g, (character) => `\${${character}}`);
 }
 
 /** What AWS's log calls the session: who asked, in the letters that it allows. */

@@ -84,7 +84,7 @@ describe("the client of the catalog", () => {
     expect(error).toBeInstanceOf(CatalogRequestError);
     expect(error).toMatchObject({ status: 404, code: 4, operation: "DescribeTable", requestId: expect.any(String) });
     await expect(client({ apiKey: "wrong" }).listNamespaces({})).rejects.toMatchObject({ status: 401, code: 16 });
-    await expect(client().countTableRows({ id: ["a", "b"] })).rejects.toMatchObject({ status: 406, code: 0 });
+    await expect(client().refreshMaterializedView({ id: ["a", "b"] })).rejects.toMatchObject({ status: 406, code: 0 });
   });
 
   test("takes a token, and asks for it each time", async () => {

@@ -5,7 +5,8 @@
  */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
-import { prepareFakeGcsServer, preparePython } from "./tools.ts";
+import useTemporaryFolder from "../support/temporary-folder.ts";
+import { prepareFakeGcsServer, preparePython, prepareSchemathesis } from "./tools.ts";
 
 const project = join(import.meta.dirname, "../..");
 const python = join(import.meta.dirname, "python");
@@ -23,6 +24,7 @@ function timed<Result>(what: string, work: () => Result): Result {
 interface Tools {
   readonly TILTYARD_TEST_PYTHON: string;
   readonly TILTYARD_TEST_FAKE_GCS_SERVER: string;
+  readonly TILTYARD_TEST_SCHEMATHESIS: string;
   readonly TILTYARD_TEST_NODE: string;
 }
 
@@ -31,6 +33,7 @@ function prepareTools(): Tools {
   return {
     TILTYARD_TEST_PYTHON: preparePython(),
     TILTYARD_TEST_FAKE_GCS_SERVER: prepareFakeGcsServer(),
+    TILTYARD_TEST_SCHEMATHESIS: prepareSchemathesis(),
     TILTYARD_TEST_NODE: process.execPath,
   };
 }
@@ -46,6 +49,7 @@ function runPart(command: string, args: readonly string[], tools: Tools): boolea
   return status === 0;
 }
 
+const removeTemporaryFolder = useTemporaryFolder();
 try {
   const tools = timed("preparing the tools", prepareTools);
   const vitest = join(project, "node_modules/vitest/vitest.mjs");
@@ -59,4 +63,6 @@ try {
 } catch (error) {
   process.stderr.write(`interop: ${error instanceof Error ? error.message : error}\n`);
   process.exitCode = 1;
+} finally {
+  removeTemporaryFolder();
 }

@@ -1,48 +1,531 @@
+import { readdirSync } from "node:fs";
+import { connectNamespace } from "@lancedb/lancedb";
+import { Field, FixedSizeList, Float32, Table, tableFromJSON, tableToIPC, vectorFromArray } from "apache-arrow";
 import { describe, expect, test } from "vitest";
-import { useCatalog } from "../support/catalog.ts";
-import { arrowStream, createFilms, readRows } from "../support/rows.ts";
+import { pathOf, startTestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
+import { arrowStream, createFilms, filmTable, films, readRows } from "../support/rows.ts";
 
-const catalog = useCatalog({ TILTYARD_LOG_LEVEL: "error" });
+const catalog = useCatalog();
 
-describe("smoke", () => {
-  test("all", async () => {
+async function ids(id: readonly string[], request: object = {}): Promise<unknown[]> {
+  const { body } = await catalog.call("queryTable", { id, k: 1000, ...request });
+  return (await readRows(body)).map((row) => row.id);
+}
+
+const versionsOf = async (id: readonly string[]) =>
+  (await catalog.call("listTableVersions", { id })).body.versions.map(({ version }) => version);
+
+/** The operation and the principal of a transaction. */
+async function transaction(name: string | undefined) {
+  const { context } = (await catalog.call("describeTransaction", { id: name?.split("$") ?? [] })).body;
+  return { operation: context?.operation, principal: context?.principal, request: context?.request_id };
+}
+
+describe("describe with load_detailed_metadata", () => {
+  test("tells version, schema and statistics of the latest version, of one, of a tag", async () => {
     const id = await createFilms(catalog);
-    const call = async (name: any, request: object = {}, options: object = {}) => {
-      const answer = await catalog.call(name, { id, ...request }, options);
-      let out: unknown;
-      try { out = answer.status < 300 ? answer.body : answer.error; } catch (e) { out = e; }
-      if (out instanceof ReadableStream) out = await readRows(out);
-      console.log(name, answer.status, JSON.stringify(out, (k, v) => typeof v === "bigint" ? Number(v) : v));
-    };
-    await call("describeTable", { load_detailed_metadata: true });
-    await call("getTableStats");
-    await call("countTableRows", { predicate: "id > 1" });
-    await call("insertIntoTable", {}, { body: arrowStream([{ id: 4, title: "Nostalghia" }]) });
-    await call("mergeInsertIntoTable", { on: "id", when_matched_update_all: true, when_not_matched_insert_all: true }, { body: arrowStream([{ id: 4, title: "N" }, { id: 5, title: "Sacrifice" }]) });
-    await call("updateTable", { predicate: "id = 5", updates: [["title", "'S'"]] });
-    await call("deleteFromTable", { predicate: "id = 1" });
-    await call("queryTable", { k: 10 });
-    await call("queryTable", { k: 10, columns: { column_names: ["title"] }, filter: "id > 2", with_row_id: true });
-    await call("queryTable", { k: 10, version: 1 });
-    await call("queryTable", { k: 10, filter: "nope > 2" });
-    await call("explainTableQueryPlan", { query: { k: 10, filter: "id > 2" } });
-    await call("analyzeTableQueryPlan", { k: 10, filter: "id > 2" });
-    await call("createTableScalarIndex", { column: "id", index_type: "BTREE" });
-    await call("createTableIndex", { column: "title", index_type: "FTS" });
-    await call("listTableIndices");
-    await call("describeTableIndexStats", { indexName: "id_idx" });
-    await call("queryTable", { k: 10, full_text_query: { string_query: { query: "mirror" } } });
-    await call("queryTable", { k: 10, full_text_query: { structured_query: { query: { match: { terms: "mirror", column: "title" } } } } });
-    await call("dropTableIndex", { indexName: "id_idx" });
-    await call("dropTableIndex", { indexName: "id_idx" });
-    await call("alterTableAddColumns", { new_columns: [{ name: "twice", expression: "id * 2" }] });
-    await call("alterTableAlterColumns", { alterations: [{ path: "twice", rename: "double" }] });
-    await call("updateFieldMetadata", { updates: [{ path: "id", metadata: { unit: "none" } }] });
-    await call("alterTableDropColumns", { columns: ["double"] });
-    await call("describeTable", { load_detailed_metadata: true });
-    await call("restoreTable", { version: 1 });
-    await call("countTableRows");
-    await call("listTableVersions");
-    await call("describeTable", { load_detailed_metadata: true, version: 3 });
+    await catalog.call("deleteFromTable", { id, predicate: "id = 2" });
+    await catalog.call("createTableTag", { id, tag: "first", version: 1 });
+    const described = async (more: object) =>
+      (await catalog.call("describeTable", { id, load_detailed_metadata: true, ...more })).body;
+    const latest = await described({});
+    expect(latest).toMatchObject({
+      version: 2,
+      stats: { num_deleted_rows: 1, num_fragments: 1 },
+      is_only_declared: false,
+      managed_versioning: true,
+    });
+    expect(latest.schema?.fields).toEqual([
+      { name: "id", type: { type: "float64" }, nullable: true },
+      { name: "title", type: { type: "utf8" }, nullable: true },
+    ]);
+    expect(latest.table_uri).toBe(latest.location);
+    for (const at of [{ version: 1 }, { tag: "first" }])
+      expect(await described(at)).toMatchObject({ version: 1, stats: { num_deleted_rows: 0, num_fragments: 1 } });
+  });
+
+  test("tells of a table that is only declared that it is", async () => {
+    const id = [...(await createFilms(catalog)).slice(0, 1), "declared"];
+    await catalog.call("declareTable", { id });
+    const { body } = await catalog.call("describeTable", { id, load_detailed_metadata: true });
+    expect(body).toMatchObject({ is_only_declared: true });
+    expect(body.schema).toBeUndefined();
+  });
+
+  test("is 404 for a version, a tag and a branch that there is not", async () => {
+    const id = await createFilms(catalog);
+    for (const [at, code] of [
+      [{ version: 9 }, 11],
+      [{ tag: "t" }, 8],
+      [{ branch: "b" }, 22],
+    ] as const)
+      expect(
+        (await catalog.call("describeTable", { id, load_detailed_metadata: true, ...at })).error,
+      ).toMatchObject({ status: 404, code });
+  });
+});
+
+describe("the rows of a table", () => {
+  test("are made, inserted, merged, updated and deleted, each in a version of its own", async () => {
+    const id = await createFilms(catalog);
+    const inserted = await catalog.call("insertIntoTable", { id }, { body: arrowStream([{ id: 4, title: "Mirror" }]) });
+    expect(inserted.body).toMatchObject({ num_inserted_rows: 1, version: 2 });
+    const merged = await catalog.call(
+      "mergeInsertIntoTable",
+      { id, on: "id", when_matched_update_all: true, when_not_matched_insert_all: true, timeout: "30s" },
+      {
+        body: arrowStream([
+          { id: 4, title: "Nostalghia" },
+          { id: 5, title: "Sacrifice" },
+        ]),
+      },
+    );
+    expect(merged.body).toMatchObject({ num_inserted_rows: 1, num_updated_rows: 1, num_deleted_rows: 0, version: 3 });
+    const updated = await catalog.call("updateTable", { id, predicate: "id > 3", updates: [["id", "id * 10"]] });
+    expect(updated.body).toMatchObject({ updated_rows: 2, version: 4 });
+    expect((await catalog.call("deleteFromTable", { id, predicate: "id = 1" })).body).toMatchObject({ version: 5 });
+    expect((await ids(id)).toSorted()).toEqual([2, 3, 40, 50]);
+    expect((await catalog.call("countTableRows", { id })).body).toBe(4);
+    expect((await catalog.call("countTableRows", { id, predicate: "id > 3" })).body).toBe(2);
+    expect((await catalog.call("countTableRows", { id, version: 1 })).body).toBe(3);
+    expect(await versionsOf(id)).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  test("are counted by GET, as Lance's Rust client asks", async () => {
+    const id = await createFilms(catalog);
+    const answer = await catalog.fetch(`/v1/table/${id.join("%24")}/count_rows?predicate=${encodeURIComponent("id < 3")}`);
+    expect([answer.status, await answer.text()]).toEqual([200, "2"]);
+  });
+
+  test("are committed by a transaction that names the operation and the caller", async () => {
+    const id = await createFilms(catalog);
+    const key = await catalog.keyFor("anna", { [id[0] ?? ""]: "writer" });
+    const { body } = await catalog.call(
+      "insertIntoTable",
+      { id },
+      { key, body: arrowStream([{ id: 4, title: "Mirror" }]), headers: { "x-request-id": "request-of-anna" } },
+    );
+    expect(await transaction(body.transaction_id)).toEqual({
+      operation: "InsertIntoTable",
+      principal: "anna",
+      request: "request-of-anna",
+    });
+  });
+
+  test("go to a branch, and leave main as it is", async () => {
+    const id = await createFilms(catalog);
+    const db = await connectNamespace("rest", { uri: catalog.url, headers: { "x-api-key": catalog.adminKey } });
+    const [namespace = "", name = ""] = id;
+    await (await (await db.openTable(name, [namespace])).branches()).create("side");
+    const body = arrowStream([{ id: 100, title: "Mirror" }]);
+    expect((await catalog.call("insertIntoTable", { id, branch: "side" }, { body })).body.version).toBe(2);
+    expect([await ids(id), await ids(id, { branch: "side" })]).toEqual([
+      [1, 2, 3],
+      [1, 2, 3, 100],
+    ]);
+    expect((await catalog.call("getTableStats", { id, branch: "side" })).body.num_rows).toBe(4);
+  });
+
+  test("are read of one version while another is committed", async () => {
+    const id = await createFilms(catalog);
+    const { body } = await catalog.call("queryTable", { id, k: 10 });
+    await catalog.call("deleteFromTable", { id, predicate: "true" });
+    expect(await readRows(body)).toHaveLength(3);
+    expect(await ids(id)).toEqual([]);
+    expect(await ids(id, { version: 1, filter: "id > 1", offset: 1 })).toEqual([3]);
+  });
+
+  test("are answered as plain values where they have dictionaries, which differ from one insert to the next", async () => {
+    const [namespace = ""] = await createFilms(catalog);
+    const id = [namespace, "dictionaries"];
+    const stream = (title: string) => tableToIPC(tableFromJSON([{ id: 1, "a title": title }]), "stream");
+    await catalog.call("createTable", { id }, { body: stream("Stalker") });
+    await catalog.call("insertIntoTable", { id }, { body: stream("Mirror") });
+    const { body } = await catalog.call("queryTable", { id, k: 10, with_row_id: true });
+    expect((await readRows(body)).map((row) => row["a title"])).toEqual(["Stalker", "Mirror"]);
+  });
+
+  test("are found by what is in them, with the columns that are asked for", async () => {
+    const namespace = uniqueName("ns");
+    await catalog.call("createNamespace", { id: [namespace] });
+    const id = [namespace, "films"];
+    const stream = arrowStream([
+      filmTable([
+        { id: 1, title: "stalker in the zone" },
+        { id: 2, title: "the mirror" },
+        { id: 3, title: "mirror of the zone" },
+      ]),
+    ]);
+    await catalog.call("createTable", { id }, { body: stream });
+    await catalog.call("createTableIndex", { id, column: "title", index_type: "FTS", with_position: true });
+    const found = async (query: object) =>
+      (await readRows((await catalog.call("queryTable", { id, k: 10, ...query })).body)).map((row) => row.id).toSorted();
+    expect(await found({ full_text_query: { string_query: { query: "mirror" } } })).toEqual([2, 3]);
+    const structured = (query: object) => found({ full_text_query: { structured_query: { query } } });
+    const match = (terms: string) => ({ match: { terms, column: "title" } });
+    expect(await structured(match("zone"))).toEqual([1, 3]);
+    expect(await structured({ phrase: { terms: "the zone", column: "title" } })).toEqual([1, 3]);
+    expect(await structured({ boolean: { must: [match("zone")], must_not: [match("mirror")], should: [] } })).toEqual([1]);
+    expect(await structured({ multi_match: { match_queries: [match("stalker"), match("zone")].map((m) => m.match) } })).toEqual([1, 3]);
+    expect(await structured({ boost: { positive: match("mirror"), negative: match("zone") } })).toEqual([2, 3]);
+    const { body } = await catalog.call("queryTable", {
+      id,
+      k: 10,
+      filter: "id = 2",
+      with_row_id: true,
+      columns: { column_aliases: { name: "title" } },
+    });
+    expect(await readRows(body)).toEqual([{ name: "the mirror", _rowid: 1n }]);
+    const explained = await catalog.call("explainTableQueryPlan", { id, query: { k: 3, filter: "id = 2" } });
+    expect(explained.body).toContain("LanceRead");
+    expect((await catalog.call("analyzeTableQueryPlan", { id, k: 3 })).body).toContain("output_rows");
+  });
+
+  test("are searched by their vectors, by an index or without", async () => {
+    const namespace = uniqueName("ns");
+    await catalog.call("createNamespace", { id: [namespace] });
+    const id = [namespace, "vectors"];
+    const numbers = Array.from({ length: 300 }, (_, index) => index);
+    const vectors = new Table({
+      id: vectorFromArray(numbers),
+      vector: vectorFromArray(
+        numbers.map((number) => [number, 0, 0, 1]),
+        new FixedSizeList(4, new Field("item", new Float32(), true)),
+      ),
+    });
+    expect((await catalog.call("createTable", { id }, { body: arrowStream([vectors]) })).body.version).toBe(1);
+    const nearest = async (more: object = {}) => ids(id, { k: 2, vector: { single_vector: [41.8, 0, 0, 1] }, ...more });
+    expect(await nearest()).toEqual([42, 41]);
+    expect(await nearest({ filter: "id < 40" })).toEqual([39, 38]);
+    await catalog.call("createTableIndex", {
+      id,
+      column: "vector",
+      index_type: "ivf_flat",
+      distance_type: "L2",
+      num_partitions: 2,
+      name: "by_vector",
+    });
+    const stats = await catalog.call("describeTableIndexStats", { id, indexName: "by_vector" });
+    expect(stats.body).toMatchObject({ index_type: "IVF_FLAT", distance_type: "l2", num_indexed_rows: 300 });
+    expect(await nearest({ nprobes: 2, vector_column: "vector" })).toEqual([42, 41]);
+  });
+});
+
+describe("a table's columns and indices", () => {
+  test("are added, altered and dropped", async () => {
+    const id = await createFilms(catalog);
+    const schema = async () =>
+      (await catalog.call("describeTable", { id, load_detailed_metadata: true })).body.schema?.fields.map(
+        ({ name, type }) => `${name} ${type.type}`,
+      );
+    const added = await catalog.call("alterTableAddColumns", { id, new_columns: [{ name: "twice", expression: "id * 2" }] });
+    expect(added.body.version).toBe(2);
+    await catalog.call("alterTableAlterColumns", {
+      id,
+      alterations: [{ path: "twice", rename: "double", data_type: { type: "float32" } }],
+    });
+    expect(await schema()).toEqual(["id float64", "title utf8", "double float32"]);
+    await catalog.call("alterTableDropColumns", { id, columns: ["title"] });
+    expect(await schema()).toEqual(["id float64", "double float32"]);
+  });
+
+  test("have metadata that is merged, deleted and replaced", async () => {
+    const id = await createFilms(catalog);
+    const update = async (metadata: object, replace?: boolean) =>
+      (await catalog.call("updateFieldMetadata", { id, updates: [{ path: "id", metadata, replace }] })).body.fields;
+    expect(await update({ unit: "m", source: "x" })).toEqual({ id: { unit: "m", source: "x" } });
+    expect(await update({ unit: "km", source: null })).toEqual({ id: { unit: "km" } });
+    expect(await update({ only: "this" }, true)).toEqual({ id: { only: "this" } });
+  });
+
+  test("are restored with the rows", async () => {
+    const id = await createFilms(catalog);
+    await catalog.call("alterTableDropColumns", { id, columns: ["title"] });
+    const { body } = await catalog.call("restoreTable", { id, version: 1 });
+    expect(await transaction(body.transaction_id)).toMatchObject({ operation: "RestoreTable" });
+    expect(await versionsOf(id)).toEqual([1, 2, 3]);
+    expect(await readRows((await catalog.call("queryTable", { id, k: 1 })).body)).toEqual([{ id: 1, title: "Stalker" }]);
+    expect((await catalog.call("restoreTable", { id, version: 9 })).error).toMatchObject({ status: 404, code: 11 });
+  });
+
+  test("have indices that are listed, described and dropped", async () => {
+    const id = await createFilms(catalog);
+    for (const column of ["id", "title"])
+      await catalog.call("createTableScalarIndex", { id, column, index_type: "btree", name: `by_${column}` });
+    const list = async (more: object = {}) => (await catalog.call("listTableIndices", { id, ...more })).body;
+    expect((await list()).indexes).toMatchObject([
+      { index_name: "by_id", columns: ["id"], status: "SUCCEEDED", num_indexed_rows: 3, num_unindexed_rows: 0 },
+      { index_name: "by_title", columns: ["title"] },
+    ]);
+    const page = await list({ limit: 1 });
+    expect(page.indexes.map((each) => each.index_name)).toEqual(["by_id"]);
+    expect((await list({ page_token: page.page_token })).indexes.map((each) => each.index_name)).toEqual(["by_title"]);
+    expect((await list({ version: 1 })).indexes).toEqual([]);
+    expect((await catalog.call("getTableStats", { id })).body).toMatchObject({ num_rows: 3, num_indices: 2 });
+    await catalog.call("dropTableIndex", { id, indexName: "by_id" });
+    expect((await list()).indexes).toHaveLength(1);
+    for (const name of ["dropTableIndex", "describeTableIndexStats"] as const)
+      expect((await catalog.call(name, { id, indexName: "by_id" })).error).toMatchObject({ status: 404, code: 6 });
+  });
+});
+
+describe("creating a table", () => {
+
+  const rows = [{ id: 7, title: "Mirror" }];
+  const create = (id: string[], more: object = {}, options: object = {}) =>
+    catalog.call("createTable", { id, ...more }, { body: arrowStream(rows), ...options });
+
+  test("takes the modes Create, ExistOk and Overwrite", async () => {
+    const id = await createFilms(catalog);
+    expect((await create(id)).error).toMatchObject({ status: 409, code: 5 });
+    const there = (await create(id, { mode: "exist_ok" })).body;
+    expect(there.version).toBeUndefined();
+    expect(await ids(id)).toEqual([1, 2, 3]);
+    const overwritten = (await create(id, { mode: "Overwrite", properties: JSON.stringify({ owner: "me" }) })).body;
+    expect(overwritten).toMatchObject({ version: 2, location: there.location, properties: { owner: "me" } });
+    expect((await catalog.call("describeTable", { id })).body.properties).toEqual({ owner: "me" });
+    expect(await ids(id)).toEqual([7]);
+    expect(await ids(id, { version: 1 })).toEqual([1, 2, 3]);
+  });
+
+  test("makes an empty table of a stream that has a schema only", async () => {
+    const id = [(await createFilms(catalog))[0] ?? "", "empty"];
+    const { body } = await catalog.call(
+      "createTable",
+      { id },
+      { body: arrowStream([]) },
+    );
+    expect(body.version).toBe(1);
+    expect((await catalog.call("countTableRows", { id })).body).toBe(0);
+  });
+
+  test("leaves nothing behind when it fails", async () => {
+    const [namespace = ""] = await createFilms(catalog);
+    const id = [namespace, "broken"];
+    const whole = arrowStream(rows);
+    const folders = () => readdirSync(`${catalog.dataDir}/warehouse/${namespace}`);
+    const before = folders();
+    for (const [body, why] of [
+      [new Uint8Array(), "schema"],
+      [new TextEncoder().encode("no Arrow at all"), "message"],
+      [whole.subarray(0, whole.length - 20), "ends within"],
+    ] as const) {
+      const { error } = await catalog.call("createTable", { id }, { body });
+      expect(error).toMatchObject({ status: 400, code: 13 });
+      expect(error.detail).toContain(why);
+    }
+    expect((await catalog.call("tableExists", { id })).status).toBe(404);
+    expect(folders()).toEqual(before);
+  });
+
+  test("is 404 without its namespace, and 403 where the caller may not write", async () => {
+    expect((await create([uniqueName("missing"), "t"])).error).toMatchObject({ status: 404, code: 1 });
+    const id = await createFilms(catalog);
+    const key = await catalog.keyFor("reader", { $: "reader" });
+    expect((await create(id, { mode: "Overwrite" }, { key })).status).toBe(403);
+  });
+
+  test("fills a table that was only declared", async () => {
+    const id = [(await createFilms(catalog))[0] ?? "", "declared"];
+    const { location } = (await catalog.call("declareTable", { id, properties: { kept: "yes" } })).body;
+    const { body } = await catalog.call("insertIntoTable", { id }, { body: arrowStream(rows) });
+    expect(body).toMatchObject({ version: 1, num_inserted_rows: 1 });
+    expect((await catalog.call("describeTable", { id })).body).toMatchObject({ location, properties: { kept: "yes" } });
+    expect(await ids(id)).toEqual([7]);
+  });
+});
+
+describe("a stream of rows", () => {
+  /** Batches of which each has about so many bytes; what is in them cannot be told from one number to the next. */
+  const batchesOf = (count: number, bytes: number) => {
+    const text = "x".repeat(1024 * 1024);
+    return Array.from({ length: count }, (_, batch) =>
+      filmTable(Array.from({ length: bytes / text.length }, (_, row) => ({ id: batch * 1000 + row, title: text }))),
+    );
+  };
+  const mebibyte = 1024 * 1024;
+  const stagedIn = (location: string) =>
+    readdirSync(`/${pathOf({ id: [], location })}/_versions`).filter((name) => name.includes(".manifest-"));
+
+  const firstFileIsWritten = async (id: string[], location: string) => {
+    while (stagedIn(location).length === 0) await catalog.call("describeTable", { id });
+  };
+
+  test("that is long is inserted as several versions that appear at once", async () => {
+    const id = await createFilms(catalog);
+    const { location } = (await catalog.call("describeTable", { id })).body;
+    const seen = new Set<number>();
+    const stream = arrowStream(batchesOf(5, 15 * mebibyte));
+    const half = stream.length - 20 * mebibyte;
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => controller.enqueue(stream.subarray(0, half)),
+      pull: async (controller) => {
+        await firstFileIsWritten(id, location);
+        seen.add(Number((await catalog.call("countTableRows", { id })).body));
+        controller.enqueue(stream.subarray(half));
+        controller.close();
+      },
+    });
+    const { body: answer } = await catalog.call("insertIntoTable", { id }, { body });
+    expect(answer).toMatchObject({ num_inserted_rows: 75, version: 4 });
+    expect([...seen]).toEqual([3]);
+    expect((await catalog.call("countTableRows", { id })).body).toBe(78);
+    expect(await versionsOf(id)).toEqual([1, 2, 3, 4]);
+    expect(await transaction(answer.transaction_id)).toMatchObject({ operation: "InsertIntoTable" });
+    expect(stagedIn(location)).toEqual([]);
+  });
+
+  test("that is long fails as a whole when somebody else commits meanwhile, and leaves no version", async () => {
+    const id = await createFilms(catalog);
+    const { location } = (await catalog.call("describeTable", { id })).body;
+    const stream = arrowStream(batchesOf(3, 15 * mebibyte));
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => controller.enqueue(stream.subarray(0, stream.length - 100)),
+      pull: async (controller) => {
+        await firstFileIsWritten(id, location);
+        await catalog.call("deleteFromTable", { id, predicate: "id = 1" });
+        controller.enqueue(stream.subarray(stream.length - 100));
+        controller.close();
+      },
+    });
+    expect((await catalog.call("insertIntoTable", { id }, { body })).error).toMatchObject({ status: 409, code: 14 });
+    expect(await ids(id)).toEqual([2, 3]);
+    expect(await versionsOf(id)).toEqual([1, 2]);
+    expect(stagedIn(location)).toEqual([]);
+  });
+
+  test("that breaks off leaves the table as it was", async () => {
+    const id = await createFilms(catalog);
+    const stream = arrowStream(batchesOf(3, 15 * mebibyte));
+    const body = stream.subarray(0, stream.length - 100);
+    const { error } = await catalog.call("insertIntoTable", { id, mode: "overwrite" }, { body });
+    expect(error).toMatchObject({ status: 400, code: 13 });
+    expect(await ids(id)).toEqual([1, 2, 3]);
+    expect(await versionsOf(id)).toEqual([1]);
+  });
+
+  test("makes a table of several versions, too", async () => {
+    const id = [(await createFilms(catalog))[0] ?? "", "long"];
+    const { body } = await catalog.call("createTable", { id }, { body: arrowStream(batchesOf(3, 15 * mebibyte)) });
+    expect(body.version).toBe(2);
+    expect((await catalog.call("countTableRows", { id })).body).toBe(45);
+  });
+
+  test("is 413 with a batch that is too large, and as a merge that is too large", async () => {
+    const id = await createFilms(catalog);
+    const large = { body: arrowStream(batchesOf(1, 65 * mebibyte)) };
+    const refused = (await catalog.call("insertIntoTable", { id }, large)).error;
+    expect(refused).toMatchObject({ status: 413, type: "/errors/payload-too-large" });
+    expect(refused.detail).toContain("smaller batches");
+    const long = { body: arrowStream(batchesOf(3, 15 * mebibyte)) };
+    expect((await catalog.call("mergeInsertIntoTable", { id, on: "id", when_not_matched_insert_all: true }, long)).error.status).toBe(413);
+    expect(await versionsOf(id)).toEqual([1]);
+  });
+
+  test("of other columns is refused with what differs", async () => {
+    const id = await createFilms(catalog);
+    const body = tableToIPC(new Table({ other: vectorFromArray([1, 2]) }), "stream");
+    const { error } = await catalog.call("insertIntoTable", { id }, { body });
+    console.log(error.detail);
+    expect(error).toMatchObject({ status: 400, code: 20 });
+    expect(error.detail).toContain("other");
+    expect(error.detail).not.toMatch(/\.rs|cargo/);
+  });
+
+  test("that is an Arrow file is refused with what to send", async () => {
+    const id = await createFilms(catalog);
+    const { error } = await catalog.call("insertIntoTable", { id }, { body: tableToIPC(filmTable(films), "file") });
+    expect(error.detail).toContain("send an Arrow stream");
+  });
+});
+
+describe("writers at once", () => {
+  test("lose nothing", async () => {
+    const id = await createFilms(catalog, []);
+    const answers = await Promise.all(
+      films.flatMap(({ id: number }) =>
+        [0, 10, 20].map((tens) =>
+          catalog.call("insertIntoTable", { id }, { body: arrowStream([{ id: number + tens, title: "x" }]) }),
+        ),
+      ),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 9 }, () => 200));
+    expect((await ids(id)).toSorted()).toEqual([1, 11, 12, 13, 2, 21, 22, 23, 3]);
+    expect(await versionsOf(id)).toHaveLength(10);
+  });
+
+  test("are not held up by a rate limit that their own requests used up", async () => {
+    const limited = await startTestCatalog({ TILTYARD_RATE_LIMIT: "1" });
+    try {
+      const key = await limited.keyFor("slow", { $: "admin" });
+      const created = await limited.call("createTable", { id: ["t"] }, { key, body: arrowStream(films) });
+      expect(created.body.version).toBe(1);
+    } finally {
+      await limited.stop();
+    }
+  });
+});
+
+describe("bad input", () => {
+  test.each([
+    ["countTableRows", { predicate: "id = = 1" }, 400, 13],
+    ["countTableRows", { predicate: "nope = 1" }, 404, 12],
+    ["deleteFromTable", { predicate: "nope = 1" }, 404, 12],
+    ["updateTable", { updates: [["nope", "1"]] }, 404, 12],
+    ["alterTableDropColumns", { columns: ["nope"] }, 404, 12],
+    ["alterTableAlterColumns", { alterations: [{ path: "nope", rename: "x" }] }, 404, 12],
+    ["alterTableAlterColumns", { alterations: [{ path: "id" }] }, 400, 13],
+    ["alterTableAlterColumns", { alterations: [{ path: "id", data_type: { type: "struct" } }] }, 400, 13],
+    ["alterTableAddColumns", { new_columns: [{ name: "x" }] }, 400, 13],
+    ["alterTableAddColumns", { new_columns: [{ name: "x", computed: "id" }] }, 406, 0],
+    ["updateFieldMetadata", { updates: [{ path: "nope", metadata: {} }] }, 404, 12],
+    ["createTableIndex", { column: "nope", index_type: "BTREE" }, 404, 12],
+    ["createTableIndex", { column: "id", index_type: "MAGIC" }, 400, 13],
+    ["createTableIndex", { column: "title", index_type: "IVF_PQ" }, 400, 13],
+    ["createTableIndex", { column: "id", index_type: "IVF_PQ", distance_type: "far" }, 400, 13],
+    ["createTableScalarIndex", { column: "id", index_type: "IVF_PQ" }, 400, 13],
+    ["queryTable", { k: 1, vector: { single_vector: [1, 2] } }, 404, 12],
+    ["queryTable", { k: 1, full_text_query: { structured_query: { query: {} } } }, 400, 13],
+    ["queryTable", { k: 1, columns: { column_names: ["id"], column_aliases: { x: "id" } } }, 400, 13],
+    ["queryTable", { filter: "id = 1" }, 400, 13],
+    ["queryTable", { k: 1, version: 9 }, 404, 11],
+    ["queryTable", { k: 1, branch: "b" }, 404, 22],
+  ] as const)("of %s %j is %i with code %i", async (name, request, status, code) => {
+    const id = await createFilms(catalog);
+    const { error } = await catalog.call(name, { id, ...request });
+    expect(error).toMatchObject({ status, code });
+    expect(error.detail).not.toMatch(/\.rs\b|cargo|view\$table/);
+  });
+
+  test("of a table that is not there is 404, before its rows are read", async () => {
+    const id = [uniqueName("ns"), "missing"];
+    const body = new TextEncoder().encode("no Arrow at all");
+    for (const name of ["insertIntoTable", "mergeInsertIntoTable"] as const)
+      expect((await catalog.call(name, { id, on: "id" }, { body })).error).toMatchObject({ status: 404, code: 4 });
+  });
+});
+
+describe("an operator", () => {
+  test("turns operations on rows off, and leaves those on metadata", async () => {
+    const off = await startTestCatalog({ TILTYARD_DATA_OPERATIONS: "off" });
+    try {
+      const db = await connectNamespace("rest", { uri: off.url, headers: { "x-api-key": off.adminKey } });
+      await db.createTable("t", [{ id: 1 }]);
+      const id = ["t"];
+      const rows = { body: arrowStream(films) };
+      for (const answer of [
+        await off.call("queryTable", { id, k: 1 }),
+        await off.call("insertIntoTable", { id }, rows),
+        await off.call("createTable", { id: ["u"] }, rows),
+        await off.call("createTableIndex", { id, column: "id", index_type: "BTREE" }),
+        await off.call("countTableRows", { id }),
+      ]) {
+        expect(answer.error).toMatchObject({ status: 406, code: 0 });
+        expect(answer.error.detail).toContain("TILTYARD_DATA_OPERATIONS");
+      }
+      expect((await off.call("describeTable", { id, load_detailed_metadata: true })).body.version).toBe(1);
+    } finally {
+      await off.stop();
+    }
   });
 });

@@ -3,7 +3,15 @@ import { dirname } from "node:path";
 import type { Contracts } from "@tiltyard/protocol";
 import { describe, expect, test } from "vitest";
 import { readBytesMax } from "../../service/storage/object-store.ts";
-import { commit, declareTable, finalName, pathOf, type TestTable, useCatalog } from "../support/catalog.ts";
+import {
+  commit,
+  declareTable,
+  finalName,
+  pathOf,
+  stageManifest,
+  type TestTable,
+  useCatalog,
+} from "../support/catalog.ts";
 
 const catalog = useCatalog();
 
@@ -197,13 +205,8 @@ describe("a tag", () => {
   test("whose file is not Lance's is told, and the others go on", async () => {
     const table = await writtenTable(1);
     await catalog.call("createTableTag", { id: table.id, tag: "good", version: 1 });
-    for (const contents of [
-      "{",
-      "[]",
-      "null",
-      '{"version": -1}',
-      `{"version": 1, "pad": "${"x".repeat(readBytesMax)}"}`,
-    ]) {
+    const tooLarge = { version: 1, manifestSize: 1, metadata: { pad: "x".repeat(readBytesMax) } };
+    for (const contents of ["{", "[]", "null", '{"version": -1}', JSON.stringify(tooLarge)]) {
       writeRef(table, "tags/bad", contents);
       const answer = await catalog.call("getTableTagVersion", { id: table.id, tag: "bad" });
       expect(answer.error).toMatchObject({ status: 409, code: 19, detail: expect.stringContaining("/tags/bad.json") });
@@ -298,9 +301,13 @@ describe("a branch", () => {
     await writeBranch(table, "side/sub", 1);
     // The commit of a branch comes before its file.
     await commit(catalog, table, 1, { branch: "side/fresh" });
+    // A branch that was made past the catalog is known by its file alone.
+    writeRef(table, "branches/side%2Fpast", { parentVersion: 1, createAt: 1, manifestSize: 1 });
+    stageManifest(table, 1, { branch: "side/past", suffix: "past" });
     await catalog.call("deleteTableBranch", { id: table.id, name: "side" });
     const folder = `/${pathOf(table)}/tree/side`;
     expect(existsSync(`${folder}/_versions/${finalName(1)}`)).toBe(false);
+    expect(readdirSync(`${folder}/past/_versions`)).toHaveLength(1);
     for (const other of ["sub", "fresh"]) expect(existsSync(`${folder}/${other}/_versions/${finalName(1)}`)).toBe(true);
     const { body } = await catalog.call("listTableVersions", { id: table.id, branch: "side/sub" });
     expect(body.versions).toHaveLength(1);

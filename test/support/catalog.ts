@@ -1,6 +1,5 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import {
   type AnyContract,
   arrowFile,
@@ -21,6 +20,7 @@ import type { Database } from "../../service/store/database.ts";
 import { openStore } from "../../service/store/open.ts";
 import { putApiKey, putGrant } from "../../service/store/principals.ts";
 import { createTestDatabase } from "./database.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
 
 /** A catalog that listens on a port of its own, over a database of its own and a warehouse in a temporary folder. */
 export interface TestCatalog {
@@ -64,7 +64,7 @@ export async function startTestCatalog(
   environment: Readonly<Record<string, string>> = {},
   replacements: Replacements = {},
 ): Promise<TestCatalog> {
-  const dataDir = mkdtempSync(join(tmpdir(), "tiltyard test "));
+  const dataDir = temporaryFolder("tiltyard test ");
   const database = await createTestDatabase();
   const config = readConfig({
     TILTYARD_PORT: "0",
@@ -109,7 +109,6 @@ export async function startTestCatalog(
     stop: async () => {
       await service.stop();
       await database.drop();
-      rmSync(dataDir, { recursive: true, force: true });
     },
   };
 }

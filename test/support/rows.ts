@@ -1,14 +1,27 @@
-import { RecordBatchStreamWriter, type Table, tableFromIPC, tableFromJSON, tableToIPC } from "apache-arrow";
+import { RecordBatchStreamWriter, Table, tableFromIPC, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import type { TestCatalog } from "./catalog.ts";
 import { uniqueName } from "./catalog.ts";
 
-/** Rows as an Arrow stream of one batch. */
-export function arrowStream(rows: Record<string, unknown>[] | Table): Uint8Array {
-  return tableToIPC(Array.isArray(rows) ? tableFromJSON(rows) : rows, "stream");
+export interface Film {
+  readonly id: number;
+  readonly title: string;
 }
 
-/** Several tables of one schema as an Arrow stream with a batch for each. */
-export function arrowStreamOf(tables: readonly Table[]): Uint8Array {
+/** Films as an Arrow table, whose text is plain, as other clients than JavaScript's write it. */
+export function filmTable(rows: readonly Film[]): Table {
+  return new Table({
+    id: vectorFromArray(rows.map(({ id }) => id)),
+    title: vectorFromArray(
+      rows.map(({ title }) => title),
+      new Utf8(),
+    ),
+  });
+}
+
+/** An Arrow stream with a batch of films for each table, or one batch of films. */
+export function arrowStream(films: readonly Film[] | readonly Table[]): Uint8Array {
+  if (films.length === 0) return tableToIPC(filmTable([{ id: 0, title: "" }]).slice(0, 0), "stream");
+  const tables = films.map((each) => (each instanceof Table ? each : filmTable([each])));
   return RecordBatchStreamWriter.writeAll(tables.flatMap((table) => table.batches)).toUint8Array(true);
 }
 
@@ -26,7 +39,7 @@ export const films = [
 ];
 
 /** A table with these rows, in a namespace of its own. @returns Its identifier. */
-export async function createFilms(catalog: TestCatalog, rows: Record<string, unknown>[] = films): Promise<string[]> {
+export async function createFilms(catalog: TestCatalog, rows: readonly Film[] = films): Promise<string[]> {
   const namespace = uniqueName("ns");
   await catalog.call("createNamespace", { id: [namespace] });
   const id = [namespace, "films"];
