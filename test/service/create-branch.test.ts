@@ -1,6 +1,6 @@
 import { existsSync, rmSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { type TestTable, pathOf, useCatalog } from "../support/catalog.ts";
+import { pathOf, type TestTable, useCatalog } from "../support/catalog.ts";
 import { arrowStream, createFilms } from "../support/rows.ts";
 
 const catalog = useCatalog();
