@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { inspect } from "node:util";
@@ -10,6 +9,7 @@ import { accessBoundary, createGcsVendor } from "../../service/storage/gcs-crede
 import { parseLocation } from "../../service/storage/location.ts";
 import { sessionPolicy } from "../../service/storage/s3-credentials.ts";
 import { declareTable, startTestCatalog, type TestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const role = "arn:aws:iam::123456789012:role/tables";
 const expiration = "2026-11-21T13:00:00Z";
@@ -219,12 +219,11 @@ describe("credentials for a table in Google Cloud Storage", () => {
     );
   });
 
-  const folder = mkdtempSync(join(tmpdir(), "tiltyard gcs "));
   const exchanges: URLSearchParams[] = [];
   let exchanged: () => Response;
 
   beforeAll(() => {
-    const account = join(folder, "account.json");
+    const account = join(temporaryFolder("tiltyard gcs "), "account.json");
     const user = { type: "authorized_user", client_id: "id", client_secret: "s", refresh_token: "r" };
     writeFileSync(account, JSON.stringify(user));
     vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", account);
@@ -243,7 +242,6 @@ describe("credentials for a table in Google Cloud Storage", () => {
   afterAll(() => {
     vi.unstubAllGlobals();
     vi.unstubAllEnvs();
-    rmSync(folder, { recursive: true });
   });
 
   test("are the catalog's own, exchanged for less", async () => {
