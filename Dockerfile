@@ -19,7 +19,9 @@ FROM node:24.21.0-trixie-slim
 ENV NODE_ENV=production \
     TILTYARD_HOST=0.0.0.0 \
     TILTYARD_PORT=2333 \
-    TILTYARD_DATA_DIR=/data
+    TILTYARD_DATA_DIR=/data \
+    MALLOC_ARENA_MAX=2 \
+    LANCE_DEFAULT_IO_BUFFER_SIZE=33554432
 WORKDIR /app
 COPY --from=packages /app/node_modules node_modules
 COPY package.json ./

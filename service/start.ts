@@ -28,6 +28,8 @@ const sweepEveryMs = 60_000;
 /** How long requests that were accepted may take to finish once the service is told to stop. */
 const drainMs = 25_000;
 const closeIdleEveryMs = 50;
+/** How long a client may take to send a request: a long stream of rows takes its time. */
+const requestTimeoutMs = 3_600_000;
 
 export interface RunningService {
   /** Where the service listens, e.g. `http://127.0.0.1:2333`. */
@@ -46,7 +48,9 @@ export interface Replacements {
 export async function startService(config: Config, log: Log, replacements: Replacements = {}): Promise<RunningService> {
   const { wrapStore = (store) => store, wrapStorage = (storage) => storage } = replacements;
   const store = wrapStore(await openStore(config.database));
-  const storage = wrapStorage(createStorage({ s3ForcePathStyle: config.s3ForcePathStyle }));
+  const storage = wrapStorage(
+    createStorage({ s3ForcePathStyle: config.s3ForcePathStyle, fileRoots: fileRootsOf(config) }),
+  );
   const finisher = createFinisher({ store, storage, log, dropRetentionMs: config.dropRetentionMs });
 
   const issuer =
@@ -107,7 +111,10 @@ export async function startService(config: Config, log: Log, replacements: Repla
 async function listen(fetch: Parameters<typeof getRequestListener>[0], config: Config): Promise<Server> {
   const errorHandler = () => Response.json(brokenRequest(), { status: 400 });
   // What Node and the adapter would refuse by an empty answer is refused by the error body.
-  const server = createServer({ requireHostHeader: false }, getRequestListener(fetch, { errorHandler }));
+  const server = createServer(
+    { requireHostHeader: false, requestTimeout: requestTimeoutMs },
+    getRequestListener(fetch, { errorHandler }),
+  );
   server.on("checkExpectation", (request, response) => server.emit("request", request, response));
   server.on("clientError", answerBrokenRequest);
   server.listen(config.port, config.host);
@@ -146,6 +153,10 @@ function brokenRequest(code?: string): ErrorResponse {
 function urlOf(host: string, server: Server): string {
   const { port } = server.address() as AddressInfo;
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+function fileRootsOf({ warehouse, allowedLocations }: Config): readonly string[] {
+  return [warehouse, ...allowedLocations].filter(({ scheme }) => scheme === "file").map(({ path }) => `/${path}`);
 }
 
 function unreachable(): never {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   type AnyContract,
+  arrowFile,
   type Contracts,
   contracts,
   formatIdentifier,
@@ -39,15 +40,25 @@ type QueryOf<C extends AnyContract> = string extends keyof z.infer<C["query"]> ?
 export type CatalogRequest<C extends AnyContract> = {
   /** The parts of the object's identifier; the root namespace when absent. */
   readonly id?: readonly string[];
+  /** The name of the index, for the operations on one. */
+  readonly indexName?: string;
 } & QueryOf<C> &
   Omit<z.input<C["body"]>, "id" | "context"> & { readonly context?: Context };
 
-/** The answer, with the headers of the response in its context. */
-export type CatalogAnswer<C extends AnyContract> = (ResponseOf<C> extends undefined
-  ? object
-  : Omit<ResponseOf<C>, "context">) & {
-  readonly context: Context;
-};
+/**
+ * The answer, with the headers of the response in its context. An answer that is a number or a
+ * text is just that; rows are an Arrow IPC file, held as a whole.
+ */
+export type CatalogAnswer<C extends AnyContract> =
+  ResponseOf<C> extends number | string
+    ? ResponseOf<C>
+    : (ResponseOf<C> extends undefined
+        ? object
+        : ResponseOf<C> extends ReadableStream
+          ? { readonly data: Uint8Array }
+          : Omit<ResponseOf<C>, "context">) & {
+        readonly context: Context;
+      };
 
 /** Every operation of the protocol as a method. */
 export type CatalogClient = {
@@ -75,7 +86,11 @@ export function createCatalogClient(options: CatalogClientOptions): CatalogClien
   return Object.fromEntries(methods) as CatalogClient;
 }
 
-type Request = Readonly<Record<string, unknown>> & { readonly id?: readonly string[]; readonly context?: Context };
+type Request = Readonly<Record<string, unknown>> & {
+  readonly id?: readonly string[];
+  readonly indexName?: string;
+  readonly context?: Context;
+};
 
 async function call(
   client: CatalogClientOptions,
@@ -116,14 +131,16 @@ function waitBefore(error: unknown, attempt: number): number | undefined {
 async function callOnce(
   client: CatalogClientOptions,
   contract: AnyContract,
-  { id, context: ownContext, ...fields }: Request,
+  { id, indexName = "", context: ownContext, ...fields }: Request,
   { signal, body: arrow }: CallOptions,
 ): Promise<unknown> {
   const context = { ...client.context, ...ownContext };
   const queryNames = Object.keys(contract.query.shape);
   const query = Object.entries(fields).filter(([name, value]) => queryNames.includes(name) && value !== undefined);
   const rest = Object.fromEntries(Object.entries(fields).filter(([name]) => !queryNames.includes(name)));
-  const path = contract.path.replace("{id}", encodeURIComponent(formatIdentifier(id ?? [])));
+  const path = contract.path
+    .replace("{id}", encodeURIComponent(formatIdentifier(id ?? [])))
+    .replace("{index_name}", encodeURIComponent(indexName));
   const parameters = new URLSearchParams(query.map(([name, value]): [string, string] => [name, String(value)]));
   const url = `${client.url.replace(/\/+$/, "")}${path}${query.length > 0 ? `?${parameters}` : ""}`;
   const method = contract.methods.includes("POST") ? "POST" : "GET";
@@ -135,7 +152,7 @@ async function callOnce(
 
   const timeout = AbortSignal.timeout(client.timeoutMs ?? timeoutMsDefault);
   let response: Response;
-  let text: string;
+  let bytes: Uint8Array;
   try {
     response = await (client.fetch ?? fetch)(url, {
       method,
@@ -149,15 +166,18 @@ async function callOnce(
       ...(method === "POST" && { body: isArrow ? (arrow ?? new Uint8Array()) : json, duplex: "half" }),
       signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
     } as RequestInit);
-    text = await response.text();
+    bytes = new Uint8Array(await response.arrayBuffer());
   } catch (error) {
     if (signal?.aborted) throw signal.reason;
     throw new CatalogConnectionError(contract.operationId, url, error);
   }
+  const isRows = response.ok && contract.response === arrowFile;
+  const text = isRows ? "" : new TextDecoder().decode(bytes);
   if (!response.ok) throw new CatalogRequestError(contract.operationId, response, text);
+  if (isRows) return { data: bytes, context: withHeaders({}, response.headers) };
 
   const answer = text === "" ? {} : JSON.parse(text);
-  if (Array.isArray(answer)) return answer;
+  if (Array.isArray(answer) || typeof answer !== "object") return answer;
   const parsed = contract.supported && text !== "" ? (contract.response.parse(answer) as Request) : (answer as Request);
   return { ...parsed, context: withHeaders(parsed.context ?? {}, response.headers) };
 }

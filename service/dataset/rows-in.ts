@@ -60,7 +60,7 @@ export async function* readFiles(stream: ReadableStream<Uint8Array>): AsyncGener
   } catch (error) {
     throw error instanceof RangeError ? notArrow("its metadata is broken") : error;
   } finally {
-    await reader.cancel();
+    reader.release();
   }
 }
 
@@ -191,7 +191,8 @@ class ByteReader {
     return filled;
   }
 
-  async cancel(): Promise<void> {
-    await this.#reader.cancel().catch(() => undefined);
+  /** Leaves the rest of the stream to somebody else. */
+  release(): void {
+    this.#reader.releaseLock();
   }
 }

@@ -55,8 +55,7 @@ async function* readRows(
   const dictionaries = new Map<number, Buffer>();
   yield Buffer.concat(writer.begin());
   while (file !== null) {
-    for (const message of messagesOf(file).slice(1))
-      if (isNew(message, dictionaries)) yield* writer.add(message);
+    for (const message of messagesOf(file).slice(1)) if (isNew(message, dictionaries)) yield* writer.add(message);
     file = await next();
   }
   yield Buffer.concat(writer.end());

@@ -69,8 +69,7 @@ function operationOf(contract: AnyContract, method: "GET" | "POST"): ZodOpenApiO
 }
 
 function requestBodyOf(contract: AnyContract): NonNullable<ZodOpenApiOperationObject["requestBody"]> {
-  if (contract.content === "arrow")
-    return { content: { "application/vnd.apache.arrow.stream": { schema: binary } } };
+  if (contract.content === "arrow") return { content: { "application/vnd.apache.arrow.stream": { schema: binary } } };
   // Where no field is required, an absent body and `null` are the empty request.
   const required = !contract.body.safeParse({}).success;
   const schema = required ? contract.body : contract.body.nullable();

@@ -10,6 +10,9 @@ import { envelopeOf, parseRequest, readJson } from "./parse-request.ts";
 import type { RateLimit } from "./rate-limit.ts";
 import { requestIdOf, traceparentOf } from "./request-id.ts";
 
+/** How much of a stream of rows is still taken once it is refused. */
+const discardedBytesMax = 512 * 1024 * 1024;
+
 export const arrowFileType = "application/vnd.apache.arrow.file";
 
 export interface OperationParts {
@@ -93,6 +96,7 @@ export function serveOperation<C extends AnyContract>(
       response = await respond(context, trail);
     } catch (error) {
       response = respondWithError(context, error, requestIdIn(trail), log);
+      if (contract.content === "arrow") await discard(context.req.raw.body);
     }
     const durationMs = performance.now() - start;
     metrics.observeOperation(contract.operationId, response.status, durationMs);
@@ -107,6 +111,20 @@ export function serveOperation<C extends AnyContract>(
     });
     return response;
   };
+}
+
+/** A client that is still sending its rows reads no answer: most of what comes is taken, and thrown away. */
+async function discard(rows: ReadableStream<Uint8Array> | null): Promise<void> {
+  if (rows === null || rows.locked) return;
+  let left = discardedBytesMax;
+  try {
+    for await (const { length } of rows) {
+      left -= length;
+      if (left < 0) break;
+    }
+  } catch {
+    // The client has given up.
+  }
 }
 
 function emptyStream(): ReadableStream<Uint8Array> {

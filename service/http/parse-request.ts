@@ -55,6 +55,9 @@ export function envelopeOf(body: unknown): Envelope {
  */
 export function parseRequest(contract: AnyContract, request: HonoRequest, body: unknown): ParsedRequest {
   const query = request.query();
+  // A generated client may send a list for what is one value here.
+  const repeated = contract.content === "arrow" && Object.entries(request.queries()).find(([, all]) => all.length > 1);
+  if (repeated) throw new CatalogError("InvalidInput", `${repeated[0]}: takes one value`);
   const delimiter = checkDelimiter(query.delimiter ?? defaultDelimiter);
   const pathId = inPath(contract, request, "id");
   const id = pathId === undefined ? [] : parseIdentifier(pathId, delimiter);

@@ -6,8 +6,7 @@
  *
  * The rows are vectors of random numbers, which no encoding makes smaller. It needs Linux.
  */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import {
@@ -24,6 +23,7 @@ import { z } from "zod";
 import { createCatalogClient } from "../../client/index.ts";
 import { freePort } from "../../client/ray/free-port.ts";
 import { startProgram } from "../support/process.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const { values } = parseArgs({
   options: {
@@ -37,12 +37,15 @@ const batches = Math.ceil(size.parse(values.mebibytes) / batchMebibytes);
 const dimension = 256;
 const rowsInBatch = (batchMebibytes * 1024 ** 2) / (4 * dimension);
 
-const folder = mkdtempSync(join(tmpdir(), "tiltyard-rows-"));
+const folder = temporaryFolder("tiltyard-rows-");
 const port = await freePort();
 const service = startProgram(["service/main.ts", "serve"], {
   TILTYARD_PORT: `${port}`,
   TILTYARD_DATA_DIR: folder,
   TILTYARD_LOG_LEVEL: "error",
+  // As in the image.
+  MALLOC_ARENA_MAX: "2",
+  LANCE_DEFAULT_IO_BUFFER_SIZE: "33554432",
 });
 try {
   await service.printed("Call the catalog");

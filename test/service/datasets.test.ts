@@ -3,7 +3,7 @@ import { connectNamespace } from "@lancedb/lancedb";
 import { Field, FixedSizeList, Float32, Table, tableFromJSON, tableToIPC, vectorFromArray } from "apache-arrow";
 import { describe, expect, test } from "vitest";
 import { pathOf, startTestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
-import { arrowStream, createFilms, filmTable, films, readRows } from "../support/rows.ts";
+import { arrowStream, createFilms, films, filmTable, readRows } from "../support/rows.ts";
 
 const catalog = useCatalog();
 
@@ -59,9 +59,10 @@ describe("describe with load_detailed_metadata", () => {
       [{ tag: "t" }, 8],
       [{ branch: "b" }, 22],
     ] as const)
-      expect(
-        (await catalog.call("describeTable", { id, load_detailed_metadata: true, ...at })).error,
-      ).toMatchObject({ status: 404, code });
+      expect((await catalog.call("describeTable", { id, load_detailed_metadata: true, ...at })).error).toMatchObject({
+        status: 404,
+        code,
+      });
   });
 });
 
@@ -93,7 +94,9 @@ describe("the rows of a table", () => {
 
   test("are counted by GET, as Lance's Rust client asks", async () => {
     const id = await createFilms(catalog);
-    const answer = await catalog.fetch(`/v1/table/${id.join("%24")}/count_rows?predicate=${encodeURIComponent("id < 3")}`);
+    const answer = await catalog.fetch(
+      `/v1/table/${id.join("%24")}/count_rows?predicate=${encodeURIComponent("id < 3")}`,
+    );
     expect([answer.status, await answer.text()]).toEqual([200, "2"]);
   });
 
@@ -159,14 +162,20 @@ describe("the rows of a table", () => {
     await catalog.call("createTable", { id }, { body: stream });
     await catalog.call("createTableIndex", { id, column: "title", index_type: "FTS", with_position: true });
     const found = async (query: object) =>
-      (await readRows((await catalog.call("queryTable", { id, k: 10, ...query })).body)).map((row) => row.id).toSorted();
+      (await readRows((await catalog.call("queryTable", { id, k: 10, ...query })).body))
+        .map((row) => row.id)
+        .toSorted();
     expect(await found({ full_text_query: { string_query: { query: "mirror" } } })).toEqual([2, 3]);
     const structured = (query: object) => found({ full_text_query: { structured_query: { query } } });
     const match = (terms: string) => ({ match: { terms, column: "title" } });
     expect(await structured(match("zone"))).toEqual([1, 3]);
     expect(await structured({ phrase: { terms: "the zone", column: "title" } })).toEqual([1, 3]);
-    expect(await structured({ boolean: { must: [match("zone")], must_not: [match("mirror")], should: [] } })).toEqual([1]);
-    expect(await structured({ multi_match: { match_queries: [match("stalker"), match("zone")].map((m) => m.match) } })).toEqual([1, 3]);
+    expect(await structured({ boolean: { must: [match("zone")], must_not: [match("mirror")], should: [] } })).toEqual([
+      1,
+    ]);
+    expect(
+      await structured({ multi_match: { match_queries: [match("stalker"), match("zone")].map((m) => m.match) } }),
+    ).toEqual([1, 3]);
     expect(await structured({ boost: { positive: match("mirror"), negative: match("zone") } })).toEqual([2, 3]);
     const { body } = await catalog.call("queryTable", {
       id,
@@ -218,7 +227,10 @@ describe("a table's columns and indices", () => {
       (await catalog.call("describeTable", { id, load_detailed_metadata: true })).body.schema?.fields.map(
         ({ name, type }) => `${name} ${type.type}`,
       );
-    const added = await catalog.call("alterTableAddColumns", { id, new_columns: [{ name: "twice", expression: "id * 2" }] });
+    const added = await catalog.call("alterTableAddColumns", {
+      id,
+      new_columns: [{ name: "twice", expression: "id * 2" }],
+    });
     expect(added.body.version).toBe(2);
     await catalog.call("alterTableAlterColumns", {
       id,
@@ -244,7 +256,9 @@ describe("a table's columns and indices", () => {
     const { body } = await catalog.call("restoreTable", { id, version: 1 });
     expect(await transaction(body.transaction_id)).toMatchObject({ operation: "RestoreTable" });
     expect(await versionsOf(id)).toEqual([1, 2, 3]);
-    expect(await readRows((await catalog.call("queryTable", { id, k: 1 })).body)).toEqual([{ id: 1, title: "Stalker" }]);
+    expect(await readRows((await catalog.call("queryTable", { id, k: 1 })).body)).toEqual([
+      { id: 1, title: "Stalker" },
+    ]);
     expect((await catalog.call("restoreTable", { id, version: 9 })).error).toMatchObject({ status: 404, code: 11 });
   });
 
@@ -270,7 +284,6 @@ describe("a table's columns and indices", () => {
 });
 
 describe("creating a table", () => {
-
   const rows = [{ id: 7, title: "Mirror" }];
   const create = (id: string[], more: object = {}, options: object = {}) =>
     catalog.call("createTable", { id, ...more }, { body: arrowStream(rows), ...options });
@@ -290,11 +303,7 @@ describe("creating a table", () => {
 
   test("makes an empty table of a stream that has a schema only", async () => {
     const id = [(await createFilms(catalog))[0] ?? "", "empty"];
-    const { body } = await catalog.call(
-      "createTable",
-      { id },
-      { body: arrowStream([]) },
-    );
+    const { body } = await catalog.call("createTable", { id }, { body: arrowStream([]) });
     expect(body.version).toBe(1);
     expect((await catalog.call("countTableRows", { id })).body).toBe(0);
   });
@@ -335,7 +344,7 @@ describe("creating a table", () => {
   });
 });
 
-describe("a stream of rows", () => {
+describe("a stream of rows", { timeout: 120_000 }, () => {
   /** Batches of which each has about so many bytes; what is in them cannot be told from one number to the next. */
   const batchesOf = (count: number, bytes: number) => {
     const text = "x".repeat(1024 * 1024);
@@ -418,7 +427,10 @@ describe("a stream of rows", () => {
     expect(refused).toMatchObject({ status: 413, type: "/errors/payload-too-large" });
     expect(refused.detail).toContain("smaller batches");
     const long = { body: arrowStream(batchesOf(3, 15 * mebibyte)) };
-    expect((await catalog.call("mergeInsertIntoTable", { id, on: "id", when_not_matched_insert_all: true }, long)).error.status).toBe(413);
+    expect(
+      (await catalog.call("mergeInsertIntoTable", { id, on: "id", when_not_matched_insert_all: true }, long)).error
+        .status,
+    ).toBe(413);
     expect(await versionsOf(id)).toEqual([1]);
   });
 
@@ -426,7 +438,6 @@ describe("a stream of rows", () => {
     const id = await createFilms(catalog);
     const body = tableToIPC(new Table({ other: vectorFromArray([1, 2]) }), "stream");
     const { error } = await catalog.call("insertIntoTable", { id }, { body });
-    console.log(error.detail);
     expect(error).toMatchObject({ status: 400, code: 20 });
     expect(error.detail).toContain("other");
     expect(error.detail).not.toMatch(/\.rs|cargo/);
