@@ -40,8 +40,8 @@ export default defineConfig({
           name: "e2e",
           include: ["test/e2e/**/*.test.ts"],
           globalSetup: [temporaryFolder, "test/e2e/setup.ts"],
-          testTimeout: 120_000,
-          hookTimeout: 180_000,
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
           // One process runs all files, so that they can share a control plane and what is deployed on it.
           fileParallelism: false,
           isolate: false,

@@ -66,11 +66,15 @@ export function createCredentialVendors(options: VendingOptions | undefined): Cr
   };
 }
 
-/** The error of a cloud that gives no credentials now. The cause stays in the log: it may name roles and accounts. */
+/**
+ * The error of a cloud that gives no credentials now. The cause stays in the log, because it may name
+ * roles and accounts, and only its words go there: the errors of Google's library hold the request that
+ * failed, with a token in it.
+ */
 export function noCredentials({ location }: CredentialRequest, cause: unknown): CatalogError {
   return new CatalogError(
     "ServiceUnavailable",
     `credentials for ${location.uri} cannot be had now; try again, or ask with vend_credentials false`,
-    { cause },
+    { cause: new Error(String(cause)) },
   );
 }

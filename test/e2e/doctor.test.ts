@@ -37,7 +37,7 @@ const lookerRules = [
 describe.runIf(isOurs)("tiltyard doctor", () => {
   beforeAll(async () => {
     const { api } = cluster();
-    outputs = await stack().plainOutputs();
+    outputs = stack().outputs;
     await api.create(operatorPod());
     warehouse = join(folderOf(cluster(), "doctor"), "warehouse");
     mkdirSync(warehouse, { recursive: true });
@@ -201,6 +201,15 @@ describe.runIf(isOurs)("tiltyard doctor", () => {
     }
     const repaired = await examine({ ...healthy, makePod: false });
     expect(repaired.filter(({ result }) => result === "warning" || result === "failed")).toEqual([]);
+  });
+
+  test("takes nodes that the autoscaler can make for nodes that are there", async () => {
+    const nodeSelectors = { ...healthy.parameters.nodeSelectors, workerCpu: { "example.com/none": "true" } };
+    const target = { ...healthy, makePod: false, parameters: { ...healthy.parameters, nodeSelectors } };
+    const missing = async (more: Partial<DoctorTarget>) =>
+      (await examine({ ...target, ...more })).filter(({ result }) => result === "warning").map(({ check }) => check);
+    expect(await missing({})).toEqual(["CPU worker nodes"]);
+    expect(await missing({ nodeLimits: { head: 1, workerCpu: 5, workerGpu: 1 } })).toEqual([]);
   });
 
   test("has a breakage for each of its checks", async () => {

@@ -81,6 +81,7 @@ describe("the catalog", () => {
     // The level is enforced: the same pod with a little less is refused.
     const { securityContext: _, ...laxContainer } = pod.containers[0];
     await expect(admitted({ ...pod, containers: [laxContainer] })).rejects.toThrow(/violates PodSecurity/);
+    await api.delete({ apiVersion: "v1", kind: "Namespace", metadata: { name: "restricted" } });
   });
 
   test("is selected by its service, its budget and its network policy, which select nothing else", async () => {

@@ -20,7 +20,7 @@ const gpuWorkers = { name: "gpu", ...small, numGpus: 1, minReplicas: 1 };
 
 describe.runIf(isOurs)("a Ray cluster of our client, on what the existing variant makes", () => {
   beforeAll(async () => {
-    parameters = fromStackOutputs(await stack().plainOutputs());
+    parameters = fromStackOutputs(stack().outputs);
     await cluster().startOperator(namespace);
   });
 

@@ -44,7 +44,7 @@ async function deploy(cluster: TestCluster): Promise<DeployedStack> {
   const stack = await DeployedStack.create(cluster, "existing");
   await stack.up({
     kubeconfig: cluster.kubeconfigPath,
-    deleteNamespace: true,
+    deleteNamespace: isOurs,
     clientPrincipals: [`user:${alice}`],
     serviceAccountAnnotations: identity,
   });

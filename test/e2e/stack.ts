@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
-import { LocalWorkspace, type Stack } from "@pulumi/pulumi/automation/index.js";
+import { LocalWorkspace, type OutputMap, type Stack } from "@pulumi/pulumi/automation/index.js";
 import program from "../../infra/index.ts";
 import { type Settings, settingsOf } from "../support/stack.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -18,6 +18,7 @@ export class DeployedStack {
   readonly #stack: Stack;
   readonly #recordPath: string;
   readonly #statePath: string;
+  #outputs: OutputMap = {};
 
   private constructor(variant: string, stack: Stack, recordPath: string, statePath: string) {
     this.#variant = variant;
@@ -53,7 +54,9 @@ export class DeployedStack {
   /** Deploys with these settings and those that the variant cannot do without. A setting once given stays, unless given anew. */
   async up(settings: Settings): Promise<Changes> {
     await this.#configure(settings);
-    return (await this.#stack.up()).summary.resourceChanges ?? {};
+    const { outputs, summary } = await this.#stack.up();
+    this.#outputs = outputs;
+    return summary.resourceChanges ?? {};
   }
 
   /** What {@link up} would do. */
@@ -70,9 +73,9 @@ export class DeployedStack {
     return (await this.#stack.destroy()).summary.resourceChanges ?? {};
   }
 
-  /** The outputs as `pulumi stack output --json --show-secrets` prints them. */
-  async plainOutputs(): Promise<Record<string, unknown>> {
-    return Object.fromEntries(Object.entries(await this.#stack.outputs()).map(([name, { value }]) => [name, value]));
+  /** The outputs since the last {@link up}, as `pulumi stack output --json --show-secrets` prints them. */
+  get outputs(): Record<string, unknown> {
+    return Object.fromEntries(Object.entries(this.#outputs).map(([name, { value }]) => [name, value]));
   }
 
   /** What the stand-ins were asked since the stack was made. */

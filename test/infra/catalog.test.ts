@@ -44,6 +44,12 @@ describe("the catalog's pods", () => {
     expect(readConfig(environmentOf(stack))).toMatchObject({ auth: { mode: "oidc", ...oidc }, rateLimit: 200 });
   });
 
+  test("hand out credentials for tables when the settings say so", async () => {
+    const stack = await deployed("gke", { catalog: { vendCredentials: true } });
+    expect(readConfig(environmentOf(stack)).vending).toEqual({ s3Role: undefined });
+    expect(readConfig(environmentOf(await deployed("gke"))).vending).toBeUndefined();
+  });
+
   test.each([
     ["SQLite", {}, {}],
     ["Litestream", { litestream: true }, {}],

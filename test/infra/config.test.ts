@@ -196,6 +196,12 @@ describe("settings that are not valid", () => {
       "catalog.litestream: goes with",
     ],
     [
+      "credentials for tables without a role",
+      "existing",
+      { catalog: { ...catalog, vendCredentials: true } },
+      "catalog.vendCredentials: the stack makes no role on an existing cluster",
+    ],
+    [
       "a public catalog with development tokens",
       "gke",
       { catalog: { ingress: { host: "c.example.com", className: "nginx", tlsSecret: "tls" } } },

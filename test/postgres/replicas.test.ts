@@ -110,6 +110,21 @@ describe("replicas on one database", () => {
     expect(readdirSync(`/${pathOf(table)}/_versions`).filter((name) => /\.manifest$/.test(name))).toHaveLength(30);
   });
 
+  test("let one of those win who make the same tag, and move it one after the other", async () => {
+    const table = await declare();
+    for (const version of [1, 2]) await create(replica(0), table, version, stageManifest(table, version));
+    const all = (change: "create" | "update") =>
+      Promise.all(
+        Array.from({ length: 9 }, (_, index) =>
+          post(replica(index), `${table.path}/tags/${change}`, { tag: "t", version: 1 + (index % 2) }),
+        ),
+      );
+    const made = await all("create");
+    expect(made.map(({ status }) => status).toSorted()).toEqual([200, ...Array(8).fill(409)]);
+    for (const { status, body } of made) if (status === 409) expect(body.code).toBe(9);
+    expect((await all("update")).map(({ status }) => status)).toEqual(Array(9).fill(200));
+  });
+
   test("do not put tables at or below each other's locations", async () => {
     const folder = uniqueName("shared");
     const answers = await Promise.all(

@@ -1,14 +1,15 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { inspect } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { accessBoundary } from "../../service/storage/gcs-credentials.ts";
+import { accessBoundary, createGcsVendor } from "../../service/storage/gcs-credentials.ts";
 import { parseLocation } from "../../service/storage/location.ts";
 import { sessionPolicy } from "../../service/storage/s3-credentials.ts";
 import { declareTable, startTestCatalog, type TestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const role = "arn:aws:iam::123456789012:role/tables";
 const expiration = "2026-11-21T13:00:00Z";
@@ -218,23 +219,33 @@ describe("credentials for a table in Google Cloud Storage", () => {
     );
   });
 
-  test("are the catalog's own, exchanged for less", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "tiltyard gcs "));
-    const account = join(folder, "account.json");
+  const exchanges: URLSearchParams[] = [];
+  let exchanged: () => Response;
+
+  beforeAll(() => {
+    const account = join(temporaryFolder("tiltyard gcs "), "account.json");
     const user = { type: "authorized_user", client_id: "id", client_secret: "s", refresh_token: "r" };
     writeFileSync(account, JSON.stringify(user));
     vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", account);
     // Google's library looks for a project, and asks the machine for it when it finds none.
     vi.stubEnv("GOOGLE_CLOUD_PROJECT", "test");
-    const exchanges: URLSearchParams[] = [];
-    // Google's library has its addresses in its code, and looks here for what makes its requests.
+    // Its addresses are in its code, and it looks here for what makes its requests.
     vi.stubGlobal("window", {
       fetch: async (url: URL, init: { body: URLSearchParams }) => {
-        const isExchange = url.hostname === "sts.googleapis.com";
-        if (isExchange) exchanges.push(new URLSearchParams(String(init.body)));
-        return Response.json({ access_token: isExchange ? "less" : "all", token_type: "Bearer", expires_in: 3600 });
+        if (url.hostname !== "sts.googleapis.com")
+          return Response.json({ access_token: "all-rights", token_type: "Bearer", expires_in: 3600 });
+        exchanges.push(new URLSearchParams(String(init.body)));
+        return exchanged();
       },
     });
+  });
+  afterAll(() => {
+    vi.unstubAllGlobals();
+    vi.unstubAllEnvs();
+  });
+
+  test("are the catalog's own, exchanged for less", async () => {
+    exchanged = () => Response.json({ access_token: "less", token_type: "Bearer", expires_in: 3600 });
     const before = Date.now();
     const catalog = await startTestCatalog({ TILTYARD_WAREHOUSE: "gs://lake/wh", TILTYARD_VEND_CREDENTIALS: "1" });
     try {
@@ -243,18 +254,24 @@ describe("credentials for a table in Google Cloud Storage", () => {
         google_storage_token: "less",
         expires_at_millis: expect.stringMatching(/^\d+$/),
       });
-      const lifetimeMs = Number(storage_options.expires_at_millis) - before;
-      expect(lifetimeMs).toBeGreaterThanOrEqual(3_600_000);
+      expect(Number(storage_options.expires_at_millis) - before).toBeGreaterThanOrEqual(3_600_000);
       const [exchange] = exchanges;
-      expect(exchange?.get("subject_token")).toBe("all");
+      expect(exchange?.get("subject_token")).toBe("all-rights");
       const options = JSON.parse(decodeURIComponent(exchange?.get("options") ?? ""));
       expect(options).toEqual(accessBoundary({ location: parseLocation(location), access: "write" }));
     } finally {
       await catalog.stop();
-      vi.unstubAllGlobals();
-      vi.unstubAllEnvs();
-      rmSync(folder, { recursive: true });
     }
+  });
+
+  test("that Google does not give are told without the token that was to be exchanged", async () => {
+    exchanged = () => Response.json({ error: "invalid_grant" }, { status: 400 });
+    const request = { location: parseLocation("gs://lake/t"), access: "read", principal: "p" } as const;
+    const error: unknown = await createGcsVendor()(request).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ kind: "ServiceUnavailable", cause: expect.any(Error) });
+    const logged = inspect(error, { depth: 20, showHidden: true });
+    expect(logged).toContain("invalid_grant");
+    expect(logged).not.toContain("all-rights");
   });
 });
 

@@ -1,0 +1,196 @@
+import { execFile } from "node:child_process";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type CatalogClient, createCatalogClient, type Job, submitTracked } from "../../client/index.ts";
+import { freePort } from "../../client/ray/free-port.ts";
+import type { LocalRay } from "../../client/ray/local-ray.ts";
+import { required, startRay } from "../interop/servers.ts";
+import { type Program, startProgram } from "../support/process.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { isOurs } from "./cluster.ts";
+import type { KubernetesObject } from "./kubernetes/api.ts";
+import { namespace, useSharedStack } from "./shared-stack.ts";
+import { until } from "./until.ts";
+
+const { cluster, stack } = useSharedStack();
+const folder = temporaryFolder("tiltyard-catalog-");
+const jobs = join(import.meta.dirname, "jobs");
+
+/** The catalog's pod as it is on the cluster, and the process that is started here as it says. */
+let pod: KubernetesObject["spec"];
+let service: Program;
+let url: string;
+/** How Python finds the catalog. */
+let settings: Record<string, string>;
+let ray: LocalRay;
+let catalog: CatalogClient;
+
+describe.runIf(isOurs)("the catalog that a stack deploys", () => {
+  beforeAll(async () => {
+    const { catalogApiKey } = stack().outputs;
+    const { spec } = await cluster().api.get("apps/v1", "StatefulSet", "tiltyard-catalog", namespace);
+    pod = spec.template.spec;
+    const rayStarts = startRay();
+    await startService();
+    settings = { TILTYARD_CATALOG_URL: url, TILTYARD_API_KEY: String(catalogApiKey) };
+    catalog = createCatalogClient({ url, apiKey: String(catalogApiKey) });
+    await catalog.createNamespace({ id: ["films"] });
+    await createTables("films$good=number", "films$bad=price");
+    ray = await rayStarts;
+  });
+  afterAll(async () => {
+    service?.child.kill("SIGKILL");
+    await Promise.all([service?.finished, ray?.[Symbol.asyncDispose]()]);
+  });
+
+  test("listens on the port that its pod, its service and the stack's output name", async () => {
+    const [container] = pod.containers;
+    const [port] = container.ports;
+    expect(port).toMatchObject({ name: "http", containerPort: Number(settingOf("TILTYARD_PORT")) });
+    const { spec } = await cluster().api.get("v1", "Service", "tiltyard-catalog", namespace);
+    expect(spec.ports).toEqual([expect.objectContaining({ port: port.containerPort, targetPort: port.name })]);
+    const { catalogUrl } = stack().outputs;
+    expect(catalogUrl).toBe(`http://tiltyard-catalog.${namespace}.svc:${port.containerPort}`);
+  });
+
+  test("answers the probes of its pod", async () => {
+    const [{ startupProbe, livenessProbe, readinessProbe }] = pod.containers;
+    for (const { httpGet } of [startupProbe, livenessProbe, readinessProbe]) {
+      expect(httpGet.port).toBe("http");
+      expect((await fetch(url + httpGet.path)).status).toBe(200);
+    }
+  });
+
+  test("keeps its database on the pod's volume, and lets in who has the stack's key alone", async () => {
+    expect(existsSync(localPath("/data/catalog.sqlite"))).toBe(true);
+    expect(pod.containers[0].volumeMounts).toContainEqual({ name: "data", mountPath: "/data" });
+    const stranger = createCatalogClient({ url, apiKey: "another", retries: 0 });
+    await expect(stranger.listNamespaces({ id: [] })).rejects.toMatchObject({ status: 401 });
+    expect((await catalog.listNamespaces({ id: [] })).namespaces).toEqual(["films"]);
+  });
+
+  test("follows a job that fills a column from Queued over Running to Succeeded", async () => {
+    const { id, transaction, submitted, open } = await backfillOf("good");
+    expect((await describeTransaction(transaction)).status).toBe("Queued");
+    const { job, done } = await submitted();
+    await printed(job, "begun");
+    expect(await describeTransaction(transaction)).toMatchObject({
+      status: "Running",
+      properties: { ray_job_id: job.id },
+    });
+    const before = await versionsOf(id);
+    open();
+    expect((await done).status).toBe("SUCCEEDED");
+    expect((await describeTransaction(transaction)).status).toBe("Succeeded");
+    // What the job wrote was committed by the catalog.
+    const after = await versionsOf(id);
+    expect([before, after]).toEqual([[1], [2, 1]]);
+    await printed(job, "filled 2 [0, 1, 4, 9, 16]");
+  });
+
+  test("tells of a job that fails, with the reason, and has nothing of what it did", async () => {
+    const { id, transaction, submitted, open } = await backfillOf("bad");
+    const { job, done } = await submitted();
+    await printed(job, "begun");
+    expect((await describeTransaction(transaction)).status).toBe("Running");
+    open();
+    expect((await done).status).toBe("FAILED");
+    const { status, properties } = await describeTransaction(transaction);
+    expect(status).toBe("Failed");
+    // The table has no column of the name that the job reads.
+    expect(properties.reason).toContain("number");
+    expect(await versionsOf(id)).toEqual([1]);
+  });
+
+  test("ends in good time and in order when its pod is to go", async () => {
+    const start = performance.now();
+    service.child.kill("SIGTERM");
+    expect(await service.finished).toMatchObject({ code: 0 });
+    const preStopSeconds = pod.containers[0].lifecycle.preStop.sleep.seconds;
+    expect((performance.now() - start) / 1000 + preStopSeconds).toBeLessThan(pod.terminationGracePeriodSeconds);
+  });
+});
+
+/** The service as a process, with the pod's settings: its paths, its port and its bucket are some of this machine's. */
+async function startService(): Promise<void> {
+  const port = await freePort();
+  url = `http://127.0.0.1:${port}`;
+  const environment = await environmentOf(pod.containers[0]);
+  service = startProgram(["service/main.ts", "serve"], { ...environment, TILTYARD_PORT: String(port) });
+  const ended = service.finished.then(({ code, stdout, stderr }) => {
+    throw new Error(`the service ended with ${code}: ${stdout}${stderr}`);
+  });
+  await Promise.race([until(async () => (await fetch(`${url}/health/ready`)).ok), ended]);
+  ended.catch(() => {});
+}
+
+/** All variables of a container, those of its secrets too, with paths of this machine. */
+async function environmentOf({ env, envFrom }: KubernetesObject["spec"]): Promise<Record<string, string>> {
+  const fromSecrets = await Promise.all(
+    envFrom.map(async ({ secretRef }: { secretRef: { name: string } }) => {
+      const { data } = await cluster().api.get("v1", "Secret", secretRef.name, namespace);
+      return Object.entries<string>(data).map(([name, value]) => [name, Buffer.from(value, "base64").toString()]);
+    }),
+  );
+  const own = env.map(({ name, value }: { name: string; value: string }) => [name, value]);
+  const variables: [string, string][] = [...fromSecrets.flat(), ...own];
+  return Object.fromEntries(variables.map(([name, value]) => [name, localValue(value)]));
+}
+
+function settingOf(variable: string): string {
+  return pod.containers[0].env.find(({ name }: { name: string }) => name === variable)?.value;
+}
+
+/** A bucket is a folder here, and what is mounted somewhere is below a folder, too. */
+function localValue(value: string): string {
+  if (value.startsWith("s3://")) return `file://${localPath(value.slice("s3:/".length))}`;
+  const mounts: { mountPath: string }[] = pod.containers[0].volumeMounts;
+  return mounts.some(({ mountPath }) => value.startsWith(mountPath)) ? localPath(value) : value;
+}
+
+function localPath(path: string): string {
+  const local = join(folder, path);
+  mkdirSync(join(local, ".."), { recursive: true });
+  return local;
+}
+
+/** As a user of pylance does, on another machine than Ray's. */
+async function createTables(...tables: readonly string[]): Promise<void> {
+  const env = { ...process.env, ...settings };
+  await promisify(execFile)(required("TILTYARD_TEST_PYTHON"), [join(jobs, "create_tables.py"), ...tables], { env });
+}
+
+/** A job that is to fill a column of a table, and waits for `open` when it has begun. */
+async function backfillOf(name: string) {
+  const id = ["films", name];
+  const gate = join(folder, `${name}.gate`);
+  const { job_id: transaction } = await catalog.alterTableBackfillColumns({ id, column: "squared" });
+  const request = {
+    entrypoint: `python backfill.py '${id.join("$")}' '${gate}'`,
+    workingDirectory: jobs,
+    runtimeEnv: { env_vars: settings },
+  };
+  return {
+    id,
+    transaction,
+    submitted: () => submitTracked(ray.jobs, request, { catalog, transactionId: transaction }),
+    open: () => writeFileSync(gate, ""),
+  };
+}
+
+function describeTransaction(id: string) {
+  return catalog.describeTransaction({ id: id.split("$") });
+}
+
+async function versionsOf(id: readonly string[]): Promise<number[]> {
+  const { versions } = await catalog.listTableVersions({ id: [...id], descending: true });
+  return versions.map(({ version }) => version);
+}
+
+/** Resolves when the job has printed a line that has the text in it. */
+async function printed(job: Job, text: string): Promise<void> {
+  for await (const line of job.logs()) if (line.includes(text)) return;
+  throw new Error(`the job ended before it printed ${text}`);
+}
