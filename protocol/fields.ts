@@ -54,7 +54,7 @@ export const queryBoolean = z
   .enum(["true", "false"])
   .transform((text) => text === "true")
   .meta({ override: { type: "boolean" } });
-const queryInteger = z
+export const queryInteger = z
   .string()
   .regex(/^-?\d+$/, "must be an integer")
   .transform(Number)

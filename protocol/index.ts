@@ -3,6 +3,8 @@ export * from "./contracts.ts";
 export * from "./errors.ts";
 export { Context, Identity } from "./fields.ts";
 export * from "./identifier.ts";
+export * from "./management/contracts.ts";
+export { PrincipalName } from "./management/fields.ts";
 export type { DeclareTableRequest, DeclareTableResponse } from "./operations/table.ts";
 export { TableVersion } from "./operations/table-version.ts";
 export { type AlterTransactionAction, type TransactionStatus, transactionStatuses } from "./operations/transaction.ts";

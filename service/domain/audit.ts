@@ -1,5 +1,11 @@
 import { randomUUIDv7 } from "node:crypto";
-import { type AnyContract, formatIdentifier, type Identifier, type TransactionStatus } from "@tiltyard/protocol";
+import {
+  type AnyContract,
+  defaultDelimiter,
+  formatIdentifier,
+  type Identifier,
+  type TransactionStatus,
+} from "@tiltyard/protocol";
 import type { Session } from "../store/store.ts";
 import { insertTransaction, type TransactionRecord } from "../store/transactions.ts";
 
@@ -19,11 +25,26 @@ export interface AuditedTransaction {
   record(session: Session): Promise<void>;
 }
 
-export interface Change {
-  /** The operation that is carried out. */
-  readonly contract: AnyContract;
-  readonly request: { readonly delimiter: string };
-  readonly caller: { readonly principal: { readonly name: string }; readonly requestId: string };
+/** Who does something, and in which request. */
+export interface Actor {
+  readonly principal: { readonly name: string };
+  readonly requestId: string;
+}
+
+/** Who does something, and how an answer to that is written. */
+export interface By {
+  readonly caller: Actor;
+  readonly request?: { readonly delimiter: string };
+}
+
+/** Whom the audit names for what is done at the command line. */
+export const operator: By = { caller: { principal: { name: "operator" }, requestId: "" } };
+/** Whom it names for what was done without a request to the catalog. */
+export const unknownActor: Actor = { principal: { name: "unknown" }, requestId: "" };
+
+export interface Change extends By {
+  /** The operation that is carried out: a contract, or what the catalog does by itself. */
+  readonly contract: Pick<AnyContract, "operationId">;
   /** The identifiers of what is changed, the main one first. */
   readonly objects: readonly Identifier[];
   /** Succeeded for what is done at once. */
@@ -33,10 +54,11 @@ export interface Change {
 
 export function openTransaction(change: Change): AuditedTransaction {
   const { contract, request, caller, objects, status = "Succeeded", properties = {} } = change;
+  const delimiter = request?.delimiter ?? defaultDelimiter;
   const namespace = commonNamespace(objects);
   // Ids sort by the time they were made, so that new rows go to the end of the index.
   const id = randomUUIDv7();
-  const nameOf = (each: string) => formatIdentifier([...namespace, each], request.delimiter);
+  const nameOf = (each: string) => formatIdentifier([...namespace, each], delimiter);
   return {
     id,
     identifier: [...namespace, id],

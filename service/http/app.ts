@@ -1,4 +1,4 @@
-import { type AnyContract, CatalogError, contracts, type OperationName } from "@tiltyard/protocol";
+import { type AnyContract, CatalogError, contracts, managementContracts } from "@tiltyard/protocol";
 import { Hono, type MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import type { Authenticator } from "../auth/authenticator.ts";
@@ -6,6 +6,7 @@ import type { DevelopmentIssuer } from "../auth/development-issuer.ts";
 import type { Log } from "../log.ts";
 import type { Catalog, Handler } from "../operations/handler.ts";
 import { handlers } from "../operations/index.ts";
+import { managementHandlers } from "../operations/management/index.ts";
 import { mountDocsPage } from "./docs-page.ts";
 import { respondWithError } from "./error-response.ts";
 import type { Metrics } from "./metrics.ts";
@@ -17,6 +18,20 @@ import { tokenEndpoint } from "./token-endpoint.ts";
 
 export const bodyBytesMax = 4 * 1024 * 1024;
 const tokenPath = "/oauth/token";
+
+/** The OpenAPI documents: the protocol's own has what the protocol has, and nothing else. */
+const documents = {
+  "/openapi.json": {
+    title: "Tiltyard catalog",
+    description: "The Lance REST Catalog protocol. Operations marked x-unsupported answer 406.",
+    contracts: Object.values<AnyContract>(contracts),
+  },
+  "/management/v1/openapi.json": {
+    title: "Tiltyard catalog: management",
+    description: "Who may do what, who did what, and tables that were dropped.",
+    contracts: Object.values<AnyContract>(managementContracts),
+  },
+} as const;
 
 export interface AppParts {
   readonly catalog: Catalog;
@@ -34,7 +49,6 @@ export interface AppParts {
 export function createApp(parts: AppParts): Hono {
   const { log, metrics, developmentIssuer } = parts;
   const app = new Hono();
-  const all: readonly AnyContract[] = Object.values(contracts);
 
   app.onError((error, context) => respondWithError(context, error, idOf(context), log));
   app.notFound((context) =>
@@ -42,21 +56,17 @@ export function createApp(parts: AppParts): Hono {
   );
   app.use(limitBodies());
 
-  for (const name of Object.keys(contracts) as OperationName[]) {
-    const contract: AnyContract = contracts[name];
-    const path = contract.path.replaceAll(/\{(\w+)\}/g, ":$1");
-    // The registry's own type holds each handler to its contract.
-    const handler = (handlers as Partial<Record<OperationName, unknown>>)[name] as Handler<AnyContract> | undefined;
-    app.on([...contract.methods], path, serveOperation(contract, handler, parts));
-    refuseOtherMethods(app, path, contract.methods);
-  }
+  mountOperations(app, contracts, handlers, parts);
+  mountOperations(app, managementContracts, managementHandlers, parts);
 
   if (developmentIssuer !== undefined) {
     app.post(tokenPath, tokenEndpoint(developmentIssuer, parts.authenticator));
     refuseOtherMethods(app, tokenPath, ["POST"]);
   }
-  const document = openApiDocument(all, { tokenUrl: developmentIssuer && tokenPath });
-  app.get("/openapi.json", (context) => context.json(document));
+  for (const [path, document] of Object.entries(documents)) {
+    const made = openApiDocument({ ...document, tokenUrl: developmentIssuer && tokenPath });
+    app.get(path, (context) => context.json(made));
+  }
   app.get("/metrics", async (context) =>
     context.body(await metrics.text(), 200, { "content-type": metrics.contentType }),
   );
@@ -65,8 +75,23 @@ export function createApp(parts: AppParts): Hono {
     if (await parts.isReady()) return context.json({ status: "ready" });
     throw new CatalogError("ServiceUnavailable", "the service is not ready");
   });
-  mountDocsPage(app);
+  mountDocsPage(app, documents);
   return app;
+}
+
+function mountOperations(
+  app: Hono,
+  mounted: Readonly<Record<string, AnyContract>>,
+  handledBy: Readonly<Record<string, unknown>>,
+  parts: AppParts,
+): void {
+  for (const [name, contract] of Object.entries(mounted)) {
+    const path = contract.path.replaceAll(/\{(\w+)\}/g, ":$1");
+    // The registry's own type holds each handler to its contract.
+    const handler = handledBy[name] as Handler<AnyContract> | undefined;
+    app.on([...contract.methods], path, serveOperation(contract, handler, parts));
+    refuseOtherMethods(app, path, contract.methods);
+  }
 }
 
 /** Trusts the length that a request tells, which Node holds it to; a body that tells none is counted as it comes. */

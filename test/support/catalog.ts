@@ -7,7 +7,8 @@ import {
   contracts,
   ErrorResponse,
   formatIdentifier,
-  type OperationName,
+  type ManagementContracts,
+  managementContracts,
   type ResponseOf,
   type Role,
 } from "@tiltyard/protocol";
@@ -20,6 +21,11 @@ import type { Database } from "../../service/store/database.ts";
 import { openStore } from "../../service/store/open.ts";
 import { putApiKey, putGrant } from "../../service/store/principals.ts";
 import { createTestDatabase } from "./database.ts";
+
+/** Every operation: those of the protocol, and those of management. */
+export const operations = { ...contracts, ...managementContracts };
+export type Operations = Contracts & ManagementContracts;
+export type OperationName = keyof Operations;
 
 /** A catalog that listens on a port of its own, over a database of its own and a warehouse in a temporary folder. */
 export interface TestCatalog {
@@ -51,7 +57,7 @@ export interface CallOptions {
 export interface Answer<Name extends OperationName> {
   readonly status: number;
   /** The body of a success. Reading it of a failed call fails the test with the error. */
-  readonly body: ResponseOf<Contracts[Name]>;
+  readonly body: ResponseOf<Operations[Name]>;
   /** The body of a failure. Reading it of a successful call fails the test. */
   readonly error: ErrorResponse;
   readonly headers: Headers;
@@ -94,7 +100,7 @@ export async function startTestCatalog(
       return key;
     },
     call: async (name, request = {}, options = {}) => {
-      const contract: AnyContract = contracts[name];
+      const contract: AnyContract = operations[name];
       const { path, init } = httpRequest(contract, request, options);
       const response = await fetchFrom(path, {
         ...init,
@@ -168,7 +174,7 @@ async function readAnswer<Name extends OperationName>(
   const parsed = contract.response.parse(text === "" ? undefined : JSON.parse(text));
   return {
     status: response.status,
-    body: parsed as ResponseOf<Contracts[Name]>,
+    body: parsed as ResponseOf<Operations[Name]>,
     get error(): never {
       throw new Error(where);
     },
