@@ -94,6 +94,18 @@ describe("keys and grants", () => {
 
     expect((await runCatalogCommand(["keys", "revoke", id], settings)).code).toBe(0);
     expect(await status()).toBe(401);
+    const { readFileSync } = await import("node:fs");
+    const audit = await fetch(`${service.url}/management/v1/namespace/$/transaction/list?principal=operator`, {
+      headers: { "x-api-key": readFileSync(join(folder, "development.key"), "utf8") },
+    });
+    const { transactions } = (await audit.json()) as { transactions: { operation: string }[] };
+    expect(transactions.map(({ operation }) => operation)).toEqual([
+      "RevokeApiKey",
+      "PutGrant",
+      "RevokeGrant",
+      "CreateApiKey",
+      "PutGrant",
+    ]);
     await stop(service);
   });
 
