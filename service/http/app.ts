@@ -7,6 +7,7 @@ import type { Log } from "../log.ts";
 import type { Catalog, Handler } from "../operations/handler.ts";
 import { handlers } from "../operations/index.ts";
 import { managementHandlers } from "../operations/management/index.ts";
+import { mountConsole } from "./console-page.ts";
 import { mountDocsPage } from "./docs-page.ts";
 import { respondWithError } from "./error-response.ts";
 import type { Metrics } from "./metrics.ts";
@@ -76,6 +77,7 @@ export function createApp(parts: AppParts): Hono {
     throw new CatalogError("ServiceUnavailable", "the service is not ready");
   });
   mountDocsPage(app, documents);
+  mountConsole(app);
   return app;
 }
 
