@@ -2,7 +2,7 @@ import * as api from "./api.js";
 import { entriesOf, may, roles } from "./caller.js";
 import { announce, confirm, copyButton, h } from "./dom.js";
 import { dateAndTime, nameOf, parseName } from "./format.js";
-import { empty, paged } from "./list.js";
+import { empty, paged, sentence } from "./list.js";
 import { linkTo } from "./routes.js";
 import { field } from "./transactions.js";
 
@@ -45,7 +45,7 @@ function formOf(title, fields, action, submit) {
     try {
       await submit((name) => String(data.get(name) ?? "").trim());
     } catch (problem) {
-      error.textContent = /** @type {Error} */ (problem).message;
+      error.textContent = sentence(/** @type {Error} */ (problem).message);
     }
     button.disabled = false;
   }
@@ -225,7 +225,7 @@ async function report(asked, done) {
     message.textContent = done;
   } catch (error) {
     message.className = "message field-error";
-    message.textContent = /** @type {Error} */ (error).message;
+    message.textContent = sentence(/** @type {Error} */ (error).message);
   }
 }
 

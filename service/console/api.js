@@ -143,6 +143,9 @@ function split({ signal, ...query }) {
 /** @param {Identifier} id @param {Page} page @returns {Promise<Answer<Contracts["listNamespaces"]>>} */
 export const listNamespaces = (id, page) => call("GET", "v1/namespace/{id}/list", { id, ...split(page) });
 
+/** @param {Identifier} id @param {AbortSignal} signal @returns {Promise<Answer<Contracts["describeNamespace"]>>} */
+export const describeNamespace = (id, signal) => call("POST", "v1/namespace/{id}/describe", { id, signal });
+
 /** @param {Identifier} id @param {Page} page @returns {Promise<Answer<Contracts["listTables"]>>} */
 export const listTables = (id, page) => call("GET", "v1/namespace/{id}/table/list", { id, ...split(page) });
 

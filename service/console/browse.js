@@ -1,8 +1,8 @@
-import { listDroppedTables, listNamespaces, listTables, undropTable } from "./api.js";
+import { describeNamespace, listDroppedTables, listNamespaces, listTables, undropTable } from "./api.js";
 import { entriesOf, may } from "./caller.js";
 import { announce, h, icon } from "./dom.js";
 import { ago, dateAndTime, nameOf } from "./format.js";
-import { empty, paged, problem } from "./list.js";
+import { empty, loaded, paged, problem } from "./list.js";
 import { linkTo } from "./routes.js";
 import { breadcrumb } from "./shell.js";
 
@@ -14,7 +14,6 @@ export function browsePage({ id, caller, signal }) {
   // Who may not read the root begins at the namespaces that it was given.
   if (id.length === 0 && !may(caller, "reader", [])) return { title, content: startPage(caller) };
 
-  const hasDropped = may(caller, "writer", id);
   const content = h(
     "div",
     { class: "page" },
@@ -25,9 +24,19 @@ export function browsePage({ id, caller, signal }) {
       h("h1", { tabindex: "-1" }, title),
       h("a", { class: "button quiet", href: linkTo("transactions", id) }, "Transactions here"),
     ),
-    section("Namespaces", namespacesOf(id, signal)),
-    section("Tables", tablesOf(id, signal)),
-    hasDropped && droppedIn(id, signal),
+    loaded(
+      signal,
+      () => describeNamespace(id, signal),
+      ({ properties }) =>
+        h(
+          "div",
+          { class: "loaded" },
+          propertiesOf(properties),
+          section("Namespaces", namespacesOf(id, signal)),
+          section("Tables", tablesOf(id, signal)),
+          may(caller, "writer", id) && droppedIn(id, signal),
+        ),
+    ),
   );
   return { title, content };
 }
@@ -52,6 +61,17 @@ function startPage(caller) {
             entries.map((entry) => row("folder", nameOf(entry), linkTo("tables", entry))),
           ),
         ),
+  );
+}
+
+/** @param {Readonly<Record<string, string>>} properties */
+function propertiesOf(properties) {
+  const entries = Object.entries(properties);
+  if (entries.length === 0) return null;
+  return h(
+    "dl",
+    { class: "facts" },
+    entries.map(([name, value]) => [h("dt", {}, name), h("dd", { class: "mono" }, value)]),
   );
 }
 

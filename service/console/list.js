@@ -6,13 +6,18 @@ const emptyPagesMax = 20;
 
 /** What went wrong, in words, with what to do. @param {unknown} error @param {() => void} retry */
 export function problem(error, retry) {
-  const message = error instanceof ApiError ? error.message : `The console failed: ${error}`;
+  const message = error instanceof ApiError ? sentence(error.message) : `The console failed: ${error}`;
   return h(
     "div",
     { class: "problem", role: "alert" },
     h("p", {}, message),
     h("button", { type: "button", onclick: retry }, "Try again"),
   );
+}
+
+/** What the catalog says of an error begins like the middle of a sentence. @param {string} text */
+export function sentence(text) {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.?!]$/.test(text) ? "" : "."}`;
 }
 
 /** @param {string} [text] */

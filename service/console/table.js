@@ -2,7 +2,7 @@ import * as api from "./api.js";
 import { may } from "./caller.js";
 import { announce, copyButton, h, icon } from "./dom.js";
 import { ago, bytes, dateAndTime, day, nameOf, timeOfDay } from "./format.js";
-import { empty, loaded, note, paged } from "./list.js";
+import { empty, loaded, note, paged, sentence } from "./list.js";
 import { linkTo } from "./routes.js";
 import { breadcrumb } from "./shell.js";
 import { transactionList } from "./transactions.js";
@@ -306,7 +306,7 @@ function details(context) {
     () => api.describeTable(id, { check_declared: true }, signal),
     (table) => {
       const isProtected = table.properties.protected === "true";
-      const properties = Object.entries(table.properties);
+      const properties = Object.entries(table.properties).filter(([name]) => name !== "protected");
       const toggle = h(
         "button",
         { type: "button", onclick: change },
@@ -320,7 +320,7 @@ function details(context) {
           frame.replaceWith(details(context));
         } catch (error) {
           toggle.disabled = false;
-          toggle.after(h("p", { class: "field-error", role: "alert" }, /** @type {Error} */ (error).message));
+          toggle.after(h("p", { class: "field-error", role: "alert" }, sentence(/** @type {Error} */ (error).message)));
         }
       }
       const frame = h(

@@ -1,4 +1,4 @@
-import { delimiterFor, describeTransaction, listTransactions } from "./api.js";
+import { ApiError, delimiterFor, describeTransaction, listTransactions } from "./api.js";
 import { entriesOf } from "./caller.js";
 import { announce, h } from "./dom.js";
 import { ago, dateAndTime, nameOf, parseName } from "./format.js";
@@ -167,13 +167,15 @@ export function transactionList({ namespace, filter, signal }) {
   async function refresh() {
     const { transactions: latest } = await listTransactions(namespace, { ...filter, limit: pageSize, signal });
     const fresh = latest.filter((each) => !rows.has(each.transaction_id));
+    for (const { age } of rows.values()) age();
     for (const transaction of latest) rows.get(transaction.transaction_id)?.update(transaction);
     const seen = new Set(latest.map((each) => each.transaction_id));
     for (const { current, update } of [...rows.values()]) {
       const { transaction_id: name, status } = current();
       if (seen.has(name) || !openStatuses.includes(status)) continue;
-      const { status: now, properties } = await describeTransaction(name.split(delimiterFor(namespace)), signal);
-      update({ ...current(), status: now, properties });
+      const described = await describeTransaction(name.split(delimiterFor(namespace)), signal).catch(ignoreMissing);
+      if (described !== undefined)
+        update({ ...current(), status: described.status, properties: described.properties });
     }
     if (fresh.length === 0) return;
     if (body.parentElement?.isConnected !== true) list.replaceChildren(table);
@@ -214,6 +216,12 @@ export function transactionList({ namespace, filter, signal }) {
   );
 }
 
+/** A name whose parts have the delimiter in them cannot be told apart again. @param {unknown} error */
+function ignoreMissing(error) {
+  if (error instanceof ApiError && error.status === 404) return undefined;
+  throw error;
+}
+
 /** A transaction as a row, with all that is known of it in a second row that can be opened. @param {Transaction} transaction */
 function transactionRow(transaction) {
   let now = transaction;
@@ -227,6 +235,7 @@ function transactionRow(transaction) {
   );
   const objects = transaction.objects.map(nameOf);
   const at = transaction.created_at_millis;
+  const opened = h("time", { datetime: new Date(at).toISOString(), title: dateAndTime(at) });
   const row = h(
     "tr",
     {},
@@ -242,7 +251,7 @@ function transactionRow(transaction) {
     h(
       "td",
       { "data-label": "Opened" },
-      h("time", { datetime: new Date(at).toISOString(), title: dateAndTime(at) }, ago(at)),
+      opened,
     ),
   );
 
@@ -272,5 +281,16 @@ function transactionRow(transaction) {
     if (before !== next.status) announce(`${next.operation} is ${next.status.toLowerCase()} now.`);
   }
   update(transaction);
-  return { elements: [row, detail], update, current: () => now };
+  age();
+
+  /** Says how long ago it was. */
+  function age() {
+    opened.textContent = ago(at);
+  }
+  return {
+    elements: [row, detail],
+    update,
+    current: () => now,
+    age,
+  };
 }
