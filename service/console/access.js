@@ -2,7 +2,7 @@ import * as api from "./api.js";
 import { entriesOf, may, roles } from "./caller.js";
 import { announce, confirm, copyButton, h } from "./dom.js";
 import { dateAndTime, nameOf, parseName } from "./format.js";
-import { empty, paged, sentence } from "./list.js";
+import { empty, grid, paged, sentence } from "./list.js";
 import { linkTo } from "./routes.js";
 import { field } from "./transactions.js";
 
@@ -95,24 +95,6 @@ function reloadable(make) {
   };
 }
 
-/** @param {readonly string[]} columns @param {HTMLElement} body */
-function grid(columns, body) {
-  return h(
-    "table",
-    { class: "grid" },
-    h(
-      "thead",
-      {},
-      h(
-        "tr",
-        {},
-        columns.map((name) => h("th", { scope: "col" }, name)),
-      ),
-    ),
-    body,
-  );
-}
-
 /** @param {PageContext} context */
 function grants(context) {
   const { caller, signal } = context;
@@ -159,7 +141,7 @@ function grants(context) {
               {
                 type: "button",
                 class: "quiet",
-                "aria-label": `Take the role of ${principal} on ${nameOf(namespace)} back`,
+                "aria-label": `Revoke the role of ${principal} on ${nameOf(namespace)}`,
                 onclick: () => revoke(principal, namespace),
               },
               "Revoke",
@@ -174,14 +156,14 @@ function grants(context) {
   /** @param {string} principal @param {import("./format.js").Identifier} namespace */
   async function revoke(principal, namespace) {
     const isSure = await confirm({
-      title: "Take the role back?",
+      title: "Revoke this role?",
       text: [
         h("strong", {}, principal),
         " can do nothing more on ",
         h("strong", {}, nameOf(namespace)),
         " from the next request on, unless another role says otherwise.",
       ],
-      action: "Take it back",
+      action: "Revoke the role",
     });
     if (!isSure) return;
     await report(api.revokeGrant(namespace, principal), `${principal} has no role on ${nameOf(namespace)} any more.`);

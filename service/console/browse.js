@@ -2,7 +2,7 @@ import { describeNamespace, listDroppedTables, listNamespaces, listTables, undro
 import { entriesOf, may } from "./caller.js";
 import { announce, h, icon } from "./dom.js";
 import { ago, dateAndTime, nameOf } from "./format.js";
-import { empty, loaded, paged, problem } from "./list.js";
+import { empty, grid, loaded, paged, problem } from "./list.js";
 import { linkTo } from "./routes.js";
 import { breadcrumb } from "./shell.js";
 
@@ -135,20 +135,7 @@ function droppedIn(id, signal) {
       if (items.length > 0 && !root.hasChildNodes()) root.append(section("Dropped tables", list));
       return { items, next };
     },
-    frame: h(
-      "table",
-      { class: "grid" },
-      h(
-        "thead",
-        {},
-        h(
-          "tr",
-          {},
-          ["Table", "Dropped", "Kept until", ""].map((name) => h("th", { scope: "col" }, name)),
-        ),
-      ),
-      body,
-    ),
+    frame: grid(["Table", "Dropped", "Kept until", ""], body),
     into: body,
     row: (dropped) => {
       const name = nameOf(dropped.id);

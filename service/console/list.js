@@ -36,6 +36,26 @@ export function note(...children) {
 }
 
 /**
+ * A table.
+ *
+ * @param {readonly string[]} columns Their headings; an empty one is that of buttons.
+ * @param {HTMLElement} body
+ * @param {{ caption?: string, class?: string }} [more]
+ */
+export function grid(columns, body, { caption, class: name = "" } = {}) {
+  const headings = columns.map((column) =>
+    h("th", { scope: "col" }, column === "" ? h("span", { class: "visually-hidden" }, "Actions") : column),
+  );
+  return h(
+    "table",
+    { class: `grid ${name}` },
+    caption !== undefined && h("caption", { class: "visually-hidden" }, caption),
+    h("thead", {}, h("tr", {}, headings)),
+    body,
+  );
+}
+
+/**
  * Shows what a promise gives, with its waiting and its failing.
  *
  * @template Result

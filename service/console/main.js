@@ -50,6 +50,8 @@ function showConsole(caller) {
     document.title = `${title} · Tiltyard`;
     setPage(page === "table" ? "tables" : page);
     main.replaceChildren(content);
+    // On a narrow screen the tabs are wider than what is seen of them.
+    main.querySelector("nav.tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
     // What was pressed is gone: start at the heading, or stay where the tabs are.
     const target = shown === `${page}/${id}` ? main.querySelector("nav.tabs [aria-current]") : main.querySelector("h1");
     if (shown !== undefined && target instanceof HTMLElement)

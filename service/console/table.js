@@ -2,7 +2,7 @@ import * as api from "./api.js";
 import { may } from "./caller.js";
 import { announce, copyButton, h, icon } from "./dom.js";
 import { ago, bytes, dateAndTime, day, nameOf, timeOfDay } from "./format.js";
-import { empty, loaded, note, paged, sentence } from "./list.js";
+import { empty, grid, loaded, note, paged, sentence } from "./list.js";
 import { linkTo } from "./routes.js";
 import { breadcrumb } from "./shell.js";
 import { transactionList } from "./transactions.js";
@@ -197,18 +197,8 @@ function schema({ id, signal }) {
       "div",
       {},
       h("p", { class: "hint" }, facts.join(" · ")),
-      h(
-        "table",
-        { class: "grid" },
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            ["Column", "Type", "Nullable"].map((name) => h("th", { scope: "col" }, name)),
-          ),
-        ),
+      grid(
+        ["Column", "Type", "Nullable"],
         h(
           "tbody",
           {},
@@ -256,18 +246,8 @@ function tags({ id, signal }) {
           h("p", {}, "No tags."),
           h("p", { class: "hint" }, "A tag names a version, so that it is found again and never cleaned up."),
         );
-      return h(
-        "table",
-        { class: "grid" },
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            ["Tag", "Version", "Branch"].map((name) => h("th", { scope: "col" }, name)),
-          ),
-        ),
+      return grid(
+        ["Tag", "Version", "Branch"],
         h(
           "tbody",
           {},

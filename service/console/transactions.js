@@ -2,7 +2,7 @@ import { ApiError, delimiterFor, describeTransaction, listTransactions } from ".
 import { entriesOf } from "./caller.js";
 import { announce, h } from "./dom.js";
 import { ago, dateAndTime, nameOf, parseName } from "./format.js";
-import { empty, paged } from "./list.js";
+import { empty, grid, paged } from "./list.js";
 
 /**
  * @typedef {import("./api.js").Answer<import("./api.js").ManagementContracts["listTransactions"]>["transactions"][number]} Transaction
@@ -118,21 +118,10 @@ export function transactionList({ namespace, filter, signal }) {
   /** @type {Map<string, ReturnType<typeof transactionRow>>} */
   const rows = new Map();
   const body = h("tbody");
-  const table = h(
-    "table",
-    { class: "grid transactions" },
-    h("caption", { class: "visually-hidden" }, `Transactions of ${nameOf(namespace)}, the latest first`),
-    h(
-      "thead",
-      {},
-      h(
-        "tr",
-        {},
-        ["Status", "Operation", "Objects", "Principal", "Opened"].map((name) => h("th", { scope: "col" }, name)),
-      ),
-    ),
-    body,
-  );
+  const table = grid(["Status", "Operation", "Objects", "Principal", "Opened"], body, {
+    caption: `Transactions of ${nameOf(namespace)}, the latest first`,
+    class: "transactions",
+  });
   const state = h("span", { class: "hint" });
   const live = h("input", { type: "checkbox", checked: true, role: "switch", onchange: () => tick() });
   const list = paged({
@@ -174,8 +163,7 @@ export function transactionList({ namespace, filter, signal }) {
       const { transaction_id: name, status } = current();
       if (seen.has(name) || !openStatuses.includes(status)) continue;
       const described = await describeTransaction(name.split(delimiterFor(namespace)), signal).catch(ignoreMissing);
-      if (described !== undefined)
-        update({ ...current(), status: described.status, properties: described.properties });
+      if (described !== undefined) update({ ...current(), status: described.status, properties: described.properties });
     }
     if (fresh.length === 0) return;
     if (body.parentElement?.isConnected !== true) list.replaceChildren(table);
@@ -248,11 +236,7 @@ function transactionRow(transaction) {
       objects.length > 2 && ` and ${objects.length - 2} more`,
     ),
     h("td", { "data-label": "Principal", class: "mono" }, transaction.principal),
-    h(
-      "td",
-      { "data-label": "Opened" },
-      opened,
-    ),
+    h("td", { "data-label": "Opened" }, opened),
   );
 
   function open() {

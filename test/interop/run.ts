@@ -5,7 +5,7 @@
  */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
-import { prepareFakeGcsServer, preparePython } from "./tools.ts";
+import { prepareChromium, prepareFakeGcsServer, preparePython } from "./tools.ts";
 
 const project = join(import.meta.dirname, "../..");
 const python = join(import.meta.dirname, "python");
@@ -23,6 +23,7 @@ function timed<Result>(what: string, work: () => Result): Result {
 interface Tools {
   readonly TILTYARD_TEST_PYTHON: string;
   readonly TILTYARD_TEST_FAKE_GCS_SERVER: string;
+  readonly TILTYARD_TEST_CHROMIUM: string;
   readonly TILTYARD_TEST_NODE: string;
 }
 
@@ -31,6 +32,7 @@ function prepareTools(): Tools {
   return {
     TILTYARD_TEST_PYTHON: preparePython(),
     TILTYARD_TEST_FAKE_GCS_SERVER: prepareFakeGcsServer(),
+    TILTYARD_TEST_CHROMIUM: prepareChromium(),
     TILTYARD_TEST_NODE: process.execPath,
   };
 }
