@@ -8,12 +8,7 @@ import type { ClusterOptions } from "./ray/parameters.ts";
  * @throws Error When they are not the outputs of a Tiltyard stack.
  */
 export function fromStackOutputs(outputs: unknown): Omit<ClusterOptions, "name"> {
-  const parsed = StackOutputs.safeParse(outputs);
-  if (!parsed.success) {
-    const problems = parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
-    throw new Error(`these are not the outputs of a Tiltyard stack:\n  ${problems.join("\n  ")}`);
-  }
-  const stack = parsed.data;
+  const stack = parseStackOutputs(outputs);
   return {
     namespace: stack.namespace,
     configMethod: stack.configMethod,
@@ -31,4 +26,20 @@ export function fromStackOutputs(outputs: unknown): Omit<ClusterOptions, "name">
     ...(stack.roleName !== undefined && { roleName: stack.roleName }),
     ...(stack.kubeContext !== undefined && { kubeContext: stack.kubeContext }),
   };
+}
+
+/** What Pulumi prints instead of a secret, unless it is told to show them. */
+const hidden = "[secret]";
+
+/**
+ * What `pulumi stack output --json` printed, without the secrets that it did not show.
+ *
+ * @throws Error When these are not the outputs of a Tiltyard stack.
+ */
+export function parseStackOutputs(outputs: unknown): StackOutputs {
+  const parsed = StackOutputs.safeParse(outputs);
+  if (parsed.success)
+    return Object.fromEntries(Object.entries(parsed.data).filter(([, value]) => value !== hidden)) as StackOutputs;
+  const problems = parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
+  throw new Error(`these are not the outputs of a Tiltyard stack:\n  ${problems.join("\n  ")}`);
 }

@@ -25,6 +25,13 @@ export interface Cluster extends pulumi.ComponentResource {
    * @returns The annotations that make it so on the service account.
    */
   bucketIdentity(name: string, serviceAccount: string): pulumi.Output<Record<string, string>>;
+  /**
+   * Lets the catalog hand out credentials for tables of the bucket.
+   *
+   * @param identity The annotations of the catalog's service account.
+   * @returns The role that it assumes for that; undefined where it uses its own.
+   */
+  vendingRole(identity: pulumi.Output<Record<string, string>>): pulumi.Output<string> | undefined;
   /** A registry for images that the nodes can pull from; undefined where the stack has none. */
   imageRepository(): ImageRepository | undefined;
   /** A PostgreSQL of the cloud. @returns Its URL, a secret. */

@@ -1,9 +1,9 @@
 import * as pulumi from "@pulumi/pulumi";
-import { type StackOutputs, secretOutputs } from "@tiltyard/protocol";
+import { catalogName, type StackOutputs, secretOutputs } from "@tiltyard/protocol";
 import type { Cluster } from "./cluster.ts";
-import { catalogName } from "./components/catalog/catalog-names.ts";
 import type { CatalogService } from "./components/catalog/catalog-service.ts";
 import { nodeSelector, type StackConfig } from "./config.ts";
+import type { NodeRole } from "./node-pools.ts";
 
 /** The outputs as the program has them: some are known only when the stack is up. */
 export type Outputs = { readonly [Name in keyof StackOutputs]: pulumi.Input<StackOutputs[Name]> };
@@ -18,6 +18,7 @@ export function stackOutputs(config: StackConfig, cluster: Cluster, catalog: Cat
     headNodeSelector: nodeSelector(config, "head"),
     workerCpuNodeSelector: nodeSelector(config, "workerCpu"),
     workerGpuNodeSelector: nodeSelector(config, "workerGpu"),
+    nodeLimits: nodeLimits(config),
     operatorVersion: config.operator.source === "none" ? undefined : config.operator.version,
     rayVersion: config.ray.version,
     rayImage: config.ray.image,
@@ -34,4 +35,11 @@ export function stackOutputs(config: StackConfig, cluster: Cluster, catalog: Cat
   return Object.fromEntries(
     present.map(([name, value]) => [name, secrets.includes(name) ? pulumi.secret(value) : value]),
   ) as Outputs;
+}
+
+function nodeLimits({ nodePools }: StackConfig): StackOutputs["nodeLimits"] {
+  if (nodePools.length === 0) return undefined;
+  const most = (role: NodeRole) =>
+    nodePools.filter((pool) => pool.role === role).reduce((sum, { max }) => sum + max, 0);
+  return { head: most("head"), workerCpu: most("workerCpu"), workerGpu: most("workerGpu") };
 }

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { isAtLeast, rayVersionMin } from "@tiltyard/protocol";
+import { isAtLeast, operatorVersionMin, rayVersionMin } from "@tiltyard/protocol";
 import { defaultPools, resolvePools } from "./node-pools.ts";
 import type { Settings } from "./settings.ts";
-import { gkeOperatorPairs, operatorVersionMin, selfDeployedAnywhere } from "./versions.ts";
+import { gkeOperatorPairs, selfDeployedAnywhere } from "./versions.ts";
 
 type PoolSettings = Pick<Settings, "variant" | "nodePools">;
 
@@ -110,6 +110,11 @@ function problemsOfCatalog({ variant, catalog, bucket, databaseUrl }: Settings):
   if (litestream && bucket?.startsWith("file:")) problems.push("catalog.litestream: needs a bucket in an object store");
   if (ingress !== undefined && oidc === undefined)
     problems.push("catalog.ingress: a catalog that is reached from outside needs catalog.oidc, not development tokens");
+  if (catalog.vendCredentials && variant === "existing")
+    problems.push(
+      "catalog.vendCredentials: the stack makes no role on an existing cluster; put TILTYARD_VEND_CREDENTIALS, and for " +
+        "S3 TILTYARD_VEND_S3_ROLE, into the secret of catalog.environmentSecret",
+    );
   if (bucket?.startsWith("file:") && volumeClaim === undefined)
     problems.push(
       "catalog.volumeClaim: is required with a file: bucket: the claim of a volume that all nodes can mount",

@@ -76,6 +76,8 @@ const Catalog = z.strictObject({
   serviceMonitor: z.boolean().default(false),
   /** A secret in the namespace whose keys are environment variables, for object stores without workload identity. */
   environmentSecret: dnsLabel.optional(),
+  /** Whether the catalog hands out credentials for tables, each held to one of them. */
+  vendCredentials: z.boolean().default(false),
   /** `file:` buckets only: the claim of a volume that all nodes can mount, mounted at the bucket's path. */
   volumeClaim: dnsLabel.optional(),
   /** Ports besides 443 that the catalog may call, e.g. of an object store inside the network. */

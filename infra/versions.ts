@@ -19,9 +19,6 @@ export const charts = {
   nvidiaDevicePlugin: { chart: "nvidia-device-plugin", repository: "https://nvidia.github.io/k8s-device-plugin" },
 } as const;
 
-/** The lowest version of the operator that works at all; requirements.md 1 and 8. */
-export const operatorVersionMin = [1, 1] as const;
-
 /** GKE's own operator add-on: which Kubernetes comes with which operator; requirements.md 9. */
 export const gkeOperatorPairs: Readonly<Record<string, string>> = { "1.30": "1.1", "1.31": "1.2" };
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { problemOfIdentifier } from "./identifier.ts";
+import { identifierLimits, problemOfIdentifier } from "./identifier.ts";
 
 /** An optional field of a request: generated clients send `null` for what they leave out. */
 export function optional<Schema extends z.ZodType>(schema: Schema) {
@@ -18,7 +18,27 @@ export function word<const Words extends readonly [string, ...string[]]>(words: 
       context.addIssue({ code: "custom", message: `must be one of ${words.join(", ")}` });
       return z.NEVER;
     })
-    .meta({ description: `One of ${words.join(", ")}; case-insensitive, PascalCase or snake_case.` });
+    .meta({
+      description: `One of ${words.join(", ")}; case-insensitive, PascalCase or snake_case.`,
+      override: { enum: [...new Set(words.flatMap((each) => [each, snakeCase(each)]))] },
+    });
+}
+
+function snakeCase(word: string): string {
+  return word.replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase();
+}
+
+/** An object that has exactly one of its fields, each of them an object itself. */
+export function exactlyOneOf<Shape extends z.ZodRawShape>(shape: Shape) {
+  const names = Object.keys(shape);
+  return z
+    .object(shape)
+    .refine((fields) => Object.values(fields).filter((each) => each !== undefined).length === 1, {
+      message: `must have exactly one of ${names.join(", ")}`,
+    })
+    .meta({
+      override: { oneOf: names.map((name) => ({ required: [name], properties: { [name]: { type: "object" } } })) },
+    });
 }
 
 /** An integer from 0 to 2^53-1. The protocol says int64: what JSON cannot carry exactly is refused, never rounded. */
@@ -34,11 +54,36 @@ export const Context = z
 
 export const Properties = z.record(z.string(), z.string());
 
+const { partsMax, partLengthMax, delimiterLengthMax, noControlCharacters } = identifierLimits;
+
 /** An object's identifier as a list of its parts. */
-export const id = z.array(z.string()).superRefine((parts, context) => {
-  const problem = problemOfIdentifier(parts);
-  if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
-});
+export const id = z
+  .array(z.string())
+  .superRefine((parts, context) => {
+    const problem = problemOfIdentifier(parts);
+    if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
+  })
+  .meta({
+    override: {
+      maxItems: partsMax,
+      items: { type: "string", minLength: 1, maxLength: partLengthMax, pattern: noControlCharacters },
+    },
+  });
+
+/** An object's identifier in a path, for the OpenAPI document: `parseIdentifier` reads it. */
+export const pathId = z
+  .string()
+  .min(1)
+  .meta({ override: { pattern: noControlCharacters } })
+  .describe("An identifier, its parts joined by the delimiter; the delimiter alone is the root.");
+
+/** The query parameter of every operation, for the OpenAPI document: `parseIdentifier` reads it. */
+export const delimiter = z
+  .string()
+  .min(1)
+  .max(delimiterLengthMax)
+  .meta({ override: { pattern: noControlCharacters } })
+  .describe("Joins the parts of identifiers; $ when absent.");
 
 /** The fields that every request body may have. */
 export const commonRequest = {
@@ -49,22 +94,35 @@ export const commonRequest = {
 
 export const branch = optional(z.string()).describe("The branch to use; the main branch when absent.");
 
-/** Query parameters are text: these read a boolean and an integer from it. */
+/** How the OpenAPI document shows a query parameter, which is text on the wire. */
+export function shownAs(shown: Readonly<Record<string, unknown>>) {
+  return {
+    override: ({ jsonSchema }: { readonly jsonSchema: Record<string, unknown> }) => {
+      for (const name of Object.keys(jsonSchema)) if (name !== "description") delete jsonSchema[name];
+      Object.assign(jsonSchema, shown);
+    },
+  };
+}
+
+/** A boolean in a query. */
 export const queryBoolean = z
   .enum(["true", "false"])
   .transform((text) => text === "true")
-  .meta({ override: { type: "boolean" } });
-export const queryInteger = z
-  .string()
-  .regex(/^-?\d+$/, "must be an integer")
-  .transform(Number)
-  .pipe(z.int())
-  .meta({ override: { type: "integer" } });
+  .meta(shownAs({ type: "boolean" }));
+
+/** An integer in a query, from a least one on. */
+export const queryInteger = (minimum: number) =>
+  z
+    .string()
+    .regex(/^-?\d+$/, "must be an integer")
+    .transform(Number)
+    .pipe(z.int().min(minimum))
+    .meta(shownAs({ type: "integer", minimum, maximum: Number.MAX_SAFE_INTEGER }));
 
 /** Where a list goes on, and how many items it may answer. */
 export const pageQuery = {
   page_token: z.string().optional().describe("The `page_token` of the answer before this one."),
-  limit: queryInteger.pipe(z.int().min(1)).optional().describe("The most items to answer, from 1 on."),
+  limit: queryInteger(1).optional().describe("The most items to answer, from 1 on."),
 };
 
 /** What the service hands back to a caller, in any answer that is an object. */

@@ -6,9 +6,16 @@ export type Identifier = readonly string[];
 /** Joins the parts of an identifier in a path when the request names no other delimiter. */
 export const defaultDelimiter = "$";
 
-const partsMax = 32;
-const partLengthMax = 256;
-const delimiterLengthMax = 16;
+/** What the text of an identifier and of a delimiter may be: the rules below, for the OpenAPI document. */
+export const identifierLimits = {
+  partsMax: 32,
+  partLengthMax: 256,
+  delimiterLengthMax: 16,
+  /** As a regular expression of JSON Schema, which has no name for them in every dialect. */
+  noControlCharacters: "^[^\\u0000-\\u001f\\u007f-\\u009f]*$",
+} as const;
+
+const { partsMax, partLengthMax, delimiterLengthMax } = identifierLimits;
 const controlCharacter = /\p{Cc}/u;
 
 /**
@@ -17,12 +24,18 @@ const controlCharacter = /\p{Cc}/u;
  * @throws CatalogError InvalidInput when the delimiter or a part is not valid.
  */
 export function parseIdentifier(id: string, delimiter: string = defaultDelimiter): Identifier {
-  if (delimiter === "" || delimiter.length > delimiterLengthMax || controlCharacter.test(delimiter))
+  checkDelimiter(delimiter);
+  return id === delimiter ? [] : checkIdentifier(id.split(delimiter));
+}
+
+/** @throws CatalogError InvalidInput for what cannot join the parts of identifiers. */
+export function checkDelimiter(delimiter: string): string {
+  if (delimiter === "" || isLonger(delimiter, delimiterLengthMax) || controlCharacter.test(delimiter))
     throw new CatalogError(
       "InvalidInput",
       `delimiter: must have 1 to ${delimiterLengthMax} characters, none of them a control character`,
     );
-  return id === delimiter ? [] : checkIdentifier(id.split(delimiter));
+  return delimiter;
 }
 
 /** Writes an identifier as the single string that `parseIdentifier` reads. */
@@ -45,8 +58,13 @@ export function problemOfIdentifier(identifier: Identifier): string | undefined 
 
 function problemOfPart(part: string): string | undefined {
   if (part === "") return "has an empty part";
-  if (part.length > partLengthMax) return `has a part of more than ${partLengthMax} characters`;
+  if (isLonger(part, partLengthMax)) return `has a part of more than ${partLengthMax} characters`;
   if (!part.isWellFormed()) return "has a part that is not valid Unicode";
   if (controlCharacter.test(part)) return "has a control character";
   return undefined;
+}
+
+/** Counts characters, which is what a JSON Schema counts: some of them are two of JavaScript's code units. */
+function isLonger(text: string, characters: number): boolean {
+  return text.length > characters && [...text].length > characters;
 }

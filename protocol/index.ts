@@ -1,7 +1,7 @@
 export * from "./contract.ts";
 export * from "./contracts.ts";
 export * from "./errors.ts";
-export { Context, Identity } from "./fields.ts";
+export { Context, delimiter, Identity, pathId } from "./fields.ts";
 export * from "./identifier.ts";
 export * from "./management/contracts.ts";
 export { PrincipalName } from "./management/fields.ts";

@@ -18,6 +18,13 @@ export const labelValue = "true";
 /** What a pod asks for to get a GPU, and the key of the taint that keeps other pods off nodes with one. */
 export const gpuResource = "nvidia.com/gpu";
 
+/** The catalog as a workload of Kubernetes, as its service and as its service account. */
+export const catalogName = "tiltyard-catalog";
+export const catalogPort = 2333;
+export const catalogLabels = { "app.kubernetes.io/name": catalogName } as const;
+/** The container in its pods that runs it. */
+export const catalogContainer = "catalog";
+
 /** By which annotation of its service account a pod gets an identity in the cloud; requirements.md 5.1. */
 export const identityAnnotations = {
   EKS_AUTH: "eks.amazonaws.com/role-arn",
@@ -26,6 +33,9 @@ export const identityAnnotations = {
 
 /** The lowest version of Ray that works at all; requirements.md 1 and 8. */
 export const rayVersionMin = [2, 43] as const;
+
+/** The lowest version of the KubeRay operator; requirements.md 8. */
+export const operatorVersionMin = [1, 1] as const;
 
 /** The container image of a version of Ray. */
 export function rayImage(version: string): string {

@@ -27,6 +27,10 @@ export const StackOutputs = z.object({
   headNodeSelector: nodeSelector.describe("Labels of the nodes for Ray heads."),
   workerCpuNodeSelector: nodeSelector.describe("Labels of the nodes for workers without a GPU."),
   workerGpuNodeSelector: nodeSelector.describe("Labels of the nodes for workers with a GPU."),
+  nodeLimits: z
+    .object({ head: z.int(), workerCpu: z.int(), workerGpu: z.int() })
+    .optional()
+    .describe("`gke`, `eks`: the most nodes of each role that the autoscaler makes."),
   operatorVersion: z.string().optional().describe("The version of the KubeRay operator; absent when it was there."),
   rayVersion: z.string().describe("The version of Ray that clusters run, e.g. `2.60.0`."),
   rayImage: z.string().describe("The container image of Ray clusters."),

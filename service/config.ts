@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { CatalogError } from "@tiltyard/protocol";
 import { z } from "zod";
+import type { VendingOptions } from "./storage/credentials.ts";
 import { type Location, parseLocation } from "./storage/location.ts";
 import { type Database, parseDatabaseUrl, problemOfDatabaseUrl } from "./store/database.ts";
 
@@ -30,6 +31,8 @@ export interface Config {
   /** How long a dropped table can be brought back; 0 deletes it at once. */
   readonly dropRetentionMs: number;
   readonly s3ForcePathStyle: boolean;
+  /** How credentials for tables are handed out; undefined when they are not. */
+  readonly vending: VendingOptions | undefined;
   readonly logLevel: string;
   /** Variables that look like settings and are none: most likely misspelled. */
   readonly unknownVariables: readonly string[];
@@ -110,6 +113,11 @@ const Environment = z.object({
     .default("0")
     .transform((text) => Number.parseInt(text, 10) * (unitsMs[text.at(-1) ?? ""] ?? 0)),
   TILTYARD_S3_FORCE_PATH_STYLE: flag,
+  TILTYARD_VEND_CREDENTIALS: flag,
+  TILTYARD_VEND_S3_ROLE: z
+    .string()
+    .regex(/^arn:[a-z-]+:iam::\d{12}:role\/\S+$/, "must be the ARN of a role: arn:aws:iam::123456789012:role/NAME")
+    .optional(),
   TILTYARD_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
   TILTYARD_ALLOW_INSECURE: flag,
 });
@@ -157,6 +165,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     dropRetentionMs: values.TILTYARD_DROP_RETENTION,
     rateLimit: values.TILTYARD_RATE_LIMIT,
     s3ForcePathStyle: values.TILTYARD_S3_FORCE_PATH_STYLE ?? false,
+    vending: values.TILTYARD_VEND_CREDENTIALS ? { s3Role: values.TILTYARD_VEND_S3_ROLE } : undefined,
     logLevel: values.TILTYARD_LOG_LEVEL,
     unknownVariables: Object.keys(set).filter((name) => name.startsWith("TILTYARD_") && !(name in Environment.shape)),
   };
@@ -164,6 +173,20 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
 
 /** Problems of settings that are each valid alone. */
 function problemsTogether(set: Readonly<Record<string, string | undefined>>): readonly string[] {
+  return [...authProblems(set), ...vendingProblems(set)];
+}
+
+function vendingProblems(set: Readonly<Record<string, string | undefined>>): readonly string[] {
+  const vends = ["1", "true"].includes(set.TILTYARD_VEND_CREDENTIALS ?? "");
+  const hasRole = set.TILTYARD_VEND_S3_ROLE !== undefined;
+  if (hasRole && !vends) return ["TILTYARD_VEND_S3_ROLE is of no use without TILTYARD_VEND_CREDENTIALS=1"];
+  const inS3 = /(^|,)\s*s3:/.test(`${set.TILTYARD_WAREHOUSE},${set.TILTYARD_ALLOWED_LOCATIONS}`);
+  return vends && inS3 && !hasRole
+    ? ["TILTYARD_VEND_S3_ROLE is required with TILTYARD_VEND_CREDENTIALS=1 and tables in S3"]
+    : [];
+}
+
+function authProblems(set: Readonly<Record<string, string | undefined>>): readonly string[] {
   if (set.TILTYARD_AUTH === "oidc")
     return ["TILTYARD_OIDC_ISSUER", "TILTYARD_OIDC_AUDIENCE"]
       .filter((name) => set[name] === undefined)

@@ -2,6 +2,7 @@
 import { CatalogError } from "@tiltyard/protocol";
 import { Command } from "commander";
 import { backupCommand } from "./commands/backup.ts";
+import { checkWarehouseCommand } from "./commands/check-warehouse.ts";
 import { grantsCommand } from "./commands/grants.ts";
 import { keysCommand } from "./commands/keys.ts";
 import { moveCommand } from "./commands/move.ts";
@@ -21,6 +22,7 @@ for (const command of [
   restoreCommand(),
   moveCommand(),
   tablesCommand(),
+  checkWarehouseCommand(),
 ])
   program.addCommand(command);
 

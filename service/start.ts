@@ -1,8 +1,9 @@
+import { once } from "node:events";
 import { mkdirSync } from "node:fs";
-import type { Server } from "node:http";
+import { createServer, maxHeaderSize, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { serve } from "@hono/node-server";
-import { CatalogError } from "@tiltyard/protocol";
+import { getRequestListener } from "@hono/node-server";
+import { CatalogError, type ErrorResponse } from "@tiltyard/protocol";
 import { installAdminKey, reservedKeyIds } from "./auth/api-key.ts";
 import { createAuthenticator } from "./auth/authenticator.ts";
 import { installDevelopmentKey, openDevelopmentIssuer } from "./auth/development-issuer.ts";
@@ -14,6 +15,7 @@ import { createApp } from "./http/app.ts";
 import { createMetrics } from "./http/metrics.ts";
 import { createRateLimit } from "./http/rate-limit.ts";
 import type { Log } from "./log.ts";
+import { createCredentialVendors } from "./storage/credentials.ts";
 import { createStorage, type Storage } from "./storage/storage.ts";
 import { findNamespace } from "./store/namespaces.ts";
 import { openStore } from "./store/open.ts";
@@ -63,6 +65,7 @@ export async function startService(config: Config, log: Log, replacements: Repla
     catalog: {
       store,
       storage,
+      credentials: createCredentialVendors(config.vending),
       finisher,
       locations: createLocations(config.warehouse, config.allowedLocations),
       dropRetentionMs: config.dropRetentionMs,
@@ -95,13 +98,14 @@ export async function startService(config: Config, log: Log, replacements: Repla
   };
 }
 
-async function listen(fetch: Parameters<typeof serve>[0]["fetch"], config: Config): Promise<Server> {
-  const server = serve({ fetch, hostname: config.host, port: config.port }) as Server;
+async function listen(fetch: Parameters<typeof getRequestListener>[0], config: Config): Promise<Server> {
+  const errorHandler = () => Response.json(brokenRequest(), { status: 400 });
+  // What Node and the adapter would refuse by an empty answer is refused by the error body.
+  const server = createServer({ requireHostHeader: false }, getRequestListener(fetch, { errorHandler }));
+  server.on("checkExpectation", (request, response) => server.emit("request", request, response));
   server.on("clientError", answerBrokenRequest);
-  await new Promise<void>((resolve, reject) => {
-    server.once("listening", resolve);
-    server.once("error", reject);
-  });
+  server.listen(config.port, config.host);
+  await once(server, "listening");
   return server;
 }
 
@@ -117,12 +121,20 @@ async function close(server: Server): Promise<void> {
 }
 
 /** Answers what is not HTTP with the error body that all other errors have. */
-function answerBrokenRequest(_: Error, socket: Socket): void {
+function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
   if (!socket.writable) return;
-  const body = JSON.stringify(new CatalogError("InvalidInput", "the request is not valid HTTP").toResponse(""));
+  const body = JSON.stringify(brokenRequest(error.code));
   socket.end(
     `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
   );
+}
+
+/** @param code Of Node's parser. */
+function brokenRequest(code?: string): ErrorResponse {
+  let why = "the request is not valid HTTP";
+  if (code === "HPE_HEADER_OVERFLOW") why = `the path and the headers have more than ${maxHeaderSize} bytes`;
+  if (code === "ERR_HTTP_REQUEST_TIMEOUT") why = "the request did not come in time";
+  return new CatalogError("InvalidInput", why).toResponse("");
 }
 
 function urlOf(host: string, server: Server): string {

@@ -41,7 +41,11 @@ describe("the layers", () => {
     ["Hono", /^(hono|@hono\/)/, /^service\/(http\/|start\.ts)/],
     ["SQL", /^(kysely|better-sqlite3|pg)/, /^service\/store\//],
     ["object stores", /^(@aws-sdk\/client-s3|@google-cloud)/, /^service\/storage\//],
-    ["clouds and their credentials", /^(@aws-sdk\/client-(eks|sts)|google-auth-library)/, /^client\/kubernetes\//],
+    [
+      "clouds and their credentials",
+      /^(@aws-sdk\/client-(eks|sts)|google-auth-library)/,
+      /^(client\/kubernetes|service\/storage)\//,
+    ],
     ["tokens", /^jose$/, /^service\/auth\//],
     ["Pulumi", /^@pulumi\//, /^infra\//],
   ])("keep %s in one place", (_, module, place) => {

@@ -39,7 +39,8 @@ async function runCatalog(args: readonly string[]): Promise<void> {
   process.exitCode = typeof code === "number" ? code : exitCodes.failed;
 }
 
-function findCatalog(): string {
+/** The program of the catalog, for this Node. @throws Error When it is not installed. */
+export function findCatalog(): string {
   try {
     return fileURLToPath(import.meta.resolve("@tiltyard/service/main.ts"));
   } catch (error) {

@@ -1,8 +1,9 @@
 import { Command, InvalidArgumentError } from "commander";
 import type { RayClusterApi } from "../ray/cluster-api.ts";
 import { type LeasedCluster, listRayClusters, reapRayClusters } from "../ray/lease.ts";
+import { clusterLeftOver, interruptible } from "./interruption.ts";
 import { type JsonOption, jsonOption, Progress, print, printTable } from "./output.ts";
-import { describeProgress, interruptible, runCommand } from "./run.ts";
+import { describeProgress, runCommand } from "./run.ts";
 import { addTargetOptions, readTarget, type TargetOptions } from "./target.ts";
 
 type Options = TargetOptions & JsonOption;
@@ -24,7 +25,7 @@ export function clusterCommand(): Command {
     .action(async (options: Options & { readonly ttl: number }) => {
       const parameters = readTarget(options);
       const { provisionRayCluster } = await import("../ray/provision.ts");
-      const interruption = interruptible();
+      const interruption = interruptible(clusterLeftOver);
       const progress = new Progress();
       try {
         const made = await provisionRayCluster(parameters, {

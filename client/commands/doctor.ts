@@ -1,8 +1,8 @@
 import { Command } from "commander";
 import type { Finding } from "../doctor/checks.ts";
 import { exitCodes } from "./exit-codes.ts";
-import { type JsonOption, jsonOption } from "./output.ts";
-import { addTargetOptions, catalogTarget, readTarget, type TargetOptions } from "./target.ts";
+import { type JsonOption, jsonOption, Progress } from "./output.ts";
+import { addTargetOptions, catalogTarget, readStack, readTarget, type TargetOptions } from "./target.ts";
 
 const signs: Readonly<Record<Finding["result"], string>> = { ok: "ok", warning: "!!", failed: "XX", skipped: "--" };
 
@@ -11,22 +11,41 @@ export function doctorCommand(): Command {
   return addTargetOptions(new Command("doctor"))
     .description("check that the cluster, its permissions and the catalog are as Ray jobs need them")
     .option("--catalog <url>", "the catalog; or TILTYARD_CATALOG_URL. Its key: TILTYARD_API_KEY")
+    .option("--no-pod", "do not make the pod that tries the bucket")
     .addOption(jsonOption())
     .addHelpText(
       "after",
-      "\nExample:\n  tiltyard doctor --stack-outputs outputs.json\n\nExit code: 5 when something is broken.",
+      `
+It changes nothing, but for a pod that lives for a few seconds: it writes an object to the bucket as the
+service account, reads and deletes it, and tells which identity it got (EKS and GKE; see --no-pod).
+
+Example:
+  tiltyard doctor --stack-outputs outputs.json
+
+Exit code: 5 when something is broken.`,
     )
-    .action(async (options: TargetOptions & JsonOption) => {
-      const parameters = readTarget(options, "any");
-      const [{ examine }, { connect }] = await Promise.all([
+    .action(async (options: TargetOptions & JsonOption & { readonly pod: boolean }) => {
+      const stack = readStack(options);
+      const parameters = readTarget(options, "any", stack);
+      const [{ examine }, { connect }, { forwardToCatalog }] = await Promise.all([
         import("../doctor/checks.ts"),
         import("../kubernetes/connect.ts"),
+        import("../doctor/catalog-pods.ts"),
       ]);
+      const config = await connect(parameters);
+      await using resources = new AsyncDisposableStack();
+      let catalog = catalogTarget(options);
+      if (catalog === undefined && stack?.catalogService !== undefined) {
+        const forwarding = resources.adopt(await forwardToCatalog(config, stack.namespace), (each) => each.close());
+        const apiKey = process.env.TILTYARD_API_KEY ?? stack.catalogApiKey;
+        catalog = { url: `http://127.0.0.1:${forwarding.port}`, apiKey };
+      }
+      const progress = new Progress();
       const findings = await examine({
-        config: await connect(parameters),
-        parameters,
-        catalog: catalogTarget(options),
+        ...{ config, parameters, catalog, nodeLimits: stack?.nodeLimits, makePod: options.pod },
+        onPod: (name) => progress.tell(`waiting for the pod ${name}, which tries the bucket`),
       });
+      progress.end();
       const width = Math.max(...findings.map(({ check }) => check.length));
       const text = findings.map(({ check, result, detail, advice }) => {
         const line = `${signs[result]}  ${check.padEnd(width)}  ${detail}`;

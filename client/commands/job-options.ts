@@ -1,9 +1,10 @@
 import { parseIdentifier } from "@tiltyard/protocol";
 import { type Command, InvalidArgumentError } from "commander";
+import { createCatalogClient } from "../catalog/catalog-client.ts";
 import type { JobRequest } from "../ray/jobs.ts";
 import type { Tracking } from "../ray/tracked-job.ts";
 import { UsageError } from "./exit-codes.ts";
-import { openCatalog, type TargetOptions } from "./target.ts";
+import { catalogTarget, type TargetOptions } from "./target.ts";
 
 /** What goes with a job. */
 export interface JobOptions extends TargetOptions {
@@ -73,12 +74,12 @@ function quote(argument: string): string {
 }
 
 /** @throws UsageError */
-export function trackingOf(options: JobOptions): Tracking | undefined {
+export function trackingOf(options: JobOptions, target = catalogTarget(options)): Tracking | undefined {
   const { table, column, transaction } = options;
   if (table === undefined && column === undefined && transaction === undefined) return undefined;
-  const catalog = openCatalog(options);
-  if (catalog === undefined)
+  if (target === undefined)
     throw new UsageError("--table, --column and --transaction need a catalog: --catalog URL, or TILTYARD_CATALOG_URL");
+  const catalog = createCatalogClient(target);
   if (transaction !== undefined) return { catalog, transactionId: transaction };
   if (table === undefined || column === undefined) throw new UsageError("give --table and --column together");
   return { catalog, table: parseIdentifier(table), column };

@@ -3,9 +3,9 @@ import { JobsApi } from "../ray/jobs.ts";
 import type { OpenJobs } from "../ray/open-jobs.ts";
 import { submitTracked } from "../ray/tracked-job.ts";
 import { exitCodes } from "./exit-codes.ts";
+import { interruptible } from "./interruption.ts";
 import { addJobOptions, type JobOptions, jobRequest, trackingOf } from "./job-options.ts";
 import { type JsonOption, jsonOption, print, printTable } from "./output.ts";
-import { interruptible } from "./run.ts";
 import { exitCodeOf, runJob, showLogs } from "./run-job.ts";
 import { addTargetOptions, rayToken, readTarget, type TargetOptions } from "./target.ts";
 

@@ -36,10 +36,7 @@ export async function runJob(
     throw signal.aborted ? new JobError(`job ${job.id}: ${notStopped}`, { cause: error }) : error;
   });
   if (json) process.stdout.write(`${JSON.stringify({ ...details, transaction_id: tracked?.transactionId })}\n`);
-  else
-    process.stderr.write(
-      `job ${job.id} ${details.status}${details.status === "SUCCEEDED" ? "" : `: ${details.message}`}\n`,
-    );
+  else process.stderr.write(`job ${job.id} ${details.status}${reasonOf(details)}\n`);
   process.exitCode = exitCodeOf(details);
 }
 
@@ -50,4 +47,10 @@ export async function showLogs(job: Job, stream: NodeJS.WriteStream, signal: Abo
 export function exitCodeOf({ status }: JobDetails): number {
   if (status === "FAILED") return exitCodes.jobFailed;
   return status === "STOPPED" ? exitCodes.jobStopped : exitCodes.ok;
+}
+
+/** Ray's message repeats the end of what the job printed, which was shown already. */
+function reasonOf({ status, message }: JobDetails): string {
+  const reason = message?.split("\n")[0]?.replace(/, last available logs.*/, "");
+  return status === "SUCCEEDED" || !reason ? "" : `: ${reason}`;
 }

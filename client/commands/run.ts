@@ -1,9 +1,11 @@
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import { type ClusterState, formatState } from "../ray/cluster-state.ts";
 import { exitCodes } from "./exit-codes.ts";
+import { clusterLeftOver, interruptible } from "./interruption.ts";
 import { addJobOptions, type JobOptions, jobRequest, trackingOf } from "./job-options.ts";
 import { bar, type JsonOption, jsonOption, Progress } from "./output.ts";
 import { runJob } from "./run-job.ts";
+import { runLocally } from "./run-local.ts";
 import { addTargetOptions, readTarget } from "./target.ts";
 
 /** `run`: a Ray cluster for one command. */
@@ -11,23 +13,30 @@ export function runCommand(): Command {
   return addJobOptions(addTargetOptions(new Command("run")))
     .description("make a Ray cluster, run a command on it, and delete the cluster")
     .argument("<command...>", "what to run, after --")
+    .addOption(
+      new Option("--local", "on a Ray that is started on this machine, beside the catalog; no Kubernetes").conflicts([
+        ...["file", "stackOutputs", "namespace", "context", "configMethod"],
+      ]),
+    )
     .addOption(jsonOption())
     .addHelpText(
       "after",
       `
 Examples:
+  tiltyard run --local -w . -- python backfill.py
   tiltyard run -f cluster.yaml -w . -- python backfill.py
   tiltyard run -f cluster.yaml --stack-outputs outputs.json --catalog http://127.0.0.1:2333 \\
     --table 'prod$films' --column embedding -w . -- python backfill.py
 
 Exit codes: 0 the job succeeded, 3 it failed, 4 it was stopped, 2 the parameters are not valid, 1 anything else.`,
     )
-    .action(async (command: readonly string[], options: JobOptions & JsonOption) => {
+    .action(async (command: readonly string[], options: JobOptions & JsonOption & { readonly local?: boolean }) => {
+      if (options.local) return runLocally(command, options);
       const parameters = readTarget(options);
       // Kubernetes' library takes a while to load: not for a wrong option.
       const { provisionRayCluster } = await import("../ray/provision.ts");
       const tracking = trackingOf(options);
-      const interruption = interruptible();
+      const interruption = interruptible(clusterLeftOver);
       const progress = new Progress();
       try {
         await using cluster = await provisionRayCluster(parameters, {
@@ -51,22 +60,4 @@ Exit codes: 0 the job succeeded, 3 it failed, 4 it was stopped, 2 the parameters
 
 export function describeProgress(name: string, state: ClusterState): string {
   return `${name} ${bar(state.ready, state.wanted)} ${formatState(state)}`;
-}
-
-/** The first SIGINT or SIGTERM asks to stop and clean up, the second ends the process at once. */
-export function interruptible(): { readonly signal: AbortSignal; end(): void } {
-  const controller = new AbortController();
-  const interrupt = () => {
-    if (controller.signal.aborted) {
-      process.stderr.write("\nleft at once; what is left over is deleted by: tiltyard cluster reap\n");
-      process.exit(exitCodes.interrupted);
-    }
-    process.stderr.write("\nstopping; once more to leave at once\n");
-    controller.abort();
-  };
-  process.on("SIGINT", interrupt).on("SIGTERM", interrupt);
-  return {
-    signal: controller.signal,
-    end: () => process.off("SIGINT", interrupt).off("SIGTERM", interrupt),
-  };
 }

@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import type { StackOutputs } from "@tiltyard/protocol";
 import { type Command, Option } from "commander";
 import { parse as parseYaml } from "yaml";
-import { type CatalogClient, createCatalogClient } from "../catalog/catalog-client.ts";
 import { type ClusterParameters, configMethods, parseFileParameters } from "../ray/parameters.ts";
-import { fromStackOutputs } from "../stack-outputs.ts";
+import { fromStackOutputs, parseStackOutputs } from "../stack-outputs.ts";
 import { UsageError } from "./exit-codes.ts";
 
 /** Where a command works: options that most of them have. */
@@ -27,14 +27,19 @@ export function addTargetOptions(command: Command): Command {
     .addOption(new Option("--config-method <method>", "how to sign in to Kubernetes").choices(configMethods));
 }
 
+/** What `--stack-outputs` names. @throws UsageError */
+export function readStack({ stackOutputs }: TargetOptions): StackOutputs | undefined {
+  return stackOutputs === undefined ? undefined : parseStackOutputs(read(stackOutputs));
+}
+
 /**
  * The parameters of a Ray cluster: the stack's, then those of the file, then those of the command line.
  *
  * @param name For commands that need none from a file.
  * @throws UsageError, ParameterError
  */
-export function readTarget(options: TargetOptions, name?: string): ClusterParameters {
-  const stack = options.stackOutputs === undefined ? {} : fromStackOutputs(read(options.stackOutputs));
+export function readTarget(options: TargetOptions, name?: string, outputs = readStack(options)): ClusterParameters {
+  const stack = outputs === undefined ? {} : fromStackOutputs(outputs);
   const file = options.file === undefined ? {} : read(options.file);
   if (file === null || typeof file !== "object" || Array.isArray(file))
     throw new UsageError(`${options.file} has no parameters of a Ray cluster`);
@@ -56,15 +61,16 @@ function read(file: string): unknown {
   }
 }
 
-/** Where the catalog is, and the key to it, which is never on the command line: others could see it there. */
-export function catalogTarget({ catalog }: TargetOptions): { url: string; apiKey: string | undefined } | undefined {
-  const url = catalog ?? process.env.TILTYARD_CATALOG_URL;
-  return url === undefined ? undefined : { url, apiKey: process.env.TILTYARD_API_KEY };
+/** Where the catalog is, and the key to it. */
+export interface CatalogTarget {
+  readonly url: string;
+  readonly apiKey: string | undefined;
 }
 
-export function openCatalog(options: TargetOptions): CatalogClient | undefined {
-  const target = catalogTarget(options);
-  return target && createCatalogClient(target);
+/** The key is never on the command line: others could see it there. */
+export function catalogTarget({ catalog }: TargetOptions): CatalogTarget | undefined {
+  const url = catalog ?? process.env.TILTYARD_CATALOG_URL;
+  return url === undefined ? undefined : { url, apiKey: process.env.TILTYARD_API_KEY };
 }
 
 /**

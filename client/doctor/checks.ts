@@ -6,10 +6,12 @@ import {
   type V1Node,
   type V1ResourceAttributes,
 } from "@kubernetes/client-node";
-import { gpuResource, identityAnnotations } from "@tiltyard/protocol";
+import { gpuResource, identityAnnotations, isAtLeast, operatorVersionMin } from "@tiltyard/protocol";
 import { type CatalogClient, createCatalogClient } from "../catalog/catalog-client.ts";
 import { rayClusters } from "../ray/manifest.ts";
 import type { ClusterParameters } from "../ray/parameters.ts";
+import { bucketPod, runBucketPod } from "./bucket-pod.ts";
+import { catalogPods } from "./catalog-pods.ts";
 
 /** What one check found. A warning is something that some users do without. */
 export interface Finding {
@@ -24,6 +26,12 @@ export interface DoctorTarget {
   readonly config: KubeConfig;
   readonly parameters: ClusterParameters;
   readonly catalog?: { readonly url: string; readonly apiKey?: string | undefined } | undefined;
+  /** The most nodes of each role that the autoscaler makes; undefined when nobody said. */
+  readonly nodeLimits?: Readonly<Record<"head" | "workerCpu" | "workerGpu", number>> | undefined;
+  /** Whether a pod may be made that tries the bucket; true when absent. */
+  readonly makePod?: boolean | undefined;
+  /** Told when that pod was made, which may need minutes for its image. */
+  readonly onPod?: (name: string) => void;
 }
 
 interface Tools extends DoctorTarget {
@@ -38,6 +46,14 @@ type Check = readonly [name: string, run: (tools: Tools) => Promise<Outcome>];
 
 const ok = (detail: string): Outcome => ({ result: "ok", detail });
 const failed = (detail: string, advice: string): Outcome => ({ result: "failed", detail, advice });
+const skipped = (detail: string, advice?: string): Outcome => ({
+  result: "skipped",
+  detail,
+  ...(advice !== undefined && { advice }),
+});
+
+/** What the doctor waits for, at most. */
+const requestTimeoutMs = 10_000;
 
 /** Each looks at one thing alone, so that what is broken shows as just its check. */
 const checks: readonly Check[] = [
@@ -55,7 +71,9 @@ const checks: readonly Check[] = [
   ["head nodes", (tools) => checkNodes(tools, "head")],
   ["CPU worker nodes", (tools) => checkNodes(tools, "workerCpu")],
   ["GPU worker nodes", (tools) => checkNodes(tools, "workerGpu")],
-  ["catalog", checkCatalog],
+  ["pods reach the bucket", checkBucket],
+  ["catalog is ready", checkCatalog],
+  ["key of the catalog", checkKey],
 ];
 
 /** Runs all checks; one that cannot be made tells why. */
@@ -66,7 +84,7 @@ export async function examine(target: DoctorTarget): Promise<readonly Finding[]>
     core: config.makeApiClient(CoreV1Api),
     authorization: config.makeApiClient(AuthorizationV1Api),
     extensions: config.makeApiClient(ApiextensionsV1Api),
-    catalogClient: catalog && createCatalogClient({ ...catalog, retries: 0, timeoutMs: 10_000 }),
+    catalogClient: catalog && createCatalogClient({ ...catalog, retries: 0, timeoutMs: requestTimeoutMs }),
   };
   return Promise.all(
     checks.map(async ([check, run]) => {
@@ -81,12 +99,7 @@ export async function examine(target: DoctorTarget): Promise<readonly Finding[]>
 
 function outcomeOf(error: unknown): Outcome {
   const status = error instanceof Error && "code" in error ? error.code : undefined;
-  if (status === 403)
-    return {
-      result: "skipped",
-      detail: "you may not look at it",
-      advice: "let somebody with more rights run the doctor",
-    };
+  if (status === 403) return skipped("you may not look at it", "let somebody with more rights run the doctor");
   const { cause, message } = error instanceof Error ? error : { cause: undefined, message: String(error) };
   const reason = (cause instanceof Error ? cause.message : message).split("\n")[0] ?? "";
   return failed(reason, "is the API server reachable from here?");
@@ -109,15 +122,16 @@ async function checkNamespace({ core, parameters: { namespace } }: Tools): Promi
     : ok(namespace);
 }
 
+const installOperator = `install the KubeRay operator ${operatorVersionMin.join(".")} or later`;
+
 async function checkDefinition({ extensions }: Tools): Promise<Outcome> {
   const name = `${rayClusters.plural}.${rayClusters.group}`;
   const found = await orGone(extensions.readCustomResourceDefinition({ name }));
-  if (found === undefined)
-    return failed("the API server does not know them", "install the KubeRay operator, 1.1 or later");
+  if (found === undefined) return failed("the API server does not know them", installOperator);
   const versions = found.spec.versions.filter((each) => each.served).map((each) => each.name);
   return versions.includes(rayClusters.version)
     ? ok(versions.join(", "))
-    : failed(`it serves ${versions.join(", ")}, not v1`, "upgrade the KubeRay operator to 1.1 or later");
+    : failed(`it serves ${versions.join(", ")}, not v1`, installOperator);
 }
 
 async function checkOperator({ core }: Tools): Promise<Outcome> {
@@ -126,7 +140,15 @@ async function checkOperator({ core }: Tools): Promise<Outcome> {
     pod.status?.conditions?.some((each) => each.type === "Ready" && each.status === "True"),
   );
   const [first] = running;
-  if (first !== undefined) return ok(`${first.metadata?.namespace}/${first.metadata?.name}`);
+  if (first !== undefined) {
+    const where = `${first.metadata?.namespace}/${first.metadata?.name}`;
+    const image = first.spec?.containers[0]?.image ?? "";
+    const version = /:v?(\d+\.\d+\.\d+)/.exec(image)?.[1];
+    if (version === undefined) return ok(`${where}, ${image}`);
+    return isAtLeast(version, operatorVersionMin)
+      ? ok(`${version} as ${where}`)
+      : failed(`${where} is ${version}`, installOperator);
+  }
   // GKE's add-on runs where nobody can see it.
   return {
     result: "warning",
@@ -164,8 +186,7 @@ async function checkRights(
 
 async function checkIdentity({ core, parameters }: Tools): Promise<Outcome> {
   const { configMethod, namespace, serviceAccount } = parameters;
-  if (configMethod !== "EKS_AUTH" && configMethod !== "GKE_AUTH")
-    return { result: "skipped", detail: "only on EKS and GKE" };
+  if (configMethod !== "EKS_AUTH" && configMethod !== "GKE_AUTH") return skipped("only on EKS and GKE");
   const annotation = identityAnnotations[configMethod];
   const found = await orGone(core.readNamespacedServiceAccount({ name: serviceAccount, namespace }));
   const identity = found?.metadata?.annotations?.[annotation];
@@ -204,12 +225,17 @@ const spotLabels: readonly (readonly [string, string])[] = [
   ["kubernetes.azure.com/scalesetpriority", "spot"],
 ];
 
-async function checkNodes({ core, parameters }: Tools, role: "head" | "workerCpu" | "workerGpu"): Promise<Outcome> {
+async function checkNodes(
+  { core, parameters, nodeLimits }: Tools,
+  role: "head" | "workerCpu" | "workerGpu",
+): Promise<Outcome> {
   const selector = parameters.nodeSelectors[role];
   const labelSelector = Object.entries(selector)
     .map(([key, value]) => `${key}=${value}`)
     .join(",");
   const { items } = await core.listNode({ labelSelector });
+  const limit = nodeLimits?.[role] ?? 0;
+  if (items.length === 0 && limit > 0) return ok(`none now; the autoscaler makes up to ${limit} with ${labelSelector}`);
   if (items.length === 0) {
     const advice =
       "right if the autoscaler makes them when they are wanted; else label nodes: kubectl label node NODE " +
@@ -235,19 +261,53 @@ function isSpot({ metadata }: V1Node): boolean {
   return spotLabels.some(([key, value]) => metadata?.labels?.[key] === value);
 }
 
-async function checkCatalog({ catalog, catalogClient }: Tools): Promise<Outcome> {
-  if (catalog === undefined || catalogClient === undefined)
-    return {
-      result: "skipped",
-      detail: "no catalog was named",
-      advice: "--catalog URL, and a key in TILTYARD_API_KEY",
-    };
+/** By a pod that does it, as pods of Ray clusters would. */
+async function checkBucket({ core, parameters, makePod = true, onPod }: Tools): Promise<Outcome> {
+  const { configMethod, namespace, serviceAccount } = parameters;
+  if (configMethod !== "EKS_AUTH" && configMethod !== "GKE_AUTH") return skipped("only on EKS and GKE");
+  if (!makePod) return skipped("no pod was to be made");
+  const [catalog] = await catalogPods(core, namespace);
+  if (catalog === undefined) return skipped("there is no catalog, whose image has the program for this");
+  const { identity, problem, warehouse } = await runBucketPod(
+    core,
+    bucketPod(catalog, namespace, serviceAccount),
+    onPod,
+  );
+  if (problem === undefined) return ok(`${warehouse}, as ${identity}`);
+  return failed(
+    `${warehouse}, as ${identity}: ${problem}`,
+    "the identity of the service account needs the bucket: run pulumi up",
+  );
+}
+
+const noCatalog = skipped("no catalog was named", "--stack-outputs FILE, or --catalog URL");
+
+async function checkCatalog({ catalog }: Tools): Promise<Outcome> {
+  if (catalog === undefined) return noCatalog;
+  const problem = await problemOfCatalog(catalog.url);
+  const advice = "kubectl logs -l app.kubernetes.io/name=tiltyard-catalog; is the address right?";
+  return problem === undefined ? ok(catalog.url) : failed(problem, advice);
+}
+
+async function checkKey({ catalog, catalogClient }: Tools): Promise<Outcome> {
+  if (catalog === undefined || catalogClient === undefined) return noCatalog;
+  if (catalog.apiKey === undefined)
+    return skipped("no key was given", "TILTYARD_API_KEY, or pulumi stack output --json --show-secrets");
+  if ((await problemOfCatalog(catalog.url)) !== undefined) return skipped("the catalog is not ready");
   try {
     await catalogClient.listNamespaces({ id: [] });
-    return ok(catalog.url);
+    return ok("it was taken");
   } catch (error) {
-    const advice =
-      "is it reachable from here (kubectl port-forward service/tiltyard-catalog 2333), and is the key right?";
-    return failed(error instanceof Error ? error.message : String(error), advice);
+    return failed(error instanceof Error ? error.message : String(error), "make another: tiltyard-catalog keys create");
+  }
+}
+
+async function problemOfCatalog(url: string): Promise<string | undefined> {
+  try {
+    const signal = AbortSignal.timeout(requestTimeoutMs);
+    const { ok, status } = await fetch(`${url.replace(/\/+$/, "")}/health/ready`, { signal });
+    return ok ? undefined : `${url} answers ${status}`;
+  } catch {
+    return `${url} does not answer`;
   }
 }

@@ -20,7 +20,8 @@ const clusterName = objectName(40);
 const labels = z.record(z.string(), z.string());
 const environment = z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be a variable's name"), z.string());
 const cpus = z.int().positive();
-const tokenRayVersionMin = [2, 52] as const;
+/** The first Ray that can want a token. */
+export const tokenRayVersionMin = [2, 52] as const;
 
 const rayVersion = z
   .string("must be text: write it in quotes")

@@ -31,6 +31,8 @@ export class ExistingCluster extends pulumi.ComponentResource implements Cluster
     return pulumi.output({ ...this.#annotations });
   }
 
+  vendingRole(): undefined {}
+
   imageRepository(): undefined {}
 
   database(): never {

@@ -1,6 +1,16 @@
 import { z } from "zod";
 import { defineContract, onPath } from "../contract.ts";
-import { context, id, Properties, pageQuery, pageResponse, queryBoolean, queryInteger, word } from "../fields.ts";
+import {
+  context,
+  id,
+  Properties,
+  pageQuery,
+  pageResponse,
+  queryBoolean,
+  queryInteger,
+  shownAs,
+  word,
+} from "../fields.ts";
 import { transactionStatuses } from "../operations/transaction.ts";
 import { PrincipalName, timeMillis } from "./fields.ts";
 
@@ -18,14 +28,14 @@ const Transaction = z
   })
   .meta({ id: "TransactionSummary" });
 
-const time = queryInteger.pipe(timeMillis).optional();
+const time = queryInteger(0).optional();
 
 /** Statuses in a query, separated by commas. */
 const statuses = z
   .string()
   .transform((text) => text.split(",").map((each) => each.trim()))
   .pipe(z.array(word(transactionStatuses)))
-  .meta({ override: { type: "string" } });
+  .meta(shownAs({ type: "string" }));
 
 export const listTransactions = defineContract({
   operationId: "ListTransactions",

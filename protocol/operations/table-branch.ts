@@ -1,10 +1,27 @@
-import { defineUnsupported } from "../contract.ts";
+import { z } from "zod";
+import { defineContract, defineUnsupported, onPath } from "../contract.ts";
+import { commonRequest, context, count, pageQuery, pageResponse } from "../fields.ts";
 
-export const listTableBranches = defineUnsupported({
+const BranchContents = z
+  .object({
+    parentBranch: z.string().optional().describe("Absent for the main branch."),
+    parentVersion: count,
+    createAt: count.describe("In seconds since the epoch."),
+    manifestSize: count.describe("In bytes."),
+    metadata: z.record(z.string(), z.string()).optional(),
+  })
+  .meta({ id: "BranchContents" });
+
+export const listTableBranches = defineContract({
   operationId: "ListTableBranches",
   summary: "List the branches of a table",
   path: "/v1/table/{id}/branches/list",
-  role: "reader",
+  query: z.object(pageQuery),
+  response: z
+    .object({ context, branches: z.record(z.string(), BranchContents), ...pageResponse })
+    .meta({ id: "ListTableBranchesResponse" }),
+  errors: [404, 409],
+  access: onPath("reader"),
 });
 
 export const createTableBranch = defineUnsupported({
@@ -14,9 +31,12 @@ export const createTableBranch = defineUnsupported({
   role: "writer",
 });
 
-export const deleteTableBranch = defineUnsupported({
+export const deleteTableBranch = defineContract({
   operationId: "DeleteTableBranch",
-  summary: "Delete a branch of a table",
+  summary: "Delete a branch of a table with its data",
   path: "/v1/table/{id}/branches/delete",
-  role: "writer",
+  body: z.object({ ...commonRequest, name: z.string().min(1) }).meta({ id: "DeleteTableBranchRequest" }),
+  response: z.object({ context, transaction_id: z.string().optional() }).meta({ id: "DeleteTableBranchResponse" }),
+  errors: [404, 409],
+  access: onPath("writer"),
 });

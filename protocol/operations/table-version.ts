@@ -5,6 +5,7 @@ import {
   commonRequest,
   context,
   count,
+  exactlyOneOf,
   id,
   optional,
   pageQuery,
@@ -120,16 +121,12 @@ export const batchCreateTableVersions = defineContract({
   access: (request) => request.entries.map((entry): Access => ({ role: "writer", object: entry.id })),
 });
 
-const CommitTableOperation = z
-  .object({
-    declare_table: optional(DeclareTableRequest),
-    create_table_version: optional(CreateTableVersionRequest),
-    delete_table_versions: optional(BatchDeleteTableVersionsRequest),
-    deregister_table: optional(DeregisterTableRequest),
-  })
-  .refine((operation) => Object.values(operation).filter((each) => each !== undefined).length === 1, {
-    message: "must have exactly one of declare_table, create_table_version, delete_table_versions, deregister_table",
-  })
+const CommitTableOperation = exactlyOneOf({
+  declare_table: optional(DeclareTableRequest),
+  create_table_version: optional(CreateTableVersionRequest),
+  delete_table_versions: optional(BatchDeleteTableVersionsRequest),
+  deregister_table: optional(DeregisterTableRequest),
+})
   .refine((operation) => Object.values(operation).every((each) => each === undefined || each.id !== undefined), {
     message: "must name its table by id",
   })

@@ -94,7 +94,7 @@ export const describeTable = defineContract({
       is_only_declared: z.boolean().optional(),
     })
     .meta({ id: "DescribeTableResponse" }),
-  errors: [404, 406],
+  errors: [404, 406, 409],
   access: onPath("reader"),
 });
 

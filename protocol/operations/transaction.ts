@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { defineContract, onPath } from "../contract.ts";
-import { Context, commonRequest, optional, Properties, word } from "../fields.ts";
+import { Context, commonRequest, exactlyOneOf, optional, Properties, word } from "../fields.ts";
 
 export const transactionStatuses = ["Queued", "Running", "Succeeded", "Failed", "Canceled"] as const;
 export type TransactionStatus = (typeof transactionStatuses)[number];
@@ -19,16 +19,11 @@ const UnsetPropertyAction = z
   .object({ key: z.string().min(1), mode: optional(word(["Skip", "Fail"])) })
   .meta({ id: "AlterTransactionUnsetProperty" });
 
-const AlterTransactionAction = z
-  .object({
-    setStatusAction: optional(SetStatusAction),
-    setPropertyAction: optional(SetPropertyAction),
-    unsetPropertyAction: optional(UnsetPropertyAction),
-  })
-  .refine((action) => Object.values(action).filter((member) => member !== undefined).length === 1, {
-    message: "must have exactly one of setStatusAction, setPropertyAction, unsetPropertyAction",
-  })
-  .meta({ id: "AlterTransactionAction" });
+const AlterTransactionAction = exactlyOneOf({
+  setStatusAction: optional(SetStatusAction),
+  setPropertyAction: optional(SetPropertyAction),
+  unsetPropertyAction: optional(UnsetPropertyAction),
+}).meta({ id: "AlterTransactionAction" });
 export type AlterTransactionAction = z.infer<typeof AlterTransactionAction>;
 
 /** What describe and alter answer about a transaction. */

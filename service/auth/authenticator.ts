@@ -43,11 +43,16 @@ export function createAuthenticator(store: Store, tokens: TokenVerifier): Authen
 /** @throws CatalogError PermissionDenied unless the principal has every one of the rights. */
 export function authorize(principal: Principal, accesses: readonly Access[]): void {
   for (const access of accesses)
-    if (!principal.grants.some((grant) => includes(grant, access)))
+    if (!isAllowed(principal, access))
       throw new CatalogError(
         "PermissionDenied",
         `${principal.name} needs the role ${access.role} on ${formatIdentifier(access.object)} or on a namespace that holds it`,
       );
+}
+
+/** Whether the principal has a right. */
+export function isAllowed(principal: Principal, access: Access): boolean {
+  return principal.grants.some((grant) => includes(grant, access));
 }
 
 function includes(grant: Grant, access: Access): boolean {

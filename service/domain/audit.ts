@@ -1,13 +1,19 @@
 import { randomUUIDv7 } from "node:crypto";
 import {
   type AnyContract,
+  CatalogError,
   defaultDelimiter,
   formatIdentifier,
   type Identifier,
   type TransactionStatus,
 } from "@tiltyard/protocol";
-import type { Session } from "../store/store.ts";
-import { insertTransaction, type TransactionRecord } from "../store/transactions.ts";
+import type { Session, Store } from "../store/store.ts";
+import {
+  failTransaction,
+  insertTransaction,
+  succeedTransaction,
+  type TransactionRecord,
+} from "../store/transactions.ts";
 
 /** The transaction that carries out a request that changes something. */
 export interface AuditedTransaction {
@@ -77,6 +83,33 @@ export function openTransaction(change: Change): AuditedTransaction {
       }),
   };
 }
+
+/**
+ * Carries out a change that is not in the database. What is to be done is written down before,
+ * so that nothing is done that nobody knows of; what became of it, afterwards. A transaction that
+ * stays `Running` broke off, or its end could not be written down.
+ *
+ * @param transaction One that was opened as Running.
+ */
+export async function carryOut<Result>(
+  store: Store,
+  transaction: AuditedTransaction,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  await store.write((session) => transaction.record(session));
+  try {
+    const result = await work();
+    await store.write((session) => succeedTransaction(session, transaction.id)).catch(ignore);
+    return result;
+  } catch (error) {
+    const reason = error instanceof CatalogError ? error.message : "the service failed";
+    await store.write((session) => failTransaction(session, transaction.id, reason)).catch(ignore);
+    throw error;
+  }
+}
+
+/** What was done is done, whether that can be written down or not. */
+function ignore(): void {}
 
 /** The facts of a transaction that its `context` answers. */
 export function contextOf(record: TransactionRecord): Record<string, string> {

@@ -13,11 +13,25 @@ const valid = /^[\p{L}\p{N}._-]+(\/[\p{L}\p{N}._-]+)*$/u;
  * @throws CatalogError InvalidInput for what cannot be the name of a branch.
  */
 export function branchOf(request: { readonly branch?: string | undefined }): string {
-  const branch = request.branch ?? mainBranch;
+  return checkBranch(request.branch ?? mainBranch, "branch");
+}
+
+/**
+ * The branch that is to be made or deleted, which `main` never is.
+ *
+ * @throws CatalogError InvalidInput
+ */
+export function ownBranchOf(request: { readonly name: string }): string {
+  if (request.name === mainBranch)
+    throw new CatalogError("InvalidInput", "name: the main branch is always there: name another one");
+  return checkBranch(request.name, "name");
+}
+
+function checkBranch(branch: string, field: string): string {
   if (branch.length > branchLengthMax || !valid.test(branch) || branch.includes("..") || branch.endsWith(".lock"))
     throw new CatalogError(
       "InvalidInput",
-      `branch: ${JSON.stringify(branch.slice(0, branchLengthMax))} is not a branch name`,
+      `${field}: ${JSON.stringify(branch.slice(0, branchLengthMax))} is not a branch name`,
     );
   return branch;
 }

@@ -10,8 +10,12 @@ const finalSuffix = ".manifest";
 
 /** The folder that holds a branch's manifests, as a key of the location's store. */
 export function versionsFolder(location: Location, branch: string): string {
-  const root = branch === mainBranch ? location.path : `${location.path}/tree/${branch}`;
-  return `${root}/_versions`;
+  return `${branchFolder(location, branch)}/_versions`;
+}
+
+/** The folder of a branch, which may have folders of other branches in it. */
+export function branchFolder(location: Location, branch: string): string {
+  return branch === mainBranch ? location.path : `${location.path}/tree/${branch}`;
 }
 
 /** The final name of a version's manifest: V2 counts down, so that the latest is listed first. */

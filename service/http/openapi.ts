@@ -1,4 +1,12 @@
-import { type AnyContract, commonErrors, ErrorResponse, type ErrorStatus, titleOf } from "@tiltyard/protocol";
+import {
+  type AnyContract,
+  commonErrors,
+  delimiter,
+  ErrorResponse,
+  type ErrorStatus,
+  pathId,
+  titleOf,
+} from "@tiltyard/protocol";
 import { z } from "zod";
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from "zod-openapi";
 
@@ -54,20 +62,14 @@ function operationOf(contract: AnyContract, method: "GET" | "POST"): ZodOpenApiO
     tags: [tagOf(contract)],
     ...(!contract.supported && { "x-unsupported": true }),
     requestParams: {
-      ...(names.length > 0 && { path: z.object(Object.fromEntries(names.map((name) => [name, parameter(name)]))) }),
+      ...(names.length > 0 && {
+        path: z.object(Object.fromEntries(names.map((name) => [name, name === "id" ? pathId : z.string().min(1)]))),
+      }),
       query: contract.query.extend({
-        delimiter: z.string().optional().describe("Joins the parts of identifiers; $ when absent."),
+        delimiter: delimiter.optional(),
       }),
     },
-    ...(method === "POST" && {
-      requestBody: {
-        required: false,
-        content:
-          contract.content === "arrow"
-            ? { "application/vnd.apache.arrow.stream": { schema: { type: "string", format: "binary" } } }
-            : { "application/json": { schema: contract.body } },
-      },
-    }),
+    ...(method === "POST" && { requestBody: requestBodyOf(contract) }),
     responses: responsesOf(contract),
   };
 }
@@ -77,12 +79,13 @@ function tagOf({ path }: AnyContract): string {
   return /\/v1\/(\w+)/.exec(path)?.[1]?.replace("_", " ") ?? "";
 }
 
-function parameter(name: string): z.ZodType {
-  return z
-    .string()
-    .describe(
-      name === "id" ? "An identifier, its parts joined by the delimiter; the delimiter alone is the root." : name,
-    );
+function requestBodyOf(contract: AnyContract): NonNullable<ZodOpenApiOperationObject["requestBody"]> {
+  if (contract.content === "arrow")
+    return { content: { "application/vnd.apache.arrow.stream": { schema: { type: "string", format: "binary" } } } };
+  // Where no field is required, an absent body and `null` are the empty request.
+  const required = !contract.body.safeParse({}).success;
+  const schema = required ? contract.body : contract.body.nullable();
+  return { required, content: { "application/json": { schema } } };
 }
 
 function responsesOf(contract: AnyContract): ZodOpenApiOperationObject["responses"] {

@@ -8,7 +8,7 @@ import { respondWithError } from "./error-response.ts";
 import type { Metrics } from "./metrics.ts";
 import { envelopeOf, parseRequest, readJson } from "./parse-request.ts";
 import type { RateLimit } from "./rate-limit.ts";
-import { requestIdOf } from "./request-id.ts";
+import { requestIdOf, traceparentOf } from "./request-id.ts";
 
 export interface OperationParts {
   readonly catalog: Catalog;
@@ -51,7 +51,7 @@ export function serveOperation<C extends AnyContract>(
     const body = readsBody ? await readJsonOf(context, early) : {};
     const envelope = envelopeOf(body);
     trail.requestId ??= requestIdOf(envelope.context?.["header.x-request-id"]);
-    trail.traceparent ??= envelope.context?.["header.traceparent"];
+    trail.traceparent ??= traceparentOf(envelope.context?.["header.traceparent"]);
 
     const principal = early ?? (await authenticate(credentialOfIdentity(envelope.identity ?? undefined)));
     const request = parseRequest(contract, context.req, body) as RequestOf<C>;
@@ -74,7 +74,7 @@ export function serveOperation<C extends AnyContract>(
     const start = performance.now();
     const trail: Trail = {
       requestId: requestIdOf(context.req.header("x-request-id")),
-      traceparent: context.req.header("traceparent"),
+      traceparent: traceparentOf(context.req.header("traceparent")),
       principal: undefined,
     };
     let response: Response;

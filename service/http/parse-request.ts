@@ -2,6 +2,7 @@ import {
   type AnyContract,
   CatalogError,
   Context,
+  checkDelimiter,
   defaultDelimiter,
   formatIdentifier,
   type Identifier,
@@ -28,7 +29,7 @@ export async function readJson(request: HonoRequest): Promise<unknown> {
   const text = decodeUtf8(await request.arrayBuffer());
   if (text.trim() === "") return {};
   try {
-    const value: unknown = text.includes("__proto__") ? JSON.parse(text, refusePrototype) : JSON.parse(text);
+    const value: unknown = mayNamePrototype.test(text) ? JSON.parse(text, refusePrototype) : JSON.parse(text);
     return value ?? {};
   } catch (error) {
     if (error instanceof CatalogError) throw error;
@@ -53,7 +54,7 @@ export function envelopeOf(body: unknown): Envelope {
  */
 export function parseRequest(contract: AnyContract, request: HonoRequest, body: unknown): ParsedRequest {
   const query = request.query();
-  const delimiter = query.delimiter ?? defaultDelimiter;
+  const delimiter = checkDelimiter(query.delimiter ?? defaultDelimiter);
   const pathId = contract.path.includes("{id}") ? idInPath(contract, request) : undefined;
   const id = pathId === undefined ? [] : parseIdentifier(pathId, delimiter);
 
@@ -100,6 +101,9 @@ function decodeUtf8(bytes: ArrayBuffer): string {
     throw new CatalogError("InvalidInput", "the body is not UTF-8");
   }
 }
+
+/** As it is, or with one of its characters escaped. */
+const mayNamePrototype = /__proto__|\\u00[567]/;
 
 function refusePrototype(key: string, value: unknown): unknown {
   if (key === "__proto__") throw new CatalogError("InvalidInput", "the body has a key __proto__");

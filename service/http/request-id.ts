@@ -5,3 +5,10 @@ const valid = /^[A-Za-z0-9._:/+=@-]{1,128}$/;
 export function requestIdOf(text: string | undefined): string | undefined {
   return text !== undefined && valid.test(text) ? text : undefined;
 }
+
+const validTraceparent = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
+
+/** The trace that a request is part of, as W3C Trace Context writes it; undefined for anything else. */
+export function traceparentOf(text: string | undefined): string | undefined {
+  return text !== undefined && validTraceparent.test(text) ? text : undefined;
+}

@@ -3,11 +3,12 @@ import { openTransaction } from "../domain/audit.ts";
 import { branchOf } from "../domain/branch.ts";
 import { requireFreeLocation } from "../domain/locations.ts";
 import { requireBranch, requireFreeName, requireTable } from "../domain/require.ts";
+import { vendCredentials } from "../domain/vending.ts";
 import { deleteRanges, readRanges } from "../domain/version-ranges.ts";
 import { finishCommit, insertPrepared, prepareVersion, toTableVersion } from "../domain/versions.ts";
 import type { Session } from "../store/store.ts";
 import { deleteTable, insertTable } from "../store/tables.ts";
-import type { Catalog, Handler } from "./handler.ts";
+import type { Caller, Catalog, Handler } from "./handler.ts";
 
 const contract = contracts.batchCommitTables;
 
@@ -24,7 +25,7 @@ type Step = (session: Session, transactionId: string) => Promise<() => Result | 
 export const batchCommitTables: Handler<typeof contract> = async (request, catalog, caller) => {
   const objects = request.operations.map(identifierOf);
   const transaction = openTransaction({ contract, request, caller, objects });
-  const steps = await prepareSteps(request.operations, catalog);
+  const steps = await prepareSteps(request.operations, catalog, caller);
 
   const applied = await catalog.store.write(
     async (session) => {
@@ -38,14 +39,18 @@ export const batchCommitTables: Handler<typeof contract> = async (request, catal
   return { transaction_id: transaction.name, results: await Promise.all(applied.map((result) => result())) };
 };
 
-async function prepareSteps(operations: readonly Operation[], catalog: Catalog): Promise<readonly Step[]> {
+async function prepareSteps(
+  operations: readonly Operation[],
+  catalog: Catalog,
+  caller: Caller,
+): Promise<readonly Step[]> {
   /** The locations of tables that the batch itself declares: a later operation may commit to them. */
   const declared = new Map<string, string>();
   const steps: Step[] = [];
   for (const operation of operations) {
     const identifier = identifierOf(operation);
     const { declare_table, create_table_version, delete_table_versions, deregister_table } = operation;
-    if (declare_table) steps.push(declare(identifier, declare_table, catalog, declared));
+    if (declare_table) steps.push(await declare(identifier, declare_table, catalog, caller, declared));
     if (create_table_version) steps.push(await createVersion(identifier, create_table_version, catalog, declared));
     if (delete_table_versions) steps.push(deleteVersions(identifier, delete_table_versions));
     if (deregister_table) steps.push(deregister(identifier));
@@ -53,19 +58,22 @@ async function prepareSteps(operations: readonly Operation[], catalog: Catalog):
   return steps;
 }
 
-function declare(
+async function declare(
   identifier: Identifier,
-  { location: asked, properties = {} }: Member<"declare_table">,
-  { locations }: Catalog,
+  { location: asked, properties = {}, vend_credentials = false }: Member<"declare_table">,
+  catalog: Catalog,
+  caller: Caller,
   declared: Map<string, string>,
-): Step {
+): Promise<Step> {
+  const { locations } = catalog;
   const location = asked === undefined ? locations.choose(identifier) : locations.read(asked);
   declared.set(formatIdentifier(identifier), location.uri);
+  const vended = await vendCredentials(catalog, caller, identifier, location, { vend_credentials });
   return async (session) => {
     await requireFreeName(session, identifier);
     await requireFreeLocation(session, location);
     await insertTable(session, { identifier, location: location.uri, properties });
-    return () => ({ declare_table: { location: location.uri, properties, managed_versioning: true } });
+    return () => ({ declare_table: { location: location.uri, ...vended, properties, managed_versioning: true } });
   };
 }
 

@@ -2,15 +2,18 @@ import { contracts } from "@tiltyard/protocol";
 import { openTransaction } from "../domain/audit.ts";
 import { requireFreeLocation } from "../domain/locations.ts";
 import { requireFreeName } from "../domain/require.ts";
+import { vendCredentials } from "../domain/vending.ts";
 import { insertTable } from "../store/tables.ts";
 import type { Handler } from "./handler.ts";
 
 const contract = contracts.declareTable;
 
-export const declareTable: Handler<typeof contract> = async (request, { store, locations }, caller) => {
+export const declareTable: Handler<typeof contract> = async (request, catalog, caller) => {
+  const { store, locations } = catalog;
   const { id: identifier, properties = {} } = request;
   const transaction = openTransaction({ contract, request, caller, objects: [identifier] });
   const location = request.location === undefined ? locations.choose(identifier) : locations.read(request.location);
+  const vended = await vendCredentials(catalog, caller, identifier, location, request);
 
   await store.write(
     async (session) => {
@@ -24,6 +27,7 @@ export const declareTable: Handler<typeof contract> = async (request, { store, l
   return {
     transaction_id: transaction.name,
     location: location.uri,
+    ...vended,
     properties,
     managed_versioning: true,
   };

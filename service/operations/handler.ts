@@ -2,6 +2,7 @@ import type { AnyContract, RequestOf, ResponseOf } from "@tiltyard/protocol";
 import type { Principal } from "../auth/authenticator.ts";
 import type { Finisher } from "../domain/finisher.ts";
 import type { Locations } from "../domain/locations.ts";
+import type { CredentialVendors } from "../storage/credentials.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Store } from "../store/store.ts";
 
@@ -9,6 +10,8 @@ import type { Store } from "../store/store.ts";
 export interface Catalog {
   readonly store: Store;
   readonly storage: Storage;
+  /** Hands out credentials for tables. */
+  readonly credentials: CredentialVendors;
   readonly locations: Locations;
   readonly finisher: Finisher;
   /** How long a dropped table can be brought back; 0 deletes it at once. */

@@ -1,7 +1,8 @@
-import { copyFile, link, lstat, open, opendir, rename, rm, unlink } from "node:fs/promises";
+import { copyFile, link, lstat, mkdir, open, opendir, rename, rm, unlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { unavailable } from "./errors.ts";
-import type { CopyOutcome, ObjectStore, StoredObject } from "./object-store.ts";
+import { CatalogError } from "@tiltyard/protocol";
+import { requireReadable, unavailable } from "./errors.ts";
+import type { CopyOutcome, ObjectStore, ReadObject, StoredObject } from "./object-store.ts";
 
 /** The local file system, or one that is mounted on every replica. */
 export function openFileStore(): ObjectStore {
@@ -9,6 +10,9 @@ export function openFileStore(): ObjectStore {
     find: (key) => guarded(key, () => find(toFile(key))),
     persist: (key) => guarded(key, () => persist(toFile(key))),
     copy: (from, to) => guarded(to, () => copy(toFile(from), toFile(to))),
+    read: (key) => guarded(key, () => read(key)),
+    create: (key, text) => guarded(key, () => create(toFile(key), text)),
+    replace: (key, text, revision) => guarded(key, () => replace(toFile(key), text, revision)),
     delete: (key) => guarded(key, () => remove(toFile(key))),
     list: (folder) => list(toFile(folder)),
     deleteFolder: (folder) => guarded(folder, () => rm(toFile(folder), { recursive: true, force: true })),
@@ -18,7 +22,7 @@ export function openFileStore(): ObjectStore {
 async function find(file: string): Promise<StoredObject | undefined> {
   const found = await orMissing(lstat(file));
   if (!found?.isFile()) return undefined;
-  return { identity: `${found.dev}:${found.ino}`, modifiedAtMillis: found.mtimeMs };
+  return { identity: `${found.dev}:${found.ino}`, modifiedAtMillis: found.mtimeMs, sizeBytes: found.size };
 }
 
 async function persist(file: string): Promise<boolean> {
@@ -66,6 +70,56 @@ async function copyContent(from: string, to: string): Promise<CopyOutcome> {
   return "copied";
 }
 
+async function read(key: string): Promise<ReadObject | undefined> {
+  await using handle = await orMissing(open(toFile(key), "r"));
+  const found = await handle?.stat({ bigint: true });
+  if (handle === undefined || !found?.isFile()) return undefined;
+  requireReadable(key, Number(found.size));
+  return { text: await handle.readFile("utf8"), revision: revisionOf(found) };
+}
+
+/** A file that is written anew is another one, with a time of its own should it get the number of the old one. */
+function revisionOf({ ino, mtimeNs }: { readonly ino: bigint; readonly mtimeNs: bigint }): string {
+  return `${ino}:${mtimeNs}`;
+}
+
+async function create(file: string, text: string): Promise<boolean> {
+  await makeFolder(dirname(file));
+  return withTemporary(file, text, async (temporary) => (await copy(temporary, file)) === "copied");
+}
+
+async function replace(file: string, text: string, revision: string): Promise<boolean> {
+  return withTemporary(file, text, async (temporary) => {
+    const found = await orMissing(lstat(file, { bigint: true }));
+    if (found === undefined || revisionOf(found) !== revision) return false;
+    await rename(temporary, file);
+    await syncFolder(dirname(file));
+    return true;
+  });
+}
+
+/** Writes a file beside another one, complete and on the disk, for as long as the work lasts. */
+async function withTemporary<Result>(
+  file: string,
+  text: string,
+  work: (temporary: string) => Promise<Result>,
+): Promise<Result> {
+  const temporary = `${file}.${crypto.randomUUID()}.tmp`;
+  try {
+    await writeFile(temporary, text, { flush: true });
+    return await work(temporary);
+  } finally {
+    await rm(temporary, { force: true });
+  }
+}
+
+/** Makes a folder and those that it is in, with names that survive a crash. */
+async function makeFolder(folder: string): Promise<void> {
+  const first = await mkdir(folder, { recursive: true });
+  if (first === undefined) return;
+  for (let made = folder; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
+}
+
 async function remove(file: string): Promise<void> {
   await orMissing(unlink(file));
 }
@@ -96,7 +150,7 @@ async function guarded<Result>(key: string, work: () => Promise<Result>): Promis
   try {
     return await work();
   } catch (error) {
-    throw unavailable(key, error);
+    throw error instanceof CatalogError ? error : unavailable(key, error);
   }
 }
 

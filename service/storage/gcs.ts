@@ -1,10 +1,13 @@
 import { ApiError, Storage } from "@google-cloud/storage";
-import { unavailable } from "./errors.ts";
-import type { ObjectStore, StoredObject } from "./object-store.ts";
+import { requireReadable, unavailable } from "./errors.ts";
+import type { ObjectStore, ReadObject, StoredObject } from "./object-store.ts";
 
 /** A bucket of Google Cloud Storage. Credentials come from where Google's tools look for them. */
 export function openGcsStore(bucketName: string): ObjectStore {
-  const bucket = new Storage().bucket(bucketName);
+  const storage = new Storage();
+  // An emulator's address has the path of the API, which the library adds once more to upload.
+  storage.apiEndpoint = storage.apiEndpoint.replace(/\/storage\/v1$/, "");
+  const bucket = storage.bucket(bucketName);
 
   async function find(key: string): Promise<StoredObject | undefined> {
     const [metadata] = (await orMissing(key, () => bucket.file(key).getMetadata())) ?? [];
@@ -12,8 +15,30 @@ export function openGcsStore(bucketName: string): ObjectStore {
       metadata && {
         identity: metadata.md5Hash ?? metadata.crc32c ?? "",
         modifiedAtMillis: Date.parse(metadata.updated ?? ""),
+        sizeBytes: Number(metadata.size),
       }
     );
+  }
+
+  async function read(key: string): Promise<ReadObject | undefined> {
+    const [metadata] = (await orMissing(key, () => bucket.file(key).getMetadata())) ?? [];
+    if (metadata?.generation === undefined) return undefined;
+    requireReadable(key, Number(metadata.size));
+    const { generation } = metadata;
+    const content = await orMissing(key, () => bucket.file(key, { generation }).download());
+    // A generation that is gone was replaced, or deleted: what is there now tells.
+    return content === undefined ? read(key) : { text: content[0].toString("utf8"), revision: String(generation) };
+  }
+
+  /** @returns False when the object that is there is of another generation; 0 is that of one that does not exist. */
+  async function putIf(ifGenerationMatch: number | string, key: string, text: string): Promise<boolean> {
+    try {
+      await bucket.file(key).save(text, { resumable: false, preconditionOpts: { ifGenerationMatch } });
+      return true;
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 412) return false;
+      throw unavailable(key, error);
+    }
   }
 
   return {
@@ -31,6 +56,9 @@ export function openGcsStore(bucketName: string): ObjectStore {
         throw unavailable(to, error);
       }
     },
+    read,
+    create: (key, text) => putIf(0, key, text),
+    replace: (key, text, revision) => putIf(revision, key, text),
     delete: async (key) => {
       await orUnavailable(key, () => bucket.file(key).delete({ ignoreNotFound: true }));
     },

@@ -4,6 +4,17 @@ export interface StoredObject {
   readonly identity: string;
   /** When the object was written, by the store's own clock. */
   readonly modifiedAtMillis: number;
+  readonly sizeBytes: number;
+}
+
+/** The most that an object may have that is read as a whole: far more than any file that the catalog writes. */
+export const readBytesMax = 1024 * 1024;
+
+/** A small object that was read. */
+export interface ReadObject {
+  readonly text: string;
+  /** Names the state in which it was read: an object that is written anew has another one. */
+  readonly revision: string;
 }
 
 /** What became of a copy: `missing` when there is nothing to copy, `exists` when the name is taken. */
@@ -22,6 +33,24 @@ export interface ObjectStore {
   persist(key: string): Promise<boolean>;
   /** Gives the object a second name, durably, unless there is an object of that name already. */
   copy(from: string, to: string): Promise<CopyOutcome>;
+  /**
+   * @returns undefined when there is no such object.
+   * @throws CatalogError InvalidTableState for one that is larger than `readBytesMax`.
+   */
+  read(key: string): Promise<ReadObject | undefined>;
+  /**
+   * Writes a small object, durably and at once, unless there is one of that name already.
+   *
+   * @returns False when the name is taken.
+   */
+  create(key: string, text: string): Promise<boolean>;
+  /**
+   * Writes a small object anew, durably and at once, if it still is what was read. A file system
+   * cannot compare and write in one step: there, whoever writes at the same moment may be overwritten.
+   *
+   * @returns False when the object was written or deleted since.
+   */
+  replace(key: string, text: string, revision: string): Promise<boolean>;
   /** Deletes the object; one that is not there is no error. */
   delete(key: string): Promise<void>;
   /** The keys of all objects in a folder, at any depth. */

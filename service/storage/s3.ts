@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import {
   DeleteObjectCommand,
   DeleteObjectsCommand,
@@ -8,7 +9,7 @@ import {
   S3Client,
   S3ServiceException,
 } from "@aws-sdk/client-s3";
-import { unavailable } from "./errors.ts";
+import { requireReadable, unavailable } from "./errors.ts";
 import type { ObjectStore, StoredObject } from "./object-store.ts";
 
 export interface S3Options {
@@ -31,7 +32,24 @@ export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
 
   async function find(Key: string): Promise<StoredObject | undefined> {
     const head = await orMissing(Key, () => client.send(new HeadObjectCommand({ Bucket, Key })));
-    return head && { identity: head.ETag ?? "", modifiedAtMillis: head.LastModified?.getTime() ?? 0 };
+    return (
+      head && {
+        identity: head.ETag ?? "",
+        modifiedAtMillis: head.LastModified?.getTime() ?? 0,
+        sizeBytes: head.ContentLength ?? 0,
+      }
+    );
+  }
+
+  /** @returns False when the condition does not hold. */
+  async function putIf(condition: { IfNoneMatch: "*" } | { IfMatch: string }, Key: string, Body: string | Uint8Array) {
+    try {
+      await client.send(new PutObjectCommand({ Bucket, Key, Body, ...condition }));
+      return true;
+    } catch (error) {
+      if (isConditionFailure(error)) return false;
+      throw unavailable(Key, error);
+    }
   }
 
   return {
@@ -44,14 +62,23 @@ export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
       if (source?.Body === undefined) return "missing";
       // A conditional write, and not a copy, because more of them know the condition there.
       const Body = await source.Body.transformToByteArray();
-      try {
-        await client.send(new PutObjectCommand({ Bucket, Key, Body, IfNoneMatch: "*" }));
-        return "copied";
-      } catch (error) {
-        if ([409, 412].includes(statusOf(error) ?? 0)) return "exists";
-        throw unavailable(Key, error);
-      }
+      return (await putIf({ IfNoneMatch: "*" }, Key, Body)) ? "copied" : "exists";
     },
+    read: async (Key) => {
+      const found = await orMissing(Key, () => client.send(new GetObjectCommand({ Bucket, Key })));
+      if (found?.Body === undefined) return undefined;
+      try {
+        requireReadable(Key, found.ContentLength ?? 0);
+      } catch (error) {
+        // Without this the connection would wait for somebody to read on.
+        if (found.Body instanceof Readable) found.Body.destroy();
+        throw error;
+      }
+      const body = found.Body;
+      return { text: await orUnavailable(Key, () => body.transformToString()), revision: found.ETag ?? "" };
+    },
+    create: async (Key, text) => (await find(Key)) === undefined && putIf({ IfNoneMatch: "*" }, Key, text),
+    replace: (Key, text, revision) => putIf({ IfMatch: revision }, Key, text),
     delete: async (Key) => {
       await orMissing(Key, () => client.send(new DeleteObjectCommand({ Bucket, Key })));
     },
@@ -67,6 +94,13 @@ export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
       }
     },
   };
+}
+
+/** Another write at the same moment, another state of the object, or no object. */
+function isConditionFailure(error: unknown): boolean {
+  return (
+    [409, 412].includes(statusOf(error) ?? 0) || (error instanceof S3ServiceException && error.name === "NoSuchKey")
+  );
 }
 
 async function orMissing<Result>(key: string, work: () => Promise<Result>): Promise<Result | undefined> {

@@ -100,6 +100,15 @@ export async function updateTransaction(session: Session, record: TransactionRec
   });
 }
 
+const setSucceeded = statement((db, p: { id: string; updated_at: number }) =>
+  db.updateTable("transactions").set({ status: "Succeeded", updated_at: p.updated_at }).where("id", "=", p.id),
+);
+
+/** Notes that what a transaction was to do is done. */
+export async function succeedTransaction(session: Session, id: string): Promise<void> {
+  await session.run(setSucceeded, { id, updated_at: Date.now() });
+}
+
 const setFailed = statement((db, p: { id: string; properties: string; updated_at: number }) =>
   db
     .updateTable("transactions")

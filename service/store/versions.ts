@@ -197,6 +197,15 @@ export async function deleteVersions(
   return session.run(removeRange, { table_id: tableId, branch, start: range.start, end: range.end });
 }
 
+const listBranches = statement((db, p: { table_id: number }) =>
+  db.selectFrom("branches").select("name").where("table_id", "=", p.table_id).orderBy("name"),
+);
+
+/** The branches that have or had records, `main` among them. */
+export async function listBranchNames(session: Session, tableId: number): Promise<string[]> {
+  return (await session.all(listBranches, { table_id: tableId })).map((row) => row.name);
+}
+
 const removeBranch = statement((db, p: { table_id: number; name: string }) =>
   db.deleteFrom("branches").where("table_id", "=", p.table_id).where("name", "=", p.name),
 );

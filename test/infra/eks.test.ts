@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { subnetRanges } from "../../infra/components/eks/vpc.ts";
+import { readConfig } from "../../service/config.ts";
 import { deployed } from "../support/stack.ts";
 
 const groupType = "aws:eks/nodeGroup:NodeGroup";
@@ -238,6 +239,38 @@ describe("the role of the service account", () => {
     expect(all("aws:s3/bucket:Bucket")).toEqual([]);
     const [, list, objects] = JSON.parse(one(policyType, "eks-ray").inputs.policy).Statement;
     expect([list.Resource, objects.Resource]).toEqual(["arn:aws:s3:::ours", "arn:aws:s3:::ours/team/lance/*"]);
+  });
+});
+
+describe("credentials for tables on EKS", () => {
+  const withVending = deployed("eks", { clientPrincipals: principals, catalog: { vendCredentials: true } });
+
+  test("are sessions of a role that the catalog alone may assume, and that may use the bucket alone", async () => {
+    const { one } = await withVending;
+    const role = one(roleType, "tables");
+    const annotations = one("kubernetes:core/v1:ServiceAccount", "catalog").inputs.metadata.annotations;
+    expect(JSON.parse(role.inputs.assumeRolePolicy).Statement).toEqual([
+      {
+        Effect: "Allow",
+        Principal: { AWS: [annotations["eks.amazonaws.com/role-arn"]] },
+        Action: ["sts:AssumeRole"],
+      },
+    ]);
+    expect(annotations["eks.amazonaws.com/role-arn"]).toMatch(/^arn:aws:iam::/);
+    expect(JSON.parse(one(policyType, "tables").inputs.policy).Statement).toEqual([
+      { Effect: "Allow", Action: ["s3:ListBucket"], Resource: bucketArn },
+      { Effect: "Allow", Action: ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"], Resource: `${bucketArn}/*` },
+    ]);
+    const { env } = one("kubernetes:apps/v1:StatefulSet").inputs.spec.template.spec.containers[0];
+    const set = Object.fromEntries(env.map(({ name, value }: { name: string; value: string }) => [name, value]));
+    expect(readConfig({ ...set, TILTYARD_BOOTSTRAP_API_KEY: "k".repeat(24) }).vending).toEqual({
+      s3Role: expect.stringContaining("tables"),
+    });
+  });
+
+  test("are not handed out unless the settings say so", async () => {
+    const { all } = await stack;
+    expect(all(roleType).filter((role) => role.name.includes("tables"))).toEqual([]);
   });
 });
 

@@ -7,7 +7,7 @@
 import { spawn } from "node:child_process";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
-import { freePort } from "../support/free-port.ts";
+import { freePort } from "../../client/ray/free-port.ts";
 import { required } from "./servers.ts";
 
 const [port, folder = ""] = process.argv.slice(2);

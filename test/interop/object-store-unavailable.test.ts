@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CatalogError } from "@tiltyard/protocol";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { freePort } from "../../client/ray/free-port.ts";
 import { openFileStore } from "../../service/storage/file.ts";
 import { openGcsStore } from "../../service/storage/gcs.ts";
 import type { ObjectStore } from "../../service/storage/object-store.ts";
 import { openS3Store } from "../../service/storage/s3.ts";
-import { freePort } from "../support/free-port.ts";
 
 const bucket = "tiltyard-test";
 afterEach(() => {

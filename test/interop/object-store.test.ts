@@ -6,7 +6,7 @@ import { Storage } from "@google-cloud/storage";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openFileStore } from "../../service/storage/file.ts";
 import { openGcsStore } from "../../service/storage/gcs.ts";
-import type { ObjectStore } from "../../service/storage/object-store.ts";
+import { type ObjectStore, readBytesMax } from "../../service/storage/object-store.ts";
 import { openS3Store } from "../../service/storage/s3.ts";
 import { startAws, startGcs, type TestServer } from "./servers.ts";
 
@@ -152,6 +152,47 @@ describe.each([
     const folder = newFolder();
     expect(await subject.store.copy(`${folder}/missing`, `${folder}/to`)).toBe("missing");
     expect(await listed(folder)).toEqual([]);
+  });
+
+  test("reads a small object, and tells its size", async () => {
+    const key = `${newFolder()}/object`;
+    expect(await subject.store.read(key)).toBeUndefined();
+    await subject.put(key, "content \u00e9");
+    expect(await subject.store.read(key)).toMatchObject({ text: "content \u00e9" });
+    expect((await subject.store.find(key))?.sizeBytes).toBe(10);
+    expect(await subject.store.read(dirname(key))).toBeUndefined();
+  });
+
+  test("does not read what is too large for what the catalog keeps", async () => {
+    const key = `${newFolder()}/object`;
+    await subject.put(key, "x".repeat(readBytesMax + 1));
+    for (let time = 0; time < 60; time++)
+      await expect(subject.store.read(key)).rejects.toMatchObject({ kind: "InvalidTableState" });
+    await subject.put(key, "x".repeat(readBytesMax));
+    expect((await subject.store.read(key))?.text).toHaveLength(readBytesMax);
+  });
+
+  test("creates an object in a new folder once, however many do so at once", async () => {
+    const folder = newFolder();
+    const texts = ["a", "b", "c", "d"];
+    const created = await Promise.all(texts.map((text) => subject.store.create(`${folder}/deep/object`, text)));
+    expect(created.filter(Boolean)).toHaveLength(1);
+    expect(await subject.get(`${folder}/deep/object`)).toBe(texts[created.indexOf(true)]);
+    expect(await subject.store.create(`${folder}/deep/object`, "late")).toBe(false);
+    expect(await listed(folder)).toEqual([`${folder}/deep/object`]);
+  });
+
+  test("writes an object anew only while it is what was read", async () => {
+    const key = `${newFolder()}/object`;
+    await subject.put(key, "one");
+    const first = (await subject.store.read(key))?.revision ?? "";
+    expect(await subject.store.replace(key, "two", first)).toBe(true);
+    expect(await subject.store.replace(key, "three", first)).toBe(false);
+    expect(await subject.get(key)).toBe("two");
+    const second = (await subject.store.read(key))?.revision ?? "";
+    await subject.store.delete(key);
+    expect(await subject.store.replace(key, "four", second)).toBe(false);
+    expect(await listed(dirname(key))).toEqual([]);
   });
 
   test("deletes an object, and one that is not there", async () => {

@@ -4,19 +4,21 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createCatalogClient, type Job, JobsApi, submitTracked } from "../../client/index.ts";
+import type { LocalRay } from "../../client/ray/local-ray.ts";
 import { commit, declareTable, useCatalog } from "../support/catalog.ts";
 import { startProgram } from "../support/process.ts";
 import { startUnreliableProxy } from "../support/unreliable-proxy.ts";
-import { startRay, type TestServer } from "./servers.ts";
+import { startRay } from "./servers.ts";
 
-const token = "0123456789abcdef0123456789abcdef";
-let ray: TestServer;
+let ray: LocalRay;
+let url: string;
+let token: string;
 let jobs: JobsApi;
 beforeAll(async () => {
-  ray = await startRay(token);
-  jobs = new JobsApi(ray.url, token);
+  ray = await startRay();
+  [url, token, jobs] = [ray.dashboardUrl, ray.token ?? "", ray.jobs];
 });
-afterAll(() => ray.stop());
+afterAll(() => ray[Symbol.asyncDispose]());
 
 const folder = mkdtempSync(join(tmpdir(), "tiltyard job "));
 writeFileSync(join(folder, "helper.py"), "import os\n\ndef greeting():\n    return 'hello ' + os.environ['NAME']\n");
@@ -50,7 +52,7 @@ describe("jobs on a real Ray", () => {
     const first = jobs.get(id).logs();
     await first.next();
     await first.return();
-    const lines = await linesOf(new JobsApi(ray.url, token).get(id));
+    const lines = await linesOf(new JobsApi(url, token).get(id));
     expect(lines.filter((line) => /^(one|two)$/.test(line))).toEqual(["one", "two"]);
   });
 
@@ -75,7 +77,7 @@ describe("jobs on a real Ray", () => {
   });
 
   test("are followed while they run, each line once, over connections that break", async () => {
-    await using proxy = await startUnreliableProxy(ray.url);
+    await using proxy = await startUnreliableProxy(url);
     const count = "for i in $(seq 1 400); do echo line $i; sleep 0.01; done";
     const job = await new JobsApi(proxy.url, token).submit({ entrypoint: `${count}; printf end` });
     const lines: string[] = [];
@@ -89,7 +91,7 @@ describe("jobs on a real Ray", () => {
   });
 
   test("run once when the answer to their submission is lost", async () => {
-    await using proxy = await startUnreliableProxy(ray.url);
+    await using proxy = await startUnreliableProxy(url);
     proxy.loseAnswers = 1;
     const job = await new JobsApi(proxy.url, token).submit({ entrypoint: "true", metadata: { lost: "once" } });
     expect((await job.wait()).status).toBe("SUCCEEDED");
@@ -108,7 +110,7 @@ describe("jobs on a real Ray", () => {
   });
 
   test("are nobody's who has no token", async () => {
-    await expect(new JobsApi(ray.url).list()).rejects.toThrow(/Ray wants a token: .*RAY_AUTH_TOKEN/);
+    await expect(new JobsApi(url).list()).rejects.toThrow(/Ray wants a token: .*RAY_AUTH_TOKEN/);
   });
 
   test("are listed by the command, which finds the token where Ray does, with those that were not submitted", async () => {
@@ -118,7 +120,7 @@ describe("jobs on a real Ray", () => {
     const driver = "env -u RAY_JOB_CONFIG_JSON_ENV_VAR python -c 'import ray; ray.init()'";
     const job = await jobs.submit({ entrypoint: driver });
     expect((await job.wait()).status).toBe("SUCCEEDED");
-    const list = ["client/main.ts", "job", "list", "--address", ray.url];
+    const list = ["client/main.ts", "job", "list", "--address", url];
     const found = await startProgram(list, { HOME: home }).finished;
     expect(found.stderr).toBe("");
     expect(found.stdout).toContain(job.id);
@@ -160,7 +162,7 @@ describe("jobs on a real Ray", () => {
       });
       const program = startProgram(
         [
-          ...["client/main.ts", "job", "submit", "--address", ray.url, "--transaction", transactionId, ...options],
+          ...["client/main.ts", "job", "submit", "--address", url, "--transaction", transactionId, ...options],
           ...["--", "sh", "-c", "echo it runs; sleep 1000"],
         ],
         { RAY_AUTH_TOKEN: token, TILTYARD_CATALOG_URL: catalog.url, TILTYARD_API_KEY: catalog.adminKey },

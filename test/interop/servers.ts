@@ -3,7 +3,8 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { freePort } from "../support/free-port.ts";
+import { freePort } from "../../client/ray/free-port.ts";
+import { type LocalRay, startLocalRay } from "../../client/ray/local-ray.ts";
 
 /** A server that clients are tested against, in a process of its own. */
 export interface TestServer {
@@ -31,34 +32,14 @@ export async function startGcs(): Promise<TestServer> {
   return serving(child, `http://127.0.0.1:${port}`, "/storage/v1/b?project=test");
 }
 
-/** A Ray of one machine that wants a token; the server is its dashboard. */
-export async function startRay(token: string): Promise<TestServer> {
-  const [port, dashboardPort] = [await freePort(), await freePort()];
-  // These are the same for every Ray of a machine unless they are said: another one may be running.
-  const ports = ["dashboard-agent-listen", "ray-client-server", "runtime-env-agent", "metrics-export"];
-  const ownPorts = await Promise.all(ports.map(async (name) => `--${name}-port=${await freePort()}`));
-  const programs = dirname(required("TILTYARD_TEST_PYTHON"));
-  const folder = mkdtempSync(join(tmpdir(), "ray-"));
-  const args = [
-    "start",
-    "--head",
-    "--block",
-    `--port=${port}`,
-    `--dashboard-port=${dashboardPort}`,
-    `--temp-dir=${folder}`,
-  ];
-  const more = [
-    "--num-cpus=2",
-    "--disable-usage-stats",
-    "--dashboard-host=127.0.0.1",
-    "--object-store-memory=100000000",
-  ];
-  // Jobs call python by its name.
-  const PATH = `${programs}:${process.env.PATH}`;
-  const env = { ...process.env, PATH, RAY_AUTH_MODE: "token", RAY_AUTH_TOKEN: token };
-  const child = spawn(join(programs, "ray"), [...args, ...ownPorts, ...more], { stdio: "ignore", env });
-  child.once("exit", () => rmSync(folder, { recursive: true, force: true }));
-  return serving(child, `http://127.0.0.1:${dashboardPort}`, "/api/healthz");
+/** A Ray of this machine; its jobs find the Python of the tests. */
+export function startRay(): Promise<LocalRay> {
+  return startLocalRay({ env: { ...process.env, PATH: pathWithPython() }, numCpus: 2 });
+}
+
+/** A PATH on which `python` and `ray` are those of the tests. */
+export function pathWithPython(): string {
+  return `${dirname(required("TILTYARD_TEST_PYTHON"))}:${process.env.PATH}`;
 }
 
 async function serving(child: ChildProcess, url: string, path: string): Promise<TestServer> {

@@ -1,6 +1,6 @@
 /**
- * What the interop tier runs besides Node: a Python with the real Lance clients, a server
- * that speaks the API of Google Cloud Storage, and a browser.
+ * What the interop tier runs besides Node: a Python with the real Lance clients, schemathesis,
+ * a server that speaks the API of Google Cloud Storage, and a browser.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -12,10 +12,20 @@ const needsPython = `Python ${pythonMin.join(".")} or later with its venv module
 
 /** @returns The path of a Python that has all that `requirements.txt` names. */
 export function preparePython(): string {
+  return prepareVenv("venv", "bin/python", here);
+}
+
+/** @returns The path of the schemathesis program, apart from the clients, whose pins are their own. */
+export function prepareSchemathesis(): string {
+  return prepareVenv("schemathesis", "bin/schemathesis", join(here, "schemathesis"));
+}
+
+/** @param pins The folder of a `requirements.txt` and of the `constraints.txt` that pins what these need. */
+function prepareVenv(name: string, program: string, pins: string): string {
   const version = read("python3", ["-c", "import platform; print(platform.python_version())"], needsPython);
   if (isOlder(version, pythonMin)) throw new Error(`the interop tests need ${needsPython}: this one is ${version}`);
-  const [requirements, constraints] = [join(here, "requirements.txt"), join(here, "constraints.txt")];
-  return prepare("venv", "bin/python", [version, readFileSync(requirements), readFileSync(constraints)], (folder) => {
+  const [requirements, constraints] = [join(pins, "requirements.txt"), join(pins, "constraints.txt")];
+  return prepare(name, program, [version, readFileSync(requirements), readFileSync(constraints)], (folder) => {
     run("python3", ["-m", "venv", folder], needsPython);
     const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
     run(join(folder, "bin/python"), [...pip, "-c", constraints, "-r", requirements], "the packages of PyPI");

@@ -12,6 +12,7 @@ describe("an identifier", () => {
     ["a$b", ".", ["a$b"]],
     ["a::b", "::", ["a", "b"]],
     ["__proto__$constructor", undefined, ["__proto__", "constructor"]],
+    ["\u{1f600}".repeat(256), "\u{1f601}".repeat(16), ["\u{1f600}".repeat(256)]],
     ["caf\u00e9$cafe\u0301", undefined, ["caf\u00e9", "cafe\u0301"]],
   ])("%j with the delimiter %j is read, and written back as it was", (text, delimiter, parts) => {
     expect(parseIdentifier(text, delimiter)).toEqual(parts);
@@ -32,6 +33,8 @@ describe("an identifier", () => {
     ["a", ""],
     ["a", "\n"],
     ["a", "$".repeat(17)],
+    ["a", "\u{1f600}".repeat(17)],
+    ["\u{1f600}".repeat(257), undefined],
   ])("%j with the delimiter %j is refused", (text, delimiter) => {
     expect(() => parseIdentifier(text, delimiter)).toThrow(CatalogError);
   });

@@ -120,6 +120,7 @@ describe("a storage that fails", () => {
       };
     };
     const failingStore = (store: ObjectStore): ObjectStore => ({
+      ...store,
       find: unless("find", store.find),
       persist: unless("persist", store.persist),
       copy: unless("copy", store.copy),

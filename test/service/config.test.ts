@@ -22,6 +22,7 @@ describe("the settings", () => {
       rateLimit: undefined,
       dropRetentionMs: 0,
       s3ForcePathStyle: false,
+      vending: undefined,
       logLevel: "info",
     });
     expect(config.database).toEqual({ kind: "sqlite", file: `${config.dataDir}/catalog.sqlite` });
@@ -46,6 +47,8 @@ describe("the settings", () => {
       TILTYARD_RATE_LIMIT: "200",
       TILTYARD_DROP_RETENTION: "36h",
       TILTYARD_S3_FORCE_PATH_STYLE: "1",
+      TILTYARD_VEND_CREDENTIALS: "1",
+      TILTYARD_VEND_S3_ROLE: "arn:aws:iam::123456789012:role/tables",
     });
     expect(config).toMatchObject({
       host: "0.0.0.0",
@@ -57,6 +60,7 @@ describe("the settings", () => {
       rateLimit: 200,
       dropRetentionMs: 36 * 3_600_000,
       s3ForcePathStyle: true,
+      vending: { s3Role: "arn:aws:iam::123456789012:role/tables" },
     });
   });
 
@@ -101,6 +105,16 @@ describe("the settings", () => {
     const problems = problemsOf({ TILTYARD_DATABASE_URL: url });
     expect(problems).toContain(`TILTYARD_DATABASE_URL ${problem}`);
     expect(problems).not.toContain("s3cret");
+  });
+
+  test("want a role for credentials of tables in S3, and only then", () => {
+    const vends = { TILTYARD_VEND_CREDENTIALS: "1" };
+    const required = "TILTYARD_VEND_S3_ROLE is required with TILTYARD_VEND_CREDENTIALS=1 and tables in S3";
+    expect(problemsOf({ ...vends, TILTYARD_WAREHOUSE: "s3://lake/w" })).toContain(required);
+    expect(problemsOf({ ...vends, TILTYARD_ALLOWED_LOCATIONS: "gs://a, s3://lake" })).toContain(required);
+    expect(readConfig({ ...vends, TILTYARD_WAREHOUSE: "gs://lake/w" }).vending).toEqual({ s3Role: undefined });
+    expect(problemsOf({ ...vends, TILTYARD_VEND_S3_ROLE: "tables" })).toContain("must be the ARN of a role");
+    expect(problemsOf({ TILTYARD_VEND_S3_ROLE: "arn:aws:iam::123456789012:role/tables" })).toContain("is of no use");
   });
 
   test("report every problem in one go, and no value that is secret", () => {

@@ -134,6 +134,11 @@ describe("an error", () => {
     expect([response.status, ErrorResponse.parse(await response.json()).detail]).toEqual([400, detail]);
   });
 
+  test("is 400 for a delimiter that is none, where no id needs it", async () => {
+    for (const delimiter of ["", "%0A", "x".repeat(17)])
+      expect((await catalog.fetch(`/v1/table?delimiter=${delimiter}`)).status).toBe(400);
+  });
+
   test("does not come from a space that the Rust client writes as a plus in the path", async () => {
     for (const [path, name] of [
       ["a+b", "a b"],

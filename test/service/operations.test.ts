@@ -68,6 +68,33 @@ describe("the OpenAPI document", () => {
     for (const [, name] of references) expect(document.components.schemas).toHaveProperty(name ?? "");
   });
 
+  test("says what is refused: of delimiters, ids, limits, words and bodies", async () => {
+    const { paths, components } = (await read()) as unknown as {
+      paths: Record<string, { get: { parameters: object[] }; post: { requestBody: { required: boolean } } }>;
+      components: { schemas: Record<string, object> };
+    };
+    const schemas = paths["/v1/namespace/{id}/table/list"]?.get.parameters;
+    const noControlCharacters = expect.stringContaining("0000-");
+    expect(schemas).toMatchObject([
+      { name: "id", schema: { minLength: 1, pattern: noControlCharacters } },
+      { name: "page_token", schema: { type: "string" } },
+      { name: "limit", schema: { type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER } },
+      { name: "include_declared", schema: { type: "boolean" } },
+      { name: "delimiter", schema: { minLength: 1, maxLength: 16, pattern: noControlCharacters } },
+    ]);
+    expect(JSON.stringify(schemas)).not.toContain('"enum"');
+    const { CreateNamespaceRequest, AlterTransactionAction } = components.schemas;
+    expect(CreateNamespaceRequest).toMatchObject({
+      properties: {
+        mode: { anyOf: [{ enum: ["Create", "create", "ExistOk", "exist_ok", "Overwrite", "overwrite"] }, {}] },
+        id: { anyOf: [{ maxItems: 32, items: { minLength: 1, maxLength: 256 } }, {}] },
+      },
+    });
+    expect(AlterTransactionAction).toMatchObject({ oneOf: [{ required: ["setStatusAction"] }, {}, {}] });
+    expect(paths["/v1/transaction/{id}/alter"]?.post.requestBody.required).toBe(true);
+    expect(paths["/v1/transaction/{id}/describe"]?.post.requestBody.required).toBe(false);
+  });
+
   test("names the ways to authenticate", async () => {
     expect(Object.keys((await read()).components.securitySchemes)).toEqual(["BearerAuth", "ApiKeyAuth", "OAuth2"]);
   });
@@ -103,12 +130,13 @@ describe("the request log", () => {
     const url = /at (http:\S+)/.exec(await program.printed("curl"))?.[1];
     const send = (headers: Record<string, string>, body: object) =>
       fetch(`${url}/v1/namespace/nowhere/describe`, { method: "POST", headers, body: JSON.stringify(body) });
-    await send({ "x-api-key": key, "x-request-id": "one", traceparent: "00-abc-def-01" }, {});
+    const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-";
+    await send({ "x-api-key": key, "x-request-id": "one", traceparent: `${trace}01` }, {});
     await send(
       {},
-      { identity: { api_key: key }, context: { "header.x-request-id": "two", "header.traceparent": "00-1-2-01" } },
+      { identity: { api_key: key }, context: { "header.x-request-id": "two", "header.traceparent": `${trace}00` } },
     );
-    await send({ authorization: "Bearer wrong-token" }, {});
+    await send({ authorization: "Bearer wrong-token", traceparent: "\tno trace" }, {});
     program.child.kill("SIGTERM");
     const { code, stdout } = await program.finished;
     expect(code).toBe(0);
@@ -124,10 +152,11 @@ describe("the request log", () => {
       duration_ms: expect.any(Number),
     };
     expect(requests).toMatchObject([
-      { ...common, request_id: "one", traceparent: "00-abc-def-01", principal: "bootstrap", status: 404 },
-      { ...common, request_id: "two", traceparent: "00-1-2-01", principal: "bootstrap", status: 404 },
+      { ...common, request_id: "one", traceparent: `${trace}01`, principal: "bootstrap", status: 404 },
+      { ...common, request_id: "two", traceparent: `${trace}00`, principal: "bootstrap", status: 404 },
       { ...common, status: 401 },
     ]);
+    expect(requests[2]).not.toHaveProperty("traceparent");
     expect(lines.map((line) => line.msg)).toContain("TILTYARD_TYPO is set, but there is no such setting");
   });
 });

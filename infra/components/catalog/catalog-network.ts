@@ -1,7 +1,8 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
+import { catalogLabels, catalogName, catalogPort } from "@tiltyard/protocol";
 import type { StackConfig } from "../../config.ts";
-import { catalogLabels, catalogName, catalogPort, metadataOf } from "./catalog-names.ts";
+import { metadataOf } from "./catalog-names.ts";
 
 const postgresPort = 5432;
 /** Where pods on Google's and Amazon's nodes ask who they are. */

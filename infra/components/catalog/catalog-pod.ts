@@ -1,10 +1,10 @@
 import type * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
+import { catalogContainer, catalogPort } from "@tiltyard/protocol";
 import type { Cluster } from "../../cluster.ts";
 import type { StackConfig } from "../../config.ts";
 import { versions } from "../../versions.ts";
 import { priorityClasses } from "../ray/ray-platform.ts";
-import { catalogPort } from "./catalog-names.ts";
 
 /** Where the catalog keeps its database, in the pod. */
 export const dataVolume = { name: "data", path: "/data", databaseFile: "/data/catalog.sqlite" } as const;
@@ -19,6 +19,8 @@ export interface CatalogPodArgs {
   readonly serviceAccount: pulumi.Input<string>;
   /** The name of the secret with further variables. */
   readonly secret: pulumi.Input<string>;
+  /** The role whose sessions are handed out for tables; undefined where there is none. */
+  readonly vendingRole: pulumi.Output<string> | undefined;
   /** The name of Litestream's settings; undefined without it. */
   readonly litestream: pulumi.Input<string> | undefined;
 }
@@ -58,9 +60,9 @@ export function catalogPodSpec(config: StackConfig, cluster: Cluster, args: Cata
     ...(args.litestream !== undefined && { initContainers: [restoreContainer(config)] }),
     containers: [
       {
-        name: "catalog",
+        name: catalogContainer,
         image: args.image,
-        env: environment(config, cluster),
+        env: environment(config, cluster, args),
         envFrom: secretsOf(args.secret, catalog.environmentSecret),
         ports: [{ name: "http", containerPort: catalogPort }],
         securityContext: containerSecurity,
@@ -97,7 +99,11 @@ function secretsOf(...names: readonly (pulumi.Input<string> | undefined)[]) {
 }
 
 /** The settings of the catalog that are no secrets; docs/settings.md. */
-function environment(config: StackConfig, cluster: Cluster): { name: string; value: pulumi.Input<string> }[] {
+function environment(
+  config: StackConfig,
+  cluster: Cluster,
+  { vendingRole }: CatalogPodArgs,
+): { name: string; value: pulumi.Input<string> }[] {
   const { catalog } = config;
   const { oidc } = catalog;
   const variables: Record<string, pulumi.Input<string> | undefined> = {
@@ -112,6 +118,8 @@ function environment(config: StackConfig, cluster: Cluster): { name: string; val
     TILTYARD_OIDC_ISSUER: oidc?.issuer,
     TILTYARD_OIDC_AUDIENCE: oidc?.audience,
     TILTYARD_OIDC_JWKS_URL: oidc?.jwksUrl,
+    TILTYARD_VEND_CREDENTIALS: catalog.vendCredentials ? "1" : undefined,
+    TILTYARD_VEND_S3_ROLE: vendingRole,
     TILTYARD_RATE_LIMIT: catalog.rateLimit?.toString(),
   };
   const set = Object.entries(variables).flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]));

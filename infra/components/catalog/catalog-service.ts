@@ -1,10 +1,11 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
+import { catalogLabels, catalogName, catalogPort } from "@tiltyard/protocol";
 import type { Cluster } from "../../cluster.ts";
 import type { StackConfig } from "../../config.ts";
 import { buildCatalogImage } from "./catalog-image.ts";
-import { catalogLabels, catalogName, catalogPort, metadataOf } from "./catalog-names.ts";
+import { metadataOf } from "./catalog-names.ts";
 import { createCatalogNetwork } from "./catalog-network.ts";
 import { catalogPodSpec, dataVolume } from "./catalog-pod.ts";
 
@@ -36,9 +37,11 @@ export class CatalogService extends pulumi.ComponentResource {
     this.apiKey = new random.RandomPassword(`${name}-key`, { length: 48, special: false }, { parent: this }).result;
 
     const secret = createSecret(name, args, this.apiKey, child);
+    const identity = cluster.bucketIdentity("catalog", catalogName);
     const pod = catalogPodSpec(config, cluster, {
       image: imageOf(name, args, this),
-      serviceAccount: createServiceAccount(name, args, child).metadata.name,
+      serviceAccount: createServiceAccount(name, config, identity, child).metadata.name,
+      vendingRole: config.catalog.vendCredentials ? cluster.vendingRole(identity) : undefined,
       secret: secret.metadata.name,
       litestream: createLitestream(name, args, child),
     });
@@ -64,11 +67,16 @@ function imageOf(name: string, { config, cluster }: CatalogServiceArgs, parent: 
 }
 
 /** An account of its own: the catalog needs the bucket, and nothing of Kubernetes. */
-function createServiceAccount(name: string, { config, cluster }: CatalogServiceArgs, child: Child) {
+function createServiceAccount(
+  name: string,
+  config: StackConfig,
+  annotations: pulumi.Output<Record<string, string>>,
+  child: Child,
+) {
   return new kubernetes.core.v1.ServiceAccount(
     name,
     {
-      metadata: { ...metadataOf(config), annotations: cluster.bucketIdentity("catalog", catalogName) },
+      metadata: { ...metadataOf(config), annotations },
       automountServiceAccountToken: false,
     },
     child,

@@ -122,6 +122,20 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
     return role.arn.apply((arn): Record<string, string> => ({ [identityAnnotations.EKS_AUTH]: arn }));
   }
 
+  /** A role that the catalog alone may assume, and that may do no more than the catalog itself. */
+  vendingRole(identity: pulumi.Output<Record<string, string>>): pulumi.Output<string> {
+    const { role } = createRole(
+      `${this.#name}-tables`,
+      {
+        description: "The catalog hands out sessions of it, each held to one table",
+        trust: identity.apply((annotations) => trustPrincipals([annotations[identityAnnotations.EKS_AUTH] ?? ""])),
+        policy: this.#bucket.arn.apply((bucketArn) => policyOf(...useBucket(bucketArn, this.#bucket.prefix))),
+      },
+      this,
+    );
+    return role.arn;
+  }
+
   imageRepository(): ImageRepository {
     const repository = new aws.ecr.Repository(
       `${this.#name}-images`,

@@ -16,7 +16,7 @@ export function policyOf(...statements: readonly Statement[]): string {
   return JSON.stringify({ Version: "2012-10-17", Statement: statements });
 }
 
-/** Everyone who starts clients may take the client role; requirements.md 5.1, variant B, 2. */
+/** These users and roles may take a role; requirements.md 5.1, variant B, 2. */
 export function trustPrincipals(principals: readonly string[]): string {
   return policyOf({ Effect: "Allow", Principal: { AWS: principals }, Action: ["sts:AssumeRole"] });
 }

@@ -72,6 +72,9 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
     return account.email.apply((email): Record<string, string> => ({ [identityAnnotations.GKE_AUTH]: email }));
   }
 
+  /** Google's tokens are made less by whoever has them. */
+  vendingRole(): undefined {}
+
   imageRepository(): ImageRepository {
     const { region, project } = this.#config;
     const repository = new gcp.artifactregistry.Repository(

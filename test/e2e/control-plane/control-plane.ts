@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { freePort } from "../../support/free-port.ts";
+import { freePort } from "../../../client/ray/free-port.ts";
 import { KubernetesApi } from "../kubernetes/api.ts";
 import type { Tools } from "../tools.ts";
 import { Daemon } from "./daemon.ts";

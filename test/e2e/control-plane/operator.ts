@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { KubeConfig } from "@kubernetes/client-node";
 import { parse } from "yaml";
-import { freePort } from "../../support/free-port.ts";
+import { freePort } from "../../../client/ray/free-port.ts";
 import type { KubernetesApi, KubernetesObject } from "../kubernetes/api.ts";
 import { Daemon } from "./daemon.ts";
 

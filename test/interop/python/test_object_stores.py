@@ -11,7 +11,14 @@ import lance
 import pyarrow as pa
 import pytest
 from catalog import Catalog
-from lance_namespace import DropTableRequest
+from lance_namespace import (
+    CreateTableTagRequest,
+    DeleteTableBranchRequest,
+    DropTableRequest,
+    ListTableBranchesRequest,
+    ListTableTagsRequest,
+    UpdateTableTagRequest,
+)
 from writers import check_eight_writers, check_writers_past_the_catalog, create_table, read_ids
 
 
@@ -84,9 +91,18 @@ def test_pylance_writes_branches_and_drops_in_a_cloud(cloud):
     where = {"namespace_client": client, "table_id": table, "storage_options": cloud.storage_options}
     create_table(cloud.catalog, table, cloud.storage_options)
     dataset = lance.write_dataset(pa.table({"id": [1, 2]}), mode="append", **where)
-    branch = lance.write_dataset(pa.table({"id": [9]}), dataset.create_branch("side"), mode="append")
+    branch = lance.write_dataset(pa.table({"id": [9]}), dataset.create_branch("team/side"), mode="append")
     assert read_ids(branch) == [-1, 1, 2, 9]
     again = lance.dataset(**where)
+    client.create_table_tag(CreateTableTagRequest(id=table, tag="ours", version=1))
+    again.tags.create("theirs", 1)
+    client.update_table_tag(UpdateTableTagRequest(id=table, tag="theirs", version=2))
+    assert {name: tag["version"] for name, tag in again.tags.list().items()} == {"ours": 1, "theirs": 2}
+    assert sorted(client.list_table_tags(ListTableTagsRequest(id=table)).tags) == ["ours", "theirs"]
+    assert list(client.list_table_branches(ListTableBranchesRequest(id=table)).branches) == ["team/side"]
+    client.delete_table_branch(DeleteTableBranchRequest(id=table, name="team/side"))
+    assert again.branches.list() == {}
+    assert not [key for key in cloud.keys() if "/ns/basic" in key and "/tree/" in key]
     assert read_ids(again) == [-1, 1, 2]
     assert read_ids(again.checkout_version(1)) == [-1]
     assert cloud.staged() == []

@@ -7,14 +7,21 @@ import pyarrow as pa
 import pytest
 from catalog import folder_of, staged_manifests, version_in_manifest_name
 from lance_namespace import (
+    CreateTableTagRequest,
     DeclareTableRequest,
+    DeleteTableBranchRequest,
+    DeleteTableTagRequest,
     DescribeTableRequest,
     DropNamespaceRequest,
     DropTableRequest,
+    GetTableTagVersionRequest,
     ListNamespacesRequest,
+    ListTableBranchesRequest,
     ListTablesRequest,
+    ListTableTagsRequest,
     RegisterTableRequest,
     RenameTableRequest,
+    UpdateTableTagRequest,
 )
 from lance_namespace import errors
 
@@ -101,6 +108,68 @@ def test_tags_name_versions(catalog, table):
     assert read_ids(lance.dataset(namespace_client=client, table_id=table).checkout_version("first")) == [0, 1]
     again.tags.delete("first")
     assert again.tags.list() == {}
+
+
+def test_a_tag_of_the_catalog_is_one_of_pylance_and_the_other_way_round(catalog, table):
+    client = catalog.client()
+    write(client, table, rows(0, 1), "create")
+    dataset = write(client, table, rows(1, 2))
+    lance.write_dataset(rows(9, 10), dataset.create_branch("team/side"), mode="append")
+    dataset.tags.create("theirs", 1)
+    client.create_table_tag(CreateTableTagRequest(id=table, tag="ours", version=2))
+    client.create_table_tag(CreateTableTagRequest(id=table, tag="onside", version=3, branch="team/side"))
+
+    listed = client.list_table_tags(ListTableTagsRequest(id=table)).tags
+    assert {name: (tag.branch, tag.version) for name, tag in listed.items()} == {
+        "theirs": (None, 1),
+        "ours": (None, 2),
+        "onside": ("team/side", 3),
+    }
+    again = lance.dataset(namespace_client=client, table_id=table)
+    seen = again.tags.list()
+    assert {name: (tag["branch"], tag["version"]) for name, tag in seen.items()} == {
+        name: (tag.branch, tag.version) for name, tag in listed.items()
+    }
+    assert {name: tag["manifest_size"] for name, tag in seen.items()} == {
+        name: tag.manifest_size for name, tag in listed.items()
+    }
+    assert read_ids(again.checkout_version("onside")) == [0, 1, 9]
+    with pytest.raises(errors.TableTagAlreadyExistsError):
+        client.create_table_tag(CreateTableTagRequest(id=table, tag="theirs", version=2))
+    with pytest.raises(ValueError, match="already exists"):
+        again.tags.create("ours", 1)
+
+    client.update_table_tag(UpdateTableTagRequest(id=table, tag="theirs", version=2))
+    again.tags.update("ours", 1)
+    assert client.get_table_tag_version(GetTableTagVersionRequest(id=table, tag="ours")).version == 1
+    assert read_ids(again.checkout_version("theirs")) == [0, 1]
+    again.tags.delete("theirs")
+    client.delete_table_tag(DeleteTableTagRequest(id=table, tag="ours"))
+    assert list(again.tags.list()) == ["onside"]
+    with pytest.raises(errors.TableTagNotFoundError):
+        client.delete_table_tag(DeleteTableTagRequest(id=table, tag="theirs"))
+
+
+def test_branches_of_pylance_are_listed_and_deleted_by_the_catalog(catalog, table):
+    client = catalog.client()
+    main = write(client, table, rows(0, 1), "create")
+    side = lance.write_dataset(rows(7, 8), main.create_branch("team/side"), mode="append")
+    side.create_branch("child")
+    listed = client.list_table_branches(ListTableBranchesRequest(id=table)).branches
+    expected = lance.dataset(namespace_client=client, table_id=table).branches.list()
+    assert {name: (each.parent_branch, each.parent_version, each.create_at) for name, each in listed.items()} == {
+        name: (each["parent_branch"], each["parent_version"], each["create_at"]) for name, each in expected.items()
+    }
+    with pytest.raises(errors.InvalidTableStateError, match="branch child"):
+        client.delete_table_branch(DeleteTableBranchRequest(id=table, name="team/side"))
+    for name in ["child", "team/side"]:
+        client.delete_table_branch(DeleteTableBranchRequest(id=table, name=name))
+    again = lance.dataset(namespace_client=client, table_id=table)
+    assert again.branches.list() == {}
+    assert not list(folder_of(main.uri).glob("tree/**/*.manifest"))
+    assert read_ids(write(client, table, rows(1, 2)).create_branch("team/side")) == [0, 1]
+    with pytest.raises(errors.TableBranchNotFoundError):
+        client.delete_table_branch(DeleteTableBranchRequest(id=table, name="child"))
 
 
 def test_a_branch_has_versions_of_its_own(catalog, table):

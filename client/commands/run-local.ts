@@ -1,0 +1,66 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Companion } from "../ray/companion.ts";
+import { startLocalRay } from "../ray/local-ray.ts";
+import { findCatalog } from "./catalog.ts";
+import { exitCodes } from "./exit-codes.ts";
+import { interruptible } from "./interruption.ts";
+import { type JobOptions, jobRequest, trackingOf } from "./job-options.ts";
+import type { JsonOption } from "./output.ts";
+import { runJob } from "./run-job.ts";
+import { type CatalogTarget, catalogTarget } from "./target.ts";
+
+const catalogStartTimeoutMs = 60_000;
+const pollMs = 50;
+
+/**
+ * Runs a command on a Ray of this machine, and starts a catalog for it when none is named. The
+ * command finds the catalog in TILTYARD_CATALOG_URL and TILTYARD_API_KEY.
+ */
+export async function runLocally(command: readonly string[], options: JobOptions & JsonOption): Promise<void> {
+  const interruption = interruptible();
+  const { signal } = interruption;
+  try {
+    await using resources = new AsyncDisposableStack();
+    const catalog = catalogTarget(options) ?? (await startCatalog(resources, signal));
+    const tracking = trackingOf(options, catalog);
+    process.stderr.write("starting Ray on this machine\n");
+    const ray = resources.use(await startLocalRay({ env: environmentOf(catalog), signal }));
+    process.stderr.write(`Ray ${ray.version} is ready; dashboard: ${ray.dashboardUrl}; catalog: ${catalog.url}\n`);
+    await runJob(ray.jobs, jobRequest(command, options), { ...options, tracking, signal });
+    process.stderr.write("stopping Ray\n");
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    interruption.end();
+  }
+  if (signal.aborted) process.exitCode = exitCodes.interrupted;
+}
+
+function environmentOf({ url, apiKey }: CatalogTarget): NodeJS.ProcessEnv {
+  return {
+    ...process.env,
+    TILTYARD_CATALOG_URL: url,
+    ...(apiKey !== undefined && { TILTYARD_API_KEY: apiKey }),
+  };
+}
+
+/** The catalog of this folder, at a free port; another one on the same database does no harm. */
+async function startCatalog(resources: AsyncDisposableStack, signal: AbortSignal): Promise<CatalogTarget> {
+  const settings = { TILTYARD_PORT: "0", ...process.env };
+  const catalog = resources.use(new Companion([process.execPath, findCatalog(), "serve"], settings));
+  const deadline = Date.now() + catalogStartTimeoutMs;
+  for (;;) {
+    const url = /^Tiltyard catalog at (\S+)$/m.exec(catalog.printed)?.[1];
+    if (url !== undefined) return { url, apiKey: process.env.TILTYARD_API_KEY ?? developmentKey() };
+    if (catalog.hasEnded || Date.now() > deadline)
+      throw new Error(`the catalog did not start: ${catalog.printed.trim()}`);
+    await sleep(pollMs, undefined, { signal });
+  }
+}
+
+/** What the catalog writes for whoever may read its folder. */
+function developmentKey(): string {
+  return readFileSync(join(process.env.TILTYARD_DATA_DIR ?? "data", "development.key"), "utf8").trim();
+}

@@ -1,0 +1,99 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { CoreV1Api, V1Pod } from "@kubernetes/client-node";
+import { catalogContainer } from "@tiltyard/protocol";
+import { z } from "zod";
+import { managedBy } from "../ray/manifest.ts";
+
+/** What the program must know of the catalog's settings; its secrets stay where they are. */
+const settings = ["TILTYARD_WAREHOUSE", "AWS_REGION"];
+/** Enough for a node that has to pull the image. */
+const timeoutSeconds = 180;
+const pollMs = 1_000;
+
+/** What `tiltyard-catalog check-warehouse` found; `problem` is absent when the bucket can be used. */
+const BucketCheck = z.object({ warehouse: z.string(), identity: z.string(), problem: z.string().optional() });
+export type BucketCheck = z.infer<typeof BucketCheck>;
+
+/**
+ * A pod that uses the bucket of a catalog as the pods of Ray clusters do, writes what it found
+ * where the kubelet reads it, and ends.
+ *
+ * @param catalog A pod of the catalog.
+ */
+export function bucketPod(catalog: V1Pod, namespace: string, serviceAccount: string): V1Pod {
+  const container = catalog.spec?.containers.find(({ name }) => name === catalogContainer);
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { namespace, generateName: "tiltyard-doctor-", labels: { ...managedBy } },
+    spec: {
+      serviceAccountName: serviceAccount,
+      ...(catalog.spec?.nodeSelector && { nodeSelector: catalog.spec.nodeSelector }),
+      ...(catalog.spec?.tolerations && { tolerations: catalog.spec.tolerations }),
+      restartPolicy: "Never",
+      activeDeadlineSeconds: timeoutSeconds,
+      terminationGracePeriodSeconds: 0,
+      securityContext: {
+        runAsNonRoot: true,
+        runAsUser: 1000,
+        fsGroup: 1000,
+        seccompProfile: { type: "RuntimeDefault" },
+      },
+      containers: [
+        {
+          name: "check",
+          ...(container?.image !== undefined && { image: container.image }),
+          args: ["check-warehouse", "--output", "/dev/termination-log"],
+          env: [
+            ...(container?.env ?? []).filter(({ name, value }) => settings.includes(name) && value !== undefined),
+            // It listens to nobody, and so needs none of the settings for that.
+            { name: "TILTYARD_HOST", value: "127.0.0.1" },
+          ],
+          securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
+          resources: { requests: { cpu: "100m", memory: "256Mi" }, limits: { memory: "256Mi" } },
+        },
+      ],
+    },
+  };
+}
+
+/**
+ * Runs the pod to its end and deletes it.
+ *
+ * @throws Error When it tells nothing: it found no place, or its image could not be pulled.
+ */
+export async function runBucketPod(
+  core: CoreV1Api,
+  pod: V1Pod,
+  onPod: (name: string) => void = () => {},
+): Promise<BucketCheck> {
+  const namespace = pod.metadata?.namespace ?? "";
+  const created = await core.createNamespacedPod({ namespace, body: pod });
+  const name = created.metadata?.name ?? "";
+  onPod(name);
+  try {
+    const deadline = Date.now() + timeoutSeconds * 1_000;
+    for (;;) {
+      const { status } = await core.readNamespacedPod({ namespace, name });
+      const state = status?.containerStatuses?.[0]?.state;
+      if (state?.terminated !== undefined) return parse(state.terminated.message);
+      const stuck =
+        state?.waiting?.message ??
+        status?.conditions?.find((each) => each.status === "False")?.message ??
+        status?.phase;
+      if (status?.phase === "Failed" || Date.now() > deadline)
+        throw new Error(`the pod ${name} did not end in time: ${stuck ?? "unknown"}`);
+      await sleep(pollMs);
+    }
+  } finally {
+    await core.deleteNamespacedPod({ namespace, name }).catch(() => {});
+  }
+}
+
+function parse(message: string | undefined): BucketCheck {
+  try {
+    return BucketCheck.parse(JSON.parse(message ?? ""));
+  } catch (cause) {
+    throw new Error(`the pod told nothing that can be read: ${message?.slice(0, 500) || "it is empty"}`, { cause });
+  }
+}

@@ -1,0 +1,114 @@
+import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { isAtLeast, rayVersionMin } from "@tiltyard/protocol";
+import { request } from "undici";
+import { Companion } from "./companion.ts";
+import { freePort } from "./free-port.ts";
+import { JobsApi } from "./jobs.ts";
+import { tokenRayVersionMin } from "./parameters.ts";
+
+/** No Ray could be started on this machine. */
+export class LocalRayError extends Error {
+  override readonly name = "LocalRayError";
+}
+
+export interface LocalRayOptions {
+  /** The environment of Ray and so of its jobs: `PATH` decides which Ray and which `python`. */
+  readonly env: NodeJS.ProcessEnv;
+  /** As many as the machine has when absent. */
+  readonly numCpus?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** A Ray on this machine for as long as its scope. */
+export interface LocalRay extends AsyncDisposable {
+  readonly version: string;
+  readonly dashboardUrl: string;
+  readonly jobs: JobsApi;
+  /** What Ray wants from whoever talks to it; undefined for a Ray that knows no tokens. */
+  readonly token: string | undefined;
+}
+
+const startTimeoutMs = 120_000;
+const pollMs = 100;
+const install = "install it with pip install 'ray[default]', and activate the environment that it is in";
+/** These are the same for every Ray of a machine unless they are said, and another one may be running. */
+const ports = [
+  "port",
+  "dashboard-port",
+  "dashboard-agent-listen-port",
+  "ray-client-server-port",
+  "runtime-env-agent-port",
+  "metrics-export-port",
+] as const;
+
+/**
+ * Starts the Ray that is on the `PATH`, for this process alone: on ports of its own, and with a
+ * token, because Ray runs what anybody tells it who reaches them.
+ *
+ * @throws LocalRayError
+ */
+export async function startLocalRay({ env, numCpus, signal }: LocalRayOptions): Promise<LocalRay> {
+  const version = await versionOf(env);
+  const token = isAtLeast(version, tokenRayVersionMin) ? randomBytes(32).toString("hex") : undefined;
+  const numbers = new Map<string, number>();
+  for (const name of ports) numbers.set(name, await freePort());
+  const dashboardUrl = `http://127.0.0.1:${numbers.get("dashboard-port")}`;
+  // Sockets are in it, whose paths have about a hundred characters at most.
+  const folder = await mkdtemp(join(tmpdir(), "ray-"));
+  const command = [
+    ...["ray", "start", "--head", "--block", "--include-dashboard=true", "--dashboard-host=127.0.0.1"],
+    ...["--disable-usage-stats", `--temp-dir=${folder}`],
+    ...[...numbers].map(([name, port]) => `--${name}=${port}`),
+    ...(numCpus === undefined ? [] : [`--num-cpus=${numCpus}`]),
+  ];
+  const companion = new Companion(command, {
+    ...env,
+    ...(token !== undefined && { RAY_AUTH_MODE: "token", RAY_AUTH_TOKEN: token }),
+  });
+  const stop = async () => {
+    await companion[Symbol.asyncDispose]();
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+  };
+  try {
+    await answering(dashboardUrl, companion, signal);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { version, dashboardUrl, token, jobs: new JobsApi(dashboardUrl, token), [Symbol.asyncDispose]: stop };
+}
+
+async function versionOf(env: NodeJS.ProcessEnv): Promise<string> {
+  const { stdout } = await promisify(execFile)("ray", ["--version"], { env }).catch((cause) => {
+    const problem = cause.code === "ENOENT" ? "there is no ray on the PATH" : "the ray on the PATH does not run";
+    throw new LocalRayError(`${problem}: ${install}`, { cause });
+  });
+  const version = /\d+\.\d+\.\d+/.exec(stdout)?.[0];
+  if (version === undefined) throw new LocalRayError(`ray --version printed no version: ${stdout.trim()}`);
+  if (isAtLeast(version, rayVersionMin)) return version;
+  throw new LocalRayError(`Ray must be ${rayVersionMin.join(".")} or later, and this one is ${version}: ${install}`);
+}
+
+async function answering(url: string, companion: Companion, signal: AbortSignal | undefined): Promise<void> {
+  const deadline = Date.now() + startTimeoutMs;
+  for (;;) {
+    const answers = await request(`${url}/api/healthz`).then(
+      async ({ statusCode, body }) => {
+        await body.dump();
+        // 401: it wants its token.
+        return statusCode < 500;
+      },
+      () => false,
+    );
+    if (answers) return;
+    if (companion.hasEnded) throw new LocalRayError(`Ray did not start: ${companion.printed.trim()}\n${install}`);
+    if (Date.now() > deadline) throw new LocalRayError(`Ray did not answer in time: ${companion.printed.trim()}`);
+    await sleep(pollMs, undefined, { signal });
+  }
+}

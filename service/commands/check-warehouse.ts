@@ -1,0 +1,56 @@
+import { randomUUID } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import { Command } from "commander";
+import { readConfig } from "../config.ts";
+import { storageIdentity } from "../storage/identity.ts";
+import type { Location } from "../storage/location.ts";
+import type { ObjectStore } from "../storage/object-store.ts";
+import { createStorage } from "../storage/storage.ts";
+import { type JsonOption, jsonOption, print } from "./output.ts";
+
+/** What a process found that tried to use the warehouse; `problem` is absent when it could. */
+interface WarehouseCheck {
+  readonly warehouse: string;
+  readonly identity: string;
+  readonly problem?: string;
+}
+
+/** `check-warehouse`: whether this process may use the place where tables are. */
+export function checkWarehouseCommand(): Command {
+  return new Command("check-warehouse")
+    .description("write, read and delete an object in the warehouse, and tell as whom")
+    .addOption(jsonOption())
+    .option("--output <file>", "write the JSON to this file as well, e.g. a pod's /dev/termination-log")
+    .action(async (options: JsonOption & { readonly output?: string }) => {
+      const { warehouse, s3ForcePathStyle } = readConfig(process.env);
+      const identity = await storageIdentity(warehouse).catch((error) => `unknown (${messageOf(error)})`);
+      const problem = await problemOf(await createStorage({ s3ForcePathStyle }).at(warehouse), warehouse);
+      const check: WarehouseCheck = { warehouse: warehouse.uri, identity, ...(problem !== undefined && { problem }) };
+      if (options.output !== undefined) writeFileSync(options.output, JSON.stringify(check));
+      const outcome = problem === undefined ? "can be written, read and deleted from" : `cannot be used: ${problem}`;
+      print(options, check, `${warehouse.uri} ${outcome}, as ${identity}`);
+      if (problem !== undefined) process.exitCode = 1;
+    });
+}
+
+/** Under a name that no table has. */
+async function problemOf(store: ObjectStore, { path }: Location): Promise<string | undefined> {
+  const key = [path, "_tiltyard/check", randomUUID()].filter((part) => part !== "").join("/");
+  const text = randomUUID();
+  try {
+    if (!(await store.create(key, text))) return "an object of a new name was there already";
+    const found = await store.read(key);
+    await store.delete(key);
+    if (found?.text !== text) return "what was written could not be read";
+    return (await store.find(key)) === undefined ? undefined : "what was deleted is still there";
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+/** The innermost reason: what the cloud itself said. */
+function messageOf(error: unknown): string {
+  let reason = error;
+  while (reason instanceof Error && reason.cause instanceof Error) reason = reason.cause;
+  return (reason instanceof Error ? reason.message : String(reason)).split("\n")[0] ?? "";
+}

@@ -1,0 +1,104 @@
+import { CatalogError, formatIdentifier } from "@tiltyard/protocol";
+import { z } from "zod";
+import { parseLocation } from "../storage/location.ts";
+import type { Storage } from "../storage/storage.ts";
+import type { Store } from "../store/store.ts";
+import type { TableRecord } from "../store/tables.ts";
+import { deleteBranch as deleteRecord, deleteVersions, listBranchNames } from "../store/versions.ts";
+import { branchFolder } from "./manifest.ts";
+import { listRefs, type Ref, type RefKind, refKey } from "./ref-files.ts";
+import { tagKind } from "./tags.ts";
+
+/** What Lance writes into the file of a branch. */
+const BranchContents = z.object({
+  /** Null for the main branch. */
+  parentBranch: z.string().nullish(),
+  parentVersion: z.int().min(0),
+  /** In seconds since the epoch. */
+  createAt: z.int().min(0),
+  manifestSize: z.int().min(0),
+  metadata: z.record(z.string(), z.string()).optional(),
+  /** The versions at which its ancestors and it began, each with an id; branches of older releases have none. */
+  identifier: z.object({ version_mapping: z.array(z.tuple([z.number(), z.string()])) }).optional(),
+});
+export type BranchContents = z.infer<typeof BranchContents>;
+
+export const branchKind: RefKind<BranchContents> = { folder: "_refs/branches", contents: BranchContents };
+
+/** A branch of a table that nothing depends on, with what is to be deleted of it. */
+export interface DeletableBranch {
+  readonly name: string;
+  /** The key of its file, which may be gone already: a deletion that broke off is taken up again. */
+  readonly key: string;
+  /** The folders in its own folder that are other branches'. */
+  readonly nested: readonly string[];
+}
+
+/**
+ * Finds a branch to be deleted. As with Lance, nothing may depend on it: no branch that began
+ * on it, and no tag.
+ *
+ * @throws CatalogError TableBranchNotFound, InvalidTableState
+ */
+export async function requireDeletable(
+  { store, storage }: { readonly store: Store; readonly storage: Storage },
+  table: TableRecord,
+  name: string,
+): Promise<DeletableBranch> {
+  const where = `branch ${JSON.stringify(name)} of table ${formatIdentifier(table.identifier)}`;
+  const [branches, tags, recorded] = await Promise.all([
+    listRefs({ storage }, table, branchKind),
+    listRefs({ storage }, table, tagKind),
+    listBranchNames(store.read, table.id),
+  ]);
+  const found = branches.find((branch) => branch.name === name);
+  if (found === undefined && !recorded.includes(name))
+    throw new CatalogError("TableBranchNotFound", `there is no ${where}`);
+
+  const dependents = [
+    ...branches.filter((branch) => isBasedOn(branch, name, found)).map((branch) => `branch ${branch.name}`),
+    ...tags.filter((tag) => tag.contents.branch === name).map((tag) => `tag ${tag.name}`),
+  ];
+  if (dependents.length > 0)
+    throw new CatalogError(
+      "InvalidTableState",
+      `${where} is needed by ${dependents.slice(0, 10).join(", ")}: delete what needs it first`,
+    );
+  const others = new Set([...recorded, ...branches.map((branch) => branch.name)]);
+  const nested = [...others].filter((other) => other.startsWith(`${name}/`));
+  return {
+    name,
+    key: found?.key ?? refKey(table, branchKind, name),
+    nested: nested.map((other) => branchFolder(parseLocation(table.location), other)),
+  };
+}
+
+/** Whether a branch began on another one, or on one that did. */
+function isBasedOn(branch: Ref<BranchContents>, name: string, on: Ref<BranchContents> | undefined): boolean {
+  if (branch.contents.parentBranch === name) return true;
+  const [mine = [], theirs = []] = [branch, on].map((each) => each?.contents.identifier?.version_mapping);
+  return theirs.length > 0 && mine.length > theirs.length && theirs.every(([, id], depth) => mine[depth]?.[1] === id);
+}
+
+/**
+ * Deletes a branch: its file, its objects and its records, in this order. While there are records
+ * the branch can be deleted again, so what breaks off can be taken up.
+ */
+export async function deleteBranch(
+  { store, storage }: { readonly store: Store; readonly storage: Storage },
+  table: TableRecord,
+  { name, key, nested }: DeletableBranch,
+): Promise<void> {
+  const location = parseLocation(table.location);
+  const objects = await storage.at(location);
+  const folder = branchFolder(location, name);
+  await objects.delete(key);
+  if (nested.length === 0) await objects.deleteFolder(folder);
+  else
+    for await (const each of objects.list(folder))
+      if (!nested.some((other) => each.startsWith(`${other}/`))) await objects.delete(each);
+  await store.write(async (session) => {
+    await deleteVersions(session, table.id, name, { start: 0, end: Number.MAX_SAFE_INTEGER });
+    await deleteRecord(session, table.id, name);
+  });
+}

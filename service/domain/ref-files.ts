@@ -1,0 +1,135 @@
+import { CatalogError, type Identifier } from "@tiltyard/protocol";
+import type { z } from "zod";
+import { parseLocation } from "../storage/location.ts";
+import type { ObjectStore } from "../storage/object-store.ts";
+import type { Storage } from "../storage/storage.ts";
+import type { Store } from "../store/store.ts";
+import type { TableRecord } from "../store/tables.ts";
+import type { Cursor } from "./page.ts";
+import { requireTable } from "./require.ts";
+
+/** How many files are read at the same time. */
+const readAtOnce = 32;
+
+/** One kind of what names versions of a table; Lance keeps each in a JSON file of the table's folder. */
+export interface RefKind<Contents> {
+  readonly folder: "_refs/tags" | "_refs/branches";
+  readonly contents: z.ZodType<Contents>;
+}
+
+export interface Ref<Contents> {
+  readonly name: string;
+  readonly contents: Contents;
+  /** Where its file is in the table's store. */
+  readonly key: string;
+  /** Names the state of the file, for `replace`. */
+  readonly revision: string;
+}
+
+/** The name and the file of a ref. */
+interface RefFile {
+  readonly name: string;
+  readonly key: string;
+}
+
+interface Parts {
+  readonly storage: Storage;
+}
+
+/** Where Lance puts the file of a ref: a slash in a branch's name is encoded. */
+export function refKey(table: TableRecord, kind: RefKind<unknown>, name: string): string {
+  return `${parseLocation(table.location).path}/${kind.folder}/${encodeURIComponent(name)}.json`;
+}
+
+/** @returns undefined when there is none of that name. */
+export async function findRef<Contents>(
+  { storage }: Parts,
+  table: TableRecord,
+  kind: RefKind<Contents>,
+  name: string,
+): Promise<Ref<Contents> | undefined> {
+  const objects = await storage.at(parseLocation(table.location));
+  return readRef(objects, kind, { name, key: refKey(table, kind, name) });
+}
+
+/**
+ * The refs of a table in the order of their names, from behind a cursor on.
+ *
+ * @param limit All of them when undefined.
+ */
+export async function listRefs<Contents>(
+  { storage }: Parts,
+  table: TableRecord,
+  kind: RefKind<Contents>,
+  cursor?: Cursor,
+  limit = Number.POSITIVE_INFINITY,
+): Promise<Ref<Contents>[]> {
+  const location = parseLocation(table.location);
+  const objects = await storage.at(location);
+  const after = String(cursor?.[0] ?? "");
+  const files = (await listFiles(objects, `${location.path}/${kind.folder}`)).filter(({ name }) => name > after);
+  const found: Ref<Contents>[] = [];
+  for (let from = 0; from < files.length && found.length < limit; from += readAtOnce) {
+    const batch = files.slice(from, from + readAtOnce);
+    // What is deleted while it is listed is left out.
+    const read = await Promise.all(batch.map((file) => readRef(objects, kind, file)));
+    found.push(...read.filter((ref) => ref !== undefined));
+  }
+  return found.slice(0, limit);
+}
+
+/**
+ * Changes the refs of a table, one change at a time among all who use this database, and none
+ * while the table's objects are deleted. Lance's clients change them at any time, without a lock.
+ *
+ * @throws CatalogError TableNotFound, ConcurrentModification
+ */
+export async function changeRefs<Result>(
+  { store }: { readonly store: Store },
+  identifier: Identifier,
+  work: (table: TableRecord) => Promise<Result>,
+): Promise<Result> {
+  const { location } = await requireTable(store.read, identifier);
+  return store.exclusively(location, async () => {
+    const table = await requireTable(store.read, identifier);
+    if (table.location !== location)
+      throw new CatalogError("ConcurrentModification", "the table was replaced meanwhile; try again");
+    return work(table);
+  });
+}
+
+async function listFiles(objects: ObjectStore, folder: string): Promise<RefFile[]> {
+  const files: RefFile[] = [];
+  for await (const key of objects.list(folder)) {
+    const name = nameOf(key.slice(folder.length + 1));
+    if (name !== undefined) files.push({ name, key });
+  }
+  return files.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Some stores give the file of a branch with a slash in its name a folder: both ways are read, as Lance does. */
+function nameOf(file: string): string | undefined {
+  if (!file.endsWith(".json")) return undefined;
+  try {
+    return decodeURIComponent(file.slice(0, -".json".length));
+  } catch {
+    return undefined;
+  }
+}
+
+async function readRef<Contents>(
+  objects: ObjectStore,
+  kind: RefKind<Contents>,
+  { name, key }: RefFile,
+): Promise<Ref<Contents> | undefined> {
+  const read = await objects.read(key);
+  return read && { name, key, revision: read.revision, contents: parse(kind, key, read.text) };
+}
+
+function parse<Contents>(kind: RefKind<Contents>, key: string, text: string): Contents {
+  try {
+    return kind.contents.parse(JSON.parse(text));
+  } catch (cause) {
+    throw new CatalogError("InvalidTableState", `${key} is not what Lance writes there: mend or delete it`, { cause });
+  }
+}

@@ -1,0 +1,116 @@
+import { CatalogError, formatIdentifier } from "@tiltyard/protocol";
+import { z } from "zod";
+import { parseLocation } from "../storage/location.ts";
+import type { Storage } from "../storage/storage.ts";
+import type { Store } from "../store/store.ts";
+import type { TableRecord } from "../store/tables.ts";
+import { branchOf, mainBranch } from "./branch.ts";
+import type { Finisher } from "./finisher.ts";
+import { versionsFolder } from "./manifest.ts";
+import { findRef, type Ref, type RefKind } from "./ref-files.ts";
+import { requireBranch } from "./require.ts";
+import { requireVersion } from "./versions.ts";
+
+/** The file names of every store can hold a tag of this length. */
+const tagLengthMax = 200;
+
+/** What Lance writes into the file of a tag. What else it has is kept when the tag is moved. */
+const TagContents = z.looseObject({
+  /** Null for the main branch. */
+  branch: z.string().nullish(),
+  version: z.int().min(0),
+  manifestSize: z.int().min(0),
+});
+export type TagContents = z.infer<typeof TagContents>;
+
+export const tagKind: RefKind<TagContents> = { folder: "_refs/tags", contents: TagContents };
+
+/**
+ * Checks the name of a new tag. Lance's own rules hold, and only ASCII: a table with a tag of
+ * other letters is one whose tags pylance 14 cannot list any more.
+ *
+ * @throws CatalogError InvalidInput
+ */
+export function checkNewTag(tag: string): void {
+  if (/^(?!\.)(?!.*\.\.)[A-Za-z0-9._-]+(?<!\.|\.lock)$/.test(tag) && tag.length <= tagLengthMax) return;
+  throw new CatalogError(
+    "InvalidInput",
+    `tag: ${JSON.stringify(tag.slice(0, tagLengthMax))} is not a tag name: it has letters, digits, . - _, ` +
+      `${tagLengthMax} at most, no dot at its ends, no two dots in a row, and does not end with .lock`,
+  );
+}
+
+/** @throws CatalogError TableTagNotFound */
+export async function requireTag(
+  parts: { readonly storage: Storage },
+  table: TableRecord,
+  tag: string,
+): Promise<Ref<TagContents>> {
+  const found = tag.length <= tagLengthMax ? await findRef(parts, table, tagKind, tag) : undefined;
+  if (found !== undefined) return found;
+  throw new CatalogError(
+    "TableTagNotFound",
+    `table ${formatIdentifier(table.identifier)} has no tag ${JSON.stringify(tag.slice(0, tagLengthMax))}`,
+  );
+}
+
+/** The version that a tag names, as answers have it. */
+export function versionOfTag({ contents }: Ref<TagContents>): { readonly version: number; readonly branch?: string } {
+  const { version, branch } = contents;
+  return { version, ...(typeof branch === "string" && { branch }) };
+}
+
+/**
+ * The version that a request asks for, by its number or by a tag; no version is the latest.
+ *
+ * @throws CatalogError InvalidInput for a tag together with a version or a branch, TableTagNotFound
+ */
+export async function versionAsked(
+  parts: { readonly storage: Storage },
+  table: TableRecord,
+  request: {
+    readonly tag?: string | undefined;
+    readonly version?: number | undefined;
+    readonly branch?: string | undefined;
+  },
+): Promise<{ readonly version?: number | undefined; readonly branch?: string | undefined }> {
+  if (request.tag === undefined) return request;
+  if (request.version !== undefined || request.branch !== undefined)
+    throw new CatalogError("InvalidInput", "tag: names a version and its branch: leave out version and branch");
+  return versionOfTag(await requireTag(parts, table, request.tag));
+}
+
+/**
+ * What a tag holds that names a version. The version's manifest must be there: a client may
+ * have cleaned it up while the catalog still has its record.
+ *
+ * @throws CatalogError TableBranchNotFound, TableVersionNotFound
+ */
+export async function contentsFor(
+  catalog: { readonly store: Store; readonly storage: Storage; readonly finisher: Finisher },
+  table: TableRecord,
+  request: { readonly version: number; readonly branch?: string | undefined },
+): Promise<TagContents> {
+  const branch = branchOf(request);
+  await requireBranch(catalog.store.read, table, branch);
+  const record = await requireVersion(catalog, table, branch, request.version);
+  const location = parseLocation(table.location);
+  const name = record.finished ? record.manifestName : record.committedName;
+  const manifest = await (await catalog.storage.at(location)).find(`${versionsFolder(location, branch)}/${name}`);
+  if (manifest === undefined)
+    throw new CatalogError(
+      "TableVersionNotFound",
+      `version ${request.version} on branch ${branch} of table ${formatIdentifier(table.identifier)} was cleaned up`,
+    );
+  return {
+    branch: branch === mainBranch ? null : branch,
+    version: request.version,
+    updatedAt: new Date().toISOString(),
+    manifestSize: manifest.sizeBytes,
+  };
+}
+
+/** The text of a tag's file, as Lance writes it. */
+export function toText(contents: TagContents): string {
+  return JSON.stringify(contents, undefined, 2);
+}

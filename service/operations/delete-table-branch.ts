@@ -1,0 +1,27 @@
+import { contracts } from "@tiltyard/protocol";
+import { carryOut, openTransaction } from "../domain/audit.ts";
+import { ownBranchOf } from "../domain/branch.ts";
+import { deleteBranch, requireDeletable } from "../domain/branches.ts";
+import { changeRefs } from "../domain/ref-files.ts";
+import type { Handler } from "./handler.ts";
+
+const contract = contracts.deleteTableBranch;
+
+export const deleteTableBranch: Handler<typeof contract> = async (request, catalog, caller) => {
+  const identifier = request.id;
+  const name = ownBranchOf(request);
+  const transaction = openTransaction({
+    contract,
+    request,
+    caller,
+    objects: [identifier],
+    status: "Running",
+    properties: { branch: name },
+  });
+
+  await changeRefs(catalog, identifier, async (table) => {
+    const branch = await requireDeletable(catalog, table, name);
+    await carryOut(catalog.store, transaction, () => deleteBranch(catalog, table, branch));
+  });
+  return { transaction_id: transaction.name };
+};

@@ -1,0 +1,21 @@
+import type { contracts } from "@tiltyard/protocol";
+import { branchKind } from "../domain/branches.ts";
+import { readPage } from "../domain/page.ts";
+import { listRefs } from "../domain/ref-files.ts";
+import { requireTable } from "../domain/require.ts";
+import type { Handler } from "./handler.ts";
+
+export const listTableBranches: Handler<typeof contracts.listTableBranches> = async (request, catalog) => {
+  const table = await requireTable(catalog.store.read, request.id);
+  const { items, ...page } = await readPage(
+    "branches",
+    request,
+    (cursor, limit) => listRefs(catalog, table, branchKind, cursor, limit),
+    (branch) => [branch.name],
+  );
+  const branches = items.map(({ name, contents }) => {
+    const { identifier: _, parentBranch, ...rest } = contents;
+    return [name, { ...(typeof parentBranch === "string" && { parentBranch }), ...rest }];
+  });
+  return { branches: Object.fromEntries(branches), ...page };
+};

@@ -1,0 +1,31 @@
+import { CatalogError, contracts } from "@tiltyard/protocol";
+import { carryOut, openTransaction } from "../domain/audit.ts";
+import { changeRefs } from "../domain/ref-files.ts";
+import { contentsFor, requireTag, toText } from "../domain/tags.ts";
+import { parseLocation } from "../storage/location.ts";
+import type { Handler } from "./handler.ts";
+
+const contract = contracts.updateTableTag;
+
+export const updateTableTag: Handler<typeof contract> = async (request, catalog, caller) => {
+  const { id: identifier, tag } = request;
+  const transaction = openTransaction({
+    contract,
+    request,
+    caller,
+    objects: [identifier],
+    status: "Running",
+    properties: { tag },
+  });
+
+  await changeRefs(catalog, identifier, async (table) => {
+    const { contents, key, revision } = await requireTag(catalog, table, tag);
+    const text = toText({ ...contents, ...(await contentsFor(catalog, table, request)) });
+    await carryOut(catalog.store, transaction, async () => {
+      const objects = await catalog.storage.at(parseLocation(table.location));
+      if (!(await objects.replace(key, text, revision)))
+        throw new CatalogError("ConcurrentModification", `tag: ${tag} was changed at the same time; try again`);
+    });
+  });
+  return { transaction_id: transaction.name };
+};

@@ -1,0 +1,76 @@
+import { CatalogError } from "@tiltyard/protocol";
+import type { Location } from "./location.ts";
+
+/** What credentials allow: to list and get the objects of a folder, or also to put and delete them. */
+export type StorageAccess = "read" | "write";
+
+/** For whom credentials are, and what for. */
+export interface CredentialRequest {
+  /** The folder of one table: they reach nothing outside of it. */
+  readonly location: Location;
+  readonly access: StorageAccess;
+  /** Named in the cloud's own log where it has a place for that. */
+  readonly principal: string;
+}
+
+/**
+ * Hands out credentials that live for an hour at most.
+ *
+ * @returns What a Lance client takes as its `storage_options`.
+ * @throws CatalogError ServiceUnavailable when the cloud gives none now, InvalidInput for a location that it cannot
+ *   describe.
+ */
+export type CredentialVendor = (request: CredentialRequest) => Promise<Record<string, string>>;
+
+export interface VendingOptions {
+  /** The ARN of the role that is assumed for tables in S3. */
+  readonly s3Role: string | undefined;
+}
+
+/** Finds who hands out credentials for a location; undefined where there is nobody. */
+export interface CredentialVendors {
+  for(location: Location): Promise<CredentialVendor | undefined>;
+}
+
+/**
+ * The clouds' libraries are loaded when the first location needs them.
+ *
+ * @param options undefined when no credentials are handed out.
+ */
+export function createCredentialVendors(options: VendingOptions | undefined): CredentialVendors {
+  const opened = new Map<string, Promise<CredentialVendor | undefined>>();
+
+  async function open(scheme: Location["scheme"]): Promise<CredentialVendor | undefined> {
+    switch (scheme) {
+      case "file":
+        return undefined;
+      case "s3":
+        return options?.s3Role === undefined
+          ? undefined
+          : (await import("./s3-credentials.ts")).createS3Vendor(options.s3Role);
+      case "gs":
+        return (await import("./gcs-credentials.ts")).createGcsVendor();
+    }
+  }
+
+  return {
+    for: async ({ scheme }) => {
+      if (options === undefined) return undefined;
+      let vendor = opened.get(scheme);
+      if (vendor === undefined) {
+        vendor = open(scheme);
+        opened.set(scheme, vendor);
+      }
+      return vendor;
+    },
+  };
+}
+
+/** The error of a cloud that gives no credentials now. The cause stays in the log: it may name roles and accounts. */
+export function noCredentials({ location }: CredentialRequest, cause: unknown): CatalogError {
+  return new CatalogError(
+    "ServiceUnavailable",
+    `credentials for ${location.uri} cannot be had now; try again, or ask with vend_credentials false`,
+    { cause },
+  );
+}

@@ -1,0 +1,48 @@
+import { DownscopedClient, GoogleAuth } from "google-auth-library";
+import { type CredentialRequest, type CredentialVendor, noCredentials } from "./credentials.ts";
+
+/** What a token is exchanged with; what it is exchanged for is held to one folder all the same. */
+const scopes = "https://www.googleapis.com/auth/cloud-platform";
+
+/**
+ * Hands out tokens of the catalog's own account that are held to one folder. They live as long as the
+ * token that they are made from, an hour at most. Credentials come from where Google's tools look for them.
+ */
+export function createGcsVendor(): CredentialVendor {
+  const auth = new GoogleAuth({ scopes });
+
+  return async (request) => {
+    try {
+      const authClient = await auth.getClient();
+      const { token, expirationTime } = await new DownscopedClient({
+        authClient,
+        universeDomain: authClient.universeDomain,
+        credentialAccessBoundary: accessBoundary(request),
+      }).getAccessToken();
+      if (!token || !expirationTime) throw new Error("Google answered without a token that expires");
+      return { google_storage_token: token, expires_at_millis: String(expirationTime) };
+    } catch (error) {
+      throw noCredentials(request, error);
+    }
+  };
+}
+
+/** What a token may do: use the objects of one folder, and list them. */
+export function accessBoundary({ location, access }: Omit<CredentialRequest, "principal">) {
+  const name = `projects/_/buckets/${location.bucket}/objects/${location.path}/`;
+  // JSON's strings are strings of the condition's language, too.
+  const expression =
+    `resource.name.startsWith(${JSON.stringify(name)}) || ` +
+    `api.getAttribute("storage.googleapis.com/objectListPrefix", "").startsWith(${JSON.stringify(`${location.path}/`)})`;
+  return {
+    accessBoundary: {
+      accessBoundaryRules: [
+        {
+          availableResource: `//storage.googleapis.com/projects/_/buckets/${location.bucket}`,
+          availablePermissions: [`inRole:roles/storage.${access === "write" ? "objectUser" : "objectViewer"}`],
+          availabilityCondition: { expression },
+        },
+      ],
+    },
+  };
+}

@@ -1,0 +1,89 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { createCatalogClient } from "../../client/index.ts";
+import { commit, declareTable, useCatalog } from "../support/catalog.ts";
+import { type Finished, startProgram } from "../support/process.ts";
+import { pathWithPython } from "./servers.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "tiltyard local "));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const readme = readFileSync(join(import.meta.dirname, "../../README.md"), "utf8");
+const lines = [...readme.matchAll(/^npm run -s tiltyard -- (run --local .*)$/gm)].map(([, line = ""]) => line);
+
+function runLocal(args: readonly string[], environment: Readonly<Record<string, string>> = {}) {
+  return startProgram(["client/main.ts", ...args], {
+    PATH: pathWithPython(),
+    TILTYARD_DATA_DIR: join(folder, "data"),
+    ...environment,
+  });
+}
+
+function expectSuccess({ code, stderr }: Finished): void {
+  expect([code, stderr]).toEqual([0, expect.stringMatching(/^job \S+ SUCCEEDED$/m)]);
+}
+
+/** Each of its runs starts a Ray. */
+const timeout = 400_000;
+
+describe("tiltyard run --local", { timeout }, () => {
+  test("makes a table and fills a column as the README says, and as Geneva does it", async () => {
+    expect(lines).toHaveLength(2);
+    const [made, filled] = [await finish(lines[0]), await finish(lines[1])];
+    expectSuccess(made);
+    expect(made.stdout).toContain("films has 1000 rows in 4 fragments, version 1");
+    expectSuccess(filled);
+    expect(filled.stdout).toContain("title_length of 1000 films is filled: version 2");
+    expect(filled.stderr).toMatch(/^job \S+, transaction \S+$/m);
+    const again = await runLocal(["run", "--local", "-w", "examples", "--", "python", "geneva_backfill.py"]).finished;
+    expectSuccess(again);
+    expect(again.stdout).toMatch(/title_length of 1000 films is filled: version \d+/);
+  });
+
+  test("leaves nothing behind when it is killed", async () => {
+    const program = runLocal(["run", "--local", "--", "sh", "-c", "echo begun; sleep 1000"]);
+    const [, dashboard = ""] = /dashboard: (\S+);/.exec(await program.printed("job ")) ?? [];
+    expect((await fetch(dashboard)).status).toBeLessThan(500);
+    program.child.kill("SIGKILL");
+    await program.finished;
+    await expect
+      .poll(
+        () =>
+          fetch(dashboard).then(
+            () => "answers",
+            () => "gone",
+          ),
+        { timeout: 60_000 },
+      )
+      .toBe("gone");
+  });
+
+  describe("with a catalog that is named", () => {
+    const catalog = useCatalog();
+
+    test("tells it why a job failed, and ends as the job did", async () => {
+      const environment = { TILTYARD_CATALOG_URL: catalog.url, TILTYARD_API_KEY: catalog.adminKey };
+      const table = await declareTable(catalog);
+      await commit(catalog, table, 1);
+      const failing = "import os; raise ValueError('no such film at ' + os.environ['TILTYARD_CATALOG_URL'])";
+      const column = ["--table", table.id.join("$"), "--column", "c"];
+      const { code, stdout, stderr } = await runLocal(
+        ["run", "--local", "--json", ...column, "--", "python", "-c", failing],
+        environment,
+      ).finished;
+      expect([code, stderr]).toEqual([3, expect.stringContaining("no such film")]);
+      const id = JSON.parse(stdout).transaction_id.split("$");
+      const client = createCatalogClient({ url: catalog.url, apiKey: catalog.adminKey });
+      const { status, properties } = await client.describeTransaction({ id });
+      expect(status).toBe("Failed");
+      expect(properties.reason).toContain(`no such film at ${catalog.url}`);
+    });
+  });
+});
+
+/** Runs a line of the README. */
+function finish(line: string | undefined): Promise<Finished> {
+  return runLocal((line ?? "").split(" ")).finished;
+}

@@ -1,0 +1,94 @@
+/**
+ * Generated requests, valid and not, to every operation of the OpenAPI document, which is held
+ * to its word: no 500, no status or body that it does not have, nothing invalid accepted.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { type TestCatalog, useCatalog } from "../support/catalog.ts";
+import { required } from "./servers.ts";
+
+/** `TILTYARD_TEST_FUZZ_SECONDS` gives it longer, and finds more. */
+const seconds = Number(process.env.TILTYARD_TEST_FUZZ_SECONDS ?? 90);
+const startUpSeconds = 60;
+/** What stays the same between runs, so that a failure is found again. */
+const seed = 1;
+
+const namespaces = ["existing", "existing$inner"];
+const tables = ["existing$table", "existing$inner$table"];
+
+const catalog = useCatalog();
+
+test("requests with a token are answered as the OpenAPI document says", {
+  timeout: (seconds + startUpSeconds) * 1000,
+}, async () => {
+  const existing = await createObjects(catalog);
+  const form = new URLSearchParams({ grant_type: "client_credentials", client_secret: catalog.adminKey });
+  const answer = await catalog.fetch("/oauth/token", { method: "POST", body: form, headers: {} });
+  const { access_token } = (await answer.json()) as { access_token: string };
+  const { cases } = await schemathesis(existing, seconds, "--header", `Authorization: Bearer ${access_token}`);
+  expect(cases).toBeGreaterThan(1000);
+});
+
+test("requests without a credential are answered as the OpenAPI document says", {
+  timeout: (seconds + startUpSeconds) * 1000,
+}, async () => {
+  // None is accepted, the valid ones neither.
+  const { cases } = await schemathesis({}, Math.ceil(seconds / 5), "--exclude-checks", "positive_data_acceptance");
+  expect(cases).toBeGreaterThan(100);
+});
+
+/** @returns The ids of what was made, by the kind of object, in the form that paths have. */
+async function createObjects(catalog: TestCatalog): Promise<Record<string, readonly string[]>> {
+  for (const id of namespaces) await catalog.call("createNamespace", { id: id.split("$") });
+  const transactions: string[] = [];
+  for (const id of tables) {
+    const { body } = await catalog.call("declareTable", { id: id.split("$") });
+    if (body.transaction_id !== undefined) transactions.push(body.transaction_id);
+  }
+  return { namespace: ["$", ...namespaces], table: tables, transaction: transactions };
+}
+
+/** Runs all checks, and fails with what schemathesis prints. @returns How many requests it made up. */
+async function schemathesis(
+  existing: Record<string, readonly string[]>,
+  maxSeconds: number,
+  ...more: readonly string[]
+): Promise<{ readonly cases: number }> {
+  const pins = join(import.meta.dirname, "schemathesis");
+  // It keeps what it learns in its working directory.
+  const folder = mkdtempSync(join(tmpdir(), "tiltyard schemathesis "));
+  const child = spawn(
+    required("TILTYARD_TEST_SCHEMATHESIS"),
+    [
+      ...["--config-file", join(pins, "schemathesis.toml"), "run", `${catalog.url}/openapi.json`],
+      ...["--checks", "all", "--max-time", `${maxSeconds}`, "--seed", `${seed}`, "--no-color", ...more],
+    ],
+    {
+      cwd: folder,
+      stdio: ["ignore", "pipe", "pipe"],
+      env: {
+        ...process.env,
+        PYTHONPATH: pins,
+        PYTHONDONTWRITEBYTECODE: "1",
+        TILTYARD_TEST_EXISTING: JSON.stringify(existing),
+      },
+    },
+  );
+  try {
+    let printed = "";
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding("utf8").on("data", (text: string) => {
+        printed += text;
+      });
+    const [code] = await once(child, "close");
+    if (code !== 0) throw new Error(printed);
+    return { cases: Number(/(\d+) generated/.exec(printed)?.[1]) };
+  } finally {
+    child.kill();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

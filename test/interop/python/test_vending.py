@@ -1,0 +1,78 @@
+"""
+Clients that have no credentials for S3 but those that the catalog hands out for a table. Moto asks for
+the credentials of a session, and does not look at its policy: test/service/vending.test.ts does.
+"""
+
+import json
+import os
+import time
+import urllib.request
+
+import boto3
+import lance
+import pyarrow as pa
+import pytest
+from catalog import Catalog, free_port
+from conftest import running
+from lance_namespace import DescribeTableRequest
+
+REGION = "us-east-1"
+TRUST = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {"AWS": "*"}, "Action": "sts:AssumeRole"}]}
+ALL_OBJECTS = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]}
+ALLOW_ALL = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
+
+
+@pytest.fixture(scope="module")
+def aws():
+    """The address of an AWS that refuses who it does not know, a role in it, and the keys of the catalog's user."""
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    program = [os.environ["TILTYARD_TEST_PYTHON"], "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    with running(program, f"{url}/moto-api/"):
+        anyone = {"region_name": REGION, "aws_access_key_id": "test", "aws_secret_access_key": "test"}
+        iam = boto3.client("iam", endpoint_url=url, **anyone)
+        boto3.client("s3", endpoint_url=url, **anyone).create_bucket(Bucket="bucket")
+        role = iam.create_role(RoleName="tables", AssumeRolePolicyDocument=json.dumps(TRUST))["Role"]["Arn"]
+        iam.put_role_policy(RoleName="tables", PolicyName="tables", PolicyDocument=json.dumps(ALL_OBJECTS))
+        iam.create_user(UserName="catalog")
+        iam.put_user_policy(UserName="catalog", PolicyName="all", PolicyDocument=json.dumps(ALLOW_ALL))
+        key = iam.create_access_key(UserName="catalog")["AccessKey"]
+        auth = {"content-type": "text/plain"}
+        request = urllib.request.Request(f"{url}/moto-api/reset-auth", data=b"0", headers=auth)
+        urllib.request.urlopen(request).close()
+        yield url, role, key
+
+
+@pytest.fixture(scope="module")
+def vending(aws, tmp_path_factory):
+    url, role, key = aws
+    environment = {
+        "TILTYARD_WAREHOUSE": "s3://bucket/warehouse",
+        "TILTYARD_S3_FORCE_PATH_STYLE": "1",
+        "TILTYARD_VEND_CREDENTIALS": "1",
+        "TILTYARD_VEND_S3_ROLE": role,
+        "AWS_ENDPOINT_URL": url,
+        "AWS_REGION": REGION,
+        "AWS_ACCESS_KEY_ID": key["AccessKeyId"],
+        "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"],
+    }
+    with Catalog(tmp_path_factory.mktemp("vending"), environment) as catalog:
+        yield catalog
+
+
+def test_pylance_writes_and_reads_with_the_credentials_of_the_catalog(aws, vending):
+    url, _, _ = aws
+    client = vending.client()
+    # Where the server is, and nothing that it would let somebody in for.
+    server = {"aws_endpoint": url, "aws_virtual_hosted_style_request": "false", "allow_http": "true"}
+    where = {"namespace_client": client, "table_id": ["vended"], "storage_options": server}
+    lance.write_dataset(pa.table({"id": [1, 2]}), mode="create", **where)
+    lance.write_dataset(pa.table({"id": [3]}), mode="append", **where)
+    assert sorted(lance.dataset(**where).to_table()["id"].to_pylist()) == [1, 2, 3]
+    assert len(vending.versions(["vended"])) == 2
+
+    described = client.describe_table(DescribeTableRequest(id=["vended"], vend_credentials=True))
+    assert int(described.storage_options["expires_at_millis"]) > time.time() * 1000
+    strangers = {**server, "aws_access_key_id": "test", "aws_secret_access_key": "test", "aws_region": REGION}
+    with pytest.raises(ValueError, match="InvalidAccessKeyId"):
+        lance.dataset(described.location, storage_options=strangers)
