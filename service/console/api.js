@@ -168,14 +168,14 @@ export const describeTransaction = (id, /** @type {AbortSignal} */ signal) =>
   call("POST", "v1/transaction/{id}/describe", { id, signal });
 
 /**
- * @typedef {{ version: number, branch?: string }} Tag
- * @typedef {{ parentBranch?: string, parentVersion: number, createAt: number }} Branch
+ * @typedef {Answer<Contracts["listTableTags"]>["tags"]} Tags
+ * @typedef {Answer<Contracts["listTableBranches"]>["branches"]} Branches
  */
 
-/** @param {Identifier} id @param {AbortSignal} signal @returns {Promise<Record<string, Tag>>} */
+/** @param {Identifier} id @param {AbortSignal} signal @returns {Promise<Tags>} */
 export const listTags = (id, signal) => all("v1/table/{id}/tags/list", "tags", id, signal);
 
-/** @param {Identifier} id @param {AbortSignal} signal @returns {Promise<Record<string, Branch>>} */
+/** @param {Identifier} id @param {AbortSignal} signal @returns {Promise<Branches>} */
 export const listBranches = (id, signal) => all("v1/table/{id}/branches/list", "branches", id, signal);
 
 /**
@@ -192,7 +192,7 @@ async function all(path, field, id, signal) {
   /** @type {string | undefined} */
   let page_token;
   do {
-    const answer = await call("POST", path, { id, query: { page_token }, body: { page_token }, signal });
+    const answer = await call("POST", path, { id, query: { page_token }, signal });
     Object.assign(found, answer[field]);
     page_token = answer.page_token || undefined;
   } while (page_token !== undefined);

@@ -45,29 +45,16 @@ export function tablePage(context) {
   return { title: `${title}: ${label.toLowerCase()}`, content };
 }
 
-/** @param {unknown} error */
-const isUnsupported = (error) => error instanceof api.ApiError && error.status === unsupported;
-
-/** What an operation gives, or undefined when this catalog does not carry it out. @template T @param {Promise<T>} asked */
-async function ifSupported(asked) {
-  try {
-    return await asked;
-  } catch (error) {
-    if (isUnsupported(error)) return undefined;
-    throw error;
-  }
-}
-
 // ----- History
 
 /** @param {PageContext} context */
 function history({ id, signal }) {
-  const load = () => Promise.all([ifSupported(api.listBranches(id, signal)), ifSupported(api.listTags(id, signal))]);
+  const load = () => Promise.all([api.listBranches(id, signal), api.listTags(id, signal)]);
   return loaded(signal, load, ([branches, tagsByName]) => {
     const timeline = h("div", {});
     const names = [
       mainBranch,
-      ...Object.keys(branches ?? {})
+      ...Object.keys(branches)
         .filter((name) => name !== mainBranch)
         .sort(),
     ];
@@ -83,14 +70,14 @@ function history({ id, signal }) {
       const both = AbortSignal.any([signal, leaving.signal]);
       for (const [index, button] of buttons.entries())
         button.setAttribute("aria-pressed", String(names[index] === name));
-      const from = branches?.[name];
+      const from = branches[name];
       timeline.replaceChildren(
         ...(from === undefined
           ? []
           : [
               h("p", { class: "hint" }, `Made from ${from.parentBranch ?? mainBranch}, version ${from.parentVersion}.`),
             ]),
-        versionsOf(id, name, tagsOf(tagsByName ?? {}, name), both),
+        versionsOf(id, name, tagsOf(tagsByName, name), both),
       );
     }
     choose(mainBranch);
@@ -103,13 +90,12 @@ function history({ id, signal }) {
         h("span", { class: "hint" }, "Branch"),
         buttons,
       ),
-      branches === undefined && note("This catalog does not list branches, so that only main is shown."),
       timeline,
     );
   });
 }
 
-/** @param {Record<string, api.Tag>} tagsByName @param {string} branch @returns {ReadonlyMap<number, readonly string[]>} */
+/** @param {api.Tags} tagsByName @param {string} branch @returns {ReadonlyMap<number, readonly string[]>} */
 function tagsOf(tagsByName, branch) {
   const here = Object.entries(tagsByName).filter(([, tag]) => (tag.branch ?? mainBranch) === branch);
   return new Map(
@@ -180,12 +166,16 @@ function versionsOf(id, branch, tagsByVersion, signal) {
 
 /** @param {PageContext} context */
 function schema({ id, signal }) {
-  const load = () => ifSupported(api.describeTable(id, { load_detailed_metadata: true }, signal));
-  return loaded(signal, load, (table) => {
-    if (table === undefined)
-      return note(
-        "This catalog does not open tables, so that it cannot tell the schema. Any Lance client can: open the table at its location.",
-      );
+  const load = () => api.describeTable(id, { load_detailed_metadata: true }, signal);
+  /** @param {unknown} error */
+  const instead = (error) =>
+    error instanceof api.ApiError && error.status === unsupported
+      ? note(
+          "This catalog does not open tables, so that it cannot tell the schema. Any Lance client can: open the table at its location.",
+        )
+      : undefined;
+  /** @param {Awaited<ReturnType<typeof load>>} table */
+  const show = (table) => {
     const fields = /** @type {Field[]} */ (table.schema?.fields ?? []);
     if (fields.length === 0) return empty(h("p", {}, "No column yet."));
     const facts = [
@@ -206,7 +196,8 @@ function schema({ id, signal }) {
         ),
       ),
     );
-  });
+  };
+  return loaded(signal, load, show, instead);
 }
 
 /** @param {Field} field @param {number} depth @returns {Node[]} */
@@ -237,9 +228,8 @@ function typeOf({ type, fields = [], length }) {
 function tags({ id, signal }) {
   return loaded(
     signal,
-    () => ifSupported(api.listTags(id, signal)),
+    () => api.listTags(id, signal),
     (found) => {
-      if (found === undefined) return note("This catalog does not list tags.");
       const names = Object.keys(found).sort();
       if (names.length === 0)
         return empty(

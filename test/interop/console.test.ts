@@ -1,8 +1,8 @@
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { commit, startTestCatalog, type TestCatalog } from "../support/catalog.ts";
+import { commit, pathOf, startTestCatalog, type TestCatalog, type TestTable } from "../support/catalog.ts";
 import { required } from "./servers.ts";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -199,25 +199,32 @@ describe("a table", () => {
     expect(await versions.count()).toBe(55);
   });
 
-  test("shows its schema, its tags and its branches, or says that this catalog does not", async () => {
+  test("has a timeline for each branch, with the tags where they belong", async () => {
+    const films = await declare("branched");
+    for (const version of [1, 2, 3]) await commit(catalog, films, version);
     const { page, complaints } = await signedIn();
-    await visit(page, "table/production/films?show=tags");
-    await page.getByText(/No tags\.|does not list tags/).waitFor();
-    for (const [name, answer] of [
-      ["branches", { dev: { parentVersion: 3, createAt: 1, manifestSize: 1 } }],
-      ["tags", { golden: { version: 55, manifestSize: 1 }, trial: { version: 4, branch: "dev", manifestSize: 1 } }],
-    ] as const)
-      await page.route(`**/${name}/list*`, (route) => route.fulfill({ json: { [name]: answer } }));
+    await visit(page, "table/production/branched?show=tags");
+    await page.getByText("No tags.").waitFor();
+    await commit(catalog, films, 3, { branch: "dev" });
+    writeBranchFile(films, "dev", 3);
+    await commit(catalog, films, 4, { branch: "dev" });
+    await catalog.call("createTableTag", { id: films.id, tag: "golden", version: 2 });
+    await catalog.call("createTableTag", { id: films.id, tag: "trial", version: 4, branch: "dev" });
     await page.reload();
+    await row(page, /golden *2 *main/).waitFor();
     await row(page, /trial *4 *dev/).waitFor();
     await page.getByRole("link", { name: "History" }).click();
-    await page.locator("li.version", { hasText: "Version 55" }).getByText("golden").waitFor();
-    await commit(catalog, await describeFilms(), 4, { branch: "dev" });
+    const versions = page.locator("li.version");
+    await versions.filter({ hasText: "Version 2" }).getByText("golden").waitFor();
+    expect(await versions.count()).toBe(3);
     await page.getByRole("button", { name: "dev" }).click();
     await page.getByText("Made from main, version 3.").waitFor();
-    await page.locator("li.version", { hasText: "Version 4" }).getByText("trial").waitFor();
-    expect(await page.getByText("Version 55").count()).toBe(0);
+    await versions.filter({ hasText: "Version 4" }).getByText("trial").waitFor();
+    expect(await versions.count()).toBe(2);
+    expect(complaints).toEqual([]);
+  });
 
+  test("shows its schema, or says that this catalog does not", async () => {
     const schema = {
       fields: [
         { name: "id", nullable: false, type: { type: "int64" } },
@@ -237,13 +244,11 @@ describe("a table", () => {
         },
       ],
     };
-    await page.route("**/films/describe*", (route) =>
-      route.fulfill({ json: { location: "file:///x", properties: {}, managed_versioning: true, schema } }),
-    );
+    const { page, complaints } = await signedIn();
     await page.route("**/production%24films/describe*", (route) =>
       route.fulfill({ json: { location: "file:///x", properties: {}, managed_versioning: true, schema } }),
     );
-    await page.getByRole("link", { name: "Schema" }).click();
+    await visit(page, "table/production/films?show=schema");
     await row(page, /vector *fixedsizelist<float32, 768> *yes/).waitFor();
     await row(page, /year *int32/).waitFor();
     await page.unroute("**/production%24films/describe*");
@@ -272,9 +277,20 @@ describe("a table", () => {
   });
 });
 
-async function describeFilms() {
-  const id = ["production", "films"];
-  return { id, location: (await catalog.call("describeTable", { id })).body.location };
+/** The file of a branch, as Lance makes it after the commit of its first version. */
+function writeBranchFile(table: TestTable, name: string, parentVersion: number): void {
+  const folder = `/${pathOf(table)}/_refs/branches`;
+  mkdirSync(folder, { recursive: true });
+  const identifier = { version_mapping: [[parentVersion, `id of ${name}`]] };
+  const contents = {
+    parentBranch: null,
+    identifier,
+    parentVersion,
+    createAt: 1_795_264_141,
+    manifestSize: 9,
+    metadata: {},
+  };
+  writeFileSync(`${folder}/${name}.json`, JSON.stringify(contents));
 }
 
 describe("transactions", () => {
