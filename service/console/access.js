@@ -13,6 +13,7 @@ const pageSize = 100;
 /** Who may do what. @param {PageContext} context */
 export function accessPage(context) {
   const { caller, tab } = context;
+  message.textContent = "";
   const managesKeys = may(caller, "admin", []);
   const showsKeys = managesKeys && tab === "keys";
   const content = h(

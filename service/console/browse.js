@@ -17,7 +17,7 @@ export function browsePage({ id, caller, signal }) {
   const content = h(
     "div",
     { class: "page" },
-    breadcrumb(id, caller),
+    id.length > 0 && breadcrumb(id, caller),
     h(
       "div",
       { class: "heading" },

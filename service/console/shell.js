@@ -99,13 +99,7 @@ export function breadcrumb(id, caller) {
   const isReadable = (/** @type {number} */ length) =>
     entries.some((entry) => entry.length <= length && entry.every((part, index) => id[index] === part));
   const steps = [
-    h(
-      "li",
-      {},
-      id.length === 0
-        ? h("span", { "aria-current": "page" }, "Catalog")
-        : h("a", { href: linkTo("tables") }, "Catalog"),
-    ),
+    h("li", {}, h("a", { href: linkTo("tables") }, "Catalog")),
     ...id.map((part, index) => {
       const isLast = index === id.length - 1;
       if (isLast) return h("li", {}, h("span", { "aria-current": "page" }, part));
