@@ -252,15 +252,17 @@ describe("transactions", () => {
     const record = { operation: "Test", requestId: "", status: "Succeeded", properties: {} } as const;
     await using store = await openStore(catalog.database);
     await store.write(async (session) => {
-      const insert = (into: string[], principal: string) =>
+      const insert = (into: string[], principal: string, tables = ["t"]) =>
         insertTransaction(session, {
           ...record,
           id: randomUUIDv7(),
           namespace: into,
-          objects: [[...into, "t"]],
+          objects: tables.map((table) => [...into, table]),
           principal,
         });
       for (const principal of ["one", "two"]) await insert(namespace, principal);
+      await insert(others, "few", ["t", "u"]);
+      await insert(others, "few");
       for (let n = 0; n < 10_500; n++) await insert(others, "many");
       await insert(namespace, "three");
     });
@@ -275,6 +277,9 @@ describe("transactions", () => {
     expect((await transactions({ id: [], principal: "one" })).map((each) => each.objects)).toEqual([
       [[...namespace, "t"]],
     ]);
+    // Those of one object and those of several are searched apart, and keep their order.
+    const few = await transactions({ id: others, table: `${others}$t`, principal: "few", limit: 10 });
+    expect(few.map((each) => each.objects.length)).toEqual([1, 2]);
   });
 
   test.each([
