@@ -1,5 +1,8 @@
 import { defineConfig } from "vitest/config";
 
+/** Gives the run a temporary folder, and takes it away. */
+const temporaryFolder = "test/support/temporary-folder.ts";
+
 export default defineConfig({
   test: {
     projects: [
@@ -7,6 +10,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["test/*.test.ts", "test/{protocol,service,infra,client}/**/*.test.ts"],
+          globalSetup: temporaryFolder,
           testTimeout: 20_000,
         },
       },
@@ -15,7 +19,7 @@ export default defineConfig({
         test: {
           name: "postgres",
           include: ["test/{service,postgres}/**/*.test.ts"],
-          globalSetup: "test/support/postgres-project.ts",
+          globalSetup: [temporaryFolder, "test/support/postgres-project.ts"],
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },
@@ -24,17 +28,19 @@ export default defineConfig({
         test: {
           name: "e2e",
           include: ["test/e2e/**/*.test.ts"],
-          globalSetup: "test/e2e/setup.ts",
+          globalSetup: [temporaryFolder, "test/e2e/setup.ts"],
           testTimeout: 120_000,
           hookTimeout: 180_000,
-          // A control plane has a dozen threads that are busy: two of them only get in each other's way.
+          // One process runs all files, so that they can share a control plane and what is deployed on it.
           fileParallelism: false,
+          isolate: false,
         },
       },
       {
         test: {
           name: "interop",
           include: ["test/interop/**/*.test.ts"],
+          globalSetup: temporaryFolder,
           testTimeout: 120_000,
           hookTimeout: 120_000,
         },

@@ -76,6 +76,12 @@ describe("the layers", () => {
     expect(importers(/^pg$/).length).toBeGreaterThan(0);
   });
 
+  test("have tests make their temporary folders in one place, which removes them", () => {
+    const makers = globSync("test/**/*.ts").filter((file) => /\bmkdtemp|"\/tmp\b/.test(readFileSync(file, "utf8")));
+    const own = ["test/architecture.test.ts", "test/bench/main.ts", "test/support/temporary-folder.ts"];
+    expect(makers.filter((file) => !own.includes(file))).toEqual([]);
+  });
+
   test("hand the environment to the settings and to commands, and to nothing else", () => {
     const readers = sources.filter((file) => readFileSync(file, "utf8").includes("process.env"));
     expect(readers.length).toBeGreaterThan(0);

@@ -266,6 +266,8 @@ async function checkBucket({ core, parameters, makePod = true, onPod }: Tools): 
   const { configMethod, namespace, serviceAccount } = parameters;
   if (configMethod !== "EKS_AUTH" && configMethod !== "GKE_AUTH") return skipped("only on EKS and GKE");
   if (!makePod) return skipped("no pod was to be made");
+  if ((await orGone(core.readNamespacedServiceAccount({ name: serviceAccount, namespace }))) === undefined)
+    return skipped("there is no service account to do it as");
   const [catalog] = await catalogPods(core, namespace);
   if (catalog === undefined) return skipped("there is no catalog, whose image has the program for this");
   const { identity, problem, warehouse } = await runBucketPod(

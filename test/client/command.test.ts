@@ -1,13 +1,13 @@
-import { mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { rayPod, startTestApiServer, type TestApiServer } from "../support/api-server.ts";
 import { commit, declareTable, useCatalog } from "../support/catalog.ts";
 import { startProgram } from "../support/process.ts";
 import { startTestDashboard, type TestDashboard } from "../support/ray-dashboard.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "tiltyard command "));
+const folder = temporaryFolder("tiltyard command ");
 const file = join(folder, "cluster.yaml");
 writeFileSync(file, "name: embeddings\nworker_groups:\n  - {name: cpu, min_replicas: 1}\n");
 

@@ -1,11 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { strFromU8, unzipSync } from "fflate";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createCatalogClient, JobsApi, submitTracked } from "../../client/index.ts";
 import { commit, declareTable, useCatalog } from "../support/catalog.ts";
 import { startTestDashboard, type TestDashboard } from "../support/ray-dashboard.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let dashboard: TestDashboard;
 let jobs: JobsApi;
@@ -79,7 +79,7 @@ describe("a job", () => {
 });
 
 describe("a working directory", () => {
-  const folder = mkdtempSync(join(tmpdir(), "tiltyard job "));
+  const folder = temporaryFolder("tiltyard job ");
   for (const sub of ["lib", "data", "__pycache__"]) mkdirSync(join(folder, sub));
   const files = {
     "main.py": "print(1)",
@@ -111,7 +111,7 @@ describe("a working directory", () => {
   });
 
   test("has what its links lead to, and no circle", async () => {
-    const linked = mkdtempSync(join(tmpdir(), "tiltyard job "));
+    const linked = temporaryFolder("tiltyard job ");
     symlinkSync(join(folder, "lib"), join(linked, "lib"));
     symlinkSync(join(folder, "main.py"), join(linked, "main.py"));
     symlinkSync(linked, join(linked, "circle"));
@@ -122,13 +122,12 @@ describe("a working directory", () => {
   });
 
   test("that is too large is an error that tells what to do", async () => {
-    const large = mkdtempSync(join(tmpdir(), "tiltyard job "));
+    const large = temporaryFolder("tiltyard job ");
     writeFileSync(join(large, "data.bin"), "");
     truncateSync(join(large, "data.bin"), 501 * 2 ** 20);
     await expect(jobs.submit({ entrypoint: "x", workingDirectory: large })).rejects.toThrow(
       /more than 500 MiB: .*\.rayignore/,
     );
-    rmSync(large, { recursive: true });
   });
 
   test("that is no folder is an error before anything is submitted", async () => {

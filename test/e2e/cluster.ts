@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { KubeConfig } from "@kubernetes/client-node";
 import { afterAll, afterEach, beforeAll } from "vitest";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { ControlPlane } from "./control-plane/control-plane.ts";
 import type { Daemon } from "./control-plane/daemon.ts";
 import { startOperator } from "./control-plane/operator.ts";
@@ -24,12 +24,12 @@ export class TestCluster {
   readonly folder: string;
   readonly tools: Tools;
   readonly #plane: ControlPlane | undefined;
-  readonly #operators: Daemon[] = [];
+  readonly #operators = new Map<string, Daemon>();
 
   private constructor(tools: Tools, plane: ControlPlane | undefined) {
     this.tools = tools;
     this.#plane = plane;
-    this.folder = plane?.folder ?? mkdtempSync(join(tmpdir(), "tiltyard-e2e-"));
+    this.folder = plane?.folder ?? temporaryFolder("tiltyard-e2e-");
     this.kubeconfigPath = plane?.kubeconfigPath ?? givenKubeconfig ?? "";
     this.kubeconfig = readFileSync(this.kubeconfigPath, "utf8");
     this.api = new KubernetesApi(this.kubeconfig);
@@ -40,7 +40,7 @@ export class TestCluster {
     return new TestCluster(tools, isOurs ? await ControlPlane.start(tools) : undefined);
   }
 
-  /** For the client, which takes its library's own form of a kubeconfig. */
+  /** For the client, which takes its library's own form of a kubeconfig; of another user when one is given. */
   kubeConfig(user?: { readonly name: string; readonly token: string }): KubeConfig {
     const config = new KubeConfig();
     config.loadFromString(this.kubeconfig);
@@ -49,39 +49,66 @@ export class TestCluster {
     return config;
   }
 
-  /** KubeRay's operator for a namespace, as a process. A cluster that was given has its own, from its chart. */
-  async startOperator(namespace: string): Promise<Daemon | undefined> {
-    if (this.#plane === undefined) return undefined;
+  /**
+   * KubeRay's operator for a namespace, as a process; nothing happens when it runs already. A
+   * cluster that was given has its own, from its chart.
+   */
+  async startOperator(namespace: string): Promise<void> {
+    if (this.#plane === undefined || this.#operators.get(namespace)?.isRunning) return;
     const { api, kubeconfig, folder } = this;
-    const logPath = this.#plane.logPath("ray-operator");
+    const logPath = this.#plane.logPath(`ray-operator-${namespace}`);
     const operator = await startOperator({ api, kubeconfig, folder, namespace, logPath, tools: this.tools.kuberay });
-    this.#operators.push(operator);
-    return operator;
+    this.#operators.set(namespace, operator);
+  }
+
+  async killOperator(namespace: string): Promise<void> {
+    await this.#operators.get(namespace)?.kill();
   }
 
   async restartApiServer(): Promise<void> {
     await this.#plane?.restartApiServer();
   }
 
-  async stop({ keepLogs }: { readonly keepLogs: boolean }): Promise<void> {
-    for (const operator of this.#operators) await operator.kill();
-    await this.#plane?.stop({ keepLogs });
-    if (this.#plane === undefined) rmSync(this.folder, { recursive: true, force: true });
+  async stop(): Promise<void> {
+    for (const operator of this.#operators.values()) await operator.kill();
+    await this.#plane?.stop();
+  }
+
+  /** Copies the logs to where the next run will not look, and says where. */
+  keepLogs(): void {
+    this.#plane?.keepLogs();
   }
 }
 
-/** Starts a cluster before the tests of a file and stops it after them. @returns Gets it, within a test. */
-export function useCluster(): () => TestCluster {
+let shared: Promise<TestCluster> | undefined;
+
+/** The cluster that files share. It ends with the process that runs them all, as its programs do. */
+export function useSharedCluster(): () => TestCluster {
+  return useCluster(() => {
+    shared ??= TestCluster.start();
+    return shared;
+  });
+}
+
+/** A cluster for the tests of one file. */
+export function useOwnCluster(): () => TestCluster {
+  const cluster = useCluster(() => TestCluster.start());
+  afterAll(() => cluster().stop());
+  return cluster;
+}
+
+/** @returns Gets the cluster, within a test. */
+function useCluster(start: () => Promise<TestCluster>): () => TestCluster {
   let cluster: TestCluster | undefined;
   let failed = false;
   beforeAll(async () => {
-    cluster = await TestCluster.start();
+    cluster = await start();
   });
   afterEach(({ task }) => {
     failed ||= task.result?.state === "fail";
   });
-  afterAll(async () => {
-    await cluster?.stop({ keepLogs: failed });
+  afterAll(() => {
+    if (failed) cluster?.keepLogs();
   });
   return () => {
     if (cluster === undefined) throw new Error("the cluster did not start");

@@ -2,14 +2,14 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { startProgram } from "../support/process.ts";
-import { folderOf, isOurs, useCluster } from "./cluster.ts";
+import { folderOf, isOurs, useSharedCluster } from "./cluster.ts";
 import type { KubernetesObject } from "./kubernetes/api.ts";
 import { addNodes } from "./kubernetes/nodes.ts";
 import { waitUntilReady } from "./kubernetes/ready.ts";
 import { installDefinitions } from "./providers/helm-release.ts";
 import { until } from "./until.ts";
 
-const cluster = useCluster();
+const cluster = useSharedCluster();
 const namespace = "by-hand";
 
 describe.runIf(isOurs)("the control plane of the tests", () => {

@@ -1,11 +1,21 @@
-import { beforeAll, describe, expect, test } from "vitest";
-import { isOurs, useCluster } from "./cluster.ts";
-import { addPlatformNodes } from "./platform-nodes.ts";
-import type { Recorded } from "./providers/record.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { defaultPools } from "../../infra/node-pools.ts";
+import { isOurs, useOwnCluster } from "./cluster.ts";
+import { addPlatformNodes, removePlatformNodes } from "./platform-nodes.ts";
+import { nameOf, type Recorded } from "./providers/record.ts";
 import { DeployedStack } from "./stack.ts";
 
 const namespace = "lancedb";
 const image = (tag: string) => ({ image: `registry.example.com/catalog:${tag}` });
+
+/** What the upgrade does, to which resource. A cloud gives a pool of spot machines no other kind: it is another pool. */
+const upgrades: Readonly<Record<string, readonly string[]>> = {
+  existing: ["update catalog", "update ray-operator"],
+  gke: [],
+  eks: [],
+};
+/** They come and go with their node group. */
+const companions = ["aws:autoscaling/tag:Tag", "aws:ec2/launchTemplate:LaunchTemplate"];
 
 /** Kinds that a stack makes, in the namespace and beside it. */
 const kinds = [
@@ -20,10 +30,11 @@ const kinds = [
   ["rbac.authorization.k8s.io/v1", "RoleBinding"],
 ] as const;
 
-describe.runIf(isOurs).each(["existing", "gke", "eks"])(
+const cluster = useOwnCluster();
+
+describe.runIf(isOurs).each(["existing", "gke", "eks"] as const)(
   "a stack of the variant %s under Pulumi's engine",
   (variant) => {
-    const cluster = useCluster();
     let stack: DeployedStack;
     let settings: Record<string, unknown>;
 
@@ -33,9 +44,10 @@ describe.runIf(isOurs).each(["existing", "gke", "eks"])(
       settings = { ...own, deletionProtection: false };
       stack = await DeployedStack.create(cluster(), variant);
     });
+    afterAll(() => removePlatformNodes(cluster().api));
 
     test("comes up with no warning of the API server, and its catalog is ready", async () => {
-      const { changes } = await stack.up({ ...settings, catalog: image("1") });
+      const changes = await stack.up({ ...settings, catalog: image("1") });
       expect(Object.keys(changes)).toEqual(["create"]);
       expect(warnings(stack.record)).toEqual([]);
       const catalog = await cluster().api.get("apps/v1", "StatefulSet", "tiltyard-catalog", namespace);
@@ -64,7 +76,7 @@ describe.runIf(isOurs).each(["existing", "gke", "eks"])(
 
     test("is found as it was left, and has nothing to do a second time", async () => {
       expect(Object.keys(await stack.refresh())).toEqual(["same"]);
-      expect(Object.keys((await stack.up({ ...settings, catalog: image("1") })).changes)).toEqual(["same"]);
+      expect(Object.keys(await stack.up({ ...settings, catalog: image("1") }))).toEqual(["same"]);
     });
 
     // Alike on all variants, as it is on the same API server.
@@ -72,16 +84,30 @@ describe.runIf(isOurs).each(["existing", "gke", "eks"])(
       const policy = ["networking.k8s.io/v1", "NetworkPolicy", "tiltyard-catalog", namespace] as const;
       await cluster().api.delete(await cluster().api.get(...policy));
       expect(await stack.refresh()).toMatchObject({ delete: 1 });
-      expect((await stack.up({ ...settings, catalog: image("1") })).changes).toMatchObject({ create: 1 });
+      expect(await stack.up({ ...settings, catalog: image("1") })).toMatchObject({ create: 1 });
       await cluster().api.get(...policy);
     });
 
-    test("upgrades the operator and the catalog in place", async () => {
-      const { changes } = await stack.up({ ...settings, catalog: image("2"), operator: { version: "1.6.0" } });
-      expect(changes).toMatchObject({ update: 2 });
-      expect(Object.keys(changes).sort()).toEqual(["same", "update"]);
-      const [pod] = await cluster().api.list("v1", "Pod", namespace, "app.kubernetes.io/name=tiltyard-catalog");
-      expect(pod?.spec.containers[0].image).toBe("registry.example.com/catalog:2");
+    test("says before an upgrade what it will do, and does nothing then", async () => {
+      const before = { state: stack.state, record: stack.record };
+      const planned = await stack.preview({ ...settings, ...upgraded(variant) });
+      expect(planned).toMatchObject({ update: expect.any(Number), same: expect.any(Number) });
+      expect(planned).not.toHaveProperty("delete");
+      expect({ state: stack.state, record: stack.record }).toEqual(before);
+      expect(await catalogImage()).toBe(image("1").image);
+    });
+
+    test("upgrades the operator, the catalog, Kubernetes and its nodes, and replaces only nodes of another kind", async () => {
+      const before = stack.record.length;
+      await stack.up({ ...settings, ...upgraded(variant) });
+      expect(await catalogImage()).toBe(image("2").image);
+      const done = stack.record.slice(before).filter(({ type }) => !companions.includes(type));
+      expect(done.map(({ action, urn }) => `${action} ${nameOf(urn)}`).sort()).toEqual(upgrades[variant]);
+      // New nodes are there before the old ones go.
+      for (const replaced of done.filter(({ action }) => action === "delete"))
+        expect(done.findIndex(({ action, urn }) => action === "create" && urn === replaced.urn)).toBeLessThan(
+          done.indexOf(replaced),
+        );
     });
 
     test("leaves nothing when it is destroyed, and takes down what is in the namespace first", async () => {
@@ -102,6 +128,28 @@ describe.runIf(isOurs).each(["existing", "gke", "eks"])(
     });
   },
 );
+
+/** Another catalog and another operator; where the stack has nodes, another Kubernetes, and nodes changed in every way. */
+function upgraded(variant: "existing" | "gke" | "eks"): Record<string, unknown> {
+  const both = { catalog: image("2"), operator: { version: "1.6.0" } };
+  if (variant === "existing") return both;
+  const nodePools = defaultPools(variant).flatMap((pool) => {
+    if (pool.name === "head") return [{ ...pool, diskGb: 150 }];
+    if (pool.name === "cpu") return [{ ...pool, spot: false }];
+    if (pool.name === "gpu")
+      return [
+        { ...pool, max: 2 * pool.max },
+        { ...pool, name: "more-gpus" },
+      ];
+    return [pool];
+  });
+  return { ...both, kubernetesVersion: "1.36", nodePools };
+}
+
+async function catalogImage(): Promise<string> {
+  const [pod] = await cluster().api.list("v1", "Pod", namespace, "app.kubernetes.io/name=tiltyard-catalog");
+  return pod?.spec.containers[0].image;
+}
 
 function warnings(record: readonly Recorded[]): string[] {
   return record.flatMap(({ warnings = [] }) => warnings);

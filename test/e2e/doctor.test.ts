@@ -1,132 +1,322 @@
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { CoreV1Api } from "@kubernetes/client-node";
 import { beforeAll, describe, expect, test } from "vitest";
-import { examine, type Finding } from "../../client/doctor/checks.ts";
-import { parseParameters } from "../../client/ray/parameters.ts";
+import { type DoctorTarget, examine, type Finding } from "../../client/doctor/checks.ts";
+import { type ClusterOptions, parseParameters } from "../../client/ray/parameters.ts";
 import { fromStackOutputs } from "../../client/stack-outputs.ts";
-import { isOurs, useCluster } from "./cluster.ts";
+import { useCatalog } from "../support/catalog.ts";
+import { startProgram } from "../support/process.ts";
+import { folderOf, isOurs } from "./cluster.ts";
 import type { KubernetesObject } from "./kubernetes/api.ts";
 import { addNodes, removeNodes } from "./kubernetes/nodes.ts";
-import { addPlatformNodes, platformNodes } from "./platform-nodes.ts";
-import { DeployedStack } from "./stack.ts";
+import { tokenOf } from "./kubernetes/token.ts";
+import { platformNodes } from "./platform-nodes.ts";
+import { installDefinitions } from "./providers/helm-release.ts";
+import { identity, namespace, useSharedStack } from "./shared-stack.ts";
 
-const namespace = "lancedb";
 const rbac = "rbac.authorization.k8s.io/v1";
-const cluster = useCluster();
-let options: ReturnType<typeof fromStackOutputs>;
+const { cluster, stack } = useSharedStack();
+const catalog = useCatalog();
+let outputs: Record<string, unknown>;
+let healthy: DoctorTarget;
+/** What stands for the bucket. */
+let warehouse: string;
+
+/** What whoever runs the doctor needs to look at everything, and to make Ray clusters. */
+const lookerRules = [
+  { apiGroups: [""], resources: ["namespaces", "serviceaccounts", "pods", "nodes"], verbs: ["get", "list"] },
+  { apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], verbs: ["get"] },
+  { apiGroups: ["authorization.k8s.io"], resources: ["subjectaccessreviews"], verbs: ["create"] },
+  { apiGroups: [""], resources: ["pods/portforward"], verbs: ["create"] },
+  { apiGroups: [""], resources: ["pods"], verbs: ["create", "delete"] },
+  { apiGroups: ["ray.io"], resources: ["rayclusters"], verbs: ["create", "get", "list", "patch", "delete"] },
+];
 
 describe.runIf(isOurs)("tiltyard doctor", () => {
   beforeAll(async () => {
-    const { api, kubeconfigPath } = cluster();
-    await addPlatformNodes(api, "existing");
-    const stack = await DeployedStack.create(cluster(), "existing");
-    await stack.up({ kubeconfig: kubeconfigPath, catalog: { enabled: false } });
-    options = fromStackOutputs(await stack.plainOutputs());
+    const { api } = cluster();
+    outputs = await stack().plainOutputs();
     await api.create(operatorPod());
+    warehouse = join(folderOf(cluster(), "doctor"), "warehouse");
+    mkdirSync(warehouse, { recursive: true });
+    for (const object of looker()) await api.create(object);
+    healthy = {
+      config: cluster().kubeConfig({ name: "looker", token: await tokenOf(api, "default", "looker") }),
+      // The account is bound to one of Google's, as on a cluster of theirs.
+      parameters: parametersOf({ configMethod: "GKE_AUTH", region: "europe-west4" }),
+      catalog: { url: catalog.url, apiKey: catalog.adminKey },
+      onPod: (name) => void runAsKubelet(name),
+    };
   });
 
   test("finds nothing wrong with what a stack makes", async () => {
-    const findings = await diagnose();
-    expect(findings.filter(({ result }) => result === "failed" || result === "warning")).toEqual([]);
+    const findings = await examine(healthy);
+    expect(findings.filter(({ result }) => result !== "ok")).toEqual([]);
+    expect(findings.find(({ check }) => check === "pods reach the bucket")?.detail).toMatch(/warehouse, as user \w+$/);
+    const { items } = await healthy.config.makeApiClient(CoreV1Api).listNamespacedPod({ namespace });
+    expect(items.map(({ metadata }) => metadata?.name)).not.toContainEqual(expect.stringMatching(/^tiltyard-doctor/));
   });
 
-  const breakages: readonly { what: string; check: string; break: () => Promise<unknown> }[] = [
+  /**
+   * Something that is broken, and the checks that must show it. `break` breaks it on the cluster and gives
+   * back how to repair it; `target` is what the doctor is told instead.
+   */
+  interface Breakage {
+    readonly what: string;
+    readonly checks: readonly string[];
+    readonly break?: () => Promise<() => Promise<unknown>>;
+    readonly target?: () => Partial<DoctorTarget>;
+  }
+
+  const breakages: readonly Breakage[] = [
     {
-      what: "the service account lost its right to pods",
-      check: "service account may get pods",
-      break: () => rule({ apiGroups: ["ray.io"], resources: ["rayclusters"], verbs: ["get", "patch", "delete"] }),
-    },
-    {
-      what: "the service account lost its right to Ray clusters",
-      check: "service account may change RayClusters",
-      break: () => rule({ apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "watch"] }),
-    },
-    {
-      what: "the service account was deleted",
-      check: "service account",
-      break: () => remove("v1", "ServiceAccount", "geneva-service-account", namespace),
-    },
-    {
-      what: "a head node may be taken away",
-      check: "head nodes",
-      break: () =>
-        addNodes(cluster().api, [{ name: "spot-head", labels: { "geneva.lancedb.com/ray-head": "true" }, spot: true }]),
-    },
-    {
-      what: "a GPU node offers no GPU",
-      check: "GPU worker nodes",
-      break: () =>
-        addNodes(cluster().api, [{ name: "no-gpu", labels: { "geneva.lancedb.com/ray-worker-gpu": "true" } }]),
-    },
-    {
-      what: "there is no CPU worker node",
-      check: "CPU worker nodes",
-      break: () => removeNodes(cluster().api, platformNodes.workerCpu),
-    },
-    {
-      what: "the operator is gone",
-      check: "operator runs",
-      break: () => remove("v1", "Pod", "kuberay-operator", namespace),
+      what: "the namespace is not there, and with it all that is in it",
+      checks: [
+        ...["namespace", "service account", "identity of the service account", "pods reach the bucket"],
+        ...["service account may get pods", "service account may change RayClusters"],
+      ],
+      target: () => ({ parameters: { ...healthy.parameters, serviceAccount: "nobody", namespace: "nowhere" } }),
     },
     {
       what: "Ray clusters are unknown",
-      check: "operator knows RayClusters",
-      break: () => remove("apiextensions.k8s.io/v1", "CustomResourceDefinition", "rayclusters.ray.io"),
+      checks: ["operator knows RayClusters"],
+      break: async () => {
+        await remove("apiextensions.k8s.io/v1", "CustomResourceDefinition", "rayclusters.ray.io");
+        return () => installDefinitions(cluster().api, join(cluster().tools.kuberay, "crds"));
+      },
+    },
+    {
+      what: "the operator is gone",
+      checks: ["operator runs"],
+      break: async () => {
+        await remove("v1", "Pod", "kuberay-operator", namespace);
+        return () => cluster().api.create(operatorPod());
+      },
+    },
+    {
+      what: "the operator is too old",
+      checks: ["operator runs"],
+      break: async () => {
+        await remove("v1", "Pod", "kuberay-operator", namespace);
+        await cluster().api.create(operatorPod("v1.0.0"));
+        return async () => {
+          await remove("v1", "Pod", "kuberay-operator", namespace);
+          await cluster().api.create(operatorPod());
+        };
+      },
+    },
+    {
+      what: "the service account lost its right to pods",
+      checks: ["service account may get pods"],
+      break: () => withoutRule("geneva-service-account-role", "pods"),
+    },
+    {
+      what: "the service account lost its right to Ray clusters",
+      checks: ["service account may change RayClusters"],
+      break: () => withoutRule("geneva-service-account-role", "rayclusters"),
+    },
+    {
+      what: "the service account has another name",
+      checks: [
+        ...["service account", "identity of the service account", "pods reach the bucket"],
+        ...["service account may get pods", "service account may change RayClusters"],
+      ],
+      target: () => ({ parameters: { ...healthy.parameters, serviceAccount: "nobody" } }),
+    },
+    {
+      what: "the service account is nobody to the cloud",
+      checks: ["identity of the service account"],
+      break: async () => {
+        await change("v1/serviceaccounts/geneva-service-account", {
+          metadata: { annotations: { [Object.keys(identity)[0] ?? ""]: null } },
+        });
+        return () => change("v1/serviceaccounts/geneva-service-account", { metadata: { annotations: identity } });
+      },
+    },
+    {
+      what: "you lost your right to Ray clusters",
+      checks: ["you may make RayClusters"],
+      break: () => withoutRule("looker", "rayclusters"),
+    },
+    {
+      what: "a head node may be taken away",
+      checks: ["head nodes"],
+      break: () => withNode({ name: "spot-head", labels: { "geneva.lancedb.com/ray-head": "true" }, spot: true }),
+    },
+    {
+      what: "no node has the label of CPU workers",
+      checks: ["CPU worker nodes"],
+      break: async () => {
+        const label = (value: string | null) => async () => {
+          for (const name of platformNodes.workerCpu)
+            await change(`nodes/${name}`, { metadata: { labels: { "geneva.lancedb.com/ray-worker-cpu": value } } });
+        };
+        await label(null)();
+        return label("true");
+      },
+    },
+    {
+      what: "a GPU node offers no GPU",
+      checks: ["GPU worker nodes"],
+      break: () => withNode({ name: "no-gpu", labels: { "geneva.lancedb.com/ray-worker-gpu": "true" } }),
+    },
+    {
+      what: "the bucket cannot be written",
+      checks: ["pods reach the bucket"],
+      break: async () => {
+        const [folder, aside] = [warehouse, `${warehouse} aside`];
+        renameSync(folder, aside);
+        writeFileSync(folder, "not a folder");
+        return async () => {
+          rmSync(folder);
+          renameSync(aside, folder);
+        };
+      },
+    },
+    {
+      what: "the catalog is not where it is said to be",
+      checks: ["catalog is ready", "key of the catalog"],
+      target: () => ({ catalog: { url: "http://127.0.0.1:1", apiKey: catalog.adminKey } }),
+    },
+    {
+      what: "the catalog does not know the key",
+      checks: ["key of the catalog"],
+      target: () => ({ catalog: { url: catalog.url, apiKey: "tiltyard_wrong" } }),
     },
   ];
 
-  test.each(breakages)("says so when $what, and nothing else", async ({ check, break: breakIt }) => {
-    const before = await diagnose();
-    await breakIt();
-    const after = await diagnose();
-    const worse = after.filter(({ result }, index) => result !== before[index]?.result);
-    expect(worse.map((finding) => finding.check)).toEqual([check]);
-    expect(worse[0]?.result).not.toBe("ok");
-    expect(worse[0]?.advice).toBeTruthy();
-    await repair();
+  test.each(breakages)("says so when $what, and nothing else", async ({ checks, break: breakIt, target }) => {
+    const repair = await breakIt?.();
+    try {
+      const findings = await examine({ ...healthy, ...target?.() });
+      const broken = findings.filter(({ result }) => result !== "ok");
+      expect(broken.map(({ check }) => check).sort()).toEqual([...checks].sort());
+      // What cannot be tried for something else that is broken is skipped.
+      for (const { check, result } of broken)
+        expect([check, result]).toEqual([check, expect.stringMatching(/^(warning|failed|skipped)$/)]);
+    } finally {
+      await repair?.();
+    }
+    expect((await examine(healthy)).filter(({ result }) => result !== "ok")).toEqual([]);
+  });
+
+  test("has a breakage for each of its checks", async () => {
+    const broken = new Set(breakages.flatMap(({ checks }) => checks));
+    expect((await examine(healthy)).map(({ check }) => check).filter((check) => !broken.has(check))).toEqual([]);
+  });
+
+  test("as a command ends with 0 for a good deployment and with 5 for a broken one, and says why", async () => {
+    const good = await runDoctor();
+    expect([good.code, good.stderr]).toEqual([0, ""]);
+    expect(good.stdout).toMatch(/^ok {2}service account may get pods +get, list, watch$/m);
+    expect(good.stdout).not.toContain("XX");
+
+    const repair = await withoutRule("geneva-service-account-role", "pods");
+    try {
+      const broken = await runDoctor();
+      expect(broken.code).toBe(5);
+      expect(broken.stdout.match(/^XX.*$/gm)).toEqual([
+        expect.stringMatching(/^XX {2}service account may get pods +it may not get, list, watch pods$/),
+      ]);
+      const asJson = await runDoctor("--json");
+      expect(asJson.code).toBe(5);
+      const findings: readonly Finding[] = JSON.parse(asJson.stdout);
+      expect(findings.filter(({ result }) => result === "failed").map(({ check }) => check)).toEqual([
+        "service account may get pods",
+      ]);
+    } finally {
+      await repair();
+    }
   });
 });
 
-function diagnose(): Promise<readonly Finding[]> {
-  return examine({ config: cluster().kubeConfig(), parameters: parseParameters({ ...options, name: "doctor" }) });
+function parametersOf(more: Partial<ClusterOptions>) {
+  return parseParameters({ ...fromStackOutputs(outputs), name: "doctor", ...more });
 }
 
-async function rule(only: object): Promise<void> {
-  const role = {
-    apiVersion: rbac,
-    kind: "ClusterRole",
-    metadata: { name: "geneva-service-account-role" },
-    rules: [only],
+/** Does as a node would: runs the pod's program with its arguments and settings, and writes how it ended. */
+async function runAsKubelet(name: string): Promise<void> {
+  const { api } = cluster();
+  const { spec } = await api.get("v1", "Pod", name, namespace);
+  expect(spec.serviceAccountName).toBe("geneva-service-account");
+  const [{ args, env, image }] = spec.containers;
+  const log = join(folderOf(cluster(), "doctor"), `${name}.json`);
+  const settings = Object.fromEntries(env.map((each: { name: string; value: string }) => [each.name, each.value]));
+  expect(settings.TILTYARD_WAREHOUSE).toBe(outputs.bucketUri);
+  const { code } = await startProgram(
+    ["service/main.ts", ...args.map((each: string) => (each === "/dev/termination-log" ? log : each))],
+    { ...settings, TILTYARD_WAREHOUSE: pathToFileURL(warehouse).href },
+  ).finished;
+  const terminated = { exitCode: code, message: existsSync(log) ? readFileSync(log, "utf8") : "" };
+  const status = { name: "check", image, imageID: "", ready: false, restartCount: 0, state: { terminated } };
+  await api.request(
+    "PATCH",
+    `/api/v1/namespaces/${namespace}/pods/${name}/status`,
+    { status: { phase: code === 0 ? "Succeeded" : "Failed", containerStatuses: [status] } },
+    "application/merge-patch+json",
+  );
+}
+
+function runDoctor(...options: readonly string[]) {
+  const path = join(folderOf(cluster(), "doctor"), "outputs.json");
+  writeFileSync(path, JSON.stringify(outputs));
+  const environment = {
+    KUBECONFIG: cluster().kubeconfigPath,
+    TILTYARD_CATALOG_URL: catalog.url,
+    TILTYARD_API_KEY: catalog.adminKey,
   };
-  await cluster().api.apply(role, { manager: "tiltyard-e2e", force: true });
+  return startProgram(["client/main.ts", "doctor", "--stack-outputs", path, ...options], environment).finished;
+}
+
+/** A merge patch of an object; its path begins with `v1/` when it is in the namespace. */
+function change(path: string, patch: object) {
+  const address = path.startsWith("v1/") ? `namespaces/${namespace}/${path.slice(3)}` : path;
+  return cluster().api.request("PATCH", `/api/v1/${address}`, patch, "application/merge-patch+json");
 }
 
 async function remove(apiVersion: string, kind: string, name: string, where?: string): Promise<void> {
   await cluster().api.delete(await cluster().api.get(apiVersion, kind, name, where));
 }
 
-/** The role and the service account as the stack makes them; each of the rest is looked at once. */
-async function repair(): Promise<void> {
+/** Takes the rule for a resource out of a cluster role. @returns Puts it back. */
+async function withoutRule(role: string, resource: string): Promise<() => Promise<unknown>> {
   const { api } = cluster();
-  const rules = [
-    { apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "watch"] },
-    { apiGroups: ["ray.io"], resources: ["rayclusters"], verbs: ["get", "patch", "delete"] },
+  const { rules } = await api.get(rbac, "ClusterRole", role);
+  const set = (now: readonly object[]) =>
+    api.request("PATCH", `/apis/${rbac}/clusterroles/${role}`, { rules: now }, "application/merge-patch+json");
+  await set(rules.filter(({ resources }: { resources: string[] }) => !resources.includes(resource)));
+  return () => set(rules);
+}
+
+async function withNode(node: Parameters<typeof addNodes>[1][number]): Promise<() => Promise<unknown>> {
+  await addNodes(cluster().api, [node]);
+  return () => removeNodes(cluster().api, [node.name]);
+}
+
+function looker() {
+  const metadata = { name: "looker" };
+  return [
+    { apiVersion: "v1", kind: "ServiceAccount", metadata: { ...metadata, namespace: "default" } },
+    { apiVersion: rbac, kind: "ClusterRole", metadata, rules: lookerRules },
+    {
+      apiVersion: rbac,
+      kind: "ClusterRoleBinding",
+      metadata,
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "looker" },
+      subjects: [{ kind: "ServiceAccount", name: "looker", namespace: "default" }],
+    },
   ];
-  const role: KubernetesObject = {
-    apiVersion: rbac,
-    kind: "ClusterRole",
-    metadata: { name: "geneva-service-account-role" },
-    rules,
-  };
-  const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "geneva-service-account", namespace } };
-  for (const object of [role, account]) await api.apply(object, { manager: "tiltyard-e2e", force: true });
 }
 
 /** The operator is a process here; on a real cluster it is a pod that its chart labels so. */
-function operatorPod(): KubernetesObject {
+function operatorPod(version = "v1.6.2"): KubernetesObject {
   const labels = { "app.kubernetes.io/name": "kuberay-operator" };
   return {
     apiVersion: "v1",
     kind: "Pod",
     metadata: { name: "kuberay-operator", namespace, labels },
-    spec: { containers: [{ name: "operator", image: "kuberay/operator" }] },
+    spec: { containers: [{ name: "operator", image: `quay.io/kuberay/operator:${version}` }] },
   };
 }

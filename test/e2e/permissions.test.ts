@@ -1,12 +1,8 @@
-import { beforeAll, describe, expect, test } from "vitest";
-import { isOurs, useCluster } from "./cluster.ts";
+import { describe, expect, test } from "vitest";
 import { KubernetesError, type KubernetesObject } from "./kubernetes/api.ts";
-import { addPlatformNodes } from "./platform-nodes.ts";
-import { DeployedStack } from "./stack.ts";
+import { alice, namespace, useSharedStack } from "./shared-stack.ts";
 
-const namespace = "lancedb";
 const serviceAccount = `system:serviceaccount:${namespace}:geneva-service-account`;
-const alice = "alice@example.com";
 
 const verbs = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
 const resources = [
@@ -17,18 +13,7 @@ const resources = [
   ...["rbac.authorization.k8s.io/clusterroles", "rbac.authorization.k8s.io/rolebindings"],
 ];
 
-const cluster = useCluster();
-let stack: DeployedStack;
-
-beforeAll(async () => {
-  if (isOurs) await addPlatformNodes(cluster().api, "existing");
-  stack = await DeployedStack.create(cluster(), "existing");
-  await stack.up({
-    kubeconfig: cluster().kubeconfigPath,
-    deleteNamespace: true,
-    clientPrincipals: [`user:${alice}`],
-  });
-});
+const { cluster } = useSharedStack();
 
 describe("the service account of Ray's pods", () => {
   const allowed = [

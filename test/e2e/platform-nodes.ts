@@ -1,7 +1,7 @@
 import { nodeSelector, parseStackConfig } from "../../infra/config.ts";
 import { settingsOf } from "../support/stack.ts";
 import type { KubernetesApi } from "./kubernetes/api.ts";
-import { addDefaultStorageClass, addNodes, addVolumes } from "./kubernetes/nodes.ts";
+import { addDefaultStorageClass, addNodes, addVolumes, removeNodes } from "./kubernetes/nodes.ts";
 
 /** Names of the nodes that {@link addPlatformNodes} makes, by what may run on them. */
 export const platformNodes = {
@@ -26,4 +26,9 @@ export async function addPlatformNodes(api: KubernetesApi, variant: string): Pro
   ]);
   if (variant === "existing") await addDefaultStorageClass(api, "standard");
   await addVolumes(api, ["standard", "premium-rwo", "gp3-encrypted"]);
+}
+
+/** Takes away what {@link addPlatformNodes} made, so that it can be called for another variant. */
+export async function removePlatformNodes(api: KubernetesApi): Promise<void> {
+  await removeNodes(api, Object.values(platformNodes).flat());
 }

@@ -5,17 +5,14 @@ import { fromStackOutputs, provisionRayCluster } from "../../client/index.ts";
 import { RayClusterApi } from "../../client/ray/cluster-api.ts";
 import { reapRayClusters } from "../../client/ray/lease.ts";
 import { type Program, startProgram } from "../support/process.ts";
-import { folderOf, isOurs, useCluster } from "./cluster.ts";
-import type { Daemon } from "./control-plane/daemon.ts";
+import { folderOf, isOurs } from "./cluster.ts";
 import type { KubernetesObject } from "./kubernetes/api.ts";
-import { addPlatformNodes, platformNodes } from "./platform-nodes.ts";
-import { DeployedStack } from "./stack.ts";
+import { platformNodes } from "./platform-nodes.ts";
+import { namespace, useSharedStack } from "./shared-stack.ts";
 import { until } from "./until.ts";
 
-const namespace = "lancedb";
-const cluster = useCluster();
+const { cluster, stack } = useSharedStack();
 let parameters: ReturnType<typeof fromStackOutputs>;
-let operator: Daemon | undefined;
 
 const small = { numCpus: 1, memory: "1Gi" };
 const cpuWorkers = { name: "cpu", ...small, minReplicas: 2 };
@@ -23,11 +20,8 @@ const gpuWorkers = { name: "gpu", ...small, numGpus: 1, minReplicas: 1 };
 
 describe.runIf(isOurs)("a Ray cluster of our client, on what the existing variant makes", () => {
   beforeAll(async () => {
-    await addPlatformNodes(cluster().api, "existing");
-    const stack = await DeployedStack.create(cluster(), "existing");
-    await stack.up({ kubeconfig: cluster().kubeconfigPath, catalog: { enabled: false } });
-    parameters = fromStackOutputs(await stack.plainOutputs());
-    operator = await cluster().startOperator(namespace);
+    parameters = fromStackOutputs(await stack().plainOutputs());
+    await cluster().startOperator(namespace);
   });
 
   test("has its head on a head node and each worker on a node of its kind", async () => {
@@ -120,10 +114,10 @@ describe.runIf(isOurs)("a Ray cluster of our client, on what the existing varian
   });
 
   test("comes up although the operator and the API server are restarted meanwhile", async () => {
-    await operator?.kill();
+    await cluster().killOperator(namespace);
     const coming = provision("patient", { workerGroups: [cpuWorkers] });
     await until(() => cluster().api.get("ray.io/v1", "RayCluster", "patient", namespace));
-    operator = await cluster().startOperator(namespace);
+    await cluster().startOperator(namespace);
     const ray = await coming;
     await cluster().restartApiServer();
     expect(await podsOf("patient")).toHaveLength(3);

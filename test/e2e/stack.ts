@@ -1,11 +1,13 @@
 import { readFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
-import { LocalWorkspace, type OutputMap, type Stack, type UpResult } from "@pulumi/pulumi/automation/index.js";
+import { LocalWorkspace, type Stack } from "@pulumi/pulumi/automation/index.js";
 import program from "../../infra/index.ts";
 import { type Settings, settingsOf } from "../support/stack.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { folderOf, type TestCluster } from "./cluster.ts";
 import { installProviders } from "./providers/install.ts";
 import { type Recorded, readRecord } from "./providers/record.ts";
+import type { Tools } from "./tools.ts";
 
 /** How many resources were made, changed, left, ...; by Pulumi's word for it. */
 export type Changes = Readonly<Record<string, number>>;
@@ -27,14 +29,7 @@ export class DeployedStack {
   /** Makes the stack; nothing is deployed yet. */
   static async create(cluster: TestCluster, variant: string): Promise<DeployedStack> {
     const folder = folderOf(cluster, `pulumi-${variant}`);
-    const providers = join(folder, "bin");
-    const { standIns, real } = installProviders(providers);
-    process.stderr.write(
-      `e2e: ${variant}: real providers: ${real.join(", ") || "none"}; stand-ins: ${standIns.join(", ")}\n`,
-    );
-    // The library looks for Pulumi's command line on this process's own PATH.
-    const path = [providers, cluster.tools.pulumi, dirname(process.execPath), process.env.PATH].join(delimiter);
-    process.env.PATH = path;
+    const path = preparePath(cluster.tools);
     const recordPath = join(folder, "record.jsonl");
     const stack = await LocalWorkspace.createOrSelectStack(
       { projectName: "tiltyard", stackName: variant, program: async () => program() },
@@ -56,13 +51,15 @@ export class DeployedStack {
   }
 
   /** Deploys with these settings and those that the variant cannot do without. A setting once given stays, unless given anew. */
-  async up(settings: Settings): Promise<UpResult & { readonly changes: Changes }> {
-    const all = Object.entries(settingsOf(this.#variant, settings));
-    await this.#stack.setAllConfig(
-      Object.fromEntries(all.map(([key, value]) => [key, { value, secret: isSecret(key) }])),
-    );
-    const result = await this.#stack.up();
-    return { ...result, changes: result.summary.resourceChanges ?? {} };
+  async up(settings: Settings): Promise<Changes> {
+    await this.#configure(settings);
+    return (await this.#stack.up()).summary.resourceChanges ?? {};
+  }
+
+  /** What {@link up} would do. */
+  async preview(settings: Settings): Promise<Changes> {
+    await this.#configure(settings);
+    return (await this.#stack.preview()).changeSummary;
   }
 
   async refresh(): Promise<Changes> {
@@ -73,13 +70,9 @@ export class DeployedStack {
     return (await this.#stack.destroy()).summary.resourceChanges ?? {};
   }
 
-  async outputs(): Promise<OutputMap> {
-    return this.#stack.outputs();
-  }
-
   /** The outputs as `pulumi stack output --json --show-secrets` prints them. */
   async plainOutputs(): Promise<Record<string, unknown>> {
-    return Object.fromEntries(Object.entries(await this.outputs()).map(([name, { value }]) => [name, value]));
+    return Object.fromEntries(Object.entries(await this.#stack.outputs()).map(([name, { value }]) => [name, value]));
   }
 
   /** What the stand-ins were asked since the stack was made. */
@@ -91,6 +84,26 @@ export class DeployedStack {
   get state(): string {
     return readFileSync(this.#statePath, "utf8");
   }
+
+  async #configure(settings: Settings): Promise<void> {
+    const all = Object.entries(settingsOf(this.#variant, settings));
+    await this.#stack.setAllConfig(
+      Object.fromEntries(all.map(([key, value]) => [key, { value, secret: isSecret(key) }])),
+    );
+  }
+}
+
+let path: string | undefined;
+
+/** Puts the stand-ins and Pulumi's command line on the PATH of this process, where the library looks for it, once. */
+function preparePath({ pulumi }: Tools): string {
+  if (path !== undefined) return path;
+  const plugins = temporaryFolder("tiltyard-plugins-");
+  const { standIns, real } = installProviders(plugins);
+  process.stderr.write(`e2e: real providers: ${real.join(", ") || "none"}; stand-ins: ${standIns.join(", ")}\n`);
+  path = [plugins, pulumi, dirname(process.execPath), process.env.PATH].join(delimiter);
+  process.env.PATH = path;
+  return path;
 }
 
 function isSecret(key: string): boolean {

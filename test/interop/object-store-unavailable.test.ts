@@ -1,6 +1,4 @@
-import { mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { writeFileSync } from "node:fs";
 import { CatalogError } from "@tiltyard/protocol";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { freePort } from "../../client/ray/free-port.ts";
@@ -8,6 +6,7 @@ import { openFileStore } from "../../service/storage/file.ts";
 import { openGcsStore } from "../../service/storage/gcs.ts";
 import type { ObjectStore } from "../../service/storage/object-store.ts";
 import { openS3Store } from "../../service/storage/s3.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const bucket = "tiltyard-test";
 afterEach(() => {
@@ -49,7 +48,7 @@ describe("an object store that cannot be used", () => {
   });
 
   test("is told as unavailable: local files", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "tiltyard files ")).slice(1);
+    const folder = temporaryFolder("tiltyard files ").slice(1);
     writeFileSync(`/${folder}/from`, "content");
     // A copy into a folder that is a file fails for a reason other than a missing source.
     await expectUnavailable(() => openFileStore().copy(`${folder}/from`, `${folder}/from/to`), "ENOTDIR");

@@ -1,6 +1,5 @@
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { CreateBucketCommand, GetObjectCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import { Storage } from "@google-cloud/storage";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -8,6 +7,7 @@ import { openFileStore } from "../../service/storage/file.ts";
 import { openGcsStore } from "../../service/storage/gcs.ts";
 import { type ObjectStore, readBytesMax } from "../../service/storage/object-store.ts";
 import { openS3Store } from "../../service/storage/s3.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { startAws, startGcs, type TestServer } from "./servers.ts";
 
 /** A store under test, with the means to look at it from outside. */
@@ -23,7 +23,7 @@ const bucket = "tiltyard-test";
 const servers: TestServer[] = [];
 
 async function localFiles(): Promise<Subject> {
-  const root = mkdtempSync(join(tmpdir(), "tiltyard files ")).slice(1);
+  const root = temporaryFolder("tiltyard files ").slice(1);
   return {
     store: openFileStore(),
     root: `${root}/`,

@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createCatalogClient, type Job, JobsApi, submitTracked } from "../../client/index.ts";
 import type { LocalRay } from "../../client/ray/local-ray.ts";
 import { commit, declareTable, useCatalog } from "../support/catalog.ts";
 import { startProgram } from "../support/process.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { startUnreliableProxy } from "../support/unreliable-proxy.ts";
 import { startRay } from "./servers.ts";
 
@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => ray[Symbol.asyncDispose]());
 
-const folder = mkdtempSync(join(tmpdir(), "tiltyard job "));
+const folder = temporaryFolder("tiltyard job ");
 writeFileSync(join(folder, "helper.py"), "import os\n\ndef greeting():\n    return 'hello ' + os.environ['NAME']\n");
 writeFileSync(
   join(folder, "main.py"),
@@ -57,7 +57,7 @@ describe("jobs on a real Ray", () => {
   });
 
   test("find links as the files that they lead to, and may run what was executable", async () => {
-    const [shared, linked] = [mkdtempSync(join(tmpdir(), "shared ")), mkdtempSync(join(tmpdir(), "linked "))];
+    const [shared, linked] = [temporaryFolder("shared "), temporaryFolder("linked ")];
     writeFileSync(join(shared, "words.txt"), "from elsewhere\n");
     writeFileSync(join(linked, "run.sh"), "#!/bin/sh\ncat words.txt more/words.txt\n");
     chmodSync(join(linked, "run.sh"), 0o755);
@@ -68,12 +68,11 @@ describe("jobs on a real Ray", () => {
   });
 
   test("take no folder that Ray would not take", async () => {
-    const large = mkdtempSync(join(tmpdir(), "large "));
+    const large = temporaryFolder("large ");
     writeFileSync(join(large, "data.bin"), randomBytes(101 * 2 ** 20));
     await expect(jobs.submit({ entrypoint: "x", workingDirectory: large })).rejects.toThrow(
       /more than 100 MiB packed: .*\.rayignore/,
     );
-    rmSync(large, { recursive: true });
   });
 
   test("are followed while they run, each line once, over connections that break", async () => {
@@ -114,7 +113,7 @@ describe("jobs on a real Ray", () => {
   });
 
   test("are listed by the command, which finds the token where Ray does, with those that were not submitted", async () => {
-    const home = mkdtempSync(join(tmpdir(), "home "));
+    const home = temporaryFolder("home ");
     mkdirSync(join(home, ".ray"));
     writeFileSync(join(home, ".ray/auth_token"), `${token}\n`);
     const driver = "env -u RAY_JOB_CONFIG_JSON_ENV_VAR python -c 'import ray; ray.init()'";

@@ -5,6 +5,7 @@
  */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
+import useTemporaryFolder from "../support/temporary-folder.ts";
 import { prepareChromium, prepareFakeGcsServer, preparePython, prepareSchemathesis } from "./tools.ts";
 
 const project = join(import.meta.dirname, "../..");
@@ -50,6 +51,7 @@ function runPart(command: string, args: readonly string[], tools: Tools): boolea
   return status === 0;
 }
 
+const removeTemporaryFolder = useTemporaryFolder();
 try {
   const tools = timed("preparing the tools", prepareTools);
   const vitest = join(project, "node_modules/vitest/vitest.mjs");
@@ -63,4 +65,6 @@ try {
 } catch (error) {
   process.stderr.write(`interop: ${error instanceof Error ? error.message : error}\n`);
   process.exitCode = 1;
+} finally {
+  removeTemporaryFolder();
 }

@@ -1,10 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { freePort } from "../../client/ray/free-port.ts";
 import { type LocalRay, startLocalRay } from "../../client/ray/local-ray.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** A server that clients are tested against, in a process of its own. */
 export interface TestServer {
@@ -26,9 +25,8 @@ export async function startAws(): Promise<TestServer> {
 export async function startGcs(): Promise<TestServer> {
   const port = await freePort();
   const program = join(import.meta.dirname, "gcs-server.ts");
-  const folder = mkdtempSync(join(tmpdir(), "tiltyard gcs "));
+  const folder = temporaryFolder("tiltyard gcs ");
   const child = spawn(process.execPath, [program, `${port}`, folder], { stdio: ["ignore", "ignore", "inherit"] });
-  child.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   return serving(child, `http://127.0.0.1:${port}`, "/storage/v1/b?project=test");
 }
 

@@ -1,17 +1,16 @@
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { commit, declareTable, startTestCatalog } from "../support/catalog.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { runSql } from "../support/postgres-server.ts";
 import { runCatalogCommand } from "../support/process.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let target: TestDatabase;
 let file: string;
 beforeEach(async () => {
   target = await createTestDatabase();
-  file = join(mkdtempSync(join(tmpdir(), "tiltyard-move-")), "catalog.sqlite");
+  file = join(temporaryFolder("tiltyard-move-"), "catalog.sqlite");
 });
 afterEach(() => target.drop());
 

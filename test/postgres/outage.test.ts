@@ -1,9 +1,7 @@
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type PostgresServer, password, runSql, startPostgres } from "../support/postgres-server.ts";
 import { runCatalogCommand, startProgram } from "../support/process.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const adminKey = "admin-key-of-the-outage-0123456789";
 
@@ -17,7 +15,7 @@ afterAll(() => server.destroy());
 function settings(): Record<string, string> {
   return {
     TILTYARD_DATABASE_URL: server.urlOf("catalog"),
-    TILTYARD_DATA_DIR: mkdtempSync(join(tmpdir(), "tiltyard-outage-")),
+    TILTYARD_DATA_DIR: temporaryFolder("tiltyard-outage-"),
     TILTYARD_PORT: "0",
     TILTYARD_BOOTSTRAP_API_KEY: adminKey,
     TILTYARD_RATE_LIMIT: "1000",

@@ -1,10 +1,9 @@
-import { existsSync, mkdtempSync, readdirSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { existsSync, readdirSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { finalName, pathOf, readText, stageManifest, uniqueName } from "../support/catalog.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { type Program, startProgram } from "../support/process.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const adminKey = "admin-key-of-the-replicas-0123456789";
 
@@ -21,7 +20,7 @@ let replicas: readonly Replica[];
 async function startReplica(settings: Readonly<Record<string, string>> = {}): Promise<Replica> {
   const program = startProgram(["service/main.ts", "serve"], {
     TILTYARD_DATABASE_URL: database.url,
-    TILTYARD_DATA_DIR: mkdtempSync(join(tmpdir(), "tiltyard-replica-")),
+    TILTYARD_DATA_DIR: temporaryFolder("tiltyard-replica-"),
     TILTYARD_WAREHOUSE: warehouse,
     TILTYARD_PORT: "0",
     TILTYARD_LOG_LEVEL: "warn",
@@ -64,7 +63,7 @@ const create = (on: Replica, table: { path: string }, version: number, manifest_
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  warehouse = mkdtempSync(join(tmpdir(), "tiltyard-warehouse-"));
+  warehouse = temporaryFolder("tiltyard-warehouse-");
   // All at once over an empty database: each finds it migrated, by itself or by another.
   replicas = await Promise.all([startReplica(), startReplica(), startReplica()]);
 });

@@ -1,11 +1,11 @@
-import { mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { generate } from "selfsigned";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseDatabaseUrl } from "../../service/store/database.ts";
 import { openStore } from "../../service/store/open.ts";
 import { type PostgresServer, startPostgres } from "../support/postgres-server.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let server: PostgresServer;
 let certificateFile: string;
@@ -14,7 +14,7 @@ beforeAll(async () => {
   const { cert, private: key } = await generate([{ name: "commonName", value: "localhost" }], {
     extensions: [{ name: "subjectAltName", altNames: [{ type: 2, value: "localhost" }] }],
   });
-  certificateFile = join(mkdtempSync(join(tmpdir(), "tiltyard-tls-")), "ca.crt");
+  certificateFile = join(temporaryFolder("tiltyard-tls-"), "ca.crt");
   writeFileSync(certificateFile, cert);
   server = await startPostgres({ tls: { certificate: cert, key } });
 });

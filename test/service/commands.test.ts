@@ -1,13 +1,9 @@
-import { existsSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createTestDatabase, databaseKind, type TestDatabase } from "../support/database.ts";
 import { runCatalogCommand, startProgram } from "../support/process.ts";
-
-function temporaryFolder(): string {
-  return mkdtempSync(join(tmpdir(), "tiltyard-commands-"));
-}
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let database: TestDatabase;
 beforeEach(async () => {
@@ -36,7 +32,7 @@ async function stop(service: Awaited<ReturnType<typeof serve>>) {
 
 describe("serve", () => {
   test("prints how to call it, and no secret", async () => {
-    const folder = temporaryFolder();
+    const folder = temporaryFolder("tiltyard-commands-");
     const service = await serve(folder);
     const { readFileSync } = await import("node:fs");
     const key = readFileSync(join(folder, "development.key"), "utf8");
@@ -61,9 +57,12 @@ describe("serve", () => {
   });
 
   test("says what to do when its port is taken", async () => {
-    const service = await serve(temporaryFolder());
+    const service = await serve(temporaryFolder("tiltyard-commands-"));
     const port = new URL(service.url).port;
-    const other = await runCatalogCommand(["serve"], { ...settingsIn(temporaryFolder()), TILTYARD_PORT: port });
+    const other = await runCatalogCommand(["serve"], {
+      ...settingsIn(temporaryFolder("tiltyard-commands-")),
+      TILTYARD_PORT: port,
+    });
     expect(other.code).toBe(1);
     expect(other.stderr).toContain("set TILTYARD_PORT");
     await stop(service);
@@ -72,7 +71,7 @@ describe("serve", () => {
 
 describe("keys and grants", () => {
   test("make, list and revoke a key while the service runs", async () => {
-    const folder = temporaryFolder();
+    const folder = temporaryFolder("tiltyard-commands-");
     const service = await serve(folder);
     const settings = settingsIn(folder);
     const created = await runCatalogCommand(["keys", "create", "ada", "--role", "reader", "--json"], settings);
@@ -117,7 +116,7 @@ describe("keys and grants", () => {
     [["keys", "create", "ada", "--namespace", "a$$b"], "id: has an empty part"],
     [["nothing"], "unknown command"],
   ])("refuse %j with exit code 1", async (args, message) => {
-    const { code, stderr } = await runCatalogCommand(args, settingsIn(temporaryFolder()));
+    const { code, stderr } = await runCatalogCommand(args, settingsIn(temporaryFolder("tiltyard-commands-")));
     expect(code).toBe(1);
     expect(stderr).toContain(message);
   });
@@ -125,7 +124,7 @@ describe("keys and grants", () => {
 
 describe.runIf(databaseKind === "sqlite")("backup and restore", () => {
   test("bring a catalog back as it was when it was backed up under load", async () => {
-    const folder = temporaryFolder();
+    const folder = temporaryFolder("tiltyard-commands-");
     const service = await serve(folder);
     const { readFileSync } = await import("node:fs");
     const headers = { "x-api-key": readFileSync(join(folder, "development.key"), "utf8") };
@@ -156,7 +155,7 @@ describe.runIf(databaseKind === "sqlite")("backup and restore", () => {
   });
 
   test("refuse what is no whole database, and change nothing", async () => {
-    const folder = temporaryFolder();
+    const folder = temporaryFolder("tiltyard-commands-");
     const file = join(folder, "broken.sqlite");
     writeFileSync(file, "not a database, but long enough to look like one".repeat(100));
     const { code, stderr } = await runCatalogCommand(["restore", file], settingsIn(folder));

@@ -1,5 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { CatalogError } from "@tiltyard/protocol";
 import { afterEach, describe, expect, test, vi } from "vitest";
@@ -23,6 +22,7 @@ import {
 import { commitSteps } from "../support/commit-steps.ts";
 import { createTestDatabase } from "../support/database.ts";
 import { type Program, startProgram } from "../support/process.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 function stagedFilesOf(table: TestTable): string[] {
   return readdirSync(`/${pathOf(table)}/_versions`).filter((name) => name.includes(".manifest-"));
@@ -55,7 +55,7 @@ describe("a service that is killed", () => {
   test.concurrent.each(runs)(
     "$step of a commit leaves nothing that needs a hand, its client deleting what it staged: $clientDeletes",
     async (run) => {
-      const dataDir = mkdtempSync(join(tmpdir(), "tiltyard-killed-"));
+      const dataDir = temporaryFolder("tiltyard-killed-");
       const database = await createTestDatabase();
       const crashing = await start(dataDir, database.url, run.step);
       const key = readFileSync(join(dataDir, "development.key"), "utf8");

@@ -2,6 +2,7 @@ import { type AnyContract, contracts, ErrorResponse } from "@tiltyard/protocol";
 import { describe, expect, test } from "vitest";
 import { startTestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
 import { startProgram } from "../support/process.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const catalog = useCatalog();
 const withoutCredential = { headers: {} };
@@ -137,8 +138,7 @@ describe("a rate limit", () => {
 
 describe("the request log", () => {
   test("is a JSON line a request, with who asked for what, and without secrets", async () => {
-    const { mkdtempSync } = await import("node:fs");
-    const folder = mkdtempSync("/tmp/tiltyard-log-");
+    const folder = temporaryFolder("tiltyard-log-");
     const key = "the-secret-key-0123456789abcdef";
     const program = startProgram(["service/main.ts", "serve"], {
       TILTYARD_DATA_DIR: folder,

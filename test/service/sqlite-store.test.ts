@@ -1,13 +1,12 @@
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { describe, expect, test } from "vitest";
 import { findNamespace, insertNamespace, listChildNamespaces } from "../../service/store/namespaces.ts";
 import { openSqliteStore } from "../../service/store/sqlite.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 function temporaryFile(): string {
-  return join(mkdtempSync(join(tmpdir(), "tiltyard-store-")), "catalog.sqlite");
+  return join(temporaryFolder("tiltyard-store-"), "catalog.sqlite");
 }
 
 const namespace = (name: string) => ({ identifier: [name], properties: {} });

@@ -1,11 +1,11 @@
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type AddressInfo, connect as connectTcp } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { json } from "node:stream/consumers";
 import { KubeConfig, type V1Pod } from "@kubernetes/client-node";
 import { WebSocketServer } from "ws";
+import { temporaryFolder } from "./temporary-folder.ts";
 
 /** A Kubernetes object, as far as tests look into it. */
 export interface StoredObject {
@@ -58,7 +58,7 @@ export async function startTestApiServer(): Promise<TestApiServer> {
     { name: "test", server: `http://127.0.0.1:${port}`, skipTLSVerify: true },
     { name: "me" },
   );
-  const kubeConfigFile = join(mkdtempSync(join(tmpdir(), "tiltyard kube ")), "config");
+  const kubeConfigFile = join(temporaryFolder("tiltyard kube "), "config");
   writeFileSync(kubeConfigFile, kubeConfig.exportConfig());
 
   const state: TestApiServer = {

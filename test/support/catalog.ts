@@ -1,6 +1,5 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import {
   type AnyContract,
   type Contracts,
@@ -21,6 +20,7 @@ import type { Database } from "../../service/store/database.ts";
 import { openStore } from "../../service/store/open.ts";
 import { putApiKey, putGrant } from "../../service/store/principals.ts";
 import { createTestDatabase } from "./database.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
 
 /** Every operation: those of the protocol, and those of management. */
 export const operations = { ...contracts, ...managementContracts };
@@ -67,7 +67,7 @@ export async function startTestCatalog(
   environment: Readonly<Record<string, string>> = {},
   replacements: Replacements = {},
 ): Promise<TestCatalog> {
-  const dataDir = mkdtempSync(join(tmpdir(), "tiltyard test "));
+  const dataDir = temporaryFolder("tiltyard test ");
   const database = await createTestDatabase();
   const config = readConfig({
     TILTYARD_PORT: "0",
@@ -111,7 +111,6 @@ export async function startTestCatalog(
     stop: async () => {
       await service.stop();
       await database.drop();
-      rmSync(dataDir, { recursive: true, force: true });
     },
   };
 }

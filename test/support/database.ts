@@ -1,9 +1,9 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { inject } from "vitest";
 import { type Database, parseDatabaseUrl } from "../../service/store/database.ts";
 import { runSql } from "./postgres-server.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
 
 const postgresUrl = inject("postgresUrl");
 
@@ -24,10 +24,10 @@ export async function createTestDatabase(): Promise<TestDatabase> {
 }
 
 function createSqliteFile() {
-  const folder = mkdtempSync(join(tmpdir(), "tiltyard-database-"));
+  const folder = temporaryFolder("tiltyard-database-");
   return {
     url: `sqlite:${join(folder, "catalog.sqlite")}`,
-    drop: async () => rmSync(folder, { recursive: true, force: true }),
+    drop: async () => {},
   };
 }
 

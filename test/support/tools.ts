@@ -24,10 +24,9 @@ export function prepare(
   pins: readonly (string | Buffer)[],
   make: (folder: string) => void,
 ): string {
-  const cache = resolve(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "tiltyard");
   const hash = createHash("sha256");
   for (const pin of pins) hash.update(pin).update("\0");
-  const link = join(cache, `${name}-${hash.digest("hex").slice(0, 16)}`);
+  const link = join(cacheFolder(), `${name}-${hash.digest("hex").slice(0, 16)}`);
   // The program itself is looked for: what it links to may have been removed since.
   if (existsSync(join(link, program))) return join(realpathSync(link), program);
 
@@ -43,6 +42,11 @@ export function prepare(
     throw error;
   }
   return join(folder, program);
+}
+
+/** Where things are kept from one run to the next. */
+export function cacheFolder(): string {
+  return resolve(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "tiltyard");
 }
 
 /**

@@ -1,9 +1,10 @@
 import { generateKeyPairSync, randomBytes, X509Certificate } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../../../client/ray/free-port.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
+import { cacheFolder } from "../../support/tools.ts";
 import { KubernetesApi } from "../kubernetes/api.ts";
 import type { Tools } from "../tools.ts";
 import { Daemon } from "./daemon.ts";
@@ -17,7 +18,7 @@ const pollMs = 50;
  */
 export class ControlPlane {
   /** Everything that it writes: data, keys, logs. */
-  readonly folder = mkdtempSync(join(tmpdir(), "tiltyard-e2e-"));
+  readonly folder = temporaryFolder("tiltyard-e2e-");
   readonly kubeconfigPath = join(this.folder, "kubeconfig");
   readonly #tools: Tools;
   readonly #daemons = new Map<string, Daemon>();
@@ -35,7 +36,8 @@ export class ControlPlane {
       await plane.#start();
       return plane;
     } catch (error) {
-      await plane.stop({ keepLogs: true });
+      plane.keepLogs();
+      await plane.stop();
       throw error;
     }
   }
@@ -60,12 +62,16 @@ export class ControlPlane {
     await this.#answers();
   }
 
-  /** Ends all of it. @param keepLogs Keeps its folder, and says where. */
-  async stop({ keepLogs }: { readonly keepLogs: boolean }): Promise<void> {
+  async stop(): Promise<void> {
     // Nothing of theirs is needed any more, and to end in order takes an API server ten seconds.
     await Promise.all([...this.#daemons.values()].map((daemon) => daemon.kill()));
-    if (keepLogs) process.stderr.write(`e2e: the logs are in ${join(this.folder, "logs")}\n`);
-    else rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** Copies the logs to a folder of the cache, and says where: its own folder goes with the run. */
+  keepLogs(): void {
+    const kept = join(cacheFolder(), "e2e-logs", basename(this.folder));
+    cpSync(join(this.folder, "logs"), kept, { recursive: true });
+    process.stderr.write(`e2e: the logs are in ${kept}\n`);
   }
 
   async #start(): Promise<void> {

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { KubeConfig } from "@kubernetes/client-node";
 import { parse } from "yaml";
 import { freePort } from "../../../client/ray/free-port.ts";
-import type { KubernetesApi, KubernetesObject } from "../kubernetes/api.ts";
+import type { KubernetesApi } from "../kubernetes/api.ts";
+import { tokenOf } from "../kubernetes/token.ts";
 import { Daemon } from "./daemon.ts";
 
 const name = "kuberay-operator";
@@ -27,7 +28,7 @@ export interface OperatorSettings {
 export async function startOperator(settings: OperatorSettings): Promise<Daemon> {
   const { api, tools, namespace, folder, logPath } = settings;
   await grantRole(api, tools, namespace);
-  const path = join(folder, "operator.kubeconfig");
+  const path = join(folder, `operator-${namespace}.kubeconfig`);
   writeFileSync(path, await kubeconfigOf(settings), { mode: 0o600 });
   const addresses = [
     `--metrics-addr=127.0.0.1:${await freePort()}`,
@@ -56,14 +57,11 @@ async function grantRole(api: KubernetesApi, tools: string, namespace: string): 
 }
 
 async function kubeconfigOf({ api, kubeconfig, namespace }: OperatorSettings): Promise<string> {
-  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
-  const request = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds: 86_400 } };
-  const { status }: KubernetesObject = await api.request("POST", path, request);
   const admin = new KubeConfig();
   admin.loadFromString(kubeconfig);
   const cluster = admin.getCurrentCluster();
   if (!cluster) throw new Error("the kubeconfig has no current context");
   const own = new KubeConfig();
-  own.loadFromClusterAndUser(cluster, { name, token: status.token });
+  own.loadFromClusterAndUser(cluster, { name, token: await tokenOf(api, namespace, name) });
   return own.exportConfig();
 }

@@ -9,18 +9,26 @@ import { parse } from "yaml";
 import { cloudAnswers, cloudOutputs } from "../../support/clouds.ts";
 import { readCurrentContext } from "../kubernetes/kubeconfig.ts";
 import { isSame, libraryVersion, secretMark, type Values } from "./plugin.ts";
-import { record, typeOf } from "./record.ts";
+import { nameOf, record, typeOf } from "./record.ts";
 
 const name = process.argv[2] ?? "";
 /** Where the inputs are kept in the state, to compare the next ones with. */
 const asked = "__inputs";
 
-/** Properties that a cloud cannot change on what is there; the first names of paths. */
+/** Properties that a cloud cannot change on what is there, by their paths, as the real providers have it. */
 const replacedWhenChanged: Readonly<Record<string, readonly string[]>> = {
   "gcp:container/cluster:Cluster": ["name", "location", "network", "subnetwork"],
-  "gcp:container/nodePool:NodePool": ["name", "cluster", "location"],
+  "gcp:container/nodePool:NodePool": [
+    ...["name", "namePrefix", "cluster", "location"],
+    ...["nodeConfig.spot", "nodeConfig.serviceAccount", "nodeConfig.metadata", "nodeConfig.shieldedInstanceConfig"],
+  ],
   "gcp:storage/bucket:Bucket": ["name", "location"],
-  "aws:eks/nodeGroup:NodeGroup": ["clusterName", "nodeGroupName", "nodeRoleArn", "subnetIds", "amiType"],
+  "aws:eks/cluster:Cluster": ["name", "roleArn"],
+  "aws:eks/nodeGroup:NodeGroup": [
+    ...["clusterName", "nodeGroupName", "nodeGroupNamePrefix", "nodeRoleArn", "subnetIds"],
+    ...["amiType", "capacityType", "diskSize", "instanceTypes", "launchTemplate.id"],
+  ],
+  "aws:autoscaling/tag:Tag": ["autoscalingGroupName", "tag.key"],
   "aws:s3/bucket:Bucket": ["bucket", "bucketPrefix"],
   "random:index/randomPassword:RandomPassword": ["length", "special", "keepers"],
 };
@@ -34,7 +42,7 @@ const provider: Provider = {
     );
     return {
       changes: changes.length > 0,
-      replaces: changes.filter((key) => replacedWhenChanged[typeOf(urn)]?.includes(key)),
+      replaces: (replacedWhenChanged[typeOf(urn)] ?? []).filter((path) => !isSame(at(before, path), at(now, path))),
       deleteBeforeReplace: "name" in now,
     };
   },
@@ -59,6 +67,10 @@ const provider: Provider = {
   },
   construct: constructCluster,
 };
+
+function at(values: Values, path: string): unknown {
+  return path.split(".").reduce<unknown>((value, key) => (value as Values | undefined)?.[key], values);
+}
 
 function note(action: "create" | "update" | "delete", urn: string): void {
   record({ provider: name, action, type: typeOf(urn), urn });
@@ -86,10 +98,6 @@ function ownOutputs(type: string, resource: string, inputs: Values): Values {
 
 function chosen(old: Values): Values {
   return "result" in old ? { result: old.result } : {};
-}
-
-function nameOf(urn: string): string {
-  return urn.split("::").at(-1) ?? "";
 }
 
 function clusterBehind() {

@@ -6,7 +6,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
-import type { KubernetesApi, Reference } from "../kubernetes/api.ts";
+import type { KubernetesApi, KubernetesObject, Reference } from "../kubernetes/api.ts";
 import { waitUntilReady } from "../kubernetes/ready.ts";
 import type { Values } from "./plugin.ts";
 
@@ -42,14 +42,27 @@ function recordOf({ name, namespace }: Values) {
   };
 }
 
-/** KubeRay's resource definitions, from the folder that the environment names. */
+/**
+ * KubeRay's resource definitions, from the folder that the environment names. As Helm does, it
+ * makes those that are not there and leaves the others as they are.
+ */
 export async function installDefinitions(api: KubernetesApi, folder = process.env.TILTYARD_E2E_CRDS): Promise<void> {
   if (folder === undefined)
     throw new Error("TILTYARD_E2E_CRDS has to name the folder of KubeRay's resource definitions");
   await Promise.all(
     readdirSync(folder).map(async (file) => {
-      const definition = parse(readFileSync(join(folder, file), "utf8"));
-      await waitUntilReady(api, await api.apply(definition, { manager, force: true }));
+      const definition = lightened(parse(readFileSync(join(folder, file), "utf8")));
+      if ((await api.find(definition)) === undefined) await waitUntilReady(api, await api.create(definition));
     }),
   );
+}
+
+/** An API server works for many seconds on each schema of KubeRay: only the one that is used here is kept. */
+function lightened(definition: KubernetesObject): KubernetesObject {
+  const { names, versions } = definition.spec;
+  const anything = { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } };
+  const lightVersions = versions.map((version: { name: string }) =>
+    names.kind === "RayCluster" && version.name === "v1" ? version : { ...version, schema: anything },
+  );
+  return { ...definition, spec: { ...definition.spec, versions: lightVersions } };
 }

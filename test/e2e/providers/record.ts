@@ -23,6 +23,11 @@ export function readRecord(path: string): readonly Recorded[] {
     .map((line) => JSON.parse(line));
 }
 
+/** The name of a resource, from its URN. */
+export function nameOf(urn: string): string {
+  return urn.split("::").at(-1) ?? "";
+}
+
 /** The type of a resource, from its URN. */
 export function typeOf(urn: string): string {
   return urn.split("::")[2]?.split("$").at(-1) ?? "";
