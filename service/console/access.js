@@ -41,6 +41,8 @@ function formOf(title, fields, action, submit) {
   async function onSubmit(event) {
     event.preventDefault();
     const data = new FormData(form);
+    // A button loses the focus when it is disabled.
+    const hadFocus = button === document.activeElement;
     button.disabled = true;
     error.textContent = "";
     try {
@@ -49,6 +51,7 @@ function formOf(title, fields, action, submit) {
       error.textContent = sentence(/** @type {Error} */ (problem).message);
     }
     button.disabled = false;
+    if (hadFocus) button.focus();
   }
   return form;
 }

@@ -100,6 +100,8 @@ export function paged({ signal, load, frame, into = frame, row, empty: showEmpty
   async function next(token) {
     const isFirst = token === undefined;
     const button = root.querySelector(":scope > .more");
+    // A button loses the focus when it is disabled.
+    const hadFocus = button !== null && button === document.activeElement;
     if (isFirst) root.replaceChildren(loading());
     button?.setAttribute("disabled", "");
     try {
@@ -107,7 +109,7 @@ export function paged({ signal, load, frame, into = frame, row, empty: showEmpty
       for (let tries = 0; page.items.length === 0 && page.next !== undefined && tries < emptyPagesMax; tries += 1)
         page = await load(page.next);
       if (signal.aborted) return;
-      show(page, isFirst);
+      show(page, hadFocus);
     } catch (error) {
       if (signal.aborted) return;
       button?.remove();
@@ -120,21 +122,20 @@ export function paged({ signal, load, frame, into = frame, row, empty: showEmpty
     }
   }
 
-  /** @param {{ items: readonly Item[], next: string | undefined }} page @param {boolean} isFirst */
-  function show({ items, next: token }, isFirst) {
+  /** @param {{ items: readonly Item[], next: string | undefined }} page @param {boolean} hadFocus Of the button that asked for the page. */
+  function show({ items, next: token }, hadFocus) {
     const rows = items.flatMap((item) => row(item));
     into.append(...rows);
     shown += items.length;
-    const hasFocus = root.contains(document.activeElement);
     const button =
       token !== undefined && h("button", { type: "button", class: "more quiet", onclick: () => next(token) }, more);
     root.replaceChildren(shown === 0 && !button ? showEmpty() : frame, ...(button ? [button] : []));
-    if (isFirst) return;
-    announce(`${items.length} more.`);
+    if (shown > items.length) announce(`${items.length} more.`);
+    if (!hadFocus) return;
     // The button that was pressed is gone: go on from the first of the new rows.
     const [first] = rows;
     const target = first instanceof Element ? first.querySelector("a, button") : null;
-    if (hasFocus && target instanceof HTMLElement) target.focus();
+    if (target instanceof HTMLElement) target.focus();
   }
 
   next(undefined);
