@@ -146,7 +146,9 @@ describe("browsing", () => {
     expect(await tables.count()).toBe(60);
     expect(await page.getByRole("button", { name: "Show more tables" }).count()).toBe(0);
     // The keyboard goes on where the list does.
-    expect(await page.evaluate("document.activeElement.matches('a') && document.activeElement.textContent")).toBe("t150");
+    expect(await page.evaluate("document.activeElement.matches('a') && document.activeElement.textContent")).toBe(
+      "t150",
+    );
   });
 
   test("says that something is empty or missing", async () => {
