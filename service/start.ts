@@ -44,7 +44,9 @@ export interface Replacements {
 export async function startService(config: Config, log: Log, replacements: Replacements = {}): Promise<RunningService> {
   const { wrapStore = (store) => store, wrapStorage = (storage) => storage } = replacements;
   const store = wrapStore(await openStore(config.database));
-  const storage = wrapStorage(createStorage({ s3ForcePathStyle: config.s3ForcePathStyle }));
+  const storage = wrapStorage(
+    createStorage({ s3ForcePathStyle: config.s3ForcePathStyle, fileRoots: fileRootsOf(config) }),
+  );
   const finisher = createFinisher({ store, storage, log, dropRetentionMs: config.dropRetentionMs });
 
   const issuer =
@@ -140,6 +142,10 @@ function brokenRequest(code?: string): ErrorResponse {
 function urlOf(host: string, server: Server): string {
   const { port } = server.address() as AddressInfo;
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+function fileRootsOf({ warehouse, allowedLocations }: Config): readonly string[] {
+  return [warehouse, ...allowedLocations].filter(({ scheme }) => scheme === "file").map(({ path }) => `/${path}`);
 }
 
 function unreachable(): never {

@@ -138,7 +138,7 @@ function rayContainer(parameters: ClusterParameters, group: PodGroup): V1Contain
     memory: group.memory,
     ...(group.numGpus > 0 && { [gpuResource]: String(group.numGpus) }),
   };
-  const env: V1EnvVar[] = Object.entries({ ...parameters.env, ...group.env }).map(([name, value]) => ({ name, value }));
+  const env = environment(parameters, group);
   return {
     name: `ray-${group.kind}`,
     image: group.image ?? parameters.image ?? rayImage(parameters.rayVersion),
@@ -159,4 +159,18 @@ function rayContainer(parameters: ClusterParameters, group: PodGroup): V1Contain
       { name: "shm", mountPath: "/dev/shm" },
     ],
   };
+}
+
+/** Where jobs find the catalog, and what the cluster and the group set, which goes before it. */
+function environment(parameters: ClusterParameters, group: PodGroup): V1EnvVar[] {
+  const { catalogUrl, catalogKeySecret } = parameters;
+  const values = {
+    ...(catalogUrl !== undefined && { TILTYARD_CATALOG_URL: catalogUrl }),
+    ...parameters.env,
+    ...group.env,
+  };
+  const plain = Object.entries(values).map(([name, value]): V1EnvVar => ({ name, value }));
+  if (catalogKeySecret === undefined || "TILTYARD_API_KEY" in values) return plain;
+  const secretKeyRef = { name: catalogKeySecret, key: "apiKey" };
+  return [...plain, { name: "TILTYARD_API_KEY", valueFrom: { secretKeyRef } }];
 }

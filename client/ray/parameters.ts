@@ -85,6 +85,10 @@ export const ClusterParameters = z
     headGroup: HeadGroup.prefault({}),
     workerGroups: z.array(WorkerGroup).default([]),
     env: environment.default({}),
+    /** Where jobs find the catalog, which they are told in TILTYARD_CATALOG_URL. */
+    catalogUrl: z.string().optional(),
+    /** A secret of the namespace whose key `apiKey` is a key of the catalog: TILTYARD_API_KEY in jobs. */
+    catalogKeySecret: objectName(63).optional(),
     /** Redis, for a head that can be restarted without losing the cluster. */
     gcsFaultTolerance: z
       .strictObject({ redisAddress: z.string(), redisPasswordSecret: z.string().optional() })

@@ -1,22 +1,43 @@
-import { copyFile, link, lstat, mkdir, open, opendir, rename, rm, unlink, writeFile } from "node:fs/promises";
+import { copyFile, link, lstat, mkdir, open, opendir, realpath, rename, rm, unlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { CatalogError } from "@tiltyard/protocol";
 import { requireReadable, unavailable } from "./errors.ts";
 import type { CopyOutcome, ObjectStore, ReadObject, StoredObject } from "./object-store.ts";
 
-/** The local file system, or one that is mounted on every replica. */
-export function openFileStore(): ObjectStore {
+/**
+ * The local file system, or one that is mounted on every replica.
+ *
+ * @param roots The folders, as absolute paths, in which tables may live. A root may be a symbolic
+ *   link; what is in one may not lead elsewhere through a link. That is looked at where a commit or
+ *   a deletion begins: it keeps mistakes out, and nobody who changes links between two steps.
+ */
+export function openFileStore(roots: readonly string[] = []): ObjectStore {
+  const inside = (path: string) => requireNoLink(path, roots);
   return {
     find: (key) => guarded(key, () => find(toFile(key))),
-    persist: (key) => guarded(key, () => persist(toFile(key))),
+    persist: (key) => guarded(key, () => inside(toFile(key)).then(() => persist(toFile(key)))),
     copy: (from, to) => guarded(to, () => copy(toFile(from), toFile(to))),
-    read: (key) => guarded(key, () => read(key)),
-    create: (key, text) => guarded(key, () => create(toFile(key), text)),
-    replace: (key, text, revision) => guarded(key, () => replace(toFile(key), text, revision)),
+    read: (key) => guarded(key, () => inside(toFile(key)).then(() => read(key))),
+    create: (key, text) => guarded(key, () => inside(dirname(toFile(key))).then(() => create(toFile(key), text))),
+    replace: (key, text, revision) =>
+      guarded(key, () => inside(toFile(key)).then(() => replace(toFile(key), text, revision))),
     delete: (key) => guarded(key, () => remove(toFile(key))),
     list: (folder) => list(toFile(folder)),
-    deleteFolder: (folder) => guarded(folder, () => rm(toFile(folder), { recursive: true, force: true })),
+    deleteFolder: (folder) =>
+      guarded(folder, () => inside(toFile(folder)).then(() => rm(toFile(folder), { recursive: true, force: true }))),
   };
+}
+
+/** @throws CatalogError InvalidTableState when a path below a root leads out of where it says. */
+async function requireNoLink(path: string, roots: readonly string[]): Promise<void> {
+  const root = roots.find((each) => path.startsWith(`${each}/`));
+  if (root === undefined) return;
+  const [real, realRoot] = await Promise.all([orMissing(realpath(path)), orMissing(realpath(root))]);
+  if (real !== undefined && realRoot !== undefined && real !== `${realRoot}${path.slice(root.length)}`)
+    throw new CatalogError(
+      "InvalidTableState",
+      `${path} leads through a symbolic link to ${real}: tables are in folders, register the one that it leads to`,
+    );
 }
 
 async function find(file: string): Promise<StoredObject | undefined> {

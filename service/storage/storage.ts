@@ -9,6 +9,8 @@ export interface Storage {
 
 export interface StorageOptions {
   readonly s3ForcePathStyle: boolean;
+  /** The folders of the file system in which tables may live, as absolute paths. */
+  readonly fileRoots?: readonly string[];
 }
 
 /** The cloud's libraries are loaded when the first location needs them. */
@@ -18,7 +20,7 @@ export function createStorage(options: StorageOptions): Storage {
   async function open({ scheme, bucket }: Location): Promise<ObjectStore> {
     switch (scheme) {
       case "file":
-        return openFileStore();
+        return openFileStore(options.fileRoots);
       case "s3":
         return (await import("./s3.ts")).openS3Store(bucket, { forcePathStyle: options.s3ForcePathStyle });
       case "gs":

@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Finding } from "../../client/doctor/checks.ts";
 import { rayPod, startTestApiServer, type TestApiServer } from "../support/api-server.ts";
 import { commit, declareTable, useCatalog } from "../support/catalog.ts";
 import { startProgram } from "../support/process.ts";
@@ -108,12 +109,48 @@ describe("tiltyard", () => {
     [["run", "-f", file, "-e", "A", "--", "x"], "It must be NAME=VALUE."],
     [["run", "-f", file, "--table", "t", "--", "x"], "need a catalog"],
     [["cluster", "up", "-f", file, "--ttl", "soon"], "It must be like 90m, 8h or 2d."],
+    [["run", "--local", "-f", file, "--", "x"], "cannot be used with option '-f, --file <file>'"],
     [["clusters"], "unknown command 'clusters'"],
     [["doctor", "--config-method", "SSH"], "argument 'SSH' is invalid"],
   ])("exits with 2 and says what is wrong: %j", async (args, message) => {
     const { code, stderr } = await tiltyard(...args);
     expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
     expect(server.clusters.size).toBe(0);
+  });
+
+  test.each([
+    ["there is none", "", /there is no ray on the PATH: install it with pip install 'ray\[default\]'/],
+    ["it does not run", "exit 7", /the ray on the PATH does not run/],
+    ["it is too old", "echo ray, version 2.42.0", /Ray must be 2.43 or later, and this one is 2.42.0/],
+    ["it does not start", '[ "$1" = start ] && echo no room && exit 1; echo 2.60.0', /Ray did not start: no room/],
+  ])("starts no job on this machine when %s", async (_, script, message) => {
+    const programs = temporaryFolder("tiltyard programs ");
+    if (script) writeFileSync(join(programs, "ray"), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    const PATH = `${programs}:/usr/bin:/bin`;
+    const environment = { PATH, TILTYARD_CATALOG_URL: catalog.url };
+    const { code, stderr } = await start(["run", "--local", "--", "true"], environment).finished;
+    expect([code, stderr]).toEqual([1, expect.stringMatching(message)]);
+  });
+
+  test("looks at the catalog of a stack through the API server, with the stack's key", async () => {
+    const outputs = join(folder, "stack with a catalog.json");
+    const selector = { a: "b" };
+    const selectors = { headNodeSelector: selector, workerCpuNodeSelector: selector, workerGpuNodeSelector: selector };
+    const ray = { rayVersion: "2.60.0", rayImage: "ray", serviceAccount: "ray", namespace: "lancedb" };
+    const place = { variant: "existing", clusterName: "x", configMethod: "LOCAL", bucketUri: "s3://b" };
+    const reached = { catalogService: "tiltyard-catalog", catalogApiKey: catalog.adminKey };
+    writeFileSync(outputs, JSON.stringify({ ...selectors, ...ray, ...place, ...reached }));
+    const labels = { "app.kubernetes.io/name": "tiltyard-catalog" };
+    server.pods = [{ metadata: { name: "tiltyard-catalog-0", labels }, status: { phase: "Running" } }];
+    server.forwardTo = Number(new URL(catalog.url).port);
+    const examine = async (key: string) => {
+      const program = start(["doctor", "--json", "--stack-outputs", outputs], key ? { TILTYARD_API_KEY: key } : {});
+      const findings: Finding[] = JSON.parse((await program.finished).stdout);
+      const resultOf = (name: string) => findings.find(({ check }) => check === name)?.result;
+      return [resultOf("catalog is ready"), resultOf("key of the catalog")];
+    };
+    expect(await examine("")).toEqual(["ok", "ok"]);
+    expect(await examine("tiltyard_wrong")).toEqual(["ok", "failed"]);
   });
 
   test("exits with 1 when something does not work", async () => {

@@ -53,6 +53,20 @@ describe("the RayCluster", () => {
     expect(gpu.template.spec.containers[0].resources.limits["nvidia.com/gpu"]).toBe("1");
   });
 
+  test("tells jobs where the catalog is, and a key of it that stays in its secret", () => {
+    const environmentOf = (options: Partial<ClusterOptions>) =>
+      manifest(options).spec.headGroupSpec.template.spec.containers[0].env;
+    expect(environmentOf({ catalogUrl: "http://catalog:2333", catalogKeySecret: "key" })).toEqual([
+      { name: "TILTYARD_CATALOG_URL", value: "http://catalog:2333" },
+      { name: "TILTYARD_API_KEY", valueFrom: { secretKeyRef: { name: "key", key: "apiKey" } } },
+    ]);
+    const env = { TILTYARD_CATALOG_URL: "http://other:2333", TILTYARD_API_KEY: "mine" };
+    expect(environmentOf({ catalogUrl: "http://catalog:2333", catalogKeySecret: "key", env })).toEqual([
+      { name: "TILTYARD_CATALOG_URL", value: "http://other:2333" },
+      { name: "TILTYARD_API_KEY", value: "mine" },
+    ]);
+  });
+
   test("asks for just what its pods may use, and runs them without rights", () => {
     const { headGroupSpec, workerGroupSpecs } = manifest(groups).spec;
     for (const { template } of [headGroupSpec, ...workerGroupSpecs]) {

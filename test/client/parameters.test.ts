@@ -122,6 +122,7 @@ describe("the parameters of a Ray cluster", () => {
       rayVersion: "2.50.0",
       rayImage: "example.com/ray:1",
       bucketUri: "s3://tables",
+      catalogUrl: "http://tiltyard-catalog.features.svc:2333",
     };
     expect(parseParameters({ name: "a", ...fromStackOutputs(outputs) })).toMatchObject({
       namespace: "features",
@@ -129,6 +130,7 @@ describe("the parameters of a Ray cluster", () => {
       serviceAccount: "ray-pods",
       rayVersion: "2.50.0",
       image: "example.com/ray:1",
+      catalogUrl: "http://tiltyard-catalog.features.svc:2333",
       nodeSelectors: { head: selector("h"), workerCpu: selector("c"), workerGpu: selector("g") },
     });
     expect(() => fromStackOutputs({ variant: "eks" })).toThrow(/not the outputs of a Tiltyard stack:\n {2}clusterName/);

@@ -199,7 +199,8 @@ describe.runIf(isOurs)("tiltyard doctor", () => {
     } finally {
       await repair?.();
     }
-    expect((await examine(healthy)).filter(({ result }) => result !== "ok")).toEqual([]);
+    const repaired = await examine({ ...healthy, makePod: false });
+    expect(repaired.filter(({ result }) => result === "warning" || result === "failed")).toEqual([]);
   });
 
   test("has a breakage for each of its checks", async () => {

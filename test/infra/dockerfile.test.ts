@@ -47,3 +47,17 @@ test("the image's context has what is copied, and nothing of tests, tables or se
   expect(roots.every((path) => globSync(path).length === 1)).toBe(true);
   expect(roots.filter((path) => /test|docs|Pulumi|data|\.env/.test(path))).toEqual([]);
 });
+
+test("the image's user can write to the data directory alone, and nothing secret is built in", () => {
+  // What is copied stays root's: no copy says otherwise, and no file is made to be run with another one's rights.
+  expect(of("COPY").filter((copy) => copy.includes("--chown") || copy.includes("--chmod"))).toEqual([]);
+  const ownership = of("RUN").filter((run) => /chown|chmod|setcap|useradd/.test(run));
+  expect(ownership).toEqual(["mkdir /data && chown node:node /data"]);
+  expect(of("VOLUME")).toEqual(["/data"]);
+  expect(of("ARG")).toEqual([]);
+  expect(of("ENV").join(" ")).not.toMatch(/KEY|TOKEN|SECRET|PASSWORD|DATABASE_URL|ALLOW_INSECURE/);
+});
+
+test("the image listens where no right is needed", () => {
+  expect(Number(of("EXPOSE")[0])).toBeGreaterThan(1024);
+});

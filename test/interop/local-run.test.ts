@@ -1,14 +1,13 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createCatalogClient } from "../../client/index.ts";
 import { commit, declareTable, useCatalog } from "../support/catalog.ts";
 import { type Finished, startProgram } from "../support/process.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { pathWithPython } from "./servers.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "tiltyard local "));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder("tiltyard local ");
 
 const readme = readFileSync(join(import.meta.dirname, "../../README.md"), "utf8");
 const lines = [...readme.matchAll(/^npm run -s tiltyard -- (run --local .*)$/gm)].map(([, line = ""]) => line);

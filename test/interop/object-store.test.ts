@@ -7,6 +7,7 @@ import { openFileStore } from "../../service/storage/file.ts";
 import { openGcsStore } from "../../service/storage/gcs.ts";
 import { type ObjectStore, readBytesMax } from "../../service/storage/object-store.ts";
 import { openS3Store } from "../../service/storage/s3.ts";
+import { runCatalogCommand } from "../support/process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { startAws, startGcs, type TestServer } from "./servers.ts";
 
@@ -221,4 +222,14 @@ describe.each([
     expect(await listed(folder)).toEqual([]);
     expect(await listed(`${folder}x`)).toEqual([`${folder}x/beside`]);
   });
+});
+
+test("check-warehouse uses a bucket of S3, and tells which identity AWS sees", async () => {
+  await s3();
+  const settings = { TILTYARD_WAREHOUSE: `s3://${bucket}/lance`, TILTYARD_S3_FORCE_PATH_STYLE: "1" };
+  const { code, stdout } = await runCatalogCommand(["check-warehouse", "--json"], settings);
+  expect([code, JSON.parse(stdout)]).toEqual([
+    0,
+    { warehouse: `s3://${bucket}/lance`, identity: expect.stringMatching(/^arn:aws:sts::\d{12}:/) },
+  ]);
 });

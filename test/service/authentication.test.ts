@@ -1,7 +1,16 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { exportJWK, generateKeyPair, type JWK, SignJWT } from "jose";
+import {
+  type CryptoKey,
+  exportJWK,
+  exportSPKI,
+  generateKeyPair,
+  importJWK,
+  type JWK,
+  type JWTHeaderParameters,
+  SignJWT,
+} from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readText, startTestCatalog, type TestCatalog, useCatalog } from "../support/catalog.ts";
 import { readWhole } from "../support/database.ts";
@@ -121,6 +130,54 @@ describe("a token of an OIDC issuer", () => {
     expect(await bearer(confused)).toBe(401);
   });
 
+  test("is refused when it names its own key", async () => {
+    const { publicKey, privateKey } = await generateKeyPair("ES256", { extractable: true });
+    const jwk = await exportJWK(publicKey);
+    const claims = { iss: issuer.url, aud: "tiltyard", sub: "ada", exp: now() + 60 };
+    const headers: JWTHeaderParameters[] = [
+      { alg: "ES256", jwk },
+      { alg: "ES256", kid: "first", jwk },
+      { alg: "ES256", jku: `${issuer.url}/jwks`, x5u: `${issuer.url}/jwks` },
+      { alg: "ES256", kid: "../../etc/passwd" },
+      { alg: "ES256", kid: `${issuer.url}/jwks` },
+      { alg: "ES256", kid: "__proto__" },
+      { alg: "ES256", kid: "' or 1=1 --\0" },
+    ];
+    for (const header of headers)
+      expect(await bearer(await new SignJWT(claims).setProtectedHeader(header).sign(privateKey))).toBe(401);
+  });
+
+  test("is refused when the public key is taken for a shared secret, in any of its forms", async () => {
+    const { keys } = (await (await fetch(`${issuer.url}/jwks`)).json()) as { keys: JWK[] };
+    const [jwk = {}] = keys;
+    const pem = await exportSPKI((await importJWK(jwk, "RS256")) as CryptoKey);
+    const claims = { iss: issuer.url, aud: "tiltyard", sub: "ada", exp: now() + 60 };
+    for (const secret of [pem, pem.trim(), JSON.stringify(jwk), jwk.n ?? ""])
+      for (const alg of ["HS256", "HS384", "HS512"]) {
+        const confused = new SignJWT(claims).setProtectedHeader({ alg, kid: "first" });
+        // Secrets of less than 512 bits are too short for jose, which is not what is tested.
+        expect(await bearer(await confused.sign(Buffer.from(secret.padEnd(64))))).toBe(401);
+      }
+  });
+
+  test("is refused when it is huge, wherever it comes from", async () => {
+    const huge = await issuer.token({ filler: "x".repeat(1_000_000) });
+    const body = JSON.stringify({ identity: { auth_token: huge } });
+    const response = await catalog.fetch("/v1/namespace/$/describe", { method: "POST", body, headers: {} });
+    expect([response.status, (await response.json()) as object]).toMatchObject([
+      401,
+      { detail: "the token is too long" },
+    ]);
+  });
+
+  test("is refused when it has a critical header that is not understood, or none of the known types", async () => {
+    const [, payload = "", signature = ""] = (await issuer.token()).split(".");
+    for (const header of [{ alg: "RS256", kid: "first", crit: ["b64"], b64: false }, { alg: "rs256" }, {}, [], null]) {
+      const encoded = Buffer.from(JSON.stringify(header)).toString("base64url");
+      expect(await bearer(`${encoded}.${payload}.${signature}`)).toBe(401);
+    }
+  });
+
   test.each(["", "x", "a.b.c", `${"x".repeat(12_000)}.y.z`])("is refused when it is malformed", async (token) => {
     expect(await bearer(token)).toBe(401);
   });
@@ -159,6 +216,43 @@ describe("a token of an OIDC issuer", () => {
     flaky.stop();
     await own.stop();
   });
+
+  test("is checked with the keys that are known while the issuer is away, and forgeries are refused as ever", async () => {
+    const away = new Issuer();
+    await away.start();
+    const own = await startTestCatalog({
+      TILTYARD_AUTH: "oidc",
+      TILTYARD_OIDC_ISSUER: away.url,
+      TILTYARD_OIDC_AUDIENCE: "tiltyard",
+    });
+    await own.keyFor("ada", { $: "reader" });
+    const bearerOf = async (token: string) => statusWith(own, { authorization: `Bearer ${token}` });
+    const [first, second] = [await away.token(), await away.token({ jti: "another" })];
+    expect(await bearerOf(first)).toBe(200);
+    away.stop();
+    expect(await bearerOf(second)).toBe(200);
+    expect(await bearerOf(`${second.slice(0, -10)}AAAAAAAAAA`)).toBe(401);
+    await own.stop();
+  });
+
+  test.each(["not JSON", "[]", "{}", '{"keys": 5}', '{"keys": [{"kty": "oct", "k": "c2VjcmV0", "kid": "first"}]}'])(
+    "is never accepted while the issuer answers %s for its keys",
+    async (answer) => {
+      const broken = createServer((_, response) => response.end(answer)).listen(0, "127.0.0.1");
+      await once(broken, "listening");
+      const url = `http://127.0.0.1:${(broken.address() as AddressInfo).port}`;
+      const own = await startTestCatalog({
+        TILTYARD_AUTH: "oidc",
+        TILTYARD_OIDC_ISSUER: issuer.url,
+        TILTYARD_OIDC_AUDIENCE: "tiltyard",
+        TILTYARD_OIDC_JWKS_URL: url,
+      });
+      await own.keyFor("ada", { $: "reader" });
+      expect([401, 503]).toContain(await statusWith(own, { authorization: `Bearer ${await issuer.token()}` }));
+      broken.close();
+      await own.stop();
+    },
+  );
 
   test("comes from elsewhere: there is no token endpoint", async () => {
     expect((await catalog.fetch("/oauth/token", { method: "POST" })).status).toBe(404);

@@ -1,5 +1,6 @@
-import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createTestDatabase, databaseKind, type TestDatabase } from "../support/database.ts";
 import { runCatalogCommand, startProgram } from "../support/process.ts";
@@ -163,5 +164,29 @@ describe.runIf(databaseKind === "sqlite")("backup and restore", () => {
     expect(readdirSync(folder)).toEqual(["broken.sqlite"]);
     const overwritten = await runCatalogCommand(["backup", file], settingsIn(folder));
     expect([overwritten.code, overwritten.stderr]).toEqual([1, expect.stringContaining("exists already")]);
+  });
+});
+
+describe("check-warehouse", () => {
+  test("uses the warehouse, leaves nothing in it, and tells as whom", async () => {
+    const folder = temporaryFolder("tiltyard warehouse ");
+    const settings = { TILTYARD_WAREHOUSE: pathToFileURL(folder).href };
+    const output = join(folder, "check.json");
+    const args = ["check-warehouse", "--json", "--output", output];
+    const { code, stdout } = await runCatalogCommand(args, settings);
+    expect(code).toBe(0);
+    const check = { warehouse: settings.TILTYARD_WAREHOUSE, identity: expect.stringMatching(/^user \w+$/) };
+    expect(JSON.parse(stdout)).toEqual(check);
+    expect(JSON.parse(readFileSync(output, "utf8"))).toEqual(check);
+    const left = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((each) => each.isFile());
+    expect(left.map(({ name }) => name)).toEqual(["check.json"]);
+  });
+
+  test("says why it cannot", async () => {
+    const file = join(temporaryFolder("tiltyard warehouse "), "a file");
+    writeFileSync(file, "");
+    const settings = { TILTYARD_WAREHOUSE: pathToFileURL(file).href };
+    const { code, stdout } = await runCatalogCommand(["check-warehouse"], settings);
+    expect([code, stdout]).toEqual([1, expect.stringMatching(/cannot be used: .*not a directory.*, as user/i)]);
   });
 });

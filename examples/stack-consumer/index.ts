@@ -1,0 +1,25 @@
+/**
+ * Another Pulumi program that builds on a Tiltyard stack: it gives Ray jobs a key of the catalog, in
+ * the secret that `catalog_key_secret: catalog-key` in a cluster's file names.
+ *
+ *   pulumi config set stack my-organization/tiltyard/gke
+ *   pulumi config set --secret apiKey ...    # of: tiltyard keys create jobs --role writer
+ */
+import * as kubernetes from "@pulumi/kubernetes";
+import * as pulumi from "@pulumi/pulumi";
+
+const config = new pulumi.Config();
+const tiltyard = new pulumi.StackReference(config.require("stack"));
+
+const provider = new kubernetes.Provider("tiltyard", { kubeconfig: tiltyard.requireOutput("kubeconfig") });
+new kubernetes.core.v1.Secret(
+  "catalog-key",
+  {
+    metadata: { name: "catalog-key", namespace: tiltyard.requireOutput("namespace") },
+    stringData: { apiKey: config.requireSecret("apiKey") },
+  },
+  { provider },
+);
+
+export const catalogUrl = tiltyard.requireOutput("catalogUrl");
+export const bucketUri = tiltyard.requireOutput("bucketUri");

@@ -1,0 +1,62 @@
+import { existsSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { commit, declareTable, pathOf, startTestCatalog, type TestCatalog } from "../support/catalog.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+
+let folder: string;
+let catalog: TestCatalog;
+beforeAll(async () => {
+  folder = temporaryFolder("tiltyard-links-");
+  mkdirSync(join(folder, "disk"));
+  symlinkSync(join(folder, "disk"), join(folder, "warehouse"));
+  catalog = await startTestCatalog({ TILTYARD_WAREHOUSE: `file://${folder}/warehouse` });
+});
+afterAll(() => catalog.stop());
+
+/** A folder that is not the warehouse's, with a file in it that is someone else's. */
+function elsewhere(): { readonly path: string; readonly file: string } {
+  const path = temporaryFolder("elsewhere-");
+  const file = join(path, "precious");
+  writeFileSync(file, "precious");
+  return { path, file };
+}
+
+test("a warehouse may be a symbolic link", async () => {
+  const table = await declareTable(catalog);
+  expect((await commit(catalog, table, 1)).status).toBe(200);
+  await catalog.call("dropTable", { id: table.id });
+  expect(existsSync(`/${pathOf(table)}`)).toBe(false);
+});
+
+test("a table whose manifests are in a folder that is a link is not committed to", async () => {
+  const table = await declareTable(catalog);
+  const { path } = elsewhere();
+  const versions = `/${pathOf(table)}/_versions`;
+  mkdirSync(dirname(versions), { recursive: true });
+  symlinkSync(path, versions);
+  const { error } = await commit(catalog, table, 1);
+  expect(error).toMatchObject({ status: 409, detail: expect.stringContaining("leads through a symbolic link") });
+  expect((await catalog.call("listTableVersions", { id: table.id })).body.versions).toEqual([]);
+});
+
+test("a table is dropped, and what a link on the way to its folder leads to stays", async () => {
+  const table = await declareTable(catalog);
+  await commit(catalog, table, 1);
+  const namespaceFolder = dirname(`/${pathOf(table)}`);
+  const { path, file } = elsewhere();
+  renameSync(namespaceFolder, join(path, "moved"));
+  symlinkSync(join(path, "moved"), namespaceFolder);
+  expect((await catalog.call("dropTable", { id: table.id })).status).toBe(200);
+  expect(existsSync(join(path, "moved", pathOf(table).split("/").at(-1) ?? "", "_versions"))).toBe(true);
+  expect(existsSync(file)).toBe(true);
+});
+
+test("a link in a table goes with the table, and what it leads to stays", async () => {
+  const table = await declareTable(catalog);
+  await commit(catalog, table, 1);
+  const { path, file } = elsewhere();
+  symlinkSync(path, `/${pathOf(table)}/link`);
+  await catalog.call("dropTable", { id: table.id });
+  expect([existsSync(`/${pathOf(table)}`), existsSync(file)]).toEqual([false, true]);
+});
