@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { openStore } from "../../service/store/open.ts";
 import { insertTransaction } from "../../service/store/transactions.ts";
 import { type Answer, commit, declareTable, uniqueName, useCatalog } from "../support/catalog.ts";
-import { readWhole } from "../support/database.ts";
+import { executeSql, readWhole } from "../support/database.ts";
 
 const catalog = useCatalog({ TILTYARD_DROP_RETENTION: "1h" });
 
@@ -22,6 +22,12 @@ async function transactions(request: Readonly<Record<string, unknown>>, key = ca
     page_token = body.page_token;
   }
   return found;
+}
+
+/** The id of a transaction that was opened at a time: within a millisecond their order is any. */
+function idAt(millis: number): string {
+  const digits = millis.toString(16).padStart(12, "0");
+  return `${digits.slice(0, 8)}-${digits.slice(8)}${randomUUIDv7().slice(13)}`;
 }
 
 const operationsOf = (found: Awaited<ReturnType<typeof transactions>>) => found.map(({ operation }) => operation);
@@ -250,12 +256,14 @@ describe("transactions", () => {
   test("are searched a piece at a time: a page may be empty and not the last, and none is skipped", async () => {
     const [namespace, others] = [[uniqueName("rare")], [uniqueName("common")]];
     const record = { operation: "Test", requestId: "", status: "Succeeded", properties: {} } as const;
+    const start = Date.now() - 1000;
+    let count = 0;
     await using store = await openStore(catalog.database);
     await store.write(async (session) => {
       const insert = (into: string[], principal: string, tables = ["t"]) =>
         insertTransaction(session, {
           ...record,
-          id: randomUUIDv7(),
+          id: idAt(start + count++),
           namespace: into,
           objects: tables.map((table) => [...into, table]),
           principal,
@@ -263,9 +271,18 @@ describe("transactions", () => {
       for (const principal of ["one", "two"]) await insert(namespace, principal);
       await insert(others, "few", ["t", "u"]);
       await insert(others, "few");
-      for (let n = 0; n < 10_500; n++) await insert(others, "many");
+      await insert(others, "many");
       await insert(namespace, "three");
     });
+    // Their ids sort right behind the one that they are made from.
+    await executeSql(
+      catalog.database,
+      `with recursive n (i) as (select 1 union all select i + 1 from n where i < 10500)
+       insert into transactions
+         (id, namespace, operation, objects, principal, request_id, status, properties, created_at, updated_at)
+       select id || '-' || n.i, namespace, operation, objects, principal, request_id, status, properties, created_at, updated_at
+       from transactions, n where principal = 'many'`,
+    );
     const first = (await catalog.call("listTransactions", { id: namespace, limit: 10 })).body;
     expect(first.transactions.map((each) => each.principal)).toEqual(["three"]);
     expect(first.page_token).toBeDefined();
