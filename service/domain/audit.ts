@@ -62,8 +62,7 @@ export function openTransaction(change: Change): AuditedTransaction {
   const { contract, request, caller, objects, status = "Succeeded", properties = {} } = change;
   const delimiter = request?.delimiter ?? defaultDelimiter;
   const namespace = commonNamespace(objects);
-  // Ids sort by the time they were made, so that new rows go to the end of the index.
-  const id = randomUUIDv7();
+  const id = nextId();
   const nameOf = (each: string) => formatIdentifier([...namespace, each], delimiter);
   return {
     id,
@@ -121,6 +120,22 @@ export function contextOf(record: TransactionRecord): Record<string, string> {
     created_at: new Date(record.createdAtMillis).toISOString(),
     updated_at: new Date(record.updatedAtMillis).toISOString(),
   };
+}
+
+const millisLength = "xxxxxxxx-xxxx".length;
+const lastDigits = 12;
+let lastId = "";
+
+/**
+ * Ids sort by the time they were made, so that new rows go to the end of the index. Within a
+ * millisecond, or while the clock is put back, each of this process is one more than the one before.
+ */
+function nextId(): string {
+  const fresh = randomUUIDv7();
+  const next = (Number.parseInt(lastId.slice(-lastDigits), 16) + 1).toString(16).padStart(lastDigits, "0");
+  const isLater = fresh.slice(0, millisLength) > lastId.slice(0, millisLength);
+  lastId = isLater || next.length > lastDigits ? fresh : lastId.slice(0, -lastDigits) + next;
+  return lastId;
 }
 
 /** The innermost namespace that all the objects are in. */

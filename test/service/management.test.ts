@@ -180,6 +180,14 @@ describe("transactions", () => {
     ]);
   });
 
+  test("keep the order in which they were opened, also within a millisecond", async () => {
+    const grant = { namespace: ["hurried"], role: "reader" };
+    const key = await catalog.keyFor("hurrying", { $: "admin" });
+    for (let n = 0; n < 10; n++) await catalog.call("createApiKey", { principal: "hurried", grant }, { key });
+    const found = operationsOf(await transactions({ id: [], principal: "hurrying" }));
+    expect(found).toEqual(Array.from({ length: 10 }, () => ["CreateApiKey", "PutGrant"]).flat());
+  });
+
   test("are named as DescribeTransaction takes them, in the delimiter of the request", async () => {
     const table = await declareTable(catalog);
     const [found] = (await catalog.call("listTransactions", { id: table.id.slice(0, 1) }, { delimiter: "/" })).body
