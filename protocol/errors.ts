@@ -18,8 +18,9 @@ export type ErrorStatus = keyof typeof statuses;
 
 /**
  * What can go wrong, with the protocol's error code and the HTTP status that carries it.
- * The names and codes are those of the protocol's `ErrorResponse`; the last three are
- * answers to requests that reach no operation, under the nearest code of the protocol.
+ * The names and codes are those of the protocol's `ErrorResponse`; the last five are
+ * answers of management and to requests that reach no operation, under the nearest code of
+ * the protocol.
  */
 const kinds = {
   Unsupported: { code: 0, status: 406 },
@@ -46,6 +47,8 @@ const kinds = {
   Throttling: { code: 21, status: 503 },
   TableBranchNotFound: { code: 22, status: 404 },
   TableBranchAlreadyExists: { code: 23, status: 409 },
+  ApiKeyNotFound: { code: 13, status: 404 },
+  GrantNotFound: { code: 13, status: 404 },
   RouteNotFound: { code: 0, status: 404 },
   MethodNotAllowed: { code: 0, status: 405 },
   PayloadTooLarge: { code: 13, status: 413 },

@@ -117,25 +117,19 @@ export const queryBoolean = z
   .transform((text) => text === "true")
   .meta(shownAs({ type: "boolean" }));
 
-/** An integer from 0 on in a query. */
-export const queryCount = z
-  .string()
-  .regex(/^\d+$/, "must be an integer from 0 on")
-  .transform(Number)
-  .pipe(count)
-  .meta(shownAs({ type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER }));
+/** An integer in a query, from a least one on. */
+export const queryInteger = (minimum: number) =>
+  z
+    .string()
+    .regex(/^-?\d+$/, "must be an integer")
+    .transform(Number)
+    .pipe(z.int().min(minimum))
+    .meta(shownAs({ type: "integer", minimum, maximum: Number.MAX_SAFE_INTEGER }));
 
 /** Where a list goes on, and how many items it may answer. */
 export const pageQuery = {
   page_token: z.string().optional().describe("The `page_token` of the answer before this one."),
-  limit: z
-    .string()
-    .regex(/^-?\d+$/, "must be an integer")
-    .transform(Number)
-    .pipe(z.int().min(1))
-    .meta(shownAs({ type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER }))
-    .optional()
-    .describe("The most items to answer, from 1 on."),
+  limit: queryInteger(1).optional().describe("The most items to answer, from 1 on."),
 };
 
 /** What the service hands back to a caller, in any answer that is an object. */

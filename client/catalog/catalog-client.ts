@@ -5,7 +5,8 @@ import {
   type Contracts,
   contracts,
   formatIdentifier,
-  type OperationName,
+  type ManagementContracts,
+  managementContracts,
   type ResponseOf,
 } from "@tiltyard/protocol";
 import type { z } from "zod";
@@ -60,13 +61,18 @@ export type CatalogAnswer<C extends AnyContract> =
         readonly context: Context;
       };
 
-/** Every operation of the protocol as a method. */
-export type CatalogClient = {
-  readonly [Name in OperationName]: (
-    request: CatalogRequest<Contracts[Name]>,
+/** Operations as methods. */
+type ClientOf<Registry extends Readonly<Record<string, AnyContract>>> = {
+  readonly [Name in keyof Registry]: (
+    request: CatalogRequest<Registry[Name]>,
     options?: CallOptions,
-  ) => Promise<CatalogAnswer<Contracts[Name]>>;
+  ) => Promise<CatalogAnswer<Registry[Name]>>;
 };
+
+/** Every operation of the protocol as a method. */
+export type CatalogClient = ClientOf<Contracts>;
+/** Every operation of management as a method. */
+export type ManagementClient = ClientOf<ManagementContracts>;
 
 const timeoutMsDefault = 30_000;
 const retriesDefault = 4;
@@ -79,11 +85,27 @@ const backoffMs = { first: 100, most: 5_000 };
  * `CatalogConnectionError` when it gave no answer.
  */
 export function createCatalogClient(options: CatalogClientOptions): CatalogClient {
-  const methods = Object.entries(contracts).map(([name, contract]) => [
+  return createClient(contracts, options);
+}
+
+/**
+ * The management of a catalog, by its operations: keys, roles, transactions, dropped tables.
+ * `await management.listTransactions({ id: ["prod"], status: ["Failed"] })`. It rejects as the
+ * catalog's client does.
+ */
+export function createManagementClient(options: CatalogClientOptions): ManagementClient {
+  return createClient(managementContracts, options);
+}
+
+function createClient<Registry extends Readonly<Record<string, AnyContract>>>(
+  registry: Registry,
+  options: CatalogClientOptions,
+): ClientOf<Registry> {
+  const methods = Object.entries(registry).map(([name, contract]) => [
     name,
     (request: Request, callOptions: CallOptions = {}) => call(options, contract, request, callOptions),
   ]);
-  return Object.fromEntries(methods) as CatalogClient;
+  return Object.fromEntries(methods) as ClientOf<Registry>;
 }
 
 type Request = Readonly<Record<string, unknown>> & {

@@ -10,7 +10,7 @@ import {
   optional,
   Properties,
   queryBoolean,
-  queryCount,
+  queryInteger,
   shownAs,
   word,
 } from "../fields.ts";
@@ -231,7 +231,7 @@ export const countTableRows = defineContract({
   path: "/v1/table/{id}/count_rows",
   query: z.object({
     branch: z.string().optional(),
-    version: queryCount.optional(),
+    version: queryInteger(0).optional(),
     predicate: z.string().optional(),
   }),
   body: z

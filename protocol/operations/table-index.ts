@@ -9,7 +9,7 @@ import {
   fieldPath,
   optional,
   pageResponse,
-  queryCount,
+  queryInteger,
 } from "../fields.ts";
 
 const atLeastOne = optional(z.int().min(1));
@@ -110,7 +110,7 @@ export const describeTableIndexStats = defineContract({
   summary: "Tell the statistics of an index",
   methods: ["GET", "POST"],
   path: "/v1/table/{id}/index/{index_name}/stats",
-  query: z.object({ branch: z.string().optional(), version: queryCount.optional() }),
+  query: z.object({ branch: z.string().optional(), version: queryInteger(0).optional() }),
   body: z
     .object({ ...commonRequest, branch, version, index_name: optional(z.string()) })
     .meta({ id: "DescribeTableIndexStatsRequest" }),

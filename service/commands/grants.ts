@@ -1,6 +1,8 @@
 import { formatIdentifier, parseIdentifier, type Role, roles } from "@tiltyard/protocol";
 import { Argument, Command } from "commander";
-import { deleteGrant, listGrants, putGrant } from "../store/principals.ts";
+import { operator } from "../domain/audit.ts";
+import { putGrant, revokeGrant } from "../domain/principals.ts";
+import { listGrants } from "../store/principals.ts";
 import { type JsonOption, jsonOption, print, printTable } from "./output.ts";
 import { withStore } from "./with-store.ts";
 
@@ -18,7 +20,7 @@ export function grantsCommand(): Command {
     .addHelpText("after", "\nExample:\n  tiltyard-catalog grants add alice@example.com writer prod")
     .action(async (principal: string, role: Role, namespace: string, options: JsonOption) => {
       const grant = { namespace: parseIdentifier(namespace), role };
-      await withStore((store) => store.write((session) => putGrant(session, principal, grant)));
+      await withStore((store) => store.write((session) => putGrant(session, operator, principal, grant)));
       print(options, { principal, role, namespace }, `${principal} is ${role} of ${namespace}`);
     });
 
@@ -42,9 +44,8 @@ export function grantsCommand(): Command {
     .addOption(jsonOption())
     .action(async (principal: string, namespace: string, options: JsonOption) => {
       const identifier = parseIdentifier(namespace);
-      const removed = await withStore((store) => store.write((session) => deleteGrant(session, principal, identifier)));
-      if (!removed) throw new Error(`${principal} has no role on ${namespace}; see: tiltyard-catalog grants list`);
-      print(options, { principal, namespace, removed }, `${principal} has no role on ${namespace} any more`);
+      await withStore((store) => store.write((session) => revokeGrant(session, operator, principal, identifier)));
+      print(options, { principal, namespace, removed: true }, `${principal} has no role on ${namespace} any more`);
     });
 
   return grants;

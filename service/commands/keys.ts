@@ -1,7 +1,8 @@
 import { type Identifier, parseIdentifier, type Role, roles } from "@tiltyard/protocol";
 import { Command, Option } from "commander";
-import { generateApiKey, hashApiKey } from "../auth/api-key.ts";
-import { deleteApiKey, listApiKeys, putApiKey, putGrant } from "../store/principals.ts";
+import { operator } from "../domain/audit.ts";
+import { createApiKey, revokeApiKey } from "../domain/principals.ts";
+import { listApiKeys } from "../store/principals.ts";
 import { type JsonOption, jsonOption, print, printTable } from "./output.ts";
 import { withStore } from "./with-store.ts";
 
@@ -24,12 +25,9 @@ export function keysCommand(): Command {
     .addHelpText("after", "\nExample:\n  tiltyard-catalog keys create backfill --role writer --namespace prod")
     .action(async (principal: string, options: CreateOptions) => {
       const namespace: Identifier = parseIdentifier(options.namespace);
-      const { id, key } = generateApiKey();
-      await withStore((store) =>
-        store.write(async (session) => {
-          await putApiKey(session, id, principal, hashApiKey(key));
-          if (options.role !== undefined) await putGrant(session, principal, { namespace, role: options.role });
-        }),
+      const grant = options.role && { namespace, role: options.role };
+      const { id, key } = await withStore((store) =>
+        store.write((session) => createApiKey(session, operator, principal, grant)),
       );
       print(options, { id, principal, key }, key);
     });
@@ -52,9 +50,8 @@ export function keysCommand(): Command {
     .argument("<id>", "the key's id, as `keys list` shows it")
     .addOption(jsonOption())
     .action(async (id: string, options: JsonOption) => {
-      const revoked = await withStore((store) => store.write((session) => deleteApiKey(session, id)));
-      if (!revoked) throw new Error(`there is no key ${id}; see: tiltyard-catalog keys list`);
-      print(options, { id, revoked }, `revoked ${id}`);
+      await withStore((store) => store.write((session) => revokeApiKey(session, operator, id)));
+      print(options, { id, revoked: true }, `revoked ${id}`);
     });
 
   return keys;

@@ -26,6 +26,7 @@ function welcome({ auth, dataDir, database, warehouse }: Config, url: string): s
     `Tiltyard catalog at ${url}`,
     `  database   ${describeDatabase(database)}`,
     `  warehouse  ${warehouse.uri}`,
+    `  console    ${url}/console`,
     `  API        ${url}/docs`,
   ];
   if (auth.mode === "oidc") return `${[...lines, `  tokens     from ${auth.issuer}`].join("\n")}\n`;

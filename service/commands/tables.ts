@@ -1,6 +1,7 @@
 import { formatIdentifier, parseIdentifier } from "@tiltyard/protocol";
 import { Command } from "commander";
 import { readConfig } from "../config.ts";
+import { operator } from "../domain/audit.ts";
 import { setProtected, undropTable } from "../domain/drop.ts";
 import { listDroppedTables } from "../store/dropped-tables.ts";
 import { type JsonOption, jsonOption, print, printTable } from "./output.ts";
@@ -16,7 +17,7 @@ export function tablesCommand(): Command {
     .addOption(jsonOption())
     .action(async (options: JsonOption) => {
       const { dropRetentionMs } = readConfig(process.env);
-      const found = await withStore((store) => listDroppedTables(store.read, Date.now(), Number.MAX_SAFE_INTEGER));
+      const found = await withStore((store) => listDroppedTables(store.read, { limit: Number.MAX_SAFE_INTEGER }));
       printTable(
         options,
         found.map(({ id, identifier, droppedAtMillis }) => ({
@@ -37,7 +38,9 @@ export function tablesCommand(): Command {
     .addHelpText("after", "\nExample:\n  tiltyard-catalog tables undrop 12 prod$films_before")
     .action(async (id: string, name: string | undefined, options: JsonOption) => {
       const to = name === undefined ? undefined : parseIdentifier(name);
-      const identifier = await withStore((store) => store.write((session) => undropTable(session, Number(id), to)));
+      const { identifier } = await withStore((store) =>
+        store.write((session) => undropTable(session, operator, { id: Number(id) }, to)),
+      );
       const table = formatIdentifier(identifier);
       print(options, { id, table }, `${table} is back`);
     });
@@ -53,7 +56,7 @@ export function tablesCommand(): Command {
       .addOption(jsonOption())
       .action(async (table: string, options: JsonOption) => {
         const identifier = parseIdentifier(table);
-        await withStore((store) => store.write((session) => setProtected(session, identifier, isProtected)));
+        await withStore((store) => store.write((session) => setProtected(session, operator, identifier, isProtected)));
         print(options, { table, protected: isProtected }, `${table} is ${isProtected ? "" : "not "}protected`);
       });
 

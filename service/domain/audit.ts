@@ -2,6 +2,7 @@ import { randomUUIDv7 } from "node:crypto";
 import {
   type AnyContract,
   CatalogError,
+  defaultDelimiter,
   formatIdentifier,
   type Identifier,
   type TransactionStatus,
@@ -30,11 +31,26 @@ export interface AuditedTransaction {
   record(session: Session): Promise<void>;
 }
 
-export interface Change {
-  /** The operation that is carried out. */
-  readonly contract: AnyContract;
-  readonly request: { readonly delimiter: string };
-  readonly caller: { readonly principal: { readonly name: string }; readonly requestId: string };
+/** Who does something, and in which request. */
+export interface Actor {
+  readonly principal: { readonly name: string };
+  readonly requestId: string;
+}
+
+/** Who does something, and how an answer to that is written. */
+export interface By {
+  readonly caller: Actor;
+  readonly request?: { readonly delimiter: string };
+}
+
+/** Whom the audit names for what is done at the command line. */
+export const operator: By = { caller: { principal: { name: "operator" }, requestId: "" } };
+/** Whom it names for what was done without a request to the catalog. */
+export const unknownActor: Actor = { principal: { name: "unknown" }, requestId: "" };
+
+export interface Change extends By {
+  /** The operation that is carried out: a contract, or what the catalog does by itself. */
+  readonly contract: Pick<AnyContract, "operationId">;
   /** The identifiers of what is changed, the main one first. */
   readonly objects: readonly Identifier[];
   /** Succeeded for what is done at once. */
@@ -44,10 +60,10 @@ export interface Change {
 
 export function openTransaction(change: Change): AuditedTransaction {
   const { contract, request, caller, objects, status = "Succeeded", properties = {} } = change;
+  const delimiter = request?.delimiter ?? defaultDelimiter;
   const namespace = commonNamespace(objects);
-  // Ids sort by the time they were made, so that new rows go to the end of the index.
-  const id = randomUUIDv7();
-  const nameOf = (each: string) => formatIdentifier([...namespace, each], request.delimiter);
+  const id = nextId();
+  const nameOf = (each: string) => formatIdentifier([...namespace, each], delimiter);
   return {
     id,
     identifier: [...namespace, id],
@@ -104,6 +120,22 @@ export function contextOf(record: TransactionRecord): Record<string, string> {
     created_at: new Date(record.createdAtMillis).toISOString(),
     updated_at: new Date(record.updatedAtMillis).toISOString(),
   };
+}
+
+const millisLength = "xxxxxxxx-xxxx".length;
+const lastDigits = 12;
+let lastId = "";
+
+/**
+ * Ids sort by the time they were made, so that new rows go to the end of the index. Within a
+ * millisecond, or while the clock is put back, each of this process is one more than the one before.
+ */
+function nextId(): string {
+  const fresh = randomUUIDv7();
+  const next = (Number.parseInt(lastId.slice(-lastDigits), 16) + 1).toString(16).padStart(lastDigits, "0");
+  const isLater = fresh.slice(0, millisLength) > lastId.slice(0, millisLength);
+  lastId = isLater || next.length > lastDigits ? fresh : lastId.slice(0, -lastDigits) + next;
+  return lastId;
 }
 
 /** The innermost namespace that all the objects are in. */

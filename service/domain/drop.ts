@@ -1,5 +1,4 @@
-import { randomUUIDv7 } from "node:crypto";
-import { CatalogError, formatIdentifier, type Identifier } from "@tiltyard/protocol";
+import { CatalogError, formatIdentifier, type Identifier, managementContracts } from "@tiltyard/protocol";
 import { findDroppedTable, hideTable, showTable } from "../store/dropped-tables.ts";
 import { deleteNamespace, listChildNamespaces, listNamespacesBelow } from "../store/namespaces.ts";
 import type { Session } from "../store/store.ts";
@@ -11,13 +10,11 @@ import {
   setTableProperties,
   type TableRecord,
 } from "../store/tables.ts";
-import { insertTransaction } from "../store/transactions.ts";
+import { type By, openTransaction } from "./audit.ts";
 import { requireFreeName, requireTable } from "./require.ts";
 
 /** The property that keeps a table from being dropped while it is `true`. */
 const protection = "protected";
-/** Whom the audit names for what is done at the command line. */
-const operator = "operator";
 
 /** Whether a namespace holds neither a table nor a namespace. */
 export async function isEmpty(session: Session, namespace: Identifier): Promise<boolean> {
@@ -41,8 +38,8 @@ export async function dropTableRecords(
   if (table.properties[protection] === "true")
     throw new CatalogError(
       "InvalidTableState",
-      `table ${formatIdentifier(table.identifier)} is protected: its operator can allow to drop it with ` +
-        `tiltyard-catalog tables unprotect`,
+      `table ${formatIdentifier(table.identifier)} is protected: an admin of it can allow to drop it with ` +
+        `UnprotectTable, the operator with tiltyard-catalog tables unprotect`,
     );
   if (retentionMs > 0) {
     await hideTable(session, table);
@@ -90,38 +87,46 @@ export async function dropForGood(session: Session, id: number, beforeMillis: nu
 /**
  * Brings a dropped table back.
  *
+ * @param dropped Its id; with what it was called, when the caller's rights were told from that.
  * @param to What to call it; what it was called when undefined.
- * @returns What it is called.
+ * @returns What it is called, and the name of the transaction.
  * @throws CatalogError TableNotFound, NamespaceNotFound, TableAlreadyExists
  */
-export async function undropTable(session: Session, id: number, to: Identifier | undefined): Promise<Identifier> {
-  const dropped = Number.isSafeInteger(id) ? await findDroppedTable(session, id) : undefined;
-  if (dropped === undefined)
-    throw new CatalogError("TableNotFound", "no dropped table has this id; see: tiltyard-catalog tables dropped");
-  const identifier = to ?? dropped.identifier;
+export async function undropTable(
+  session: Session,
+  by: By,
+  dropped: { readonly id: number; readonly identifier?: Identifier },
+  to: Identifier | undefined,
+): Promise<{ readonly identifier: Identifier; readonly transaction: string }> {
+  const found = Number.isSafeInteger(dropped.id) ? await findDroppedTable(session, dropped.id) : undefined;
+  const { identifier: expected = found?.identifier } = dropped;
+  if (found === undefined || formatIdentifier(expected ?? []) !== formatIdentifier(found.identifier))
+    throw new CatalogError("TableNotFound", "no dropped table has this id and name; see the list of dropped tables");
+  const identifier = to ?? found.identifier;
   await requireFreeName(session, identifier);
-  await showTable(session, id, identifier);
-  await recordByOperator(session, "UndropTable", identifier);
-  return identifier;
+  await showTable(session, found.id, identifier);
+  const transaction = openTransaction({ ...by, contract: managementContracts.undropTable, objects: [identifier] });
+  await transaction.record(session);
+  return { identifier, transaction: transaction.name };
 }
 
-/** Protects a table from being dropped, or does so no more. @throws CatalogError TableNotFound */
-export async function setProtected(session: Session, identifier: Identifier, isProtected: boolean): Promise<void> {
+/**
+ * Protects a table from being dropped, or does so no more.
+ *
+ * @returns The name of the transaction.
+ * @throws CatalogError TableNotFound
+ */
+export async function setProtected(
+  session: Session,
+  by: By,
+  identifier: Identifier,
+  isProtected: boolean,
+): Promise<string> {
   const table = await requireTable(session, identifier);
   const { [protection]: _, ...others } = table.properties;
   await setTableProperties(session, table.id, isProtected ? { ...others, [protection]: "true" } : others);
-  await recordByOperator(session, isProtected ? "ProtectTable" : "UnprotectTable", identifier);
-}
-
-function recordByOperator(session: Session, operation: string, identifier: Identifier): Promise<void> {
-  return insertTransaction(session, {
-    id: randomUUIDv7(),
-    namespace: identifier.slice(0, -1),
-    operation,
-    objects: [identifier],
-    principal: operator,
-    requestId: "",
-    status: "Succeeded",
-    properties: {},
-  });
+  const contract = isProtected ? managementContracts.protectTable : managementContracts.unprotectTable;
+  const transaction = openTransaction({ ...by, contract, objects: [identifier] });
+  await transaction.record(session);
+  return transaction.name;
 }

@@ -1,9 +1,7 @@
-import { randomUUIDv7 } from "node:crypto";
 import { parseLocation } from "../storage/location.ts";
 import type { Storage } from "../storage/storage.ts";
-import type { Session, Store } from "../store/store.ts";
+import type { Store } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
-import { insertTransaction } from "../store/transactions.ts";
 import {
   deleteBranch,
   deleteVersions,
@@ -12,12 +10,10 @@ import {
   latestVersion,
   type VersionRecord,
 } from "../store/versions.ts";
+import { openTransaction, unknownActor } from "./audit.ts";
 import { mainBranch } from "./branch.ts";
 import type { Finisher } from "./finisher.ts";
 import { manifestName, type NamingScheme, versionsFolder } from "./manifest.ts";
-
-/** Whom the audit names for what was done without a request to the catalog. */
-const principal = "unknown";
 
 interface Parts {
   readonly store: Store;
@@ -51,7 +47,8 @@ export async function adoptExternalCommits(parts: Parts, table: TableRecord, bra
     const present = await objects.find(`${folder}/${latest.manifestName}`);
     if (present === undefined || next.modifiedAtMillis < present.modifiedAtMillis) return;
 
-    const transactionId = randomUUIDv7();
+    const properties = { branch, version: String(version) };
+    const transaction = openTransaction({ ...byItself("AdoptTableVersion", table), properties });
     await store.write(async (session) => {
       if ((await findHighestVersion(session, table.id, branch)) !== latest.version) return;
       await insertVersion(session, {
@@ -65,9 +62,9 @@ export async function adoptExternalCommits(parts: Parts, table: TableRecord, bra
         eTag: undefined,
         metadata: undefined,
         timestampMillis: Math.round(next.modifiedAtMillis),
-        transactionId,
+        transactionId: transaction.id,
       });
-      await record(session, transactionId, "AdoptTableVersion", table, { branch, version: String(version) });
+      await transaction.record(session);
     });
   }
 }
@@ -97,7 +94,7 @@ export async function forgetDeletedBranch(
     if (still?.transactionId !== latest.transactionId) return;
     await deleteVersions(session, table.id, branch, { start: 0, end: Number.MAX_SAFE_INTEGER });
     await deleteBranch(session, table.id, branch);
-    await record(session, randomUUIDv7(), "ForgetTableBranch", table, { branch });
+    await openTransaction({ ...byItself("ForgetTableBranch", table), properties: { branch } }).record(session);
   });
 }
 
@@ -116,24 +113,9 @@ async function latestInPlace(
   }
 }
 
-/** Writes down what the catalog found out by itself. */
-function record(
-  session: Session,
-  id: string,
-  operation: string,
-  table: TableRecord,
-  properties: Readonly<Record<string, string>>,
-): Promise<void> {
-  return insertTransaction(session, {
-    id,
-    namespace: table.identifier.slice(0, -1),
-    operation,
-    objects: [table.identifier],
-    principal,
-    requestId: "",
-    status: "Succeeded",
-    properties,
-  });
+/** What the catalog found out without being told. */
+function byItself(operationId: string, table: TableRecord) {
+  return { contract: { operationId }, caller: unknownActor, objects: [table.identifier] };
 }
 
 /** V2 names have twenty digits, always. */

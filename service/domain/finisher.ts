@@ -166,7 +166,7 @@ export function createFinisher({ store, storage, log, dropRetentionMs }: Finishe
         await this.finishVersion(location, record);
       await this.settled();
       const expiredMillis = Date.now() - dropRetentionMs;
-      for (const { id } of await listDroppedTables(store.read, expiredMillis, sweepBatch))
+      for (const { id } of await listDroppedTables(store.read, { untilMillis: expiredMillis, limit: sweepBatch }))
         await store.write((session) => dropForGood(session, id, expiredMillis));
       for (const location of await listPendingDeletions(store.read, sweepBatch)) await deleteObjects(location);
     },

@@ -23,14 +23,32 @@ export async function readPage<Item>(
   read: (cursor: Cursor | undefined, limit: number) => Promise<Item[]>,
   keyOf: (item: Item) => Cursor,
 ): Promise<{ readonly items: Item[]; readonly page_token?: string }> {
+  return readScannedPage(list, request, async (cursor, limit) => {
+    const found = await read(cursor, limit + 1);
+    const items = found.slice(0, limit);
+    const last = items.at(-1);
+    return { items, next: found.length > limit && last !== undefined ? keyOf(last) : undefined };
+  });
+}
+
+/**
+ * Reads one page of a list that is searched a piece at a time: as `readPage`, but what reads it
+ * says itself where the next page begins, and a page may have no items and not be the last.
+ */
+export async function readScannedPage<Item>(
+  list: string,
+  request: { readonly page_token?: string | undefined; readonly limit?: number | undefined },
+  read: (
+    cursor: Cursor | undefined,
+    limit: number,
+  ) => Promise<{ readonly items: Item[]; readonly next: Cursor | undefined }>,
+): Promise<{ readonly items: Item[]; readonly page_token?: string }> {
   const limit = Math.min(request.limit ?? pageSizeMax, pageSizeMax);
   // An empty token is the beginning: the protocol lets it stand for "no more" in answers.
   const cursor = request.page_token ? readToken(list, request.page_token) : undefined;
-  const found = await read(cursor, limit + 1);
-  const items = found.slice(0, limit);
-  const last = items.at(-1);
-  if (found.length <= limit || last === undefined) return { items };
-  return { items, page_token: Buffer.from(JSON.stringify([list, keyOf(last)])).toString("base64url") };
+  const { items, next } = await read(cursor, limit);
+  if (next === undefined) return { items };
+  return { items, page_token: Buffer.from(JSON.stringify([list, next])).toString("base64url") };
 }
 
 function readToken(list: string, token: string): Cursor {

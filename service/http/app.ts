@@ -1,10 +1,12 @@
-import { type AnyContract, CatalogError, contracts, type OperationName } from "@tiltyard/protocol";
+import { type AnyContract, CatalogError, contracts, managementContracts } from "@tiltyard/protocol";
 import { type Context, Hono } from "hono";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { DevelopmentIssuer } from "../auth/development-issuer.ts";
 import type { Log } from "../log.ts";
 import type { Catalog, Handler } from "../operations/handler.ts";
 import { handlers } from "../operations/index.ts";
+import { managementHandlers } from "../operations/management/index.ts";
+import { mountConsole } from "./console-page.ts";
 import { mountDocsPage } from "./docs-page.ts";
 import { respondWithError } from "./error-response.ts";
 import type { Metrics } from "./metrics.ts";
@@ -15,6 +17,21 @@ import { requestIdOf } from "./request-id.ts";
 import { tokenEndpoint } from "./token-endpoint.ts";
 
 const tokenPath = "/oauth/token";
+const allHandlers: Readonly<Record<string, unknown>> = { ...handlers, ...managementHandlers };
+
+/** The OpenAPI documents: the protocol's own has what the protocol has, and nothing else. */
+const documents = {
+  "/openapi.json": {
+    title: "Tiltyard catalog",
+    description: "The Lance REST Catalog protocol. Operations marked x-unsupported answer 406.",
+    contracts: Object.values<AnyContract>(contracts),
+  },
+  "/management/v1/openapi.json": {
+    title: "Tiltyard catalog: management",
+    description: "Who may do what, who did what, and tables that were dropped.",
+    contracts: Object.values<AnyContract>(managementContracts),
+  },
+} as const;
 
 export interface AppParts {
   readonly catalog: Catalog;
@@ -31,7 +48,6 @@ export interface AppParts {
 /** The service as a function from requests to responses. */
 export function createApp(parts: AppParts): Hono {
   const { log, metrics, developmentIssuer } = parts;
-  const all: readonly AnyContract[] = Object.values(contracts);
   const respond = (error: unknown, context: Context) => respondWithError(context, error, idOf(context), log);
   const others = new Hono()
     .onError(respond)
@@ -40,12 +56,11 @@ export function createApp(parts: AppParts): Hono {
   // operations on one object are here by themselves, and all else is looked for where they are not.
   const app = new Hono().onError(respond).notFound((context) => others.fetch(context.req.raw, context.env));
 
-  for (const name of Object.keys(contracts) as OperationName[]) {
-    const contract: AnyContract = contracts[name];
+  for (const [name, contract] of Object.entries<AnyContract>({ ...contracts, ...managementContracts })) {
     const path = contract.path.replaceAll(/\{(\w+)\}/g, ":$1");
-    // The registry's own type holds each handler to its contract.
-    const handler = (handlers as Partial<Record<OperationName, unknown>>)[name] as Handler<AnyContract> | undefined;
-    const served = contract.path.split("{").length === 2 ? app : others;
+    // The registries' own types hold each handler to its contract.
+    const handler = allHandlers[name] as Handler<AnyContract> | undefined;
+    const served = name in contracts && contract.path.split("{").length === 2 ? app : others;
     served.on([...contract.methods], path, serveOperation(contract, handler, parts));
     refuseOtherMethods(others, path, contract.methods);
   }
@@ -54,8 +69,10 @@ export function createApp(parts: AppParts): Hono {
     others.post(tokenPath, tokenEndpoint(developmentIssuer, parts.authenticator));
     refuseOtherMethods(others, tokenPath, ["POST"]);
   }
-  const document = openApiDocument(all, { tokenUrl: developmentIssuer && tokenPath });
-  others.get("/openapi.json", (context) => context.json(document));
+  for (const [path, document] of Object.entries(documents)) {
+    const made = openApiDocument({ ...document, tokenUrl: developmentIssuer && tokenPath });
+    others.get(path, (context) => context.json(made));
+  }
   others.get("/metrics", async (context) =>
     context.body(await metrics.text(), 200, { "content-type": metrics.contentType }),
   );
@@ -64,7 +81,8 @@ export function createApp(parts: AppParts): Hono {
     if (await parts.isReady()) return context.json({ status: "ready" });
     throw new CatalogError("ServiceUnavailable", "the service is not ready");
   });
-  mountDocsPage(others);
+  mountDocsPage(others, documents);
+  mountConsole(others);
   return app;
 }
 

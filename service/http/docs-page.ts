@@ -2,10 +2,12 @@ import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Hono } from "hono";
+import type { DocumentedOperations } from "./openapi.ts";
 
 const assets = {
   "swagger-ui.css": "text/css",
   "swagger-ui-bundle.js": "text/javascript",
+  "swagger-ui-standalone-preset.js": "text/javascript",
 } as const;
 
 /** Scripts and styles come from this service alone; Swagger UI sets styles on its elements and shows data: images. */
@@ -22,20 +24,40 @@ const page = `<!doctype html>
   <body>
     <div id="docs"></div>
     <script src="docs/swagger-ui-bundle.js"></script>
+    <script src="docs/swagger-ui-standalone-preset.js"></script>
     <script src="docs/start.js"></script>
   </body>
 </html>
 `;
-const start = `SwaggerUIBundle({ url: "openapi.json", dom_id: "#docs", deepLinking: true });\n`;
 
-/** Serves a page to browse and try the operations, with nothing fetched from elsewhere. */
-export function mountDocsPage(app: Hono): void {
+/** Starts Swagger UI with a choice of documents. */
+function startScript(documents: Documents): string {
+  const urls = Object.entries(documents).map(([path, { title }]) => ({ url: path.slice(1), name: title }));
+  return `SwaggerUIBundle({
+  urls: ${JSON.stringify(urls)},
+  dom_id: "#docs",
+  deepLinking: true,
+  presets: [SwaggerUIBundle.presets.apis, SwaggerUIStandalonePreset],
+  layout: "StandaloneLayout",
+});
+`;
+}
+
+type Documents = Readonly<Record<string, Pick<DocumentedOperations, "title">>>;
+
+/**
+ * Serves a page to browse and try the operations, with nothing fetched from elsewhere.
+ *
+ * @param documents The OpenAPI documents by their paths.
+ */
+export function mountDocsPage(app: Hono, documents: Documents): void {
   const folder = dirname(fileURLToPath(import.meta.resolve("swagger-ui-dist/package.json")));
 
   app.get("/docs", (context) => {
     context.header("content-security-policy", contentSecurityPolicy);
     return context.html(page);
   });
+  const start = startScript(documents);
   app.get("/docs/start.js", (context) => context.body(start, 200, { "content-type": "text/javascript" }));
   for (const [name, contentType] of Object.entries(assets))
     app.get(`/docs/${name}`, async (context) =>

@@ -15,8 +15,19 @@ import { arrowFileType } from "./operation.ts";
 
 const binary = { type: "string", format: "binary" } as const;
 
-/** The OpenAPI document of the operations, made from their contracts. */
-export function openApiDocument(contracts: readonly AnyContract[], options: { readonly tokenUrl: string | undefined }) {
+export interface DocumentedOperations {
+  readonly title: string;
+  readonly description: string;
+  readonly contracts: readonly AnyContract[];
+}
+
+/** The OpenAPI document of operations, made from their contracts. */
+export function openApiDocument({
+  title,
+  description,
+  contracts,
+  tokenUrl,
+}: DocumentedOperations & { readonly tokenUrl: string | undefined }) {
   const paths: ZodOpenApiPathsObject = {};
   for (const contract of contracts)
     for (const method of contract.methods) {
@@ -26,20 +37,20 @@ export function openApiDocument(contracts: readonly AnyContract[], options: { re
   return createDocument({
     openapi: "3.1.0",
     info: {
-      title: "Tiltyard catalog",
+      title,
       version: "1.0.0",
-      description: "The Lance REST Catalog protocol. Operations marked x-unsupported answer 406.",
+      description,
       license: { name: "Apache-2.0", url: "https://www.apache.org/licenses/LICENSE-2.0.html" },
     },
     servers: [{ url: "/" }],
-    security: [{ BearerAuth: [] }, { ApiKeyAuth: [] }, ...(options.tokenUrl === undefined ? [] : [{ OAuth2: [] }])],
+    security: [{ BearerAuth: [] }, { ApiKeyAuth: [] }, ...(tokenUrl === undefined ? [] : [{ OAuth2: [] }])],
     paths,
     components: {
       securitySchemes: {
         BearerAuth: { type: "http", scheme: "bearer" },
         ApiKeyAuth: { type: "apiKey", in: "header", name: "x-api-key" },
-        ...(options.tokenUrl !== undefined && {
-          OAuth2: { type: "oauth2", flows: { clientCredentials: { tokenUrl: options.tokenUrl, scopes: {} } } } as const,
+        ...(tokenUrl !== undefined && {
+          OAuth2: { type: "oauth2", flows: { clientCredentials: { tokenUrl: tokenUrl, scopes: {} } } } as const,
         }),
       },
     },
@@ -53,7 +64,7 @@ function operationOf(contract: AnyContract, method: "GET" | "POST"): ZodOpenApiO
     // An operation id is unique in a document, so the second method of an operation goes without.
     ...(method === primary && { operationId: contract.operationId }),
     summary: contract.summary,
-    tags: [contract.path.split("/")[2]?.replace("_", " ") ?? ""],
+    tags: [tagOf(contract)],
     ...(!contract.supported && { "x-unsupported": true }),
     requestParams: {
       ...(names.length > 0 && {
@@ -66,6 +77,11 @@ function operationOf(contract: AnyContract, method: "GET" | "POST"): ZodOpenApiO
     ...(method === "POST" && { requestBody: requestBodyOf(contract) }),
     responses: responsesOf(contract),
   };
+}
+
+/** The resource of an operation: what its path has behind the version. */
+function tagOf({ path }: AnyContract): string {
+  return /\/v1\/(\w+)/.exec(path)?.[1]?.replace("_", " ") ?? "";
 }
 
 function requestBodyOf(contract: AnyContract): NonNullable<ZodOpenApiOperationObject["requestBody"]> {

@@ -1,5 +1,5 @@
 import type { Identifier } from "@tiltyard/protocol";
-import { droppedNamespace, fromPath, toPath } from "./path.ts";
+import { droppedNamespace, fromPath, isWithin, type Subtree, subtree, toPath } from "./path.ts";
 import { statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 import type { TableRecord } from "./tables.ts";
@@ -44,24 +44,40 @@ export async function showTable(session: Session, id: number, to: Identifier): P
   await session.run(show, { id, namespace: toPath(to.slice(0, -1)), name: to.at(-1) ?? "" });
 }
 
-const list = statement((db, p: { before: number; limit: number }) =>
+const list = statement((db, p: Subtree & { after: number; id: number; until: number; limit: number }) =>
   db
     .selectFrom("tables")
     .select(["id", "location", "dropped_from", "dropped_at"])
     .where("dropped_at", "is not", null)
-    .where("dropped_at", "<=", p.before)
+    .where("dropped_at", "<=", p.until)
+    .where(({ eb, refTuple, tuple }) => eb(refTuple("dropped_at", "id"), ">", tuple(p.after, p.id)))
+    .where(isWithin("dropped_from", p))
     .orderBy("dropped_at")
     .orderBy("id")
     .limit(p.limit),
 );
 
-/** The tables that were dropped until a time, and are still kept, the longest first. */
+/** The tables of a namespace and of what is under it that were dropped and are still kept, the longest first. */
 export async function listDroppedTables(
   session: Session,
-  beforeMillis: number,
-  limit: number,
+  page: {
+    /** All when absent. */
+    readonly within?: Identifier;
+    /** Only those that were dropped until this time. */
+    readonly untilMillis?: number;
+    /** The table to go on behind; the beginning when undefined. */
+    readonly after?: Pick<DroppedTable, "id" | "droppedAtMillis"> | undefined;
+    readonly limit: number;
+  },
 ): Promise<DroppedTable[]> {
-  return (await session.all(list, { before: beforeMillis, limit })).map(toDropped);
+  const rows = await session.all(list, {
+    ...subtree(page.within ?? []),
+    until: page.untilMillis ?? Number.MAX_SAFE_INTEGER,
+    after: page.after?.droppedAtMillis ?? -1,
+    id: page.after?.id ?? 0,
+    limit: page.limit,
+  });
+  return rows.map(toDropped);
 }
 
 const find = statement((db, p: { id: number }) =>

@@ -4,6 +4,7 @@ import type { Dialect } from "./dialect.ts";
 import * as initial from "./migrations/0001-initial.ts";
 import * as rateLimits from "./migrations/0002-rate-limits.ts";
 import * as droppedTables from "./migrations/0003-dropped-tables.ts";
+import * as transactionLists from "./migrations/0004-transaction-lists.ts";
 
 /** A change of the schema. */
 interface Change {
@@ -19,6 +20,7 @@ const changes: Record<string, Change> = {
   "0001-initial": initial,
   "0002-rate-limits": rateLimits,
   "0003-dropped-tables": droppedTables,
+  "0004-transaction-lists": transactionLists,
 };
 
 const migrationTable = "kysely_migration";

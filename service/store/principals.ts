@@ -1,5 +1,6 @@
 import type { Identifier, Role } from "@tiltyard/protocol";
-import { fromPath, toPath } from "./path.ts";
+import { sql } from "kysely";
+import { fromPath, isWithin, type Subtree, subtree, toPath } from "./path.ts";
 import { statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 
@@ -41,20 +42,85 @@ export async function findApiKeyPrincipal(session: Session, hash: string): Promi
   return (await session.first(findKey, { hash }))?.principal;
 }
 
-const removeKey = statement((db, p: { id: string }) => db.deleteFrom("api_keys").where("id", "=", p.id));
-
-/** @returns Whether there was such a key. */
-export async function deleteApiKey(session: Session, id: string): Promise<boolean> {
-  return (await session.run(removeKey, { id })) > 0;
-}
-
-const listKeys = statement((db, _: object) =>
-  db.selectFrom("api_keys").select(["id", "principal", "created_at"]).orderBy("created_at").orderBy("id"),
+const removeKey = statement((db, p: { id: string }) =>
+  db.deleteFrom("api_keys").where("id", "=", p.id).returning("principal"),
 );
 
-export async function listApiKeys(session: Session): Promise<ApiKeyRecord[]> {
-  const rows = await session.all(listKeys, {});
+/** @returns Whose key it was; undefined when there was no such key. */
+export async function deleteApiKey(session: Session, id: string): Promise<string | undefined> {
+  return (await session.first(removeKey, { id }))?.principal;
+}
+
+/** Where a page of a list begins, and how many items it has. */
+interface Page<Key> {
+  /** The key of the item to go on behind; the beginning when undefined. */
+  readonly after?: Key | undefined;
+  readonly limit: number;
+}
+
+/** Everything, in one page. */
+const everything: Page<never> = { limit: Number.MAX_SAFE_INTEGER };
+/** Stands for any principal: none has an empty name. */
+const anyone = "";
+
+const listKeys = statement((db, p: { principal: string; created_at: number; id: string; limit: number }) =>
+  db
+    .selectFrom("api_keys")
+    .select(["id", "principal", "created_at"])
+    .where(({ eb, val }) => eb.or([eb(val(p.principal), "=", sql.lit(anyone)), eb("principal", "=", p.principal)]))
+    .where(({ eb, refTuple, tuple }) => eb(refTuple("created_at", "id"), ">", tuple(p.created_at, p.id)))
+    .orderBy("created_at")
+    .orderBy("id")
+    .limit(p.limit),
+);
+
+/** The keys of a principal, or all, the oldest first. */
+export async function listApiKeys(
+  session: Session,
+  principal: string = anyone,
+  { after, limit }: Page<Pick<ApiKeyRecord, "createdAtMillis" | "id">> = everything,
+): Promise<ApiKeyRecord[]> {
+  const rows = await session.all(listKeys, {
+    principal,
+    created_at: after?.createdAtMillis ?? -1,
+    id: after?.id ?? "",
+    limit,
+  });
   return rows.map((row) => ({ id: row.id, principal: row.principal, createdAtMillis: row.created_at }));
+}
+
+/** Who has a key or a role, and how many of each. */
+export interface PrincipalSummary {
+  readonly principal: string;
+  readonly apiKeys: number;
+  readonly grants: number;
+}
+
+const listNames = statement((db, p: { after: string; limit: number }) =>
+  db
+    .selectFrom(
+      db.selectFrom("api_keys").select("principal").union(db.selectFrom("grants").select("principal")).as("named"),
+    )
+    .select(({ selectFrom, fn }) => [
+      "principal",
+      selectFrom("api_keys")
+        .select(fn.countAll<number>().as("n"))
+        .whereRef("principal", "=", "named.principal")
+        .as("keys"),
+      selectFrom("grants")
+        .select(fn.countAll<number>().as("n"))
+        .whereRef("principal", "=", "named.principal")
+        .as("roles"),
+    ])
+    .where("principal", ">", p.after)
+    .orderBy("principal")
+    .limit(p.limit),
+);
+
+/** The principals from behind the name `after` on, by name. */
+export async function listPrincipals(session: Session, after: string, limit: number): Promise<PrincipalSummary[]> {
+  const rows = await session.all(listNames, { after, limit });
+  return rows.map((row) => ({ principal: row.principal, apiKeys: Number(row.keys), grants: Number(row.roles) }));
 }
 
 const upsertGrant = statement((db, p: { principal: string; namespace: string; role: string }) =>
@@ -89,12 +155,36 @@ export async function listGrantsOf(session: Session, principal: string): Promise
   return rows.map((row) => ({ namespace: fromPath(row.namespace), role: row.role as Role }));
 }
 
-const listAll = statement((db, _: object) =>
-  db.selectFrom("grants").select(["principal", "namespace", "role"]).orderBy("principal").orderBy("namespace"),
+const listWithin = statement((db, p: Subtree & { principal: string; after: string; behind: string; limit: number }) =>
+  db
+    .selectFrom("grants")
+    .select(["principal", "namespace", "role"])
+    .where(isWithin("namespace", p))
+    .where(({ eb, val }) => eb.or([eb(val(p.principal), "=", sql.lit(anyone)), eb("principal", "=", p.principal)]))
+    .where(({ eb, refTuple, tuple }) => eb(refTuple("principal", "namespace"), ">", tuple(p.after, p.behind)))
+    .orderBy("principal")
+    .orderBy("namespace")
+    .limit(p.limit),
 );
 
-export async function listGrants(session: Session): Promise<(Grant & { readonly principal: string })[]> {
-  const rows = await session.all(listAll, {});
+export interface PrincipalGrant extends Grant {
+  readonly principal: string;
+}
+
+/** The roles of a principal, or of all, on a namespace and on what is under it, by principal. */
+export async function listGrants(
+  session: Session,
+  within: Identifier = [],
+  principal: string = anyone,
+  { after, limit }: Page<Pick<PrincipalGrant, "principal" | "namespace">> = everything,
+): Promise<PrincipalGrant[]> {
+  const rows = await session.all(listWithin, {
+    ...subtree(within),
+    principal,
+    after: after?.principal ?? "",
+    behind: toPath(after?.namespace ?? []),
+    limit,
+  });
   return rows.map((row) => ({
     principal: row.principal,
     namespace: fromPath(row.namespace),

@@ -1,5 +1,5 @@
 import type { Identifier, TransactionStatus } from "@tiltyard/protocol";
-import { toPath } from "./path.ts";
+import { fromPath, toPath } from "./path.ts";
 import type { Schema } from "./schema.ts";
 import { statement } from "./statement.ts";
 import type { Session } from "./store.ts";
@@ -63,22 +63,24 @@ export async function findTransaction(
   session: Session,
   identifier: Identifier,
 ): Promise<TransactionRecord | undefined> {
-  const namespace = identifier.slice(0, -1);
-  const row = await session.first(find, { id: identifier.at(-1) ?? "", namespace: toPath(namespace) });
-  return (
-    row && {
-      id: row.id,
-      namespace,
-      operation: row.operation,
-      objects: JSON.parse(row.objects),
-      principal: row.principal,
-      requestId: row.request_id,
-      status: row.status as TransactionStatus,
-      properties: JSON.parse(row.properties),
-      createdAtMillis: row.created_at,
-      updatedAtMillis: row.updated_at,
-    }
-  );
+  const row = await session.first(find, { id: identifier.at(-1) ?? "", namespace: toPath(identifier.slice(0, -1)) });
+  return row && toRecord(row);
+}
+
+/** Reads a row of the table. */
+export function toRecord(row: Row): TransactionRecord {
+  return {
+    id: row.id,
+    namespace: fromPath(row.namespace),
+    operation: row.operation,
+    objects: JSON.parse(row.objects),
+    principal: row.principal,
+    requestId: row.request_id,
+    status: row.status as TransactionStatus,
+    properties: JSON.parse(row.properties),
+    createdAtMillis: row.created_at,
+    updatedAtMillis: row.updated_at,
+  };
 }
 
 const update = statement((db, p: { id: string; status: string; properties: string; updated_at: number }) =>

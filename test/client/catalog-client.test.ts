@@ -5,6 +5,7 @@ import {
   CatalogConnectionError,
   CatalogRequestError,
   createCatalogClient,
+  createManagementClient,
 } from "../../client/index.ts";
 import { commit, declareTable, useCatalog } from "../support/catalog.ts";
 
@@ -43,6 +44,21 @@ describe("the client of the catalog", () => {
     for (const version of [1, 2]) await commit(catalog, table, version);
     const { versions } = await listTableVersions({ id: table.id, descending: true, limit: 1 });
     expect(versions.map((each) => each.version)).toEqual([2]);
+  });
+
+  test("manages the catalog: keys, roles, transactions", async () => {
+    const management = createManagementClient({ url: catalog.url, apiKey: catalog.adminKey });
+    const grant = { namespace: ["managed"], role: "writer" as const };
+    const { key, api_key_id } = await management.createApiKey({ principal: "managed", grant });
+    const own = createManagementClient({ url: catalog.url, apiKey: key });
+    expect(await own.describeCaller({})).toMatchObject({ principal: "managed", grants: [grant] });
+    await management.putGrant({ id: ["managed", "a/b"], principal: "managed", role: "admin" });
+    const { grants } = await own.listGrants({ id: ["managed", "a/b"] });
+    expect(grants).toEqual([{ principal: "managed", namespace: ["managed", "a/b"], role: "admin" }]);
+    const { transactions } = await management.listTransactions({ id: [], status: ["Succeeded", "Failed"], limit: 1 });
+    expect(transactions.map(({ operation }) => operation)).toEqual(["PutGrant"]);
+    await management.revokeApiKey({ api_key_id });
+    await expect(own.describeCaller({})).rejects.toMatchObject({ status: 401 });
   });
 
   test("follows a transaction from queued to succeeded", async () => {

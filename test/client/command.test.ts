@@ -172,7 +172,10 @@ describe("tiltyard", () => {
     const made = await start(["keys", "create", "me", "--role", "reader", "--json"], data).finished;
     expect(JSON.parse(made.stdout)).toMatchObject({ principal: "me" });
     expect((await start(["keys", "revoke", "nothing"], data).finished).code).toBe(1);
-    expect((await start(["serve", "--help"], data).finished).stdout).toContain("tiltyard-catalog serve");
+  });
+
+  test.each(["serve", "tables", "move"])("hands %s to the catalog with its options", async (name) => {
+    expect((await tiltyard(name, "--help")).stdout).toContain(`Usage: tiltyard-catalog ${name}`);
   });
 
   test("completes commands and options in bash", async () => {

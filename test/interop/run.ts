@@ -6,7 +6,7 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import useTemporaryFolder from "../support/temporary-folder.ts";
-import { prepareFakeGcsServer, preparePython, prepareSchemathesis } from "./tools.ts";
+import { prepareChromium, prepareFakeGcsServer, preparePython, prepareSchemathesis } from "./tools.ts";
 
 const project = join(import.meta.dirname, "../..");
 const python = join(import.meta.dirname, "python");
@@ -24,6 +24,7 @@ function timed<Result>(what: string, work: () => Result): Result {
 interface Tools {
   readonly TILTYARD_TEST_PYTHON: string;
   readonly TILTYARD_TEST_FAKE_GCS_SERVER: string;
+  readonly TILTYARD_TEST_CHROMIUM: string;
   readonly TILTYARD_TEST_SCHEMATHESIS: string;
   readonly TILTYARD_TEST_NODE: string;
 }
@@ -33,6 +34,7 @@ function prepareTools(): Tools {
   return {
     TILTYARD_TEST_PYTHON: preparePython(),
     TILTYARD_TEST_FAKE_GCS_SERVER: prepareFakeGcsServer(),
+    TILTYARD_TEST_CHROMIUM: prepareChromium(),
     TILTYARD_TEST_SCHEMATHESIS: prepareSchemathesis(),
     TILTYARD_TEST_NODE: process.execPath,
   };

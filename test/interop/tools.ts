@@ -1,9 +1,9 @@
 /**
  * What the interop tier runs besides Node: a Python with the real Lance clients, schemathesis,
- * and a server that speaks the API of Google Cloud Storage.
+ * a server that speaks the API of Google Cloud Storage, and a browser.
  */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
 import { needsGo, prepare, read, run } from "../support/tools.ts";
 
 const here = import.meta.dirname;
@@ -39,6 +39,26 @@ export function prepareFakeGcsServer(): string {
   return prepare("gcs", "fake-gcs-server", pins, (folder) => {
     run("go", ["-C", module, "build", "-o", `${folder}/`, "github.com/fsouza/fake-gcs-server"], needsGo);
   });
+}
+
+const needsChromium = "Chromium, as chromium in the PATH: apt-get install chromium";
+
+/** @returns The path of a Chromium; Debian's package is installed where that can be done without asking. */
+export function prepareChromium(): string {
+  const found = findProgram("chromium");
+  if (found !== undefined) return found;
+  const isRoot = process.getuid?.() === 0;
+  if (!isRoot || findProgram("apt-get") === undefined) throw new Error(`the interop tests need ${needsChromium}`);
+  run("apt-get", ["update", "-qq"], needsChromium);
+  run("apt-get", ["install", "-y", "-qq", "--no-install-recommends", "chromium"], needsChromium);
+  const installed = findProgram("chromium");
+  if (installed === undefined) throw new Error(`the interop tests need ${needsChromium}`);
+  return installed;
+}
+
+function findProgram(name: string): string | undefined {
+  const folders = (process.env.PATH ?? "").split(delimiter);
+  return folders.map((folder) => join(folder, name)).find((path) => existsSync(path));
 }
 
 function isOlder(version: string, than: readonly [number, number]): boolean {

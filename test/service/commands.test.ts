@@ -97,6 +97,19 @@ describe("keys and grants", () => {
 
     expect((await runCatalogCommand(["keys", "revoke", id], settings)).code).toBe(0);
     expect(await status()).toBe(401);
+    const { readFileSync } = await import("node:fs");
+    const audit = await fetch(`${service.url}/management/v1/namespace/$/transaction/list?principal=operator`, {
+      headers: { "x-api-key": readFileSync(join(folder, "development.key"), "utf8") },
+    });
+    const { transactions } = (await audit.json()) as { transactions: { operation: string }[] };
+    // A key and its role are made in the same millisecond, in which the order is any.
+    expect(transactions.map(({ operation }) => operation).toSorted()).toEqual([
+      "CreateApiKey",
+      "PutGrant",
+      "PutGrant",
+      "RevokeApiKey",
+      "RevokeGrant",
+    ]);
     await stop(service);
   });
 

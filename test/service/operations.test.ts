@@ -22,8 +22,10 @@ describe("what needs no credential", () => {
     expect(text).toContain("process_resident_memory_bytes");
   });
 
-  test("is a page that shows the operations, with everything from this service", async () => {
-    const page = await (await catalog.fetch("/docs", withoutCredential)).text();
+  test.each(["/docs", "/console"])("is the page at %s, with everything from this service", async (path) => {
+    const answer = await catalog.fetch(path, withoutCredential);
+    expect(answer.headers.get("content-security-policy")).toMatch(/default-src '(self|none)'/);
+    const page = await answer.text();
     const links = [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link]) => link ?? "");
     expect(links.length).toBeGreaterThan(2);
     for (const link of links) {
@@ -33,6 +35,23 @@ describe("what needs no credential", () => {
       expect((await response.text()).length).toBeGreaterThan(10);
     }
   });
+});
+
+test("the console's modules are all served, as JavaScript, and it is found under its path with a slash too", async () => {
+  const found = ["main.js"];
+  for (const name of found) {
+    const response = await catalog.fetch(`/console/${name}`, withoutCredential);
+    expect([name, response.status, response.headers.get("content-type")]).toEqual([
+      name,
+      200,
+      "text/javascript; charset=utf-8",
+    ]);
+    const imported = [...(await response.text()).matchAll(/from "\.\/([\w-]+\.js)"/g)].map(([, file]) => file ?? "");
+    found.push(...imported.filter((file) => !found.includes(file)));
+  }
+  expect(found.length).toBeGreaterThan(8);
+  expect((await catalog.fetch("/console/", withoutCredential)).url).toBe(`${catalog.url}/console`);
+  expect((await catalog.fetch("/console/tsconfig.json", withoutCredential)).status).toBe(404);
 });
 
 describe("the OpenAPI document", () => {

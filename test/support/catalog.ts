@@ -7,7 +7,8 @@ import {
   contracts,
   ErrorResponse,
   formatIdentifier,
-  type OperationName,
+  type ManagementContracts,
+  managementContracts,
   type ResponseOf,
   type Role,
 } from "@tiltyard/protocol";
@@ -24,6 +25,10 @@ import { finalName, pathOf, type TestTable } from "./table.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 export { finalName, pathOf, type TestTable };
+/** Every operation: those of the protocol, and those of management. */
+export const operations = { ...contracts, ...managementContracts };
+export type Operations = Contracts & ManagementContracts;
+export type OperationName = keyof Operations;
 
 /** A catalog that listens on a port of its own, over a database of its own and a warehouse in a temporary folder. */
 export interface TestCatalog {
@@ -57,7 +62,7 @@ export interface CallOptions {
 export interface Answer<Name extends OperationName> {
   readonly status: number;
   /** The body of a success. Reading it of a failed call fails the test with the error. */
-  readonly body: ResponseOf<Contracts[Name]>;
+  readonly body: ResponseOf<Operations[Name]>;
   /** The body of a failure. Reading it of a successful call fails the test. */
   readonly error: ErrorResponse;
   readonly headers: Headers;
@@ -100,7 +105,7 @@ export async function startTestCatalog(
       return key;
     },
     call: async (name, request = {}, options = {}) => {
-      const contract: AnyContract = contracts[name];
+      const contract: AnyContract = operations[name];
       const { path, init } = httpRequest(contract, request, options);
       const response = await fetchFrom(path, {
         ...init,
@@ -180,7 +185,7 @@ async function readAnswer<Name extends OperationName>(
 function answerOf<Name extends OperationName>(contract: AnyContract, response: Response, body: unknown): Answer<Name> {
   return {
     status: response.status,
-    body: contract.response.parse(body) as ResponseOf<Contracts[Name]>,
+    body: contract.response.parse(body) as ResponseOf<Operations[Name]>,
     get error(): never {
       throw new Error(`${contract.operationId} answered ${response.status}`);
     },

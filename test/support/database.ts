@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import SqliteFile from "better-sqlite3";
 import { inject } from "vitest";
 import { type Database, parseDatabaseUrl } from "../../service/store/database.ts";
 import { runSql } from "./postgres-server.ts";
@@ -43,6 +44,16 @@ async function createPostgresDatabase(server: string) {
       await runSql(server, `drop database if exists ${name} with (force)`);
     },
   };
+}
+
+/** Changes a database behind the back of the catalog. */
+export async function executeSql(database: Database, sql: string): Promise<void> {
+  if (database.kind === "postgres") await runSql(database.url, sql);
+  else {
+    const file = new SqliteFile(database.file);
+    file.exec(sql);
+    file.close();
+  }
 }
 
 /** All that a database holds, as a text to search. */

@@ -1,0 +1,46 @@
+import { z } from "zod";
+import { defineContract } from "../contract.ts";
+import { commonRequest, context, optional, pageQuery, pageResponse } from "../fields.ts";
+import { Grant, PrincipalName, timeMillis } from "./fields.ts";
+import { onRoot } from "./principal.ts";
+
+const ApiKey = z
+  .object({ api_key_id: z.string(), principal: PrincipalName, created_at_millis: timeMillis })
+  .meta({ id: "ApiKey", description: "An API key, without what is secret in it." });
+
+export const createApiKey = defineContract({
+  operationId: "CreateApiKey",
+  summary: "Make an API key for a principal; it is shown in this answer and never again",
+  path: "/management/v1/api_key/create",
+  body: z
+    .object({
+      ...commonRequest,
+      principal: PrincipalName,
+      grant: optional(Grant).describe("A role to give the principal at the same time."),
+    })
+    .meta({ id: "CreateApiKeyRequest" }),
+  response: z
+    .object({ context, transaction_id: z.string(), api_key_id: z.string(), principal: PrincipalName, key: z.string() })
+    .meta({ id: "CreateApiKeyResponse" }),
+  access: onRoot,
+});
+
+export const listApiKeys = defineContract({
+  operationId: "ListApiKeys",
+  summary: "List the API keys, the oldest first, without what is secret in them",
+  methods: ["GET"],
+  path: "/management/v1/api_key/list",
+  query: z.object({ ...pageQuery, principal: PrincipalName.optional() }),
+  response: z.object({ context, api_keys: z.array(ApiKey), ...pageResponse }).meta({ id: "ListApiKeysResponse" }),
+  access: onRoot,
+});
+
+export const revokeApiKey = defineContract({
+  operationId: "RevokeApiKey",
+  summary: "Make an API key worthless from now on",
+  path: "/management/v1/api_key/revoke",
+  body: z.object({ ...commonRequest, api_key_id: z.string().min(1) }).meta({ id: "RevokeApiKeyRequest" }),
+  response: z.object({ context, transaction_id: z.string() }).meta({ id: "RevokeApiKeyResponse" }),
+  errors: [404],
+  access: onRoot,
+});

@@ -1,0 +1,26 @@
+import type { AnyContract } from "../contract.ts";
+import { createApiKey, listApiKeys, revokeApiKey } from "./api-key.ts";
+import { listGrants, putGrant, revokeGrant } from "./grant.ts";
+import { describeCaller, listPrincipals } from "./principal.ts";
+import { listDroppedTables, protectTable, undropTable, unprotectTable } from "./table.ts";
+import { listTransactions } from "./transaction.ts";
+
+/** What this catalog does besides the protocol: who may do what, who did what, and tables that were dropped. */
+export const managementContracts = {
+  describeCaller,
+  listPrincipals,
+  createApiKey,
+  listApiKeys,
+  revokeApiKey,
+  listGrants,
+  putGrant,
+  revokeGrant,
+  listTransactions,
+  listDroppedTables,
+  undropTable,
+  protectTable,
+  unprotectTable,
+} as const satisfies Record<string, AnyContract>;
+
+export type ManagementContracts = typeof managementContracts;
+export type ManagementName = keyof ManagementContracts;

@@ -1,0 +1,39 @@
+import { z } from "zod";
+import { defineContract, onPath, roles } from "../contract.ts";
+import { commonRequest, context, pageQuery, pageResponse } from "../fields.ts";
+import { Grant, PrincipalName } from "./fields.ts";
+
+export const listGrants = defineContract({
+  operationId: "ListGrants",
+  summary: "List who has which role on a namespace and on what is under it, by principal",
+  methods: ["GET"],
+  path: "/management/v1/namespace/{id}/grant/list",
+  query: z.object({ ...pageQuery, principal: PrincipalName.optional() }),
+  response: z
+    .object({
+      context,
+      grants: z.array(z.object({ principal: PrincipalName, ...Grant.shape }).meta({ id: "PrincipalGrant" })),
+      ...pageResponse,
+    })
+    .meta({ id: "ListGrantsResponse" }),
+  access: onPath("admin"),
+});
+
+export const putGrant = defineContract({
+  operationId: "PutGrant",
+  summary: "Give a principal a role on a namespace, in place of the one that it had there",
+  path: "/management/v1/namespace/{id}/grant/put",
+  body: z.object({ ...commonRequest, principal: PrincipalName, role: z.enum(roles) }).meta({ id: "PutGrantRequest" }),
+  response: z.object({ context, transaction_id: z.string() }).meta({ id: "PutGrantResponse" }),
+  access: onPath("admin"),
+});
+
+export const revokeGrant = defineContract({
+  operationId: "RevokeGrant",
+  summary: "Take back the role of a principal on a namespace",
+  path: "/management/v1/namespace/{id}/grant/revoke",
+  body: z.object({ ...commonRequest, principal: PrincipalName }).meta({ id: "RevokeGrantRequest" }),
+  response: z.object({ context, transaction_id: z.string() }).meta({ id: "RevokeGrantResponse" }),
+  errors: [404],
+  access: onPath("admin"),
+});

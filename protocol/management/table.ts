@@ -1,0 +1,65 @@
+import { z } from "zod";
+import { defineContract, onPath } from "../contract.ts";
+import { commonRequest, context, count, id, optional, pageQuery, pageResponse } from "../fields.ts";
+import { timeMillis } from "./fields.ts";
+
+const DroppedTable = z
+  .object({
+    dropped_id: count,
+    id: id.describe("What the table was called; another one may be called so now."),
+    location: z.string(),
+    dropped_at_millis: timeMillis,
+    kept_until_millis: timeMillis,
+  })
+  .meta({ id: "DroppedTable" });
+
+export const listDroppedTables = defineContract({
+  operationId: "ListDroppedTables",
+  summary: "List the tables of a namespace and of what is under it that were dropped and can be brought back",
+  methods: ["GET"],
+  path: "/management/v1/namespace/{id}/dropped_table/list",
+  query: z.object(pageQuery),
+  response: z
+    .object({ context, dropped_tables: z.array(DroppedTable), ...pageResponse })
+    .meta({ id: "ListDroppedTablesResponse" }),
+  access: onPath("reader"),
+});
+
+export const undropTable = defineContract({
+  operationId: "UndropTable",
+  summary: "Bring a dropped table back, with all its versions",
+  path: "/management/v1/table/{id}/undrop",
+  body: z
+    .object({
+      ...commonRequest,
+      dropped_id: count.describe("As ListDroppedTables shows it; the path names what the table was called."),
+      new_id: optional(id).describe("What to call it; what it was called when absent."),
+    })
+    .meta({ id: "UndropTableRequest" }),
+  response: z.object({ context, transaction_id: z.string(), id }).meta({ id: "UndropTableResponse" }),
+  errors: [404, 409],
+  access: (request) => [request.id, request.new_id ?? request.id].map((object) => ({ role: "writer", object })),
+});
+
+/** The answer of protecting a table and of doing so no more. */
+const ProtectionResponse = z
+  .object({ context, transaction_id: z.string(), protected: z.boolean() })
+  .meta({ id: "ProtectionResponse" });
+
+export const protectTable = defineContract({
+  operationId: "ProtectTable",
+  summary: "Refuse to drop a table from now on",
+  path: "/management/v1/table/{id}/protect",
+  response: ProtectionResponse,
+  errors: [404],
+  access: onPath("admin"),
+});
+
+export const unprotectTable = defineContract({
+  operationId: "UnprotectTable",
+  summary: "Allow a table to be dropped again",
+  path: "/management/v1/table/{id}/unprotect",
+  response: ProtectionResponse,
+  errors: [404],
+  access: onPath("admin"),
+});

@@ -1,0 +1,58 @@
+import { z } from "zod";
+import { defineContract, onPath } from "../contract.ts";
+import {
+  context,
+  id,
+  Properties,
+  pageQuery,
+  pageResponse,
+  queryBoolean,
+  queryInteger,
+  shownAs,
+  word,
+} from "../fields.ts";
+import { transactionStatuses } from "../operations/transaction.ts";
+import { PrincipalName, timeMillis } from "./fields.ts";
+
+const Transaction = z
+  .object({
+    transaction_id: z.string().describe("As DescribeTransaction takes it."),
+    status: z.enum(transactionStatuses),
+    operation: z.string().describe("The operation id that opened it."),
+    objects: z.array(id).describe("The identifiers of what it changes, the main one first."),
+    principal: z.string(),
+    request_id: z.string(),
+    properties: Properties,
+    created_at_millis: timeMillis,
+    updated_at_millis: timeMillis,
+  })
+  .meta({ id: "TransactionSummary" });
+
+const time = queryInteger(0).optional();
+
+/** Statuses in a query, separated by commas. */
+const statuses = z
+  .string()
+  .transform((text) => text.split(",").map((each) => each.trim()))
+  .pipe(z.array(word(transactionStatuses)))
+  .meta(shownAs({ type: "string" }));
+
+export const listTransactions = defineContract({
+  operationId: "ListTransactions",
+  summary: "List the transactions of a namespace and of what is under it, latest first",
+  methods: ["GET"],
+  path: "/management/v1/namespace/{id}/transaction/list",
+  query: z.object({
+    ...pageQuery,
+    table: z.string().optional().describe("Only those that change this table: its identifier, in the delimiter."),
+    principal: PrincipalName.optional(),
+    status: statuses.optional().describe(`Some of ${transactionStatuses.join(", ")}, separated by commas.`),
+    since_millis: time.describe("Only those that were opened at this time or after it, in milliseconds."),
+    until_millis: time.describe("Only those that were opened before this time, in milliseconds."),
+    ascending: queryBoolean.optional().describe("Oldest first."),
+  }),
+  response: z
+    .object({ context, transactions: z.array(Transaction), ...pageResponse })
+    .meta({ id: "ListTransactionsResponse" }),
+  access: onPath("reader"),
+});

@@ -1,0 +1,95 @@
+import {
+  CatalogError,
+  formatIdentifier,
+  type Identifier,
+  managementContracts,
+  PrincipalName,
+} from "@tiltyard/protocol";
+import { generateApiKey, hashApiKey } from "../auth/api-key.ts";
+import * as records from "../store/principals.ts";
+import type { Session } from "../store/store.ts";
+import { type By, openTransaction } from "./audit.ts";
+
+/** A key that was just made: what is secret in it is nowhere else. */
+export interface NewApiKey {
+  readonly id: string;
+  readonly key: string;
+  /** The name of the transaction. */
+  readonly transaction: string;
+}
+
+/**
+ * Makes an API key for a principal.
+ *
+ * @param grant A role to give it at the same time.
+ * @throws CatalogError InvalidInput for what cannot be the name of a principal.
+ */
+export async function createApiKey(
+  session: Session,
+  by: By,
+  principal: string,
+  grant: records.Grant | undefined,
+): Promise<NewApiKey> {
+  checkPrincipal(principal);
+  const { id, key } = generateApiKey();
+  await records.putApiKey(session, id, principal, hashApiKey(key));
+  if (grant !== undefined) await putGrant(session, by, principal, grant);
+  const properties = { api_key_id: id, principal };
+  const transaction = openTransaction({ ...by, contract: managementContracts.createApiKey, objects: [[]], properties });
+  await transaction.record(session);
+  return { id, key, transaction: transaction.name };
+}
+
+/** @returns The name of the transaction. @throws CatalogError ApiKeyNotFound */
+export async function revokeApiKey(session: Session, by: By, id: string): Promise<string> {
+  const principal = await records.deleteApiKey(session, id);
+  if (principal === undefined) throw new CatalogError("ApiKeyNotFound", `there is no key ${id}; see the list of keys`);
+  const properties = { api_key_id: id, principal };
+  const transaction = openTransaction({ ...by, contract: managementContracts.revokeApiKey, objects: [[]], properties });
+  await transaction.record(session);
+  return transaction.name;
+}
+
+/**
+ * Gives a principal a role on a namespace, in place of the one that it had there.
+ *
+ * @returns The name of the transaction.
+ * @throws CatalogError InvalidInput for what cannot be the name of a principal.
+ */
+export async function putGrant(session: Session, by: By, principal: string, grant: records.Grant): Promise<string> {
+  checkPrincipal(principal);
+  await records.putGrant(session, principal, grant);
+  const { namespace, role } = grant;
+  const properties = { principal, role };
+  const transaction = openTransaction({
+    ...by,
+    contract: managementContracts.putGrant,
+    objects: [namespace],
+    properties,
+  });
+  await transaction.record(session);
+  return transaction.name;
+}
+
+/** @returns The name of the transaction. @throws CatalogError GrantNotFound */
+export async function revokeGrant(session: Session, by: By, principal: string, namespace: Identifier): Promise<string> {
+  if (!(await records.deleteGrant(session, principal, namespace)))
+    throw new CatalogError(
+      "GrantNotFound",
+      `${principal} has no role on ${formatIdentifier(namespace)}; see the list of grants`,
+    );
+  const transaction = openTransaction({
+    ...by,
+    contract: managementContracts.revokeGrant,
+    objects: [namespace],
+    properties: { principal },
+  });
+  await transaction.record(session);
+  return transaction.name;
+}
+
+function checkPrincipal(principal: string): void {
+  const { error } = PrincipalName.safeParse(principal);
+  if (error !== undefined)
+    throw new CatalogError("InvalidInput", `principal: ${error.issues.map((issue) => issue.message).join("; ")}`);
+}

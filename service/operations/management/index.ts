@@ -1,0 +1,34 @@
+import type { ManagementContracts } from "@tiltyard/protocol";
+import type { Handler } from "../handler.ts";
+import { createApiKey } from "./create-api-key.ts";
+import { describeCaller } from "./describe-caller.ts";
+import { listApiKeys } from "./list-api-keys.ts";
+import { listDroppedTables } from "./list-dropped-tables.ts";
+import { listGrants } from "./list-grants.ts";
+import { listPrincipals } from "./list-principals.ts";
+import { listTransactions } from "./list-transactions.ts";
+import { protectTable } from "./protect-table.ts";
+import { putGrant } from "./put-grant.ts";
+import { revokeApiKey } from "./revoke-api-key.ts";
+import { revokeGrant } from "./revoke-grant.ts";
+import { undropTable } from "./undrop-table.ts";
+import { unprotectTable } from "./unprotect-table.ts";
+
+/** The handler of every operation of management. */
+export const managementHandlers: {
+  readonly [Name in keyof ManagementContracts]: Handler<ManagementContracts[Name]>;
+} = {
+  createApiKey,
+  describeCaller,
+  listApiKeys,
+  listDroppedTables,
+  listGrants,
+  listPrincipals,
+  listTransactions,
+  protectTable,
+  putGrant,
+  revokeApiKey,
+  revokeGrant,
+  undropTable,
+  unprotectTable,
+};

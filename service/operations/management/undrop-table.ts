@@ -1,0 +1,11 @@
+import type { managementContracts } from "@tiltyard/protocol";
+import { undropTable as undrop } from "../../domain/drop.ts";
+import type { Handler } from "../handler.ts";
+
+export const undropTable: Handler<typeof managementContracts.undropTable> = async (request, { store }, caller) => {
+  const dropped = { id: request.dropped_id, identifier: request.id };
+  const { identifier, transaction } = await store.write((session) =>
+    undrop(session, { caller, request }, dropped, request.new_id),
+  );
+  return { transaction_id: transaction, id: [...identifier] };
+};

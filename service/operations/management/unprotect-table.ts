@@ -1,0 +1,12 @@
+import type { managementContracts } from "@tiltyard/protocol";
+import { setProtected } from "../../domain/drop.ts";
+import type { Handler } from "../handler.ts";
+
+export const unprotectTable: Handler<typeof managementContracts.unprotectTable> = async (
+  request,
+  { store },
+  caller,
+) => ({
+  transaction_id: await store.write((session) => setProtected(session, { caller, request }, request.id, false)),
+  protected: false,
+});

@@ -1,0 +1,198 @@
+import { type Identifier, type TransactionStatus, transactionStatuses } from "@tiltyard/protocol";
+import { type RawBuilder, type SqlBool, sql } from "kysely";
+import { isWithin, type Subtree, subtree } from "./path.ts";
+import { statement } from "./statement.ts";
+import type { Session } from "./store.ts";
+import { type TransactionRecord, toRecord } from "./transactions.ts";
+
+/** Which transactions a list has. What is absent does not matter. */
+export interface TransactionFilter {
+  /** Those that happened in this namespace or below it. */
+  readonly within: Identifier;
+  readonly table?: Identifier | undefined;
+  readonly principal?: string | undefined;
+  readonly statuses?: readonly TransactionStatus[] | undefined;
+  readonly sinceMillis?: number | undefined;
+  /** Exclusive. */
+  readonly untilMillis?: number | undefined;
+}
+
+export interface TransactionPage {
+  /** The id to go on behind; the beginning when undefined. */
+  readonly after: string | undefined;
+  readonly limit: number;
+  readonly ascending: boolean;
+}
+
+export interface FoundTransactions {
+  readonly records: readonly TransactionRecord[];
+  /** The id to go on behind; undefined when there are no more. */
+  readonly next: string | undefined;
+}
+
+/**
+ * How many rows one page looks at. Filters that have no index would otherwise read all that ever
+ * happened at once: a page of such a list may have no items and not be the last.
+ */
+const examinedMax = 10_000;
+/** An id tells when it was made, which is before its transaction was written, and by another clock perhaps. */
+const idSlackMs = 15 * 60_000;
+/** Sorts behind every id. */
+const afterEveryId = "g";
+const any = "";
+
+interface Parameters extends Subtree {
+  readonly lower: string;
+  readonly upper: string;
+  readonly examined: number;
+  readonly limit: number;
+  readonly only: string;
+  readonly pattern: string;
+  readonly principal: string;
+  readonly status0: string;
+  readonly status1: string;
+  readonly status2: string;
+  readonly status3: string;
+  readonly status4: string;
+  readonly since: number;
+  readonly until: number;
+}
+
+/** The rows that a list is searched in, by what there is an index for; see migration 0004. */
+const sources = {
+  all: () => sql`1 = 1`,
+  ofOne: (p) => sql`objects not like '%],[%' and objects = ${p.only}`,
+  ofSeveral: () => sql`objects like '%],[%'`,
+  open: () => sql`status in ('Queued', 'Running')`,
+} as const satisfies Record<string, (p: Parameters) => RawBuilder<unknown>>;
+type Source = keyof typeof sources;
+const openStatuses: readonly TransactionStatus[] = ["Queued", "Running"];
+
+function statementsOf(source: Source, ascending: boolean) {
+  const direction = ascending ? "asc" : "desc";
+  const condition = (p: Parameters) => sources[source](p) as RawBuilder<SqlBool>;
+  const search = statement((db, p: Parameters) =>
+    db
+      .selectFrom(
+        db
+          .selectFrom("transactions")
+          .selectAll()
+          .where(condition(p))
+          .where("id", ">", p.lower)
+          .where("id", "<", p.upper)
+          .orderBy("id", direction)
+          .limit(p.examined)
+          .as("examined"),
+      )
+      .selectAll()
+      .where(isWithin("namespace", p))
+      .where(sql<SqlBool>`objects like ${p.pattern} escape '!'`)
+      .where(sql<SqlBool>`(${p.principal} = ${sql.lit(any)} or principal = ${p.principal})`)
+      .where("status", "in", [p.status0, p.status1, p.status2, p.status3, p.status4])
+      .where("created_at", ">=", p.since)
+      .where("created_at", "<", p.until)
+      .orderBy("id", direction)
+      .limit(p.limit),
+  );
+  const findLastExamined = statement((db, p: Parameters) =>
+    db
+      .selectFrom("transactions")
+      .select("id")
+      .where(condition(p))
+      .where("id", ">", p.lower)
+      .where("id", "<", p.upper)
+      .orderBy("id", direction)
+      .limit(1)
+      .offset(sql<number>`${p.examined} - 1`),
+  );
+  return { search, findLastExamined };
+}
+
+const statements = Object.fromEntries(
+  (Object.keys(sources) as Source[]).map((source) => [
+    source,
+    { ascending: statementsOf(source, true), descending: statementsOf(source, false) },
+  ]),
+) as Record<Source, Record<"ascending" | "descending", ReturnType<typeof statementsOf>>>;
+
+/** Lists transactions in the order of their ids, which is that of the time they were opened at. */
+export async function listTransactions(
+  session: Session,
+  filter: TransactionFilter,
+  page: TransactionPage,
+): Promise<FoundTransactions> {
+  const parameters = parametersOf(filter, page);
+  const isBefore = (a: string, b: string) => (page.ascending ? a < b : a > b);
+  const parts = await Promise.all(
+    sourcesOf(filter).map((source) => searchIn(session, source, page.ascending, parameters)),
+  );
+
+  // Behind where one of the parts ends there may be more of it.
+  const end = parts
+    .flatMap((part) => part.end ?? [])
+    .reduce<string | undefined>(
+      (nearest, each) => (nearest === undefined || isBefore(each, nearest) ? each : nearest),
+      undefined,
+    );
+  const found = parts
+    .flatMap((part) => part.records)
+    .filter(({ id }) => end === undefined || !isBefore(end, id))
+    .sort((a, b) => (isBefore(a.id, b.id) ? -1 : 1));
+  const records = found.slice(0, page.limit);
+  const next = found.length > records.length ? records.at(-1)?.id : end;
+  return { records: records.filter((record) => changes(record, filter.table)), next };
+}
+
+function sourcesOf({ table, statuses }: TransactionFilter): readonly Source[] {
+  if (table !== undefined) return ["ofOne", "ofSeveral"];
+  return statuses?.every((status) => openStatuses.includes(status)) ? ["open"] : ["all"];
+}
+
+/** @returns What one source has, and the id up to which it was looked at; undefined when that was all of it. */
+async function searchIn(session: Session, source: Source, ascending: boolean, parameters: Parameters) {
+  const { search, findLastExamined } = statements[source][ascending ? "ascending" : "descending"];
+  const records = (await session.all(search, parameters)).map(toRecord);
+  if (records.length === parameters.limit) return { records, end: records.at(-1)?.id };
+  return { records, end: (await session.first(findLastExamined, parameters))?.id };
+}
+
+function parametersOf(filter: TransactionFilter, { after, limit, ascending }: TransactionPage): Parameters {
+  const { table, sinceMillis = 0, untilMillis = Number.MAX_SAFE_INTEGER } = filter;
+  const { statuses = transactionStatuses } = filter;
+  const status = (index: number) => statuses[index] ?? statuses[0] ?? any;
+  const [earliest, latest] = [idAt(sinceMillis - idSlackMs), idAt(untilMillis + idSlackMs)];
+  const max = (a: string, b: string) => (a > b ? a : b);
+  const min = (a: string, b: string) => (a < b ? a : b);
+  return {
+    ...subtree(filter.within),
+    lower: ascending ? max(after ?? "", earliest) : earliest,
+    upper: ascending ? latest : min(after ?? afterEveryId, latest),
+    examined: examinedMax,
+    limit: limit + 1,
+    only: JSON.stringify([table]),
+    pattern: table === undefined ? "%" : `%${JSON.stringify(table).replaceAll(/[%_!]/g, "!$&")}%`,
+    principal: filter.principal ?? any,
+    status0: status(0),
+    status1: status(1),
+    status2: status(2),
+    status3: status(3),
+    status4: status(4),
+    since: sinceMillis,
+    until: untilMillis,
+  };
+}
+
+/** What an id of this time begins with: its first 48 bits are milliseconds (RFC 9562, UUID version 7). */
+function idAt(millis: number): string {
+  if (millis >= 2 ** 48) return afterEveryId;
+  const digits = Math.max(0, millis).toString(16).padStart(12, "0");
+  return `${digits.slice(0, 8)}-${digits.slice(8)}`;
+}
+
+/** The text of the objects may hold that of an identifier by chance. */
+function changes(record: TransactionRecord, table: Identifier | undefined): boolean {
+  if (table === undefined) return true;
+  return record.objects.some(
+    (object) => object.length === table.length && object.every((part, index) => part === table[index]),
+  );
+}

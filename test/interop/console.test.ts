@@ -1,0 +1,511 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { commit, pathOf, startTestCatalog, type TestCatalog, type TestTable } from "../support/catalog.ts";
+import { required } from "./servers.ts";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const wide = { width: 1280, height: 800 };
+const narrow = { width: 360, height: 740 };
+
+let browser: Browser;
+let catalog: TestCatalog;
+beforeAll(async () => {
+  const args = process.getuid?.() === 0 ? ["--no-sandbox"] : [];
+  browser = await chromium.launch({ executablePath: required("TILTYARD_TEST_CHROMIUM"), args });
+  catalog = await startTestCatalog({ TILTYARD_DROP_RETENTION: "1h" });
+  for (const id of [["production"], ["production", "raw"], ["research"]]) await catalog.call("createNamespace", { id });
+  for (let n = 100; n < 160; n++) await catalog.call("declareTable", { id: ["research", `t${n}`] });
+  const films = await declare("films", { owner: "search" });
+  for (let version = 1; version <= 55; version++) await commit(catalog, films, version);
+});
+afterAll(async () => {
+  await browser.close();
+  await catalog.stop();
+});
+
+async function declare(name: string, properties: Readonly<Record<string, string>> = {}) {
+  const id = ["production", name];
+  const { location } = (await catalog.call("declareTable", { id, properties })).body;
+  return { id, location };
+}
+
+/** What a page asked for and complained about, from its beginning on. */
+interface Watched {
+  readonly page: Page;
+  readonly urls: string[];
+  readonly complaints: string[];
+}
+
+const contexts: BrowserContext[] = [];
+afterEach(async () => {
+  for (const context of contexts.splice(0)) await context.close();
+});
+
+async function open(options: Parameters<Browser["newContext"]>[0] = {}): Promise<Watched> {
+  const context = await browser.newContext({ viewport: wide, ...options });
+  contexts.push(context);
+  const page = await context.newPage();
+  const watched: Watched = { page, urls: [], complaints: [] };
+  page.on("request", (request) => watched.urls.push(request.url()));
+  page.on("pageerror", (error) => watched.complaints.push(error.message));
+  page.on("console", (message) => {
+    // That an operation was refused is shown on the page; the browser reports it besides.
+    if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
+      watched.complaints.push(message.text());
+  });
+  await page.goto(`${catalog.url}/console`);
+  return watched;
+}
+
+async function signIn(page: Page, key = catalog.adminKey): Promise<void> {
+  await page.locator("#secret").fill(key);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { level: 1, name: "Catalog" }).waitFor();
+}
+
+async function signedIn(options: Parameters<Browser["newContext"]>[0] = {}, key?: string): Promise<Watched> {
+  const watched = await open(options);
+  await signIn(watched.page, key);
+  return watched;
+}
+
+/** Goes to a part of the console as a link to it would. */
+async function visit(page: Page, route: string): Promise<void> {
+  await page.evaluate((hash) => {
+    (globalThis as unknown as { location: { hash: string } }).location.hash = hash;
+  }, `#/${route}`);
+}
+
+const row = (page: Page, text: string | RegExp) => page.getByRole("row").filter({ hasText: text });
+
+describe("signing in", () => {
+  test("refuses a wrong key in words, and takes the right one", async () => {
+    const { page } = await open();
+    await page.locator("#secret").fill("not-a-key");
+    await page.keyboard.press("Enter");
+    await page.getByRole("alert").filter({ hasText: "not known or was revoked" }).waitFor();
+    expect(await page.evaluate("document.activeElement.id")).toBe("secret");
+    await signIn(page);
+    await page.getByText("bootstrap", { exact: true }).first().waitFor();
+  });
+
+  test("takes a token too", async () => {
+    const form = new URLSearchParams({ grant_type: "client_credentials", client_secret: catalog.adminKey });
+    const answer = await catalog.fetch("/oauth/token", { method: "POST", body: form });
+    const { access_token } = (await answer.json()) as { access_token: string };
+    const { page } = await open();
+    await page.getByRole("radio", { name: "Token" }).check();
+    await signIn(page, access_token);
+  });
+
+  test("keeps the key for this tab alone, out of every URL, until one signs out", async () => {
+    const { page, urls } = await signedIn();
+    await page.reload();
+    await page.getByRole("heading", { level: 1, name: "Catalog" }).waitFor();
+    expect(await page.evaluate("JSON.stringify(localStorage) + document.cookie")).not.toContain(catalog.adminKey);
+    const other = await page.context().newPage();
+    await other.goto(`${catalog.url}/console`);
+    await other.getByRole("heading", { name: "Sign in to the catalog" }).waitFor();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("heading", { name: "Sign in to the catalog" }).waitFor();
+    expect(await page.evaluate("JSON.stringify(sessionStorage)")).not.toContain(catalog.adminKey);
+    expect(urls.length).toBeGreaterThan(10);
+    for (const url of urls) expect(url).not.toContain(catalog.adminKey);
+  });
+
+  test("is asked for again when the key was revoked", async () => {
+    const grant = { namespace: [], role: "reader" };
+    const { key, api_key_id } = (await catalog.call("createApiKey", { principal: "leaver", grant })).body;
+    const { page } = await signedIn({}, key);
+    await catalog.call("revokeApiKey", { api_key_id });
+    await page.getByRole("link", { name: "production" }).click();
+    await page.getByText("not accepted any more").waitFor();
+  });
+});
+
+describe("browsing", () => {
+  test("goes from the root to a table, and back by the browser's own button", async () => {
+    const { page } = await signedIn();
+    await page.getByRole("link", { name: "production" }).click();
+    await page.getByRole("heading", { level: 1, name: "production" }).waitFor();
+    await page.getByRole("link", { name: "films" }).click();
+    await page.getByRole("heading", { level: 1, name: "films" }).waitFor();
+    expect(await page.title()).toBe("films: history · Tiltyard");
+    await page.goBack();
+    await page.getByRole("heading", { level: 1, name: "production" }).waitFor();
+  });
+
+  test("shows a long list page by page", async () => {
+    const { page } = await signedIn();
+    await visit(page, "tables/research");
+    const tables = page.getByRole("region", { name: "Tables" }).getByRole("link");
+    await page.getByRole("button", { name: "Show more tables" }).click();
+    await page.getByRole("link", { name: "t159" }).waitFor();
+    expect(await tables.count()).toBe(60);
+    expect(await page.getByRole("button", { name: "Show more tables" }).count()).toBe(0);
+    // The keyboard goes on where the list does.
+    expect(await page.evaluate("document.activeElement.matches('a') && document.activeElement.textContent")).toBe(
+      "t150",
+    );
+  });
+
+  test("says that something is empty or missing", async () => {
+    const { page } = await signedIn();
+    await visit(page, "tables/production/raw");
+    await page.getByText("No tables here.").waitFor();
+    await visit(page, "tables/nowhere");
+    await page.getByRole("alert").filter({ hasText: "Namespace nowhere does not exist." }).waitFor();
+    await visit(page, "somewhere");
+    await page.getByRole("heading", { name: "There is no such page" }).waitFor();
+  });
+
+  test("begins where the caller has a role, and offers no more than it may do", async () => {
+    const key = await catalog.keyFor("guest", { production: "reader" });
+    const { page } = await signedIn({}, key);
+    await page.getByRole("link", { name: "production" }).click();
+    await page.getByRole("link", { name: "films" }).waitFor();
+    expect(await page.getByRole("link", { name: "Access" }).count()).toBe(0);
+    await visit(page, "table/production/films?show=details");
+    await page.getByText("search", { exact: true }).waitFor();
+    expect(await page.getByRole("button", { name: /Protect/ }).count()).toBe(0);
+    await visit(page, "tables");
+    const nobody = await signedIn({}, await catalog.keyFor("newcomer", {}));
+    await nobody.page.getByText("You have no role anywhere").waitFor();
+  });
+
+  test("shows names as text, whatever is in them", async () => {
+    const name = `<img src=x onerror=alert(1)>/"'&`;
+    await catalog.call("declareTable", { id: ["production", "raw", name] });
+    const { page, complaints } = await signedIn();
+    await visit(page, "tables/production/raw");
+    await page.getByRole("link", { name }).click();
+    await page.getByRole("heading", { level: 1, name }).waitFor();
+    await page.getByText("No version yet.").waitFor();
+    expect(complaints).toEqual([]);
+    await catalog.call("deregisterTable", { id: ["production", "raw", name] });
+  });
+});
+
+describe("a table", () => {
+  test("has its versions as a timeline, the latest first, page by page", async () => {
+    const { page } = await signedIn();
+    await visit(page, "table/production/films");
+    const versions = page.getByRole("list", { name: "Versions of main, the latest first" }).locator("li.version");
+    await versions.first().waitFor();
+    expect(await versions.first().textContent()).toMatch(/^Version 55latest/);
+    expect(await versions.count()).toBe(50);
+    await page.getByRole("button", { name: "Show older versions" }).click();
+    await page.getByText("Version 1", { exact: true }).waitFor();
+    expect(await versions.count()).toBe(55);
+  });
+
+  test("has a timeline for each branch, with the tags where they belong", async () => {
+    const films = await declare("branched");
+    for (const version of [1, 2, 3]) await commit(catalog, films, version);
+    const { page, complaints } = await signedIn();
+    await visit(page, "table/production/branched?show=tags");
+    await page.getByText("No tags.").waitFor();
+    await commit(catalog, films, 3, { branch: "dev" });
+    writeBranchFile(films, "dev", 3);
+    await commit(catalog, films, 4, { branch: "dev" });
+    await catalog.call("createTableTag", { id: films.id, tag: "golden", version: 2 });
+    await catalog.call("createTableTag", { id: films.id, tag: "trial", version: 4, branch: "dev" });
+    await page.reload();
+    await row(page, /golden *2 *main/).waitFor();
+    await row(page, /trial *4 *dev/).waitFor();
+    await page.getByRole("link", { name: "History" }).click();
+    const versions = page.locator("li.version");
+    await versions.filter({ hasText: "Version 2" }).getByText("golden").waitFor();
+    expect(await versions.count()).toBe(3);
+    await page.getByRole("button", { name: "dev" }).click();
+    await page.getByText("Made from main, version 3.").waitFor();
+    await versions.filter({ hasText: "Version 4" }).getByText("trial").waitFor();
+    expect(await versions.count()).toBe(2);
+    expect(complaints).toEqual([]);
+  });
+
+  test("shows its schema, or says that this catalog does not", async () => {
+    const schema = {
+      fields: [
+        { name: "id", nullable: false, type: { type: "int64" } },
+        {
+          name: "vector",
+          nullable: true,
+          type: {
+            type: "fixedsizelist",
+            length: 768,
+            fields: [{ name: "item", nullable: true, type: { type: "float32" } }],
+          },
+        },
+        {
+          name: "meta",
+          nullable: true,
+          type: { type: "struct", fields: [{ name: "year", nullable: true, type: { type: "int32" } }] },
+        },
+      ],
+    };
+    const { page, complaints } = await signedIn();
+    await page.route("**/production%24films/describe*", (route) =>
+      route.fulfill({ json: { location: "file:///x", properties: {}, managed_versioning: true, schema } }),
+    );
+    await visit(page, "table/production/films?show=schema");
+    await row(page, /vector *fixedsizelist<float32, 768> *yes/).waitFor();
+    await row(page, /year *int32/).waitFor();
+    await page.unroute("**/production%24films/describe*");
+    await page.route("**/production%24films/describe*", (route) =>
+      route.fulfill({ status: 406, json: { detail: "this catalog does not open datasets" } }),
+    );
+    await page.reload();
+    await page.getByText("cannot tell the schema").waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  test("is protected, dropped and brought back", async () => {
+    await declare("doomed");
+    const { page } = await signedIn();
+    await visit(page, "table/production/doomed?show=details");
+    await page.getByRole("button", { name: "Protect it from being dropped" }).click();
+    await page.getByRole("button", { name: "Allow to drop it" }).waitFor();
+    expect((await catalog.call("dropTable", { id: ["production", "doomed"] })).error.code).toBe(19);
+    await page.getByRole("button", { name: "Allow to drop it" }).click();
+    await page.getByRole("button", { name: "Protect it from being dropped" }).waitFor();
+    expect((await catalog.call("dropTable", { id: ["production", "doomed"] })).status).toBe(200);
+    await visit(page, "tables/production");
+    await page.getByRole("button", { name: "Bring production$doomed back" }).click();
+    await page.getByRole("heading", { level: 1, name: "doomed" }).waitFor();
+    expect((await catalog.call("tableExists", { id: ["production", "doomed"] })).status).toBe(200);
+  });
+});
+
+/** The file of a branch, as Lance makes it after the commit of its first version. */
+function writeBranchFile(table: TestTable, name: string, parentVersion: number): void {
+  const folder = `/${pathOf(table)}/_refs/branches`;
+  mkdirSync(folder, { recursive: true });
+  const identifier = { version_mapping: [[parentVersion, `id of ${name}`]] };
+  const contents = {
+    parentBranch: null,
+    identifier,
+    parentVersion,
+    createAt: 1_795_264_141,
+    manifestSize: 9,
+    metadata: {},
+  };
+  writeFileSync(`${folder}/${name}.json`, JSON.stringify(contents));
+}
+
+describe("transactions", () => {
+  test("appear and change while one looks", async () => {
+    const { page } = await signedIn();
+    await visit(page, "transactions/production");
+    await row(page, "CreateTableVersion").first().waitFor();
+    const { job_id } = (await catalog.call("alterTableBackfillColumns", { id: ["production", "films"], column: "c" }))
+      .body;
+    const job = row(page, "AlterTableBackfillColumns").first();
+    await job.getByText("Queued").waitFor();
+    const alter = (actions: object[]) => catalog.call("alterTransaction", { id: job_id.split("$"), actions });
+    await alter([{ setStatusAction: { status: "Running" } }]);
+    await job.getByText("Running").waitFor();
+    await alter([
+      { setStatusAction: { status: "Failed" } },
+      { setPropertyAction: { key: "reason", value: "out of memory" } },
+    ]);
+    await job.getByText("Failed").waitFor();
+    await job.getByRole("button", { name: "AlterTableBackfillColumns" }).click();
+    await page.getByText("out of memory").waitFor();
+  });
+
+  test("are found by table, principal and status", async () => {
+    const key = await catalog.keyFor("finder", { production: "writer" });
+    await catalog.call("declareTable", { id: ["production", "found"] }, { key });
+    const { page } = await signedIn();
+    await visit(page, "transactions");
+    await page.getByRole("textbox", { name: "Principal" }).fill("finder");
+    await page.keyboard.press("Enter");
+    await row(page, /DeclareTable.*production\$found/).waitFor();
+    expect(await page.getByRole("row").count()).toBe(2);
+    await page.getByRole("combobox", { name: "Status" }).selectOption("Failed");
+    await page.getByText("No transactions.").waitFor();
+    await page.getByRole("textbox", { name: "Principal" }).fill("");
+    await page.getByRole("combobox", { name: "Status" }).selectOption("");
+    await page.getByRole("textbox", { name: "Table" }).fill("production$found");
+    await page.keyboard.press("Enter");
+    await row(page, /DeclareTable.*production\$found/).waitFor();
+    expect(await page.getByRole("row").count()).toBe(2);
+  });
+
+  test("say that they are not up to date while the catalog gives no answer, and go on by themselves", async () => {
+    const { page } = await signedIn();
+    await visit(page, "transactions/production");
+    await row(page, "DeclareTable").first().waitFor();
+    await page.route("**/transaction/list*", (route) => route.abort());
+    await page.getByText("Not up to date: The catalog gives no answer.").waitFor();
+    await page.unroute("**/transaction/list*");
+    await page.getByText("Not up to date").waitFor({ state: "hidden" });
+  });
+});
+
+describe("access", () => {
+  test("gives a role and takes it back, after asking", async () => {
+    const { page } = await signedIn();
+    await visit(page, "access");
+    await page.getByRole("combobox", { name: "Principal" }).fill("dora@example.com");
+    await page.getByRole("combobox", { name: "Role" }).selectOption("writer");
+    await page.getByRole("textbox", { name: "Namespace" }).fill("production$raw");
+    await page.getByRole("button", { name: "Give the role" }).click();
+    await row(page, /dora@example\.com *writer *production\$raw/).waitFor();
+    const grants = async () =>
+      (await catalog.call("listGrants", { id: [], principal: "dora@example.com" })).body.grants;
+    expect(await grants()).toHaveLength(1);
+    const take = page.getByRole("button", { name: /Revoke the role of dora/ });
+    await take.click();
+    await page.getByRole("button", { name: "Cancel" }).click();
+    expect(await grants()).toHaveLength(1);
+    await take.click();
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke the role" }).click();
+    await page.getByText("dora@example.com has no role on production$raw any more.").waitFor();
+    expect(await grants()).toEqual([]);
+  });
+
+  test("makes a key that is shown once and works, and revokes it", async () => {
+    const { page } = await signedIn();
+    await visit(page, "access?show=keys");
+    await page.getByRole("combobox", { name: "Principal" }).fill("nightly");
+    await page.getByRole("button", { name: "Make a key" }).click();
+    const dialog = page.getByRole("dialog");
+    const key = (await dialog.locator("code").textContent()) ?? "";
+    expect((await catalog.call("describeCaller", {}, { key })).body.principal).toBe("nightly");
+    await dialog.getByRole("button", { name: "Done" }).click();
+    await row(page, "nightly").waitFor();
+    expect(await page.content()).not.toContain(key);
+    await row(page, "nightly")
+      .getByRole("button", { name: /Revoke/ })
+      .click();
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke the key" }).click();
+    await page.getByText(/The key \w+ is revoked/).waitFor();
+    expect((await catalog.call("describeCaller", {}, { key })).status).toBe(401);
+  });
+
+  test("tells what the catalog refuses", async () => {
+    const { page } = await signedIn();
+    await visit(page, "access");
+    await page.getByRole("combobox", { name: "Principal" }).fill("dora");
+    await page.getByRole("textbox", { name: "Namespace" }).fill("a$$b");
+    await page.getByRole("button", { name: "Give the role" }).click();
+    await page.getByRole("alert").filter({ hasText: "empty part" }).waitFor();
+  });
+});
+
+describe("the page", () => {
+  test("is used with the keyboard alone", async () => {
+    const { page } = await open();
+    const focused = () =>
+      page.evaluate("(document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent).trim()");
+    const tabTo = async (text: string) => {
+      for (let presses = 0; presses < 30; presses++) {
+        if ((await focused()) === text) return;
+        await page.keyboard.press("Tab");
+      }
+      throw new Error(`the keyboard does not reach ${text}`);
+    };
+    await page.keyboard.type(catalog.adminKey);
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: "Catalog" }).waitFor();
+    await page.keyboard.press("Tab");
+    expect(await focused()).toBe("Skip to the content");
+    await page.keyboard.press("Enter");
+    await page.getByRole("link", { name: "production" }).waitFor();
+    await tabTo("production");
+    expect(await page.evaluate("getComputedStyle(document.activeElement).outlineStyle")).toBe("solid");
+    await page.keyboard.press("Enter");
+    await page.getByRole("link", { name: "films" }).waitFor();
+    await tabTo("films");
+    await page.keyboard.press("Enter");
+    await page.getByText("Version 55").waitFor();
+    expect(await focused()).toBe("films");
+    await tabTo("Transactions");
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "CreateTableVersion" }).first().waitFor();
+    await tabTo("CreateTableVersion");
+    await page.keyboard.press("Enter");
+    await page.locator("dt:visible", { hasText: "Request" }).waitFor();
+    await visit(page, "access?show=keys");
+    await page.getByRole("button", { name: /^Revoke the key bootstrap/ }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").waitFor();
+    expect(await focused()).toBe("Cancel");
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+  });
+
+  test("has the colours of the system, or those that one chose, also after loading it again", async () => {
+    const { page } = await signedIn({ colorScheme: "dark" });
+    const ground = () => page.evaluate("getComputedStyle(document.documentElement).backgroundColor");
+    const dark = await ground();
+    await page.getByRole("button", { name: "Use light colours" }).click();
+    const light = await ground();
+    expect(light).not.toBe(dark);
+    await page.reload();
+    await page.getByRole("button", { name: "Use dark colours" }).waitFor();
+    expect(await ground()).toBe(light);
+  });
+
+  test("takes everything from the catalog, and runs no script of another's", async () => {
+    const { page, urls, complaints } = await signedIn();
+    for (const route of ["tables/production", "table/production/films", "transactions", "access", "access?show=keys"]) {
+      await visit(page, route);
+      await page.locator(".loading").first().waitFor({ state: "detached" });
+    }
+    for (const url of urls) expect(new URL(url).origin).toBe(catalog.url);
+    expect(complaints).toEqual([]);
+    await page.evaluate(
+      "document.head.append(Object.assign(document.createElement('script'), {textContent: 'hacked = 1'}))",
+    );
+    expect(await page.evaluate("typeof hacked")).toBe("undefined");
+    expect(complaints.join()).toContain("Content Security Policy");
+    const response = await catalog.fetch("/console", { headers: {} });
+    expect(response.headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
+    expect(response.headers.get("referrer-policy")).toBe("no-referrer");
+  });
+
+  const routes = [
+    "tables",
+    "tables/production",
+    "tables/nowhere",
+    "table/production/films",
+    "table/production/films?show=schema",
+    "table/production/films?show=tags",
+    "table/production/films?show=transactions",
+    "table/production/films?show=details",
+    "transactions",
+    "access",
+    "access?show=keys",
+  ];
+  test.each([
+    ["light", wide],
+    ["dark", wide],
+    ["light", narrow],
+    ["dark", narrow],
+  ] as const)("has no fault that axe finds, in %s colours on %j", async (colorScheme, viewport) => {
+    const { page } = await open({ colorScheme, viewport, reducedMotion: "reduce" });
+    const faults: string[] = [];
+    const inspect = async (where: string) => {
+      await page.locator(".loading").first().waitFor({ state: "detached" });
+      await page.evaluate(axe);
+      const found = (await page.evaluate(
+        "axe.run().then(({violations}) => violations.map(({id, nodes}) => id + ': ' + nodes[0].html + ' ' + nodes[0].failureSummary))",
+      )) as string[];
+      faults.push(...found.map((fault) => `${where}: ${fault}`));
+      const overflow = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
+      if (Number(overflow) > 0) faults.push(`${where}: is wider than the screen by ${overflow}`);
+    };
+    await inspect("sign-in");
+    await signIn(page);
+    for (const route of routes) {
+      await visit(page, route);
+      await inspect(route);
+    }
+    expect(faults).toEqual([]);
+  });
+});
