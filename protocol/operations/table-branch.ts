@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { defineContract, defineUnsupported, onPath } from "../contract.ts";
-import { commonRequest, context, count, pageQuery, pageResponse } from "../fields.ts";
+import { defineContract, onPath } from "../contract.ts";
+import { commonRequest, context, count, optional, pageQuery, pageResponse } from "../fields.ts";
 
 const BranchContents = z
   .object({
@@ -24,11 +24,21 @@ export const listTableBranches = defineContract({
   access: onPath("reader"),
 });
 
-export const createTableBranch = defineUnsupported({
+export const createTableBranch = defineContract({
   operationId: "CreateTableBranch",
   summary: "Create a branch of a table",
   path: "/v1/table/{id}/branches/create",
-  role: "writer",
+  body: z
+    .object({
+      ...commonRequest,
+      name: z.string().min(1),
+      from_branch: optional(z.string()).describe("Where it begins; the main branch when absent."),
+      from_version: optional(count).describe("The version that it begins with; the latest when absent."),
+    })
+    .meta({ id: "CreateTableBranchRequest" }),
+  response: z.object({ context, transaction_id: z.string().optional() }).meta({ id: "CreateTableBranchResponse" }),
+  errors: [404, 406, 409],
+  access: onPath("writer"),
 });
 
 export const deleteTableBranch = defineContract({

@@ -2,6 +2,7 @@ import { CatalogError } from "@tiltyard/protocol";
 import { branchOf } from "../domain/branch.ts";
 import { requireBranch } from "../domain/require.ts";
 import { readVersions, requireVersion, toTableVersion } from "../domain/versions.ts";
+import { parseLocation } from "../storage/location.ts";
 import type { TableRecord } from "../store/tables.ts";
 import type { VersionRecord } from "../store/versions.ts";
 import type { CommitParts, Commits, NewTable } from "./commits.ts";
@@ -33,10 +34,19 @@ export function viewOfTable(
   table: TableRecord | NewTable,
   commits: Commits | undefined,
 ): TableView {
-  const described = { location: table.location, properties: {}, managed_versioning: true };
+  // What a connection is told of its store does not reach the stores of tables: a table's description does.
+  const describe = async () => {
+    const { libraryOptions } = await parts.storage.at(parseLocation(table.location));
+    return {
+      location: table.location,
+      storage_options: { ...libraryOptions },
+      properties: {},
+      managed_versioning: true,
+    };
+  };
   return {
-    declareTable: async () => described,
-    describeTable: async () => described,
+    declareTable: describe,
+    describeTable: describe,
     listTableVersions: async (request) => {
       const latest = commits?.held.at(-1);
       if (latest !== undefined) return { versions: [latest] };

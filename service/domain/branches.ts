@@ -6,7 +6,7 @@ import type { Store } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { deleteBranch as deleteRecord, deleteVersions, listBranchNames } from "../store/versions.ts";
 import { branchFolder } from "./manifest.ts";
-import { listRefs, type Ref, type RefKind, refKey } from "./ref-files.ts";
+import { findRef, listRefs, type Ref, type RefKind, refKey } from "./ref-files.ts";
 import { tagKind } from "./tags.ts";
 
 /** What Lance writes into the file of a branch. */
@@ -24,6 +24,25 @@ const BranchContents = z.object({
 export type BranchContents = z.infer<typeof BranchContents>;
 
 export const branchKind: RefKind<BranchContents> = { folder: "_refs/branches", contents: BranchContents };
+
+/**
+ * Makes sure that a branch can be made under this name. One that has records and no file is there
+ * too: somebody is just making it, or that broke off.
+ *
+ * @throws CatalogError TableBranchAlreadyExists
+ */
+export async function requireFreeBranchName(
+  { store, storage }: { readonly store: Store; readonly storage: Storage },
+  table: TableRecord,
+  name: string,
+): Promise<void> {
+  const found = await findRef({ storage }, table, branchKind, name);
+  if (found === undefined && !(await listBranchNames(store.read, table.id)).includes(name)) return;
+  throw new CatalogError(
+    "TableBranchAlreadyExists",
+    `table ${formatIdentifier(table.identifier)} has a branch ${JSON.stringify(name)} already`,
+  );
+}
 
 /** A branch of a table that nothing depends on, with what is to be deleted of it. */
 export interface DeletableBranch {

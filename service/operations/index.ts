@@ -11,6 +11,7 @@ import { batchDeleteTableVersions } from "./batch-delete-table-versions.ts";
 import { countTableRows } from "./count-table-rows.ts";
 import { createNamespace } from "./create-namespace.ts";
 import { createTable } from "./create-table.ts";
+import { createTableBranch } from "./create-table-branch.ts";
 import { createTableIndex } from "./create-table-index.ts";
 import { createTableScalarIndex } from "./create-table-scalar-index.ts";
 import { createTableTag } from "./create-table-tag.ts";
@@ -65,6 +66,7 @@ export const handlers: { readonly [Name in SupportedName]: Handler<Contracts[Nam
   countTableRows,
   createNamespace,
   createTable,
+  createTableBranch,
   createTableIndex,
   createTableScalarIndex,
   createTableTag,

@@ -18,6 +18,7 @@ const requests: Partial<Record<OperationName, Readonly<Record<string, unknown>>>
   createTableTag: { tag: "v", version: 1 },
   updateTableTag: { tag: "v", version: 1 },
   deleteTableTag: { tag: "v" },
+  createTableBranch: { name: "b" },
   deleteTableBranch: { name: "b" },
   restoreTable: { version: 1 },
   updateFieldMetadata: { updates: [{ path: "c", metadata: {} }] },

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from catalog import Catalog
 from lance_namespace import (
+    CreateTableBranchRequest,
     CreateTableTagRequest,
     DeleteTableBranchRequest,
     DropTableRequest,
@@ -74,7 +75,13 @@ def gcs_cloud(gcs, tmp_path_factory):
     account = {"gcs_base_url": gcs, "disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""}
     options = {"google_service_account_key": json.dumps(account), "allow_http": "true"}
     # Google's library for Node takes the path of the API as a part of the emulator's address.
-    environment = {"TILTYARD_WAREHOUSE": "gs://bucket/ware house", "STORAGE_EMULATOR_HOST": f"{gcs}/storage/v1"}
+    environment = {
+        "TILTYARD_WAREHOUSE": "gs://bucket/ware house",
+        "STORAGE_EMULATOR_HOST": f"{gcs}/storage/v1",
+        # Lance's own library, by which the catalog opens datasets, knows of no emulator.
+        "GOOGLE_SERVICE_ACCOUNT_KEY": json.dumps(account),
+        "ALLOW_HTTP": "true",
+    }
 
     def keys() -> list[str]:
         with urllib.request.urlopen(f"{gcs}/storage/v1/b/bucket/o?maxResults=100000") as listing:
@@ -100,7 +107,10 @@ def test_pylance_writes_branches_and_drops_in_a_cloud(cloud):
     assert {name: tag["version"] for name, tag in again.tags.list().items()} == {"ours": 1, "theirs": 2}
     assert sorted(client.list_table_tags(ListTableTagsRequest(id=table)).tags) == ["ours", "theirs"]
     assert list(client.list_table_branches(ListTableBranchesRequest(id=table)).branches) == ["team/side"]
-    client.delete_table_branch(DeleteTableBranchRequest(id=table, name="team/side"))
+    client.create_table_branch(CreateTableBranchRequest(id=table, name="ours", from_branch="team/side"))
+    assert read_ids(again.checkout_version(("ours", None))) == [-1, 1, 2, 9]
+    for name in ["ours", "team/side"]:
+        client.delete_table_branch(DeleteTableBranchRequest(id=table, name=name))
     assert again.branches.list() == {}
     assert not [key for key in cloud.keys() if "/ns/basic" in key and "/tree/" in key]
     assert read_ids(again) == [-1, 1, 2]

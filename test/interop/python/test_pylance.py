@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from catalog import folder_of, staged_manifests, version_in_manifest_name
 from lance_namespace import (
+    CreateTableBranchRequest,
     CreateTableTagRequest,
     DeclareTableRequest,
     DeleteTableBranchRequest,
@@ -170,6 +171,22 @@ def test_branches_of_pylance_are_listed_and_deleted_by_the_catalog(catalog, tabl
     assert read_ids(write(client, table, rows(1, 2)).create_branch("team/side")) == [0, 1]
     with pytest.raises(errors.TableBranchNotFoundError):
         client.delete_table_branch(DeleteTableBranchRequest(id=table, name="child"))
+
+
+def test_a_branch_of_the_catalog_is_one_of_pylance(catalog, table):
+    client = catalog.client()
+    write(client, table, rows(0, 2), "create")
+    write(client, table, rows(2, 4))
+    client.create_table_branch(CreateTableBranchRequest(id=table, name="team/side", from_version=1))
+    dataset = lance.dataset(namespace_client=client, table_id=table)
+    branch = dataset.checkout_version(("team/side", None))
+    assert read_ids(branch) == [0, 1]
+    assert read_ids(lance.write_dataset(rows(100, 101), branch, mode="append")) == [0, 1, 100]
+    assert dataset.branches.list()["team/side"]["parent_version"] == 1
+    with pytest.raises(errors.TableBranchAlreadyExistsError):
+        client.create_table_branch(CreateTableBranchRequest(id=table, name="team/side"))
+    dataset.branches.delete("team/side")
+    assert client.list_table_branches(ListTableBranchesRequest(id=table)).branches == {}
 
 
 def test_a_branch_has_versions_of_its_own(catalog, table):

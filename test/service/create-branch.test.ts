@@ -1,0 +1,108 @@
+import { existsSync, rmSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { pathOf, type TestTable, useCatalog } from "../support/catalog.ts";
+import { arrowStream, createFilms } from "../support/rows.ts";
+
+const catalog = useCatalog();
+
+async function countRows(id: string[], branch?: string): Promise<number> {
+  return (await catalog.call("countTableRows", { id, ...(branch !== undefined && { branch }) })).body;
+}
+
+async function insert(id: string[], branch?: string): Promise<void> {
+  const body = arrowStream([{ id: 9, title: "Nostalghia" }]);
+  const answer = await catalog.call("insertIntoTable", { id, ...(branch !== undefined && { branch }) }, { body });
+  expect(answer.status).toBe(200);
+}
+
+async function branchesOf(id: string[]) {
+  return (await catalog.call("listTableBranches", { id })).body.branches;
+}
+
+async function folderOf(id: string[]): Promise<string> {
+  const { location } = (await catalog.call("describeTable", { id })).body;
+  return `/${pathOf({ id, location } satisfies TestTable)}`;
+}
+
+describe("a new branch", () => {
+  test("begins with the latest version of main, and has rows of its own from then on", async () => {
+    const id = await createFilms(catalog);
+    await insert(id);
+    const { body } = await catalog.call("createTableBranch", { id, name: "team/side" });
+    expect(await branchesOf(id)).toEqual({
+      "team/side": {
+        parentVersion: 2,
+        createAt: expect.any(Number),
+        manifestSize: expect.any(Number),
+        metadata: {},
+      },
+    });
+    await insert(id, "team/side");
+    expect([await countRows(id), await countRows(id, "team/side")]).toEqual([4, 5]);
+    const { versions } = (await catalog.call("listTableVersions", { id, branch: "team/side" })).body;
+    expect(versions.map((each) => each.version)).toEqual([2, 3]);
+    const transaction = await catalog.call("describeTransaction", { id: body.transaction_id?.split("$") });
+    expect(transaction.body.context).toMatchObject({ operation: "CreateTableBranch", principal: "bootstrap" });
+  });
+
+  test("begins with a version of any branch", async () => {
+    const id = await createFilms(catalog);
+    await insert(id);
+    await catalog.call("createTableBranch", { id, name: "first", from_version: 1 });
+    await insert(id, "first");
+    await insert(id, "first");
+    await catalog.call("createTableBranch", { id, name: "second", from_branch: "first", from_version: 2 });
+    await catalog.call("createTableBranch", { id, name: "third", from_branch: "first" });
+    expect(await Promise.all(["first", "second", "third"].map((each) => countRows(id, each)))).toEqual([5, 4, 5]);
+    expect(await branchesOf(id)).toMatchObject({
+      first: { parentVersion: 1 },
+      second: { parentVersion: 2, parentBranch: "first" },
+      third: { parentVersion: 3, parentBranch: "first" },
+    });
+    expect((await catalog.call("deleteTableBranch", { id, name: "first" })).error.detail).toContain("branch second");
+  });
+
+  test("has one maker among several at once; the others are told that it exists", async () => {
+    const id = await createFilms(catalog);
+    const answers = await Promise.all(
+      [1, 2, 3, 4].map(() => catalog.call("createTableBranch", { id, name: "contested" })),
+    );
+    const lost = answers.filter((answer) => answer.status !== 200);
+    expect(lost).toHaveLength(3);
+    for (const answer of lost) expect(answer.error).toMatchObject({ status: 409, code: 23 });
+    expect(await countRows(id, "contested")).toBe(3);
+  });
+
+  test("can have the name of one that was deleted", async () => {
+    const id = await createFilms(catalog);
+    for (let time = 0; time < 2; time++) {
+      await catalog.call("createTableBranch", { id, name: "again" });
+      await insert(id, "again");
+      expect(await countRows(id, "again")).toBe(4);
+      expect((await catalog.call("deleteTableBranch", { id, name: "again" })).status).toBe(200);
+      expect(existsSync(`${await folderOf(id)}/tree/again`)).toBe(false);
+    }
+  });
+
+  test("whose making broke off is there to be deleted", async () => {
+    const id = await createFilms(catalog);
+    await catalog.call("createTableBranch", { id, name: "half" });
+    rmSync(`${await folderOf(id)}/_refs/branches/half.json`);
+    const again = () => catalog.call("createTableBranch", { id, name: "half" });
+    expect((await again()).error).toMatchObject({ status: 409, code: 23 });
+    await catalog.call("deleteTableBranch", { id, name: "half" });
+    expect((await again()).status).toBe(200);
+  });
+
+  test.each([
+    ["a version that does not exist", { name: "b", from_version: 7 }, { status: 404, code: 11 }],
+    ["a branch that does not exist", { name: "b", from_branch: "nowhere" }, { status: 404, code: 22 }],
+    ["main", { name: "main" }, { status: 400, code: 13 }],
+    ["a name that is none", { name: "../b" }, { status: 400, code: 13 }],
+    ["no name", {}, { status: 400, code: 13 }],
+  ])("is not made of %s", async (_, asked, expected) => {
+    const id = await createFilms(catalog);
+    expect((await catalog.call("createTableBranch", { id, ...asked })).error).toMatchObject(expected);
+    expect(await branchesOf(id)).toEqual({});
+  });
+});
