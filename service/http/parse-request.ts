@@ -100,7 +100,8 @@ function createQueryReader(contract: AnyContract) {
     if (known !== undefined) return known;
     const query = request.query();
     // A generated client may send a list for what is one value here.
-    const repeated = contract.content === "arrow" && Object.entries(request.queries()).find(([, all]) => all.length > 1);
+    const repeated =
+      contract.content === "arrow" && Object.entries(request.queries()).find(([, all]) => all.length > 1);
     if (repeated) throw new CatalogError("InvalidInput", `${repeated[0]}: takes one value`);
     const delimiter = checkDelimiter(query.delimiter ?? defaultDelimiter);
     const read = { delimiter, parsed: contract.query.safeParse(query) };
