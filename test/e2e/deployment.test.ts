@@ -137,8 +137,7 @@ describe.runIf(isOurs).each(["existing", "gke", "eks"] as const)(
       const gone = stack.record.slice(before).map(({ type }) => type);
       const last = gone.indexOf("kubernetes:core/v1:Namespace");
       expect(gone.lastIndexOf("kubernetes:apps/v1:StatefulSet")).toBeLessThan(last);
-      for (const type of nodeTypes)
-        if (gone.includes(type)) expect(gone.indexOf(type)).toBeGreaterThan(last);
+      for (const type of nodeTypes) if (gone.includes(type)) expect(gone.indexOf(type)).toBeGreaterThan(last);
     });
   },
 );
