@@ -66,6 +66,7 @@ export async function startService(config: Config, log: Log, replacements: Repla
       : (issuer ?? unreachable()).rules,
   );
 
+  const authenticator = createAuthenticator(store, tokens);
   const datasets = createDatasets({ store, storage, finisher }, createGateway(log));
   let stopping = false;
   const app = createApp({
@@ -77,9 +78,10 @@ export async function startService(config: Config, log: Log, replacements: Repla
       locations: createLocations(config.warehouse, config.allowedLocations),
       datasets,
       dataOperations: config.dataOperations,
+      forgetRoles: authenticator.forgetRoles,
       dropRetentionMs: config.dropRetentionMs,
     },
-    authenticator: createAuthenticator(store, tokens),
+    authenticator,
     developmentIssuer: issuer,
     rateLimit: createRateLimit(store, config.rateLimit),
     metrics: createMetrics(),

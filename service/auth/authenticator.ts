@@ -5,7 +5,7 @@ import type { Store } from "../store/store.ts";
 import { hashApiKey } from "./api-key.ts";
 import type { TokenVerifier } from "./token-verifier.ts";
 
-/** How long a principal's roles count as they were read. Other processes change them: the command line, and replicas' own. */
+/** How long a principal's roles count as they were read. Other processes change them, too: the command line, and replicas. */
 const grantsKeptMs = 1_000;
 const principalsKept = 10_000;
 
@@ -26,6 +26,8 @@ export interface Authenticator {
    *   ServiceUnavailable when the issuer's keys cannot be had.
    */
   authenticate(credential: Credential | undefined): Promise<Principal>;
+  /** Reads the roles of a principal anew when it comes next. */
+  forgetRoles(name: string): void;
 }
 
 export function createAuthenticator(store: Store, tokens: TokenVerifier): Authenticator {
@@ -49,6 +51,7 @@ export function createAuthenticator(store: Store, tokens: TokenVerifier): Authen
       }
       return principal;
     },
+    forgetRoles: (name) => void kept.delete(name),
   };
 }
 

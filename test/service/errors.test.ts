@@ -216,7 +216,10 @@ describe("an error", () => {
           throw new TypeError("secret detail");
         },
       }),
-      authenticator: { authenticate: async () => ({ name: "any", grants: [{ namespace: [], role: "admin" }] }) },
+      authenticator: {
+        authenticate: async () => ({ name: "any", grants: [{ namespace: [], role: "admin" }] }),
+        forgetRoles: () => {},
+      },
       developmentIssuer: undefined,
       rateLimit: async () => {},
       metrics: createMetrics(),

@@ -2,9 +2,14 @@ import type { managementContracts } from "@tiltyard/protocol";
 import { putGrant as put } from "../../domain/principals.ts";
 import type { Handler } from "../handler.ts";
 
-export const putGrant: Handler<typeof managementContracts.putGrant> = async (request, { store }, caller) => {
+export const putGrant: Handler<typeof managementContracts.putGrant> = async (
+  request,
+  { store, forgetRoles },
+  caller,
+) => {
   const { id: namespace, principal, role } = request;
-  return {
-    transaction_id: await store.write((session) => put(session, { caller, request }, principal, { namespace, role })),
-  };
+  const grant = { namespace, role };
+  const transaction = await store.write((session) => put(session, { caller, request }, principal, grant));
+  forgetRoles(principal);
+  return { transaction_id: transaction };
 };
