@@ -1,7 +1,6 @@
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -34,6 +33,8 @@ export interface LocalRay extends AsyncDisposable {
   readonly token: string | undefined;
 }
 
+/** Where Ray itself puts its sockets, whose paths have about a hundred characters at most: TMPDIR may be too long. */
+const shortTemporaryFolder = "/tmp";
 const startTimeoutMs = 120_000;
 const pollMs = 100;
 const install = "install it with pip install 'ray[default]', and activate the environment that it is in";
@@ -59,8 +60,7 @@ export async function startLocalRay({ env, numCpus, signal }: LocalRayOptions): 
   const numbers = new Map<string, number>();
   for (const name of ports) numbers.set(name, await freePort());
   const dashboardUrl = `http://127.0.0.1:${numbers.get("dashboard-port")}`;
-  // Sockets are in it, whose paths have about a hundred characters at most.
-  const folder = await mkdtemp(join(tmpdir(), "ray-"));
+  const folder = await mkdtemp(join(shortTemporaryFolder, "ray-"));
   const command = [
     ...["ray", "start", "--head", "--block", "--include-dashboard=true", "--dashboard-host=127.0.0.1"],
     ...["--disable-usage-stats", `--temp-dir=${folder}`],

@@ -12,7 +12,7 @@ EXISTING = json.loads(os.environ["TILTYARD_TEST_EXISTING"])
 
 @schemathesis.serializer("application/vnd.apache.arrow.stream")
 def arrow_stream(ctx, value):
-    """Any bytes: the operations that take a stream are not supported, and do not read it."""
+    """Any bytes: hardly ever a stream of rows, which is told as such."""
     return value if isinstance(value, bytes) else str(value).encode()
 
 
