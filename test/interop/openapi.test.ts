@@ -11,7 +11,7 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 import { required } from "./servers.ts";
 
 /** `TILTYARD_TEST_FUZZ_SECONDS` gives it longer, and finds more. */
-const seconds = Number(process.env.TILTYARD_TEST_FUZZ_SECONDS ?? 90);
+const seconds = Number(process.env.TILTYARD_TEST_FUZZ_SECONDS ?? 60);
 const startUpSeconds = 60;
 /** What stays the same between runs, so that a failure is found again. */
 const seed = 1;
