@@ -1,12 +1,12 @@
 /**
  * Checks what is installed for production: that every licence is allowed, and that the registry
- * knows of no vulnerability of high severity. Run it by `npm run dependencies`.
+ * knows of no vulnerability of high severity. Run it by `npm run check:dependencies`.
  */
 import { spawnSync } from "node:child_process";
 import { auditVerdict, Bom, licenceProblems } from "./verdicts.ts";
 
 const npm = process.env.npm_execpath;
-if (npm === undefined) throw new Error("run this by npm run dependencies");
+if (npm === undefined) throw new Error("run this by npm run check:dependencies");
 
 /** @returns What an npm command printed, as JSON. */
 function readNpm(...args: readonly string[]): unknown {

@@ -35,9 +35,13 @@ def before_call(ctx, case, kwargs):
 
 
 def valid_id(kind, text):
-    """Chooses by what was generated and not by chance, so that a run can be repeated."""
+    """
+    Chooses by what was generated and not by chance, so that a run can be repeated.
+
+    What was generated may have %24 in the place of the delimiter.
+    """
     existing = EXISTING.get(kind, [])
     choice = zlib.crc32(text.encode("utf-8", "replace"))
     if existing and choice % 2 == 0:
         return existing[choice // 2 % len(existing)]
-    return text.replace("$", "") or "none"
+    return text.replace("%24", "").replace("$", "") or "none"
