@@ -1,14 +1,9 @@
 import { globSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { readDockerfile } from "../support/dockerfile.ts";
 
-const lines = readFileSync("Dockerfile", "utf8")
-  .replaceAll(/\\\n\s*/g, "")
-  .split("\n")
-  .filter((line) => line !== "" && !line.startsWith("#"));
-const instructions = lines.map(
-  (line) => [line.slice(0, line.indexOf(" ")), line.slice(line.indexOf(" ") + 1)] as const,
-);
-const of = (name: string) => instructions.filter(([each]) => each === name).map(([, rest]) => rest);
+const instructions = readDockerfile();
+const of = (name: string) => instructions.filter((each) => each.name === name).map(({ rest }) => rest);
 const lock = JSON.parse(readFileSync("package-lock.json", "utf8"));
 
 test("the image starts from the Node that the project is tested with", () => {
@@ -18,8 +13,8 @@ test("the image starts from the Node that the project is tested with", () => {
 
 test("the image runs as a user that is not root, named by its number", () => {
   expect(of("USER")).toEqual(["1000:1000"]);
-  expect(instructions.findIndex(([name]) => name === "USER")).toBeGreaterThan(
-    instructions.map(([name]) => name).lastIndexOf("RUN"),
+  expect(instructions.findIndex(({ name }) => name === "USER")).toBeGreaterThan(
+    instructions.map(({ name }) => name).lastIndexOf("RUN"),
   );
 });
 
