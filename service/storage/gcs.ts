@@ -1,10 +1,13 @@
 import { ApiError, Storage } from "@google-cloud/storage";
 import { requireReadable, unavailable } from "./errors.ts";
-import type { ObjectStore, ReadObject, StoredObject } from "./object-store.ts";
+import { type ObjectStore, type ReadObject, type StoredObject, storeSilenceMaxMs } from "./object-store.ts";
+
+/** By itself the library goes on trying for ten minutes. */
+const retriesMaxSeconds = 30;
 
 /** A bucket of Google Cloud Storage. Credentials come from where Google's tools look for them. */
 export function openGcsStore(bucketName: string): ObjectStore {
-  const storage = new Storage();
+  const storage = new Storage({ timeout: storeSilenceMaxMs, retryOptions: { totalTimeout: retriesMaxSeconds } });
   // An emulator's address has the path of the API, which the library adds once more to upload.
   storage.apiEndpoint = storage.apiEndpoint.replace(/\/storage\/v1$/, "");
   const bucket = storage.bucket(bucketName);

@@ -7,6 +7,9 @@ export interface StoredObject {
   readonly sizeBytes: number;
 }
 
+/** How long a store of a cloud may say nothing before a request is made again; it is given up after some tries. */
+export const storeSilenceMaxMs = 10_000;
+
 /** The most that an object may have that is read as a whole: far more than any file that the catalog writes. */
 export const readBytesMax = 1024 * 1024;
 

@@ -10,7 +10,7 @@ import {
   S3ServiceException,
 } from "@aws-sdk/client-s3";
 import { requireReadable, unavailable } from "./errors.ts";
-import type { ObjectStore, StoredObject } from "./object-store.ts";
+import { type ObjectStore, type StoredObject, storeSilenceMaxMs } from "./object-store.ts";
 
 export interface S3Options {
   /** Puts the bucket into the path, as most S3 servers other than Amazon's want it. */
@@ -19,7 +19,11 @@ export interface S3Options {
 
 /** A bucket of S3. Region, credentials and endpoint come from where AWS's tools look for them. */
 export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
-  const client = new S3Client({ forcePathStyle: options.forcePathStyle });
+  const client = new S3Client({
+    forcePathStyle: options.forcePathStyle,
+    // By itself it waits for ever.
+    requestHandler: { connectionTimeout: storeSilenceMaxMs, socketTimeout: storeSilenceMaxMs },
+  });
 
   async function* list(folder: string): AsyncIterable<string> {
     try {

@@ -5,8 +5,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { stageManifest } from "../support/catalog.ts";
 import { post, startCommitter } from "../support/committer.ts";
+import { createServiceProcess, expectKept, expectNothingStaged } from "../support/service-process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
-import { createServiceProcess, expectKept, expectNothingStaged } from "./service-process.ts";
 
 const diskMiB = 4;
 let [disk, elsewhere] = ["", ""];

@@ -5,8 +5,8 @@ import Database from "better-sqlite3";
 import { describe, expect, test } from "vitest";
 import { startCommitter } from "../support/committer.ts";
 import { runCatalogCommand } from "../support/process.ts";
+import { createServiceProcess, expectKept, expectNothingStaged } from "../support/service-process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
-import { createServiceProcess, expectKept, expectNothingStaged } from "./service-process.ts";
 
 /** How often the service is killed; `.ci/run` and releases do more than a developer waits for. */
 const kills = Number(process.env.TILTYARD_FAULTS_KILLS ?? 200);

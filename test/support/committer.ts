@@ -24,7 +24,22 @@ export interface Committer {
   stop(): Promise<void>;
 }
 
+/** Where a client writes its manifests before it commits them. */
+export interface Staging {
+  /** Resolves when it is written, however long that takes. */
+  write(path: string, content: string): Promise<void>;
+  remove(path: string): Promise<void>;
+}
+
 const retryAfterMs = 20;
+
+const localStaging: Staging = {
+  write: async (path, content) => {
+    mkdirSync(dirname(`/${path}`), { recursive: true });
+    await untilWritten(`/${path}`, content);
+  },
+  remove: async (path) => rmSync(`/${path}`, { force: true }),
+};
 
 /** Sends a request of the protocol. @returns undefined when there was no answer. */
 export async function post(
@@ -45,7 +60,7 @@ export async function post(
  * A client that commits one version of a table after the other, as Lance's do: it repeats a
  * request that had no answer or 503, and starts again from the latest version after a conflict.
  */
-export function startCommitter(service: Service, table: TestTable, name: string): Committer {
+export function startCommitter(service: Service, table: TestTable, name: string, staging = localStaging): Committer {
   const acknowledged: Acknowledgement[] = [];
   let stopped = false;
 
@@ -60,15 +75,14 @@ export function startCommitter(service: Service, table: TestTable, name: string)
   async function commit(content: string): Promise<boolean> {
     const version = (await latestVersion(service, table)) + 1;
     const staged = `${pathOf(table)}/_versions/${finalName(version)}-${crypto.randomUUID()}`;
-    mkdirSync(dirname(`/${staged}`), { recursive: true });
-    await untilWritten(`/${staged}`, content);
+    await staging.write(staged, content);
     const { status, body } = await answerTo(service, `${pathOnTable(table)}/version/create`, {
       version,
       manifest_path: staged,
       naming_scheme: "V2",
     });
     if (status === 409) {
-      rmSync(`/${staged}`, { force: true });
+      await staging.remove(staged);
       return false;
     }
     if (status !== 200) throw new Error(`a commit was answered ${status}: ${JSON.stringify(body)}`);

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { expect, vi } from "vitest";
-import { pathOf, type TestTable } from "../support/catalog.ts";
-import { type Acknowledgement, listVersions, post, type Service } from "../support/committer.ts";
-import { type Program, startProgram } from "../support/process.ts";
-import { temporaryFolder } from "../support/temporary-folder.ts";
+import { pathOf, type TestTable } from "./catalog.ts";
+import { type Acknowledgement, listVersions, post, type Service } from "./committer.ts";
+import { type Program, startProgram } from "./process.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
 
 /** The service as a process that is killed and started again over the same data. */
 export interface ServiceProcess extends Service, AsyncDisposable {
@@ -75,15 +75,18 @@ export async function expectNothingStaged(table: TestTable): Promise<void> {
 /**
  * Checks that every version that was acknowledged is listed with its own manifest, and that
  * versions have no gap and no double.
+ *
+ * @param read Reads a manifest, by default from the disk.
  */
 export async function expectKept(
   service: Service,
   table: TestTable,
   acknowledged: readonly Acknowledgement[],
+  read: (path: string) => Promise<string> = async (path) => readFileSync(`/${path}`, "utf8"),
 ): Promise<void> {
   const listed = await listVersions(service, table);
   expect(listed.map(({ version }) => version)).toEqual(listed.map((_, index) => index + 1));
-  const contents = listed.map(({ manifest_path }) => readFileSync(`/${manifest_path}`, "utf8"));
+  const contents = await Promise.all(listed.map(({ manifest_path }) => read(manifest_path)));
   expect(new Set(contents).size).toBe(contents.length);
   for (const { version, content } of acknowledged) expect(contents[version - 1]).toBe(content);
 }

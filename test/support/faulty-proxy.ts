@@ -1,0 +1,65 @@
+import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** What can befall a request on its way. */
+export const faults = {
+  /** The server never hears of it. */
+  refused: "refused",
+  /** It is answered 500, and the server never hears of it. */
+  failed: "failed",
+  /** The server does what it is told, and nobody hears of it. */
+  answerLost: "answerLost",
+  /** No answer comes. */
+  hangs: "hangs",
+} as const;
+export type Fault = (typeof faults)[keyof typeof faults];
+
+export interface FaultyProxy extends AsyncDisposable {
+  readonly url: string;
+  /** How many requests each fault has befallen. */
+  readonly counts: Readonly<Record<Fault, number>>;
+}
+
+/**
+ * A way to an HTTP server on which requests come to grief.
+ *
+ * @param next Says what befalls the next request; undefined for nothing.
+ */
+export async function startFaultyProxy(url: string, next: () => Fault | undefined): Promise<FaultyProxy> {
+  const counts = { refused: 0, failed: 0, answerLost: 0, hangs: 0 };
+
+  function handle(from: IncomingMessage, answer: ServerResponse): void {
+    const fault = next();
+    if (fault !== undefined) counts[fault] += 1;
+    if (fault === "refused") return void from.socket.destroy();
+    if (fault === "hangs") return void from.resume();
+    if (fault === "failed") {
+      from.resume().on("end", () => answer.writeHead(500).end());
+      return;
+    }
+    const { method, headers } = from;
+    const onward = request(new URL(from.url ?? "/", url), { method, headers }, (answered) => {
+      if (fault === "answerLost") {
+        answered.resume().on("end", () => from.socket.destroy());
+        return;
+      }
+      answer.writeHead(answered.statusCode ?? 502, answered.headers);
+      answered.pipe(answer);
+    });
+    onward.on("error", () => from.socket.destroy());
+    // The path goes on as it came: a signature covers it.
+    onward.path = from.url ?? "/";
+    from.pipe(onward);
+  }
+
+  const server = createServer(handle);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    counts,
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
