@@ -5,6 +5,7 @@ import { measureGrowth } from "./growth.ts";
 import { measureLoad } from "./hostile-load.ts";
 import { type Measurement, measure, type Target } from "./load.ts";
 import { type BenchOptions, readOptions } from "./options.ts";
+import { profileCatalog } from "./profile.ts";
 import {
   describeSurroundings,
   formatScenario,
@@ -26,6 +27,7 @@ try {
   const [mode, ...args] = process.argv.slice(2);
   if (mode === "growth") await measureGrowth(args);
   else if (mode === "load") await measureLoad(args);
+  else if (mode === "profile") await profileCatalog(args);
   else await bench(readOptions(process.argv.slice(2), process.env));
 } catch (error) {
   process.stderr.write(`bench: ${error instanceof Error ? error.message : error}\n`);

@@ -18,6 +18,7 @@ export interface BenchOptions {
 
 const usage = `npm run bench -- growth [--tables N] [--versions N]   how it fares with much in the catalog
 npm run bench -- load [--seconds N] [--connections N]   how it fares for long, under clients that misbehave
+npm run bench -- profile [--only NAME] [--seconds N] [--svg FILE]   where the time of a kind of request goes, as a flame graph
 npm run bench -- [options]
   --rounds N        measurements of each server, alternating (5)
   --seconds N       how long one measurement lasts (1.5)

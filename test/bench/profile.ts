@@ -1,0 +1,43 @@
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { CpuProfile, drawFlameGraph } from "./flame-graph.ts";
+import { makeFolder } from "./folder.ts";
+import { measure } from "./load.ts";
+import { type Scenario, scenarios } from "./scenarios.ts";
+import { startTiltyard } from "./servers.ts";
+
+const warmUpSeconds = 3;
+
+/** Loads the catalog with one scenario, and writes where the time of its main thread went, as an SVG. */
+export async function profileCatalog(args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      only: { type: "string", default: "describe-table" },
+      seconds: { type: "string", default: "10" },
+      connections: { type: "string", default: "32" },
+      svg: { type: "string" },
+    },
+  });
+  const scenario: Scenario | undefined = scenarios.find(({ name }) => name === values.only);
+  if (scenario === undefined) throw new Error(`--only: one of ${scenarios.map(({ name }) => name).join(", ")}`);
+  const [seconds, connections] = [Number(values.seconds), Number(values.connections)];
+  if (!(seconds > 0) || !(connections > 0)) throw new Error("--seconds and --connections: numbers above 0");
+  const svg = values.svg ?? `${scenario.name}.svg`;
+
+  const folder = makeFolder();
+  {
+    await using server = await startTiltyard(folder, ["--cpu-prof", "--cpu-prof-dir", folder]);
+    const { next, refill } = await scenario.prepare(server, { connections });
+    for (const lasting of [warmUpSeconds, seconds]) {
+      refill?.(lasting);
+      await measure(server, { connections, seconds: lasting }, next);
+    }
+  }
+  const [written] = readdirSync(folder).filter((name) => name.endsWith(".cpuprofile"));
+  if (written === undefined) throw new Error("the service wrote no profile");
+  const profile = CpuProfile.parse(JSON.parse(readFileSync(join(folder, written), "utf8")));
+  writeFileSync(svg, drawFlameGraph(profile, `${scenario.name}, ${connections} connections`, seconds));
+  process.stdout.write(`${svg}\n`);
+}
