@@ -55,7 +55,8 @@ const syncToDisk = promisify(fsync);
 const openToSync = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 function find(file: string): StoredObject | undefined {
-  const found = orMissing(() => lstatSync(file));
+  // Most of what is looked for is not there, and an error costs more than the look.
+  const found = orMissing(() => lstatSync(file, { throwIfNoEntry: false }));
   if (!found?.isFile()) return undefined;
   return { identity: `${found.dev}:${found.ino}`, modifiedAtMillis: found.mtimeMs, sizeBytes: found.size };
 }
