@@ -12,19 +12,26 @@ export function temporaryFolder(name: string): string {
 }
 
 /**
- * Makes the temporary folder of a run, for this process and those that it starts.
+ * Makes the temporary folder of a run, for this process and those that it starts. Many of these
+ * are one program over and over: what Node compiled for the first is kept there for the others.
  *
  * @returns Removes it. Throws when something keeps it: a program that has outlived the tests, for one.
  */
 export default function useTemporaryFolder(): () => void {
-  const before = process.env.TMPDIR;
+  const { TMPDIR, NODE_COMPILE_CACHE } = process.env;
   const folder = temporaryFolder("tiltyard-");
   // PostgreSQL is run by another user than root, and has to find its own folder below.
   chmodSync(folder, 0o711);
   process.env.TMPDIR = folder;
+  process.env.NODE_COMPILE_CACHE ??= join(folder, "compile-cache");
   return () => {
-    if (before === undefined) delete process.env.TMPDIR;
-    else process.env.TMPDIR = before;
+    restore("TMPDIR", TMPDIR);
+    restore("NODE_COMPILE_CACHE", NODE_COMPILE_CACHE);
     rmSync(folder, { recursive: true, maxRetries: 5, retryDelay: 200 });
   };
+}
+
+function restore(variable: "TMPDIR" | "NODE_COMPILE_CACHE", value: string | undefined): void {
+  if (value === undefined) delete process.env[variable];
+  else process.env[variable] = value;
 }
