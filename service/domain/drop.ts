@@ -1,8 +1,9 @@
 import { CatalogError, formatIdentifier, type Identifier, managementContracts } from "@tiltyard/protocol";
-import { findDroppedTable, hideTable, showTable } from "../store/dropped-tables.ts";
+import { buryTable, findBuriedTable, findDroppedTable, hideTable, showTable } from "../store/dropped-tables.ts";
 import { deleteNamespace, listChildNamespaces, listNamespacesBelow } from "../store/namespaces.ts";
-import type { Session } from "../store/store.ts";
+import type { Session, Store } from "../store/store.ts";
 import {
+  deletePendingDeletion,
   deleteTable,
   findTable,
   insertPendingDeletion,
@@ -10,8 +11,10 @@ import {
   setTableProperties,
   type TableRecord,
 } from "../store/tables.ts";
+import { listBranchNames } from "../store/versions.ts";
 import { type By, openTransaction } from "./audit.ts";
 import { requireFreeName, requireTable } from "./require.ts";
+import { deleteFirstOf } from "./version-ranges.ts";
 
 /** The property that keeps a table from being dropped while it is `true`. */
 const protection = "protected";
@@ -23,9 +26,9 @@ export async function isEmpty(session: Session, namespace: Identifier): Promise<
 }
 
 /**
- * Drops a table. Without a retention its records go, and its location is noted, so that the
- * finisher deletes its objects once this is committed. With one the table loses its name
- * only, and the finisher does all that when the time is over.
+ * Drops a table. Without a retention it is gone for good, and its location is noted, so that
+ * the finisher deletes its records and its objects once this is committed. With one the table
+ * loses its name only, and the finisher does all that when the time is over.
  *
  * @returns The location whose objects are to be deleted now; undefined when it is kept.
  * @throws CatalogError InvalidTableState for a table that is protected.
@@ -45,9 +48,28 @@ export async function dropTableRecords(
     await hideTable(session, table);
     return undefined;
   }
-  await deleteTable(session, table.id);
+  await buryTable(session, table.id);
   await insertPendingDeletion(session, table.location);
   return table.location;
+}
+
+/**
+ * Deletes what a table that was dropped for good has left behind: first its records, some at
+ * a time, so that others need not wait, then its objects. Broken off, it goes on where it was
+ * when it is called again.
+ */
+export async function deleteRemains(store: Store, location: string, deleteObjects: () => Promise<void>): Promise<void> {
+  const id = await findBuriedTable(store.read, location);
+  if (id !== undefined)
+    for (const branch of await listBranchNames(store.read, id)) {
+      const everything = [{ start: 0, end: undefined }];
+      while ((await store.write((session) => deleteFirstOf(session, id, branch, everything))) > 0);
+    }
+  await deleteObjects();
+  await store.write(async (session) => {
+    if (id !== undefined) await deleteTable(session, id);
+    await deletePendingDeletion(session, location);
+  });
 }
 
 /**
@@ -79,7 +101,7 @@ export async function dropContents(session: Session, namespace: Identifier, rete
 export async function dropForGood(session: Session, id: number, beforeMillis: number): Promise<string | undefined> {
   const dropped = await findDroppedTable(session, id);
   if (dropped === undefined || dropped.droppedAtMillis > beforeMillis) return undefined;
-  await deleteTable(session, id);
+  await buryTable(session, id);
   await insertPendingDeletion(session, dropped.location);
   return dropped.location;
 }

@@ -4,7 +4,7 @@ import type { ObjectStore, StoredObject } from "../storage/object-store.ts";
 import type { Storage } from "../storage/storage.ts";
 import { listDroppedTables } from "../store/dropped-tables.ts";
 import type { Session, Store } from "../store/store.ts";
-import { deletePendingDeletion, isDeletionPending, listPendingDeletions } from "../store/tables.ts";
+import { isDeletionPending, listPendingDeletions } from "../store/tables.ts";
 import { failTransaction } from "../store/transactions.ts";
 import {
   finishVersion,
@@ -13,7 +13,7 @@ import {
   versionBefore,
   withdrawVersion,
 } from "../store/versions.ts";
-import { dropForGood } from "./drop.ts";
+import { deleteRemains, dropForGood } from "./drop.ts";
 import { versionsFolder } from "./manifest.ts";
 
 /** How many records or locations one sweep takes up. */
@@ -141,11 +141,10 @@ export function createFinisher({ store, storage, log, dropRetentionMs }: Finishe
       await store.exclusively(uri, async () => {
         // Once the deletion is done, another table may be here.
         if (!(await isDeletionPending(store.read, uri))) return;
-        await objects.deleteFolder(location.path);
-        await store.write((session) => deletePendingDeletion(session, uri));
+        await deleteRemains(store, uri, () => objects.deleteFolder(location.path));
       });
     } catch (error) {
-      log.warn({ err: error, location: uri }, "the objects of a dropped table are not deleted yet");
+      log.warn({ err: error, location: uri }, "what a dropped table left behind is not deleted yet");
     }
   }
 

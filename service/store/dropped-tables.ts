@@ -32,6 +32,32 @@ export async function hideTable(session: Session, table: TableRecord): Promise<v
   });
 }
 
+const bury = statement((db, p: { id: number; namespace: string; name: string }) =>
+  db
+    .updateTable("tables")
+    .set({ namespace: p.namespace, name: p.name, dropped_from: null, dropped_at: null })
+    .where("id", "=", p.id),
+);
+
+/** Takes a table's name away for good. Its records are too many, perhaps, to go in the same moment. */
+export async function buryTable(session: Session, id: number): Promise<void> {
+  await session.run(bury, { id, namespace: droppedNamespace, name: String(id) });
+}
+
+const findBuried = statement((db, p: { location: string; namespace: string }) =>
+  db
+    .selectFrom("tables")
+    .select("id")
+    .where("location", "=", p.location)
+    .where("namespace", "=", p.namespace)
+    .where("dropped_at", "is", null),
+);
+
+/** @returns The id of the table that was dropped for good at a location, while it has records. */
+export async function findBuriedTable(session: Session, location: string): Promise<number | undefined> {
+  return (await session.first(findBuried, { location, namespace: droppedNamespace }))?.id;
+}
+
 const show = statement((db, p: { id: number; namespace: string; name: string }) =>
   db
     .updateTable("tables")

@@ -4,7 +4,10 @@ import { createFinisher } from "../../service/domain/finisher.ts";
 import { createLog } from "../../service/log.ts";
 import { createStorage } from "../../service/storage/storage.ts";
 import { openStore } from "../../service/store/open.ts";
-import { commit, declareTable, pathOf, type TestTable, uniqueName, useCatalog } from "../support/catalog.ts";
+import { statement } from "../../service/store/statement.ts";
+import { findTable } from "../../service/store/tables.ts";
+import { insertVersion } from "../../service/store/versions.ts";
+import { commit, declareTable, finalName, pathOf, type TestTable, uniqueName, useCatalog } from "../support/catalog.ts";
 import { runCatalogCommand } from "../support/process.ts";
 
 const catalog = useCatalog({ TILTYARD_DROP_RETENTION: "1h" });
@@ -29,19 +32,46 @@ async function written(): Promise<TestTable> {
 
 /** The id under which a dropped table can be brought back. */
 async function droppedId(table: TestTable): Promise<string | undefined> {
-  const { stdout } = await command("dropped", "--json");
-  const found = JSON.parse(stdout) as { id: string; table: string }[];
-  return found.find((each) => each.table === table.id.join("$"))?.id;
+  const { body } = await catalog.call("listDroppedTables", { id: table.id.slice(0, -1) });
+  return body.dropped_tables.map((each) => String(each.dropped_id))[0];
 }
 
 async function everyTable(): Promise<readonly string[]> {
   return (await catalog.call("listAllTables", { include_declared: true })).body.tables;
 }
 
-async function sweep(dropRetentionMs: number): Promise<void> {
+async function sweep(dropRetentionMs: number, storage = createStorage({ s3ForcePathStyle: false })): Promise<void> {
   await using store = await openStore(catalog.database);
-  const storage = createStorage({ s3ForcePathStyle: false });
   await createFinisher({ store, storage, log: createLog("silent"), dropRetentionMs }).sweep();
+}
+
+/** Records without manifests, behind those that are there. */
+async function insertVersions(table: TestTable, count: number): Promise<void> {
+  await using store = await openStore(catalog.database);
+  await store.write(async (session) => {
+    const { id = Number.NaN } = (await findTable(session, table.id)) ?? {};
+    for (let version = 3; version < 3 + count; version += 1)
+      await insertVersion(session, {
+        tableId: id,
+        branch: "main",
+        version,
+        manifestName: finalName(version),
+        committedName: finalName(version),
+        finished: true,
+        manifestSize: undefined,
+        eTag: undefined,
+        metadata: undefined,
+        timestampMillis: 0,
+        transactionId: crypto.randomUUID(),
+      });
+  });
+}
+
+/** Of all tables, dropped ones among them. */
+async function countVersions(): Promise<number> {
+  await using store = await openStore(catalog.database);
+  const all = statement((db, _: Record<never, never>) => db.selectFrom("table_versions").select(["version"]));
+  return (await store.read.all(all, {})).length;
 }
 
 describe("a table that is dropped with a retention", () => {
@@ -71,6 +101,8 @@ describe("a table that is dropped with a retention", () => {
     await catalog.call("dropTable", { id: table.id });
     expect((await catalog.call("declareTable", { id: table.id })).status).toBe(200);
     const id = (await droppedId(table)) ?? "";
+    const listed = JSON.parse((await command("dropped", "--json")).stdout);
+    expect(listed).toContainEqual(expect.objectContaining({ id, table: table.id.join("$") }));
     const taken = await command("undrop", id);
     expect([taken.code, taken.stderr]).toEqual([1, expect.stringContaining("exists already")]);
     const name = uniqueName("renamed");
@@ -89,6 +121,22 @@ describe("a table that is dropped with a retention", () => {
     expect(existsSync(`/${pathOf(table)}`)).toBe(false);
     const late = await command("undrop", id);
     expect([late.code, late.stderr]).toEqual([1, expect.stringContaining("no dropped table has this id")]);
+    expect((await catalog.call("declareTable", again)).status).toBe(200);
+  });
+
+  test("leaves nothing when it has many versions, also when that was broken off", async () => {
+    const before = await countVersions();
+    const table = await written();
+    await insertVersions(table, 2_500);
+    await catalog.call("dropTable", { id: table.id });
+    const storage = createStorage({ s3ForcePathStyle: false });
+    const deleteFolder = () => Promise.reject(new Error("broken off"));
+    await sweep(0, { ...storage, at: async (location) => ({ ...(await storage.at(location)), deleteFolder }) });
+    expect([await droppedId(table), existsSync(`/${pathOf(table)}`)]).toEqual([undefined, true]);
+    const again = { id: table.id, location: table.location };
+    expect((await catalog.call("declareTable", again)).status).toBe(409);
+    await sweep(0);
+    expect([await countVersions(), existsSync(`/${pathOf(table)}`)]).toEqual([before, false]);
     expect((await catalog.call("declareTable", again)).status).toBe(200);
   });
 
