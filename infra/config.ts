@@ -1,5 +1,5 @@
 import * as pulumi from "@pulumi/pulumi";
-import { labelValue, rayImage } from "@tiltyard/protocol";
+import { labelValue, rayImage, type StackOutputs } from "@tiltyard/protocol";
 import type { NodePool, NodeRole } from "./node-pools.ts";
 import { Settings, structured, textual } from "./settings.ts";
 import { poolsOf, rules } from "./settings-rules.ts";
@@ -22,6 +22,12 @@ export class StackConfigError extends pulumi.RunError {}
 /** The node label of a role, as a selector. */
 export function nodeSelector(config: StackConfig, role: NodeRole): Record<string, string> {
   return { [`${config.labelDomain}/${config.labelKeys[role]}`]: labelValue };
+}
+
+/** The claim with the tables of a `file:` bucket, and where pods mount it: at the path of its URI, so that locations hold. */
+export function tablesVolume({ bucket, catalog }: StackConfig): StackOutputs["tablesVolume"] {
+  if (catalog.volumeClaim === undefined || bucket === undefined) return undefined;
+  return { claim: catalog.volumeClaim, path: bucket.slice("file://".length) };
 }
 
 /** @throws StackConfigError */

@@ -2,7 +2,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { catalogName, type StackOutputs, secretOutputs } from "@tiltyard/protocol";
 import type { Cluster } from "./cluster.ts";
 import type { CatalogService } from "./components/catalog/catalog-service.ts";
-import { nodeSelector, type StackConfig } from "./config.ts";
+import { nodeSelector, type StackConfig, tablesVolume } from "./config.ts";
 import type { NodeRole } from "./node-pools.ts";
 
 /** The outputs as the program has them: some are known only when the stack is up. */
@@ -23,6 +23,7 @@ export function stackOutputs(config: StackConfig, cluster: Cluster, catalog: Cat
     rayVersion: config.ray.version,
     rayImage: config.ray.image,
     bucketUri: cluster.bucketUri,
+    tablesVolume: tablesVolume(config),
     ...(catalog && {
       catalogUrl: catalog.url,
       catalogService: catalogName,

@@ -35,6 +35,10 @@ export const StackOutputs = z.object({
   rayVersion: z.string().describe("The version of Ray that clusters run, e.g. `2.60.0`."),
   rayImage: z.string().describe("The container image of Ray clusters."),
   bucketUri: z.string().describe("Where the tables are: `s3://...`, `gs://...` or `file:///...`."),
+  tablesVolume: z
+    .object({ claim: z.string(), path: z.string() })
+    .optional()
+    .describe("`file:` buckets: the claim of the volume that has the tables, and where pods mount it."),
   catalogUrl: z.string().optional().describe("The catalog, for pods of the cluster."),
   catalogService: z
     .string()

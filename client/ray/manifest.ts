@@ -1,7 +1,7 @@
 import type { KubernetesObject, V1Container, V1EnvVar, V1PodTemplateSpec } from "@kubernetes/client-node";
 import { gpuResource, rayImage } from "@tiltyard/protocol";
 import { version } from "../version.ts";
-import type { ClusterParameters } from "./parameters.ts";
+import { type ClusterParameters, rayFolder, sharedMemoryFolder } from "./parameters.ts";
 
 /** What a RayCluster is to the API server. */
 export const rayClusters = { group: "ray.io", version: "v1", plural: "rayclusters" } as const;
@@ -102,6 +102,7 @@ function podTemplate(parameters: ClusterParameters, group: PodGroup): V1PodTempl
   const { nodeSelectors } = parameters;
   const isHead = group.kind === "head";
   const selector = isHead ? nodeSelectors.head : group.numGpus > 0 ? nodeSelectors.workerGpu : nodeSelectors.workerCpu;
+  const claims = claimsOf(parameters);
   return {
     metadata: {
       labels: { ...managedBy },
@@ -127,6 +128,7 @@ function podTemplate(parameters: ClusterParameters, group: PodGroup): V1PodTempl
         { name: "ray", emptyDir: {} },
         // Ray's object store. What lies in it counts as memory of the pod.
         { name: "shm", emptyDir: { medium: "Memory" } },
+        ...claims.map((claimName, index) => ({ name: volumeName(index), persistentVolumeClaim: { claimName } })),
       ],
     },
   };
@@ -155,10 +157,23 @@ function rayContainer(parameters: ClusterParameters, group: PodGroup): V1Contain
     securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
     lifecycle: { preStop: { exec: { command: ["/bin/sh", "-c", "ray stop"] } } },
     volumeMounts: [
-      { name: "ray", mountPath: "/tmp/ray" },
-      { name: "shm", mountPath: "/dev/shm" },
+      { name: "ray", mountPath: rayFolder },
+      { name: "shm", mountPath: sharedMemoryFolder },
+      ...parameters.volumes.map(({ claim, path }) => ({
+        name: volumeName(claimsOf(parameters).indexOf(claim)),
+        mountPath: path,
+      })),
     ],
   };
+}
+
+/** A claim that is mounted at two paths is one volume of the pod. */
+function claimsOf({ volumes }: ClusterParameters): string[] {
+  return [...new Set(volumes.map(({ claim }) => claim))];
+}
+
+function volumeName(index: number): string {
+  return `claim-${index}`;
 }
 
 /** Where jobs find the catalog, and what the cluster and the group set, which goes before it. */

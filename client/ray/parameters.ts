@@ -23,6 +23,11 @@ const cpus = z.int().positive();
 /** The first Ray that can want a token. */
 export const tokenRayVersionMin = [2, 52] as const;
 
+/** Folders that every pod of Ray mounts. */
+export const rayFolder = "/tmp/ray";
+export const sharedMemoryFolder = "/dev/shm";
+const ownFolders: readonly string[] = [rayFolder, sharedMemoryFolder];
+
 const rayVersion = z
   .string("must be text: write it in quotes")
   .regex(/^\d+\.\d+\.\d+$/, "must be a version such as 2.60.0")
@@ -65,6 +70,14 @@ const WorkerGroup = z
     memory: worker.memory ?? (worker.numGpus > 0 ? "16Gi" : "8Gi"),
   }));
 
+const Volume = z.strictObject({
+  claim: z.string().min(1),
+  path: z
+    .string()
+    .regex(/^\/[^:]*[^/:]$/, "must be the path of a folder, such as /mnt/tables")
+    .refine((path) => !ownFolders.includes(path), `must not be one of Ray's: ${ownFolders.join(", ")}`),
+});
+
 /** The parameters of requirements.md 2.8 and what else a Ray cluster in production needs. docs/client.md lists them. */
 export const ClusterParameters = z
   .strictObject({
@@ -85,6 +98,8 @@ export const ClusterParameters = z
     headGroup: HeadGroup.prefault({}),
     workerGroups: z.array(WorkerGroup).default([]),
     env: environment.default({}),
+    /** Claims of the namespace that all pods mount: where tables or models are that are no objects of a store. */
+    volumes: z.array(Volume).default([]),
     /** Where jobs find the catalog, which they are told in TILTYARD_CATALOG_URL. */
     catalogUrl: z.string().optional(),
     /** A secret of the namespace whose key `apiKey` is a key of the catalog: TILTYARD_API_KEY in jobs. */
@@ -106,6 +121,10 @@ export const ClusterParameters = z
     names.forEach((name, index) => {
       if (names.indexOf(name) !== index)
         problem(["workerGroups", index, "name"], `is the name of another group: ${name}`);
+    });
+    const paths = parameters.volumes.map((volume) => volume.path);
+    paths.forEach((path, index) => {
+      if (paths.indexOf(path) !== index) problem(["volumes", index, "path"], `is the path of another volume: ${path}`);
     });
     if (parameters.auth === "token" && !isAtLeast(parameters.rayVersion, tokenRayVersionMin))
       problem(["auth"], `token needs a rayVersion of ${tokenRayVersionMin.join(".")} or later`);

@@ -67,6 +67,27 @@ describe("the RayCluster", () => {
     ]);
   });
 
+  test("mounts claims in all pods, each claim as one volume", () => {
+    const volumes = [
+      { claim: "tables", path: "/mnt/tables" },
+      { claim: "models", path: "/models" },
+      { claim: "tables", path: "/data" },
+    ];
+    const { headGroupSpec, workerGroupSpecs } = manifest({ ...groups, volumes }).spec;
+    for (const { template } of [headGroupSpec, ...workerGroupSpecs]) {
+      const { name: tables } = template.spec.volumes.find(isClaim("tables"));
+      const { name: models } = template.spec.volumes.find(isClaim("models"));
+      expect(template.spec.volumes.filter(({ name }: { name: string }) => name === tables)).toHaveLength(1);
+      expect(template.spec.containers[0].volumeMounts).toEqual(
+        expect.arrayContaining([
+          { name: tables, mountPath: "/mnt/tables" },
+          { name: tables, mountPath: "/data" },
+          { name: models, mountPath: "/models" },
+        ]),
+      );
+    }
+  });
+
   test("asks for just what its pods may use, and runs them without rights", () => {
     const { headGroupSpec, workerGroupSpecs } = manifest(groups).spec;
     for (const { template } of [headGroupSpec, ...workerGroupSpecs]) {
@@ -118,3 +139,8 @@ describe("the RayCluster", () => {
     expect(manifest().spec).not.toHaveProperty("gcsFaultToleranceOptions");
   });
 });
+
+function isClaim(claimName: string) {
+  return (volume: { persistentVolumeClaim?: { claimName: string } }) =>
+    volume.persistentVolumeClaim?.claimName === claimName;
+}

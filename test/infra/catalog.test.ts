@@ -97,8 +97,10 @@ describe("the catalog's pods", () => {
     expect(container.envFrom).toContainEqual({ secretRef: { name: "bucket-credentials" } });
   });
 
-  test("mount the tables of a file bucket at its path", async () => {
-    const pod = podOf(await withCatalog({ volumeClaim: "tables" }, { bucket: "file:///mnt/tables" }));
+  test("mount the tables of a file bucket at its path, and tell clients to do so", async () => {
+    const stack = await withCatalog({ volumeClaim: "tables" }, { bucket: "file:///mnt/tables" });
+    const pod = podOf(stack);
+    expect(stack.outputs.tablesVolume).toEqual({ claim: "tables", path: "/mnt/tables" });
     expect(pod.volumes).toContainEqual({ name: "tables", persistentVolumeClaim: { claimName: "tables" } });
     expect(pod.containers[0].volumeMounts).toContainEqual({ name: "tables", mountPath: "/mnt/tables" });
   });

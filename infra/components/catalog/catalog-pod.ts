@@ -2,7 +2,7 @@ import type * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
 import { catalogContainer, catalogPort } from "@tiltyard/protocol";
 import type { Cluster } from "../../cluster.ts";
-import type { StackConfig } from "../../config.ts";
+import { type StackConfig, tablesVolume } from "../../config.ts";
 import { versions } from "../../versions.ts";
 import { priorityClasses } from "../ray/ray-platform.ts";
 
@@ -38,10 +38,9 @@ const containerSecurity = {
 
 /** The pod of the catalog, alike for all databases but for its volumes. */
 export function catalogPodSpec(config: StackConfig, cluster: Cluster, args: CatalogPodArgs) {
-  const { catalog, bucket } = config;
+  const { catalog } = config;
   const isSqlite = catalog.database === "sqlite";
-  const tables = catalog.volumeClaim;
-  const tablesPath = bucket?.slice("file://".length) ?? "";
+  const tables = tablesVolume(config);
   const dataMount = { name: dataVolume.name, mountPath: dataVolume.path };
   return {
     serviceAccountName: args.serviceAccount,
@@ -79,7 +78,7 @@ export function catalogPodSpec(config: StackConfig, cluster: Cluster, args: Cata
         volumeMounts: [
           dataMount,
           { name: "tmp", mountPath: "/tmp" },
-          ...(tables === undefined ? [] : [{ name: "tables", mountPath: tablesPath }]),
+          ...(tables === undefined ? [] : [{ name: "tables", mountPath: tables.path }]),
         ],
       },
       ...(args.litestream === undefined ? [] : [replicateContainer(config)]),
@@ -88,7 +87,7 @@ export function catalogPodSpec(config: StackConfig, cluster: Cluster, args: Cata
       { name: "tmp", emptyDir: { sizeLimit: "256Mi" } },
       // With PostgreSQL the volume has the development keys alone.
       ...(isSqlite ? [] : [{ name: dataVolume.name, emptyDir: { sizeLimit: "64Mi" } }]),
-      ...(tables === undefined ? [] : [{ name: "tables", persistentVolumeClaim: { claimName: tables } }]),
+      ...(tables === undefined ? [] : [{ name: "tables", persistentVolumeClaim: { claimName: tables.claim } }]),
       ...(args.litestream === undefined ? [] : [{ name: "litestream", configMap: { name: args.litestream } }]),
     ],
   } satisfies PodSpec;
