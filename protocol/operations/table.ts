@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { JsonArrowDataType, JsonArrowSchema } from "../arrow.ts";
-import { defineContract, defineUnsupported, noContent, onPath } from "../contract.ts";
+import { defineContract, noContent, onPath } from "../contract.ts";
 import {
   branch,
   commonRequest,
@@ -213,11 +213,16 @@ export const restoreTable = defineContract({
   access: onPath("writer"),
 });
 
-export const updateTableSchemaMetadata = defineUnsupported({
+export const updateTableSchemaMetadata = defineContract({
   operationId: "UpdateTableSchemaMetadata",
-  summary: "Update the metadata of a table's schema",
+  summary: "Replace the metadata of a table's schema",
   path: "/v1/table/{id}/schema_metadata/update",
-  role: "writer",
+  query: z.object({ branch: z.string().optional() }),
+  body: z.object({ metadata: Properties }),
+  bareField: "metadata",
+  response: Properties,
+  errors: datasetErrors,
+  access: onPath("writer"),
 });
 
 const FieldMetadataUpdate = z
