@@ -7,6 +7,7 @@ import {
   context,
   count,
   datasetErrors,
+  datasetReadErrors,
   fieldPath,
   id,
   optional,
@@ -273,7 +274,7 @@ export const getTableStats = defineContract({
       fragment_stats: z.object({ num_fragments: count, num_small_fragments: count, lengths: rowsOfFragments }),
     })
     .meta({ id: "GetTableStatsResponse" }),
-  errors: datasetErrors,
+  errors: datasetReadErrors,
   access: onPath("reader"),
 });
 

@@ -74,7 +74,7 @@ function operationOf(contract: AnyContract, method: "GET" | "POST"): ZodOpenApiO
       }),
     },
     ...(method === "POST" && { requestBody: requestBodyOf(contract) }),
-    responses: responsesOf(contract),
+    responses: responsesOf(contract, method),
   };
 }
 
@@ -92,16 +92,20 @@ function requestBodyOf(contract: AnyContract): NonNullable<ZodOpenApiOperationOb
   return { required, content: { "application/json": { schema } } };
 }
 
-function responsesOf(contract: AnyContract): ZodOpenApiOperationObject["responses"] {
+function responsesOf(contract: AnyContract, method: "GET" | "POST"): ZodOpenApiOperationObject["responses"] {
   const success = { description: "Success", ...contentOf(contract.response) };
-  const statuses: readonly ErrorStatus[] = [...new Set<ErrorStatus>([...commonErrors, ...contract.errors])].sort();
+  const all = new Set<ErrorStatus>([...commonErrors, ...contract.errors]);
+  // A GET has no body that could be too large.
+  if (method === "GET") all.delete(413);
   return {
     [`${contract.status}`]: success,
     ...Object.fromEntries(
-      statuses.map((status) => [
-        `${status}`,
-        { description: titleOf(status), content: { "application/json": { schema: ErrorResponse } } },
-      ]),
+      [...all]
+        .sort()
+        .map((status) => [
+          `${status}`,
+          { description: titleOf(status), content: { "application/json": { schema: ErrorResponse } } },
+        ]),
     ),
   };
 }
