@@ -33,6 +33,8 @@ export interface Contract<
   readonly body: Body;
   /** What a POST carries: JSON as `body` says, or an Arrow stream. */
   readonly content: "json" | "arrow";
+  /** The field of `body` that is the whole body on the wire, without the object around it; the answer is then bare too. */
+  readonly bareField: string | undefined;
   /** The JSON answer; `noContent` or `arrowFile` for another one. */
   readonly response: Response;
   /** The HTTP status of success. */
@@ -41,8 +43,6 @@ export interface Contract<
   readonly errors: readonly ErrorStatus[];
   /** The rights that a request needs, told from the request alone, so that a refusal says nothing about what exists. */
   readonly access: (request: RequestFields<Query, Body>) => readonly Access[];
-  /** False while the service answers 406 to it. */
-  readonly supported: boolean;
   /** Whether it reads or writes rows, which an operator may turn off; then it is answered with 406. */
   readonly onRows: boolean;
 }
@@ -85,37 +85,30 @@ export function defineContract<
   Query extends z.ZodObject = typeof noFields,
   Body extends z.ZodObject = typeof commonFields,
   Response extends z.ZodType = typeof noContent,
+  const BareField extends string | undefined = undefined,
 >(
   contract: Pick<Contract, "operationId" | "summary" | "path"> &
     Partial<Pick<Contract, "methods" | "content" | "status" | "errors" | "onRows">> & {
+      readonly bareField?: BareField;
       readonly query?: Query;
       readonly body?: Body;
       readonly response?: Response;
       readonly access: Contract<Query, Body, Response>["access"];
     },
-): Contract<Query, Body, Response> & { readonly supported: true } {
+): Contract<Query, Body, Response> & { readonly bareField: BareField } {
   return {
     methods: ["POST"],
     content: "json",
     status: 200,
     errors: [],
-    supported: true,
     onRows: false,
     ...contract,
-    // An absent schema has the type that its type parameter defaults to.
+    // What is absent has the type that its type parameter defaults to.
+    bareField: contract.bareField as BareField,
     query: contract.query ?? (noFields as unknown as Query),
     body: contract.body ?? (commonFields as unknown as Body),
     response: contract.response ?? (noContent as unknown as Response),
   };
-}
-
-/** Declares an operation of the protocol that the service does not have yet: mounted, guarded, and answered with 406. */
-export function defineUnsupported(
-  contract: Pick<Contract, "operationId" | "summary" | "path"> &
-    Partial<Pick<Contract, "methods" | "content">> & { readonly role: Role },
-): Contract<typeof noFields, typeof commonFields, typeof noContent> & { readonly supported: false } {
-  const { role, ...rest } = contract;
-  return { ...defineContract({ ...rest, access: onPath(role), errors: [404, 406] }), supported: false };
 }
 
 /** The access rule of most operations: a role on the object that the path names. */

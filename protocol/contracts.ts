@@ -122,8 +122,3 @@ export const contracts = {
 
 export type Contracts = typeof contracts;
 export type OperationName = keyof Contracts;
-
-/** The operations that the service carries out; it answers 406 to the others. */
-export type SupportedName = {
-  [Name in OperationName]: Contracts[Name]["supported"] extends true ? Name : never;
-}[OperationName];

@@ -98,8 +98,10 @@ export const branch = optional(z.string()).describe("The branch to use; the main
 /** A field of a table: nested fields behind dots, and a segment that has a dot itself in backticks. */
 export const fieldPath = z.string().min(1);
 
-/** The statuses of what opens a dataset: 406 where the library for that is not installed. */
-export const datasetErrors = [404, 406, 409] as const satisfies readonly ErrorStatus[];
+/** The statuses of what reads a dataset: 406 where the library for that is not installed. */
+export const datasetReadErrors = [404, 406] as const satisfies readonly ErrorStatus[];
+/** The statuses of what changes one. */
+export const datasetErrors = [...datasetReadErrors, 409] as const satisfies readonly ErrorStatus[];
 
 /** How the OpenAPI document shows a query parameter, which is text on the wire. */
 export function shownAs(shown: Readonly<Record<string, unknown>>) {

@@ -19,6 +19,7 @@ import { createRateLimit } from "./http/rate-limit.ts";
 import type { Log } from "./log.ts";
 import { createCredentialVendors } from "./storage/credentials.ts";
 import { createStorage, type Storage } from "./storage/storage.ts";
+import { openSoonerOrLater } from "./store/late-store.ts";
 import { findNamespace } from "./store/namespaces.ts";
 import { openStore } from "./store/open.ts";
 import type { Store } from "./store/store.ts";
@@ -44,22 +45,30 @@ export interface Replacements {
   readonly wrapStorage?: (storage: Storage) => Storage;
 }
 
-/** Starts the catalog: migrates its database, listens, and takes up what an earlier run left undone. */
+/**
+ * Starts the catalog: migrates its database, listens, and takes up what an earlier run left undone. A
+ * database that is away now is migrated when it is there.
+ */
 export async function startService(config: Config, log: Log, replacements: Replacements = {}): Promise<RunningService> {
   const { wrapStore = (store) => store, wrapStorage = (storage) => storage } = replacements;
-  const store = wrapStore(await openStore(config.database));
+  const issuer =
+    config.auth.mode === "development"
+      ? await openDevelopmentIssuer(config.dataDir, config.bootstrapApiKey)
+      : undefined;
+  const open = () => openPrepared(config);
+  // A server comes back by itself; a file that cannot be used is for somebody to mend.
+  const opened =
+    config.database.kind === "sqlite"
+      ? await open()
+      : await openSoonerOrLater(open, (reason) =>
+          log.warn({ err: reason.cause }, `${reason.message}. Until it can, requests are answered with 503`),
+        );
+  const store = wrapStore(opened);
   const storage = wrapStorage(
     createStorage({ s3ForcePathStyle: config.s3ForcePathStyle, fileRoots: fileRootsOf(config) }),
   );
   const finisher = createFinisher({ store, storage, log, dropRetentionMs: config.dropRetentionMs });
 
-  const issuer =
-    config.auth.mode === "development"
-      ? await openDevelopmentIssuer(config.dataDir, config.bootstrapApiKey)
-      : undefined;
-  if (issuer !== undefined) await installDevelopmentKey(store, config.dataDir);
-  if (config.bootstrapApiKey !== undefined)
-    await installAdminKey(store, reservedKeyIds.bootstrap, config.bootstrapApiKey);
   const tokens = createTokenVerifier(
     config.auth.mode === "oidc"
       ? { ...config.auth, keys: remoteKeys(config.auth.issuer, config.auth.jwksUrl) }
@@ -109,6 +118,19 @@ export async function startService(config: Config, log: Log, replacements: Repla
       await store[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Opens the database with its schema up to date and the keys of the settings in it. */
+async function openPrepared({ database, auth, dataDir, bootstrapApiKey }: Config): Promise<Store> {
+  const store = await openStore(database);
+  try {
+    if (auth.mode === "development") await installDevelopmentKey(store, dataDir);
+    if (bootstrapApiKey !== undefined) await installAdminKey(store, reservedKeyIds.bootstrap, bootstrapApiKey);
+    return store;
+  } catch (error) {
+    await store[Symbol.asyncDispose]();
+    throw error;
+  }
 }
 
 async function listen(fetch: Parameters<typeof getRequestListener>[0], config: Config): Promise<Server> {

@@ -48,7 +48,7 @@ export type CatalogRequest<C extends AnyContract> = {
 
 /**
  * The answer, with the headers of the response in its context. An answer that is a number or a
- * text is just that; rows are an Arrow IPC file, held as a whole.
+ * text is just that; rows are an Arrow IPC file, held as a whole; a map is in the field that the request has it in.
  */
 export type CatalogAnswer<C extends AnyContract> =
   ResponseOf<C> extends number | string
@@ -57,7 +57,9 @@ export type CatalogAnswer<C extends AnyContract> =
         ? object
         : ResponseOf<C> extends ReadableStream
           ? { readonly data: Uint8Array }
-          : Omit<ResponseOf<C>, "context">) & {
+          : C["bareField"] extends string
+            ? { readonly [Name in C["bareField"]]: ResponseOf<C> }
+            : Omit<ResponseOf<C>, "context">) & {
         readonly context: Context;
       };
 
@@ -166,10 +168,11 @@ async function callOnce(
   const parameters = new URLSearchParams(query.map(([name, value]): [string, string] => [name, String(value)]));
   const url = `${client.url.replace(/\/+$/, "")}${path}${query.length > 0 ? `?${parameters}` : ""}`;
   const method = contract.methods.includes("POST") ? "POST" : "GET";
-  const json = JSON.stringify({
-    ...rest,
-    ...(Object.keys(context).length > 0 && { context: withoutHeaders(context) }),
-  });
+  const json = JSON.stringify(
+    contract.bareField === undefined
+      ? { ...rest, ...(Object.keys(context).length > 0 && { context: withoutHeaders(context) }) }
+      : rest[contract.bareField],
+  );
   const isArrow = contract.content === "arrow";
 
   const timeout = AbortSignal.timeout(client.timeoutMs ?? timeoutMsDefault);
@@ -200,7 +203,9 @@ async function callOnce(
 
   const answer = text === "" ? {} : JSON.parse(text);
   if (Array.isArray(answer) || typeof answer !== "object") return answer;
-  const parsed = contract.supported && text !== "" ? (contract.response.parse(answer) as Request) : (answer as Request);
+  const parsed = (text === "" ? answer : contract.response.parse(answer)) as Request;
+  if (contract.bareField !== undefined)
+    return { [contract.bareField]: parsed, context: withHeaders({}, response.headers) };
   return { ...parsed, context: withHeaders(parsed.context ?? {}, response.headers) };
 }
 

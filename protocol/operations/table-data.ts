@@ -6,6 +6,7 @@ import {
   context,
   count,
   datasetErrors,
+  datasetReadErrors,
   fieldPath,
   optional,
   Properties,
@@ -219,7 +220,7 @@ export const queryTable = defineContract({
   path: "/v1/table/{id}/query",
   body: QueryTableRequest,
   response: arrowFile,
-  errors: datasetErrors,
+  errors: datasetReadErrors,
   access: onPath("reader"),
   onRows: true,
 });
@@ -238,7 +239,7 @@ export const countTableRows = defineContract({
     .object({ ...commonRequest, branch, version: optional(count), predicate: optional(z.string()) })
     .meta({ id: "CountTableRowsRequest" }),
   response: count,
-  errors: datasetErrors,
+  errors: datasetReadErrors,
   access: onPath("reader"),
   onRows: true,
 });
@@ -251,7 +252,7 @@ export const explainTableQueryPlan = defineContract({
     .object({ ...commonRequest, branch, query: QueryTableRequest, verbose: optional(z.boolean()) })
     .meta({ id: "ExplainTableQueryPlanRequest" }),
   response: z.string(),
-  errors: datasetErrors,
+  errors: datasetReadErrors,
   access: onPath("reader"),
   onRows: true,
 });
@@ -262,7 +263,7 @@ export const analyzeTableQueryPlan = defineContract({
   path: "/v1/table/{id}/analyze_plan",
   body: z.object({ ...commonRequest, ...query }).meta({ id: "AnalyzeTableQueryPlanRequest" }),
   response: z.string(),
-  errors: datasetErrors,
+  errors: datasetReadErrors,
   access: onPath("reader"),
   onRows: true,
 });

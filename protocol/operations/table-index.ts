@@ -6,6 +6,7 @@ import {
   context,
   count,
   datasetErrors,
+  datasetReadErrors,
   fieldPath,
   optional,
   pageResponse,
@@ -101,7 +102,7 @@ export const listTableIndices = defineContract({
       ...pageResponse,
     })
     .meta({ id: "ListTableIndicesResponse" }),
-  errors: datasetErrors,
+  errors: datasetReadErrors,
   access: onPath("reader"),
 });
 
@@ -124,7 +125,7 @@ export const describeTableIndexStats = defineContract({
       num_indices: count.optional(),
     })
     .meta({ id: "DescribeTableIndexStatsResponse" }),
-  errors: datasetErrors,
+  errors: datasetReadErrors,
   access: onPath("reader"),
 });
 

@@ -1,12 +1,13 @@
 import { z } from "zod";
 import { JsonArrowDataType, JsonArrowSchema } from "../arrow.ts";
-import { defineContract, defineUnsupported, noContent, onPath } from "../contract.ts";
+import { defineContract, noContent, onPath } from "../contract.ts";
 import {
   branch,
   commonRequest,
   context,
   count,
   datasetErrors,
+  datasetReadErrors,
   fieldPath,
   id,
   optional,
@@ -213,11 +214,16 @@ export const restoreTable = defineContract({
   access: onPath("writer"),
 });
 
-export const updateTableSchemaMetadata = defineUnsupported({
+export const updateTableSchemaMetadata = defineContract({
   operationId: "UpdateTableSchemaMetadata",
-  summary: "Update the metadata of a table's schema",
+  summary: "Replace the metadata of a table's schema",
   path: "/v1/table/{id}/schema_metadata/update",
-  role: "writer",
+  query: z.object({ branch: z.string().optional() }),
+  body: z.object({ metadata: Properties }),
+  bareField: "metadata",
+  response: Properties,
+  errors: datasetErrors,
+  access: onPath("writer"),
 });
 
 const FieldMetadataUpdate = z
@@ -268,7 +274,7 @@ export const getTableStats = defineContract({
       fragment_stats: z.object({ num_fragments: count, num_small_fragments: count, lengths: rowsOfFragments }),
     })
     .meta({ id: "GetTableStatsResponse" }),
-  errors: datasetErrors,
+  errors: datasetReadErrors,
   access: onPath("reader"),
 });
 

@@ -41,7 +41,8 @@ async function problemOf(store: ObjectStore, { path }: Location): Promise<string
     if (!(await store.create(key, text))) return "an object of a new name was there already";
     const found = await store.read(key);
     await store.delete(key);
-    if (found?.text !== text) return "what was written could not be read";
+    if (found === undefined || new TextDecoder().decode(found.bytes) !== text)
+      return "what was written could not be read";
     return (await store.find(key)) === undefined ? undefined : "what was deleted is still there";
   } catch (error) {
     return messageOf(error);

@@ -13,7 +13,7 @@ import {
 import { openTransaction, unknownActor } from "./audit.ts";
 import { mainBranch } from "./branch.ts";
 import type { Finisher } from "./finisher.ts";
-import { manifestName, type NamingScheme, versionsFolder } from "./manifest.ts";
+import { manifestName, schemeOf, versionsFolder } from "./manifest.ts";
 
 interface Parts {
   readonly store: Store;
@@ -116,9 +116,4 @@ async function latestInPlace(
 /** What the catalog found out without being told. */
 function byItself(operationId: string, table: TableRecord) {
   return { contract: { operationId }, caller: unknownActor, objects: [table.identifier] };
-}
-
-/** V2 names have twenty digits, always. */
-function schemeOf(name: string): NamingScheme {
-  return /^\d{20}\./.test(name) ? "V2" : "V1";
 }

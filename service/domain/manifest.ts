@@ -24,6 +24,11 @@ export function manifestName(version: number, scheme: NamingScheme): string {
   return `${(u64Max - BigInt(version)).toString().padStart(20, "0")}${finalSuffix}`;
 }
 
+/** The scheme of a final name: V2 names have twenty digits, always. */
+export function schemeOf(name: string): NamingScheme {
+  return /^\d{20}\./.test(name) ? "V2" : "V1";
+}
+
 /** The version that a final name stands for; undefined for any other file name. */
 export function versionOfManifest(name: string): number | undefined {
   const digits = /^(\d{1,20})\.manifest$/.exec(name)?.[1];

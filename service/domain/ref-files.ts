@@ -123,7 +123,9 @@ async function readRef<Contents>(
   { name, key }: RefFile,
 ): Promise<Ref<Contents> | undefined> {
   const read = await objects.read(key);
-  return read && { name, key, revision: read.revision, contents: parse(kind, key, read.text) };
+  return (
+    read && { name, key, revision: read.revision, contents: parse(kind, key, new TextDecoder().decode(read.bytes)) }
+  );
 }
 
 function parse<Contents>(kind: RefKind<Contents>, key: string, text: string): Contents {

@@ -23,9 +23,14 @@ type State = Pick<TransactionRecord, "status" | "properties">;
  */
 export function applyActions(state: State, actions: readonly AlterTransactionAction[]): State {
   const applied = actions.reduce(applyAction, state);
-  if (JSON.stringify(applied.properties).length > propertiesLengthMax)
-    throw new CatalogError("InvalidInput", `properties: may hold ${propertiesLengthMax} characters as JSON, no more`);
+  requireFitting("properties", applied.properties, propertiesLengthMax);
   return applied;
+}
+
+/** @throws CatalogError InvalidInput for properties that have more characters as JSON than they may have. */
+export function requireFitting(what: string, properties: State["properties"], lengthMax: number): void {
+  if (JSON.stringify(properties).length > lengthMax)
+    throw new CatalogError("InvalidInput", `${what}: may hold ${lengthMax} characters as JSON, no more`);
 }
 
 function applyAction(state: State, action: AlterTransactionAction): State {

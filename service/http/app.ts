@@ -23,7 +23,7 @@ const allHandlers: Readonly<Record<string, unknown>> = { ...handlers, ...managem
 const documents = {
   "/openapi.json": {
     title: "Tiltyard catalog",
-    description: "The Lance REST Catalog protocol. Operations marked x-unsupported answer 406.",
+    description: "The Lance REST Catalog protocol.",
     contracts: Object.values<AnyContract>(contracts),
   },
   "/management/v1/openapi.json": {
@@ -59,7 +59,7 @@ export function createApp(parts: AppParts): Hono {
   for (const [name, contract] of Object.entries<AnyContract>({ ...contracts, ...managementContracts })) {
     const path = contract.path.replaceAll(/\{(\w+)\}/g, ":$1");
     // The registries' own types hold each handler to its contract.
-    const handler = allHandlers[name] as Handler<AnyContract> | undefined;
+    const handler = allHandlers[name] as Handler<AnyContract>;
     const served = name in contracts && contract.path.split("{").length === 2 ? app : others;
     served.on([...contract.methods], path, serveOperation(contract, handler, parts));
     refuseOtherMethods(others, path, contract.methods);

@@ -13,6 +13,8 @@ import { createRequestParser, readJson } from "./parse-request.ts";
 interface Entry {
   readonly view: TableView;
   failure: unknown;
+  /** Whether a commit was refused and nobody else had committed: whatever the library asks then, this is why it fails. */
+  isRefused: boolean;
 }
 
 /** Serves views on a port of loopback that is opened for the first of them. */
@@ -35,7 +37,8 @@ export function createGateway(log: Log): Gateway {
         const answer = await (entry.view[name] as (request: unknown) => Promise<object>)(request);
         return context.json(answer);
       } catch (error) {
-        entry.failure = error;
+        if (!entry.isRefused) entry.failure = error;
+        entry.isRefused ||= name === "createTableVersion" && !isConflict(error);
         throw error;
       }
     });
@@ -55,7 +58,7 @@ export function createGateway(log: Log): Gateway {
       listening ??= listen();
       const { port } = (await listening).address() as AddressInfo;
       const token = randomBytes(32).toString("base64url");
-      const entry: Entry = { view, failure: undefined };
+      const entry: Entry = { view, failure: undefined, isRefused: false };
       entries.set(token, entry);
       return {
         uri: `http://127.0.0.1:${port}`,
@@ -74,4 +77,8 @@ export function createGateway(log: Log): Gateway {
       await closed;
     },
   };
+}
+
+function isConflict(error: unknown): boolean {
+  return error instanceof CatalogError && error.kind === "ConcurrentModification";
 }

@@ -65,7 +65,6 @@ function operationOf(contract: AnyContract, method: "GET" | "POST"): ZodOpenApiO
     ...(method === primary && { operationId: contract.operationId }),
     summary: contract.summary,
     tags: [tagOf(contract)],
-    ...(!contract.supported && { "x-unsupported": true }),
     requestParams: {
       ...(names.length > 0 && {
         path: z.object(Object.fromEntries(names.map((name) => [name, name === "id" ? pathId : z.string().min(1)]))),
@@ -75,7 +74,7 @@ function operationOf(contract: AnyContract, method: "GET" | "POST"): ZodOpenApiO
       }),
     },
     ...(method === "POST" && { requestBody: requestBodyOf(contract) }),
-    responses: responsesOf(contract),
+    responses: responsesOf(contract, method),
   };
 }
 
@@ -88,20 +87,25 @@ function requestBodyOf(contract: AnyContract): NonNullable<ZodOpenApiOperationOb
   if (contract.content === "arrow") return { content: { "application/vnd.apache.arrow.stream": { schema: binary } } };
   // Where no field is required, an absent body and `null` are the empty request.
   const required = !contract.body.safeParse({}).success;
-  const schema = required ? contract.body : contract.body.nullable();
+  const whole = contract.bareField === undefined ? contract.body : contract.body.shape[contract.bareField];
+  const schema = required ? whole : contract.body.nullable();
   return { required, content: { "application/json": { schema } } };
 }
 
-function responsesOf(contract: AnyContract): ZodOpenApiOperationObject["responses"] {
+function responsesOf(contract: AnyContract, method: "GET" | "POST"): ZodOpenApiOperationObject["responses"] {
   const success = { description: "Success", ...contentOf(contract.response) };
-  const statuses: readonly ErrorStatus[] = [...new Set<ErrorStatus>([...commonErrors, ...contract.errors])].sort();
+  const all = new Set<ErrorStatus>([...commonErrors, ...contract.errors]);
+  // A GET has no body that could be too large.
+  if (method === "GET") all.delete(413);
   return {
-    ...(contract.supported && { [`${contract.status}`]: success }),
+    [`${contract.status}`]: success,
     ...Object.fromEntries(
-      statuses.map((status) => [
-        `${status}`,
-        { description: titleOf(status), content: { "application/json": { schema: ErrorResponse } } },
-      ]),
+      [...all]
+        .sort()
+        .map((status) => [
+          `${status}`,
+          { description: titleOf(status), content: { "application/json": { schema: ErrorResponse } } },
+        ]),
     ),
   };
 }

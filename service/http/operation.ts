@@ -39,12 +39,11 @@ function requestIdIn(trail: Trail): string {
 
 /**
  * Serves one contract: authenticate, limit, parse, authorize, handle, respond, and then
- * one log line and one observation. Without a handler the answer is 406 once the caller's
- * rights are checked.
+ * one log line and one observation.
  */
 export function serveOperation<C extends AnyContract>(
   contract: C,
-  handler: Handler<C> | undefined,
+  handler: Handler<C>,
   parts: OperationParts,
 ): HonoHandler {
   const { catalog, authenticator, rateLimit, metrics, log } = parts;
@@ -62,8 +61,6 @@ export function serveOperation<C extends AnyContract>(
     const principal = early ?? (await authenticate(credentialOfIdentity(envelope.identity ?? undefined)));
     const request = parseRequest(context.req, body) as RequestOf<C>;
     authorize(principal, contract.access(request as never));
-    if (handler === undefined)
-      throw new CatalogError("Unsupported", `${contract.operationId} is not supported by this catalog`);
     if (contract.onRows && !catalog.dataOperations)
       throw new CatalogError(
         "Unsupported",

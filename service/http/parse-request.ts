@@ -65,6 +65,7 @@ export function createRequestParser(contract: AnyContract): (request: HonoReques
   const idSegment = segments.indexOf("{id}");
   const indexSegment = segments.indexOf("{index_name}");
   const readQuery = createQueryReader(contract);
+  const { bareField } = contract;
 
   return (request, body) => {
     const { url } = request;
@@ -75,7 +76,7 @@ export function createRequestParser(contract: AnyContract): (request: HonoReques
     const indexName = indexSegment === -1 ? "" : inPath(path, indexSegment, "index_name");
     const id = pathId === undefined ? [] : parseIdentifier(pathId, delimiter);
 
-    const parsedBody = contract.body.safeParse(body);
+    const parsedBody = contract.body.safeParse(bareField === undefined ? body : { [bareField]: body });
     if (!parsedQuery.success || !parsedBody.success)
       throw new CatalogError("InvalidInput", problemsOf([parsedQuery.error, parsedBody.error]));
 

@@ -1,6 +1,6 @@
 import { CatalogError, contracts, formatIdentifier } from "@tiltyard/protocol";
+import { makeTable } from "../dataset/make-table.ts";
 import { writeRows } from "../dataset/write-rows.ts";
-import { requireFreeName } from "../domain/require.ts";
 import { findTable } from "../store/tables.ts";
 import { hasVersions } from "../store/versions.ts";
 import type { Handler } from "./handler.ts";
@@ -13,7 +13,7 @@ const contract = contracts.createTable;
  * that what it had before can be had again.
  */
 export const createTable: Handler<typeof contract> = async (request, catalog, caller) => {
-  const { store, locations, storage, datasets } = catalog;
+  const { store, datasets } = catalog;
   const { id, mode = "Create", properties } = request;
   if (request.storage_options !== undefined)
     throw new CatalogError("Unsupported", "storage_options: this catalog writes with its own; leave them out");
@@ -36,15 +36,6 @@ export const createTable: Handler<typeof contract> = async (request, catalog, ca
     };
   }
 
-  await requireFreeName(store.read, id);
-  const location = locations.choose(id);
-  await using dataset = await datasets.openEmpty(change, { location: location.uri, properties: properties ?? {} });
-  try {
-    const { version } = await writeRows(dataset, caller.body, "append");
-    return { ...transactionOf(dataset), location: location.uri, version, properties: { ...properties } };
-  } catch (error) {
-    // Nobody else was ever told of this place, unless the commit is there and its answer was lost.
-    if (dataset.commits.transactionName === undefined) await (await storage.at(location)).deleteFolder(location.path);
-    throw error;
-  }
+  const { transactionName, ...made } = await makeTable(catalog, change, caller.body);
+  return { transaction_id: transactionName, ...made, properties: { ...properties } };
 };

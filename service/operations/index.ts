@@ -1,4 +1,4 @@
-import type { Contracts, SupportedName } from "@tiltyard/protocol";
+import type { Contracts, OperationName } from "@tiltyard/protocol";
 import { alterTableAddColumns } from "./alter-table-add-columns.ts";
 import { alterTableAlterColumns } from "./alter-table-alter-columns.ts";
 import { alterTableBackfillColumns } from "./alter-table-backfill-columns.ts";
@@ -9,6 +9,7 @@ import { batchCommitTables } from "./batch-commit-tables.ts";
 import { batchCreateTableVersions } from "./batch-create-table-versions.ts";
 import { batchDeleteTableVersions } from "./batch-delete-table-versions.ts";
 import { countTableRows } from "./count-table-rows.ts";
+import { createMaterializedView } from "./create-materialized-view.ts";
 import { createNamespace } from "./create-namespace.ts";
 import { createTable } from "./create-table.ts";
 import { createTableBranch } from "./create-table-branch.ts";
@@ -44,16 +45,18 @@ import { listTables } from "./list-tables.ts";
 import { mergeInsertIntoTable } from "./merge-insert-into-table.ts";
 import { namespaceExists } from "./namespace-exists.ts";
 import { queryTable } from "./query-table.ts";
+import { refreshMaterializedView } from "./refresh-materialized-view.ts";
 import { registerTable } from "./register-table.ts";
 import { renameTable } from "./rename-table.ts";
 import { restoreTable } from "./restore-table.ts";
 import { tableExists } from "./table-exists.ts";
 import { updateFieldMetadata } from "./update-field-metadata.ts";
 import { updateTable } from "./update-table.ts";
+import { updateTableSchemaMetadata } from "./update-table-schema-metadata.ts";
 import { updateTableTag } from "./update-table-tag.ts";
 
-/** The handler of every operation that the protocol declares as supported: one that is missing does not compile. */
-export const handlers: { readonly [Name in SupportedName]: Handler<Contracts[Name]> } = {
+/** The handler of every operation of the protocol: one that is missing does not compile. */
+export const handlers: { readonly [Name in OperationName]: Handler<Contracts[Name]> } = {
   alterTableAddColumns,
   alterTableAlterColumns,
   alterTableBackfillColumns,
@@ -64,6 +67,7 @@ export const handlers: { readonly [Name in SupportedName]: Handler<Contracts[Nam
   batchCreateTableVersions,
   batchDeleteTableVersions,
   countTableRows,
+  createMaterializedView,
   createNamespace,
   createTable,
   createTableBranch,
@@ -98,11 +102,13 @@ export const handlers: { readonly [Name in SupportedName]: Handler<Contracts[Nam
   mergeInsertIntoTable,
   namespaceExists,
   queryTable,
+  refreshMaterializedView,
   registerTable,
   renameTable,
   restoreTable,
   tableExists,
   updateFieldMetadata,
   updateTable,
+  updateTableSchemaMetadata,
   updateTableTag,
 };

@@ -28,8 +28,8 @@ export function openFileStore(roots: readonly string[] = []): ObjectStore {
     persist: (key) => inside(key, toFile(key), () => persist(toFile(key))),
     copy: (from, to) => guarded(to, () => copy(toFile(from), toFile(to))),
     settle: (folder) => guarded(folder, () => syncFile(toFile(folder))),
-    read: (key) => inside(key, toFile(key), () => read(key)),
-    create: (key, text) => inside(key, dirname(toFile(key)), () => create(toFile(key), text)),
+    read: (key, bytesMax) => inside(key, toFile(key), () => read(key, bytesMax)),
+    create: (key, content) => inside(key, dirname(toFile(key)), () => create(toFile(key), content)),
     replace: (key, text, revision) => inside(key, toFile(key), () => replace(toFile(key), text, revision)),
     delete: (key) => guarded(key, () => remove(toFile(key))),
     list: (folder) => list(toFile(folder)),
@@ -103,14 +103,14 @@ async function copyContent(from: string, to: string): Promise<CopyOutcome> {
   return "copied";
 }
 
-async function read(key: string): Promise<ReadObject | undefined> {
+async function read(key: string, bytesMax?: number): Promise<ReadObject | undefined> {
   const descriptor = orMissing(() => openSync(toFile(key), openToSync));
   if (descriptor === undefined) return undefined;
   try {
     const found = fstatSync(descriptor, { bigint: true });
     if (!found.isFile()) return undefined;
-    requireReadable(key, Number(found.size));
-    return { text: readFileSync(descriptor, "utf8"), revision: revisionOf(found) };
+    requireReadable(key, Number(found.size), bytesMax);
+    return { bytes: readFileSync(descriptor), revision: revisionOf(found) };
   } finally {
     closeSync(descriptor);
   }
@@ -121,9 +121,9 @@ function revisionOf({ ino, mtimeNs }: { readonly ino: bigint; readonly mtimeNs: 
   return `${ino}:${mtimeNs}`;
 }
 
-async function create(file: string, text: string): Promise<boolean> {
+async function create(file: string, content: string | Uint8Array): Promise<boolean> {
   await makeFolder(dirname(file));
-  return withTemporary(file, text, async (temporary) => {
+  return withTemporary(file, content, async (temporary) => {
     if ((await copy(temporary, file)) !== "copied") return false;
     await syncFile(dirname(file));
     return true;
@@ -143,12 +143,12 @@ async function replace(file: string, text: string, revision: string): Promise<bo
 /** Writes a file beside another one, complete and on the disk, for as long as the work lasts. */
 async function withTemporary<Result>(
   file: string,
-  text: string,
+  content: string | Uint8Array,
   work: (temporary: string) => Promise<Result>,
 ): Promise<Result> {
   const temporary = `${file}.${crypto.randomUUID()}.tmp`;
   try {
-    await writeFile(temporary, text, { flush: true });
+    await writeFile(temporary, content, { flush: true });
     return await work(temporary);
   } finally {
     await rm(temporary, { force: true });

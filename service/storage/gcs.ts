@@ -23,20 +23,24 @@ export function openGcsStore(bucketName: string): ObjectStore {
     );
   }
 
-  async function read(key: string): Promise<ReadObject | undefined> {
+  async function read(key: string, bytesMax?: number): Promise<ReadObject | undefined> {
     const [metadata] = (await orMissing(key, () => bucket.file(key).getMetadata())) ?? [];
     if (metadata?.generation === undefined) return undefined;
-    requireReadable(key, Number(metadata.size));
+    requireReadable(key, Number(metadata.size), bytesMax);
     const { generation } = metadata;
     const content = await orMissing(key, () => bucket.file(key, { generation }).download());
     // A generation that is gone was replaced, or deleted: what is there now tells.
-    return content === undefined ? read(key) : { text: content[0].toString("utf8"), revision: String(generation) };
+    return content === undefined ? read(key, bytesMax) : { bytes: content[0], revision: String(generation) };
   }
 
   /** @returns False when the object that is there is of another generation; 0 is that of one that does not exist. */
-  async function putIf(ifGenerationMatch: number | string, key: string, text: string): Promise<boolean> {
+  async function putIf(
+    ifGenerationMatch: number | string,
+    key: string,
+    content: string | Uint8Array,
+  ): Promise<boolean> {
     try {
-      await bucket.file(key).save(text, { resumable: false, preconditionOpts: { ifGenerationMatch } });
+      await bucket.file(key).save(content, { resumable: false, preconditionOpts: { ifGenerationMatch } });
       return true;
     } catch (error) {
       if (error instanceof ApiError && error.code === 412) return false;
@@ -62,7 +66,7 @@ export function openGcsStore(bucketName: string): ObjectStore {
       }
     },
     read,
-    create: (key, text) => putIf(0, key, text),
+    create: (key, content) => putIf(0, key, content),
     replace: (key, text, revision) => putIf(revision, key, text),
     delete: async (key) => {
       await orUnavailable(key, () => bucket.file(key).delete({ ignoreNotFound: true }));

@@ -10,12 +10,12 @@ export interface StoredObject {
 /** How long a store of a cloud may say nothing before a request is made again; it is given up after some tries. */
 export const storeSilenceMaxMs = 10_000;
 
-/** The most that an object may have that is read as a whole: far more than any file that the catalog writes. */
+/** The most that an object may have that is read as a whole, unless the reader says otherwise. */
 export const readBytesMax = 1024 * 1024;
 
-/** A small object that was read. */
+/** An object that was read. */
 export interface ReadObject {
-  readonly text: string;
+  readonly bytes: Uint8Array;
   /** Names the state in which it was read: an object that is written anew has another one. */
   readonly revision: string;
 }
@@ -44,16 +44,17 @@ export interface ObjectStore {
   /** Makes all names in a folder survive a crash of the store; what is in its folders is not meant. */
   settle(folder: string): Promise<void>;
   /**
+   * @param bytesMax `readBytesMax` when undefined.
    * @returns undefined when there is no such object.
-   * @throws CatalogError InvalidTableState for one that is larger than `readBytesMax`.
+   * @throws CatalogError InvalidTableState for one that is larger.
    */
-  read(key: string): Promise<ReadObject | undefined>;
+  read(key: string, bytesMax?: number): Promise<ReadObject | undefined>;
   /**
-   * Writes a small object, durably and at once, unless there is one of that name already.
+   * Writes an object, durably and at once, unless there is one of that name already.
    *
    * @returns False when the name is taken.
    */
-  create(key: string, text: string): Promise<boolean>;
+  create(key: string, content: string | Uint8Array): Promise<boolean>;
   /**
    * Writes a small object anew, durably and at once, if it still is what was read. A file system
    * cannot compare and write in one step: there, whoever writes at the same moment may be overwritten.

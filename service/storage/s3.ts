@@ -70,20 +70,20 @@ export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
       const Body = await source.Body.transformToByteArray();
       return (await putIf({ IfNoneMatch: "*" }, Key, Body)) ? "copied" : "exists";
     },
-    read: async (Key) => {
+    read: async (Key, bytesMax) => {
       const found = await orMissing(Key, () => client.send(new GetObjectCommand({ Bucket, Key })));
       if (found?.Body === undefined) return undefined;
       try {
-        requireReadable(Key, found.ContentLength ?? 0);
+        requireReadable(Key, found.ContentLength ?? 0, bytesMax);
       } catch (error) {
         // Without this the connection would wait for somebody to read on.
         if (found.Body instanceof Readable) found.Body.destroy();
         throw error;
       }
       const body = found.Body;
-      return { text: await orUnavailable(Key, () => body.transformToString()), revision: found.ETag ?? "" };
+      return { bytes: await orUnavailable(Key, () => body.transformToByteArray()), revision: found.ETag ?? "" };
     },
-    create: async (Key, text) => (await find(Key)) === undefined && putIf({ IfNoneMatch: "*" }, Key, text),
+    create: async (Key, content) => (await find(Key)) === undefined && putIf({ IfNoneMatch: "*" }, Key, content),
     replace: (Key, text, revision) => putIf({ IfMatch: revision }, Key, text),
     delete: async (Key) => {
       await orMissing(Key, () => client.send(new DeleteObjectCommand({ Bucket, Key })));

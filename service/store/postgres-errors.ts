@@ -21,7 +21,9 @@ const cannotBeStored: Readonly<Record<string, string>> = {
   "54000": "a name or a location is too long for the catalog's database",
 };
 /** Node's own errors of sockets and of TLS have such codes. */
-const ofNode = /^(E[A-Z]+$|ERR_(SSL|TLS|SOCKET|STREAM)_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO|CERT_|HOSTNAME_)/;
+const ofNode = /^(E(AI_)?[A-Z]+$|ERR_(SSL|TLS|SOCKET|STREAM)_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO|CERT_|HOSTNAME_)/;
+const ofSockets = /^E(AI_)?[A-Z]+$/;
+const authorization = "28";
 /** The driver's own errors have no code. */
 const ofDriver = /connection|connect|timeout|SSL/i;
 
@@ -39,6 +41,18 @@ export function isUnavailable(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(isUnavailable);
   if (code !== undefined) return ofNode.test(code);
   return error.constructor === Error && ofDriver.test(error.message);
+}
+
+/**
+ * Whether a server that cannot be used now may be usable later without anybody changing a setting:
+ * it cannot be reached, or is starting, stopping or full. A password or TLS that does not fit stays as it is.
+ */
+export function isAway(error: unknown): boolean {
+  if (!isUnavailable(error)) return false;
+  if (error instanceof DatabaseError) return !error.code?.startsWith(authorization);
+  if (error instanceof AggregateError) return error.errors.every(isAway);
+  if (error instanceof Error && "code" in error) return ofSockets.test(String(error.code));
+  return error instanceof Error && /terminated|timeout/i.test(error.message);
 }
 
 /**

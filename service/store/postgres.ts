@@ -6,7 +6,7 @@ import { describeDatabase, type PostgresDatabase } from "./database.ts";
 import { postgres } from "./dialect.ts";
 import { createKeyedQueue } from "./keyed-queue.ts";
 import { migrate } from "./migrate.ts";
-import { explain, isUnavailable, isWorthAnotherAttempt } from "./postgres-errors.ts";
+import { explain, isAway, isUnavailable, isWorthAnotherAttempt } from "./postgres-errors.ts";
 import { openPool, openPostgres } from "./postgres-pool.ts";
 import type { Statement } from "./statement.ts";
 import type { Limiter, LockableTable, Session, Store } from "./store.ts";
@@ -190,9 +190,11 @@ async function inTransaction<Result>(
   }
 }
 
+/** What passes by itself is a CatalogError; what somebody has to mend is not. */
 function asStartFailure(error: unknown, database: PostgresDatabase): Error {
   const explained = explain(error);
   const cause = explained instanceof CatalogError ? explained.cause : explained;
   const reason = cause instanceof Error ? cause.message : String(cause);
-  return new Error(`The catalog cannot use its database at ${describeDatabase(database)}: ${reason}`);
+  const message = `The catalog cannot use its database at ${describeDatabase(database)}: ${reason}`;
+  return isAway(error) ? new CatalogError("ServiceUnavailable", message, { cause }) : new Error(message);
 }

@@ -18,7 +18,7 @@ export interface Session {
 }
 
 /** What limits how often something may happen; it is of rate-limiter-flexible. */
-export type Limiter = RateLimiterAbstract;
+export type Limiter = Pick<RateLimiterAbstract, "consume">;
 
 /**
  * The catalog's database. Reading sees what was committed before it began. Everything here

@@ -70,6 +70,47 @@ test("an outage of the database is answered with 503 and over when it is back, a
     expect(stdout + stderr).not.toContain(secret);
 });
 
+test("a database that is away when the service starts is migrated and used when it is there", async () => {
+  await runSql(server.urlOf("postgres"), "create database late");
+  await server.stop("fast");
+  const program = startProgram(["service/main.ts", "serve"], {
+    ...settings(),
+    TILTYARD_DATABASE_URL: server.urlOf("late"),
+  });
+  const url = /at (http:\S+)/.exec(await program.printed("curl"))?.[1] ?? "";
+  const create = () => fetch(`${url}/v1/namespace/late/create`, { method: "POST", headers: { "x-api-key": adminKey } });
+  for (let time = 0; time < 2; time++) {
+    const refused = await create();
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
+    expect(await refused.json()).toMatchObject({ code: 17, detail: expect.not.stringContaining("127.0.0.1") });
+    expect((await fetch(`${url}/health/ready`)).status).toBe(503);
+    expect((await fetch(`${url}/health/live`)).status).toBe(200);
+  }
+
+  await server.start();
+  await vi.waitFor(async () => expect((await fetch(`${url}/health/ready`)).status).toBe(200), { timeout: 20_000 });
+  const answers = await Promise.all([create(), create(), create()]);
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409, 409]);
+  program.child.kill("SIGTERM");
+  const { code, stdout, stderr } = await program.finished;
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/cannot use its database at postgres:\/\/127\.0\.0\.1.*ECONNREFUSED.*answered with 503/);
+  for (const secret of [password, encodeURIComponent(password), adminKey])
+    expect(stdout + stderr).not.toContain(secret);
+});
+
+test("a service that is stopped while its database is away ends well, and a command says what is wrong", async () => {
+  const away = { ...settings(), TILTYARD_DATABASE_URL: server.urlOf("catalog").replace(/:\d+\//, ":1/") };
+  const program = startProgram(["service/main.ts", "serve"], away);
+  await program.printed("curl");
+  program.child.kill("SIGTERM");
+  expect((await program.finished).code).toBe(0);
+  const { code, stderr } = await runCatalogCommand(["keys", "list"], away);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/The catalog cannot use its database at postgres:\/\/127\.0\.0\.1.*ECONNREFUSED/);
+  expect(stderr).not.toContain("    at ");
+});
+
 test.each([
   [
     "a wrong password",
@@ -82,7 +123,6 @@ test.each([
     'database "nothing" does not exist',
   ],
   ["a server that speaks no TLS", (url: string) => `${url}?sslmode=require`, "does not support SSL"],
-  ["a server that is not there", (url: string) => url.replace(/:\d+\//, ":1/"), "ECONNREFUSED"],
 ])("%s is told at the start, without the password", async (_, change, message) => {
   const changed = { ...settings(), TILTYARD_DATABASE_URL: change(server.urlOf("catalog")) };
   const { code, stdout, stderr } = await runCatalogCommand(["serve"], changed);

@@ -152,9 +152,13 @@ export function httpRequest(
     if (name in contract.query.shape && !(name in contract.body.shape)) query.set(name, String(value));
     else body[name] = value;
   const method = contract.methods.includes("POST") ? "POST" : "GET";
+  const { bareField } = contract;
   return {
     path: `${contract.path.replace("{id}", id).replace("{index_name}", encodeURIComponent(`${indexName}`))}?${query}`,
-    init: method === "GET" || contract.content === "arrow" ? { method } : { method, body: JSON.stringify(body) },
+    init:
+      method === "GET" || contract.content === "arrow"
+        ? { method }
+        : { method, body: JSON.stringify(bareField === undefined ? body : body[bareField]) },
   };
 }
 
@@ -215,7 +219,7 @@ export function stageManifest(table: TestTable, version: number, options: StageO
 export interface StageOptions {
   readonly branch?: string;
   readonly suffix?: string;
-  readonly content?: string;
+  readonly content?: string | Uint8Array;
   readonly scheme?: "V1" | "V2";
 }
 

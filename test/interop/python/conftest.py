@@ -6,6 +6,7 @@ import urllib.request
 
 import pytest
 from catalog import PROJECT, Catalog, free_port, wait_until
+from lance_namespace_urllib3_client import ApiClient, Configuration
 
 
 def pytest_configure() -> None:
@@ -36,6 +37,14 @@ def namespace(catalog):
 def table(namespace):
     """The identifier of a table that does not exist yet."""
     return [namespace, "table"]
+
+
+@pytest.fixture
+def generated_client(catalog):
+    """The client that is generated from the protocol's own document."""
+    with ApiClient(Configuration(host=catalog.url)) as client:
+        client.set_default_header("x-api-key", catalog.key)
+        yield client
 
 
 @pytest.fixture(scope="session")

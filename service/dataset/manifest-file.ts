@@ -1,0 +1,196 @@
+import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { CatalogError } from "@tiltyard/protocol";
+
+/** The manifest of the version after another one, and the transaction that made it. */
+export interface NextManifest {
+  readonly file: Uint8Array;
+  readonly transaction: Uint8Array;
+  /** In the table's `_transactions` folder, where Lance looks what a version changed. */
+  readonly transactionFile: string;
+}
+
+export interface ReplacedMetadata {
+  readonly version: number;
+  readonly timestampMillis: number;
+  /** Names the transaction; no other has it. */
+  readonly uuid: string;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** Numbers of fields in the messages of Lance's `table.proto` and `transaction.proto`. */
+const ofManifest = {
+  version: 3,
+  schemaMetadata: 5,
+  indexSection: 6,
+  timestamp: 7,
+  writerFeatureFlags: 10,
+  transactionFile: 12,
+} as const;
+const ofTransaction = { readVersion: 1, uuid: 2, updateConfig: 110 } as const;
+const ofUpdateConfig = { schemaMetadataUpdates: 8 } as const;
+const ofUpdateMap = { entries: 1, replace: 2 } as const;
+const ofTimestamp = { seconds: 1, nanos: 2 } as const;
+/** Of an entry of any map. */
+const ofEntry = { key: 1, value: 2 } as const;
+
+/** What a writer has to know of the table; a change of its metadata keeps what all of these stand for. */
+const knownFeatureFlags = 0xffn;
+const footerBytes = 16;
+const lengthBytes = 4;
+const magic = "LANC";
+
+/**
+ * Makes the manifest that follows on another one with the metadata of its schema replaced, as Lance
+ * would, whose library for Node has no call for that. A manifest file is some sections, then the
+ * manifest, each behind its length, and a footer that says where the manifest is. Sections are
+ * the metadata of indices and, last, the transaction that made the version; the manifest says where
+ * they begin. The new transaction begins where the old one did: so all that this code does not
+ * know, and where Lance 12 and 14 differ, can stay as it is.
+ *
+ * @throws CatalogError Unsupported for a manifest that is laid out in another way.
+ */
+export function replaceSchemaMetadata(file: Uint8Array, change: ReplacedMetadata): NextManifest {
+  try {
+    return next(file, change);
+  } catch (cause) {
+    if (cause instanceof CatalogError) throw cause;
+    throw unsupported("it cannot be read", cause);
+  }
+}
+
+function next(file: Uint8Array, { version, timestampMillis, uuid, metadata }: ReplacedMetadata): NextManifest {
+  const { sections, manifest } = readFile(file);
+  const fields = readFields(manifest.content);
+  const flags = uint(fields, ofManifest.writerFeatureFlags) ?? 0n;
+  if ((flags & ~knownFeatureFlags) !== 0n)
+    throw unsupported(`it has the feature flags ${flags}, of which some are new`);
+  const readVersion = uint(fields, ofManifest.version) ?? 0n;
+  const old = findTransaction(sections, fields);
+  const transaction = writeTransaction(readVersion, uuid, metadata);
+  const transactionFile = `${readVersion}-${uuid}.txn`;
+
+  const replaced: readonly number[] = [
+    ofManifest.version,
+    ofManifest.schemaMetadata,
+    ofManifest.timestamp,
+    ofManifest.transactionFile,
+  ];
+  const writer = new BinaryWriter();
+  for (const field of fields) if (!replaced.includes(field.number)) writer.raw(field.bytes);
+  writer.tag(ofManifest.version, WireType.Varint).uint64(version);
+  for (const [key, value] of Object.entries(metadata)) entry(writer, ofManifest.schemaMetadata, key, value);
+  writer.tag(ofManifest.timestamp, WireType.LengthDelimited).fork();
+  writer.tag(ofTimestamp.seconds, WireType.Varint).int64(Math.floor(timestampMillis / 1000));
+  writer.tag(ofTimestamp.nanos, WireType.Varint).int32((timestampMillis % 1000) * 1_000_000);
+  writer.join().tag(ofManifest.transactionFile, WireType.LengthDelimited).string(transactionFile);
+
+  const before = [file.subarray(0, old?.start ?? manifest.start), ...(old === undefined ? [] : section(transaction))];
+  const position = Buffer.alloc(8);
+  position.writeBigUInt64LE(BigInt(before.reduce((bytes, part) => bytes + part.length, 0)));
+  // The rest of the footer is the version of the file format.
+  const parts = [...before, ...section(writer.finish()), position, file.subarray(file.length - footerBytes + 8)];
+  return { file: Buffer.concat(parts), transaction, transactionFile };
+}
+
+/** A part of the file behind its length. */
+interface Section {
+  readonly start: number;
+  readonly content: Uint8Array;
+}
+
+function readFile(file: Uint8Array): { readonly sections: readonly Section[]; readonly manifest: Section } {
+  const bytes = Buffer.from(file.buffer, file.byteOffset, file.byteLength);
+  const footer = bytes.subarray(-footerBytes);
+  if (footer.toString("latin1", footerBytes - magic.length) !== magic) throw unsupported("it is no file of Lance");
+  const position = Number(footer.readBigUInt64LE(0));
+  const end = bytes.length - footerBytes;
+  const all: Section[] = [];
+  for (let start = 0; start < end; ) {
+    const contentStart = start + lengthBytes;
+    const content = bytes.subarray(contentStart, contentStart + bytes.readUInt32LE(start));
+    all.push({ start, content });
+    start = contentStart + bytes.readUInt32LE(start);
+    if (start > end) throw unsupported("its sections do not fill it");
+  }
+  const manifest = all.at(-1);
+  if (manifest?.start !== position) throw unsupported("its sections do not fill it");
+  return { sections: all.slice(0, -1), manifest };
+}
+
+interface Field {
+  readonly number: number;
+  /** Behind the tag; that of a text or a message begins with its length. */
+  readonly value: Uint8Array;
+  /** With the tag. */
+  readonly bytes: Uint8Array;
+}
+
+function readFields(message: Uint8Array): readonly Field[] {
+  const reader = new BinaryReader(message);
+  const fields: Field[] = [];
+  while (reader.pos < reader.len) {
+    const start = reader.pos;
+    const [number, type] = reader.tag();
+    const value = reader.skip(type, number);
+    fields.push({ number, value, bytes: message.subarray(start, reader.pos) });
+  }
+  return fields;
+}
+
+function last(fields: readonly Field[], number: number): BinaryReader | undefined {
+  const field = fields.findLast((each) => each.number === number);
+  return field && new BinaryReader(field.value);
+}
+
+function uint(fields: readonly Field[], number: number): bigint | undefined {
+  const reader = last(fields, number);
+  return reader && BigInt(reader.uint64());
+}
+
+/** The section of the transaction that made the version; undefined when it is in a file of its own alone. */
+function findTransaction(sections: readonly Section[], manifest: readonly Field[]): Section | undefined {
+  const indexStart = uint(manifest, ofManifest.indexSection);
+  const others = sections.filter(({ start }) => BigInt(start) !== indexStart);
+  if (indexStart !== undefined && others.length === sections.length) throw unsupported("its indices are not in it");
+  const [transaction] = others;
+  if (transaction === undefined) return undefined;
+  const uuid = last(readFields(transaction.content), ofTransaction.uuid)?.string();
+  const isTransaction =
+    uuid !== undefined && last(manifest, ofManifest.transactionFile)?.string().endsWith(`-${uuid}.txn`) === true;
+  if (others.length > 1 || transaction !== sections.at(-1) || !isTransaction)
+    throw unsupported("it has a section that is neither its indices nor its transaction");
+  return transaction;
+}
+
+/** What a concurrent writer reads to bring its own commit on top of this one. */
+function writeTransaction(readVersion: bigint, uuid: string, metadata: Readonly<Record<string, string>>): Uint8Array {
+  const writer = new BinaryWriter();
+  writer.tag(ofTransaction.readVersion, WireType.Varint).uint64(readVersion);
+  writer.tag(ofTransaction.uuid, WireType.LengthDelimited).string(uuid);
+  writer.tag(ofTransaction.updateConfig, WireType.LengthDelimited).fork();
+  writer.tag(ofUpdateConfig.schemaMetadataUpdates, WireType.LengthDelimited).fork();
+  for (const [key, value] of Object.entries(metadata)) entry(writer, ofUpdateMap.entries, key, value);
+  writer.tag(ofUpdateMap.replace, WireType.Varint).bool(true);
+  return writer.join().join().finish();
+}
+
+function entry(writer: BinaryWriter, number: number, key: string, value: string): void {
+  writer.tag(number, WireType.LengthDelimited).fork();
+  writer.tag(ofEntry.key, WireType.LengthDelimited).string(key);
+  writer.tag(ofEntry.value, WireType.LengthDelimited).string(value);
+  writer.join();
+}
+
+function section(content: Uint8Array): readonly Uint8Array[] {
+  const length = Buffer.alloc(lengthBytes);
+  length.writeUInt32LE(content.length);
+  return [length, content];
+}
+
+function unsupported(why: string, cause?: unknown): CatalogError {
+  return new CatalogError(
+    "Unsupported",
+    `this catalog cannot change the schema's metadata, because the table's manifest is not one that it knows: ${why}`,
+    { cause },
+  );
+}

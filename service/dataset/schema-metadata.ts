@@ -1,0 +1,77 @@
+import { CatalogError } from "@tiltyard/protocol";
+import { branchOf } from "../domain/branch.ts";
+import { branchFolder, manifestName, schemeOf, versionsFolder } from "../domain/manifest.ts";
+import { requireBranch, requireTable } from "../domain/require.ts";
+import { requireVersion, toTableVersion } from "../domain/versions.ts";
+import { parseLocation } from "../storage/location.ts";
+import { type Change, type CommitParts, createCommits } from "./commits.ts";
+import { replaceSchemaMetadata } from "./manifest-file.ts";
+
+/** How often the change is made anew because others committed first; as often as Lance does. */
+const attemptsMax = 20;
+/** A manifest has some hundred bytes for each file of the table. */
+const manifestBytesMax = 256 * 1024 * 1024;
+
+/**
+ * Commits a version with the metadata of its schema replaced and all else as it was in the latest.
+ * What others commit meanwhile is in it too: it is made anew on top of that.
+ *
+ * @throws CatalogError TableNotFound, TableBranchNotFound, TableVersionNotFound, Unsupported,
+ *   ConcurrentModification when others were faster too often.
+ */
+export async function commitSchemaMetadata(
+  parts: CommitParts,
+  change: Change,
+  metadata: Readonly<Record<string, string>>,
+): Promise<void> {
+  for (let attempt = 1; ; attempt += 1)
+    try {
+      return await tryToCommit(parts, change, metadata);
+    } catch (error) {
+      if (!isConflict(error) || attempt === attemptsMax) throw error;
+    }
+}
+
+async function tryToCommit(
+  parts: CommitParts,
+  change: Change,
+  metadata: Readonly<Record<string, string>>,
+): Promise<void> {
+  const { store, storage } = parts;
+  const table = await requireTable(store.read, change.request.id);
+  const branch = branchOf(change.request);
+  await requireBranch(store.read, table, branch);
+  const latest = await requireVersion(parts, table, branch, undefined);
+  const location = parseLocation(table.location);
+  const objects = await storage.at(location);
+  const { manifest_path: latestPath } = toTableVersion(table.location, latest);
+  const read = await objects.read(latestPath, manifestBytesMax);
+  // A staged manifest is given its final name at any moment.
+  if (read === undefined) throw new CatalogError("ConcurrentModification", `there is no manifest at ${latestPath}`);
+
+  const uuid = crypto.randomUUID();
+  const version = latest.version + 1;
+  const made = replaceSchemaMetadata(read.bytes, { version, timestampMillis: Date.now(), uuid, metadata });
+  const naming_scheme = schemeOf(latest.manifestName);
+  const transactionKey = `${branchFolder(location, branch)}/_transactions/${made.transactionFile}`;
+  const manifest_path = `${versionsFolder(location, branch)}/${manifestName(version, naming_scheme)}-${uuid}`;
+  await objects.create(transactionKey, made.transaction);
+  await objects.create(manifest_path, made.file);
+  try {
+    await createCommits(parts, change, table).commit({
+      version,
+      branch,
+      manifest_path,
+      manifest_size: made.file.length,
+      naming_scheme,
+    });
+  } catch (error) {
+    // After any other failure the version may be there, and needs both.
+    if (isConflict(error)) for (const key of [manifest_path, transactionKey]) await objects.delete(key);
+    throw error;
+  }
+}
+
+function isConflict(error: unknown): boolean {
+  return error instanceof CatalogError && error.kind === "ConcurrentModification";
+}

@@ -1,0 +1,80 @@
+import { createHash } from "node:crypto";
+import { CatalogError, contracts, type Identifier, type RequestOf } from "@tiltyard/protocol";
+import type { TableRecord } from "../store/tables.ts";
+import { type Actor, type AuditedTransaction, openTransaction } from "./audit.ts";
+import { parametersOf } from "./parameters.ts";
+import { requireFitting } from "./transaction.ts";
+
+/**
+ * A view is a table whose properties with this prefix say how it is computed; `DescribeTable` answers them.
+ * Views that Geneva makes itself have none of them: it keeps that in the metadata of their schema.
+ */
+const prefix = "materialized_view.";
+/** What a definition may have as JSON, so that a refresh, which has it too, has room for what the compute side notes. */
+const definitionLengthMax = 192 * 1024;
+
+type CreateRequest = RequestOf<typeof contracts.createMaterializedView>;
+/** With any other parameters that a refresh takes. */
+interface RefreshRequest {
+  readonly id: Identifier;
+  readonly delimiter: string;
+  readonly output_limit?: number | undefined;
+}
+
+/**
+ * The properties of the table that a view is.
+ *
+ * @throws CatalogError InvalidInput for a definition that contradicts itself, or is too large.
+ */
+export function definitionOf(request: CreateRequest): Record<string, string> {
+  const { kind, source_query, output_schema, udtf_spec: udtf, auto_refresh = false } = request;
+  checkUdtf(kind, udtf);
+  const definition = {
+    [`${prefix}kind`]: kind,
+    [`${prefix}source_query`]: source_query,
+    [`${prefix}output_schema`]: output_schema,
+    [`${prefix}auto_refresh`]: String(auto_refresh),
+    ...(udtf !== undefined && { [`${prefix}udtf_spec`]: JSON.stringify(udtf) }),
+  };
+  requireFitting("the view's definition", definition, definitionLengthMax);
+  return definition;
+}
+
+function checkUdtf(kind: CreateRequest["kind"], udtf: CreateRequest["udtf_spec"]): void {
+  if (udtf === undefined) {
+    if (kind !== "query") throw new CatalogError("InvalidInput", `udtf_spec: a view of the kind ${kind} needs it`);
+    return;
+  }
+  if (udtf.kind !== kind)
+    throw new CatalogError("InvalidInput", `udtf_spec.kind: is ${udtf.kind}, and the view's kind is ${kind}`);
+  if (udtf.partition_by !== undefined && udtf.partition_by_indexed_column !== undefined)
+    throw new CatalogError("InvalidInput", "udtf_spec: has partition_by and partition_by_indexed_column: use one");
+  const sha = createHash("sha256").update(Buffer.from(udtf.udtf, "base64")).digest("hex");
+  if (sha !== udtf.udtf_sha.toLowerCase())
+    throw new CatalogError("InvalidInput", `udtf_spec.udtf_sha: the SHA-256 of what is in udtf is ${sha}`);
+}
+
+/**
+ * Opens the transaction of a refresh, with all that the compute side needs in its properties: the view's
+ * definition and the parameters of the request.
+ *
+ * @throws CatalogError InvalidInput for a parameter that is not one of the view's kind.
+ */
+export function openRefresh(
+  view: Pick<TableRecord, "properties">,
+  request: RefreshRequest,
+  caller: Actor,
+): AuditedTransaction {
+  const definition = Object.entries(view.properties).filter(([name]) => name.startsWith(prefix));
+  const kind = view.properties[`${prefix}kind`];
+  if (request.output_limit !== undefined && kind !== undefined && kind !== "chunker")
+    throw new CatalogError("InvalidInput", `output_limit: is for views of the kind chunker, and this one is a ${kind}`);
+  return openTransaction({
+    contract: contracts.refreshMaterializedView,
+    request,
+    caller,
+    objects: [request.id],
+    status: "Queued",
+    properties: { ...Object.fromEntries(definition), ...parametersOf({ ...request }) },
+  });
+}

@@ -1,0 +1,33 @@
+import { CatalogError, contracts } from "@tiltyard/protocol";
+import { makeTable } from "../dataset/make-table.ts";
+import { readFiles } from "../dataset/rows-in.ts";
+import { definitionOf, openRefresh } from "../domain/materialized-view.ts";
+import type { Handler } from "./handler.ts";
+
+const contract = contracts.createMaterializedView;
+
+/** A view is a table without rows at first, which the compute side fills when it is refreshed. */
+export const createMaterializedView: Handler<typeof contract> = async (request, catalog, caller) => {
+  const properties = definitionOf(request);
+  const schema = await readSchema(request.output_schema);
+  const { version } = await makeTable(catalog, { contract, request, caller, properties }, schema.stream());
+  if (request.with_no_data ?? true) return { version };
+
+  const { id, delimiter } = request;
+  const refresh = openRefresh({ properties }, { id, delimiter }, caller);
+  await catalog.store.write((session) => refresh.record(session));
+  return { version, job_id: refresh.name };
+};
+
+/** A schema's message is how an Arrow stream begins; here nothing comes after it. */
+async function readSchema(base64: string): Promise<Blob> {
+  const schema = new Blob([Buffer.from(base64, "base64")]);
+  try {
+    for await (const { rows } of readFiles(schema.stream()))
+      if (rows > 0) throw new CatalogError("InvalidInput", "it has rows");
+  } catch (error) {
+    if (!(error instanceof CatalogError)) throw error;
+    throw new CatalogError("InvalidInput", `output_schema: is not an Arrow schema: ${error.message}`);
+  }
+  return schema;
+}

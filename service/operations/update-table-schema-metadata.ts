@@ -1,0 +1,11 @@
+import { contracts } from "@tiltyard/protocol";
+import { commitSchemaMetadata } from "../dataset/schema-metadata.ts";
+import type { Handler } from "./handler.ts";
+
+const contract = contracts.updateTableSchemaMetadata;
+
+export const updateTableSchemaMetadata: Handler<typeof contract> = async (request, catalog, caller) => {
+  const { metadata } = request;
+  await commitSchemaMetadata(catalog, { contract, request, caller }, metadata);
+  return metadata;
+};

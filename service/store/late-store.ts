@@ -1,0 +1,77 @@
+import { CatalogError } from "@tiltyard/protocol";
+import type { Limiter, LockableTable, Session, Store } from "./store.ts";
+
+/**
+ * Opens a store whose database may be away when the service starts. Until it is there, everything
+ * on the store throws CatalogError ServiceUnavailable, and whoever asks for something has it looked
+ * for again.
+ *
+ * @param open Opens the database and prepares it.
+ * @param onAway Is told why it cannot be opened now.
+ * @throws Error when there is something wrong that does not pass.
+ */
+export async function openSoonerOrLater(
+  open: () => Promise<Store>,
+  onAway: (reason: CatalogError) => void,
+): Promise<Store> {
+  try {
+    return await open();
+  } catch (error) {
+    if (!(error instanceof CatalogError) || error.kind !== "ServiceUnavailable") throw error;
+    onAway(error);
+    return new LateStore(open);
+  }
+}
+
+class LateStore implements Store {
+  readonly read: Session = {
+    locked: undefined,
+    all: async (statement, parameters) => (await this.#opened()).read.all(statement, parameters),
+    first: async (statement, parameters) => (await this.#opened()).read.first(statement, parameters),
+    run: async (statement, parameters) => (await this.#opened()).read.run(statement, parameters),
+  };
+  readonly #open: () => Promise<Store>;
+  /** The store, or the attempt to open it, which all share that wait for it. */
+  #opening: Promise<Store> | undefined;
+
+  constructor(open: () => Promise<Store>) {
+    this.#open = open;
+  }
+
+  async write<Result>(
+    work: (session: Session) => Promise<Result>,
+    options?: { readonly locking?: LockableTable | undefined },
+  ): Promise<Result> {
+    return (await this.#opened()).write(work, options);
+  }
+
+  async exclusively<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
+    return (await this.#opened()).exclusively(key, work);
+  }
+
+  createLimiter(options: { readonly points: number; readonly durationSeconds: number }): Limiter {
+    let limiter: Limiter | undefined;
+    return {
+      consume: async (key) => {
+        limiter ??= (await this.#opened()).createLimiter(options);
+        return limiter.consume(key);
+      },
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const store = await this.#opening?.catch(() => undefined);
+    await store?.[Symbol.asyncDispose]();
+  }
+
+  async #opened(): Promise<Store> {
+    this.#opening ??= this.#open();
+    const opening = this.#opening;
+    try {
+      return await opening;
+    } catch (cause) {
+      if (this.#opening === opening) this.#opening = undefined;
+      throw new CatalogError("ServiceUnavailable", "The catalog's database cannot be used now; try again.", { cause });
+    }
+  }
+}

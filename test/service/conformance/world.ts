@@ -1,0 +1,112 @@
+import { mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathOf, stageManifest, type TestCatalog } from "../../support/catalog.ts";
+import { arrowStream, films } from "../../support/rows.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
+import type { CaseRequest } from "./cases.ts";
+
+/** What is in the catalog that the cases are about, and what makes more of it. */
+export interface World {
+  readonly namespace: string[];
+  readonly emptyNamespace: string[];
+  /** A table with two versions, an index `by_id`, a tag `first`, and a branch `side` with a branch of its own. */
+  readonly films: string[];
+  readonly filmsLocation: string;
+  /** One whose tag and branch `broken` Lance has not written. */
+  readonly broken: string[];
+  /** One like `films` whose folder is a link to a folder outside of the warehouse. */
+  readonly linked: string[];
+  readonly protectedTable: string[];
+  /** The id of something that is not there, below so many namespaces that are. */
+  readonly newId: (depth: 0 | 1) => string[];
+  readonly newDeclared: () => Promise<string[]>;
+  readonly newFilms: () => Promise<string[]>;
+  /** Makes the index `by_id`. */
+  readonly addIndex: (id: string[]) => Promise<CaseRequest>;
+  readonly newJob: () => Promise<string[]>;
+  readonly newTag: () => Promise<CaseRequest>;
+  readonly newBranch: () => Promise<CaseRequest>;
+  /** A request to commit a version whose manifest is staged, of a new table when none is named. */
+  readonly newVersion: (version: number, id?: string[]) => Promise<CaseRequest>;
+  /** Deregisters a table. @returns Where it is. */
+  readonly forget: (id: string[]) => Promise<string>;
+}
+
+export async function createWorld(catalog: TestCatalog): Promise<World> {
+  const namespace = ["there"];
+  let made = 0;
+  const newId = (depth: 0 | 1) => [...namespace.slice(0, depth), `new_${made++}`];
+  const locationOf = async (id: string[]) => (await catalog.call("describeTable", { id })).body.location;
+  const newDeclared = async () => {
+    const id = newId(1);
+    await catalog.call("declareTable", { id });
+    return id;
+  };
+  const newFilms = async () => {
+    const id = newId(1);
+    await catalog.call("createTable", { id }, { body: arrowStream(films) });
+    return id;
+  };
+  const addIndex = async (id: string[]) => {
+    const indexName = "by_id";
+    await catalog.call("createTableScalarIndex", { id, column: "id", index_type: "BTREE", name: indexName });
+    return { id, indexName };
+  };
+
+  for (const id of [namespace, ["empty"]]) await catalog.call("createNamespace", { id });
+  const [id, linked, broken, protectedTable] = [
+    await newFilms(),
+    await newFilms(),
+    await newDeclared(),
+    await newDeclared(),
+  ];
+  for (const each of [id, linked]) await addIndex(each);
+  await catalog.call("createTableTag", { id, tag: "first", version: 1 });
+  await catalog.call("createTableBranch", { id, name: "side" });
+  await catalog.call("createTableBranch", { id, name: "beyond", from_branch: "side" });
+  await catalog.call("protectTable", { id: protectedTable });
+
+  const brokenFolder = `/${pathOf({ id: broken, location: await locationOf(broken) })}`;
+  for (const kind of ["tags", "branches"]) {
+    mkdirSync(join(brokenFolder, "_refs", kind), { recursive: true });
+    writeFileSync(join(brokenFolder, "_refs", kind, "broken.json"), "{");
+  }
+  const linkedFolder = `/${pathOf({ id: linked, location: await locationOf(linked) })}`;
+  const elsewhere = join(temporaryFolder("elsewhere-"), "table");
+  renameSync(linkedFolder, elsewhere);
+  symlinkSync(elsewhere, linkedFolder);
+
+  return {
+    namespace,
+    emptyNamespace: ["empty"],
+    films: id,
+    filmsLocation: await locationOf(id),
+    broken,
+    linked,
+    protectedTable,
+    newId,
+    newDeclared,
+    newFilms,
+    addIndex,
+    newJob: async () => (await catalog.call("alterTableBackfillColumns", { id, column: "c" })).body.job_id.split("$"),
+    newTag: async () => {
+      const [tag] = newId(0);
+      await catalog.call("createTableTag", { id, tag, version: 1 });
+      return { id, tag };
+    },
+    newBranch: async () => {
+      const [name] = newId(0);
+      await catalog.call("createTableBranch", { id, name });
+      return { id, name };
+    },
+    newVersion: async (version, given) => {
+      const of = given ?? (await newDeclared());
+      return { id: of, version, manifest_path: stageManifest({ id: of, location: await locationOf(of) }, version) };
+    },
+    forget: async (of) => {
+      const location = await locationOf(of);
+      await catalog.call("deregisterTable", { id: of });
+      return location;
+    },
+  };
+}

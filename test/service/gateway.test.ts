@@ -1,0 +1,63 @@
+import { ErrorResponse } from "@tiltyard/protocol";
+import { afterAll, expect, test } from "vitest";
+import type { TableView } from "../../service/dataset/gateway.ts";
+import { createGateway } from "../../service/http/gateway.ts";
+import { createLog } from "../../service/log.ts";
+
+const gateway = createGateway(createLog("silent"));
+afterAll(() => gateway[Symbol.asyncDispose]());
+
+/** A view of a table that is at this location, and that counts what it is asked. */
+function viewOf(location: string): TableView & { asked: number } {
+  const describe = async () => {
+    view.asked += 1;
+    return { location, properties: {}, managed_versioning: true };
+  };
+  const refuse = () => Promise.reject(new Error("not asked here"));
+  const view = {
+    asked: 0,
+    declareTable: describe,
+    describeTable: describe,
+    listTableVersions: refuse,
+    describeTableVersion: refuse,
+    createTableVersion: refuse,
+  };
+  return view;
+}
+
+function describeTable(uri: string, headers: Record<string, string>): Promise<Response> {
+  return fetch(`${uri}/v1/table/view$table/describe`, { method: "POST", headers });
+}
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+
+test("the gateway shows a view to who has its token, and to nobody else", async () => {
+  const [mine, theirs] = [viewOf("file:///mine"), viewOf("file:///theirs")];
+  const [served, other] = [await gateway.serve(mine), await gateway.serve(theirs)];
+  expect(await (await describeTable(served.uri, bearer(served.token))).json()).toMatchObject({
+    location: "file:///mine",
+  });
+  expect(await (await describeTable(served.uri, bearer(other.token))).json()).toMatchObject({
+    location: "file:///theirs",
+  });
+  for (const headers of [
+    {},
+    bearer("wrong"),
+    bearer(""),
+    bearer(`${served.token}x`),
+    { "x-api-key": served.token },
+    { authorization: served.token },
+  ]) {
+    const refused = await describeTable(served.uri, headers);
+    expect([refused.status, ErrorResponse.strict().parse(await refused.json()).code]).toEqual([401, 16]);
+  }
+  expect([mine.asked, theirs.asked]).toEqual([1, 1]);
+  expect(served.failure).toBeUndefined();
+});
+
+test("the gateway forgets a view that is no longer served", async () => {
+  const view = viewOf("file:///gone");
+  const served = await gateway.serve(view);
+  served[Symbol.dispose]();
+  expect((await describeTable(served.uri, bearer(served.token))).status).toBe(401);
+  expect(view.asked).toBe(0);
+});

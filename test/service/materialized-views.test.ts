@@ -1,0 +1,131 @@
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { declareTable, uniqueName, useCatalog } from "../support/catalog.ts";
+import { arrowStream, films, readRows } from "../support/rows.ts";
+
+const catalog = useCatalog();
+
+/** A schema alone, as pyarrow's `Schema.serialize()` makes it. */
+const output_schema = Buffer.from(arrowStream([])).toString("base64");
+const source_query = '{"base": {}, "source_table": "films"}';
+const query = { kind: "query", source_query, output_schema };
+const udtf = Buffer.from('{"name": "chunks"}');
+const udtf_spec = {
+  kind: "chunker",
+  udtf: udtf.toString("base64"),
+  udtf_sha: createHash("sha256").update(udtf).digest("hex"),
+  udtf_name: "chunks",
+  udtf_version: "1",
+  num_cpus: 0.5,
+};
+const chunker = { kind: "chunker", source_query, output_schema, udtf_spec };
+
+async function newView(): Promise<string[]> {
+  const namespace = uniqueName("ns");
+  await catalog.call("createNamespace", { id: [namespace] });
+  return [namespace, "view"];
+}
+
+const create = (id: readonly string[], request: object) => catalog.call("createMaterializedView", { id, ...request });
+const refresh = (id: readonly string[], request: object = {}) =>
+  catalog.call("refreshMaterializedView", { id, ...request });
+
+async function job(name: string | undefined) {
+  return (await catalog.call("describeTransaction", { id: name?.split("$") ?? [] })).body;
+}
+
+const definition = {
+  "materialized_view.kind": "query",
+  "materialized_view.source_query": source_query,
+  "materialized_view.output_schema": output_schema,
+  "materialized_view.auto_refresh": "false",
+};
+
+describe("CreateMaterializedView", () => {
+  test("makes a table without rows, whose properties are the definition", async () => {
+    const id = await newView();
+    const answer = await create(id, query);
+    expect([answer.status, answer.body]).toEqual([201, { version: 1 }]);
+    const { body } = await catalog.call("describeTable", { id, load_detailed_metadata: true });
+    expect(body).toMatchObject({ version: 1, properties: definition, schema: { fields: [{ name: "id" }, {}] } });
+    expect(await readRows((await catalog.call("queryTable", { id, k: 9 })).body)).toEqual([]);
+    await catalog.call("insertIntoTable", { id }, { body: arrowStream(films) });
+    expect((await catalog.call("countTableRows", { id })).body).toBe(films.length);
+  });
+
+  test("opens the first refresh when it is to have data, with all that the compute side needs", async () => {
+    const id = await newView();
+    const { body } = await create(id, { ...chunker, with_no_data: false, auto_refresh: true });
+    expect(body).toEqual({ version: 1, job_id: expect.any(String) });
+    const opened = await job(body.job_id);
+    expect(opened).toMatchObject({
+      status: "Queued",
+      context: { operation: "RefreshMaterializedView", objects: JSON.stringify([id]) },
+      properties: { ...definition, "materialized_view.kind": "chunker", "materialized_view.auto_refresh": "true" },
+    });
+    expect(JSON.parse(opened.properties["materialized_view.udtf_spec"] ?? "")).toEqual(udtf_spec);
+  });
+
+  test("is 400 for a definition that contradicts itself, and leaves nothing behind", async () => {
+    const id = await newView();
+    for (const [request, detail] of [
+      [{ ...query, udtf_spec }, "udtf_spec.kind: is chunker"],
+      [{ ...chunker, udtf_spec: null }, "udtf_spec: a view of the kind chunker needs it"],
+      [{ ...chunker, udtf_spec: { ...udtf_spec, kind: "udtf" } }, "udtf_spec.kind: is udtf"],
+      [{ ...chunker, udtf_spec: { ...udtf_spec, udtf_sha: "00" } }, "udtf_spec.udtf_sha: the SHA-256"],
+      [{ ...chunker, udtf_spec: { ...udtf_spec, partition_by: "a", partition_by_indexed_column: "b" } }, "use one"],
+      [{ ...query, source_query: "x".repeat(200_000) }, "the view's definition: may hold 196608 characters"],
+      [{ ...query, output_schema: "AAAA" }, "output_schema: "],
+      [{ ...query, output_schema: Buffer.from(arrowStream(films)).toString("base64") }, "it has rows"],
+      [{ ...query, output_schema: "?" }, "output_schema: "],
+      [{ ...query, kind: "other" }, "kind: "],
+    ] as const)
+      expect((await create(id, request)).error).toMatchObject({
+        status: 400,
+        code: 13,
+        detail: expect.stringContaining(detail),
+      });
+    expect((await catalog.call("listTables", { id: id.slice(0, 1) })).body.tables).toEqual([]);
+    expect(existsSync(`${catalog.dataDir}/warehouse/${id[0]}`)).toBe(false);
+  });
+
+  test("is 404 without the namespace, and 409 when the name is taken", async () => {
+    expect((await create([uniqueName("ns"), "view"], query)).error).toMatchObject({ status: 404, code: 1 });
+    const { id } = await declareTable(catalog);
+    expect((await create(id, query)).error).toMatchObject({ status: 409, code: 5 });
+  });
+});
+
+describe("RefreshMaterializedView", () => {
+  test("opens a Queued transaction that the compute side moves on", async () => {
+    const id = await newView();
+    await create(id, query);
+    const answer = await refresh(id, { src_version: 7, cluster: "small", manifest: null });
+    expect(answer.status).toBe(202);
+    const properties = { ...definition, src_version: "7", cluster: "small" };
+    expect(await job(answer.body.job_id)).toMatchObject({ status: "Queued", properties });
+    const actions = [
+      { setStatusAction: { status: "Running" } },
+      { setPropertyAction: { key: "ray_job", value: "raysubmit_1" } },
+    ];
+    const altered = await catalog.call("alterTransaction", { id: answer.body.job_id.split("$"), actions });
+    expect(altered.body).toMatchObject({ status: "Running", properties: { ...properties, ray_job: "raysubmit_1" } });
+    expect((await job(answer.body.job_id)).properties).toEqual({ ...properties, ray_job: "raysubmit_1" });
+  });
+
+  test("takes views that Geneva made itself, of which the catalog knows no definition", async () => {
+    const { id } = await declareTable(catalog);
+    const { job_id } = (await refresh(id, { output_limit: 5 })).body;
+    expect(await job(job_id)).toMatchObject({ properties: { output_limit: "5" } });
+  });
+
+  test("is 400 for a limit of rows on a view that is no chunker, and 404 without a view", async () => {
+    const [plain, chunks] = [await newView(), await newView()];
+    await create(plain, query);
+    await create(chunks, chunker);
+    expect((await refresh(plain, { output_limit: 5 })).error).toMatchObject({ status: 400, code: 13 });
+    expect((await refresh(chunks, { output_limit: 5 })).status).toBe(202);
+    expect((await refresh([...plain, "missing"])).error).toMatchObject({ status: 404, code: 4 });
+  });
+});

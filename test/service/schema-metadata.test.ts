@@ -1,0 +1,168 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { commit, declareTable, finalName, pathOf, stageManifest, uniqueName, useCatalog } from "../support/catalog.ts";
+import { arrowStream, createFilms, films, readRows } from "../support/rows.ts";
+
+const catalog = useCatalog();
+
+const replace = (id: readonly string[], metadata: object, more: object = {}) =>
+  catalog.call("updateTableSchemaMetadata", { id, metadata, ...more });
+
+async function described(id: readonly string[], more: object = {}) {
+  const { version, schema } = (await catalog.call("describeTable", { id, load_detailed_metadata: true, ...more })).body;
+  return { version, metadata: schema?.metadata };
+}
+
+async function titles(id: readonly string[], more: object = {}): Promise<unknown[]> {
+  const { body } = await catalog.call("queryTable", { id, k: 100, ...more });
+  return (await readRows(body)).map(({ title }) => title).toSorted();
+}
+
+const titlesOfFilms = films.map(({ title }) => title).toSorted();
+
+describe("UpdateTableSchemaMetadata", () => {
+  test("replaces all of it in a version of its own, and leaves the rest of the table as it was", async () => {
+    const id = await createFilms(catalog);
+    await catalog.call("createTableScalarIndex", { id, column: "id", index_type: "BTREE", name: "by_id" });
+    await catalog.call("updateFieldMetadata", { id, updates: [{ path: "id", metadata: { unit: "none" } }] });
+    expect((await replace(id, { owner: "me", größe: "5 µm" })).body).toEqual({ owner: "me", größe: "5 µm" });
+    expect(await described(id)).toEqual({ version: 4, metadata: { owner: "me", größe: "5 µm" } });
+    expect((await replace(id, { title: "films" })).body).toEqual({ title: "films" });
+    expect(await described(id)).toEqual({ version: 5, metadata: { title: "films" } });
+    expect(await described(id, { version: 4 })).toMatchObject({ metadata: { owner: "me" } });
+
+    expect(await titles(id)).toEqual(titlesOfFilms);
+    const { schema } = (await catalog.call("describeTable", { id, load_detailed_metadata: true })).body;
+    expect(schema?.fields[0]?.metadata).toEqual({ unit: "none" });
+    const { indexes } = (await catalog.call("listTableIndices", { id })).body;
+    expect(indexes).toMatchObject([{ index_name: "by_id", num_indexed_rows: 3 }]);
+    expect((await replace(id, {})).body).toEqual({});
+    expect(await described(id)).toEqual({ version: 6, metadata: undefined });
+  });
+
+  test("takes keys that other requests have as fields", async () => {
+    const id = await createFilms(catalog);
+    const metadata = { id: "a", branch: "b", identity: "c", context: "d", delimiter: "e", metadata: "f" };
+    expect((await replace(id, metadata)).body).toEqual(metadata);
+    expect(await described(id)).toEqual({ version: 2, metadata });
+  });
+
+  test("is a transaction that names the operation, who asked and the table", async () => {
+    const id = await createFilms(catalog);
+    const key = await catalog.keyFor("annotator", { [id.slice(0, -1).join("$")]: "writer" });
+    await catalog.call("updateTableSchemaMetadata", { id, metadata: { a: "b" } }, { key });
+    const { transactions } = (await catalog.call("listTransactions", { id: id.slice(0, -1) })).body;
+    expect(transactions[0]).toMatchObject({
+      operation: "UpdateTableSchemaMetadata",
+      principal: "annotator",
+      objects: [id],
+      status: "Succeeded",
+    });
+  });
+
+  test("changes a branch, and leaves main as it is", async () => {
+    const id = await createFilms(catalog);
+    await catalog.call("createTableBranch", { id, name: "try/out" });
+    await replace(id, { on: "branch" }, { branch: "try/out" });
+    expect(await described(id, { branch: "try/out" })).toMatchObject({ metadata: { on: "branch" } });
+    expect(await described(id)).toEqual({ version: 1, metadata: undefined });
+    await catalog.call(
+      "insertIntoTable",
+      { id, branch: "try/out" },
+      { body: arrowStream([{ id: 4, title: "Zerkalo" }]) },
+    );
+    expect(await titles(id, { branch: "try/out" })).toContain("Zerkalo");
+    expect(await described(id, { branch: "try/out" })).toMatchObject({ metadata: { on: "branch" } });
+  });
+
+  test("and other writers at once lose nothing of each other", async () => {
+    const id = await createFilms(catalog);
+    const numbers = [10, 11, 12, 13, 14];
+    const answers = await Promise.all(
+      numbers.flatMap<Promise<{ status: number }>>((number) => [
+        catalog.call("insertIntoTable", { id }, { body: arrowStream([{ id: number, title: `film ${number}` }]) }),
+        replace(id, { number: String(number) }),
+      ]),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    expect(await titles(id)).toEqual([...titlesOfFilms, ...numbers.map((number) => `film ${number}`)].toSorted());
+    const { version, metadata } = await described(id);
+    expect(version).toBe(1 + 2 * numbers.length);
+    expect(numbers.map(String)).toContain(metadata?.number);
+  });
+
+  test("keeps what it does not know of the manifest, byte for byte", async () => {
+    const id = await createFilms(catalog);
+    const unknown = Buffer.from([0xfa, 0x07, 4, 0xde, 0xad, 0xbe, 0xef]);
+    await commitManifest(id, 2, unknown);
+    expect((await replace(id, { a: "b" })).status).toBe(200);
+    expect(await described(id)).toEqual({ version: 3, metadata: { a: "b" } });
+    expect(readManifest(await tableOf(id), 3).includes(unknown)).toBe(true);
+  });
+
+  test("names the manifest as the table's others are named", async () => {
+    const id = await createFilms(catalog);
+    await commitManifest(id, 2, Buffer.alloc(0), "V1");
+    await replace(id, { a: "b" });
+    const { version } = (await catalog.call("describeTableVersion", { id })).body;
+    expect(version).toMatchObject({ version: 3, manifest_path: expect.stringMatching(/\/_versions\/3\.manifest$/) });
+    expect(await titles(id)).toEqual(titlesOfFilms);
+  });
+
+  test("is 406 for a table that needs a newer writer, and for what is no manifest of Lance", async () => {
+    const id = await createFilms(catalog);
+    const flags = Buffer.from([0x50, 0x80, 0x20]);
+    await commitManifest(id, 2, flags);
+    expect((await replace(id, { a: "b" })).error).toMatchObject({
+      status: 406,
+      code: 0,
+      detail: expect.stringContaining("feature flags 4096"),
+    });
+    const other = await declareTable(catalog);
+    for (const [version, content] of [
+      [1, "version 1"],
+      [2, ""],
+      [3, `${"\0".repeat(12)}LANC`],
+      [4, `\u0005\0\0\0abc${"\0".repeat(12)}LANC`],
+    ] as const) {
+      await commit(catalog, other, version, { content });
+      expect((await replace(other.id, { a: "b" })).error).toMatchObject({ status: 406, code: 0 });
+    }
+  });
+
+  test("is 404 without a table, a branch or a version, and 400 for what is no map of texts", async () => {
+    const id = await createFilms(catalog);
+    expect((await replace([uniqueName("ns"), "t"], {})).error).toMatchObject({ status: 404, code: 4 });
+    expect((await replace(id, {}, { branch: "b" })).error).toMatchObject({ status: 404, code: 22 });
+    expect((await replace((await declareTable(catalog)).id, {})).error).toMatchObject({ status: 404, code: 11 });
+    for (const metadata of [{ a: 1 }, { a: null }, [], { metadata: { a: "b" } }])
+      expect((await replace(id, metadata)).error).toMatchObject({ status: 400, code: 13 });
+    expect(await described(id)).toEqual({ version: 1, metadata: undefined });
+  });
+});
+
+async function tableOf(id: string[]) {
+  return { id, location: (await catalog.call("describeTable", { id })).body.location };
+}
+
+function readManifest(table: { id: string[]; location: string }, version: number): Buffer {
+  return readFileSync(`/${pathOf(table)}/_versions/${finalName(version)}`);
+}
+
+/** Commits the manifest of the version before once more, with a field of its own at its end. */
+async function commitManifest(
+  id: string[],
+  version: number,
+  field: Buffer,
+  naming_scheme: "V1" | "V2" = "V2",
+): Promise<void> {
+  const table = await tableOf(id);
+  const manifest = readManifest(table, version - 1);
+  const position = Number(manifest.readBigUInt64LE(manifest.length - 16));
+  const written = Buffer.from([0x18, version]);
+  const changed = Buffer.concat([manifest.subarray(0, -16), written, field, manifest.subarray(-16)]);
+  changed.writeUInt32LE(manifest.readUInt32LE(position) + written.length + field.length, position);
+  const manifest_path = stageManifest(table, version, { content: changed, scheme: naming_scheme });
+  const request = { id, version, manifest_path, naming_scheme };
+  expect((await catalog.call("createTableVersion", request)).status).toBe(200);
+}
