@@ -66,6 +66,7 @@ export function drawFlameGraph(profile: CpuProfile, title: string, lastSeconds: 
   const height = headHeight + (deepest + 1) * rowHeight;
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="monospace" font-size="11">\n` +
+    `<title>${escapeXml(title)}</title>\n` +
     `<rect width="100%" height="100%" fill="#fff"/><text x="4" y="18" font-size="13">${escapeXml(title)}</text>\n` +
     `${shapes.join("\n")}\n</svg>\n`
   );
