@@ -26,7 +26,9 @@ process.on("SIGTERM", () => process.exit());
 emulator.on("exit", () => process.exit(1));
 
 createServer((request, response) => {
-  answer(request, response).catch((error) => response.writeHead(502).end(String(error)));
+  const isRead = ["GET", "HEAD"].includes(request.method ?? "GET");
+  const answered = isRead ? answer(request, response) : oneByOne(() => answer(request, response));
+  answered.catch((error) => response.writeHead(502).end(String(error)));
 }).listen(Number(port), "127.0.0.1");
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -34,18 +36,18 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   const { method = "GET" } = request;
   const target = /\/rewriteTo(\/b\/[^/]+\/o\/[^/]+)$/.exec(url.pathname)?.[1];
   if (target !== undefined && url.searchParams.get("ifGenerationMatch") === "0")
-    return oneByOne(() => rewriteIfFree(request, response, url, target));
+    return rewriteIfFree(request, response, url, target);
   const [, bucket, name] = /^\/(?!upload\/|storage\/)([^/]+)\/?(.*)$/.exec(url.pathname) ?? [];
   if (bucket !== undefined && name === "" && method === "GET") return list(response, bucket, url.searchParams);
   if (bucket !== undefined && name && method === "PUT") return upload(request, response, bucket, name);
   await passOn(request, response, url);
 }
 
-/** The rewrites that are under way: a condition is looked at and acted on in one go, as the real store does. */
-let rewrites: Promise<void> = Promise.resolve();
+/** The changes that are under way: a condition is looked at and acted on in one go, as the real store does. */
+let changes: Promise<void> = Promise.resolve();
 function oneByOne(work: () => Promise<void>): Promise<void> {
-  const mine = rewrites.then(work);
-  rewrites = mine.catch(() => {});
+  const mine = changes.then(work);
+  changes = mine.catch(() => {});
   return mine;
 }
 
