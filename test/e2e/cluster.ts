@@ -80,35 +80,19 @@ export class TestCluster {
   }
 }
 
-let shared: Promise<TestCluster> | undefined;
-
-/** The cluster that files share. It ends with the process that runs them all, as its programs do. */
-export function useSharedCluster(): () => TestCluster {
-  return useCluster(() => {
-    shared ??= TestCluster.start();
-    return shared;
-  });
-}
-
-/** A cluster for the tests of one file. */
-export function useOwnCluster(): () => TestCluster {
-  const cluster = useCluster(() => TestCluster.start());
-  afterAll(() => cluster().stop());
-  return cluster;
-}
-
-/** @returns Gets the cluster, within a test. */
-function useCluster(start: () => Promise<TestCluster>): () => TestCluster {
+/** A cluster for the tests of a file. @returns Gets it, within a test. */
+export function useCluster(): () => TestCluster {
   let cluster: TestCluster | undefined;
   let failed = false;
   beforeAll(async () => {
-    cluster = await start();
+    cluster = await TestCluster.start();
   });
   afterEach(({ task }) => {
     failed ||= task.result?.state === "fail";
   });
-  afterAll(() => {
+  afterAll(async () => {
     if (failed) cluster?.keepLogs();
+    await cluster?.stop();
   });
   return () => {
     if (cluster === undefined) throw new Error("the cluster did not start");

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { defaultPools } from "../../infra/node-pools.ts";
-import { isOurs, useOwnCluster } from "./cluster.ts";
+import { isOurs, useCluster } from "./cluster.ts";
 import { addPlatformNodes, removePlatformNodes } from "./platform-nodes.ts";
 import { nameOf, type Recorded } from "./providers/record.ts";
 import { DeployedStack } from "./stack.ts";
@@ -38,7 +38,7 @@ const kinds = [
   ["rbac.authorization.k8s.io/v1", "RoleBinding"],
 ] as const;
 
-const cluster = useOwnCluster();
+const cluster = useCluster();
 
 describe.runIf(isOurs).each(["existing", "gke", "eks"] as const)(
   "a stack of the variant %s under Pulumi's engine",

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { KubernetesError, type KubernetesObject } from "./kubernetes/api.ts";
-import { alice, namespace, useSharedStack } from "./shared-stack.ts";
+import { KubernetesError, type KubernetesObject } from "../kubernetes/api.ts";
+import { alice, cluster, namespace } from "./shared-stack.ts";
 
 const serviceAccount = `system:serviceaccount:${namespace}:geneva-service-account`;
 
@@ -12,8 +12,6 @@ const resources = [
   ...["ray.io/rayclusters", "ray.io/rayclusters/status", "ray.io/rayjobs", "ray.io/rayservices"],
   ...["rbac.authorization.k8s.io/clusterroles", "rbac.authorization.k8s.io/rolebindings"],
 ];
-
-const { cluster } = useSharedStack();
 
 describe("the service account of Ray's pods", () => {
   const allowed = [

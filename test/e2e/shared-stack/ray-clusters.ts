@@ -1,17 +1,16 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { fromStackOutputs, provisionRayCluster } from "../../client/index.ts";
-import { RayClusterApi } from "../../client/ray/cluster-api.ts";
-import { reapRayClusters } from "../../client/ray/lease.ts";
-import { type Program, startProgram } from "../support/process.ts";
-import { folderOf, isOurs } from "./cluster.ts";
-import type { KubernetesObject } from "./kubernetes/api.ts";
-import { platformNodes } from "./platform-nodes.ts";
-import { namespace, useSharedStack } from "./shared-stack.ts";
-import { until } from "./until.ts";
+import { fromStackOutputs, provisionRayCluster } from "../../../client/index.ts";
+import { RayClusterApi } from "../../../client/ray/cluster-api.ts";
+import { reapRayClusters } from "../../../client/ray/lease.ts";
+import { type Program, startProgram } from "../../support/process.ts";
+import { folderOf, isOurs } from "../cluster.ts";
+import type { KubernetesObject } from "../kubernetes/api.ts";
+import { platformNodes } from "../platform-nodes.ts";
+import { until } from "../until.ts";
+import { cluster, namespace, stack } from "./shared-stack.ts";
 
-const { cluster, stack } = useSharedStack();
 let parameters: ReturnType<typeof fromStackOutputs>;
 
 const small = { numCpus: 1, memory: "1Gi" };
