@@ -9,7 +9,6 @@ import type { LocalRay } from "../../../client/ray/local-ray.ts";
 import { required, startRay } from "../../interop/servers.ts";
 import { type Program, startProgram } from "../../support/process.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
-import { isOurs } from "../cluster.ts";
 import type { KubernetesObject } from "../kubernetes/api.ts";
 import { until } from "../until.ts";
 import { cluster, namespace, stack } from "./shared-stack.ts";
@@ -26,7 +25,7 @@ let settings: Record<string, string>;
 let ray: LocalRay;
 let catalog: CatalogClient;
 
-describe.runIf(isOurs)("the catalog that a stack deploys", () => {
+describe("the catalog that a stack deploys", () => {
   beforeAll(async () => {
     const { catalogApiKey } = stack().outputs;
     const { spec } = await cluster().api.get("apps/v1", "StatefulSet", "tiltyard-catalog", namespace);

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { startProgram } from "../../support/process.ts";
-import { folderOf, isOurs } from "../cluster.ts";
+import { describeOnOurs, folderOf } from "../cluster.ts";
 import type { KubernetesObject } from "../kubernetes/api.ts";
 import { addNodes } from "../kubernetes/nodes.ts";
 import { waitUntilReady } from "../kubernetes/ready.ts";
@@ -12,7 +12,7 @@ import { cluster } from "./shared-stack.ts";
 
 const namespace = "by-hand";
 
-describe.runIf(isOurs)("the control plane of the tests", () => {
+describeOnOurs("the control plane of the tests", "one that the tests started", () => {
   beforeAll(async () => {
     const { api, tools } = cluster();
     await api.create({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll } from "vitest";
-import { isOurs, useCluster } from "../cluster.ts";
+import { catalogImage, isOurs, useCluster } from "../cluster.ts";
 import { addPlatformNodes } from "../platform-nodes.ts";
 import { DeployedStack } from "../stack.ts";
 
-/** Where the shared stack is. */
-export const namespace = "lancedb";
+/** Where the shared stack is: a name that nobody else's stack has. */
+export const namespace = "tiltyard-e2e";
+export const serviceAccount = "tiltyard-e2e-ray";
 /** Whom it lets make Ray clusters. */
 export const alice = "alice@example.com";
 
@@ -15,11 +16,15 @@ export const cluster = useCluster();
 let deployed: DeployedStack | undefined;
 
 beforeAll(async () => {
+  await cluster().claim(namespace);
   if (isOurs) await addPlatformNodes(cluster().api, "existing");
   deployed = await DeployedStack.create(cluster(), "existing");
   await deployed.up({
     kubeconfig: cluster().kubeconfigPath,
-    deleteNamespace: isOurs,
+    namespace,
+    serviceAccount,
+    deleteNamespace: true,
+    catalog: { image: `${catalogImage}:1` },
     clientPrincipals: [`user:${alice}`],
     serviceAccountAnnotations: identity,
   });
