@@ -56,16 +56,6 @@ export class TestCluster {
     return cluster;
   }
 
-  /**
-   * Makes sure that a namespace is the test's own, to be deleted with all that is in it.
-   *
-   * @throws Error when somebody's cluster has it already.
-   */
-  async claim(namespace: string): Promise<void> {
-    if ((await this.api.find({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } })) !== undefined)
-      throw new Error(`the cluster has a namespace ${namespace}: the tests would delete it`);
-  }
-
   /** For the client, which takes its library's own form of a kubeconfig; of another user when one is given. */
   kubeConfig(user?: { readonly name: string; readonly token: string }): KubeConfig {
     const config = new KubeConfig();

@@ -52,7 +52,6 @@ function itsTests(variant: "existing" | "gke" | "eks"): void {
   let settings: Record<string, unknown>;
 
   beforeAll(async () => {
-    await cluster().claim(namespace);
     if (isOurs) await addPlatformNodes(cluster().api, variant);
     const own = variant === "existing" ? { kubeconfig: cluster().kubeconfigPath, deleteNamespace: true } : {};
     settings = { ...own, namespace, serviceAccount, deletionProtection: false };

@@ -64,7 +64,6 @@ describe("the catalog", () => {
   test("runs where only pods of the level restricted may", async () => {
     const { api } = cluster();
     const labels = { "pod-security.kubernetes.io/enforce": "restricted" };
-    await cluster().claim(restricted);
     await api.create({ apiVersion: "v1", kind: "Namespace", metadata: { name: restricted, labels } });
     const { spec } = await api.get("apps/v1", "StatefulSet", "tiltyard-catalog", namespace);
     // The stateful set adds its volume to each pod.

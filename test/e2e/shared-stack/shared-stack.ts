@@ -16,7 +16,6 @@ export const cluster = useCluster();
 let deployed: DeployedStack | undefined;
 
 beforeAll(async () => {
-  await cluster().claim(namespace);
   if (isOurs) await addPlatformNodes(cluster().api, "existing");
   deployed = await DeployedStack.create(cluster(), "existing");
   await deployed.up({
