@@ -42,9 +42,8 @@ export default defineConfig({
           globalSetup: [temporaryFolder, "test/e2e/setup.ts"],
           testTimeout: 300_000,
           hookTimeout: 300_000,
-          // One process runs all files, so that they can share a control plane and what is deployed on it.
-          fileParallelism: false,
-          isolate: false,
+          // Two files, side by side, each with a control plane of its own.
+          maxWorkers: 2,
         },
       },
       {

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { KubeConfig } from "@kubernetes/client-node";
-import { afterAll, afterEach, beforeAll } from "vitest";
+import { afterAll, afterEach, beforeAll, describe } from "vitest";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { ControlPlane } from "./control-plane/control-plane.ts";
 import type { Daemon } from "./control-plane/daemon.ts";
@@ -15,6 +15,17 @@ const givenKubeconfig = process.env.TILTYARD_E2E_KUBECONFIG;
 /** Whether tests may make nodes, and restart parts of the control plane. */
 export const isOurs = givenKubeconfig === undefined;
 
+/** Where the catalog's image is, with the tags 1 and 2. The nodes of our own cluster pull none. */
+export const catalogImage = process.env.TILTYARD_E2E_CATALOG_IMAGE ?? "registry.example.com/catalog";
+
+/** Tests that cannot be run on a cluster that was given; the output says why they are left out there. */
+export function describeOnOurs(name: string, needs: string, tests: () => void): void {
+  if (!isOurs) process.stderr.write(`e2e: left out on a cluster that was given: ${name}: it needs ${needs}\n`);
+  describe.runIf(isOurs)(name, tests);
+}
+
+const definitions = ["apiextensions.k8s.io/v1", "CustomResourceDefinition"] as const;
+
 /** The cluster that the tests of a file run against. */
 export class TestCluster {
   readonly api: KubernetesApi;
@@ -25,6 +36,9 @@ export class TestCluster {
   readonly tools: Tools;
   readonly #plane: ControlPlane | undefined;
   readonly #operators = new Map<string, Daemon>();
+
+  /** Custom resources that it knew before the tests; those of a release stay when it goes. */
+  readonly #definitions = new Set<string>();
 
   private constructor(tools: Tools, plane: ControlPlane | undefined) {
     this.tools = tools;
@@ -37,7 +51,9 @@ export class TestCluster {
 
   static async start(): Promise<TestCluster> {
     const tools = prepareTools();
-    return new TestCluster(tools, isOurs ? await ControlPlane.start(tools) : undefined);
+    const cluster = new TestCluster(tools, isOurs ? await ControlPlane.start(tools) : undefined);
+    for (const name of await cluster.#definitionNames()) cluster.#definitions.add(name);
+    return cluster;
   }
 
   /** For the client, which takes its library's own form of a kubeconfig; of another user when one is given. */
@@ -70,8 +86,19 @@ export class TestCluster {
   }
 
   async stop(): Promise<void> {
+    if (this.#plane === undefined) await this.#removeNewDefinitions();
     for (const operator of this.#operators.values()) await operator.kill();
     await this.#plane?.stop();
+  }
+
+  async #definitionNames(): Promise<string[]> {
+    return (await this.api.list(...definitions)).map(({ metadata }) => metadata.name);
+  }
+
+  async #removeNewDefinitions(): Promise<void> {
+    const [apiVersion, kind] = definitions;
+    const added = (await this.#definitionNames()).filter((name) => !this.#definitions.has(name));
+    await Promise.all(added.map((name) => this.api.delete({ apiVersion, kind, metadata: { name } })));
   }
 
   /** Copies the logs to where the next run will not look, and says where. */
@@ -80,35 +107,19 @@ export class TestCluster {
   }
 }
 
-let shared: Promise<TestCluster> | undefined;
-
-/** The cluster that files share. It ends with the process that runs them all, as its programs do. */
-export function useSharedCluster(): () => TestCluster {
-  return useCluster(() => {
-    shared ??= TestCluster.start();
-    return shared;
-  });
-}
-
-/** A cluster for the tests of one file. */
-export function useOwnCluster(): () => TestCluster {
-  const cluster = useCluster(() => TestCluster.start());
-  afterAll(() => cluster().stop());
-  return cluster;
-}
-
-/** @returns Gets the cluster, within a test. */
-function useCluster(start: () => Promise<TestCluster>): () => TestCluster {
+/** A cluster for the tests of a file. @returns Gets it, within a test. */
+export function useCluster(): () => TestCluster {
   let cluster: TestCluster | undefined;
   let failed = false;
   beforeAll(async () => {
-    cluster = await start();
+    cluster = await TestCluster.start();
   });
   afterEach(({ task }) => {
     failed ||= task.result?.state === "fail";
   });
-  afterAll(() => {
+  afterAll(async () => {
     if (failed) cluster?.keepLogs();
+    await cluster?.stop();
   });
   return () => {
     if (cluster === undefined) throw new Error("the cluster did not start");

@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { defaultPools } from "../../infra/node-pools.ts";
-import { isOurs, useOwnCluster } from "./cluster.ts";
+import { catalogImage, describeOnOurs, isOurs, useCluster } from "./cluster.ts";
 import { addPlatformNodes, removePlatformNodes } from "./platform-nodes.ts";
 import { nameOf, type Recorded } from "./providers/record.ts";
 import { DeployedStack } from "./stack.ts";
 
-const namespace = "lancedb";
-const image = (tag: string) => ({ image: `registry.example.com/catalog:${tag}` });
+const image = (tag: string) => ({ image: `${catalogImage}:${tag}` });
 
 /** What the upgrade does, to which resource. A cloud gives a pool of spot machines no other kind: it is another pool. */
 const upgrades: Readonly<Record<string, readonly string[]>> = {
@@ -38,109 +37,122 @@ const kinds = [
   ["rbac.authorization.k8s.io/v1", "RoleBinding"],
 ] as const;
 
-const cluster = useOwnCluster();
+const cluster = useCluster();
 
-describe.runIf(isOurs).each(["existing", "gke", "eks"] as const)(
-  "a stack of the variant %s under Pulumi's engine",
-  (variant) => {
-    let stack: DeployedStack;
-    let settings: Record<string, unknown>;
+const title = (variant: string) => `a stack of the variant ${variant} under Pulumi's engine`;
+describe(title("existing"), () => itsTests("existing"));
+for (const cloud of ["gke", "eks"] as const)
+  describeOnOurs(title(cloud), "nodes and storage classes as that cloud has them", () => itsTests(cloud));
 
-    beforeAll(async () => {
-      await addPlatformNodes(cluster().api, variant);
-      const own = variant === "existing" ? { kubeconfig: cluster().kubeconfigPath, deleteNamespace: true } : {};
-      settings = { ...own, deletionProtection: false };
-      stack = await DeployedStack.create(cluster(), variant);
-    });
-    afterAll(() => removePlatformNodes(cluster().api));
+function itsTests(variant: "existing" | "gke" | "eks"): void {
+  // Names that nobody else's stack has, nor the next variant's: it can do without this one's destruction.
+  const namespace = `tiltyard-e2e-${variant}`;
+  const serviceAccount = `${namespace}-ray`;
+  let stack: DeployedStack;
+  let settings: Record<string, unknown>;
 
-    test("comes up with no warning of the API server, and its catalog is ready", async () => {
-      const changes = await stack.up({ ...settings, catalog: image("1") });
-      expect(Object.keys(changes)).toEqual(["create"]);
-      expect(warnings(stack.record)).toEqual([]);
-      const catalog = await cluster().api.get("apps/v1", "StatefulSet", "tiltyard-catalog", namespace);
-      expect(catalog.status.readyReplicas).toBe(1);
-    });
+  beforeAll(async () => {
+    if (isOurs) await addPlatformNodes(cluster().api, variant);
+    const own = variant === "existing" ? { kubeconfig: cluster().kubeconfigPath, deleteNamespace: true } : {};
+    settings = { ...own, namespace, serviceAccount, deletionProtection: false };
+    stack = await DeployedStack.create(cluster(), variant);
+  });
+  afterAll(async () => {
+    if (isOurs) await removePlatformNodes(cluster().api);
+    else await stack.destroy();
+  });
 
-    test("makes the namespace before what is in it, and its nodes before both", async () => {
-      const made = stack.record.filter(({ action }) => action === "create").map(({ type }) => type);
-      const first = made.indexOf("kubernetes:core/v1:Namespace");
-      const inNamespace = ["core/v1:ServiceAccount", "core/v1:Secret", "apps/v1:StatefulSet", "helm.sh/v3:Release"];
-      if (variant !== "eks")
-        for (const type of inNamespace) expect(made.indexOf(`kubernetes:${type}`)).toBeGreaterThan(first);
-      // Clouds answer at once here, so the order in which things came does not show that it has to be so.
-      const { resources } = JSON.parse(stack.state).checkpoint.latest;
-      const nodes = resources.filter(({ type }: { type: string }) => nodeTypes.includes(type));
-      expect(nodes.length > 0).toBe(variant !== "existing");
-      const { dependencies = [] } = resources.find(
-        ({ type }: { type: string }) => type === "kubernetes:core/v1:Namespace",
+  test("comes up with no warning of the API server, and its catalog is ready", async () => {
+    const changes = await stack.up({ ...settings, catalog: image("1") });
+    expect(Object.keys(changes)).toEqual(["create"]);
+    expect(warnings(stack.record)).toEqual([]);
+    const catalog = await cluster().api.get("apps/v1", "StatefulSet", "tiltyard-catalog", namespace);
+    expect(catalog.status.readyReplicas).toBe(1);
+  });
+
+  test("makes the namespace before what is in it, and its nodes before both", async () => {
+    const made = stack.record.filter(({ action }) => action === "create").map(({ type }) => type);
+    const first = made.indexOf("kubernetes:core/v1:Namespace");
+    const inNamespace = ["core/v1:ServiceAccount", "core/v1:Secret", "apps/v1:StatefulSet", "helm.sh/v3:Release"];
+    if (variant !== "eks")
+      for (const type of inNamespace) expect(made.indexOf(`kubernetes:${type}`)).toBeGreaterThan(first);
+    // Clouds answer at once here, so the order in which things came does not show that it has to be so.
+    const { resources } = JSON.parse(stack.state).checkpoint.latest;
+    const nodes = resources.filter(({ type }: { type: string }) => nodeTypes.includes(type));
+    expect(nodes.length > 0).toBe(variant !== "existing");
+    const { dependencies = [] } = resources.find(
+      ({ type }: { type: string }) => type === "kubernetes:core/v1:Namespace",
+    );
+    expect(dependencies).toEqual(expect.arrayContaining(nodes.map(({ urn }: { urn: string }) => urn)));
+  });
+
+  test("keeps no secret in its state as it is", async () => {
+    const { catalogApiKey } = stack.outputs;
+    expect(catalogApiKey).toMatch(/^\w{48}$/);
+    expect(stack.state).not.toContain(catalogApiKey);
+    expect(stack.state).not.toContain(Buffer.from(String(catalogApiKey)).toString("base64"));
+    const { token } = cluster().kubeConfig().getCurrentUser() ?? {};
+    expect(token).toMatch(/^\w{48}$/);
+    expect(stack.state).not.toContain(token);
+  });
+
+  test("is found as it was left, and has nothing to do a second time", async () => {
+    expect(Object.keys(await stack.refresh())).toEqual(["same"]);
+    expect(Object.keys(await stack.up({ ...settings, catalog: image("1") }))).toEqual(["same"]);
+  });
+
+  // Alike on all variants, as it is on the same API server.
+  test.runIf(variant === "existing")("puts back what somebody else deleted", async () => {
+    const policy = ["networking.k8s.io/v1", "NetworkPolicy", "tiltyard-catalog", namespace] as const;
+    await cluster().api.delete(await cluster().api.get(...policy));
+    expect(await stack.refresh()).toMatchObject({ delete: 1 });
+    expect(await stack.up({ ...settings, catalog: image("1") })).toMatchObject({ create: 1 });
+    await cluster().api.get(...policy);
+  });
+
+  test("says before an upgrade what it will do, and does nothing then", async () => {
+    const before = { state: stack.state, record: stack.record };
+    const planned = await stack.preview({ ...settings, ...upgraded(variant) });
+    expect(planned).toMatchObject({ update: expect.any(Number), same: expect.any(Number) });
+    expect(planned).not.toHaveProperty("delete");
+    expect({ state: stack.state, record: stack.record }).toEqual(before);
+    expect(await imageThere()).toBe(image("1").image);
+  });
+
+  test("upgrades the operator, the catalog, Kubernetes and its nodes, and replaces only nodes of another kind", async () => {
+    const before = stack.record.length;
+    await stack.up({ ...settings, ...upgraded(variant) });
+    expect(await imageThere()).toBe(image("2").image);
+    const done = stack.record.slice(before).filter(({ type }) => !companions.includes(type));
+    expect(done.map(({ action, urn }) => `${action} ${nameOf(urn)}`).sort()).toEqual(upgrades[variant]);
+    // New nodes are there before the old ones go.
+    for (const replaced of done.filter(({ action }) => action === "delete"))
+      expect(done.findIndex(({ action, urn }) => action === "create" && urn === replaced.urn)).toBeLessThan(
+        done.indexOf(replaced),
       );
-      expect(dependencies).toEqual(expect.arrayContaining(nodes.map(({ urn }: { urn: string }) => urn)));
-    });
+  });
 
-    test("keeps no secret in its state as it is", async () => {
-      const { catalogApiKey } = stack.outputs;
-      expect(catalogApiKey).toMatch(/^\w{48}$/);
-      expect(stack.state).not.toContain(catalogApiKey);
-      expect(stack.state).not.toContain(Buffer.from(String(catalogApiKey)).toString("base64"));
-      const { token } = cluster().kubeConfig().getCurrentUser() ?? {};
-      expect(token).toMatch(/^\w{48}$/);
-      expect(stack.state).not.toContain(token);
-    });
+  test("leaves nothing when it is destroyed, and takes down what is in the namespace first", async () => {
+    const before = stack.record.length;
+    await stack.destroy();
+    const { api } = cluster();
+    for (const [apiVersion, kind] of kinds) expect(await api.list(apiVersion, kind, namespace)).toEqual([]);
+    expect(await api.find({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } })).toBeUndefined();
+    for (const kind of ["ClusterRole", "ClusterRoleBinding"]) {
+      const named = (await api.list("rbac.authorization.k8s.io/v1", kind)).map(({ metadata }) => metadata.name);
+      expect(named.filter((name) => name.startsWith(serviceAccount))).toEqual([]);
+    }
+    const gone = stack.record.slice(before).map(({ type }) => type);
+    const last = gone.indexOf("kubernetes:core/v1:Namespace");
+    expect(gone.lastIndexOf("kubernetes:apps/v1:StatefulSet")).toBeLessThan(last);
+    for (const type of nodeTypes) if (gone.includes(type)) expect(gone.indexOf(type)).toBeGreaterThan(last);
+  });
 
-    test("is found as it was left, and has nothing to do a second time", async () => {
-      expect(Object.keys(await stack.refresh())).toEqual(["same"]);
-      expect(Object.keys(await stack.up({ ...settings, catalog: image("1") }))).toEqual(["same"]);
-    });
-
-    // Alike on all variants, as it is on the same API server.
-    test.runIf(variant === "existing")("puts back what somebody else deleted", async () => {
-      const policy = ["networking.k8s.io/v1", "NetworkPolicy", "tiltyard-catalog", namespace] as const;
-      await cluster().api.delete(await cluster().api.get(...policy));
-      expect(await stack.refresh()).toMatchObject({ delete: 1 });
-      expect(await stack.up({ ...settings, catalog: image("1") })).toMatchObject({ create: 1 });
-      await cluster().api.get(...policy);
-    });
-
-    test("says before an upgrade what it will do, and does nothing then", async () => {
-      const before = { state: stack.state, record: stack.record };
-      const planned = await stack.preview({ ...settings, ...upgraded(variant) });
-      expect(planned).toMatchObject({ update: expect.any(Number), same: expect.any(Number) });
-      expect(planned).not.toHaveProperty("delete");
-      expect({ state: stack.state, record: stack.record }).toEqual(before);
-      expect(await catalogImage()).toBe(image("1").image);
-    });
-
-    test("upgrades the operator, the catalog, Kubernetes and its nodes, and replaces only nodes of another kind", async () => {
-      const before = stack.record.length;
-      await stack.up({ ...settings, ...upgraded(variant) });
-      expect(await catalogImage()).toBe(image("2").image);
-      const done = stack.record.slice(before).filter(({ type }) => !companions.includes(type));
-      expect(done.map(({ action, urn }) => `${action} ${nameOf(urn)}`).sort()).toEqual(upgrades[variant]);
-      // New nodes are there before the old ones go.
-      for (const replaced of done.filter(({ action }) => action === "delete"))
-        expect(done.findIndex(({ action, urn }) => action === "create" && urn === replaced.urn)).toBeLessThan(
-          done.indexOf(replaced),
-        );
-    });
-
-    test("leaves nothing when it is destroyed, and takes down what is in the namespace first", async () => {
-      const before = stack.record.length;
-      await stack.destroy();
-      const { api } = cluster();
-      for (const [apiVersion, kind] of kinds) expect(await api.list(apiVersion, kind, namespace)).toEqual([]);
-      expect(await api.find({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } })).toBeUndefined();
-      for (const kind of ["ClusterRole", "ClusterRoleBinding"]) {
-        const named = (await api.list("rbac.authorization.k8s.io/v1", kind)).map(({ metadata }) => metadata.name);
-        expect(named.filter((name) => name.startsWith("geneva-"))).toEqual([]);
-      }
-      const gone = stack.record.slice(before).map(({ type }) => type);
-      const last = gone.indexOf("kubernetes:core/v1:Namespace");
-      expect(gone.lastIndexOf("kubernetes:apps/v1:StatefulSet")).toBeLessThan(last);
-      for (const type of nodeTypes) if (gone.includes(type)) expect(gone.indexOf(type)).toBeGreaterThan(last);
-    });
-  },
-);
+  async function imageThere(): Promise<string> {
+    const [pod] = await cluster().api.list("v1", "Pod", namespace, "app.kubernetes.io/name=tiltyard-catalog");
+    return pod?.spec.containers[0].image;
+  }
+}
 
 /** Another catalog and another operator; where the stack has nodes, another Kubernetes, and nodes changed in every way. */
 function upgraded(variant: "existing" | "gke" | "eks"): Record<string, unknown> {
@@ -157,11 +169,6 @@ function upgraded(variant: "existing" | "gke" | "eks"): Record<string, unknown> 
     return [pool];
   });
   return { ...both, kubernetesVersion: "1.36", nodePools };
-}
-
-async function catalogImage(): Promise<string> {
-  const [pod] = await cluster().api.list("v1", "Pod", namespace, "app.kubernetes.io/name=tiltyard-catalog");
-  return pod?.spec.containers[0].image;
 }
 
 function warnings(record: readonly Recorded[]): string[] {

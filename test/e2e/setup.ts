@@ -1,10 +1,31 @@
+import { readFileSync } from "node:fs";
 import { preparePython } from "../interop/tools.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { KubernetesApi } from "./kubernetes/api.ts";
 import { prepareTools } from "./tools.ts";
 
 /** Builds what the tests run before the first of them begins: on a new machine that takes minutes. */
-export default function setup(): void {
+export default async function setup(): Promise<void> {
+  if (process.env.TILTYARD_E2E_KUBECONFIG !== undefined) await assertFree(process.env.TILTYARD_E2E_KUBECONFIG);
   const start = performance.now();
   prepareTools();
   process.env.TILTYARD_TEST_PYTHON = preparePython();
+  // Programs are started many times here: what Node has compiled for one is there for the next.
+  process.env.NODE_COMPILE_CACHE = temporaryFolder("tiltyard-compiled-");
   process.stderr.write(`e2e: preparing the tools took ${Math.round((performance.now() - start) / 1000)} s\n`);
+}
+
+/**
+ * The tests delete what they make: on a cluster that was given nobody else may have it.
+ *
+ * @throws Error that names what is there.
+ */
+async function assertFree(kubeconfigPath: string): Promise<void> {
+  const api = new KubernetesApi(readFileSync(kubeconfigPath, "utf8"));
+  const namespaces = await api.list("v1", "Namespace");
+  const priorities = await api.list("scheduling.k8s.io/v1", "PriorityClass");
+  const taken = [...namespaces, ...priorities]
+    .filter(({ metadata }) => /^tiltyard-(e2e|control$|ray-head$)/.test(metadata.name))
+    .map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+  if (taken.length > 0) throw new Error(`the cluster has what the tests would delete: ${taken.join(", ")}`);
 }

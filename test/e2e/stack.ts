@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { LocalWorkspace, type OutputMap, type Stack } from "@pulumi/pulumi/automation/index.js";
 import program from "../../infra/index.ts";
 import { type Settings, settingsOf } from "../support/stack.ts";
@@ -19,6 +20,7 @@ export class DeployedStack {
   readonly #recordPath: string;
   readonly #statePath: string;
   #outputs: OutputMap = {};
+  #configured: readonly [string, string][] = [];
 
   private constructor(variant: string, stack: Stack, recordPath: string, statePath: string) {
     this.#variant = variant;
@@ -90,6 +92,8 @@ export class DeployedStack {
 
   async #configure(settings: Settings): Promise<void> {
     const all = Object.entries(settingsOf(this.#variant, settings));
+    if (isDeepStrictEqual(all, this.#configured)) return;
+    this.#configured = all;
     await this.#stack.setAllConfig(
       Object.fromEntries(all.map(([key, value]) => [key, { value, secret: isSecret(key) }])),
     );

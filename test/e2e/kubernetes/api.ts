@@ -1,7 +1,7 @@
 import { once } from "node:events";
-import { request as httpsRequest, type RequestOptions } from "node:https";
+import { request as httpsRequest } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { KubeConfig } from "@kubernetes/client-node";
+import { type Connection, connectionOf } from "./kubeconfig.ts";
 
 /** An object of Kubernetes as its API has it; tests and the stand-in of Pulumi's provider look into it freely. */
 export interface KubernetesObject {
@@ -66,15 +66,12 @@ const deletionPollMs = 100;
 export class KubernetesApi {
   /** What the API server warned of since this was made. */
   readonly warnings: string[] = [];
-  readonly #kubeconfig: string;
-  readonly #context: string | undefined;
-  #config: Promise<KubeConfig> | undefined;
+  readonly #connection: Connection;
   readonly #resources = new Map<string, Promise<readonly ApiResource[]>>();
 
   /** @param kubeconfig Its text. */
   constructor(kubeconfig: string, context?: string) {
-    this.#kubeconfig = kubeconfig;
-    this.#context = context;
+    this.#connection = connectionOf(kubeconfig, context);
   }
 
   /** @returns The object, or undefined when there is none. */
@@ -143,14 +140,17 @@ export class KubernetesApi {
     body?: object,
     contentType = "application/json",
   ): Promise<KubernetesObject> {
-    this.#config ??= loadConfig(this.#kubeconfig, this.#context);
-    const config = await this.#config;
-    const cluster = config.getCurrentCluster();
-    if (!cluster) throw new Error("the kubeconfig has no current context");
-    const options: RequestOptions = { method, headers: { Accept: "application/json", "Content-Type": contentType } };
-    await config.applyToHTTPSOptions(options);
-    const sent = httpsRequest(`${cluster.server}${path}`, options);
-    sent.end(body === undefined ? undefined : JSON.stringify(body));
+    const { server, agent, token } = this.#connection;
+    const content = body === undefined ? "" : JSON.stringify(body);
+    const headers = {
+      Accept: "application/json",
+      "Content-Type": contentType,
+      // Node would send the body of a DELETE without it, and the server would not take it for one.
+      "Content-Length": Buffer.byteLength(content),
+      ...(token !== undefined && { Authorization: `Bearer ${token}` }),
+    };
+    const sent = httpsRequest(`${server}${path}`, { method, headers, agent });
+    sent.end(content);
     const [response] = await once(sent, "response");
     let text = "";
     for await (const chunk of response.setEncoding("utf8")) text += chunk;
@@ -181,15 +181,6 @@ export class KubernetesApi {
     this.#resources.set(root, known);
     return found;
   }
-}
-
-/** The library takes long to load, which a plugin that is asked for nothing can do without. */
-async function loadConfig(text: string, context: string | undefined): Promise<KubeConfig> {
-  const { KubeConfig } = await import("@kubernetes/client-node");
-  const config = new KubeConfig();
-  config.loadFromString(text);
-  if (context !== undefined) config.setCurrentContext(context);
-  return config;
 }
 
 export function isNotFound(error: unknown): boolean {

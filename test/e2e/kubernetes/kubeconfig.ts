@@ -1,25 +1,75 @@
+/** Kubeconfigs, as far as tests need them: Kubernetes' own library would take a second to load for it. */
+import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { Agent } from "node:https";
 import { parse } from "yaml";
 
-/** What the current context of a kubeconfig says. Kubernetes' own library would take seconds to load for it. */
-export interface CurrentContext {
+/** How to call an API server, and as whom. */
+export interface Connection {
   readonly server: string;
-  /** In base64. */
-  readonly certificate: string;
+  /** The certificate is of the user, where it signs in with one. */
+  readonly agent: Agent;
   readonly token: string | undefined;
 }
 
-/** @throws Error when the file is not there, or has no current context. */
-export function readCurrentContext(path: string | undefined): CurrentContext & { readonly text: string } {
+interface Context {
+  readonly cluster: Readonly<Record<string, string>>;
+  readonly user: Readonly<Record<string, string>> & { readonly exec?: Program };
+}
+
+/** A program that prints a credential. */
+interface Program {
+  readonly command: string;
+  readonly args?: readonly string[];
+  readonly env?: readonly { readonly name: string; readonly value: string }[];
+}
+
+/** @param contextName The current one, when it is not given. */
+export function connectionOf(kubeconfig: string, contextName?: string): Connection {
+  const { cluster, user } = contextOf(parse(kubeconfig), contextName);
+  const printed = user.exec === undefined ? undefined : credentialOf(user.exec);
+  const agent = new Agent({
+    keepAlive: true,
+    ca: contentOf(cluster, "certificate-authority"),
+    cert: printed?.clientCertificateData ?? contentOf(user, "client-certificate"),
+    key: printed?.clientKeyData ?? contentOf(user, "client-key"),
+  });
+  return { server: cluster.server ?? "", agent, token: printed?.token ?? user.token };
+}
+
+/** @throws Error when the file is not there, or its current context has no server with its certificate in it. */
+export function readCurrentContext(path: string | undefined) {
   if (path === undefined) throw new Error("TILTYARD_E2E_KUBECONFIG has to name the kubeconfig of the cluster");
   const text = readFileSync(path, "utf8");
-  const config = parse(text);
-  const named = (list: { name: string }[], name: string) => list.find((each) => each.name === name);
-  const { context } = (named(config.contexts, config["current-context"]) ?? {}) as { context?: Record<string, string> };
-  const { cluster } = (named(config.clusters, context?.cluster ?? "") ?? {}) as { cluster?: Record<string, string> };
-  const { user } = (named(config.users, context?.user ?? "") ?? {}) as { user?: Record<string, string> };
-  const { server, "certificate-authority-data": certificate } = cluster ?? {};
-  if (server === undefined || certificate === undefined)
-    throw new Error(`the current context of ${path} has to have a server with its certificate in it`);
-  return { server, certificate, token: user?.token, text };
+  const { cluster, user } = contextOf(parse(text));
+  const certificate = contentOf(cluster, "certificate-authority")?.toString("base64");
+  if (certificate === undefined) throw new Error(`the current context of ${path} has no certificate of its server`);
+  return { server: cluster.server ?? "", certificate, token: user.token, text };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: whoever made the file says what is in it.
+function contextOf(config: any, name: string = config["current-context"]): Context {
+  const named = <Value>(list: { name: string }[], key: string, wanted: string): Value => {
+    const found = list?.find((each) => each.name === wanted) as Record<string, Value> | undefined;
+    if (found?.[key] === undefined) throw new Error(`the kubeconfig has no ${key} ${wanted}`);
+    return found[key];
+  };
+  const context = named<Record<string, string>>(config.contexts, "context", name);
+  return {
+    cluster: named(config.clusters, "cluster", context.cluster ?? ""),
+    user: named(config.users, "user", context.user ?? ""),
+  };
+}
+
+/** A field that has its content in it, in base64, or names the file that has it. */
+function contentOf(fields: Readonly<Record<string, string | unknown>>, name: string): Buffer | undefined {
+  const [data, path] = [fields[`${name}-data`], fields[name]];
+  if (typeof data === "string") return Buffer.from(data, "base64");
+  return typeof path === "string" ? readFileSync(path) : undefined;
+}
+
+function credentialOf({ command, args = [], env = [] }: Program): Record<string, string> {
+  const own = Object.fromEntries(env.map(({ name, value }) => [name, value]));
+  const options = { encoding: "utf8", env: { ...process.env, ...own } } as const;
+  return JSON.parse(execFileSync(command, args, options)).status;
 }

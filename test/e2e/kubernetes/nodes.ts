@@ -12,6 +12,7 @@ export interface NodeSettings {
   readonly spot?: boolean;
 }
 
+const volumesOfAClass = 8;
 const gpuTaint = { key: "nvidia.com/gpu", value: "present", effect: "NoSchedule" };
 
 /** Makes nodes that KWOK keeps alive, and waits until they take pods. */
@@ -59,14 +60,15 @@ function takesPods({ spec, status }: KubernetesObject): boolean {
   return isReady && !taints.some(({ key }) => key.startsWith("node.kubernetes.io/"));
 }
 
-/** A volume for each class: KWOK's nodes have no storage driver that would make one. */
+/** Volumes of each class: KWOK's nodes have no storage driver that would make one for each claim. */
 export async function addVolumes(api: KubernetesApi, storageClasses: readonly string[]): Promise<void> {
-  for (const storageClassName of storageClasses)
+  const wanted = storageClasses.flatMap((each) => Array.from({ length: volumesOfAClass }, (_, index) => [each, index]));
+  for (const [storageClassName, index] of wanted)
     await api.apply(
       {
         apiVersion: "v1",
         kind: "PersistentVolume",
-        metadata: { name: `volume-${storageClassName}` },
+        metadata: { name: `volume-${storageClassName}-${index}` },
         spec: {
           storageClassName,
           capacity: { storage: "100Gi" },

@@ -13,8 +13,8 @@ export function installProviders(folder: string): { readonly standIns: string[];
   mkdirSync(folder, { recursive: true });
   const standIns = names.filter((name) => !isOnPath(`pulumi-resource-${name}`));
   for (const name of standIns) {
-    const program = name === "kubernetes" ? ["kubernetes.ts"] : ["cloud.ts", name];
-    writeExecutable(join(folder, `pulumi-resource-${name}`), command(program));
+    const ownProgram = name === "kubernetes" || name === "eks";
+    writeExecutable(join(folder, `pulumi-resource-${name}`), command(ownProgram ? [`${name}.ts`] : ["cloud.ts", name]));
   }
   // Google's own plugin gets a token for the cluster; here it is the token of the cluster behind the stand-in.
   writeExecutable(join(folder, "gke-gcloud-auth-plugin"), command(["gke-auth.ts"]));

@@ -59,7 +59,7 @@ const provider: Provider = {
     return { id: idOf(resource, inputs), outputs: await put("create", resource, inputs) };
   },
 
-  async update(resource, _id, inputs) {
+  async update(resource, _id, _old, inputs) {
     return put("update", resource, inputs);
   },
 

@@ -2,7 +2,7 @@
  * A plugin of Pulumi's engine: a process that serves the protocol of providers. Pulumi's own
  * library for this tells a provider nothing of its settings, and a kubeconfig is one.
  */
-import { createRequire } from "node:module";
+import { createRequire, flushCompileCache } from "node:module";
 import * as grpc from "@grpc/grpc-js";
 
 // The messages have to be those of Pulumi's own copy of the protobuf library.
@@ -33,14 +33,18 @@ export interface Difference {
   readonly deleteBeforeReplace: boolean;
 }
 
-/** A provider whose secrets are the engine's matter: it sees plain values, and the engine marks the outputs. */
 export interface Provider {
-  configure(settings: Values): Promise<void>;
+  /**
+   * Whether it sees which values are secrets, and says so of its outputs. Otherwise it sees plain values, and the
+   * engine marks the outputs that are named as an input that is secret.
+   */
+  readonly seesSecrets?: boolean;
+  configure?(settings: Values): Promise<void>;
   /** @returns The inputs, completed. `old` is undefined for a new resource. */
-  check(resource: Resource, old: Values | undefined, inputs: Values): Promise<Values>;
+  check?(resource: Resource, old: Values | undefined, inputs: Values): Promise<Values>;
   diff(resource: Resource, id: string, old: { inputs: Values; outputs: Values }, inputs: Values): Promise<Difference>;
   create(resource: Resource, inputs: Values): Promise<State>;
-  update(resource: Resource, id: string, inputs: Values): Promise<Values>;
+  update(resource: Resource, id: string, old: Values, inputs: Values): Promise<Values>;
   /** @returns undefined when the resource is gone. */
   read(
     resource: Resource,
@@ -48,6 +52,8 @@ export interface Provider {
     old: { inputs: Values; outputs: Values },
   ): Promise<{ inputs: Values; outputs: Values } | undefined>;
   delete(resource: Resource, id: string, outputs: Values): Promise<void>;
+  /** Answers a function that makes nothing. */
+  invoke?(token: string, inputs: Values): Promise<Values>;
 }
 
 /** How the engine writes a value that is known only once other resources are there. */
@@ -86,10 +92,11 @@ export function serve(provider: Provider, version: string): void {
     ),
     configure: unary(async (request) => {
       // Settings arrive with their secrets marked, before the engine is told that they need not be.
-      await provider.configure(withoutMarks(valuesOf(request.getArgs())) as Values);
-      return new messages.ConfigureResponse();
+      await provider.configure?.(withoutMarks(valuesOf(request.getArgs())) as Values);
+      return new messages.ConfigureResponse().setAcceptsecrets(provider.seesSecrets ?? false);
     }),
     check: unary(async (request) => {
+      if (provider.check === undefined) return new messages.CheckResponse().setInputs(request.getNews());
       const old = request.getOlds();
       const inputs = await provider.check(
         resourceOf(request),
@@ -110,7 +117,8 @@ export function serve(provider: Provider, version: string): void {
       return new messages.CreateResponse().setId(id).setProperties(Struct.fromJavaScript(outputs));
     }),
     update: unary(async (request) => {
-      const outputs = await provider.update(resourceOf(request), request.getId(), valuesOf(request.getNews()));
+      const [old, inputs] = [valuesOf(request.getOlds()), valuesOf(request.getNews())];
+      const outputs = await provider.update(resourceOf(request), request.getId(), old, inputs);
       return new messages.UpdateResponse().setProperties(Struct.fromJavaScript(outputs));
     }),
     read: unary(async (request) => {
@@ -127,6 +135,11 @@ export function serve(provider: Provider, version: string): void {
       await provider.delete(resourceOf(request), request.getId(), valuesOf(request.getProperties()));
       return new Empty();
     }),
+    invoke: unary(async (request) => {
+      const answer = await provider.invoke?.(request.getTok(), valuesOf(request.getArgs()));
+      if (answer === undefined) throw new Error(`unknown function ${request.getTok()}`);
+      return new messages.InvokeResponse().setReturn(Struct.fromJavaScript(answer));
+    }),
   };
   const server = new grpc.Server({ "grpc.max_receive_message_length": -1, "grpc.max_send_message_length": -1 });
   server.addService(ResourceProviderService, service);
@@ -134,6 +147,8 @@ export function serve(provider: Provider, version: string): void {
     if (error) throw error;
     // The engine reads the port from here.
     process.stdout.write(`${port}\n`);
+    // The engine will kill this process, which then has no time to keep what the next one need not compile.
+    flushCompileCache();
   });
 }
 

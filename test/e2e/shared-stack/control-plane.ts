@@ -1,18 +1,18 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, describe, expect, test } from "vitest";
-import { startProgram } from "../support/process.ts";
-import { folderOf, isOurs, useSharedCluster } from "./cluster.ts";
-import type { KubernetesObject } from "./kubernetes/api.ts";
-import { addNodes } from "./kubernetes/nodes.ts";
-import { waitUntilReady } from "./kubernetes/ready.ts";
-import { installDefinitions } from "./providers/helm-release.ts";
-import { until } from "./until.ts";
+import { beforeAll, expect, test } from "vitest";
+import { startProgram } from "../../support/process.ts";
+import { describeOnOurs, folderOf } from "../cluster.ts";
+import type { KubernetesObject } from "../kubernetes/api.ts";
+import { addNodes } from "../kubernetes/nodes.ts";
+import { waitUntilReady } from "../kubernetes/ready.ts";
+import { installDefinitions } from "../providers/helm-release.ts";
+import { until } from "../until.ts";
+import { cluster } from "./shared-stack.ts";
 
-const cluster = useSharedCluster();
 const namespace = "by-hand";
 
-describe.runIf(isOurs)("the control plane of the tests", () => {
+describeOnOurs("the control plane of the tests", "one that the tests started", () => {
   beforeAll(async () => {
     const { api, tools } = cluster();
     await api.create({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
@@ -57,7 +57,7 @@ describe.runIf(isOurs)("the control plane of the tests", () => {
   test("leaves no program behind when the process that started it is killed", async () => {
     const pidPath = join(folderOf(cluster(), "killed"), "pid");
     const program = `require("fs").writeFileSync(${JSON.stringify(pidPath)}, String(process.pid)); setInterval(() => {}, 1000)`;
-    const daemon = join(import.meta.dirname, "control-plane/daemon.ts");
+    const daemon = join(import.meta.dirname, "../control-plane/daemon.ts");
     const starter = startProgram([
       "--input-type=module",
       "-e",

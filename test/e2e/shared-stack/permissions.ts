@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { KubernetesError, type KubernetesObject } from "./kubernetes/api.ts";
-import { alice, namespace, useSharedStack } from "./shared-stack.ts";
+import { KubernetesError, type KubernetesObject } from "../kubernetes/api.ts";
+import { alice, cluster, namespace, serviceAccount } from "./shared-stack.ts";
 
-const serviceAccount = `system:serviceaccount:${namespace}:geneva-service-account`;
+const rayPods = `system:serviceaccount:${namespace}:${serviceAccount}`;
+
+const restricted = `${namespace}-restricted`;
 
 const verbs = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
 const resources = [
@@ -13,8 +15,6 @@ const resources = [
   ...["rbac.authorization.k8s.io/clusterroles", "rbac.authorization.k8s.io/rolebindings"],
 ];
 
-const { cluster } = useSharedStack();
-
 describe("the service account of Ray's pods", () => {
   const allowed = [
     ...["get pods", "list pods", "watch pods"],
@@ -24,19 +24,15 @@ describe("the service account of Ray's pods", () => {
   test.each([namespace, "another-namespace", undefined])(
     "may do in %s what requirements.md 2.7 says, and nothing else",
     async (where) => {
-      expect(await allowedTo(serviceAccount, where)).toEqual(allowed.sort());
+      expect(await allowedTo(rayPods, where)).toEqual(allowed.sort());
     },
   );
 
   test("has its rights by the names of the requirement", async () => {
     const { api } = cluster();
-    const binding = await api.get(
-      "rbac.authorization.k8s.io/v1",
-      "ClusterRoleBinding",
-      "geneva-service-account-binding",
-    );
-    expect(binding.roleRef).toMatchObject({ kind: "ClusterRole", name: "geneva-service-account-role" });
-    expect(binding.subjects).toEqual([{ kind: "ServiceAccount", name: "geneva-service-account", namespace }]);
+    const binding = await api.get("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", `${serviceAccount}-binding`);
+    expect(binding.roleRef).toMatchObject({ kind: "ClusterRole", name: `${serviceAccount}-role` });
+    expect(binding.subjects).toEqual([{ kind: "ServiceAccount", name: serviceAccount, namespace }]);
   });
 });
 
@@ -68,7 +64,7 @@ describe("the catalog", () => {
   test("runs where only pods of the level restricted may", async () => {
     const { api } = cluster();
     const labels = { "pod-security.kubernetes.io/enforce": "restricted" };
-    await api.create({ apiVersion: "v1", kind: "Namespace", metadata: { name: "restricted", labels } });
+    await api.create({ apiVersion: "v1", kind: "Namespace", metadata: { name: restricted, labels } });
     const { spec } = await api.get("apps/v1", "StatefulSet", "tiltyard-catalog", namespace);
     // The stateful set adds its volume to each pod.
     const data = { name: "data", emptyDir: {} };
@@ -81,7 +77,7 @@ describe("the catalog", () => {
     // The level is enforced: the same pod with a little less is refused.
     const { securityContext: _, ...laxContainer } = pod.containers[0];
     await expect(admitted({ ...pod, containers: [laxContainer] })).rejects.toThrow(/violates PodSecurity/);
-    await api.delete({ apiVersion: "v1", kind: "Namespace", metadata: { name: "restricted" } });
+    await api.delete({ apiVersion: "v1", kind: "Namespace", metadata: { name: restricted } });
   });
 
   test("is selected by its service, its budget and its network policy, which select nothing else", async () => {
@@ -140,7 +136,7 @@ function attributesOf(text: string) {
 
 /** @throws KubernetesError when the API server would not take the pod. */
 async function admitted(spec: object): Promise<void> {
-  const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "probe", namespace: "restricted" }, spec };
+  const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "probe", namespace: restricted }, spec };
   try {
     await cluster().api.apply(pod, { manager: "tiltyard-e2e", dryRun: true });
   } catch (error) {

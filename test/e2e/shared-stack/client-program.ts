@@ -1,7 +1,7 @@
 /** A program that makes a Ray cluster with our client and then works until it is ended; a test ends it. */
 import { readFileSync } from "node:fs";
 import { KubeConfig } from "@kubernetes/client-node";
-import { provisionRayCluster } from "../../client/index.ts";
+import { provisionRayCluster } from "../../../client/index.ts";
 
 const [kubeconfigPath = "", parametersPath = ""] = process.argv.slice(2);
 const kubeConfig = new KubeConfig();

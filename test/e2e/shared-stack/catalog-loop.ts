@@ -3,18 +3,16 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type CatalogClient, createCatalogClient, type Job, submitTracked } from "../../client/index.ts";
-import { freePort } from "../../client/ray/free-port.ts";
-import type { LocalRay } from "../../client/ray/local-ray.ts";
-import { required, startRay } from "../interop/servers.ts";
-import { type Program, startProgram } from "../support/process.ts";
-import { temporaryFolder } from "../support/temporary-folder.ts";
-import { isOurs } from "./cluster.ts";
-import type { KubernetesObject } from "./kubernetes/api.ts";
-import { namespace, useSharedStack } from "./shared-stack.ts";
-import { until } from "./until.ts";
+import { type CatalogClient, createCatalogClient, type Job, submitTracked } from "../../../client/index.ts";
+import { freePort } from "../../../client/ray/free-port.ts";
+import type { LocalRay } from "../../../client/ray/local-ray.ts";
+import { required, startRay } from "../../interop/servers.ts";
+import { type Program, startProgram } from "../../support/process.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
+import type { KubernetesObject } from "../kubernetes/api.ts";
+import { until } from "../until.ts";
+import { cluster, namespace, stack } from "./shared-stack.ts";
 
-const { cluster, stack } = useSharedStack();
 const folder = temporaryFolder("tiltyard-catalog-");
 const jobs = join(import.meta.dirname, "jobs");
 
@@ -27,7 +25,7 @@ let settings: Record<string, string>;
 let ray: LocalRay;
 let catalog: CatalogClient;
 
-describe.runIf(isOurs)("the catalog that a stack deploys", () => {
+describe("the catalog that a stack deploys", () => {
   beforeAll(async () => {
     const { catalogApiKey } = stack().outputs;
     const { spec } = await cluster().api.get("apps/v1", "StatefulSet", "tiltyard-catalog", namespace);

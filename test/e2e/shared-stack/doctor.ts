@@ -2,22 +2,21 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { CoreV1Api } from "@kubernetes/client-node";
-import { beforeAll, describe, expect, test } from "vitest";
-import { type DoctorTarget, examine, type Finding } from "../../client/doctor/checks.ts";
-import { type ClusterOptions, parseParameters } from "../../client/ray/parameters.ts";
-import { fromStackOutputs } from "../../client/stack-outputs.ts";
-import { useCatalog } from "../support/catalog.ts";
-import { startProgram } from "../support/process.ts";
-import { folderOf, isOurs } from "./cluster.ts";
-import type { KubernetesObject } from "./kubernetes/api.ts";
-import { addNodes, removeNodes } from "./kubernetes/nodes.ts";
-import { tokenOf } from "./kubernetes/token.ts";
-import { platformNodes } from "./platform-nodes.ts";
-import { installDefinitions } from "./providers/helm-release.ts";
-import { identity, namespace, useSharedStack } from "./shared-stack.ts";
+import { beforeAll, expect, test } from "vitest";
+import { type DoctorTarget, examine, type Finding } from "../../../client/doctor/checks.ts";
+import { type ClusterOptions, parseParameters } from "../../../client/ray/parameters.ts";
+import { fromStackOutputs } from "../../../client/stack-outputs.ts";
+import { useCatalog } from "../../support/catalog.ts";
+import { startProgram } from "../../support/process.ts";
+import { describeOnOurs, folderOf } from "../cluster.ts";
+import type { KubernetesObject } from "../kubernetes/api.ts";
+import { addNodes, removeNodes } from "../kubernetes/nodes.ts";
+import { tokenOf } from "../kubernetes/token.ts";
+import { platformNodes } from "../platform-nodes.ts";
+import { installDefinitions } from "../providers/helm-release.ts";
+import { cluster, identity, namespace, serviceAccount, stack } from "./shared-stack.ts";
 
 const rbac = "rbac.authorization.k8s.io/v1";
-const { cluster, stack } = useSharedStack();
 const catalog = useCatalog();
 let outputs: Record<string, unknown>;
 let healthy: DoctorTarget;
@@ -34,7 +33,7 @@ const lookerRules = [
   { apiGroups: ["ray.io"], resources: ["rayclusters"], verbs: ["create", "get", "list", "patch", "delete"] },
 ];
 
-describe.runIf(isOurs)("tiltyard doctor", () => {
+describeOnOurs("tiltyard doctor", "nodes to break, and rights to take away", () => {
   beforeAll(async () => {
     const { api } = cluster();
     outputs = stack().outputs;
@@ -110,12 +109,12 @@ describe.runIf(isOurs)("tiltyard doctor", () => {
     {
       what: "the service account lost its right to pods",
       checks: ["service account may get pods"],
-      break: () => withoutRule("geneva-service-account-role", "pods"),
+      break: () => withoutRule(`${serviceAccount}-role`, "pods"),
     },
     {
       what: "the service account lost its right to Ray clusters",
       checks: ["service account may change RayClusters"],
-      break: () => withoutRule("geneva-service-account-role", "rayclusters"),
+      break: () => withoutRule(`${serviceAccount}-role`, "rayclusters"),
     },
     {
       what: "the service account has another name",
@@ -129,10 +128,10 @@ describe.runIf(isOurs)("tiltyard doctor", () => {
       what: "the service account is nobody to the cloud",
       checks: ["identity of the service account"],
       break: async () => {
-        await change("v1/serviceaccounts/geneva-service-account", {
+        await change(`v1/serviceaccounts/${serviceAccount}`, {
           metadata: { annotations: { [Object.keys(identity)[0] ?? ""]: null } },
         });
-        return () => change("v1/serviceaccounts/geneva-service-account", { metadata: { annotations: identity } });
+        return () => change(`v1/serviceaccounts/${serviceAccount}`, { metadata: { annotations: identity } });
       },
     },
     {
@@ -223,7 +222,7 @@ describe.runIf(isOurs)("tiltyard doctor", () => {
     expect(good.stdout).toMatch(/^ok {2}service account may get pods +get, list, watch$/m);
     expect(good.stdout).not.toContain("XX");
 
-    const repair = await withoutRule("geneva-service-account-role", "pods");
+    const repair = await withoutRule(`${serviceAccount}-role`, "pods");
     try {
       const broken = await runDoctor();
       expect(broken.code).toBe(5);
@@ -250,7 +249,7 @@ function parametersOf(more: Partial<ClusterOptions>) {
 async function runAsKubelet(name: string): Promise<void> {
   const { api } = cluster();
   const { spec } = await api.get("v1", "Pod", name, namespace);
-  expect(spec.serviceAccountName).toBe("geneva-service-account");
+  expect(spec.serviceAccountName).toBe(serviceAccount);
   const [{ args, env, image }] = spec.containers;
   const log = join(folderOf(cluster(), "doctor"), `${name}.json`);
   const settings = Object.fromEntries(env.map((each: { name: string; value: string }) => [each.name, each.value]));

@@ -1,0 +1,41 @@
+/**
+ * Stands in for the provider of EKS, whose cluster is a component that the provider makes: the
+ * cluster of AWS is a child of it.
+ */
+import { flushCompileCache } from "node:module";
+import * as eks from "@pulumi/aws/eks/index.js";
+import * as pulumi from "@pulumi/pulumi";
+import { main } from "@pulumi/pulumi/provider/index.js";
+import { parse } from "yaml";
+import { cloudOutputs } from "../../support/clouds.ts";
+import { readCurrentContext } from "../kubernetes/kubeconfig.ts";
+import { libraryVersion } from "./plugin.ts";
+
+async function construct(name: string, type: string, inputs: pulumi.Inputs, options: pulumi.ComponentResourceOptions) {
+  if (type !== "eks:index:Cluster") throw new Error(`the stand-in for EKS makes no ${type}`);
+  const component = new pulumi.ComponentResource(type, name, {}, options);
+  const eksCluster = new eks.Cluster(
+    `${name}-eksCluster`,
+    {
+      name: inputs.name,
+      version: inputs.version,
+      roleArn: "arn:aws:iam::123456789012:role/eks",
+      vpcConfig: { subnetIds: inputs.privateSubnetIds },
+    },
+    { parent: component },
+  );
+  const { oidcProviderArn, oidcProviderUrl } = cloudOutputs(type, name, inputs);
+  return {
+    urn: component.urn,
+    state: { eksCluster, oidcProviderArn, oidcProviderUrl, kubeconfigJson: kubeconfigJson() },
+  };
+}
+
+/** A real one is JSON. */
+function kubeconfigJson(): string {
+  return JSON.stringify(parse(readCurrentContext(process.env.TILTYARD_E2E_KUBECONFIG).text));
+}
+
+await main({ version: libraryVersion("eks"), construct }, process.argv.slice(2));
+// The engine will kill this process, which then has no time to keep what the next one need not compile.
+flushCompileCache();

@@ -1,0 +1,159 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, expect, test } from "vitest";
+import { fromStackOutputs, provisionRayCluster } from "../../../client/index.ts";
+import { RayClusterApi } from "../../../client/ray/cluster-api.ts";
+import { reapRayClusters } from "../../../client/ray/lease.ts";
+import { type Program, startProgram } from "../../support/process.ts";
+import { describeOnOurs, folderOf } from "../cluster.ts";
+import type { KubernetesObject } from "../kubernetes/api.ts";
+import { platformNodes } from "../platform-nodes.ts";
+import { until } from "../until.ts";
+import { cluster, namespace, serviceAccount, stack } from "./shared-stack.ts";
+
+let parameters: ReturnType<typeof fromStackOutputs>;
+
+const small = { numCpus: 1, memory: "1Gi" };
+const cpuWorkers = { name: "cpu", ...small, minReplicas: 2 };
+const gpuWorkers = { name: "gpu", ...small, numGpus: 1, minReplicas: 1 };
+
+describeOnOurs(
+  "a Ray cluster of our client, on what the existing variant makes",
+  "nodes that play every kind, an operator to kill and an API server to restart",
+  () => {
+    beforeAll(async () => {
+      parameters = fromStackOutputs(stack().outputs);
+      await cluster().startOperator(namespace);
+    });
+
+    test("has its head on a head node and each worker on a node of its kind", async () => {
+      await using ray = await provision("placed", { workerGroups: [cpuWorkers, gpuWorkers] });
+      const pods = await podsOf(ray.name);
+      const nodes = Object.groupBy(pods, ({ metadata }) => metadata.labels?.["ray.io/group"] ?? "");
+      expect(nodes.headgroup?.map(nodeOf)).toEqual([platformNodes.head]);
+      expect(nodes.gpu?.map(nodeOf)).toEqual([platformNodes.workerGpu]);
+      for (const pod of nodes.cpu ?? []) expect(platformNodes.workerCpu).toContain(nodeOf(pod));
+      expect(pods).toHaveLength(4);
+      for (const { spec } of pods) expect(spec.serviceAccountName).toBe(serviceAccount);
+    });
+
+    test("is gone with its pods when its scope is left, by an exception too", async () => {
+      const work = async () => {
+        await using ray = await provision("thrown");
+        expect(await podsOf(ray.name)).toHaveLength(1);
+        throw new Error("the work failed");
+      };
+      await expect(work()).rejects.toThrow("the work failed");
+      await isGone("thrown");
+    });
+
+    test("says within seconds which label no node has", async () => {
+      const nodeSelector = { "example.com/nowhere": "true" };
+      const told: string[] = [];
+      const stop = new AbortController();
+      const provisioning = provisionRayCluster(
+        { ...parameters, name: "stuck", usePortforwarding: false, headGroup: { ...small, nodeSelector } },
+        {
+          kubeConfig: cluster().kubeConfig(),
+          signal: stop.signal,
+          onProgress: ({ stuck }) => {
+            told.push(...stuck);
+            if (stuck.some((reason) => reason.includes("example.com/nowhere"))) stop.abort();
+          },
+        },
+      );
+      await expect(provisioning).rejects.toThrow();
+      expect(told.join()).toContain("no node for it with the label example.com/nowhere");
+      await isGone("stuck");
+    }, 30_000);
+
+    test("refuses a name that another one has, and leaves that one alone", async () => {
+      await using first = await provision("twice");
+      await expect(provision("twice")).rejects.toThrow(/there is a RayCluster twice in tiltyard-e2e already/);
+      expect(await podsOf(first.name)).toHaveLength(1);
+    });
+
+    test("is deleted by the reaper when the lease of its owner has ended", async () => {
+      const ray = await provision("orphan");
+      await ray.detach(new Date(Date.now() - 1000));
+      const api = new RayClusterApi(cluster().kubeConfig(), namespace);
+      expect((await reapRayClusters(api)).map(({ name }) => name)).toEqual(["orphan"]);
+      await isGone("orphan");
+    });
+
+    test("is gone when its program is interrupted", async () => {
+      const program = await startClient("interrupted");
+      program.child.kill("SIGINT");
+      expect((await program.finished).signal).toBe("SIGINT");
+      await isGone("interrupted");
+    });
+
+    test("is left to the reaper when its program is killed, which spares clusters whose owners live", async () => {
+      await using alive = await provision("alive");
+      const program = await startClient("killed");
+      program.child.kill("SIGKILL");
+      await program.finished;
+      const api = new RayClusterApi(cluster().kubeConfig(), namespace);
+      expect(await reapRayClusters(api)).toEqual([]);
+      // As it is when the lease of the killed one has ended, and the other has been renewed.
+      const later = new Date(Date.now() + 300_000);
+      await api.renewLease(alive.name, new Date(later.getTime() + 60_000));
+      expect((await reapRayClusters(api, later)).map(({ name }) => name)).toEqual(["killed"]);
+      await until(async () => (await podsOf("killed")).length === 0);
+      expect(await podsOf(alive.name)).toHaveLength(1);
+    });
+
+    test("gets more workers when the fewest are raised", async () => {
+      await using ray = await provision("grown", { workerGroups: [cpuWorkers] });
+      expect(await podsOf(ray.name)).toHaveLength(3);
+      const groups = `/apis/ray.io/v1/namespaces/${namespace}/rayclusters/grown`;
+      const change = [
+        { op: "replace", path: "/spec/workerGroupSpecs/0/minReplicas", value: 4 },
+        { op: "replace", path: "/spec/workerGroupSpecs/0/replicas", value: 4 },
+      ];
+      await cluster().api.request("PATCH", groups, change, "application/json-patch+json");
+      await until(async () => (await podsOf(ray.name)).length === 5);
+    });
+
+    test("comes up although the operator and the API server are restarted meanwhile", async () => {
+      await cluster().killOperator(namespace);
+      const coming = provision("patient", { workerGroups: [cpuWorkers] });
+      await until(() => cluster().api.get("ray.io/v1", "RayCluster", "patient", namespace));
+      await cluster().startOperator(namespace);
+      const ray = await coming;
+      await cluster().restartApiServer();
+      expect(await podsOf("patient")).toHaveLength(3);
+      await ray.close();
+      await isGone("patient");
+    });
+  },
+);
+
+function provision(name: string, more: { readonly workerGroups?: (typeof cpuWorkers | typeof gpuWorkers)[] } = {}) {
+  // Nothing runs in the pods of the nodes here, so there is no dashboard to forward to.
+  const options = { ...parameters, ...more, name, usePortforwarding: false, headGroup: small };
+  return provisionRayCluster(options, { kubeConfig: cluster().kubeConfig() });
+}
+
+/** @returns When its Ray cluster is ready. */
+async function startClient(name: string): Promise<Program> {
+  const path = join(folderOf(cluster(), "clients"), `${name}.json`);
+  writeFileSync(path, JSON.stringify({ ...parameters, name, usePortforwarding: false, headGroup: small }));
+  const program = startProgram([join(import.meta.dirname, "client-program.ts"), cluster().kubeconfigPath, path]);
+  await program.printed(`${name} is ready`);
+  return program;
+}
+
+function podsOf(name: string): Promise<readonly KubernetesObject[]> {
+  return cluster().api.list("v1", "Pod", namespace, `ray.io/cluster=${name}`);
+}
+
+function nodeOf({ spec }: KubernetesObject): string {
+  return spec.nodeName;
+}
+
+async function isGone(name: string): Promise<void> {
+  const reference = { apiVersion: "ray.io/v1", kind: "RayCluster", metadata: { name, namespace } };
+  expect(await cluster().api.find(reference)).toBeUndefined();
+  await until(async () => (await podsOf(name)).length === 0);
+}
