@@ -21,6 +21,7 @@ export function fromStackOutputs(outputs: unknown): Omit<ClusterOptions, "name">
       workerCpu: stack.workerCpuNodeSelector,
       workerGpu: stack.workerGpuNodeSelector,
     },
+    ...(stack.headPriorityClass !== undefined && { headPriorityClass: stack.headPriorityClass }),
     ...(stack.tablesVolume !== undefined && { volumes: [stack.tablesVolume] }),
     ...(stack.catalogUrl !== undefined && { catalogUrl: stack.catalogUrl }),
     ...(stack.region !== undefined && { region: stack.region }),

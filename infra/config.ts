@@ -24,6 +24,11 @@ export function nodeSelector(config: StackConfig, role: NodeRole): Record<string
   return { [`${config.labelDomain}/${config.labelKeys[role]}`]: labelValue };
 }
 
+/** Priority classes of the stack; pods of a lower one make room for those of a higher one. */
+export function priorityClasses({ namespace }: StackConfig) {
+  return { control: `tiltyard-control-${namespace}`, head: `tiltyard-ray-head-${namespace}` };
+}
+
 /** The claim with the tables of a `file:` bucket, and where pods mount it: at the path of its URI, so that locations hold. */
 export function tablesVolume({ bucket, catalog }: StackConfig): StackOutputs["tablesVolume"] {
   if (catalog.volumeClaim === undefined || bucket === undefined) return undefined;

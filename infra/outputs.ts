@@ -2,7 +2,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { catalogName, type StackOutputs, secretOutputs } from "@tiltyard/protocol";
 import type { Cluster } from "./cluster.ts";
 import type { CatalogService } from "./components/catalog/catalog-service.ts";
-import { nodeSelector, type StackConfig, tablesVolume } from "./config.ts";
+import { nodeSelector, priorityClasses, type StackConfig, tablesVolume } from "./config.ts";
 import type { NodeRole } from "./node-pools.ts";
 
 /** The outputs as the program has them: some are known only when the stack is up. */
@@ -18,6 +18,7 @@ export function stackOutputs(config: StackConfig, cluster: Cluster, catalog: Cat
     headNodeSelector: nodeSelector(config, "head"),
     workerCpuNodeSelector: nodeSelector(config, "workerCpu"),
     workerGpuNodeSelector: nodeSelector(config, "workerGpu"),
+    headPriorityClass: priorityClasses(config).head,
     nodeLimits: nodeLimits(config),
     operatorVersion: config.operator.source === "none" ? undefined : config.operator.version,
     rayVersion: config.ray.version,

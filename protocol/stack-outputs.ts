@@ -27,6 +27,10 @@ export const StackOutputs = z.object({
   headNodeSelector: nodeSelector.describe("Labels of the nodes for Ray heads."),
   workerCpuNodeSelector: nodeSelector.describe("Labels of the nodes for workers without a GPU."),
   workerGpuNodeSelector: nodeSelector.describe("Labels of the nodes for workers with a GPU."),
+  headPriorityClass: z
+    .string()
+    .optional()
+    .describe("The priority class of Ray heads, whose loss ends a whole cluster."),
   nodeLimits: z
     .object({ head: z.int(), workerCpu: z.int(), workerGpu: z.int() })
     .optional()

@@ -102,6 +102,7 @@ function podTemplate(parameters: ClusterParameters, group: PodGroup): V1PodTempl
   const { nodeSelectors } = parameters;
   const isHead = group.kind === "head";
   const selector = isHead ? nodeSelectors.head : group.numGpus > 0 ? nodeSelectors.workerGpu : nodeSelectors.workerCpu;
+  const priorityClassName = group.priorityClassName ?? (isHead ? parameters.headPriorityClass : undefined);
   const claims = claimsOf(parameters);
   return {
     metadata: {
@@ -112,7 +113,7 @@ function podTemplate(parameters: ClusterParameters, group: PodGroup): V1PodTempl
     spec: {
       serviceAccountName: group.serviceAccount ?? parameters.serviceAccount,
       nodeSelector: { ...(group.nodeSelector ?? selector) },
-      ...(group.priorityClassName !== undefined && { priorityClassName: group.priorityClassName }),
+      ...(priorityClassName !== undefined && { priorityClassName }),
       terminationGracePeriodSeconds: stopSeconds,
       securityContext: {
         runAsNonRoot: true,

@@ -95,6 +95,8 @@ export const ClusterParameters = z
     image: z.string().optional(),
     /** The selectors of the stack's nodes, for groups that name none. */
     nodeSelectors: z.strictObject({ head: labels, workerCpu: labels, workerGpu: labels }).prefault(defaultSelectors()),
+    /** Of the head when its group names none. */
+    headPriorityClass: z.string().optional(),
     headGroup: HeadGroup.prefault({}),
     workerGroups: z.array(WorkerGroup).default([]),
     env: environment.default({}),

@@ -67,6 +67,17 @@ describe("the RayCluster", () => {
     ]);
   });
 
+  test("has a head of the stack's priority, unless it is given another", () => {
+    const prioritiesOf = (options: Partial<ClusterOptions>) => {
+      const { headGroupSpec, workerGroupSpecs } = manifest({ ...groups, ...options }).spec;
+      return [headGroupSpec, workerGroupSpecs[0]].map(({ template }) => template.spec.priorityClassName);
+    };
+    expect(prioritiesOf({})).toEqual([undefined, undefined]);
+    expect(prioritiesOf({ headPriorityClass: "high" })).toEqual(["high", undefined]);
+    const headGroup = { priorityClassName: "low" };
+    expect(prioritiesOf({ headPriorityClass: "high", headGroup })).toEqual(["low", undefined]);
+  });
+
   test("mounts claims in all pods, each claim as one volume", () => {
     const volumes = [
       { claim: "tables", path: "/mnt/tables" },

@@ -101,7 +101,7 @@ describe("the parameters of a Ray cluster", () => {
     [{ name: "a", workerGroups: [{ name: "x" }, { name: "x" }] }, /workerGroups.1.name: is the name of another group/],
     [{ name: "a", headGroup: { memory: "100Mi" } }, /headGroup.memory: is too little for Ray/],
     [{ name: "a", volumes: [{ claim: "c", path: "tables" }] }, /volumes.0.path: must be the path of a folder/],
-    [{ name: "a", volumes: [{ claim: "c", path: "/tmp/ray" }] }, /volumes.0.path: must not be one of Ray's/],
+    [{ name: "a", volumes: [{ claim: "c", path: "/dev/shm" }] }, /volumes.0.path: must not be one of Ray's/],
     [
       { name: "a", volumes: ["c", "d"].map((claim) => ({ claim, path: "/t" })) },
       /volumes.1.path: is the path of another volume/,
@@ -128,6 +128,7 @@ describe("the parameters of a Ray cluster", () => {
       rayVersion: "2.50.0",
       rayImage: "example.com/ray:1",
       bucketUri: "s3://tables",
+      headPriorityClass: "heads",
       tablesVolume: { claim: "tables", path: "/mnt/tables" },
       catalogUrl: "http://tiltyard-catalog.features.svc:2333",
     };
@@ -137,6 +138,7 @@ describe("the parameters of a Ray cluster", () => {
       serviceAccount: "ray-pods",
       rayVersion: "2.50.0",
       image: "example.com/ray:1",
+      headPriorityClass: "heads",
       volumes: [{ claim: "tables", path: "/mnt/tables" }],
       catalogUrl: "http://tiltyard-catalog.features.svc:2333",
       nodeSelectors: { head: selector("h"), workerCpu: selector("c"), workerGpu: selector("g") },

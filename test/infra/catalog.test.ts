@@ -87,7 +87,7 @@ describe("the catalog's pods", () => {
     const pod = podOf(await deployed("gke"));
     expect(pod).toMatchObject({
       nodeSelector: { "geneva.lancedb.com/core": "true" },
-      priorityClassName: "tiltyard-control",
+      priorityClassName: "tiltyard-control-lancedb",
     });
     expect(podOf(await withCatalog({})).nodeSelector).toEqual({});
   });

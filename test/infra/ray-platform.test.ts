@@ -57,6 +57,17 @@ describe.each(["existing", "gke", "eks"])("the platform on %s", (variant) => {
     expect(operator.dependencies).toContain(namespace.urn);
   });
 
+  test("puts the operator before heads, and heads before all else, under names that no other stack has", async () => {
+    const { one, all, outputs } = await stack;
+    const values = Object.fromEntries(
+      all("kubernetes:scheduling.k8s.io/v1:PriorityClass").map(({ inputs }) => [inputs.metadata.name, inputs.value]),
+    );
+    const { priorityClassName } = one(release, "operator").inputs.values;
+    expect(values[priorityClassName]).toBeGreaterThan(values[outputs.headPriorityClass as string]);
+    expect(values[outputs.headPriorityClass as string]).toBeGreaterThan(0);
+    for (const name of Object.keys(values)) expect(name).toMatch(/-features$/);
+  });
+
   test("lets pods of other namespaces not reach Ray, where they could run code", async () => {
     const { one } = await stack;
     expect(one("kubernetes:networking.k8s.io/v1:NetworkPolicy", "ray-pods").inputs.spec).toEqual({

@@ -65,7 +65,7 @@ test("no credential gets into the log or into an answer, whatever is called and 
   program.child.kill("SIGTERM");
   const { stdout, stderr } = await program.finished;
 
-  expect([...statuses]).toEqual(expect.arrayContaining([200, 400, 401, 404, 406]));
+  expect([...statuses]).toEqual(expect.arrayContaining([200, 400, 401, 404]));
   expect(stdout.split("\n").length).toBeGreaterThan(Object.keys(contracts).length * places.length);
   const told = [...answers, stdout, stderr].join("\n");
   for (const secret of [

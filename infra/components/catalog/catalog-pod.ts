@@ -2,9 +2,8 @@ import type * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
 import { catalogContainer, catalogPort } from "@tiltyard/protocol";
 import type { Cluster } from "../../cluster.ts";
-import { type StackConfig, tablesVolume } from "../../config.ts";
+import { priorityClasses, type StackConfig, tablesVolume } from "../../config.ts";
 import { versions } from "../../versions.ts";
-import { priorityClasses } from "../ray/ray-platform.ts";
 
 /** Where the catalog keeps its database, in the pod. */
 export const dataVolume = { name: "data", path: "/data", databaseFile: "/data/catalog.sqlite" } as const;
@@ -45,7 +44,7 @@ export function catalogPodSpec(config: StackConfig, cluster: Cluster, args: Cata
   return {
     serviceAccountName: args.serviceAccount,
     automountServiceAccountToken: false,
-    priorityClassName: priorityClasses.control,
+    priorityClassName: priorityClasses(config).control,
     nodeSelector: cluster.coreSelector,
     terminationGracePeriodSeconds: stopSeconds,
     securityContext: {

@@ -1,12 +1,13 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import type { Cluster } from "../../cluster.ts";
-import type { StackConfig } from "../../config.ts";
+import { priorityClasses, type StackConfig } from "../../config.ts";
 
 export interface KubeRayOperatorArgs {
   readonly config: StackConfig;
   readonly cluster: Cluster;
-  readonly namespace: kubernetes.core.v1.Namespace;
+  /** What its pods need: their namespace, their priority. */
+  readonly before: readonly pulumi.Resource[];
 }
 
 /**
@@ -16,7 +17,7 @@ export interface KubeRayOperatorArgs {
 export class KubeRayOperator extends pulumi.ComponentResource {
   constructor(
     name: string,
-    { config, cluster, namespace }: KubeRayOperatorArgs,
+    { config, cluster, before }: KubeRayOperatorArgs,
     options?: pulumi.ComponentResourceOptions,
   ) {
     super("tiltyard:infra:KubeRayOperator", name, {}, options);
@@ -38,6 +39,7 @@ export class KubeRayOperator extends pulumi.ComponentResource {
             watchNamespace: [config.namespace],
             singleNamespaceInstall: true,
             nodeSelector: cluster.coreSelector,
+            priorityClassName: priorityClasses(config).control,
             resources: { requests: { cpu: "100m", memory: "256Mi" }, limits: { memory: "512Mi" } },
             podSecurityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
             securityContext: {
@@ -48,7 +50,7 @@ export class KubeRayOperator extends pulumi.ComponentResource {
             },
           },
         },
-        { parent: this, provider: cluster.kubernetes, dependsOn: [namespace] },
+        { parent: this, provider: cluster.kubernetes, dependsOn: [...before] },
       );
     this.registerOutputs();
   }

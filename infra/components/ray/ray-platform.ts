@@ -1,11 +1,8 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import type { Cluster } from "../../cluster.ts";
-import type { StackConfig } from "../../config.ts";
+import { priorityClasses, type StackConfig } from "../../config.ts";
 import { KubeRayOperator } from "./kuberay-operator.ts";
-
-/** Priority classes of the stack; pods of a lower one make room for those of a higher one. */
-export const priorityClasses = { control: "tiltyard-control", head: "tiltyard-ray-head" } as const;
 
 export interface RayPlatformArgs {
   readonly config: StackConfig;
@@ -29,10 +26,11 @@ export class RayPlatform extends pulumi.ComponentResource {
     this.serviceAccount = createServiceAccount(name, config, cluster, inNamespace);
     createClusterRole(name, config, this.serviceAccount, inNamespace);
     if (cluster.clients.length > 0) createClientRole(name, config, cluster, inNamespace);
-    createPriorities(name, inCluster);
+    const priorities = createPriorities(name, config, inCluster);
     protectHeads(name, config, inNamespace);
     keepToNamespace(name, config, inNamespace);
-    new KubeRayOperator(`${name}-operator`, { config, cluster, namespace: this.namespace }, { parent: this });
+    const before = [this.namespace, ...priorities];
+    new KubeRayOperator(`${name}-operator`, { config, cluster, before }, { parent: this });
     this.registerOutputs();
   }
 }
@@ -149,17 +147,21 @@ function createClientRole(
   );
 }
 
-function createPriorities(name: string, options: pulumi.CustomResourceOptions): void {
+/** They belong to the whole cluster, on which other stacks may be, in other namespaces. */
+function createPriorities(name: string, config: StackConfig, options: pulumi.CustomResourceOptions) {
+  const { control, head } = priorityClasses(config);
   const classes = [
-    [priorityClasses.control, 1_000_000, "The operator and the catalog: nothing works without them."],
-    [priorityClasses.head, 100_000, "Ray heads: losing one ends its whole cluster."],
+    ["control", control, 1_000_000, "The operator and the catalog: nothing works without them."],
+    ["head", head, 100_000, "Ray heads: losing one ends its whole cluster."],
   ] as const;
-  for (const [className, value, description] of classes)
-    new kubernetes.scheduling.v1.PriorityClass(
-      `${name}-${className}`,
-      { metadata: { name: className }, value, description },
-      options,
-    );
+  return classes.map(
+    ([role, className, value, description]) =>
+      new kubernetes.scheduling.v1.PriorityClass(
+        `${name}-${role}`,
+        { metadata: { name: className }, value, description },
+        options,
+      ),
+  );
 }
 
 /** A node with a Ray head on it is not drained while the head runs; workers may go, Ray starts their work again. */

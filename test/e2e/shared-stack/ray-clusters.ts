@@ -35,6 +35,9 @@ describeOnOurs(
       for (const pod of nodes.cpu ?? []) expect(platformNodes.workerCpu).toContain(nodeOf(pod));
       expect(pods).toHaveLength(4);
       for (const { spec } of pods) expect(spec.serviceAccountName).toBe(serviceAccount);
+      const priorities = (role: string) => nodes[role]?.map(({ spec }) => spec.priorityClassName);
+      expect(priorities("headgroup")).toEqual([parameters.headPriorityClass]);
+      expect(new Set(priorities("cpu"))).toEqual(new Set([undefined]));
     });
 
     test("is gone with its pods when its scope is left, by an exception too", async () => {

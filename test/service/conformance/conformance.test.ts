@@ -81,9 +81,10 @@ describe.each(operations)("$name by $method", ({ name, method, contract }) => {
     expect((await checkError(await send(await refused(world)), status)).code).toBe(code);
   });
 
-  test.runIf(method === "POST")("is 413 with a body that is too large", async () => {
-    await checkError(await send(request, { body: tooLarge[contract.content] }), 413);
-  });
+  if (method === "POST")
+    test("is 413 with a body that is too large", async () => {
+      await checkError(await send(request, { body: tooLarge[contract.content] }), 413);
+    });
 
   test("is 503 with Retry-After while the database is away, and a 500 that says nothing when it fails", async () => {
     const refused = await send(request, { to: away });
@@ -92,10 +93,11 @@ describe.each(operations)("$name by $method", ({ name, method, contract }) => {
     expect((await checkError(await send(request, { to: failing }), 500)).detail).not.toContain("secret");
   });
 
-  test.runIf(contract.errors.includes(withoutLibrary))("is 406 where the library is not installed", async () => {
-    const isNew = ["createTable", "createMaterializedView"].includes(name);
-    await checkError(await send({ ...request, id: isNew ? ["there", "new"] : bare.table }, { to: bare }), 406);
-  });
+  if (contract.errors.includes(withoutLibrary))
+    test("is 406 where the library is not installed", async () => {
+      const isNew = ["createTable", "createMaterializedView"].includes(name);
+      await checkError(await send({ ...request, id: isNew ? ["there", "new"] : bare.table }, { to: bare }), 406);
+    });
 
   test("is carried out", async () => {
     const response = await send(request);
