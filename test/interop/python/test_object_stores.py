@@ -12,14 +12,18 @@ import pyarrow as pa
 import pytest
 from catalog import Catalog
 from lance_namespace import (
+    CountTableRowsRequest,
     CreateTableBranchRequest,
+    CreateTableRequest,
     CreateTableTagRequest,
     DeleteTableBranchRequest,
     DropTableRequest,
+    InsertIntoTableRequest,
     ListTableBranchesRequest,
     ListTableTagsRequest,
     UpdateTableTagRequest,
 )
+from rows import stream, vectors
 from writers import check_eight_writers, check_writers_past_the_catalog, create_table, read_ids
 
 
@@ -119,6 +123,21 @@ def test_pylance_writes_branches_and_drops_in_a_cloud(cloud):
     assert [key for key in cloud.keys() if "/ns/basic" in key]
     client.drop_table(DropTableRequest(id=table))
     assert not [key for key in cloud.keys() if "/ns/basic" in key]
+
+
+def test_rows_go_through_the_catalog_into_a_cloud(cloud):
+    client = cloud.catalog.client()
+    table = ["ns", "rows"]
+    client.create_table(CreateTableRequest(id=table), stream(vectors([1, 2, 3])))
+    client.insert_into_table(InsertIntoTableRequest(id=table), stream(vectors([4])))
+    cloud.catalog.post("/v1/table/ns$rows/delete", {"predicate": "id = 2"})
+    cloud.catalog.post("/v1/table/ns$rows/schema_metadata/update", {"by": "the catalog"})
+    assert client.count_table_rows(CountTableRowsRequest(id=table)).count == 3
+    dataset = lance.dataset(namespace_client=client, table_id=table, storage_options=cloud.storage_options)
+    assert read_ids(dataset) == [1, 3, 4]
+    assert dataset.schema.metadata == {b"by": b"the catalog"}
+    client.drop_table(DropTableRequest(id=table))
+    assert not [key for key in cloud.keys() if "/ns/rows" in key]
 
 
 def test_eight_writers_append_to_one_table_in_a_cloud_and_no_row_is_lost(cloud):
