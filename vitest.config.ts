@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 /** Gives the run a temporary folder, and takes it away. */
@@ -12,6 +13,8 @@ export default defineConfig({
           include: ["test/*.test.ts", "test/{protocol,service,infra,client}/**/*.test.ts"],
           globalSetup: temporaryFolder,
           testTimeout: 20_000,
+          // Much of it waits for programs that it starts, so that two are no more than two cores can do.
+          maxWorkers: Math.max(2, availableParallelism() - 1),
         },
       },
       {
