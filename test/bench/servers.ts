@@ -14,14 +14,11 @@ const projectFolder = resolve(import.meta.dirname, "../..");
 const startTimeoutMs = 60_000;
 const stopTimeoutMs = 5_000;
 
-/** The young generation that the image sets, and the old one that Node gives itself in a pod of 512 MiB. */
-const heapOptions = ["--max-semi-space-size=4", "--max-old-space-size=256"];
-
 /** The catalog as it runs in earnest: it checks tokens, and writes its log to a file. */
 export async function startTiltyard(folder: string, nodeOptions: readonly string[] = []): Promise<Server> {
   mkdirSync(folder, { recursive: true });
   const log = openSync(join(folder, "service.log"), "w");
-  const child = start(process.execPath, [...heapOptions, ...nodeOptions, "service/main.ts", "serve"], {
+  const child = start(process.execPath, ["--max-semi-space-size=4", ...nodeOptions, "service/main.ts", "serve"], {
     environment: { TILTYARD_PORT: "0", TILTYARD_DATA_DIR: folder, TILTYARD_LOG_LEVEL: "info" },
     stdout: log,
   });
