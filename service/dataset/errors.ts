@@ -44,3 +44,8 @@ function legible(text: string): string {
     .replaceAll(/, \/[^\s,]*\.rs:\d+:\d+/g, "");
   return message.length > messageLengthMax ? `${message.slice(0, messageLengthMax)}...` : message;
 }
+
+/** Whether a commit was refused because somebody else was first, so that it can be tried again. */
+export function isConflict(error: unknown): boolean {
+  return error instanceof CatalogError && error.kind === "ConcurrentModification";
+}

@@ -5,6 +5,7 @@ import { requireBranch, requireTable } from "../domain/require.ts";
 import { requireVersion, toTableVersion } from "../domain/versions.ts";
 import { parseLocation } from "../storage/location.ts";
 import { type Change, type CommitParts, createCommits } from "./commits.ts";
+import { isConflict } from "./errors.ts";
 import { replaceSchemaMetadata } from "./manifest-file.ts";
 
 /** How often the change is made anew because others committed first; as often as Lance does. */
@@ -70,8 +71,4 @@ async function tryToCommit(
     if (isConflict(error)) for (const key of [manifest_path, transactionKey]) await objects.delete(key);
     throw error;
   }
-}
-
-function isConflict(error: unknown): boolean {
-  return error instanceof CatalogError && error.kind === "ConcurrentModification";
 }

@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { serve } from "@hono/node-server";
 import { type AnyContract, CatalogError, contracts } from "@tiltyard/protocol";
 import { Hono } from "hono";
+import { isConflict } from "../dataset/errors.ts";
 import { type Gateway, type TableView, viewOperations } from "../dataset/gateway.ts";
 import type { Log } from "../log.ts";
 import { credentialOfHeaders } from "./credential.ts";
@@ -77,8 +78,4 @@ export function createGateway(log: Log): Gateway {
       await closed;
     },
   };
-}
-
-function isConflict(error: unknown): boolean {
-  return error instanceof CatalogError && error.kind === "ConcurrentModification";
 }

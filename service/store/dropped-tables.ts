@@ -13,17 +13,24 @@ export interface DroppedTable {
   readonly droppedAtMillis: number;
 }
 
-const hide = statement(
-  (db, p: { id: number; namespace: string; name: string; dropped_from: string; dropped_at: number }) =>
-    db
-      .updateTable("tables")
-      .set({ namespace: p.namespace, name: p.name, dropped_from: p.dropped_from, dropped_at: p.dropped_at })
-      .where("id", "=", p.id),
+interface Naming {
+  readonly id: number;
+  readonly namespace: string;
+  readonly name: string;
+  readonly dropped_from: string | null;
+  readonly dropped_at: number | null;
+}
+
+const nameTable = statement((db, p: Naming) =>
+  db
+    .updateTable("tables")
+    .set({ namespace: p.namespace, name: p.name, dropped_from: p.dropped_from, dropped_at: p.dropped_at })
+    .where("id", "=", p.id),
 );
 
 /** Takes a table's name away, and keeps all else of it: its versions, its branches, its location. */
 export async function hideTable(session: Session, table: TableRecord): Promise<void> {
-  await session.run(hide, {
+  await session.run(nameTable, {
     id: table.id,
     namespace: droppedNamespace,
     name: String(table.id),
@@ -32,16 +39,15 @@ export async function hideTable(session: Session, table: TableRecord): Promise<v
   });
 }
 
-const bury = statement((db, p: { id: number; namespace: string; name: string }) =>
-  db
-    .updateTable("tables")
-    .set({ namespace: p.namespace, name: p.name, dropped_from: null, dropped_at: null })
-    .where("id", "=", p.id),
-);
-
 /** Takes a table's name away for good. Its records are too many, perhaps, to go in the same moment. */
 export async function buryTable(session: Session, id: number): Promise<void> {
-  await session.run(bury, { id, namespace: droppedNamespace, name: String(id) });
+  await session.run(nameTable, {
+    id,
+    namespace: droppedNamespace,
+    name: String(id),
+    dropped_from: null,
+    dropped_at: null,
+  });
 }
 
 const findBuried = statement((db, p: { location: string; namespace: string }) =>
@@ -58,16 +64,15 @@ export async function findBuriedTable(session: Session, location: string): Promi
   return (await session.first(findBuried, { location, namespace: droppedNamespace }))?.id;
 }
 
-const show = statement((db, p: { id: number; namespace: string; name: string }) =>
-  db
-    .updateTable("tables")
-    .set({ namespace: p.namespace, name: p.name, dropped_from: null, dropped_at: null })
-    .where("id", "=", p.id),
-);
-
 /** Gives a dropped table a name again, which must be free. */
 export async function showTable(session: Session, id: number, to: Identifier): Promise<void> {
-  await session.run(show, { id, namespace: toPath(to.slice(0, -1)), name: to.at(-1) ?? "" });
+  await session.run(nameTable, {
+    id,
+    namespace: toPath(to.slice(0, -1)),
+    name: to.at(-1) ?? "",
+    dropped_from: null,
+    dropped_at: null,
+  });
 }
 
 const list = statement((db, p: Subtree & { after: number; id: number; until: number; limit: number }) =>

@@ -30,8 +30,6 @@ const headHeight = 28;
 const pixelsPerLetter = 6.6;
 /** What takes less of the whole is left out. */
 const shareMin = 0.002;
-/** Waiting for requests is no work. */
-const idle = new Set(["(idle)", "(root)"]);
 const colours = { service: "#f2a65a", packages: "#e8d174", node: "#9fc5a8", engine: "#b9b4c7" };
 
 /**
@@ -83,12 +81,13 @@ function sumUp({ nodes, samples, timeDeltas }: CpuProfile, lastUs: number): Fram
     if (leftUs > lastUs) return;
     const stack = [];
     for (let id: number | undefined = sample; id !== undefined; id = callers.get(id)) stack.unshift(byId.get(id));
+    // Waiting for requests is no work.
     if (stack.at(-1)?.callFrame.functionName === "(idle)") return;
     const us = timeDeltas[index] ?? 0;
     root.us += us;
     let frame = root;
     for (const { callFrame } of stack.filter((node) => node !== undefined)) {
-      if (idle.has(callFrame.functionName)) continue;
+      if (callFrame.functionName === "(root)") continue;
       const place = placeOf(callFrame.url);
       const name = callFrame.functionName || `(line ${callFrame.lineNumber + 1})`;
       const key = `${name} ${place}`;

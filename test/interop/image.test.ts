@@ -15,7 +15,7 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 test("what the image installs and starts serves a catalog, its rows included", { timeout: 300_000 }, async () => {
   const [packages, catalog] = stages();
   const [built, app] = [temporaryFolder("tiltyard packages "), temporaryFolder("tiltyard app ")];
-  copy(packages, process.cwd(), built);
+  copy(packages, built);
   for (const { rest } of named(packages, "RUN")) {
     const PATH = [dirname(process.execPath), process.env.PATH].join(delimiter);
     // Not the cache of npm on this machine.
@@ -23,7 +23,7 @@ test("what the image installs and starts serves a catalog, its rows included", {
     execFileSync("sh", ["-c", command], { cwd: built, env: { ...process.env, PATH }, stdio: "pipe" });
   }
   cpSync(join(built, "node_modules"), join(app, "node_modules"), { recursive: true, verbatimSymlinks: true });
-  copy(catalog, process.cwd(), app);
+  copy(catalog, app);
 
   const [node, script = "", ...args] = [...words(catalog, "ENTRYPOINT"), ...words(catalog, "CMD")];
   expect(node).toBe("node");
@@ -62,14 +62,14 @@ function named(stage: readonly Instruction[], name: string): Instruction[] {
 }
 
 /** Copies what comes from the project, without what .dockerignore keeps out everywhere. */
-function copy(stage: readonly Instruction[], from: string, to: string): void {
+function copy(stage: readonly Instruction[], to: string): void {
   for (const { rest } of named(stage, "COPY").filter(({ rest }) => !rest.startsWith("--"))) {
     const paths = rest.split(" ");
     const target = join(to, paths.pop() ?? "");
     mkdirSync(target, { recursive: true });
     for (const path of paths) {
       const isFile = path.includes(".");
-      cpSync(join(from, path), isFile ? join(target, path.split("/").at(-1) ?? "") : target, {
+      cpSync(path, isFile ? join(target, path.split("/").at(-1) ?? "") : target, {
         recursive: true,
         filter: (source) => !source.endsWith("node_modules"),
       });

@@ -38,7 +38,8 @@ export async function startFaultyProxy(url: string, next: () => Fault | undefine
       return;
     }
     const { method, headers } = from;
-    const onward = request(new URL(from.url ?? "/", url), { method, headers }, (answered) => {
+    // The path goes on as it came: a signature covers it.
+    const onward = request(url, { method, headers, path: from.url ?? "/" }, (answered) => {
       if (fault === "answerLost") {
         answered.resume().on("end", () => from.socket.destroy());
         return;
@@ -47,8 +48,6 @@ export async function startFaultyProxy(url: string, next: () => Fault | undefine
       answered.pipe(answer);
     });
     onward.on("error", () => from.socket.destroy());
-    // The path goes on as it came: a signature covers it.
-    onward.path = from.url ?? "/";
     from.pipe(onward);
   }
 
