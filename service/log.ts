@@ -2,18 +2,67 @@ import { type Logger, pino } from "pino";
 
 export type Log = Logger;
 
-/** Lines are written together once there are this many bytes of them, or when the next flush comes. */
-const bufferBytes = 4096;
-const flushEveryMs = 500;
+/** Lines are handed on together, once they have this many characters, or after a while. */
+const heldCharacters = 8192;
+const handOnEveryMs = 500;
+/** At most this much is written at once. A busy process gets to write once in hundreds of requests. */
+const writtenBytesMax = 1024 * 1024;
+/** At most this much waits for standard output to take it; what comes then is dropped. */
+const waitingBytesMax = 16 * 1024 * 1024;
+const lineEnd = "\n".charCodeAt(0);
 
 /**
  * The service's log: JSON lines on standard output. What is logged of a request is named
- * field by field, so that no credential gets into it.
+ * field by field, so that no credential gets into it. The service never waits for whoever
+ * reads it: what is too much is dropped, and a line says how much when there is room again.
  */
 export function createLog(level: string): Log {
-  const destination = pino.destination({ dest: 1, sync: false, minLength: bufferBytes });
-  if (level !== "silent") setInterval(() => destination.flush(), flushEveryMs).unref();
-  return pino({ level, base: null, timestamp: isoTime }, destination);
+  let held: string[] = [];
+  let characters = 0;
+  let dropped = 0;
+
+  const handOn = () => {
+    if (held.length === 0) return;
+    // What takes buffers is typed as if it took text.
+    destination.write(Buffer.from(held.join("")) as unknown as string);
+    held = [];
+    characters = 0;
+  };
+  // Before the destination's own listeners, which write out what it was given.
+  process.once("beforeExit", handOn).once("exit", handOn);
+  const destination = pino.destination({
+    dest: 1,
+    sync: false,
+    contentMode: "buffer",
+    minLength: 1,
+    maxWrite: writtenBytesMax,
+    maxLength: waitingBytesMax,
+  });
+  if (level !== "silent") setInterval(handOn, handOnEveryMs).unref();
+
+  const lines = {
+    write: (line: string) => {
+      held.push(line);
+      characters += line.length;
+      if (characters >= heldCharacters) handOn();
+    },
+    flush: (done: () => void) => {
+      handOn();
+      destination.flush(done);
+    },
+  };
+  const log = pino({ level, base: null, timestamp: isoTime }, lines);
+
+  destination.on("drop", (refused: Buffer) => {
+    for (const byte of refused) if (byte === lineEnd) dropped += 1;
+  });
+  destination.on("drain", () => {
+    if (dropped === 0) return;
+    log.warn({ lines: dropped }, "lines of this log were dropped: standard output was not read fast enough");
+    dropped = 0;
+    handOn();
+  });
+  return log;
 }
 
 let [writtenMillis, written] = [0, ""];

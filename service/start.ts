@@ -82,7 +82,7 @@ export async function startService(config: Config, log: Log, replacements: Repla
     catalog: {
       store,
       storage,
-      credentials: createCredentialVendors(config.vending),
+      credentials: config.vending && createCredentialVendors(config.vending),
       finisher,
       locations: createLocations(config.warehouse, config.allowedLocations),
       datasets,

@@ -66,7 +66,7 @@ export function serveOperation<C extends AnyContract>(
         "Unsupported",
         "this catalog does no operations on rows (TILTYARD_DATA_OPERATIONS=off): open the table at its location",
       );
-    const rows = (contract.content === "arrow" ? context.req.raw.body : null) ?? emptyStream();
+    const rows = contract.content === "arrow" ? (context.req.raw.body ?? emptyStream()) : noRows;
     const answer = await handler(request, catalog, { principal, requestId: requestIdIn(trail), body: rows });
     return respondWith(answer, contract.status, requestIdIn(trail));
 
@@ -124,6 +124,9 @@ async function discard(rows: ReadableStream<Uint8Array> | null): Promise<void> {
 function emptyStream(): ReadableStream<Uint8Array> {
   return new ReadableStream({ start: (controller) => controller.close() });
 }
+
+/** For operations that take no rows, and so do not read it. */
+const noRows = emptyStream();
 
 /** Plain headers go out as they are; those of `context.json` would become a `Headers` object and be read from it again. */
 function respondWith(answer: unknown, status: number, requestId: string): Response {

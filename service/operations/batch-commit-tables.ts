@@ -68,7 +68,7 @@ async function declare(
   const { locations } = catalog;
   const location = asked === undefined ? locations.choose(identifier) : locations.read(asked);
   declared.set(formatIdentifier(identifier), location.uri);
-  const vended = await vendCredentials(catalog, caller, identifier, location, { vend_credentials });
+  const vended = await vendCredentials(catalog, caller, identifier, location.uri, { vend_credentials });
   return async (session) => {
     await requireFreeName(session, identifier);
     await requireFreeLocation(session, location);

@@ -13,7 +13,7 @@ export const declareTable: Handler<typeof contract> = async (request, catalog, c
   const { id: identifier, properties = {} } = request;
   const transaction = openTransaction({ contract, request, caller, objects: [identifier] });
   const location = request.location === undefined ? locations.choose(identifier) : locations.read(request.location);
-  const vended = await vendCredentials(catalog, caller, identifier, location, request);
+  const vended = await vendCredentials(catalog, caller, identifier, location.uri, request);
 
   await store.write(
     async (session) => {

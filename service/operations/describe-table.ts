@@ -5,7 +5,6 @@ import { requireBranch, requireTable } from "../domain/require.ts";
 import { versionAsked } from "../domain/tags.ts";
 import { vendCredentials } from "../domain/vending.ts";
 import { requireVersion } from "../domain/versions.ts";
-import { parseLocation } from "../storage/location.ts";
 import { hasVersions } from "../store/versions.ts";
 import type { Catalog, Handler } from "./handler.ts";
 
@@ -24,7 +23,7 @@ export const describeTable: Handler<typeof contracts.describeTable> = async (req
     ...(at.version !== undefined && { version: at.version }),
     location: table.location,
     ...((request.with_table_uri || request.load_detailed_metadata) && { table_uri: table.location }),
-    ...(await vendCredentials(catalog, caller, request.id, parseLocation(table.location), request)),
+    ...(await vendCredentials(catalog, caller, request.id, table.location, request)),
     ...(isOnlyDeclared === false &&
       request.load_detailed_metadata &&
       (await detailsOf(catalog, { ...at, id: request.id }))),

@@ -11,8 +11,8 @@ import type { Store } from "../store/store.ts";
 export interface Catalog {
   readonly store: Store;
   readonly storage: Storage;
-  /** Hands out credentials for tables. */
-  readonly credentials: CredentialVendors;
+  /** Hands out credentials for tables; undefined where none are handed out. */
+  readonly credentials: CredentialVendors | undefined;
   readonly locations: Locations;
   readonly finisher: Finisher;
   /** Opens tables as datasets, for what is not in the database. */

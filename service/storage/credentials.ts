@@ -34,10 +34,8 @@ export interface CredentialVendors {
 
 /**
  * The clouds' libraries are loaded when the first location needs them.
- *
- * @param options undefined when no credentials are handed out.
  */
-export function createCredentialVendors(options: VendingOptions | undefined): CredentialVendors {
+export function createCredentialVendors(options: VendingOptions): CredentialVendors {
   const opened = new Map<string, Promise<CredentialVendor | undefined>>();
 
   async function open(scheme: Location["scheme"]): Promise<CredentialVendor | undefined> {
@@ -45,7 +43,7 @@ export function createCredentialVendors(options: VendingOptions | undefined): Cr
       case "file":
         return undefined;
       case "s3":
-        return options?.s3Role === undefined
+        return options.s3Role === undefined
           ? undefined
           : (await import("./s3-credentials.ts")).createS3Vendor(options.s3Role);
       case "gs":
@@ -55,7 +53,6 @@ export function createCredentialVendors(options: VendingOptions | undefined): Cr
 
   return {
     for: async ({ scheme }) => {
-      if (options === undefined) return undefined;
       let vendor = opened.get(scheme);
       if (vendor === undefined) {
         vendor = open(scheme);

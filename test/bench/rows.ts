@@ -22,6 +22,7 @@ import {
 import { z } from "zod";
 import { createCatalogClient } from "../../client/index.ts";
 import { freePort } from "../../client/ray/free-port.ts";
+import { imageEnvironment } from "../support/dockerfile.ts";
 import { startProgram } from "../support/process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -40,12 +41,11 @@ const rowsInBatch = (batchMebibytes * 1024 ** 2) / (4 * dimension);
 const folder = temporaryFolder("tiltyard-rows-");
 const port = await freePort();
 const service = startProgram(["service/main.ts", "serve"], {
+  ...imageEnvironment(),
+  TILTYARD_HOST: "127.0.0.1",
   TILTYARD_PORT: `${port}`,
   TILTYARD_DATA_DIR: folder,
   TILTYARD_LOG_LEVEL: "error",
-  // As in the image.
-  MALLOC_ARENA_MAX: "2",
-  LANCE_DEFAULT_IO_BUFFER_SIZE: "33554432",
 });
 try {
   await service.printed("Call the catalog");

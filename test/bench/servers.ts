@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { developmentKeyFile } from "../../service/auth/development-issuer.ts";
+import { imageEnvironment } from "../support/dockerfile.ts";
 import type { Target } from "./load.ts";
 
 /** A server in a process of its own, on loopback. */
@@ -14,12 +15,13 @@ const projectFolder = resolve(import.meta.dirname, "../..");
 const startTimeoutMs = 60_000;
 const stopTimeoutMs = 5_000;
 
-/** The catalog as it runs in earnest: it checks tokens, and writes its log to a file. */
+/** The catalog as it runs in earnest, with the settings of its image: it checks tokens, and writes its log to a file. */
 export async function startTiltyard(folder: string, nodeOptions: readonly string[] = []): Promise<Server> {
   mkdirSync(folder, { recursive: true });
   const log = openSync(join(folder, "service.log"), "w");
-  const child = start(process.execPath, ["--max-semi-space-size=4", ...nodeOptions, "service/main.ts", "serve"], {
-    environment: { TILTYARD_PORT: "0", TILTYARD_DATA_DIR: folder, TILTYARD_LOG_LEVEL: "info" },
+  const settings = { TILTYARD_HOST: "127.0.0.1", TILTYARD_PORT: "0", TILTYARD_DATA_DIR: folder };
+  const child = start(process.execPath, [...nodeOptions, "service/main.ts", "serve"], {
+    environment: { ...imageEnvironment(), ...settings },
     stdout: log,
   });
   closeSync(log);

@@ -7,7 +7,7 @@ import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { type Instruction, readDockerfile } from "../support/dockerfile.ts";
+import { type Instruction, imageEnvironment, readDockerfile } from "../support/dockerfile.ts";
 import { startProgram } from "../support/process.ts";
 import { arrowStream, films } from "../support/rows.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -29,7 +29,7 @@ test("what the image installs and starts serves a catalog, its rows included", {
   expect(node).toBe("node");
   const key = "key-of-the-image-0123456789";
   const service = startProgram([join(app, script), ...args], {
-    ...settings(catalog),
+    ...imageEnvironment(),
     TILTYARD_HOST: "127.0.0.1",
     TILTYARD_PORT: "0",
     TILTYARD_DATA_DIR: temporaryFolder("tiltyard data "),
@@ -79,9 +79,4 @@ function copy(stage: readonly Instruction[], to: string): void {
 
 function words(stage: readonly Instruction[], name: string): string[] {
   return JSON.parse(named(stage, name)[0]?.rest ?? "[]");
-}
-
-function settings(stage: readonly Instruction[]): Record<string, string> {
-  const pairs = named(stage, "ENV").flatMap(({ rest }) => rest.split(/\s+/));
-  return Object.fromEntries(pairs.map((pair) => [pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1)]));
 }

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 
 export interface Instruction {
   readonly name: string;
@@ -7,9 +8,15 @@ export interface Instruction {
 
 /** @returns The instructions of the project's Dockerfile in their order, continued lines joined. */
 export function readDockerfile(): Instruction[] {
-  return readFileSync("Dockerfile", "utf8")
+  return readFileSync(resolve(import.meta.dirname, "../../Dockerfile"), "utf8")
     .replaceAll(/\\\n\s*/g, "")
     .split("\n")
     .filter((line) => line !== "" && !line.startsWith("#"))
     .map((line) => ({ name: line.slice(0, line.indexOf(" ")), rest: line.slice(line.indexOf(" ") + 1) }));
+}
+
+/** @returns The environment variables that the image sets. */
+export function imageEnvironment(): Record<string, string> {
+  const pairs = readDockerfile().flatMap(({ name, rest }) => (name === "ENV" ? rest.split(/\s+/) : []));
+  return Object.fromEntries(pairs.map((pair) => [pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1)]));
 }

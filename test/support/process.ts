@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { closeSync, openSync } from "node:fs";
 
 export interface Finished {
   readonly code: number | null;
@@ -24,13 +25,23 @@ process.on("exit", () => {
   for (const child of running) child.kill("SIGKILL");
 });
 
-/** Starts a program with these settings and no others of Tiltyard's. */
-export function startProgram(args: readonly string[], environment: Readonly<Record<string, string>> = {}): Program {
+/**
+ * Starts a program with these settings and no others of Tiltyard's.
+ *
+ * @param to Where standard output goes to; it is kept for the test when absent.
+ */
+export function startProgram(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+  to: { readonly stdout?: string } = {},
+): Program {
+  const file = to.stdout === undefined ? undefined : openSync(to.stdout, "w");
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("TILTYARD_"));
   const child = spawn(process.execPath, args, {
     env: { ...Object.fromEntries(inherited), ...environment },
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["ignore", file ?? "pipe", "pipe"],
   });
+  if (file !== undefined) closeSync(file);
   running.add(child);
   let [stdout, stderr] = ["", ""];
   child.stdout?.setEncoding("utf8").on("data", (text: string) => {

@@ -1,0 +1,65 @@
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { expect, test } from "vitest";
+import { startProgram } from "../support/process.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+
+const log = JSON.stringify(resolve(import.meta.dirname, "../../service/log.ts"));
+
+/** Logs many lines in each turn of the event loop, as requests on many connections do, and tells the memory that it holds then. */
+const program = (turns: number, linesInTurn: number) => `
+import { createLog, flushLog } from ${log};
+const log = createLog("info");
+for (let turn = 0; turn < ${turns}; turn += 1) {
+  for (let line = 0; line < ${linesInTurn}; line += 1) log.info({ request: "r".repeat(200) });
+  await new Promise(setImmediate);
+}
+globalThis.gc();
+const { heapUsed, external } = process.memoryUsage();
+process.stderr.write(\`MiB held: \${(heapUsed + external) / 2 ** 20};\`);
+await flushLog(log);
+`;
+const run = (...size: Parameters<typeof program>) => ["--expose-gc", "--input-type=module", "--eval", program(...size)];
+
+interface Line {
+  readonly level: number;
+  readonly request?: string;
+  /** How many were dropped. */
+  readonly lines?: number;
+}
+
+test("what is logged does not pile up, however much it is in one turn of the event loop", async () => {
+  const file = join(temporaryFolder("tiltyard-log-"), "log");
+  const { finished } = startProgram(run(1000, 200), {}, { stdout: file });
+  const { code, stderr } = await finished;
+  expect([code, stderr]).toEqual([0, expect.stringMatching(/^MiB held: [\d.]+;$/)]);
+  expect(mebibytesHeld(stderr)).toBeLessThan(36);
+  const { written, dropped } = count(readFileSync(file, "utf8"));
+  expect(written + dropped).toBe(1000 * 200);
+});
+
+test("a reader that is stuck costs some memory and the lines that are too many, and is told how many", async () => {
+  const { child, printed, finished } = startProgram(run(500, 200));
+  child.stdout?.pause();
+  expect(mebibytesHeld(await printed(";"))).toBeLessThan(48);
+  child.stdout?.resume();
+  const { written, dropped } = count((await finished).stdout);
+  expect(dropped).toBeGreaterThan(0);
+  expect(written + dropped).toBe(500 * 200);
+});
+
+function mebibytesHeld(printed: string): number {
+  return Number(/MiB held: ([\d.]+)/.exec(printed)?.[1]);
+}
+
+/** @returns How many lines of the program are there, and of how many it says that they are not. */
+function count(text: string): { written: number; dropped: number } {
+  const lines: Line[] = text
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  return {
+    written: lines.filter(({ request }) => request !== undefined).length,
+    dropped: lines.reduce((sum, line) => sum + (line.lines ?? 0), 0),
+  };
+}
