@@ -80,11 +80,20 @@ async function announcedUrl(child: ChildProcess): Promise<string> {
 }
 
 function serverOf(child: ChildProcess, url: string, headers: Readonly<Record<string, string>> = {}): Server {
+  let lastPrinted = "";
+  child.stderr?.on("data", (text: string) => {
+    lastPrinted = (lastPrinted + text).slice(-2_000);
+  });
+  // What is measured fails then, but does not know why.
+  const tell = (code: number | null, signal: string | null) =>
+    process.stderr.write(`bench: ${child.spawnargs.join(" ")} ended with ${code ?? signal}: ${lastPrinted}\n`);
+  child.once("close", tell);
   return {
     url,
     headers,
     pid: child.pid ?? Number.NaN,
     [Symbol.asyncDispose]: async () => {
+      child.off("close", tell);
       if (child.exitCode !== null || child.signalCode !== null) return;
       const closed = once(child, "close");
       child.stdin?.end();
