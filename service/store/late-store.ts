@@ -27,6 +27,7 @@ class LateStore implements Store {
   readonly read: Session = {
     locked: undefined,
     all: async (statement, parameters) => (await this.#opened()).read.all(statement, parameters),
+    values: async (statement, parameters) => (await this.#opened()).read.values(statement, parameters),
     first: async (statement, parameters) => (await this.#opened()).read.first(statement, parameters),
     run: async (statement, parameters) => (await this.#opened()).read.run(statement, parameters),
   };

@@ -60,8 +60,7 @@ export async function listChildNamespaces(
   after: string,
   limit: number,
 ): Promise<string[]> {
-  const rows = await session.all(listChildren, { parent: toPath(parent), after, limit });
-  return rows.map((row) => row.name);
+  return session.values(listChildren, { parent: toPath(parent), after, limit });
 }
 
 const listBelow = statement((db, p: { from: string; to: string }) =>

@@ -149,6 +149,14 @@ class PostgresSession implements Session {
     return (await this.#run(statement, parameters)).rows as Row[];
   }
 
+  async values<Parameters extends object, Value>(
+    statement: Statement<Parameters, Readonly<Record<string, Value>>>,
+    parameters: Parameters,
+  ) {
+    const rows: Record<string, Value>[] = (await this.#run(statement, parameters)).rows;
+    return rows.flatMap((row) => Object.values(row));
+  }
+
   async first<Parameters extends object, Row>(statement: Statement<Parameters, Row>, parameters: Parameters) {
     return (await this.#run(statement, parameters)).rows[0] as Row | undefined;
   }

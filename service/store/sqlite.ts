@@ -171,6 +171,18 @@ class SqliteSession implements Session {
     return sql.all(...compiled.bind(parameters)) as Row[];
   }
 
+  async values<Parameters extends object, Value>(
+    statement: Statement<Parameters, Readonly<Record<string, Value>>>,
+    parameters: Parameters,
+  ) {
+    const { compiled, sql } = this.#prepare(statement);
+    try {
+      return sql.pluck(true).all(...compiled.bind(parameters)) as Value[];
+    } finally {
+      sql.pluck(false);
+    }
+  }
+
   async first<Parameters extends object, Row>(statement: Statement<Parameters, Row>, parameters: Parameters) {
     const { compiled, sql } = this.#prepare(statement);
     return sql.get(...compiled.bind(parameters)) as Row | undefined;

@@ -9,6 +9,11 @@ export interface Session {
   /** The database table that nobody else changes while this session lasts. */
   readonly locked: LockableTable | undefined;
   all<Parameters extends object, Row>(statement: Statement<Parameters, Row>, parameters: Parameters): Promise<Row[]>;
+  /** Of a statement with one column: in SQLite, many values take half the time that as many rows take. */
+  values<Parameters extends object, Value>(
+    statement: Statement<Parameters, Readonly<Record<string, Value>>>,
+    parameters: Parameters,
+  ): Promise<Value[]>;
   first<Parameters extends object, Row>(
     statement: Statement<Parameters, Row>,
     parameters: Parameters,

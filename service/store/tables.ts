@@ -112,12 +112,11 @@ export async function listTables(
   after: string,
   page: Page,
 ): Promise<string[]> {
-  const rows = await session.all(page.includeDeclared ? listAllInNamespace : listWrittenInNamespace, {
+  return session.values(page.includeDeclared ? listAllInNamespace : listWrittenInNamespace, {
     namespace: toPath(namespace),
     after,
     limit: page.limit,
   });
-  return rows.map((row) => row.name);
 }
 
 const listEverywhere = (includeDeclared: boolean) =>

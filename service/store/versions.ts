@@ -232,7 +232,7 @@ const listBranches = statement((db, p: { table_id: number }) =>
 
 /** The branches that have or had records, `main` among them. */
 export async function listBranchNames(session: Session, tableId: number): Promise<string[]> {
-  return (await session.all(listBranches, { table_id: tableId })).map((row) => row.name);
+  return session.values(listBranches, { table_id: tableId });
 }
 
 const removeBranch = statement((db, p: { table_id: number; name: string }) =>
