@@ -1,6 +1,6 @@
-import { CatalogError } from "@tiltyard/protocol";
 import type { Session } from "../store/store.ts";
 import { deleteBranch, deleteVersions, findCut } from "../store/versions.ts";
+import { invalidInput } from "./invalid-input.ts";
 
 /** How many records one transaction deletes: it takes some milliseconds. */
 const deletedAtOnceMax = 1_000;
@@ -14,7 +14,7 @@ export interface VersionRange {
 /**
  * Reads the ranges of BatchDeleteTableVersions (requirements.md 2.3).
  *
- * @throws CatalogError InvalidInput that names every range that is not valid.
+ * @throws CatalogError InvalidInput that names the ranges that are not valid.
  */
 export function readRanges(
   ranges: readonly { readonly start_version: number; readonly end_version: number }[],
@@ -24,7 +24,7 @@ export function readRanges(
     if (end < -1) return [`ranges.${index}.end_version: must be -1 or more`];
     return end !== -1 && end < start ? [`ranges.${index}: must not end before its start`] : [];
   });
-  if (problems.length > 0) throw new CatalogError("InvalidInput", problems.join("; "));
+  if (problems.length > 0) throw invalidInput(problems);
   return ranges.map(({ start_version: start, end_version: end }) => ({ start, end: end === -1 ? undefined : end }));
 }
 

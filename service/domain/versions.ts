@@ -17,6 +17,12 @@ import type { Finisher } from "./finisher.ts";
 import { type ManifestNames, type NamingScheme, readManifestPath, versionsFolder } from "./manifest.ts";
 import { readPage } from "./page.ts";
 
+/**
+ * How many versions of one batch are prepared or finished at once. More would keep the requests of
+ * others from the connections to the database, and all would be begun although the first is refused.
+ */
+export const versionsAtOnce = 8;
+
 /** What a client asks to commit; the fields of the protocol's CreateTableVersion. */
 export interface VersionRequest {
   readonly version: number;

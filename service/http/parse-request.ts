@@ -12,6 +12,7 @@ import {
 import type { HonoRequest } from "hono";
 import { LRUCache } from "lru-cache";
 import { z } from "zod";
+import { invalidInput } from "../domain/invalid-input.ts";
 
 export const bodyBytesMax = 4 * 1024 * 1024;
 /** How many queries of an operation are kept with what they mean, and how long such a query may be. */
@@ -58,7 +59,7 @@ export function envelopeOf(body: unknown): Envelope {
  * Makes what validates requests against a contract, and puts the fields of query and body into
  * one object; where both have a field, the body's counts.
  *
- * It throws CatalogError InvalidInput that lists every problem with its path.
+ * It throws CatalogError InvalidInput that lists the problems with their paths.
  */
 export function createRequestParser(contract: AnyContract): (request: HonoRequest, body: unknown) => ParsedRequest {
   const segments = contract.path.split("/");
@@ -78,7 +79,7 @@ export function createRequestParser(contract: AnyContract): (request: HonoReques
 
     const parsedBody = contract.body.safeParse(bareField === undefined ? body : { [bareField]: body });
     if (!parsedQuery.success || !parsedBody.success)
-      throw new CatalogError("InvalidInput", problemsOf([parsedQuery.error, parsedBody.error]));
+      throw invalidInput(problemsOf([parsedQuery.error, parsedBody.error]));
 
     const { id: bodyId, index_name: bodyIndexName, ...fields } = parsedBody.data;
     if (pathId !== undefined && Array.isArray(bodyId) && formatIdentifier(bodyId, delimiter) !== pathId)
@@ -111,11 +112,10 @@ function createQueryReader(contract: AnyContract) {
   };
 }
 
-function problemsOf(errors: readonly (z.ZodError | undefined)[]): string {
+function problemsOf(errors: readonly (z.ZodError | undefined)[]): readonly string[] {
   return errors
     .flatMap((error) => error?.issues ?? [])
-    .map((issue) => (issue.path.length === 0 ? issue.message : `${issue.path.join(".")}: ${issue.message}`))
-    .join("; ");
+    .map((issue) => (issue.path.length === 0 ? issue.message : `${issue.path.join(".")}: ${issue.message}`));
 }
 
 /**

@@ -1,11 +1,12 @@
 import { contracts, formatIdentifier, type Identifier, type RequestOf, type ResponseOf } from "@tiltyard/protocol";
+import pMap from "p-map";
 import { openTransaction } from "../domain/audit.ts";
 import { branchOf } from "../domain/branch.ts";
 import { requireFreeLocation } from "../domain/locations.ts";
 import { requireBranch, requireFreeName, requireTable } from "../domain/require.ts";
 import { vendCredentials } from "../domain/vending.ts";
 import { deleteRanges, readRanges } from "../domain/version-ranges.ts";
-import { finishCommit, insertPrepared, prepareVersion, toTableVersion } from "../domain/versions.ts";
+import { finishCommit, insertPrepared, prepareVersion, toTableVersion, versionsAtOnce } from "../domain/versions.ts";
 import type { Session } from "../store/store.ts";
 import { deleteTable, insertTable } from "../store/tables.ts";
 import type { Caller, Catalog, Handler } from "./handler.ts";
@@ -36,7 +37,8 @@ export const batchCommitTables: Handler<typeof contract> = async (request, catal
     },
     { locking: request.operations.some((operation) => operation.declare_table) ? "tables" : undefined },
   );
-  return { transaction_id: transaction.name, results: await Promise.all(applied.map((result) => result())) };
+  const results = await pMap(applied, (result) => result(), { concurrency: versionsAtOnce });
+  return { transaction_id: transaction.name, results };
 };
 
 async function prepareSteps(

@@ -1,7 +1,8 @@
 import { contracts } from "@tiltyard/protocol";
+import pMap from "p-map";
 import { openTransaction } from "../domain/audit.ts";
 import { requireTable } from "../domain/require.ts";
-import { finishCommit, insertPrepared, prepareVersion, toTableVersion } from "../domain/versions.ts";
+import { finishCommit, insertPrepared, prepareVersion, toTableVersion, versionsAtOnce } from "../domain/versions.ts";
 import type { Handler } from "./handler.ts";
 
 const contract = contracts.batchCreateTableVersions;
@@ -10,11 +11,13 @@ export const batchCreateTableVersions: Handler<typeof contract> = async (request
   const { entries } = request;
   const objects = entries.map((entry) => entry.id);
   const transaction = openTransaction({ contract, request, caller, objects });
-  const prepared = await Promise.all(
-    entries.map(async (entry) => ({
+  const prepared = await pMap(
+    entries,
+    async (entry) => ({
       identifier: entry.id,
       version: await prepareVersion(catalog, await requireTable(catalog.store.read, entry.id), entry),
-    })),
+    }),
+    { concurrency: versionsAtOnce },
   );
 
   const { records, transactionId } = await catalog.store.write(async (session) => {
@@ -25,11 +28,13 @@ export const batchCreateTableVersions: Handler<typeof contract> = async (request
     if (!repeated) await transaction.record(session);
     return { records: inserted, transactionId: repeated ? (inserted[0]?.transactionId ?? "") : transaction.id };
   });
-  const versions = await Promise.all(
-    records.map(async (record, index) => {
+  const versions = await pMap(
+    records,
+    async (record, index) => {
       const location = prepared[index]?.version.location ?? "";
       return toTableVersion(location, await finishCommit(catalog, location, record));
-    }),
+    },
+    { concurrency: versionsAtOnce },
   );
   return { transaction_id: transaction.nameOf(transactionId), versions };
 };
