@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { batchCreateTableVersions } from "../../service/operations/batch-create-table-versions.ts";
 import {
   commit,
   declareTable,
@@ -81,6 +82,22 @@ describe("BatchCreateTableVersions", () => {
       });
     },
   );
+
+  test("does not begin with all of a batch whose first entry is refused", async () => {
+    let begun = 0;
+    const read = {
+      first: async () => {
+        begun += 1;
+        return undefined;
+      },
+    };
+    const entries = Array(1_000).fill({ id: ["missing"], version: 1, manifest_path: "x" });
+    const caller = { principal: { name: "any", grants: [] }, requestId: "any", body: new ReadableStream() };
+    const batch = batchCreateTableVersions({ entries } as never, { store: { read } } as never, caller);
+    await expect(batch).rejects.toMatchObject({ kind: "TableNotFound" });
+    // Each would wait for a connection to the database, and so would the requests of others behind it.
+    expect(begun).toBeLessThan(20);
+  });
 });
 
 describe("BatchCommitTables", () => {
