@@ -4,13 +4,14 @@ import json
 import re
 import urllib.parse
 import urllib.request
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Callable
 
 import lance
 import pyarrow as pa
 import pytest
-from catalog import Catalog
+from catalog import Catalog, wait_until
 from lance_namespace import (
     CountTableRowsRequest,
     CreateTableBranchRequest,
@@ -38,7 +39,14 @@ class Cloud:
     """The keys of all objects."""
 
     def staged(self) -> list[str]:
-        return [key for key in self.keys() if ".manifest-" in key]
+        """The staged manifests that stay: the service deletes those of commits soon after it has answered."""
+
+        def find() -> list[str]:
+            return [key for key in self.keys() if ".manifest-" in key]
+
+        with suppress(TimeoutError):
+            wait_until(lambda: find() == [], "the end of the commits", seconds=10)
+        return find()
 
 
 @pytest.fixture(scope="module", params=["s3_cloud", "gcs_cloud"])
@@ -160,6 +168,7 @@ def test_a_staged_object_gets_its_final_name_in_google_cloud_storage(gcs, gcs_cl
     commit = {"version": 1, "manifest_path": staged, "naming_scheme": "V2"}
     answer = catalog.post("/v1/table/ns$plain/version/create", commit)
     assert answer["version"]["manifest_path"] == final
+    assert gcs_cloud.staged() == []
     assert [key for key in gcs_cloud.keys() if key.startswith(folder)] == [final]
     assert read_gcs_object(gcs, final) == b"the manifest"
     catalog.post("/v1/table/ns$plain/drop")
