@@ -216,7 +216,7 @@ const listDeletions = statement((db, p: { limit: number }) =>
 );
 
 export async function listPendingDeletions(session: Session, limit: number): Promise<string[]> {
-  return (await session.all(listDeletions, { limit })).map((row) => row.location);
+  return session.values(listDeletions, { limit });
 }
 
 function keyOf(identifier: Identifier): { readonly namespace: string; readonly name: string } {

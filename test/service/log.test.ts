@@ -22,7 +22,6 @@ await flushLog(log);
 const run = (...size: Parameters<typeof program>) => ["--expose-gc", "--input-type=module", "--eval", program(...size)];
 
 interface Line {
-  readonly level: number;
   readonly request?: string;
   /** How many were dropped. */
   readonly lines?: number;

@@ -13,6 +13,7 @@ import urllib.parse
 import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Callable
 
 import lance.namespace
 
@@ -127,10 +128,15 @@ def folder_of(location: str) -> Path:
 
 
 def staged_manifests(location: str) -> list[Path]:
+    """The staged manifests of a table that stay."""
+    return those_that_stay(lambda: find_staged(location))
+
+
+def those_that_stay(find: Callable[[], list]) -> list:
     """The staged manifests that stay: the service deletes those of commits soon after it has answered."""
     with contextlib.suppress(TimeoutError):
-        wait_until(lambda: find_staged(location) == [], "the end of the commits", seconds=10)
-    return find_staged(location)
+        wait_until(lambda: find() == [], "the end of the commits", seconds=10)
+    return find()
 
 
 def find_staged(location: str) -> list[Path]:

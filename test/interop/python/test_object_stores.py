@@ -4,14 +4,13 @@ import json
 import re
 import urllib.parse
 import urllib.request
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Callable
 
 import lance
 import pyarrow as pa
 import pytest
-from catalog import Catalog, wait_until
+from catalog import Catalog, those_that_stay
 from lance_namespace import (
     CountTableRowsRequest,
     CreateTableBranchRequest,
@@ -39,14 +38,8 @@ class Cloud:
     """The keys of all objects."""
 
     def staged(self) -> list[str]:
-        """The staged manifests that stay: the service deletes those of commits soon after it has answered."""
-
-        def find() -> list[str]:
-            return [key for key in self.keys() if ".manifest-" in key]
-
-        with suppress(TimeoutError):
-            wait_until(lambda: find() == [], "the end of the commits", seconds=10)
-        return find()
+        """The staged manifests that stay."""
+        return those_that_stay(lambda: [key for key in self.keys() if ".manifest-" in key])
 
 
 @pytest.fixture(scope="module", params=["s3_cloud", "gcs_cloud"])
