@@ -1,7 +1,8 @@
 import { mkdirSync, readFileSync } from "node:fs";
+import { flushCompileCache } from "node:module";
 import { join } from "node:path";
 import { KubeConfig } from "@kubernetes/client-node";
-import { afterAll, afterEach, beforeAll, describe } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, type TestOptions } from "vitest";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { ControlPlane } from "./control-plane/control-plane.ts";
 import type { Daemon } from "./control-plane/daemon.ts";
@@ -18,10 +19,20 @@ export const isOurs = givenKubeconfig === undefined;
 /** Where the catalog's image is, with the tags 1 and 2. The nodes of our own cluster pull none. */
 export const catalogImage = process.env.TILTYARD_E2E_CATALOG_IMAGE ?? "registry.example.com/catalog";
 
+/** Suites side by side that run together: one works while another waits. Their tests would, too, but for {@link inTurn}. */
+export const together = { concurrent: true };
+
+/** Tests that build on each other, within a suite that runs {@link together} with others. */
+export function inTurn(name: string, tests: () => void | Promise<void>): () => void {
+  return () => {
+    describe(name, { concurrent: false }, tests);
+  };
+}
+
 /** Tests that cannot be run on a cluster that was given; the output says why they are left out there. */
-export function describeOnOurs(name: string, needs: string, tests: () => void): void {
+export function describeOnOurs(name: string, needs: string, tests: () => void, options: TestOptions = {}): void {
   if (!isOurs) process.stderr.write(`e2e: left out on a cluster that was given: ${name}: it needs ${needs}\n`);
-  describe.runIf(isOurs)(name, tests);
+  describe.runIf(isOurs)(name, options, tests);
 }
 
 const definitions = ["apiextensions.k8s.io/v1", "CustomResourceDefinition"] as const;
@@ -120,6 +131,8 @@ export function useCluster(): () => TestCluster {
   afterAll(async () => {
     if (failed) cluster?.keepLogs();
     await cluster?.stop();
+    // Otherwise this process would do so when it ends, and the folder of the run is taken away by then.
+    flushCompileCache();
   });
   return () => {
     if (cluster === undefined) throw new Error("the cluster did not start");

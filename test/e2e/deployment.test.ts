@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { defaultPools } from "../../infra/node-pools.ts";
-import { catalogImage, describeOnOurs, isOurs, useCluster } from "./cluster.ts";
-import { addPlatformNodes, removePlatformNodes } from "./platform-nodes.ts";
+import { catalogImage, describeOnOurs, inTurn, isOurs, together, useCluster } from "./cluster.ts";
+import { addPlatformNodes } from "./platform-nodes.ts";
 import { nameOf, type Recorded } from "./providers/record.ts";
 import { DeployedStack } from "./stack.ts";
 
@@ -39,27 +39,39 @@ const kinds = [
 
 const cluster = useCluster();
 
-const title = (variant: string) => `a stack of the variant ${variant} under Pulumi's engine`;
-describe(title("existing"), () => itsTests("existing"));
-for (const cloud of ["gke", "eks"] as const)
-  describeOnOurs(title(cloud), "nodes and storage classes as that cloud has them", () => itsTests(cloud));
+beforeAll(async () => {
+  if (isOurs) await addPlatformNodes(cluster().api);
+});
 
-function itsTests(variant: "existing" | "gke" | "eks"): void {
-  // Names that nobody else's stack has, nor the next variant's: it can do without this one's destruction.
+type Variant = "existing" | "gke" | "eks";
+const title = (variant: Variant) => `a stack of the variant ${variant}`;
+describe(
+  title("existing"),
+  together,
+  inTurn("under Pulumi's engine", () => itsTests("existing")),
+);
+for (const cloud of ["gke", "eks"] as const)
+  describeOnOurs(
+    title(cloud),
+    "the storage class of that cloud",
+    inTurn("under Pulumi's engine", () => itsTests(cloud)),
+    together,
+  );
+
+function itsTests(variant: Variant): void {
+  // Names that nobody else's stack has, nor another variant's.
   const namespace = `tiltyard-e2e-${variant}`;
   const serviceAccount = `${namespace}-ray`;
   let stack: DeployedStack;
   let settings: Record<string, unknown>;
 
   beforeAll(async () => {
-    if (isOurs) await addPlatformNodes(cluster().api, variant);
     const own = variant === "existing" ? { kubeconfig: cluster().kubeconfigPath, deleteNamespace: true } : {};
     settings = { ...own, namespace, serviceAccount, deletionProtection: false };
     stack = await DeployedStack.create(cluster(), variant);
   });
   afterAll(async () => {
-    if (isOurs) await removePlatformNodes(cluster().api);
-    else await stack.destroy();
+    if (!isOurs) await stack.destroy();
   });
 
   test("comes up with no warning of the API server, and its catalog is ready", async () => {
@@ -155,7 +167,7 @@ function itsTests(variant: "existing" | "gke" | "eks"): void {
 }
 
 /** Another catalog and another operator; where the stack has nodes, another Kubernetes, and nodes changed in every way. */
-function upgraded(variant: "existing" | "gke" | "eks"): Record<string, unknown> {
+function upgraded(variant: Variant): Record<string, unknown> {
   const both = { catalog: image("2"), operator: { version: "1.6.0" } };
   if (variant === "existing") return both;
   const nodePools = defaultPools(variant).flatMap((pool) => {

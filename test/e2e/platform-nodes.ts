@@ -1,7 +1,7 @@
 import { nodeSelector, parseStackConfig } from "../../infra/config.ts";
 import { settingsOf } from "../support/stack.ts";
 import type { KubernetesApi } from "./kubernetes/api.ts";
-import { addDefaultStorageClass, addNodes, addVolumes, removeNodes } from "./kubernetes/nodes.ts";
+import { addDefaultStorageClass, addNodes, addVolumes } from "./kubernetes/nodes.ts";
 
 /** Names of the nodes that {@link addPlatformNodes} makes, by what may run on them. */
 export const platformNodes = {
@@ -12,9 +12,12 @@ export const platformNodes = {
   unlabelled: "plain-1",
 } as const;
 
-/** Nodes as requirements.md 2.7 wants them for a variant's defaults, one without any label, and volumes. */
-export async function addPlatformNodes(api: KubernetesApi, variant: string): Promise<void> {
-  const config = parseStackConfig(settingsOf(variant));
+/**
+ * Nodes as requirements.md 2.7 wants them, one without any label, and volumes. All variants have the same labels by
+ * default, and each a storage class of its own: that of `existing` is the cluster's default.
+ */
+export async function addPlatformNodes(api: KubernetesApi): Promise<void> {
+  const config = parseStackConfig(settingsOf("existing"));
   const [cpu1, cpu2] = platformNodes.workerCpu;
   await addNodes(api, [
     { name: platformNodes.core, labels: nodeSelector(config, "core") },
@@ -24,11 +27,6 @@ export async function addPlatformNodes(api: KubernetesApi, variant: string): Pro
     { name: platformNodes.workerGpu, labels: nodeSelector(config, "workerGpu"), gpus: 2, spot: true },
     { name: platformNodes.unlabelled },
   ]);
-  if (variant === "existing") await addDefaultStorageClass(api, "standard");
+  await addDefaultStorageClass(api, "standard");
   await addVolumes(api, ["standard", "premium-rwo", "gp3-encrypted"]);
-}
-
-/** Takes away what {@link addPlatformNodes} made, so that it can be called for another variant. */
-export async function removePlatformNodes(api: KubernetesApi): Promise<void> {
-  await removeNodes(api, Object.values(platformNodes).flat());
 }

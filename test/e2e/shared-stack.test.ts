@@ -1,6 +1,22 @@
-/** What a stack makes, once it is there: one stack and one control plane for all that look at it, in turn. */
-import "./shared-stack/control-plane.ts";
-import "./shared-stack/permissions.ts";
-import "./shared-stack/catalog-loop.ts";
-import "./shared-stack/doctor.ts";
-import "./shared-stack/ray-clusters.ts";
+/** What a stack makes, once it is there: one stack and one control plane for all that look at it. */
+import { describe } from "vitest";
+import { inTurn, together } from "./cluster.ts";
+import "./shared-stack/shared-stack.ts";
+
+describe(
+  "on what a stack makes",
+  together,
+  inTurn("Ray clusters", async () => {
+    await import("./shared-stack/control-plane.ts");
+    await import("./shared-stack/permissions.ts");
+    await import("./shared-stack/doctor.ts");
+    await import("./shared-stack/ray-clusters.ts");
+  }),
+);
+describe(
+  "with what a stack makes",
+  together,
+  inTurn("the catalog", async () => {
+    await import("./shared-stack/catalog-loop.ts");
+  }),
+);

@@ -6,6 +6,7 @@ import { freePort } from "../../../client/ray/free-port.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { cacheFolder } from "../../support/tools.ts";
 import { KubernetesApi } from "../kubernetes/api.ts";
+import { installRayDefinitions } from "../kubernetes/ray-definitions.ts";
 import type { Tools } from "../tools.ts";
 import { Daemon } from "./daemon.ts";
 
@@ -82,7 +83,9 @@ export class ControlPlane {
     this.#startApiServer();
     await this.#answers();
     writeFileSync(this.kubeconfigPath, this.#kubeconfigText(), { mode: 0o600 });
-    const { kubernetes, kwok } = this.#tools;
+    const { kubernetes, kuberay, kwok } = this.#tools;
+    // The controller manager looks for new kinds of owners every half minute: what is there before it starts, it knows.
+    await installRayDefinitions(this.api, join(kuberay, "crds"));
     const signIn = ["--kubeconfig", this.kubeconfigPath];
     const alone = [...signIn, "--leader-elect=false", "--secure-port=0"];
     const keys = [

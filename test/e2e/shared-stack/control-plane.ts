@@ -6,7 +6,6 @@ import { describeOnOurs, folderOf } from "../cluster.ts";
 import type { KubernetesObject } from "../kubernetes/api.ts";
 import { addNodes } from "../kubernetes/nodes.ts";
 import { waitUntilReady } from "../kubernetes/ready.ts";
-import { installDefinitions } from "../providers/helm-release.ts";
 import { until } from "../until.ts";
 import { cluster } from "./shared-stack.ts";
 
@@ -14,14 +13,13 @@ const namespace = "by-hand";
 
 describeOnOurs("the control plane of the tests", "one that the tests started", () => {
   beforeAll(async () => {
-    const { api, tools } = cluster();
+    const { api } = cluster();
     await api.create({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
     await addNodes(api, [
       { name: "head", labels: { role: "head" } },
       { name: "worker", labels: { role: "worker" } },
       { name: "none" },
     ]);
-    await installDefinitions(api, join(tools.kuberay, "crds"));
     await cluster().startOperator(namespace);
   });
 

@@ -11,9 +11,9 @@ import { startProgram } from "../../support/process.ts";
 import { describeOnOurs, folderOf } from "../cluster.ts";
 import type { KubernetesObject } from "../kubernetes/api.ts";
 import { addNodes, removeNodes } from "../kubernetes/nodes.ts";
+import { installRayDefinitions } from "../kubernetes/ray-definitions.ts";
 import { tokenOf } from "../kubernetes/token.ts";
 import { platformNodes } from "../platform-nodes.ts";
-import { installDefinitions } from "../providers/helm-release.ts";
 import { cluster, identity, namespace, serviceAccount, stack } from "./shared-stack.ts";
 
 const rbac = "rbac.authorization.k8s.io/v1";
@@ -83,7 +83,7 @@ describeOnOurs("tiltyard doctor", "nodes to break, and rights to take away", () 
       checks: ["operator knows RayClusters"],
       break: async () => {
         await remove("apiextensions.k8s.io/v1", "CustomResourceDefinition", "rayclusters.ray.io");
-        return () => installDefinitions(cluster().api, join(cluster().tools.kuberay, "crds"));
+        return () => installRayDefinitions(cluster().api, join(cluster().tools.kuberay, "crds"));
       },
     },
     {

@@ -16,7 +16,7 @@ export const cluster = useCluster();
 let deployed: DeployedStack | undefined;
 
 beforeAll(async () => {
-  if (isOurs) await addPlatformNodes(cluster().api, "existing");
+  if (isOurs) await addPlatformNodes(cluster().api);
   deployed = await DeployedStack.create(cluster(), "existing");
   await deployed.up({
     kubeconfig: cluster().kubeconfigPath,
