@@ -2,9 +2,10 @@
  * What the end-to-end tier runs: Kubernetes, KubeRay and Pulumi, built from the modules that
  * `tools/` pins. `node test/e2e/tools.ts` builds them and prints the folders they are in.
  */
-import { cpSync, readFileSync, statSync } from "node:fs";
+import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { needsGo, prepare, read, run } from "../support/tools.ts";
+import { lightDefinition } from "./tools/kuberay/light-definition.ts";
 
 const modules = join(import.meta.dirname, "tools");
 
@@ -37,10 +38,18 @@ const versionVariables: Partial<Record<Module, { readonly variable: string; read
   },
 };
 
+interface Manifests {
+  readonly of: string;
+  /** Files, or one folder of them. */
+  readonly files: readonly string[];
+  /** What becomes of the text of each file. */
+  readonly as?: (text: string) => string;
+}
+
 /** What a program needs and its module has next to the code, by the folder that it is copied to. */
-const manifests: Partial<Record<Module, Readonly<Record<string, { of: string; files: readonly string[] }>>>> = {
+const manifests: Partial<Record<Module, Readonly<Record<string, Manifests>>>> = {
   kuberay: {
-    crds: { of: "github.com/ray-project/kuberay/ray-operator", files: ["config/crd/bases"] },
+    crds: { of: "github.com/ray-project/kuberay/ray-operator", files: ["config/crd/bases"], as: lightDefinition },
     rbac: { of: "github.com/ray-project/kuberay/ray-operator", files: ["config/rbac/role.yaml"] },
   },
   kwok: {
@@ -94,15 +103,17 @@ function build(module: Module, go: string): string {
   const pins = [
     go,
     JSON.stringify([programs, version, manifests[module]]),
-    ...["go.mod", "go.sum"].map((n) => readFileSync(join(source, n))),
+    ...readdirSync(source).map((file) => readFileSync(join(source, file))),
   ];
   const [first = module] = Object.keys(programs);
   const path = prepare(`e2e-${module}`, first, pins, (folder) => {
     const flags = version ? [`-ldflags=-X ${version.variable}=${pinnedVersion(module, version.of)}`] : [];
     for (const [program, main] of Object.entries(programs))
       run("go", ["-C", source, "build", ...flags, "-o", join(folder, program), main], needsGo);
-    for (const [name, { of, files }] of Object.entries(manifests[module] ?? {}))
+    for (const [name, { of, files, as }] of Object.entries(manifests[module] ?? {})) {
       for (const file of files) copy(source, of, file, join(folder, name));
+      if (as !== undefined) rewrite(join(folder, name), as);
+    }
   });
   return dirname(path);
 }
@@ -112,6 +123,16 @@ function copy(source: string, dependency: string, path: string, target: string):
   const root = read("go", ["-C", source, "list", "-m", "-f", "{{.Dir}}", dependency], needsGo);
   const from = join(root, path);
   cpSync(from, statSync(from).isDirectory() ? target : join(target, basename(path)), { recursive: true });
+}
+
+/** The files of a module are not to be written to, and neither are their copies. */
+function rewrite(folder: string, as: (text: string) => string): void {
+  for (const file of readdirSync(folder)) {
+    const path = join(folder, file);
+    const text = as(readFileSync(path, "utf8"));
+    rmSync(path);
+    writeFileSync(path, text);
+  }
 }
 
 if (import.meta.main)

@@ -80,7 +80,7 @@ describe.each(["existing", "gke", "eks"])("the platform on %s", (variant) => {
   test("keeps nodes with a Ray head on them", async () => {
     const { one } = await stack;
     expect(one("kubernetes:policy/v1:PodDisruptionBudget", "heads").inputs.spec).toEqual({
-      maxUnavailable: 0,
+      minAvailable: 2_147_483_647,
       selector: { matchLabels: { "ray.io/node-type": "head" } },
     });
   });

@@ -164,17 +164,24 @@ function createPriorities(name: string, config: StackConfig, options: pulumi.Cus
   );
 }
 
-/** A node with a Ray head on it is not drained while the head runs; workers may go, Ray starts their work again. */
+/**
+ * A node with a Ray head on it is not drained while the head runs; workers may go, Ray starts their work again.
+ * The budget asks for more heads than there can be: `maxUnavailable: 0` would be worked out from how many pods their
+ * owner wants, which a RayCluster does not tell (it has no scale).
+ */
 function protectHeads(name: string, config: StackConfig, options: pulumi.CustomResourceOptions): void {
   new kubernetes.policy.v1.PodDisruptionBudget(
     `${name}-heads`,
     {
       metadata: { name: "ray-heads", namespace: config.namespace },
-      spec: { maxUnavailable: 0, selector: { matchLabels: { "ray.io/node-type": "head" } } },
+      spec: { minAvailable: mostPods, selector: { matchLabels: { "ray.io/node-type": "head" } } },
     },
     options,
   );
 }
+
+/** The largest number that the field takes. */
+const mostPods = 2 ** 31 - 1;
 
 /** Whoever reaches a Ray head runs code on it: pods of other namespaces do not. */
 function keepToNamespace(name: string, config: StackConfig, options: pulumi.CustomResourceOptions): void {

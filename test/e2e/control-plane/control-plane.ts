@@ -56,11 +56,16 @@ export class ControlPlane {
     return join(this.folder, "logs", `${name}.log`);
   }
 
-  /** Kills the API server and starts it anew, over the same data. */
+  /**
+   * Kills the API server and starts it anew, over the same data; and the controller manager with it, whose garbage
+   * collector would look for the API server again half a minute later.
+   */
   async restartApiServer(): Promise<void> {
     await this.#daemons.get("kube-apiserver")?.kill();
     this.#startApiServer();
     await this.#answers();
+    await this.#daemons.get("kube-controller-manager")?.kill();
+    this.#startControllerManager();
   }
 
   async stop(): Promise<void> {
@@ -86,21 +91,13 @@ export class ControlPlane {
     const { kubernetes, kuberay, kwok } = this.#tools;
     // The controller manager looks for new kinds of owners every half minute: what is there before it starts, it knows.
     await installRayDefinitions(this.api, join(kuberay, "crds"));
-    const signIn = ["--kubeconfig", this.kubeconfigPath];
-    const alone = [...signIn, "--leader-elect=false", "--secure-port=0"];
-    const keys = [
-      "--service-account-private-key-file",
-      this.#path("service-accounts.key"),
-      "--root-ca-file",
-      this.#path("apiserver.crt"),
-    ];
-    this.#daemon("kube-controller-manager", join(kubernetes, "kube-controller-manager"), [...alone, ...keys]);
-    this.#daemon("kube-scheduler", join(kubernetes, "kube-scheduler"), alone);
+    this.#startControllerManager();
+    this.#daemon("kube-scheduler", join(kubernetes, "kube-scheduler"), this.#alone);
     // What KWOK does with nodes and pods: they are ready at once, and gone at once when they are deleted.
     const stages = readdirSync(join(kwok, "stages")).flatMap((file) => ["--config", join(kwok, "stages", file)]);
     const manage = ["--manage-all-nodes=true", "--node-lease-duration-seconds=40"];
     this.#daemon("kwok", join(kwok, "kwok"), [
-      ...signIn,
+      ...this.#signIn,
       ...stages,
       ...manage,
       "--server-address",
@@ -147,6 +144,21 @@ export class ControlPlane {
       "--allow-privileged=true",
       "--endpoint-reconciler-type=none",
     ]);
+  }
+
+  #startControllerManager(): void {
+    const privateKey = ["--service-account-private-key-file", this.#path("service-accounts.key")];
+    const root = ["--root-ca-file", this.#path("apiserver.crt")];
+    const program = join(this.#tools.kubernetes, "kube-controller-manager");
+    this.#daemon("kube-controller-manager", program, [...this.#alone, ...privateKey, ...root]);
+  }
+
+  get #signIn(): readonly string[] {
+    return ["--kubeconfig", this.kubeconfigPath];
+  }
+
+  get #alone(): readonly string[] {
+    return [...this.#signIn, "--leader-elect=false", "--secure-port=0"];
   }
 
   /** The token of an administrator, and the keys of service accounts. The API server makes its own certificate. */
