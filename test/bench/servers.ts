@@ -14,31 +14,32 @@ export interface Server extends Target, AsyncDisposable {
 const projectFolder = resolve(import.meta.dirname, "../..");
 const startTimeoutMs = 60_000;
 const stopTimeoutMs = 5_000;
+const printedCharacters = 4_000;
 
 /** The catalog as it runs in earnest, with the settings of its image: it checks tokens, and writes its log to a file. */
 export async function startTiltyard(folder: string, nodeOptions: readonly string[] = []): Promise<Server> {
   mkdirSync(folder, { recursive: true });
   const log = openSync(join(folder, "service.log"), "w");
   const settings = { TILTYARD_HOST: "127.0.0.1", TILTYARD_PORT: "0", TILTYARD_DATA_DIR: folder };
-  const child = start(process.execPath, [...nodeOptions, "service/main.ts", "serve"], {
+  const program = start(process.execPath, [...nodeOptions, "service/main.ts", "serve"], {
     environment: { ...imageEnvironment(), ...settings },
     stdout: log,
   });
   closeSync(log);
-  const url = await announcedUrl(child);
-  return serverOf(child, url, { authorization: `Bearer ${await fetchToken(url, folder)}` });
+  const url = await announcedUrl(program);
+  return serverOf(program, url, { authorization: `Bearer ${await fetchToken(url, folder)}` });
 }
 
 /** The RestAdapter of pylance over a folder. It checks no credentials. */
 export async function startReference(folder: string, python: string): Promise<Server> {
   mkdirSync(folder, { recursive: true });
-  const child = start(python, [join(import.meta.dirname, "reference.py"), folder]);
-  return serverOf(child, await announcedUrl(child));
+  const program = start(python, [join(import.meta.dirname, "reference.py"), folder]);
+  return serverOf(program, await announcedUrl(program));
 }
 
 export async function startBareHono(): Promise<Server> {
-  const child = start(process.execPath, [join(import.meta.dirname, "bare-hono.ts")]);
-  return serverOf(child, await announcedUrl(child));
+  const program = start(process.execPath, [join(import.meta.dirname, "bare-hono.ts")]);
+  return serverOf(program, await announcedUrl(program));
 }
 
 interface StartOptions {
@@ -47,8 +48,14 @@ interface StartOptions {
   readonly stdout?: number;
 }
 
+interface Program {
+  readonly child: ChildProcess;
+  /** The end of what it has printed on standard error so far. */
+  readonly printed: () => string;
+}
+
 /** Starts a program with these settings and no others of Tiltyard's. It is ended with this process at the latest. */
-function start(command: string, args: readonly string[], options: StartOptions = {}): ChildProcess {
+function start(command: string, args: readonly string[], options: StartOptions = {}): Program {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("TILTYARD_"));
   const child = spawn(command, args, {
     cwd: projectFolder,
@@ -59,34 +66,32 @@ function start(command: string, args: readonly string[], options: StartOptions =
   // Before the folders of the servers are deleted, which is done at the exit too.
   process.prependOnceListener("exit", kill);
   child.once("close", () => process.off("exit", kill));
-  return child;
+  let printed = "";
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    printed = (printed + text).slice(-printedCharacters);
+  });
+  return { child, printed: () => printed };
 }
 
 /** Waits for the address that a server prints on standard error once it listens. */
-async function announcedUrl(child: ChildProcess): Promise<string> {
+async function announcedUrl({ child, printed }: Program): Promise<string> {
   const deadline = AbortSignal.timeout(startTimeoutMs);
-  let printed = "";
   return new Promise((resolve, reject) => {
-    const fail = (reason: string) => reject(new Error(`${child.spawnargs.join(" ")} ${reason}: ${printed}`));
+    const fail = (reason: string) => reject(new Error(`${child.spawnargs.join(" ")} ${reason}: ${printed()}`));
     child.once("error", reject);
     child.once("close", (code) => fail(`ended with ${code}`));
     deadline.addEventListener("abort", () => fail("did not start in time"));
-    child.stderr?.setEncoding("utf8").on("data", (text: string) => {
-      printed = (printed + text).slice(0, 10_000);
-      const url = /http:\/\/\S+(?=\s)/.exec(printed)?.[0];
+    child.stderr?.on("data", () => {
+      const url = /http:\/\/\S+(?=\s)/.exec(printed())?.[0];
       if (url !== undefined) resolve(url);
     });
   });
 }
 
-function serverOf(child: ChildProcess, url: string, headers: Readonly<Record<string, string>> = {}): Server {
-  let lastPrinted = "";
-  child.stderr?.on("data", (text: string) => {
-    lastPrinted = (lastPrinted + text).slice(-2_000);
-  });
+function serverOf({ child, printed }: Program, url: string, headers: Readonly<Record<string, string>> = {}): Server {
   // What is measured fails then, but does not know why.
   const tell = (code: number | null, signal: string | null) =>
-    process.stderr.write(`bench: ${child.spawnargs.join(" ")} ended with ${code ?? signal}: ${lastPrinted}\n`);
+    process.stderr.write(`bench: ${child.spawnargs.join(" ")} ended with ${code ?? signal}: ${printed()}\n`);
   child.once("close", tell);
   return {
     url,
