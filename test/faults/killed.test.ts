@@ -22,6 +22,7 @@ describe("a service that is killed while clients commit", () => {
     await service.start();
     const tables = [await service.declare("one"), await service.declare("two"), await service.declare("shared")];
     const [one, two, shared] = tables as [(typeof tables)[0], (typeof tables)[0], (typeof tables)[0]];
+    await service.kill();
     const writers = [
       { table: one, committer: startCommitter(service, one, "a") },
       { table: two, committer: startCommitter(service, two, "b") },

@@ -31,6 +31,7 @@ export function createServiceProcess(dataDir?: string, environment: Record<strin
     key,
     url: () => url,
     spawn: () => {
+      if (running !== undefined) throw new Error("the service runs already: it has to be killed first");
       running = startProgram(["service/main.ts", "serve"], {
         TILTYARD_DATA_DIR: folder,
         TILTYARD_PORT: "0",
