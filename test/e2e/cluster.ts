@@ -1,5 +1,4 @@
 import { mkdirSync, readFileSync } from "node:fs";
-import { flushCompileCache } from "node:module";
 import { join } from "node:path";
 import { KubeConfig } from "@kubernetes/client-node";
 import { afterAll, afterEach, beforeAll, describe, type TestOptions } from "vitest";
@@ -131,8 +130,6 @@ export function useCluster(): () => TestCluster {
   afterAll(async () => {
     if (failed) cluster?.keepLogs();
     await cluster?.stop();
-    // Otherwise this process would do so when it ends, and the folder of the run is taken away by then.
-    flushCompileCache();
   });
   return () => {
     if (cluster === undefined) throw new Error("the cluster did not start");

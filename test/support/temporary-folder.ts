@@ -28,6 +28,8 @@ export default function useTemporaryFolder(): () => void {
     restore("TMPDIR", TMPDIR);
     restore("NODE_COMPILE_CACHE", NODE_COMPILE_CACHE);
     rmSync(folder, { recursive: true, maxRetries: 5, retryDelay: 200 });
+    // A worker keeps what was compiled for it when it ends, which may be now.
+    process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   };
 }
 
