@@ -19,10 +19,15 @@ export interface Program {
   readonly finished: Promise<Finished>;
 }
 
-/** A test that fails half-way must not leave its programs behind. */
+/** A test that fails half-way must not leave its programs behind. Vitest ends the process of a test by a signal. */
 const running = new Set<ChildProcess>();
-process.on("exit", () => {
+const killAll = () => {
   for (const child of running) child.kill("SIGKILL");
+};
+process.on("exit", killAll);
+process.once("SIGTERM", () => {
+  killAll();
+  process.kill(process.pid, "SIGTERM");
 });
 
 /**
