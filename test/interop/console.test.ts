@@ -119,8 +119,11 @@ describe("signing in", () => {
     const grant = { namespace: [], role: "reader" };
     const { key, api_key_id } = (await catalog.call("createApiKey", { principal: "leaver", grant })).body;
     const { page } = await signedIn({}, key);
+    const link = page.getByRole("link", { name: "production" });
+    // What it loads first, it loads with the key.
+    await link.waitFor();
     await catalog.call("revokeApiKey", { api_key_id });
-    await page.getByRole("link", { name: "production" }).click();
+    await link.click();
     await page.getByText("not accepted any more").waitFor();
   });
 });
