@@ -29,7 +29,7 @@ describeOnOurs(
     test.concurrent("has its head on a head node and each worker on a node of its kind", async () => {
       await using ray = await provision("placed", { workerGroups: [cpuWorkers, gpuWorkers] });
       const pods = await podsOf(ray.name);
-      const nodes = Object.groupBy(pods, ({ metadata }) => metadata.labels?.["ray.io/group"] ?? "");
+      const nodes = byGroup(pods);
       expect(nodes.headgroup?.map(nodeOf)).toEqual([platformNodes.head]);
       expect(nodes.gpu?.map(nodeOf)).toEqual([platformNodes.workerGpu]);
       for (const pod of nodes.cpu ?? []) expect(platformNodes.workerCpu).toContain(nodeOf(pod));
@@ -42,14 +42,13 @@ describeOnOurs(
 
     test.concurrent("keeps its head when a node is drained, and lets its workers go", async () => {
       await using ray = await provision("drained", { workerGroups: [cpuWorkers] });
-      const pods = await podsOf(ray.name);
-      const named = (group: string) =>
-        pods.filter(({ metadata }) => metadata.labels?.["ray.io/group"] === group).map(({ metadata }) => metadata.name);
+      const { headgroup = [], cpu = [] } = byGroup(await podsOf(ray.name));
+      expect([headgroup.length, cpu.length]).toEqual([1, 2]);
       const budget = () => cluster().api.get("policy/v1", "PodDisruptionBudget", "ray-heads", namespace);
       await until(async () => (await budget()).status.currentHealthy > 0);
-      for (const name of named("headgroup"))
-        await expect(evict(name)).rejects.toMatchObject({ status: 429, reason: "TooManyRequests" });
-      for (const name of named("cpu")) await evict(name);
+      for (const head of headgroup)
+        await expect(evict(head)).rejects.toMatchObject({ status: 429, reason: "TooManyRequests" });
+      for (const worker of cpu) await evict(worker);
       // It is known how many heads there are: nothing is refused because the budget could not be worked out.
       expect((await budget()).status.conditions).toEqual([
         expect.objectContaining({ type: "DisruptionAllowed", status: "False", reason: "InsufficientPods" }),
@@ -168,8 +167,13 @@ function podsOf(name: string): Promise<readonly KubernetesObject[]> {
   return cluster().api.list("v1", "Pod", namespace, `ray.io/cluster=${name}`);
 }
 
+/** Pods by the group of their Ray cluster; the head's is `headgroup`. */
+function byGroup(pods: readonly KubernetesObject[]): Partial<Record<string, KubernetesObject[]>> {
+  return Object.groupBy(pods, ({ metadata }) => metadata.labels?.["ray.io/group"] ?? "");
+}
+
 /** Asks whether the pod may be evicted, as draining its node would do; it stays where it is. */
-function evict(name: string): Promise<KubernetesObject> {
+function evict({ metadata: { name } }: KubernetesObject): Promise<KubernetesObject> {
   return cluster().api.request("POST", `/api/v1/namespaces/${namespace}/pods/${name}/eviction`, {
     apiVersion: "policy/v1",
     kind: "Eviction",
