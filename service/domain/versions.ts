@@ -195,8 +195,13 @@ export async function requireVersion(
         : await findVersion(session, table.id, branch, version);
     return record === undefined ? [] : [record];
   };
-  if (version === undefined || (await read()).length === 0) await adoptExternalCommits(catalog, table, branch);
-  const [found] = await readFinished(catalog, table.location, read);
+  const find = async () => (await readFinished(catalog, table.location, read))[0];
+  let found = version === undefined ? undefined : await find();
+  if (found === undefined) {
+    // A record may just have been withdrawn, because the version is that of such a writer.
+    await adoptExternalCommits(catalog, table, branch);
+    found = await find();
+  }
   if (found !== undefined) return found;
   throw new CatalogError(
     "TableVersionNotFound",

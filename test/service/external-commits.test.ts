@@ -112,7 +112,7 @@ describe("a branch that a client deleted without the catalog", () => {
 
 describe("a commit that cannot be finished", () => {
   /** A catalog in which something happens between the record of a commit and the copy of its manifest. */
-  async function startInterrupted(interrupt: () => void): Promise<TestCatalog> {
+  async function startInterrupted(interrupt: () => void | Promise<void>): Promise<TestCatalog> {
     return startTestCatalog(
       {},
       {
@@ -121,8 +121,8 @@ describe("a commit that cannot be finished", () => {
             const store = await storage.at(location);
             return {
               ...store,
-              copy: (from, to) => {
-                interrupt();
+              copy: async (from, to) => {
+                await interrupt();
                 return store.copy(from, to);
               },
             };
@@ -157,6 +157,26 @@ describe("a commit that cannot be finished", () => {
       await own.stop();
     },
   );
+
+  test("because another writer took its name is described to those who ask meanwhile as the other's", async () => {
+    let interrupt = async () => {};
+    const own = await startInterrupted(() => interrupt());
+    const table = await declareTable(own);
+    await commit(own, table, 1);
+    const describeVersion = (version: number) => own.call("describeTableVersion", { id: table.id, version });
+    let described: ReturnType<typeof describeVersion> | undefined;
+    interrupt = async () => {
+      interrupt = async () => {};
+      commitExternally(table, 2, "the other");
+      described = describeVersion(2);
+      // A later request is answered while that one waits for the commit.
+      await describeVersion(1);
+    };
+    expect((await commit(own, table, 2)).status).toBe(409);
+    const version = (await described)?.body.version;
+    expect(readText(`/${version?.manifest_path}`)).toBe("the other");
+    await own.stop();
+  });
 
   test("because its manifest was deleted is a conflict, and its number is free again", async () => {
     let interrupt = () => {};
