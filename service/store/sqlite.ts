@@ -4,9 +4,11 @@ import { CatalogError } from "@tiltyard/protocol";
 import Database from "better-sqlite3";
 import { Kysely, SqliteDialect } from "kysely";
 import { RateLimiterMemory } from "rate-limiter-flexible";
+import type { OpenOptions } from "./database.ts";
 import { sqlite } from "./dialect.ts";
 import { createKeyedQueue } from "./keyed-queue.ts";
 import { migrate } from "./migrate.ts";
+import { claimSqliteFile } from "./sqlite-file.ts";
 import type { CompiledStatement, Statement } from "./statement.ts";
 import type { Limiter, LockableTable, Session, Store } from "./store.ts";
 
@@ -17,31 +19,30 @@ const busyTimeoutMs = 5_000;
 /**
  * Opens the SQLite file, made if absent, and brings its schema up to date.
  *
- * @throws Error that names the file when SQLite cannot use it.
+ * @throws Error that names the file when SQLite cannot use it, or another process serves it.
  */
-export async function openSqliteStore(file: string): Promise<Store> {
+export async function openSqliteStore(file: string, { toServe = false }: OpenOptions = {}): Promise<Store> {
   try {
-    return await open(file);
+    return await open(file, toServe);
   } catch (error) {
     if (!(error instanceof Database.SqliteError)) throw error;
     throw new Error(`The catalog cannot use its database at ${file}: ${error.message}`, { cause: error });
   }
 }
 
-async function open(file: string): Promise<Store> {
+async function open(file: string, toServe: boolean): Promise<Store> {
   mkdirSync(dirname(file), { recursive: true });
-  const writer = new Database(file, { timeout: busyTimeoutMs });
-  try {
-    writer.pragma("journal_mode = WAL");
-    writer.pragma("synchronous = FULL");
-    writer.pragma("foreign_keys = ON");
-    // Destroying this Kysely would close the connection.
-    await migrate(new Kysely({ dialect: new SqliteDialect({ database: writer }) }), sqlite);
-    return new SqliteStore(writer, new Database(file, { timeout: busyTimeoutMs, readonly: true }));
-  } catch (error) {
-    writer.close();
-    throw error;
-  }
+  using resources = new DisposableStack();
+  if (toServe) resources.use(claimSqliteFile(file));
+  const connect = (readonly: boolean) =>
+    resources.adopt(new Database(file, { timeout: busyTimeoutMs, readonly }), (connection) => connection.close());
+  const writer = connect(false);
+  writer.pragma("journal_mode = WAL");
+  writer.pragma("synchronous = FULL");
+  writer.pragma("foreign_keys = ON");
+  // Destroying this Kysely would close the connection.
+  await migrate(new Kysely({ dialect: new SqliteDialect({ database: writer }) }), sqlite);
+  return new SqliteStore(writer, connect(true), resources.move());
 }
 
 interface Job {
@@ -58,7 +59,7 @@ type Outcome = { readonly job: Job } & ({ readonly result: unknown } | { readonl
  */
 class SqliteStore implements Store {
   readonly read: Session;
-  readonly #reader: Database.Database;
+  readonly #resources: Disposable;
   readonly #writer: Database.Database;
   readonly #sessions: Record<LockableTable | "none", Session>;
   readonly #queue: Job[] = [];
@@ -66,9 +67,10 @@ class SqliteStore implements Store {
   readonly #control: ReturnType<typeof prepareControl>;
   #committing: Promise<void> | undefined;
 
-  constructor(writer: Database.Database, reader: Database.Database) {
+  /** @param resources Both connections, and what else is to be freed when the store is. */
+  constructor(writer: Database.Database, reader: Database.Database, resources: Disposable) {
     this.#writer = writer;
-    this.#reader = reader;
+    this.#resources = resources;
     this.#control = prepareControl(writer);
     this.#sessions = { none: new SqliteSession(writer), tables: new SqliteSession(writer, "tables") };
     this.read = new SqliteSession(reader);
@@ -86,7 +88,7 @@ class SqliteStore implements Store {
     }) as Promise<Result>;
   }
 
-  /** One process serves a SQLite file. */
+  /** One process serves a SQLite file, see {@link claimSqliteFile}. */
   exclusively<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
     return this.#exclusive(key, work);
   }
@@ -97,8 +99,7 @@ class SqliteStore implements Store {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#committing;
-    this.#reader.close();
-    this.#writer.close();
+    this.#resources[Symbol.dispose]();
   }
 
   async #commitGroups(): Promise<void> {
