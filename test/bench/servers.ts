@@ -4,6 +4,7 @@ import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { developmentKeyFile } from "../../service/auth/development-issuer.ts";
 import { imageEnvironment } from "../support/dockerfile.ts";
+import { environmentWith } from "../support/process.ts";
 import type { Target } from "./load.ts";
 
 /** A server in a process of its own, on loopback. */
@@ -56,10 +57,9 @@ interface Program {
 
 /** Starts a program with these settings and no others of Tiltyard's. It is ended with this process at the latest. */
 function start(command: string, args: readonly string[], options: StartOptions = {}): Program {
-  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("TILTYARD_"));
   const child = spawn(command, args, {
     cwd: projectFolder,
-    env: { ...Object.fromEntries(inherited), ...options.environment },
+    env: environmentWith(options.environment ?? {}),
     stdio: ["pipe", options.stdout ?? "ignore", "pipe"],
   });
   const kill = () => child.kill("SIGKILL");

@@ -30,6 +30,12 @@ process.once("SIGTERM", () => {
   process.kill(process.pid, "SIGTERM");
 });
 
+/** The environment of a program with these settings and no others of Tiltyard's. */
+export function environmentWith(settings: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("TILTYARD_"));
+  return { ...Object.fromEntries(inherited), ...settings };
+}
+
 /**
  * Starts a program with these settings and no others of Tiltyard's.
  *
@@ -41,9 +47,8 @@ export function startProgram(
   to: { readonly stdout?: string } = {},
 ): Program {
   const file = to.stdout === undefined ? undefined : openSync(to.stdout, "w");
-  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("TILTYARD_"));
   const child = spawn(process.execPath, args, {
-    env: { ...Object.fromEntries(inherited), ...environment },
+    env: environmentWith(environment),
     stdio: ["ignore", file ?? "pipe", "pipe"],
   });
   if (file !== undefined) closeSync(file);
