@@ -34,12 +34,16 @@ class Cloud:
     catalog: Catalog
     storage_options: dict[str, str]
     """What a Lance client needs to reach the cloud itself."""
-    keys: Callable[[], list[str]]
-    """The keys of all objects."""
+    list_keys: Callable[[str], list[str]]
+    """The keys of the bucket's objects that begin with a prefix; the first thousand of them."""
 
-    def staged(self, folder: str) -> list[str]:
-        """The staged manifests that stay in a folder of the bucket."""
-        return those_that_stay(lambda: [key for key in self.keys() if folder in key and ".manifest-" in key])
+    def keys(self, table: str) -> list[str]:
+        """The keys of the objects of a table in the namespace ns."""
+        return self.list_keys(f"ware house/ns/{table}-")
+
+    def staged(self, table: str) -> list[str]:
+        """The staged manifests of a table that stay."""
+        return those_that_stay(lambda: [key for key in self.keys(table) if ".manifest-" in key])
 
 
 @pytest.fixture(scope="module", params=["s3_cloud", "gcs_cloud"])
@@ -66,13 +70,13 @@ def s3_cloud(s3, tmp_path_factory):
         "AWS_SECRET_ACCESS_KEY": "test",
     }
 
-    def keys() -> list[str]:
-        with urllib.request.urlopen(f"{s3}/bucket?list-type=2&max-keys=1000") as answer:
+    def list_keys(prefix: str) -> list[str]:
+        with urllib.request.urlopen(f"{s3}/bucket?list-type=2&prefix={urllib.parse.quote(prefix)}") as answer:
             return re.findall(r"<Key>([^<]*)</Key>", answer.read().decode())
 
     with Catalog(tmp_path_factory.mktemp("s3"), environment) as catalog:
         catalog.post("/v1/namespace/ns/create")
-        yield Cloud(catalog, options, keys)
+        yield Cloud(catalog, options, list_keys)
 
 
 @pytest.fixture(scope="module")
@@ -88,13 +92,13 @@ def gcs_cloud(gcs, tmp_path_factory):
         "ALLOW_HTTP": "true",
     }
 
-    def keys() -> list[str]:
-        with urllib.request.urlopen(f"{gcs}/storage/v1/b/bucket/o?maxResults=100000") as listing:
+    def list_keys(prefix: str) -> list[str]:
+        with urllib.request.urlopen(f"{gcs}/storage/v1/b/bucket/o?prefix={urllib.parse.quote(prefix)}") as listing:
             return [each["name"] for each in json.load(listing).get("items", [])]
 
     with Catalog(tmp_path_factory.mktemp("gcs data"), environment) as catalog:
         catalog.post("/v1/namespace/ns/create")
-        yield Cloud(catalog, options, keys)
+        yield Cloud(catalog, options, list_keys)
 
 
 def test_pylance_writes_branches_and_drops_in_a_cloud(cloud):
@@ -117,13 +121,13 @@ def test_pylance_writes_branches_and_drops_in_a_cloud(cloud):
     for name in ["ours", "team/side"]:
         client.delete_table_branch(DeleteTableBranchRequest(id=table, name=name))
     assert again.branches.list() == {}
-    assert not [key for key in cloud.keys() if "/ns/basic" in key and "/tree/" in key]
+    assert not [key for key in cloud.keys("basic") if "/tree/" in key]
     assert read_ids(again) == [-1, 1, 2]
     assert read_ids(again.checkout_version(1)) == [-1]
-    assert cloud.staged("/ns/basic") == []
-    assert [key for key in cloud.keys() if "/ns/basic" in key]
+    assert cloud.staged("basic") == []
+    assert cloud.keys("basic") != []
     client.drop_table(DropTableRequest(id=table))
-    assert not [key for key in cloud.keys() if "/ns/basic" in key]
+    assert cloud.keys("basic") == []
 
 
 def test_rows_go_through_the_catalog_into_a_cloud(cloud):
@@ -138,12 +142,12 @@ def test_rows_go_through_the_catalog_into_a_cloud(cloud):
     assert read_ids(dataset) == [1, 3, 4]
     assert dataset.schema.metadata == {b"by": b"the catalog"}
     client.drop_table(DropTableRequest(id=table))
-    assert not [key for key in cloud.keys() if "/ns/rows" in key]
+    assert cloud.keys("rows") == []
 
 
 def test_eight_writers_append_to_one_table_in_a_cloud_and_no_row_is_lost(cloud):
     check_eight_writers(cloud.catalog, ["ns", "busy"], appends=3, storage_options=cloud.storage_options)
-    assert cloud.staged("/ns/busy") == []
+    assert cloud.staged("busy") == []
 
 
 def test_writers_past_the_catalog_and_through_it_lose_no_row_in_a_cloud(cloud):
@@ -161,11 +165,11 @@ def test_a_staged_object_gets_its_final_name_in_google_cloud_storage(gcs, gcs_cl
     commit = {"version": 1, "manifest_path": staged, "naming_scheme": "V2"}
     answer = catalog.post("/v1/table/ns$plain/version/create", commit)
     assert answer["version"]["manifest_path"] == final
-    assert gcs_cloud.staged(folder) == []
-    assert [key for key in gcs_cloud.keys() if key.startswith(folder)] == [final]
+    assert gcs_cloud.staged("plain") == []
+    assert gcs_cloud.keys("plain") == [final]
     assert read_gcs_object(gcs, final) == b"the manifest"
     catalog.post("/v1/table/ns$plain/drop")
-    assert not [key for key in gcs_cloud.keys() if key.startswith(folder)]
+    assert gcs_cloud.keys("plain") == []
 
 
 def put_gcs_object(url: str, key: str, content: bytes) -> None:
