@@ -191,7 +191,7 @@ async function withdraw(session: Session, record: VersionRecord): Promise<boolea
  *   because it may have waited between writing its manifest and giving it the name.
  * @returns False when the commit cannot stand: a client that got no answer deletes what it
  *   staged, and a writer that does not ask the catalog may have taken the name a moment
- *   before. Neither commit was acknowledged.
+ *   before. Neither commit was acknowledged, unless the store had failed when ours was.
  */
 async function putInPlace(
   objects: ObjectStore,
