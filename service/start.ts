@@ -122,7 +122,7 @@ export async function startService(config: Config, log: Log, replacements: Repla
 
 /** Opens the database with its schema up to date and the keys of the settings in it. */
 async function openPrepared({ database, auth, dataDir, bootstrapApiKey }: Config): Promise<Store> {
-  const store = await openStore(database, { toServe: true });
+  const store = await openStore(database);
   try {
     if (auth.mode === "development") await installDevelopmentKey(store, dataDir);
     if (bootstrapApiKey !== undefined) await installAdminKey(store, reservedKeyIds.bootstrap, bootstrapApiKey);

@@ -15,11 +15,6 @@ export type Database =
       readonly connectionsMax: number;
     };
 
-export interface OpenOptions {
-  /** Refuses a SQLite file that another process has opened to serve it. Many may serve PostgreSQL. */
-  readonly toServe?: boolean;
-}
-
 export type PostgresDatabase = Extract<Database, { kind: "postgres" }>;
 
 /** What `sslmode` may be. The modes that libpq calls allow and prefer would go on without TLS unseen. */

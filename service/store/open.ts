@@ -1,4 +1,4 @@
-import type { Database, OpenOptions } from "./database.ts";
+import type { Database } from "./database.ts";
 import type { Store } from "./store.ts";
 
 /**
@@ -7,7 +7,7 @@ import type { Store } from "./store.ts";
  *
  * @throws CatalogError ServiceUnavailable, or an Error that says what is wrong with the database.
  */
-export async function openStore(database: Database, options: OpenOptions = {}): Promise<Store> {
-  if (database.kind === "sqlite") return (await import("./sqlite.ts")).openSqliteStore(database.file, options);
+export async function openStore(database: Database): Promise<Store> {
+  if (database.kind === "sqlite") return (await import("./sqlite.ts")).openSqliteStore(database.file);
   return (await import("./postgres.ts")).openPostgresStore(database);
 }

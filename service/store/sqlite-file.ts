@@ -34,25 +34,6 @@ export async function backupSqliteFile(file: string, copy: string): Promise<void
 }
 
 /**
- * Keeps other processes from serving a database, until the claim is disposed of or the process
- * ends in any way. Commands may still use the database: the claim is the lock of a file beside it.
- *
- * @throws Error when another process serves the database.
- */
-export function claimSqliteFile(file: string): Disposable {
-  const lock = new Database(`${file}-lock`, { timeout: 0 });
-  try {
-    lock.exec("begin exclusive");
-    return { [Symbol.dispose]: () => lock.close() };
-  } catch (error) {
-    lock.close();
-    if (!isBusy(error)) throw error;
-    const remedy = "stop it, or use PostgreSQL, which several processes may serve";
-    throw new Error(`${file} is served by another process: ${remedy}`);
-  }
-}
-
-/**
  * Brings all that was committed into the database file itself, so that it can be moved.
  *
  * @throws Error when another process has the database open.
@@ -63,13 +44,10 @@ export function closeForGood(file: string): void {
     // SQLite leaves the WAL mode only for a connection that has the file to itself.
     database.pragma("journal_mode = DELETE");
   } catch (error) {
-    if (isBusy(error)) throw new Error(`${file} is in use: stop the service first`);
+    if (error instanceof Database.SqliteError && error.code.startsWith("SQLITE_BUSY"))
+      throw new Error(`${file} is in use: stop the service first`);
     throw error;
   } finally {
     database.close();
   }
-}
-
-function isBusy(error: unknown): boolean {
-  return error instanceof Database.SqliteError && error.code.startsWith("SQLITE_BUSY");
 }

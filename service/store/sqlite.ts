@@ -4,11 +4,9 @@ import { CatalogError } from "@tiltyard/protocol";
 import Database from "better-sqlite3";
 import { Kysely, SqliteDialect } from "kysely";
 import { RateLimiterMemory } from "rate-limiter-flexible";
-import type { OpenOptions } from "./database.ts";
 import { sqlite } from "./dialect.ts";
 import { createKeyedQueue } from "./keyed-queue.ts";
 import { migrate } from "./migrate.ts";
-import { claimSqliteFile } from "./sqlite-file.ts";
 import type { CompiledStatement, Statement } from "./statement.ts";
 import type { Limiter, LockableTable, Session, Store } from "./store.ts";
 
@@ -19,30 +17,31 @@ const busyTimeoutMs = 5_000;
 /**
  * Opens the SQLite file, made if absent, and brings its schema up to date.
  *
- * @throws Error that names the file when SQLite cannot use it, or another process serves it.
+ * @throws Error that names the file when SQLite cannot use it.
  */
-export async function openSqliteStore(file: string, { toServe = false }: OpenOptions = {}): Promise<Store> {
+export async function openSqliteStore(file: string): Promise<Store> {
   try {
-    return await open(file, toServe);
+    return await open(file);
   } catch (error) {
     if (!(error instanceof Database.SqliteError)) throw error;
     throw new Error(`The catalog cannot use its database at ${file}: ${error.message}`, { cause: error });
   }
 }
 
-async function open(file: string, toServe: boolean): Promise<Store> {
+async function open(file: string): Promise<Store> {
   mkdirSync(dirname(file), { recursive: true });
-  using resources = new DisposableStack();
-  if (toServe) resources.use(claimSqliteFile(file));
-  const connect = (readonly: boolean) =>
-    resources.adopt(new Database(file, { timeout: busyTimeoutMs, readonly }), (connection) => connection.close());
-  const writer = connect(false);
-  writer.pragma("journal_mode = WAL");
-  writer.pragma("synchronous = FULL");
-  writer.pragma("foreign_keys = ON");
-  // Destroying this Kysely would close the connection.
-  await migrate(new Kysely({ dialect: new SqliteDialect({ database: writer }) }), sqlite);
-  return new SqliteStore(writer, connect(true), resources.move());
+  const writer = new Database(file, { timeout: busyTimeoutMs });
+  try {
+    writer.pragma("journal_mode = WAL");
+    writer.pragma("synchronous = FULL");
+    writer.pragma("foreign_keys = ON");
+    // Destroying this Kysely would close the connection.
+    await migrate(new Kysely({ dialect: new SqliteDialect({ database: writer }) }), sqlite);
+    return new SqliteStore(writer, new Database(file, { timeout: busyTimeoutMs, readonly: true }));
+  } catch (error) {
+    writer.close();
+    throw error;
+  }
 }
 
 interface Job {
@@ -59,7 +58,7 @@ type Outcome = { readonly job: Job } & ({ readonly result: unknown } | { readonl
  */
 class SqliteStore implements Store {
   readonly read: Session;
-  readonly #resources: Disposable;
+  readonly #reader: Database.Database;
   readonly #writer: Database.Database;
   readonly #sessions: Record<LockableTable | "none", Session>;
   readonly #queue: Job[] = [];
@@ -67,10 +66,9 @@ class SqliteStore implements Store {
   readonly #control: ReturnType<typeof prepareControl>;
   #committing: Promise<void> | undefined;
 
-  /** @param resources Both connections, and what else is to be freed when the store is. */
-  constructor(writer: Database.Database, reader: Database.Database, resources: Disposable) {
+  constructor(writer: Database.Database, reader: Database.Database) {
     this.#writer = writer;
-    this.#resources = resources;
+    this.#reader = reader;
     this.#control = prepareControl(writer);
     this.#sessions = { none: new SqliteSession(writer), tables: new SqliteSession(writer, "tables") };
     this.read = new SqliteSession(reader);
@@ -88,7 +86,7 @@ class SqliteStore implements Store {
     }) as Promise<Result>;
   }
 
-  /** One process serves a SQLite file, see {@link claimSqliteFile}. */
+  /** One process serves a SQLite file. */
   exclusively<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
     return this.#exclusive(key, work);
   }
@@ -99,7 +97,8 @@ class SqliteStore implements Store {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#committing;
-    this.#resources[Symbol.dispose]();
+    this.#reader.close();
+    this.#writer.close();
   }
 
   async #commitGroups(): Promise<void> {

@@ -70,20 +70,6 @@ describe("serve", () => {
   });
 });
 
-describe.runIf(databaseKind === "sqlite")("a second service over one SQLite file", () => {
-  test("is refused, and may start when the first one was killed", async () => {
-    const folder = temporaryFolder("tiltyard-commands-");
-    const first = await serve(folder);
-    const second = await runCatalogCommand(["serve"], settingsIn(folder));
-    expect([second.code, second.stderr]).toEqual([1, expect.stringContaining("is served by another process")]);
-    expect(second.stderr).not.toContain("    at ");
-    expect((await fetch(`${first.url}/health/ready`)).status).toBe(200);
-    first.program.child.kill("SIGKILL");
-    await first.program.finished;
-    expect((await stop(await serve(folder))).code).toBe(0);
-  });
-});
-
 describe("keys and grants", () => {
   test("make, list and revoke a key while the service runs", async () => {
     const folder = temporaryFolder("tiltyard-commands-");

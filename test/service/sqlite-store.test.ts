@@ -42,23 +42,10 @@ describe("the SQLite store", () => {
     other.close();
   });
 
-  test("is refused to a second service, and to no command, while the first one has it", async () => {
-    const file = temporaryFile();
-    const toServe = { toServe: true };
-    const first = await openSqliteStore(file, toServe);
-    await expect(openSqliteStore(file, toServe)).rejects.toThrow(`${file} is served by another process: stop it`);
-    await using command = await openSqliteStore(file);
-    await command.write((session) => insertNamespace(session, namespace("by a command")));
-    expect(await findNamespace(first.read, ["by a command"])).toBeDefined();
-    await first[Symbol.asyncDispose]();
-    await using _next = await openSqliteStore(file, toServe);
-  });
-
   test("refuses a file that is no database", async () => {
     const { writeFileSync } = await import("node:fs");
     const broken = temporaryFile();
     writeFileSync(broken, "this is not a database at all, it is a text".repeat(50));
-    for (const toServe of [false, true])
-      await expect(openSqliteStore(broken, { toServe })).rejects.toThrow(/not a database/);
+    await expect(openSqliteStore(broken)).rejects.toThrow(/not a database/);
   });
 });
