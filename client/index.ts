@@ -15,5 +15,5 @@ export {
   parseParameters,
 } from "./ray/parameters.ts";
 export { ProvisionError, type ProvisionOptions, provisionRayCluster, RayCluster } from "./ray/provision.ts";
-export { submitTracked, type TrackedJob, type Tracking } from "./ray/tracked-job.ts";
+export { submitInTransaction, submitTracked, type TrackedJob, type Tracking } from "./ray/tracked-job.ts";
 export { fromStackOutputs } from "./stack-outputs.ts";

@@ -1,10 +1,10 @@
 #!/usr/bin/env node
-import { CatalogError } from "@tiltyard/protocol";
 import { Command, CommanderError } from "commander";
 import { catalogCommands } from "./commands/catalog.ts";
 import { clusterCommand } from "./commands/cluster.ts";
 import { completionCommand } from "./commands/completion.ts";
 import { doctorCommand } from "./commands/doctor.ts";
+import { messageOf } from "./commands/error-message.ts";
 import { exitCodes, UsageError } from "./commands/exit-codes.ts";
 import { jobCommand } from "./commands/job.ts";
 import { runCommand } from "./commands/run.ts";
@@ -19,6 +19,7 @@ for (const command of [runCommand(), clusterCommand(), jobCommand(), doctorComma
   program.addCommand(command);
 program.addCommand(completionCommand(program));
 throwInsteadOfExit(program);
+for (const stream of [process.stdout, process.stderr]) stream.on("error", ignoreClosedPipe);
 
 try {
   await program.parseAsync();
@@ -31,15 +32,13 @@ try {
   }
 }
 
+/** A reader such as `head` leaves when it has enough. */
+function ignoreClosedPipe(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EPIPE") throw error;
+}
+
 /** Commander would end the process with 1 for a wrong option, which here means something else. */
 function throwInsteadOfExit(command: Command): void {
   command.exitOverride();
   command.commands.forEach(throwInsteadOfExit);
-}
-
-/** What people can mend is told in a sentence; a bug is told with its stack. */
-function messageOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const isBug = [TypeError, RangeError, ReferenceError, SyntaxError].some((type) => error instanceof type);
-  return isBug && !(error instanceof CatalogError) ? (error.stack ?? error.message) : error.message;
 }

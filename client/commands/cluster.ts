@@ -25,12 +25,11 @@ export function clusterCommand(): Command {
     .action(async (options: Options & { readonly ttl: number }) => {
       const parameters = readTarget(options);
       const { provisionRayCluster } = await import("../ray/provision.ts");
-      const interruption = interruptible(clusterLeftOver);
-      const progress = new Progress();
-      try {
+      await interruptible(async (signal) => {
+        using progress = new Progress();
         const made = await provisionRayCluster(parameters, {
           onProgress: (state) => progress.tell(describeProgress(parameters.name, state)),
-          signal: interruption.signal,
+          signal,
           handleSignals: false,
         });
         progress.end();
@@ -42,10 +41,7 @@ export function clusterCommand(): Command {
           { name, namespace, leaseUntil: until },
           `${name} is ready; it may be reaped after ${until.toISOString()}`,
         );
-      } finally {
-        progress.end();
-        interruption.end();
-      }
+      }, clusterLeftOver);
     });
 
   cluster.addCommand(runCommand());
@@ -61,8 +57,12 @@ export function clusterCommand(): Command {
     .addOption(jsonOption())
     .action(async (names: readonly string[], options: Options) => {
       const api = await openApi(options);
-      for (const name of names) await api.delete(name);
-      print(options, { deleted: names }, `deleted ${names.join(", ")}`);
+      const missing: string[] = [];
+      for (const name of names) if (!(await api.delete({ name }))) missing.push(name);
+      const deleted = names.filter((name) => !missing.includes(name));
+      if (options.json || deleted.length > 0) print(options, { deleted, missing }, `deleted ${deleted.join(", ")}`);
+      if (missing.length > 0)
+        throw new Error(`there is no RayCluster ${missing.join(", ")} in the namespace ${api.namespace}`);
     });
 
   addTargetOptions(cluster.command("reap"))

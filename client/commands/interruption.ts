@@ -1,22 +1,40 @@
+import { failuresOf, messageOf } from "./error-message.ts";
 import { exitCodes } from "./exit-codes.ts";
 
 /** What the reaper is for. */
 export const clusterLeftOver = "what is left over is deleted by: tiltyard cluster reap";
 
-/** The first SIGINT or SIGTERM asks to stop and clean up, the second ends the process at once. */
-export function interruptible(leftOver?: string): { readonly signal: AbortSignal; end(): void } {
+/**
+ * Runs work that is asked to stop and clean up by the first SIGINT or SIGTERM, and when nobody
+ * reads what it prints any more; a second signal ends the process at once. Work that was interrupted
+ * ends with the exit code of that. What went wrong besides is told.
+ *
+ * @param leftOver What to do about what may be left over when cleaning up did not work.
+ */
+export async function interruptible(work: (signal: AbortSignal) => Promise<void>, leftOver?: string): Promise<void> {
   const controller = new AbortController();
+  const { signal } = controller;
+  const hint = leftOver === undefined ? "" : `; ${leftOver}`;
   const interrupt = () => {
-    if (controller.signal.aborted) {
-      process.stderr.write(`\nleft at once${leftOver === undefined ? "" : `; ${leftOver}`}\n`);
+    if (signal.aborted) {
+      process.stderr.write(`\nleft at once${hint}\n`);
       process.exit(exitCodes.interrupted);
     }
     process.stderr.write("\nstopping; once more to leave at once\n");
     controller.abort();
   };
+  const stop = () => controller.abort();
   process.on("SIGINT", interrupt).on("SIGTERM", interrupt);
-  return {
-    signal: controller.signal,
-    end: () => process.off("SIGINT", interrupt).off("SIGTERM", interrupt),
-  };
+  process.stdout.on("error", stop);
+  try {
+    await work(signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    const failures = failuresOf(error).filter((each) => !(each instanceof Error && each.name === "AbortError"));
+    for (const failure of failures) process.stderr.write(`tiltyard: ${messageOf(failure)}${hint}\n`);
+  } finally {
+    process.off("SIGINT", interrupt).off("SIGTERM", interrupt);
+    process.stdout.off("error", stop);
+  }
+  if (signal.aborted) process.exitCode = exitCodes.interrupted;
 }

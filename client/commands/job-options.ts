@@ -33,7 +33,10 @@ export function addJobOptions(command: Command): Command {
     )
     .option("--table <id>", "the table whose column the job fills, e.g. 'prod$films'")
     .option("--column <name>", "that column")
-    .option("--transaction <id>", "a transaction that is open already, instead of a table and a column");
+    .option(
+      "--transaction <id>",
+      "a transaction that is open already, instead of a table and a column; with --no-wait it stays Running",
+    );
 }
 
 function collect(value: string, before: readonly string[] = []): readonly string[] {

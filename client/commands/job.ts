@@ -1,8 +1,7 @@
 import { Command } from "commander";
 import { JobsApi } from "../ray/jobs.ts";
 import type { OpenJobs } from "../ray/open-jobs.ts";
-import { submitTracked } from "../ray/tracked-job.ts";
-import { exitCodes } from "./exit-codes.ts";
+import { submitInTransaction } from "../ray/tracked-job.ts";
 import { interruptible } from "./interruption.ts";
 import { addJobOptions, type JobOptions, jobRequest, trackingOf } from "./job-options.ts";
 import { type JsonOption, jsonOption, print, printTable } from "./output.ts";
@@ -25,28 +24,21 @@ export function jobCommand(): Command {
     .addHelpText("after", "\nExample:\n  tiltyard job submit --cluster embeddings -w . -- python backfill.py")
     .action(async (command: readonly string[], options: Options & JobOptions & { readonly wait: boolean }) => {
       const tracking = trackingOf(options);
-      const interruption = interruptible();
-      try {
+      await interruptible(async (signal) => {
         await using opened = await open(options);
         const request = jobRequest(command, options);
         if (options.wait) {
-          await runJob(opened.jobs, request, { ...options, tracking, signal: interruption.signal });
+          await runJob(opened.jobs, request, { ...options, tracking, signal });
         } else {
           if (tracking !== undefined && !("transactionId" in tracking))
             throw new Error("a job that nobody waits for cannot move its transaction on: leave out --no-wait");
           const { id } =
             tracking === undefined
               ? await opened.jobs.submit(request)
-              : (await submitTracked(opened.jobs, request, tracking)).job;
+              : (await submitInTransaction(opened.jobs, request, tracking)).job;
           print(options, { submission_id: id }, id);
         }
-      } catch (error) {
-        if (!interruption.signal.aborted) throw error;
-        process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
-      } finally {
-        interruption.end();
-      }
-      if (interruption.signal.aborted) process.exitCode = exitCodes.interrupted;
+      });
     });
 
   addClusterOptions(job.command("list"))
@@ -78,14 +70,11 @@ export function jobCommand(): Command {
     .argument("<id>")
     .option("--follow", "go on until it has ended")
     .action(async (id: string, options: Options & { readonly follow?: boolean }) => {
-      const interruption = interruptible();
-      try {
+      await interruptible(async (signal) => {
         await using opened = await open(options);
-        if (options.follow) await showLogs(opened.jobs.get(id), process.stdout, interruption.signal);
+        if (options.follow) await showLogs(opened.jobs.get(id), process.stdout, signal);
         else process.stdout.write(await opened.jobs.output(id));
-      } finally {
-        interruption.end();
-      }
+      });
     });
 
   addClusterOptions(job.command("stop"))

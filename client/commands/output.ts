@@ -35,7 +35,7 @@ export function printTable(
  * Tells on standard error how far something has come: on a terminal one line that changes,
  * elsewhere a line for each change.
  */
-export class Progress {
+export class Progress implements Disposable {
   readonly #stream = process.stderr;
   #isOpen = false;
 
@@ -50,6 +50,10 @@ export class Progress {
   end(): void {
     if (this.#isOpen) this.#stream.write("\n");
     this.#isOpen = false;
+  }
+
+  [Symbol.dispose](): void {
+    this.end();
   }
 }
 

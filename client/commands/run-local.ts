@@ -4,7 +4,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Companion } from "../ray/companion.ts";
 import { startLocalRay } from "../ray/local-ray.ts";
 import { findCatalog } from "./catalog.ts";
-import { exitCodes } from "./exit-codes.ts";
 import { interruptible } from "./interruption.ts";
 import { type JobOptions, jobRequest, trackingOf } from "./job-options.ts";
 import type { JsonOption } from "./output.ts";
@@ -19,9 +18,7 @@ const pollMs = 50;
  * command finds the catalog in TILTYARD_CATALOG_URL and TILTYARD_API_KEY.
  */
 export async function runLocally(command: readonly string[], options: JobOptions & JsonOption): Promise<void> {
-  const interruption = interruptible();
-  const { signal } = interruption;
-  try {
+  await interruptible(async (signal) => {
     await using resources = new AsyncDisposableStack();
     const catalog = catalogTarget(options) ?? (await startCatalog(resources, signal));
     const tracking = trackingOf(options, catalog);
@@ -30,12 +27,7 @@ export async function runLocally(command: readonly string[], options: JobOptions
     process.stderr.write(`Ray ${ray.version} is ready; dashboard: ${ray.dashboardUrl}; catalog: ${catalog.url}\n`);
     await runJob(ray.jobs, jobRequest(command, options), { ...options, tracking, signal });
     process.stderr.write("stopping Ray\n");
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  } finally {
-    interruption.end();
-  }
-  if (signal.aborted) process.exitCode = exitCodes.interrupted;
+  });
 }
 
 function environmentOf({ url, apiKey }: CatalogTarget): NodeJS.ProcessEnv {

@@ -1,6 +1,5 @@
 import { Command, Option } from "commander";
 import { type ClusterState, formatState } from "../ray/cluster-state.ts";
-import { exitCodes } from "./exit-codes.ts";
 import { clusterLeftOver, interruptible } from "./interruption.ts";
 import { addJobOptions, type JobOptions, jobRequest, trackingOf } from "./job-options.ts";
 import { bar, type JsonOption, jsonOption, Progress } from "./output.ts";
@@ -36,25 +35,18 @@ Exit codes: 0 the job succeeded, 3 it failed, 4 it was stopped, 2 the parameters
       // Kubernetes' library takes a while to load: not for a wrong option.
       const { provisionRayCluster } = await import("../ray/provision.ts");
       const tracking = trackingOf(options);
-      const interruption = interruptible(clusterLeftOver);
-      const progress = new Progress();
-      try {
+      await interruptible(async (signal) => {
+        using progress = new Progress();
         await using cluster = await provisionRayCluster(parameters, {
           onProgress: (state) => progress.tell(describeProgress(parameters.name, state)),
-          signal: interruption.signal,
+          signal,
           handleSignals: false,
         });
         progress.end();
         process.stderr.write(`the Ray cluster ${cluster.name} is ready; dashboard: ${cluster.dashboardUrl}\n`);
-        await runJob(cluster.jobs, jobRequest(command, options), { ...options, tracking, signal: interruption.signal });
+        await runJob(cluster.jobs, jobRequest(command, options), { ...options, tracking, signal });
         process.stderr.write(`deleting the Ray cluster ${cluster.name}\n`);
-      } catch (error) {
-        if (!interruption.signal.aborted) throw error;
-      } finally {
-        progress.end();
-        interruption.end();
-      }
-      if (interruption.signal.aborted) process.exitCode = exitCodes.interrupted;
+      }, clusterLeftOver);
     });
 }
 

@@ -43,9 +43,7 @@ export function readTarget(options: TargetOptions, name?: string, outputs = read
   const file = options.file === undefined ? {} : read(options.file);
   if (file === null || typeof file !== "object" || Array.isArray(file))
     throw new UsageError(`${options.file} has no parameters of a Ray cluster`);
-  return parseFileParameters({
-    ...stack,
-    ...file,
+  return parseFileParameters(stack, file, {
     ...(name !== undefined && { name }),
     ...(options.namespace !== undefined && { namespace: options.namespace }),
     ...(options.context !== undefined && { kubeContext: options.context }),

@@ -23,6 +23,13 @@ export class KubernetesError extends Error {
   }
 }
 
+/** A RayCluster, and no other one that has its name later. */
+export interface ClusterIdentity {
+  readonly name: string;
+  /** Any of that name when absent. */
+  readonly uid?: string | undefined;
+}
+
 /** What is done with the Ray clusters of one namespace on the API server. */
 export class RayClusterApi {
   readonly namespace: string;
@@ -58,39 +65,52 @@ export class RayClusterApi {
     return items;
   }
 
-  /** Writes down until when the owner lives. @returns False when the cluster is gone. */
-  async renewLease(name: string, until: Date, owner?: string): Promise<boolean> {
-    const body = {
-      metadata: {
-        annotations: { [annotations.leaseUntil]: until.toISOString(), ...(owner && { [annotations.owner]: owner }) },
-      },
-    };
-    const renewed = await this.#unlessGone(`renew the lease of the RayCluster ${name}`, () =>
-      this.#objects.patchNamespacedCustomObject(
-        { ...this.#where, name, body },
-        setHeaderOptions("Content-Type", PatchStrategy.MergePatch),
-      ),
+  /** Writes down until when the owner lives, and who that is. @returns False when the cluster is gone. */
+  async renewLease(cluster: ClusterIdentity, until: Date, owner?: string): Promise<boolean> {
+    const lease = { [annotations.leaseUntil]: until.toISOString() };
+    return this.annotate(cluster, owner === undefined ? lease : { ...lease, [annotations.owner]: owner });
+  }
+
+  /**
+   * Sets annotations; one that is null is taken away.
+   *
+   * @returns False when the cluster is gone.
+   */
+  async annotate({ name, uid }: ClusterIdentity, values: Readonly<Record<string, string | null>>): Promise<boolean> {
+    const body = { metadata: { ...(uid !== undefined && { uid }), annotations: values } };
+    const changed = await this.#unlessGone(
+      `renew the lease of the RayCluster ${name}`,
+      () =>
+        this.#objects.patchNamespacedCustomObject(
+          { ...this.#where, name, body },
+          setHeaderOptions("Content-Type", PatchStrategy.MergePatch),
+        ),
+      // What the API server says to another uid than that of the object that is there.
+      uid === undefined ? [] : [409, 422],
     );
-    return renewed !== undefined;
+    return changed !== undefined;
   }
 
   /**
    * Deletes a cluster, its pods first.
    *
-   * @param expected Only the cluster with this resource version, so that one that changed meanwhile is left alone.
+   * @param cluster With a resource version, one that changed meanwhile is left alone.
+   * @returns False when the cluster is gone.
    */
-  async delete(
-    name: string,
-    expected: { readonly uid?: string; readonly resourceVersion?: string } = {},
-  ): Promise<void> {
-    await this.#unlessGone(`delete the RayCluster ${name}`, () =>
-      this.#objects.deleteNamespacedCustomObject({
-        ...this.#where,
-        name,
-        propagationPolicy: "Foreground",
-        body: { preconditions: expected },
-      }),
+  async delete({ name, uid, resourceVersion }: ClusterIdentity & { resourceVersion?: string | undefined }) {
+    const preconditions = { ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) };
+    const deleted = await this.#unlessGone(
+      `delete the RayCluster ${name}`,
+      () =>
+        this.#objects.deleteNamespacedCustomObject({
+          ...this.#where,
+          name,
+          propagationPolicy: "Foreground",
+          body: { preconditions },
+        }),
+      [409],
     );
+    return deleted !== undefined;
   }
 
   async pods(name: string): Promise<readonly V1Pod[]> {
@@ -141,11 +161,17 @@ export class RayClusterApi {
     }
   }
 
-  async #unlessGone<Answer>(what: string, work: () => Promise<Answer>): Promise<Answer | undefined> {
+  /** @param goneToo More answers that say that the object is not there. */
+  async #unlessGone<Answer>(
+    what: string,
+    work: () => Promise<Answer>,
+    goneToo: readonly number[] = [],
+  ): Promise<Answer | undefined> {
     try {
       return await work();
     } catch (error) {
-      if (error instanceof ApiException && error.code === 404 && !isMissingType(error)) return undefined;
+      if (error instanceof ApiException && [404, ...goneToo].includes(error.code) && !isMissingType(error))
+        return undefined;
       throw new KubernetesError(what, error);
     }
   }

@@ -1,14 +1,14 @@
-import type { RayClusterApi } from "./cluster-api.ts";
+import type { ClusterIdentity, RayClusterApi } from "./cluster-api.ts";
 import { annotations, type RayClusterObject } from "./manifest.ts";
 
 /**
  * Tells from time to time that the owner of a cluster lives. What goes wrong is left to the
  * next time: the lease is as long as three of them.
  */
-export function keepLease(api: RayClusterApi, name: string, leaseSeconds: number): { stop(): void } {
+export function keepLease(api: RayClusterApi, cluster: ClusterIdentity, leaseSeconds: number): { stop(): void } {
   const timer = setInterval(
     () => {
-      api.renewLease(name, new Date(Date.now() + leaseSeconds * 1000)).catch(() => {});
+      api.renewLease(cluster, new Date(Date.now() + leaseSeconds * 1000)).catch(() => {});
     },
     (leaseSeconds * 1000) / 3,
   );
@@ -43,20 +43,9 @@ export async function reapRayClusters(api: RayClusterApi, now = new Date()): Pro
     const leased = describe(cluster, now);
     if (!leased.isOrphan || cluster.metadata?.deletionTimestamp !== undefined) continue;
     const { uid, resourceVersion } = cluster.metadata ?? {};
-    if (await deleteUnchanged(api, leased.name, { ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) }))
-      reaped.push(leased);
+    if (await api.delete({ name: leased.name, uid, resourceVersion })) reaped.push(leased);
   }
   return reaped;
-}
-
-async function deleteUnchanged(api: RayClusterApi, name: string, expected: object): Promise<boolean> {
-  try {
-    await api.delete(name, expected);
-    return true;
-  } catch (error) {
-    if (error instanceof Error && "status" in error && error.status === 409) return false;
-    throw error;
-  }
 }
 
 function describe({ metadata, status }: RayClusterObject, now: Date): LeasedCluster {

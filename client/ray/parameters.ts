@@ -162,10 +162,11 @@ export function parseParameters(options: unknown): ClusterParameters {
 /**
  * The same from a file with the names of requirements.md 2.8: `worker_groups`, `num_cpus`.
  *
+ * @param layers Each with either spelling of its names; the later ones win.
  * @throws ParameterError
  */
-export function parseFileParameters(content: unknown): ClusterParameters {
-  return parse(toCamelCase(content), (path) =>
+export function parseFileParameters(...layers: readonly object[]): ClusterParameters {
+  return parse(Object.assign({}, ...layers.map((layer) => toCamelCase(layer))), (path) =>
     path.map((part) => (typeof part === "string" ? snake(part) : part)).join("."),
   );
 }

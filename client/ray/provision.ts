@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { KubeConfig } from "@kubernetes/client-node";
 import { connect } from "../kubernetes/connect.ts";
 import { type Forwarding, forwardPort } from "../kubernetes/port-forward.ts";
-import { KubernetesError, RayClusterApi } from "./cluster-api.ts";
+import { type ClusterIdentity, KubernetesError, RayClusterApi } from "./cluster-api.ts";
 import { type ClusterState, clusterState, formatState } from "./cluster-state.ts";
 import { type Job, type JobRequest, JobsApi } from "./jobs.ts";
 import { keepLease } from "./lease.ts";
@@ -101,8 +101,8 @@ export async function provisionRayCluster(
   const owner = ownerName();
 
   signal?.throwIfAborted();
-  const isAdopted = await createOrAdopt(api, parameters, owner);
-  const lease = keepLease(api, name, parameters.leaseSeconds);
+  const { identity, before } = await createOrAdopt(api, parameters, owner);
+  const lease = keepLease(api, identity, parameters.leaseSeconds);
   let forwarding: Forwarding | undefined;
   const letGo = async () => {
     release();
@@ -111,16 +111,22 @@ export async function provisionRayCluster(
   };
   const close = async () => {
     await letGo();
-    await remove(api, name);
+    await remove(api, identity);
   };
   const detach = async (until: Date) => {
     await letGo();
-    await api.renewLease(name, until);
+    if (!(await api.renewLease(identity, until)))
+      throw new ProvisionError(`the RayCluster ${name} was deleted by somebody else`);
   };
-  const release = handleSignals ? onSignals(() => close()) : () => {};
+  const giveBack = async () => {
+    await letGo();
+    await api.annotate(identity, before ?? {});
+  };
+  let leave = before === undefined ? close : giveBack;
+  const release = handleSignals ? onSignals(() => leave()) : () => {};
 
   try {
-    await waitUntilReady(api, parameters, onProgress, signal);
+    await waitUntilReady(api, identity, parameters, onProgress, signal);
     const token = parameters.auth === "token" ? await api.authToken(name) : undefined;
     if (parameters.usePortforwarding)
       forwarding = await forwardPort(config, api.namespace, () => api.headPod(name), dashboardPort);
@@ -128,27 +134,38 @@ export async function provisionRayCluster(
       forwarding === undefined
         ? `${name}-head-svc.${api.namespace}.svc:${dashboardPort}`
         : `127.0.0.1:${forwarding.port}`;
+    leave = close;
     return new RayCluster({ name, namespace: api.namespace, dashboardUrl: `http://${host}`, token, close, detach });
   } catch (error) {
-    await (isAdopted ? letGo() : close());
+    await leave().catch((cause) => {
+      throw new SuppressedError(cause, error, `${messageOf(error)}; and then: ${messageOf(cause)}`);
+    });
     throw error;
   }
 }
 
-/** @returns Whether it was there already. */
-async function createOrAdopt(api: RayClusterApi, parameters: ClusterParameters, owner: string): Promise<boolean> {
+/** @returns With the lease and the owner that it had, when it was there already. */
+async function createOrAdopt(
+  api: RayClusterApi,
+  parameters: ClusterParameters,
+  owner: string,
+): Promise<{ readonly identity: ClusterIdentity; readonly before?: Readonly<Record<string, string | null>> }> {
   const { name, leaseSeconds, adopt } = parameters;
   const until = new Date(Date.now() + leaseSeconds * 1000);
   try {
-    await api.create(rayClusterManifest(parameters, owner, until));
-    return false;
+    const { metadata } = await api.create(rayClusterManifest(parameters, owner, until));
+    return { identity: { name, uid: metadata?.uid } };
   } catch (error) {
     if (!(error instanceof KubernetesError) || error.status !== 409) throw error;
-    const present = await api.find(name);
-    const theirs = present?.metadata?.annotations?.[annotations.owner];
-    if (adopt && present?.metadata?.deletionTimestamp === undefined && (await api.renewLease(name, until, owner)))
-      return true;
-    const going = present?.metadata?.deletionTimestamp === undefined ? "" : ", and is being deleted";
+    const { metadata } = (await api.find(name)) ?? {};
+    const theirs = metadata?.annotations?.[annotations.owner];
+    const identity = { name, uid: metadata?.uid };
+    if (adopt && metadata?.deletionTimestamp === undefined && (await api.renewLease(identity, until, owner))) {
+      const leaseUntil = metadata?.annotations?.[annotations.leaseUntil];
+      const before = { [annotations.owner]: theirs ?? null, [annotations.leaseUntil]: leaseUntil ?? null };
+      return { identity, before };
+    }
+    const going = metadata?.deletionTimestamp === undefined ? "" : ", and is being deleted";
     throw new ProvisionError(
       `there is a RayCluster ${name} in ${api.namespace} already, made by ${theirs ?? "somebody else"}${going}: ` +
         "use another name, or adopt it (adopt: true)",
@@ -159,11 +176,11 @@ async function createOrAdopt(api: RayClusterApi, parameters: ClusterParameters, 
 
 async function waitUntilReady(
   api: RayClusterApi,
-  parameters: ClusterParameters,
+  { name, uid }: ClusterIdentity,
+  { timeoutSeconds, workerGroups }: ClusterParameters,
   onProgress: (state: ClusterState) => void,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const { name, timeoutSeconds, workerGroups } = parameters;
   const wanted = workerGroups.reduce((sum, worker) => sum + worker.minReplicas, 1);
   const deadline = Date.now() + timeoutSeconds * 1000;
   let told = "";
@@ -171,7 +188,8 @@ async function waitUntilReady(
     signal?.throwIfAborted();
     const look = () => Promise.all([api.find(name), api.pods(name), api.events(name)]);
     const [cluster, pods, events] = await patiently(look, deadline, signal);
-    if (cluster === undefined) throw new ProvisionError(`the RayCluster ${name} was deleted while it came up`);
+    if (cluster === undefined || cluster.metadata?.uid !== uid)
+      throw new ProvisionError(`the RayCluster ${name} was deleted while it came up`);
     const state = clusterState(cluster, wanted, pods, events);
     if (formatState(state) !== told) {
       told = formatState(state);
@@ -185,12 +203,15 @@ async function waitUntilReady(
 }
 
 /** Deletes a cluster and waits until it and its pods are gone. */
-async function remove(api: RayClusterApi, name: string): Promise<void> {
+async function remove(api: RayClusterApi, identity: ClusterIdentity): Promise<void> {
+  const { name, uid } = identity;
   const deadline = Date.now() + deleteTimeoutMs;
-  await patiently(() => api.delete(name), deadline);
+  await patiently(() => api.delete(identity), deadline);
   for (;;) {
     const [cluster, pods] = await patiently(() => Promise.all([api.find(name), api.pods(name)]), deadline);
-    if (cluster === undefined && pods.length === 0) return;
+    // Another one gets the name only when this one is gone with its pods.
+    const isAnother = cluster !== undefined && cluster.metadata?.uid !== uid;
+    if (isAnother || (cluster === undefined && pods.length === 0)) return;
     if (Date.now() >= deadline)
       throw new ProvisionError(
         `the RayCluster ${name} was deleted, but it or its pods are still there after ${deleteTimeoutMs / 1000} s`,
@@ -222,7 +243,7 @@ function onSignals(work: () => Promise<void>): () => void {
   const handlers = (["SIGINT", "SIGTERM"] as const).map((signal) => {
     const handler = () => {
       work()
-        .catch((error) => process.stderr.write(`${error instanceof Error ? error.message : error}\n`))
+        .catch((error) => process.stderr.write(`${messageOf(error)}\n`))
         .finally(() => process.kill(process.pid, signal));
     };
     process.once(signal, handler);
@@ -233,7 +254,20 @@ function onSignals(work: () => Promise<void>): () => void {
   };
 }
 
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** Who makes clusters here: a person or a program, and from where. */
 function ownerName(): string {
-  return `${userInfo().username}@${hostname()} (process ${process.pid})`;
+  return `${userName()}@${hostname()} (process ${process.pid})`;
+}
+
+/** A container may run as a user of whom its system knows the number alone. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.()}`;
+  }
 }

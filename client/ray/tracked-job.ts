@@ -37,6 +37,39 @@ const valueLengthMax = 1_000;
  * Running, then Succeeded, Failed or Canceled, with the job's id and the reason in its properties.
  */
 export async function submitTracked(jobs: JobsApi, request: JobRequest, tracking: Tracking): Promise<TrackedJob> {
+  const { job, transactionId } = await submitInTransaction(jobs, request, tracking);
+  const alter = (...actions: AlterTransactionAction[]) => alterTransaction(tracking.catalog, transactionId, actions);
+  const abandoned = new AbortController();
+  return { job, transactionId, done: finish(), abandon: (reason) => abandoned.abort(reason) };
+
+  async function finish(): Promise<JobDetails> {
+    const details = await job.wait({ signal: abandoned.signal }).catch(async (error) => {
+      // Whether the job goes on is unknown here, and the transaction must not stay open for ever.
+      const [reason, outcome] = abandoned.signal.aborted
+        ? [String(abandoned.signal.reason), "Canceled" as const]
+        : [`the job was lost: ${error}`, "Failed" as const];
+      await alter(property("reason", reason), status(outcome)).catch(() => {});
+      throw error;
+    });
+    const outcome = outcomes[details.status] ?? "Failed";
+    const reason = outcome === "Succeeded" ? [] : [property("reason", details.message ?? details.status)];
+    await alter(...reason, status(outcome)).catch((cause) => {
+      const what = `the job ${job.id} has ended as ${details.status}, but the catalog was not told`;
+      throw new Error(`${what}: set the transaction ${transactionId} to ${outcome}: ${cause.message}`, { cause });
+    });
+    return details;
+  }
+}
+
+/**
+ * Submits a job whose transaction is Running then, with the job's id in its properties. Whoever
+ * sees the job end moves the transaction on.
+ */
+export async function submitInTransaction(
+  jobs: JobsApi,
+  request: JobRequest,
+  tracking: Tracking,
+): Promise<Pick<TrackedJob, "job" | "transactionId">> {
   const { catalog } = tracking;
   const transactionId = await openTransaction(tracking);
   const alter = (...actions: AlterTransactionAction[]) => alterTransaction(catalog, transactionId, actions);
@@ -58,26 +91,7 @@ export async function submitTracked(jobs: JobsApi, request: JobRequest, tracking
     await job.stop().catch(() => {});
     throw error;
   }
-  const abandoned = new AbortController();
-  return { job, transactionId, done: finish(), abandon: (reason) => abandoned.abort(reason) };
-
-  async function finish(): Promise<JobDetails> {
-    const details = await job.wait({ signal: abandoned.signal }).catch(async (error) => {
-      // Whether the job goes on is unknown here, and the transaction must not stay open for ever.
-      const [reason, outcome] = abandoned.signal.aborted
-        ? [String(abandoned.signal.reason), "Canceled" as const]
-        : [`the job was lost: ${error}`, "Failed" as const];
-      await alter(property("reason", reason), status(outcome)).catch(() => {});
-      throw error;
-    });
-    const outcome = outcomes[details.status] ?? "Failed";
-    const reason = outcome === "Succeeded" ? [] : [property("reason", details.message ?? details.status)];
-    await alter(...reason, status(outcome)).catch((cause) => {
-      const what = `the job ${job.id} has ended as ${details.status}, but the catalog was not told`;
-      throw new Error(`${what}: set the transaction ${transactionId} to ${outcome}: ${cause.message}`, { cause });
-    });
-    return details;
-  }
+  return { job, transactionId };
 }
 
 async function openTransaction(tracking: Tracking): Promise<string> {

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Finding } from "../../client/doctor/checks.ts";
 import { rayPod, startTestApiServer, type TestApiServer } from "../support/api-server.ts";
 import { commit, declareTable, useCatalog } from "../support/catalog.ts";
@@ -85,6 +85,36 @@ describe("tiltyard run", () => {
     program.child.kill("SIGTERM");
     expect((await program.finished).code).toBe(130);
     expect([server.clusters.size, dashboard.jobs.size]).toEqual([0, 0]);
+  });
+
+  test("says what it could not delete when it is interrupted", async () => {
+    dashboard.script = () => ({ logs: [""], statuses: ["RUNNING"] });
+    const program = start(["run", "-f", file, "--", "sleep", "1000"]);
+    await program.printed("job raysubmit_");
+    server.forbids = ({ method }) => method === "DELETE";
+    program.child.kill("SIGINT");
+    const { code, stderr } = await program.finished;
+    expect(code).toBe(130);
+    expect(stderr).toMatch(/cannot delete the RayCluster embeddings: .+; what is left over is deleted by: tiltyard/);
+  });
+
+  test("tells why the job failed and what it could not delete", async () => {
+    server.forbids = ({ method }) => method === "DELETE";
+    dashboard.jobs.set("taken", { entrypoint: "true", runtime_env: {}, logs: [""], statuses: ["RUNNING"] });
+    const { code, stderr } = await tiltyard("run", "-f", file, "--submission-id", "taken", "--", "true");
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/tiltyard: .+taken already exists.+\ncannot delete the RayCluster embeddings/);
+  });
+
+  test("deletes the cluster when nobody reads what the job prints any more", async () => {
+    const logs = Array.from({ length: 100 }, (_, lines) => "y\n".repeat(lines));
+    dashboard.script = () => ({ logs, statuses: ["RUNNING"] });
+    const program = start(["run", "-f", file, "--", "yes"]);
+    await program.printed("job raysubmit_");
+    program.child.stdout?.destroy();
+    const { code, stderr } = await program.finished;
+    expect([code, stderr]).toEqual([130, expect.not.stringContaining("EPIPE")]);
+    expect(server.clusters.size).toBe(0);
   });
 
   test("moves the transaction of the column that it fills", async () => {
@@ -249,7 +279,18 @@ describe("tiltyard cluster", () => {
       lease: expect.any(String),
     });
     expect((await tiltyard("cluster", "reap", "--json")).stdout).toBe("[]\n");
-    expect((await tiltyard("cluster", "down", "embeddings")).stdout).toBe("deleted embeddings\n");
+    const down = await tiltyard("cluster", "down", "embedings", "embeddings");
+    expect([down.code, down.stdout]).toEqual([1, "deleted embeddings\n"]);
+    expect(down.stderr).toContain("there is no RayCluster embedings in the namespace lancedb");
+    expect(server.clusters.size).toBe(0);
+  });
+
+  test("is deleted when it is interrupted before it is up", async () => {
+    server.onCreate = () => {};
+    const program = start(["cluster", "up", "-f", file]);
+    await program.printed("0 of 2 pods ready");
+    program.child.kill("SIGINT");
+    expect((await program.finished).code).toBe(130);
     expect(server.clusters.size).toBe(0);
   });
 });
@@ -277,6 +318,28 @@ describe("tiltyard job", () => {
     );
     expect((await tiltyard("job", "stop", ...address, "mine")).code).toBe(0);
     expect((await tiltyard("job", "status", ...address, "mine")).code).toBe(4);
+  });
+
+  test("leaves the transaction of a job that nobody waits for as it is", async () => {
+    dashboard.script = () => ({ logs: [""], statuses: ["FAILED"] });
+    const table = await declareTable(catalog);
+    await commit(catalog, table, 1);
+    const id = (await catalog.call("alterTableBackfillColumns", { id: table.id, column: "c" })).body.job_id;
+    const { code, stdout } = await start(
+      ["job", "submit", "--address", dashboard.url, "--no-wait", "--transaction", id, "--", "true"],
+      { TILTYARD_CATALOG_URL: catalog.url, TILTYARD_API_KEY: catalog.adminKey },
+    ).finished;
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^raysubmit_\w+\n$/)]);
+    const { body } = await catalog.call("describeTransaction", { id: id.split("$") });
+    expect(body).toMatchObject({ status: "Running", properties: { ray_job_id: stdout.trim() } });
+  });
+
+  test("ends with the exit code of an interruption when it is interrupted while it follows", async () => {
+    dashboard.jobs.set("mine", { entrypoint: "x", runtime_env: {}, logs: ["begun\n"], statuses: ["RUNNING"] });
+    const program = start(["job", "logs", "--address", dashboard.url, "--follow", "mine"]);
+    await vi.waitFor(() => expect(program.stdout()).toContain("begun"), { timeout: 10_000 });
+    program.child.kill("SIGINT");
+    expect(await program.finished).toMatchObject({ code: 130, stderr: expect.not.stringContaining("aborted") });
   });
 
   test("says where to look when there is no such cluster", async () => {

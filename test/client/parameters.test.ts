@@ -63,6 +63,19 @@ describe("the parameters of a Ray cluster", () => {
     });
   });
 
+  test("may be in layers, of which the last one wins, however each spells them", () => {
+    const parameters = parseFileParameters(
+      { name: "a", kubeContext: "of the stack", configMethod: "EKS_AUTH" },
+      { kube_context: "of the file", namespace: "ours" },
+      { kubeContext: "of the command line" },
+    );
+    expect(parameters).toMatchObject({
+      kubeContext: "of the command line",
+      configMethod: "EKS_AUTH",
+      namespace: "ours",
+    });
+  });
+
   test.each(["node_selectors", "nodeSelectors"])("leave labels as they are, in a file and from a stack: %s", (name) => {
     const selectors = { head: { "example.com/my_head": "true" }, workerCpu: {}, workerGpu: {} };
     expect(parseFileParameters({ name: "a", [name]: selectors }).nodeSelectors).toEqual(selectors);

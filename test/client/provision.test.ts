@@ -126,8 +126,38 @@ describe("a Ray cluster", () => {
     comesUp();
     await provision();
     server.pods = [];
+    const { metadata } = server.clusters.get("a") ?? {};
+    const lease = { [annotations.owner]: "somebody", [annotations.leaseUntil]: "2100-01-01T00:00:00.000Z" };
+    if (metadata) metadata.annotations = lease;
     await expect(provision({ adopt: true, timeoutSeconds: 1 })).rejects.toThrow(/was not ready after 1 s/);
-    expect(server.clusters.size).toBe(1);
+    expect(server.clusters.get("a")?.metadata.annotations).toEqual(lease);
+  });
+
+  test("is not taken for another one that has its name later, which stays as it is", async () => {
+    comesUp();
+    const first = await provision();
+    const { uid } = server.clusters.get("a")?.metadata ?? {};
+    server.clusters.delete("a");
+    await provision();
+    const second = structuredClone(server.clusters.get("a"));
+    const api = new RayClusterApi(server.kubeConfig, "lancedb");
+    expect(await api.renewLease({ name: "a", uid }, new Date())).toBe(false);
+    await first.close();
+    expect(server.clusters.get("a")).toEqual(second);
+  });
+
+  test("that somebody else deleted cannot be left to itself", async () => {
+    comesUp();
+    const cluster = await provision();
+    server.clusters.delete("a");
+    await provision();
+    await expect(cluster.detach(new Date())).rejects.toThrow("the RayCluster a was deleted by somebody else");
+  });
+
+  test("that neither comes up nor can be deleted is an error that tells both", async () => {
+    server.onCreate = () => void server.failNext.push(403, 403, 403, 403, 403, 403, 403, 403, 403, 403);
+    const coming = provision({ timeoutSeconds: 1 });
+    await expect(coming).rejects.toThrow(/told to fail.+; and then: cannot delete the RayCluster a: told to fail/);
   });
 
   test.each([
@@ -203,9 +233,9 @@ describe("the lease of a Ray cluster", () => {
     await provision({ leaseSeconds: 60 });
     const slow = api();
     const reap = slow.delete.bind(slow);
-    slow.delete = async (name, expected) => {
-      await api().renewLease(name, later(600));
-      return reap(name, expected);
+    slow.delete = async (cluster) => {
+      await api().renewLease({ name: cluster.name }, later(600));
+      return reap(cluster);
     };
     expect(await reapRayClusters(slow, later(70))).toEqual([]);
     expect(server.clusters.size).toBe(1);

@@ -42,6 +42,8 @@ export interface TestApiServer {
   onDelete: () => void;
   /** Answers the next requests with this status instead. */
   failNext: number[];
+  /** Which requests are answered with 403. */
+  forbids: (request: IncomingMessage) => boolean;
   /** Where forwarded ports lead to. */
   forwardTo: number;
   stop(): Promise<void>;
@@ -70,6 +72,7 @@ export async function startTestApiServer(): Promise<TestApiServer> {
     onCreate: () => {},
     onDelete: () => {},
     failNext: [],
+    forbids: () => false,
     forwardTo: 0,
     stop: async () => {
       server.closeAllConnections();
@@ -83,7 +86,7 @@ export async function startTestApiServer(): Promise<TestApiServer> {
     const answer = (status: number, body: unknown) =>
       response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
     const refuse = (status: number, message: string) => answer(status, { kind: "Status", code: status, message });
-    const failure = state.failNext.shift();
+    const failure = state.forbids(request) ? 403 : state.failNext.shift();
     if (failure !== undefined) return void refuse(failure, "told to fail");
 
     const [, resource, name = ""] = /\/namespaces\/[^/]+\/(\w+)(?:\/([^/]+))?$/.exec(url.pathname) ?? [];
@@ -107,7 +110,10 @@ export async function startTestApiServer(): Promise<TestApiServer> {
     }
     if (present === undefined) return void refuse(404, `rayclusters "${name}" not found`);
     if (request.method === "PATCH") {
-      present.metadata.annotations = { ...present.metadata.annotations, ...body.metadata.annotations };
+      if (![undefined, present.metadata.uid].includes(body.metadata.uid))
+        return void refuse(422, "metadata.uid: field is immutable");
+      const values = Object.entries({ ...present.metadata.annotations, ...body.metadata.annotations });
+      present.metadata.annotations = Object.fromEntries(values.filter(([, each]) => each !== null));
       present.metadata.resourceVersion = String(++revision);
     }
     if (request.method === "DELETE") {

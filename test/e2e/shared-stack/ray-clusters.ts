@@ -128,7 +128,7 @@ describeOnOurs(
       expect(await reapRayClusters(api)).toEqual([]);
       // As it is when the lease of the killed one has ended, and the other has been renewed.
       const later = new Date(Date.now() + 300_000);
-      await api.renewLease(alive.name, new Date(later.getTime() + 60_000));
+      await api.renewLease(alive, new Date(later.getTime() + 60_000));
       expect((await reapRayClusters(api, later)).map(({ name }) => name)).toEqual(["killed"]);
       await until(async () => (await podsOf("killed")).length === 0);
       expect(await podsOf(alive.name)).toHaveLength(1);
