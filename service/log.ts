@@ -14,7 +14,8 @@ const lineEnd = "\n".charCodeAt(0);
 /**
  * The service's log: JSON lines on standard output. What is logged of a request is named
  * field by field, so that no credential gets into it. The service never waits for whoever
- * reads it: what is too much is dropped, and a line says how much when there is room again.
+ * reads it: what is too much is dropped, and a line says how much when there is room again. Nor
+ * does it end when standard output is a file on a full disk: then there is no log.
  */
 export function createLog(level: string): Log {
   let held: string[] = [];
@@ -37,6 +38,10 @@ export function createLog(level: string): Log {
     minLength: 1,
     maxWrite: writtenBytesMax,
     maxLength: waitingBytesMax,
+  });
+  destination.on("error", () => {
+    // At the end of the process it would try for ever to write what it has.
+    destination.flushSync = () => {};
   });
   if (level !== "silent") setInterval(handOn, handOnEveryMs).unref();
 

@@ -6,6 +6,7 @@ import {
   type TableVersion,
 } from "@tiltyard/protocol";
 import { openTransaction } from "../domain/audit.ts";
+import { withProtectionOf } from "../domain/drop.ts";
 import type { Finisher } from "../domain/finisher.ts";
 import { requireFreeLocation } from "../domain/locations.ts";
 import { requireFreeName, requireTable } from "../domain/require.ts";
@@ -76,7 +77,8 @@ export function createCommits(parts: CommitParts, change: Change, table: TableRe
         const present = "id" in current ? await requireSame(session, current) : await makeTable(session, current);
         const records = [];
         for (const each of prepared) records.push(await insertPrepared(session, present, each, transaction.id));
-        if (properties !== undefined) await setTableProperties(session, present.id, properties);
+        if (properties !== undefined)
+          await setTableProperties(session, present.id, withProtectionOf(present, properties));
         // A commit that is repeated was recorded the first time.
         if (records.some((record) => record.transactionId === transaction.id)) await transaction.record(session);
         return { present, records };

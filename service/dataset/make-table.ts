@@ -1,3 +1,4 @@
+import { CatalogError } from "@tiltyard/protocol";
 import type { Locations } from "../domain/locations.ts";
 import { requireFreeName } from "../domain/require.ts";
 import type { Storage } from "../storage/storage.ts";
@@ -39,8 +40,10 @@ export async function makeTable(
     const { version } = await writeRows(dataset, rows, "append");
     return { location: location.uri, version, transactionName: commits.transactionName };
   } catch (error) {
-    // Nobody else was ever told of this place, unless the commit is there and its answer was lost.
-    if (commits.transactionName === undefined) await (await storage.at(location)).deleteFolder(location.path);
+    // Nobody else was ever told of this place, unless the commit is there: its answer may have been lost.
+    const isRefused = error instanceof CatalogError && error.kind !== "ServiceUnavailable";
+    if (commits.transactionName === undefined && isRefused)
+      await (await storage.at(location)).deleteFolder(location.path);
     throw error;
   }
 }

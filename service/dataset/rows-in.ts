@@ -2,7 +2,10 @@ import { CatalogError } from "@tiltyard/protocol";
 import { ArrowFileWriter, type ArrowMessage, messageKinds, readMessage } from "./arrow-file.ts";
 import { FlatTable } from "./flat-table.ts";
 
-/** How many bytes of a stream are handed to the library at once, and the most that one batch of rows may have. */
+/**
+ * How many bytes of a stream are handed to the library at once, and the most that one batch of rows
+ * and all dictionaries together may have.
+ */
 export const fileBytes = { most: 32 * 1024 * 1024, ofOneBatch: 64 * 1024 * 1024 } as const;
 const headBytesMax = 4 * 1024 * 1024;
 const prefixBytes = 8;
@@ -31,6 +34,7 @@ export async function* readFiles(stream: ReadableStream<Uint8Array>): AsyncGener
     if (schema.kind !== messageKinds.schema) throw notArrow("it does not begin with a schema");
     const file = new FileInMemory(schema);
     const dictionaries = new Map<number, ArrowMessage>();
+    let dictionaryBytes = 0;
     let rows = 0;
     let isFilled = false;
     const take = (isLast: boolean): RowsFile => {
@@ -45,8 +49,12 @@ export async function* readFiles(stream: ReadableStream<Uint8Array>): AsyncGener
         if (dictionary?.byte(2) === 1) throw notArrow("it has a dictionary that grows, which is not supported");
         // From here on it may stand for another one, which the rows before must not see.
         if (isFilled) yield take(false);
-        const bytes = Buffer.allocUnsafe(next.bytes.length + next.bodyBytes);
-        dictionaries.set(dictionary?.long(0) ?? 0, await readBody(reader, next, bytes));
+        const id = dictionary?.long(0) ?? 0;
+        const bytes = next.bytes.length + next.bodyBytes;
+        dictionaryBytes += bytes - (dictionaries.get(id)?.bytes.length ?? 0);
+        if (dictionaryBytes > fileBytes.ofOneBatch)
+          throw tooLarge(`all dictionaries of a stream may have ${fileBytes.ofOneBatch} bytes together`);
+        dictionaries.set(id, await readBody(reader, next, Buffer.allocUnsafe(bytes)));
       } else if (next.kind === messageKinds.batch) {
         const bytes = next.bytes.length + next.bodyBytes;
         if (isFilled && file.length + bytes > fileBytes.most) yield take(false);

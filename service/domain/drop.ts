@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { CatalogError, formatIdentifier, type Identifier, managementContracts } from "@tiltyard/protocol";
 import { buryTable, findBuriedTable, findDroppedTable, hideTable, showTable } from "../store/dropped-tables.ts";
 import { deleteNamespace, listChildNamespaces, listNamespacesBelow } from "../store/namespaces.ts";
@@ -19,6 +20,28 @@ import { deleteFirstOf } from "./version-ranges.ts";
 /** The property that keeps a table from being dropped while it is `true`. */
 const protection = "protected";
 
+/** New properties for a table: who sets them does not take its protection away. */
+export function withProtectionOf(
+  table: Pick<TableRecord, "properties">,
+  properties: TableRecord["properties"],
+): TableRecord["properties"] {
+  return isProtected(table) ? { ...properties, [protection]: "true" } : properties;
+}
+
+function isProtected({ properties }: Pick<TableRecord, "properties">): boolean {
+  return properties[protection] === "true";
+}
+
+/** @throws CatalogError InvalidTableState for a table that is protected. */
+export function requireUnprotected(table: TableRecord): void {
+  if (isProtected(table))
+    throw new CatalogError(
+      "InvalidTableState",
+      `table ${formatIdentifier(table.identifier)} is protected: an admin of it can allow to drop it with ` +
+        `UnprotectTable, the operator with tiltyard-catalog tables unprotect`,
+    );
+}
+
 /** Whether a namespace holds neither a table nor a namespace. */
 export async function isEmpty(session: Session, namespace: Identifier): Promise<boolean> {
   const tables = await listTables(session, namespace, "", { limit: 1, includeDeclared: true });
@@ -38,12 +61,7 @@ export async function dropTableRecords(
   table: TableRecord,
   retentionMs: number,
 ): Promise<string | undefined> {
-  if (table.properties[protection] === "true")
-    throw new CatalogError(
-      "InvalidTableState",
-      `table ${formatIdentifier(table.identifier)} is protected: an admin of it can allow to drop it with ` +
-        `UnprotectTable, the operator with tiltyard-catalog tables unprotect`,
-    );
+  requireUnprotected(table);
   if (retentionMs > 0) {
     await hideTable(session, table);
     return undefined;
@@ -122,7 +140,8 @@ export async function undropTable(
 ): Promise<{ readonly identifier: Identifier; readonly transaction: string }> {
   const found = Number.isSafeInteger(dropped.id) ? await findDroppedTable(session, dropped.id) : undefined;
   const { identifier: expected = found?.identifier } = dropped;
-  if (found === undefined || formatIdentifier(expected ?? []) !== formatIdentifier(found.identifier))
+  // Part by part: the parts of two names may give the same text when they are joined.
+  if (found === undefined || !isDeepStrictEqual(expected, found.identifier))
     throw new CatalogError("TableNotFound", "no dropped table has this id and name; see the list of dropped tables");
   const identifier = to ?? found.identifier;
   await requireFreeName(session, identifier);
@@ -142,12 +161,12 @@ export async function setProtected(
   session: Session,
   by: By,
   identifier: Identifier,
-  isProtected: boolean,
+  protect: boolean,
 ): Promise<string> {
   const table = await requireTable(session, identifier);
   const { [protection]: _, ...others } = table.properties;
-  await setTableProperties(session, table.id, isProtected ? { ...others, [protection]: "true" } : others);
-  const contract = isProtected ? managementContracts.protectTable : managementContracts.unprotectTable;
+  await setTableProperties(session, table.id, protect ? { ...others, [protection]: "true" } : others);
+  const contract = protect ? managementContracts.protectTable : managementContracts.unprotectTable;
   const transaction = openTransaction({ ...by, contract, objects: [identifier] });
   await transaction.record(session);
   return transaction.name;

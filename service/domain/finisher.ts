@@ -202,8 +202,9 @@ async function putInPlace(
   const [ours, there] = await Promise.all([objects.find(staged), objects.find(final)]);
   // An earlier attempt broke off after it had deleted the staged manifest, or before.
   if (ours === undefined) return there !== undefined;
-  if (there?.identity === ours.identity) return true;
+  const isOurs = (found: StoredObject) => haveSameContent(objects, [staged, ours], [final, found]);
   if (there !== undefined) {
+    if (await isOurs(there)) return true;
     if (!(await isLeftOver(there, ours))) return false;
     await objects.delete(final);
   }
@@ -211,5 +212,21 @@ async function putInPlace(
   if (outcome === "copied") return true;
   const now = await objects.find(final);
   // Another replica was faster; it may have deleted the staged manifest already.
-  return now !== undefined && (outcome === "missing" || now.identity === ours.identity);
+  return now !== undefined && (outcome === "missing" || (await isOurs(now)));
+}
+
+type KeyedObject = readonly [key: string, object: StoredObject];
+
+/** Whether two objects have the same content; reads them when their identities do not tell. One that is gone has the same. */
+async function haveSameContent(
+  objects: ObjectStore,
+  [oneKey, one]: KeyedObject,
+  [otherKey, other]: KeyedObject,
+): Promise<boolean> {
+  if (one.identity === other.identity) return true;
+  if (one.sizeBytes !== other.sizeBytes) return false;
+  const read = [oneKey, otherKey].map((key) => objects.read(key, one.sizeBytes));
+  const [oneContent, otherContent] = await Promise.all(read);
+  if (oneContent === undefined || otherContent === undefined) return otherContent !== undefined;
+  return Buffer.compare(oneContent.bytes, otherContent.bytes) === 0;
 }

@@ -90,8 +90,8 @@ export function serveOperation<C extends AnyContract>(
       response = await respond(context, trail);
     } catch (error) {
       response = respondWithError(context, error, requestIdIn(trail), log);
-      if (contract.content === "arrow") await discard(context.req.raw.body);
     }
+    if (contract.content === "arrow") await discard(context.req.raw.body);
     const durationMs = performance.now() - start;
     metrics.observeOperation(contract.operationId, response.status, durationMs);
     log.info({

@@ -1,6 +1,7 @@
 import { CatalogError, contracts, formatIdentifier } from "@tiltyard/protocol";
 import { makeTable } from "../dataset/make-table.ts";
 import { writeRows } from "../dataset/write-rows.ts";
+import { withProtectionOf } from "../domain/drop.ts";
 import { findTable } from "../store/tables.ts";
 import { hasVersions } from "../store/versions.ts";
 import type { Handler } from "./handler.ts";
@@ -32,7 +33,7 @@ export const createTable: Handler<typeof contract> = async (request, catalog, ca
       ...transactionOf(dataset),
       location: present.location,
       version,
-      properties: { ...(properties ?? present.properties) },
+      properties: { ...withProtectionOf(present, properties ?? present.properties) },
     };
   }
 

@@ -1,5 +1,6 @@
 import { CatalogError, contracts } from "@tiltyard/protocol";
 import { openTransaction } from "../domain/audit.ts";
+import { requireUnprotected } from "../domain/drop.ts";
 import { requireFreeLocation } from "../domain/locations.ts";
 import { findManifests } from "../domain/registration.ts";
 import { requireFreeName, requireNamespace } from "../domain/require.ts";
@@ -20,8 +21,10 @@ export const registerTable: Handler<typeof contract> = async (request, { store, 
   await store.write(
     async (session) => {
       const present = mode === "Overwrite" ? await findTable(session, identifier) : undefined;
-      if (present !== undefined) await deleteTable(session, present.id);
-      else await requireFreeName(session, identifier);
+      if (present !== undefined) {
+        requireUnprotected(present);
+        await deleteTable(session, present.id);
+      } else await requireFreeName(session, identifier);
       await requireNamespace(session, identifier.slice(0, -1));
       await requireFreeLocation(session, location);
       const { id: tableId } = await insertTable(session, { identifier, location: location.uri, properties });

@@ -1,6 +1,9 @@
 /** What is known of an object without reading it. */
 export interface StoredObject {
-  /** The same for two objects that have the same content; two that differ may have different ones. */
+  /**
+   * Two objects of the same identity have the same content. Those of different ones may have it too: S3
+   * has one for each object that is encrypted with a key of KMS or was uploaded in parts.
+   */
   readonly identity: string;
   /** When the object was written, by the store's own clock. */
   readonly modifiedAtMillis: number;

@@ -44,7 +44,7 @@ export async function openPostgresStore(database: PostgresDatabase): Promise<Sto
       statement_timeout: queryTimeoutMs,
       idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
     }),
-    openPool(database, { max: lockConnectionsMax, lock_timeout: lockTimeoutMs }),
+    openPool(database, { max: lockConnectionsMax, lock_timeout: lockTimeoutMs, query_timeout: queryTimeoutMs }),
   );
 }
 

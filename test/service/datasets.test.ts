@@ -1,7 +1,23 @@
+import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
+import { request as httpRequest } from "node:http";
 import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { connectNamespace } from "@lancedb/lancedb";
-import { Field, FixedSizeList, Float32, Table, tableFromJSON, tableToIPC, vectorFromArray } from "apache-arrow";
+import { CatalogError } from "@tiltyard/protocol";
+import {
+  Dictionary,
+  Field,
+  FixedSizeList,
+  Float32,
+  Int32,
+  Table,
+  tableFromJSON,
+  tableToIPC,
+  Utf8,
+  vectorFromArray,
+} from "apache-arrow";
 import { describe, expect, test } from "vitest";
 import { pathOf, startTestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
 import { startProgram } from "../support/process.ts";
@@ -9,6 +25,14 @@ import { arrowStream, createFilms, films, filmTable, readRows } from "../support
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const catalog = useCatalog();
+
+/** A body as a slow client sends it. */
+async function* slowly(piece: Buffer, times: number): AsyncGenerator<Buffer> {
+  for (let time = 0; time < times; time++) {
+    yield piece;
+    await sleep(50);
+  }
+}
 
 async function ids(id: readonly string[], request: object = {}): Promise<unknown[]> {
   const { body } = await catalog.call("queryTable", { id, k: 1000, ...request });
@@ -302,6 +326,53 @@ describe("creating a table", () => {
     expect((await catalog.call("describeTable", { id })).body.properties).toEqual({ owner: "me" });
     expect(await ids(id)).toEqual([7]);
     expect(await ids(id, { version: 1 })).toEqual([1, 2, 3]);
+  });
+
+  test("answers a client that goes on sending rows to a table that is there", async () => {
+    const id = await createFilms(catalog);
+    const url = `${catalog.url}/v1/table/${id.join("%24")}/create?mode=ExistOk`;
+    const headers = { "x-api-key": catalog.adminKey, "content-type": "application/vnd.apache.arrow.stream" };
+    const request = httpRequest(url, { method: "POST", headers });
+    const answered = once(request, "response");
+    const sent = pipeline(slowly(Buffer.alloc(1024 * 1024), 20), request);
+    expect((await answered)[0].statusCode).toBe(200);
+    await sent;
+  });
+
+  test("keeps the rows when the answer to its commit is lost", async () => {
+    let losesAnswer = false;
+    const own = await startTestCatalog(
+      {},
+      {
+        wrapStore: (store) => {
+          const write = store.write.bind(store);
+          return Object.assign(store, {
+            write: async (...args: Parameters<typeof write>) => {
+              const result = await write(...args);
+              if (losesAnswer && args[1]?.locking === "tables") throw new CatalogError("ServiceUnavailable", "lost");
+              return result;
+            },
+          });
+        },
+      },
+    );
+    await own.call("createNamespace", { id: ["ns"] });
+    const id = ["ns", "t"];
+    losesAnswer = true;
+    const lost = await own.call("createTable", { id }, { body: arrowStream(rows) });
+    losesAnswer = false;
+    expect(lost.error.status).toBe(503);
+    expect((await own.call("createTable", { id }, { body: arrowStream(rows) })).error.code).toBe(5);
+    expect((await own.call("countTableRows", { id })).body).toBe(1);
+    await own.stop();
+  });
+
+  test("refuses dictionaries without end", async () => {
+    const id = [(await createFilms(catalog))[0] ?? "", "hoarder"];
+    const column = () => vectorFromArray(["x".repeat(20_000_000)], new Dictionary(new Utf8(), new Int32()));
+    const stream = tableToIPC(new Table({ a: column(), b: column(), c: column(), d: column() }), "stream");
+    const { error } = await catalog.call("createTable", { id }, { body: stream });
+    expect(error).toMatchObject({ status: 413, detail: expect.stringContaining("dictionaries") });
   });
 
   test("makes an empty table of a stream that has a schema only", async () => {

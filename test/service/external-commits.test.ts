@@ -194,6 +194,41 @@ describe("a commit that cannot be finished", () => {
     await own.stop();
   });
 
+  test("for a while, in a store whose objects all have identities of their own, stands", async () => {
+    let failures = 1;
+    const own = await startTestCatalog(
+      {},
+      {
+        wrapStorage: (storage) => ({
+          at: async (location) => {
+            const store = await storage.at(location);
+            return {
+              ...store,
+              find: async (key) => {
+                const found = await store.find(key);
+                return found && { ...found, identity: key };
+              },
+              delete: async (key) => {
+                if (failures-- > 0) throw new Error("the store is gone for a moment");
+                await store.delete(key);
+              },
+            };
+          },
+        }),
+      },
+    );
+    const table = await declareTable(own);
+    const { transaction_id = "" } = (await commit(own, table, 1)).body;
+    // Only the first of these may find the commit still being finished.
+    for (let time = 0; time < 5; time++) {
+      const { versions } = (await own.call("listTableVersions", { id: table.id })).body;
+      expect(versions.map((each) => each.version)).toEqual([1]);
+    }
+    const { status } = (await own.call("describeTransaction", { id: transaction_id.split("$") })).body;
+    expect([failures, status]).toEqual([-1, "Succeeded"]);
+    await own.stop();
+  });
+
   test("leaves a branch without a record as unknown as it was", async () => {
     let interrupt = () => {};
     const own = await startInterrupted(() => interrupt());

@@ -47,6 +47,11 @@ test("a reader that is stuck costs some memory and the lines that are too many, 
   expect(written + dropped).toBe(500 * 200);
 });
 
+test("a full disk costs the lines, and neither holds the process up nor ends it", async () => {
+  const { code, stderr } = await startProgram(run(10, 200), {}, { stdout: "/dev/full" }).finished;
+  expect([code, stderr]).toEqual([0, expect.stringMatching(/^MiB held: [\d.]+;$/)]);
+});
+
 function mebibytesHeld(printed: string): number {
   return Number(/MiB held: ([\d.]+)/.exec(printed)?.[1]);
 }

@@ -6,6 +6,7 @@ import { openStore } from "../../service/store/open.ts";
 import { insertTransaction } from "../../service/store/transactions.ts";
 import { type Answer, commit, declareTable, uniqueName, useCatalog } from "../support/catalog.ts";
 import { executeSql, readWhole } from "../support/database.ts";
+import { arrowStream, createFilms, films } from "../support/rows.ts";
 
 const catalog = useCatalog({ TILTYARD_DROP_RETENTION: "1h" });
 
@@ -345,6 +346,12 @@ describe("a dropped table", () => {
     expect(taken.error).toMatchObject({ status: 404, code: 4 });
     expect((await undrop({ new_id: ["elsewhere", "t"] })).status).toBe(403);
     expect((await undrop({ dropped_id: dropped_id + 1000 })).status).toBe(404);
+    // Nor under another name that gives the same text.
+    const alias = { id: [table.id.join("$")], dropped_id };
+    expect((await catalog.call("undropTable", alias, { delimiter: "." })).error).toMatchObject({
+      status: 404,
+      code: 4,
+    });
 
     const back = await undrop({ new_id: [namespace, "again"] });
     expect(back.body).toMatchObject({ id: [namespace, "again"] });
@@ -385,6 +392,29 @@ describe("protection of a table", () => {
       "ProtectTable",
     ]);
     expect((await catalog.call("protectTable", { id: [namespace, "missing"] })).error.code).toBe(4);
+  });
+
+  test("stays when a writer overwrites the table", async () => {
+    const id = await createFilms(catalog);
+    const [namespace = ""] = id;
+    const key = await catalog.keyFor("overwriter", { [namespace]: "writer" });
+    await catalog.call("protectTable", { id });
+    const properties = JSON.stringify({ owner: "me" });
+    const overwritten = await catalog.call(
+      "createTable",
+      { id, mode: "Overwrite", properties },
+      { key, body: arrowStream(films) },
+    );
+    const kept = { owner: "me", protected: "true" };
+    expect(overwritten.body.properties).toEqual(kept);
+    const { location } = (await catalog.call("describeTable", { id })).body;
+    const elsewhere = await createFilms(catalog);
+    const { location: other } = (await catalog.call("describeTable", { id: elsewhere })).body;
+    await catalog.call("deregisterTable", { id: elsewhere });
+    const registered = await catalog.call("registerTable", { id, mode: "Overwrite", location: other }, { key });
+    expect(registered.error).toMatchObject({ status: 409, code: 19 });
+    expect((await catalog.call("describeTable", { id })).body).toMatchObject({ location, properties: kept });
+    expect((await catalog.call("dropTable", { id }, { key })).error.code).toBe(19);
   });
 });
 

@@ -1,0 +1,15 @@
+import { CatalogError } from "@tiltyard/protocol";
+
+/** What people can mend is told in a sentence; a bug is told with its stack. */
+export function messageOf(error: unknown): string {
+  const failures = failuresOf(error);
+  if (failures.length > 1) return failures.map(messageOf).join("\n");
+  if (!(error instanceof Error)) return String(error);
+  const isBug = [TypeError, RangeError, ReferenceError, SyntaxError].some((type) => error instanceof type);
+  return isBug && !(error instanceof CatalogError) ? (error.stack ?? error.message) : error.message;
+}
+
+/** The errors in one, in the order in which they came: cleaning up may fail after what it cleans up for. */
+export function failuresOf(error: unknown): readonly unknown[] {
+  return error instanceof SuppressedError ? [...failuresOf(error.suppressed), ...failuresOf(error.error)] : [error];
+}
