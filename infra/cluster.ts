@@ -17,7 +17,7 @@ export interface Cluster extends pulumi.ComponentResource {
   readonly coreSelector: Readonly<Record<string, string>>;
   /** Who may make Ray clusters, as subjects of a role binding. */
   readonly clients: readonly ClusterSubject[];
-  /** What has to be there before pods can run, and must go after them. */
+  /** Nodes and what is on them: what has to be there before pods can run, and must go after them. */
   readonly nodes: readonly pulumi.Resource[];
   /**
    * Lets one service account of the namespace, and no other, use the bucket.

@@ -11,6 +11,9 @@ export interface GkeParameters {
   readonly project: string | undefined;
 }
 
+/** Without the second one, Kubernetes knows a service account by a number instead of its e-mail address. */
+const scopes = ["https://www.googleapis.com/auth/cloud-platform", "https://www.googleapis.com/auth/userinfo.email"];
+
 /** Google's tokens are good for an hour; its library hands out one that still is for this long at least. */
 const tokenLifeMillis = 5 * 60_000;
 
@@ -26,7 +29,7 @@ interface GkeCluster {
  */
 export async function connectGke({ clusterName, region, project }: GkeParameters): Promise<KubeConfig> {
   try {
-    const auth = new GoogleAuth({ scopes: "https://www.googleapis.com/auth/cloud-platform" });
+    const auth = new GoogleAuth({ scopes });
     const path = `projects/${project ?? (await auth.getProjectId())}/locations/${region}/clusters/${clusterName}`;
     const { data } = await auth.request<GkeCluster>({ url: `https://container.googleapis.com/v1/${path}` });
     return tokenConfig(

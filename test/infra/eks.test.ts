@@ -157,7 +157,15 @@ describe("the add-ons on EKS", () => {
   test("have the GPU device plugin where there is a GPU group, and nowhere else", async () => {
     const { one } = await stack;
     expect(one("kubernetes:helm.sh/v3:Release", "nvidia").inputs.values).toMatchObject({
-      nodeSelector: { "geneva.lancedb.com/ray-worker-gpu": "true" },
+      affinity: {
+        nodeAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: {
+            nodeSelectorTerms: [
+              { matchExpressions: [{ key: "geneva.lancedb.com/ray-worker-gpu", operator: "In", values: ["true"] }] },
+            ],
+          },
+        },
+      },
       tolerations: [{ key: "nvidia.com/gpu", operator: "Exists" }],
     });
     const nodePools = [

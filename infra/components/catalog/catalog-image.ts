@@ -9,15 +9,16 @@ const checkout = join(import.meta.dirname, "../../..");
 /** What the Dockerfile copies into the image, and the Dockerfile. */
 const sources = [
   "Dockerfile",
+  ".dockerignore",
   "package*.json",
   ".npmrc",
-  "{protocol,service,infra,client}/package.json",
-  "{protocol,service}/**/*.ts",
+  "{infra,client,test}/package.json",
+  "{protocol,service}/**/*.*",
 ];
 
 /**
  * The catalog's image, built from this checkout and pushed. It is built anew when something
- * of it changed, and only then: its tag tells its content.
+ * of it changed, or when the checkout is at another place: its tag tells its content.
  *
  * @returns Its name with its digest, so that what runs is what was built.
  */

@@ -139,14 +139,23 @@ function createDevicePlugin(parent: pulumi.Resource, name: string, args: Cluster
       ...release(charts.nvidiaDevicePlugin, versions.nvidiaDevicePluginChart),
       namespace: "kube-system",
       values: {
-        nodeSelector: nodeSelector(args.config, "workerGpu"),
         tolerations: [{ key: gpuTaint.key, operator: "Exists", effect: "NoSchedule" }],
-        // The nodes are known by their label; the chart would otherwise want labels of another operator.
-        affinity: null,
+        // In the place of the chart's, which wants labels of another operator. Pulumi leaves out what is null.
+        affinity: {
+          nodeAffinity: {
+            requiredDuringSchedulingIgnoredDuringExecution: {
+              nodeSelectorTerms: [{ matchExpressions: nodesWith(nodeSelector(args.config, "workerGpu")) }],
+            },
+          },
+        },
       },
     },
     { parent, provider: args.kubernetes, dependsOn: [...args.nodes] },
   );
+}
+
+function nodesWith(labels: Readonly<Record<string, string>>) {
+  return Object.entries(labels).map(([key, value]) => ({ key, operator: "In", values: [value] }));
 }
 
 function release({ chart, repository }: { readonly chart: string; readonly repository: string }, version: string) {

@@ -54,7 +54,7 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
       .all([cluster.oidcProviderArn, cluster.oidcProviderUrl])
       .apply(([arn, url]) => ({ arn, url }));
 
-    this.nodes = config.nodePools.map(
+    const nodes = config.nodePools.map(
       (pool) =>
         new NodeGroup(
           `${name}-${pool.name}`,
@@ -85,10 +85,12 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
         kubernetes: this.kubernetes,
         cluster: { name: clusterName, arn: this.#clusterArn },
         oidcProvider: this.#oidcProvider,
-        nodes: this.nodes,
+        nodes,
       },
       { parent: this },
     );
+    // Volumes are deleted by the driver among the add-ons: it goes after the pods that have them.
+    this.nodes = [...nodes, addons];
     this.access = {
       clusterName,
       configMethod: "EKS_AUTH",
@@ -141,7 +143,8 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
       `${this.#name}-images`,
       {
         name: `${this.#config.clusterName}/tiltyard-catalog`,
-        imageTagMutability: "IMMUTABLE",
+        // Pods name the image by its digest. Built anew from the same sources, elsewhere, it has another one.
+        imageTagMutability: "MUTABLE",
         imageScanningConfiguration: { scanOnPush: true },
         encryptionConfigurations: [{ encryptionType: "AES256" }],
         forceDelete: !this.#config.deletionProtection,
