@@ -91,6 +91,23 @@ describeOnOurs(
       expect(await podsOf(first.name)).toHaveLength(1);
     });
 
+    test.concurrent("leaves another one alone that has its name when it is gone", async () => {
+      const first = await provision("namesake");
+      const theirs = () => cluster().api.get("ray.io/v1", "RayCluster", "namesake", namespace);
+      const { uid } = (await theirs()).metadata;
+      const api = new RayClusterApi(cluster().kubeConfig(), namespace);
+      expect(await api.renewLease({ name: "namesake", uid }, new Date(Date.now() + 600_000))).toBe(true);
+      await api.delete({ name: "namesake" });
+      await isGone("namesake");
+      await using second = await provision("namesake");
+      const { annotations } = (await theirs()).metadata;
+      expect(await api.renewLease({ name: "namesake", uid }, new Date(0))).toBe(false);
+      await first.close();
+      const { metadata } = await theirs();
+      expect([metadata.annotations, metadata.deletionTimestamp]).toEqual([annotations, undefined]);
+      expect(await podsOf(second.name)).toHaveLength(1);
+    });
+
     test.concurrent("is gone when its program is interrupted", async () => {
       const program = await startClient("interrupted");
       program.child.kill("SIGINT");
