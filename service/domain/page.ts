@@ -34,6 +34,8 @@ export async function readPage<Item>(
 /**
  * Reads one page of a list that is searched a piece at a time: as `readPage`, but what reads it
  * says itself where the next page begins, and a page may have no items and not be the last.
+ *
+ * @param most The most items of a page; fewer for those that may be large.
  */
 export async function readScannedPage<Item>(
   list: string,
@@ -42,8 +44,9 @@ export async function readScannedPage<Item>(
     cursor: Cursor | undefined,
     limit: number,
   ) => Promise<{ readonly items: Item[]; readonly next: Cursor | undefined }>,
+  most = pageSizeMax,
 ): Promise<{ readonly items: Item[]; readonly page_token?: string }> {
-  const limit = Math.min(request.limit ?? pageSizeMax, pageSizeMax);
+  const limit = Math.min(request.limit ?? most, most);
   // An empty token is the beginning: the protocol lets it stand for "no more" in answers.
   const cursor = request.page_token ? readToken(list, request.page_token) : undefined;
   const { items, next } = await read(cursor, limit);

@@ -324,6 +324,15 @@ describe("transactions", () => {
   });
 });
 
+test("a page of transactions has a hundred at most, because each may be large", async () => {
+  const namespace = uniqueName("ns");
+  for (let n = 0; n <= 101; n++)
+    await catalog.call("createNamespace", { id: n === 0 ? [namespace] : [namespace, `${n}`] });
+  const { body } = await catalog.call("listTransactions", { id: [namespace], limit: 1000 });
+  expect(body.transactions).toHaveLength(100);
+  expect(await transactions({ id: [namespace] })).toHaveLength(101);
+});
+
 describe("a dropped table", () => {
   test("is listed where it was, and brought back by who may write there", async () => {
     const table = await declareTable(catalog);

@@ -3,16 +3,24 @@ import { readScannedPage } from "../../domain/page.ts";
 import { listTransactions as list } from "../../store/transaction-lists.ts";
 import type { Handler } from "../handler.ts";
 
+/** Each may have 256 KiB of properties. */
+const pageSizeMax = 100;
+
 export const listTransactions: Handler<typeof managementContracts.listTransactions> = async (request, { store }) => {
   const { id: within, delimiter, principal, status: statuses, ascending = false } = request;
   const { since_millis: sinceMillis, until_millis: untilMillis } = request;
   const table = request.table === undefined ? undefined : parseIdentifier(request.table, delimiter);
-  const { items, ...page } = await readScannedPage(`transactions ${ascending}`, request, async (cursor, limit) => {
-    const filter = { within, table, principal, statuses, sinceMillis, untilMillis };
-    const after = cursor && String(cursor[0]);
-    const { records, next } = await list(store.read, filter, { after, limit, ascending });
-    return { items: [...records], next: next === undefined ? undefined : [next] };
-  });
+  const filter = { within, table, principal, statuses, sinceMillis, untilMillis };
+  const { items, ...page } = await readScannedPage(
+    `transactions ${ascending}`,
+    request,
+    async (cursor, limit) => {
+      const after = cursor && String(cursor[0]);
+      const { records, next } = await list(store.read, filter, { after, limit, ascending });
+      return { items: [...records], next: next === undefined ? undefined : [next] };
+    },
+    pageSizeMax,
+  );
   return {
     transactions: items.map((record) => ({
       transaction_id: formatIdentifier([...record.namespace, record.id], delimiter),
