@@ -97,7 +97,8 @@ export class RayClusterApi {
    * @param cluster With a resource version, one that changed meanwhile is left alone.
    * @returns False when the cluster is gone.
    */
-  async delete({ name, uid, resourceVersion }: ClusterIdentity & { resourceVersion?: string | undefined }) {
+  async delete(cluster: ClusterIdentity & { readonly resourceVersion?: string | undefined }): Promise<boolean> {
+    const { name, uid, resourceVersion } = cluster;
     const preconditions = { ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) };
     const deleted = await this.#unlessGone(
       `delete the RayCluster ${name}`,
@@ -108,7 +109,7 @@ export class RayClusterApi {
           propagationPolicy: "Foreground",
           body: { preconditions },
         }),
-      [409],
+      Object.keys(preconditions).length > 0 ? [409] : [],
     );
     return deleted !== undefined;
   }

@@ -88,7 +88,8 @@ export class RayCluster implements AsyncDisposable {
  * scope is left, on errors and on SIGINT and SIGTERM too; should this process be killed, its
  * lease ends and `reapRayClusters` deletes it.
  *
- * @throws ParameterError, ConnectError, KubernetesError, ProvisionError
+ * @throws ParameterError, ConnectError, KubernetesError, ProvisionError; one of them suppressed by
+ *   a SuppressedError when what was made could not be deleted either.
  */
 export async function provisionRayCluster(
   options: ClusterOptions,
