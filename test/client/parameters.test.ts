@@ -65,13 +65,13 @@ describe("the parameters of a Ray cluster", () => {
 
   test("may be in layers, of which the last one wins, however each spells them", () => {
     const parameters = parseFileParameters(
-      { name: "a", kubeContext: "of the stack", configMethod: "EKS_AUTH" },
+      { name: "a", kubeContext: "of the stack", configMethod: "IN_CLUSTER" },
       { kube_context: "of the file", namespace: "ours" },
       { kubeContext: "of the command line" },
     );
     expect(parameters).toMatchObject({
       kubeContext: "of the command line",
-      configMethod: "EKS_AUTH",
+      configMethod: "IN_CLUSTER",
       namespace: "ours",
     });
   });

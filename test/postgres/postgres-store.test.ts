@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from "vitest";
+import { parseDatabaseUrl } from "../../service/store/database.ts";
 import { insertNamespace, listChildNamespaces } from "../../service/store/namespaces.ts";
 import { openStore } from "../../service/store/open.ts";
 import type { Store } from "../../service/store/store.ts";
@@ -7,6 +8,7 @@ import { insertTransaction } from "../../service/store/transactions.ts";
 import { insertVersion } from "../../service/store/versions.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { runSql } from "../support/postgres-server.ts";
+import { startSilentWay } from "../support/silent-way.ts";
 
 const databases: TestDatabase[] = [];
 afterEach(async () => {
@@ -155,6 +157,23 @@ test("a schema may change under an open store", async () => {
   await commit(1);
   await runSql(url, "alter table table_versions add column added_later text default 'x'");
   await commit(2);
+});
+
+test("work that nobody else may do at the same time ends when the server says nothing any more", async () => {
+  const { url } = await newDatabase();
+  const { hostname: host, port } = new URL(url);
+  await using way = await startSilentWay({ host, port: Number(port) });
+  const silent = new URL(url);
+  silent.host = `127.0.0.1:${way.port}`;
+  await using store = await openStore(parseDatabaseUrl(silent.href, 5));
+  const silenced = store.exclusively("table", async () => {
+    way.fallSilent();
+    return "done";
+  });
+  // The server has not heard that the lock is free.
+  const next = store.exclusively("table", async () => "next").catch((error) => error);
+  expect(await silenced).toBe("done");
+  expect(await next).toMatchObject({ kind: "ServiceUnavailable", retryAfterSeconds: 1 });
 });
 
 test("a migration waits for the one that another replica runs", async () => {
