@@ -30,6 +30,9 @@ export interface ClusterIdentity {
   readonly uid?: string | undefined;
 }
 
+/** Annotations to set; one that is null is taken away. */
+export type Annotations = Readonly<Record<string, string | null>>;
+
 /** What is done with the Ray clusters of one namespace on the API server. */
 export class RayClusterApi {
   readonly namespace: string;
@@ -71,12 +74,8 @@ export class RayClusterApi {
     return this.annotate(cluster, owner === undefined ? lease : { ...lease, [annotations.owner]: owner });
   }
 
-  /**
-   * Sets annotations; one that is null is taken away.
-   *
-   * @returns False when the cluster is gone.
-   */
-  async annotate({ name, uid }: ClusterIdentity, values: Readonly<Record<string, string | null>>): Promise<boolean> {
+  /** @returns False when the cluster is gone. */
+  async annotate({ name, uid }: ClusterIdentity, values: Annotations): Promise<boolean> {
     const body = { metadata: { ...(uid !== undefined && { uid }), annotations: values } };
     const changed = await this.#unlessGone(
       `renew the lease of the RayCluster ${name}`,

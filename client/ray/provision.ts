@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { KubeConfig } from "@kubernetes/client-node";
 import { connect } from "../kubernetes/connect.ts";
 import { type Forwarding, forwardPort } from "../kubernetes/port-forward.ts";
-import { type ClusterIdentity, KubernetesError, RayClusterApi } from "./cluster-api.ts";
+import { type Annotations, type ClusterIdentity, KubernetesError, RayClusterApi } from "./cluster-api.ts";
 import { type ClusterState, clusterState, formatState } from "./cluster-state.ts";
 import { type Job, type JobRequest, JobsApi } from "./jobs.ts";
 import { keepLease } from "./lease.ts";
@@ -119,11 +119,11 @@ export async function provisionRayCluster(
     if (!(await api.renewLease(identity, until)))
       throw new ProvisionError(`the RayCluster ${name} was deleted by somebody else`);
   };
-  const giveBack = async () => {
+  const giveBack = async (values: Annotations) => {
     await letGo();
-    await api.annotate(identity, before ?? {});
+    await api.annotate(identity, values);
   };
-  let leave = before === undefined ? close : giveBack;
+  let leave = before === undefined ? close : () => giveBack(before);
   const release = handleSignals ? onSignals(() => leave()) : () => {};
 
   try {
@@ -150,7 +150,7 @@ async function createOrAdopt(
   api: RayClusterApi,
   parameters: ClusterParameters,
   owner: string,
-): Promise<{ readonly identity: ClusterIdentity; readonly before?: Readonly<Record<string, string | null>> }> {
+): Promise<{ readonly identity: ClusterIdentity; readonly before?: Annotations }> {
   const { name, leaseSeconds, adopt } = parameters;
   const until = new Date(Date.now() + leaseSeconds * 1000);
   try {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { type Identifier, type TransactionStatus, transactionStatuses } from "@tiltyard/protocol";
 import { type RawBuilder, type SqlBool, sql } from "kysely";
 import { isWithin, type Subtree, subtree } from "./path.ts";
@@ -192,7 +193,5 @@ function idAt(millis: number): string {
 /** The text of the objects may hold that of an identifier by chance. */
 function changes(record: TransactionRecord, table: Identifier | undefined): boolean {
   if (table === undefined) return true;
-  return record.objects.some(
-    (object) => object.length === table.length && object.every((part, index) => part === table[index]),
-  );
+  return record.objects.some((object) => isDeepStrictEqual(object, table));
 }

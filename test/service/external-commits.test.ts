@@ -1,5 +1,7 @@
 import { mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import type { ObjectStore } from "../../service/storage/object-store.ts";
+import type { Storage } from "../../service/storage/storage.ts";
 import {
   commit,
   declareTable,
@@ -113,23 +115,20 @@ describe("a branch that a client deleted without the catalog", () => {
 describe("a commit that cannot be finished", () => {
   /** A catalog in which something happens between the record of a commit and the copy of its manifest. */
   async function startInterrupted(interrupt: () => void | Promise<void>): Promise<TestCatalog> {
-    return startTestCatalog(
-      {},
-      {
-        wrapStorage: (storage) => ({
-          at: async (location) => {
-            const store = await storage.at(location);
-            return {
-              ...store,
-              copy: async (from, to) => {
-                await interrupt();
-                return store.copy(from, to);
-              },
-            };
-          },
-        }),
+    return startOver((store) => ({
+      ...store,
+      copy: async (from, to) => {
+        await interrupt();
+        return store.copy(from, to);
       },
-    );
+    }));
+  }
+
+  function startOver(wrapStore: (store: ObjectStore) => ObjectStore): Promise<TestCatalog> {
+    const wrapStorage = (storage: Storage): Storage => ({
+      at: async (location) => wrapStore(await storage.at(location)),
+    });
+    return startTestCatalog({}, { wrapStorage });
   }
 
   test.each([
@@ -196,27 +195,17 @@ describe("a commit that cannot be finished", () => {
 
   test("for a while, in a store whose objects all have identities of their own, stands", async () => {
     let failures = 1;
-    const own = await startTestCatalog(
-      {},
-      {
-        wrapStorage: (storage) => ({
-          at: async (location) => {
-            const store = await storage.at(location);
-            return {
-              ...store,
-              find: async (key) => {
-                const found = await store.find(key);
-                return found && { ...found, identity: key };
-              },
-              delete: async (key) => {
-                if (failures-- > 0) throw new Error("the store is gone for a moment");
-                await store.delete(key);
-              },
-            };
-          },
-        }),
+    const own = await startOver((store) => ({
+      ...store,
+      find: async (key) => {
+        const found = await store.find(key);
+        return found && { ...found, identity: key };
       },
-    );
+      delete: async (key) => {
+        if (failures-- > 0) throw new Error("the store is gone for a moment");
+        await store.delete(key);
+      },
+    }));
     const table = await declareTable(own);
     const { transaction_id = "" } = (await commit(own, table, 1)).body;
     // Only the first of these may find the commit still being finished.

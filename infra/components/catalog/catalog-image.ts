@@ -6,7 +6,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { ImageRepository } from "../../cluster.ts";
 
 const checkout = join(import.meta.dirname, "../../..");
-/** What the Dockerfile copies into the image, and the Dockerfile. */
+/** What the Dockerfile copies into the image, and what says so. */
 const sources = [
   "Dockerfile",
   ".dockerignore",
