@@ -5,7 +5,7 @@ import {
   type Identifier,
   type TableVersion,
 } from "@tiltyard/protocol";
-import { openTransaction } from "../domain/audit.ts";
+import { prepareAudit } from "../domain/audit.ts";
 import { withProtectionOf } from "../domain/drop.ts";
 import type { Finisher } from "../domain/finisher.ts";
 import { requireFreeLocation } from "../domain/locations.ts";
@@ -71,7 +71,7 @@ export function createCommits(parts: CommitParts, change: Change, table: TableRe
 
   async function write(prepared: readonly PreparedVersion[]): Promise<TableVersion[]> {
     const { contract, request, caller, properties } = change;
-    const transaction = openTransaction({ contract, request, caller, objects: [identifier] });
+    const transaction = prepareAudit({ contract, request, caller, objects: [identifier] });
     const { present, records } = await store.write(
       async (session) => {
         const present = "id" in current ? await requireSame(session, current) : await makeTable(session, current);

@@ -13,8 +13,9 @@ import {
   type TableRecord,
 } from "../store/tables.ts";
 import { listBranchNames } from "../store/versions.ts";
-import { type By, openTransaction } from "./audit.ts";
+import { prepareAudit } from "./audit.ts";
 import { requireFreeName, requireTable } from "./require.ts";
+import type { By } from "./transaction.ts";
 import { deleteFirstOf } from "./version-ranges.ts";
 
 /** The property that keeps a table from being dropped while it is `true`. */
@@ -146,7 +147,7 @@ export async function undropTable(
   const identifier = to ?? found.identifier;
   await requireFreeName(session, identifier);
   await showTable(session, found.id, identifier);
-  const transaction = openTransaction({ ...by, contract: managementContracts.undropTable, objects: [identifier] });
+  const transaction = prepareAudit({ ...by, contract: managementContracts.undropTable, objects: [identifier] });
   await transaction.record(session);
   return { identifier, transaction: transaction.name };
 }
@@ -167,7 +168,7 @@ export async function setProtected(
   const { [protection]: _, ...others } = table.properties;
   await setTableProperties(session, table.id, protect ? { ...others, [protection]: "true" } : others);
   const contract = protect ? managementContracts.protectTable : managementContracts.unprotectTable;
-  const transaction = openTransaction({ ...by, contract, objects: [identifier] });
+  const transaction = prepareAudit({ ...by, contract, objects: [identifier] });
   await transaction.record(session);
   return transaction.name;
 }

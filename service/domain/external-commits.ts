@@ -10,7 +10,7 @@ import {
   latestVersion,
   type VersionRecord,
 } from "../store/versions.ts";
-import { openTransaction, unknownActor } from "./audit.ts";
+import { prepareAudit, unknownActor } from "./audit.ts";
 import { mainBranch } from "./branch.ts";
 import type { Finisher } from "./finisher.ts";
 import { manifestName, schemeOf, versionsFolder } from "./manifest.ts";
@@ -48,7 +48,7 @@ export async function adoptExternalCommits(parts: Parts, table: TableRecord, bra
     if (present === undefined || next.modifiedAtMillis < present.modifiedAtMillis) return;
 
     const properties = { branch, version: String(version) };
-    const transaction = openTransaction({ ...byItself("AdoptTableVersion", table), properties });
+    const transaction = prepareAudit({ ...byItself("AdoptTableVersion", table), properties });
     await store.write(async (session) => {
       if ((await findHighestVersion(session, table.id, branch)) !== latest.version) return;
       await insertVersion(session, {
@@ -94,7 +94,7 @@ export async function forgetDeletedBranch(
     if (still?.transactionId !== latest.transactionId) return;
     await deleteVersions(session, table.id, branch, { start: 0, end: Number.MAX_SAFE_INTEGER });
     await deleteBranch(session, table.id, branch);
-    await openTransaction({ ...byItself("ForgetTableBranch", table), properties: { branch } }).record(session);
+    await prepareAudit({ ...byItself("ForgetTableBranch", table), properties: { branch } }).record(session);
   });
 }
 

@@ -2,10 +2,10 @@ import type { Log } from "../log.ts";
 import { parseLocation } from "../storage/location.ts";
 import type { ObjectStore, StoredObject } from "../storage/object-store.ts";
 import type { Storage } from "../storage/storage.ts";
+import { insertAuditOutcome } from "../store/audit.ts";
 import { listDroppedTables } from "../store/dropped-tables.ts";
 import type { Session, Store } from "../store/store.ts";
 import { isDeletionPending, listPendingDeletions } from "../store/tables.ts";
-import { failTransaction } from "../store/transactions.ts";
 import {
   finishVersion,
   listUnfinishedVersions,
@@ -177,7 +177,7 @@ export function createFinisher({ store, storage, log, dropRetentionMs }: Finishe
 
 async function withdraw(session: Session, record: VersionRecord): Promise<boolean> {
   const withdrawn = await withdrawVersion(session, record);
-  if (withdrawn) await failTransaction(session, record.transactionId, lost);
+  if (withdrawn) await insertAuditOutcome(session, record.transactionId, "Failed", lost);
   return withdrawn;
 }
 

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { CatalogError, contracts, type Identifier, type RequestOf } from "@tiltyard/protocol";
 import type { TableRecord } from "../store/tables.ts";
-import { type Actor, type AuditedTransaction, openTransaction } from "./audit.ts";
+import { type NewJob, prepareJob, requireFitting } from "./job.ts";
 import { parametersOf } from "./parameters.ts";
-import { requireFitting } from "./transaction.ts";
+import type { Actor } from "./transaction.ts";
 
 /**
  * A view is a table whose properties with this prefix say how it is computed; `DescribeTable` answers them.
@@ -55,26 +55,21 @@ function checkUdtf(kind: CreateRequest["kind"], udtf: CreateRequest["udtf_spec"]
 }
 
 /**
- * Opens the transaction of a refresh, with all that the compute side needs in its properties: the view's
- * definition and the parameters of the request.
+ * The job of a refresh, with all that the compute side needs in its properties: the view's definition and the
+ * parameters of the request.
  *
  * @throws CatalogError InvalidInput for a parameter that is not one of the view's kind.
  */
-export function openRefresh(
-  view: Pick<TableRecord, "properties">,
-  request: RefreshRequest,
-  caller: Actor,
-): AuditedTransaction {
+export function prepareRefresh(view: Pick<TableRecord, "properties">, request: RefreshRequest, caller: Actor): NewJob {
   const definition = Object.entries(view.properties).filter(([name]) => name.startsWith(prefix));
   const kind = view.properties[`${prefix}kind`];
   if (request.output_limit !== undefined && kind !== undefined && kind !== "chunker")
     throw new CatalogError("InvalidInput", `output_limit: is for views of the kind chunker, and this one is a ${kind}`);
-  return openTransaction({
+  return prepareJob({
     contract: contracts.refreshMaterializedView,
     request,
     caller,
     objects: [request.id],
-    status: "Queued",
     properties: { ...Object.fromEntries(definition), ...parametersOf({ ...request }) },
   });
 }

@@ -8,7 +8,8 @@ import {
 import { generateApiKey, hashApiKey } from "../auth/api-key.ts";
 import * as records from "../store/principals.ts";
 import type { Session } from "../store/store.ts";
-import { type By, openTransaction } from "./audit.ts";
+import { prepareAudit } from "./audit.ts";
+import type { By } from "./transaction.ts";
 
 /** A key that was just made: what is secret in it is nowhere else. */
 export interface NewApiKey {
@@ -35,9 +36,9 @@ export async function createApiKey(
   await records.putApiKey(session, id, principal, hashApiKey(key));
   if (grant !== undefined) await putGrant(session, by, principal, grant);
   const properties = { api_key_id: id, principal };
-  const transaction = openTransaction({ ...by, contract: managementContracts.createApiKey, objects: [[]], properties });
-  await transaction.record(session);
-  return { id, key, transaction: transaction.name };
+  const audit = prepareAudit({ ...by, contract: managementContracts.createApiKey, objects: [[]], properties });
+  await audit.record(session);
+  return { id, key, transaction: audit.name };
 }
 
 /** @returns The name of the transaction. @throws CatalogError ApiKeyNotFound */
@@ -45,9 +46,9 @@ export async function revokeApiKey(session: Session, by: By, id: string): Promis
   const principal = await records.deleteApiKey(session, id);
   if (principal === undefined) throw new CatalogError("ApiKeyNotFound", `there is no key ${id}; see the list of keys`);
   const properties = { api_key_id: id, principal };
-  const transaction = openTransaction({ ...by, contract: managementContracts.revokeApiKey, objects: [[]], properties });
-  await transaction.record(session);
-  return transaction.name;
+  const audit = prepareAudit({ ...by, contract: managementContracts.revokeApiKey, objects: [[]], properties });
+  await audit.record(session);
+  return audit.name;
 }
 
 /**
@@ -61,14 +62,14 @@ export async function putGrant(session: Session, by: By, principal: string, gran
   await records.putGrant(session, principal, grant);
   const { namespace, role } = grant;
   const properties = { principal, role };
-  const transaction = openTransaction({
+  const audit = prepareAudit({
     ...by,
     contract: managementContracts.putGrant,
     objects: [namespace],
     properties,
   });
-  await transaction.record(session);
-  return transaction.name;
+  await audit.record(session);
+  return audit.name;
 }
 
 /** @returns The name of the transaction. @throws CatalogError GrantNotFound */
@@ -78,14 +79,14 @@ export async function revokeGrant(session: Session, by: By, principal: string, n
       "GrantNotFound",
       `${principal} has no role on ${formatIdentifier(namespace)}; see the list of grants`,
     );
-  const transaction = openTransaction({
+  const audit = prepareAudit({
     ...by,
     contract: managementContracts.revokeGrant,
     objects: [namespace],
     properties: { principal },
   });
-  await transaction.record(session);
-  return transaction.name;
+  await audit.record(session);
+  return audit.name;
 }
 
 function checkPrincipal(principal: string): void {

@@ -1,8 +1,10 @@
 import { CatalogError, formatIdentifier, type Identifier } from "@tiltyard/protocol";
+import { findAuditRecord } from "../store/audit.ts";
+import { findJob } from "../store/jobs.ts";
 import { findNamespace, type NamespaceRecord } from "../store/namespaces.ts";
 import type { Session } from "../store/store.ts";
 import { findTable, type TableRecord } from "../store/tables.ts";
-import { findTransaction, type TransactionRecord } from "../store/transactions.ts";
+import type { TransactionRecord } from "../store/transactions.ts";
 import { findHighestVersion } from "../store/versions.ts";
 import { mainBranch } from "./branch.ts";
 
@@ -47,7 +49,18 @@ function requireTableIdentifier(identifier: Identifier): Identifier {
 
 /** @throws CatalogError TransactionNotFound */
 export async function requireTransaction(session: Session, identifier: Identifier): Promise<TransactionRecord> {
-  const transaction = await findTransaction(session, identifier);
+  const transaction = (await findJob(session, identifier)) ?? (await findAuditRecord(session, identifier));
   if (transaction !== undefined) return transaction;
   throw new CatalogError("TransactionNotFound", `transaction ${formatIdentifier(identifier)} does not exist`);
+}
+
+/** @throws CatalogError TransactionNotFound, or ConcurrentModification for a transaction that is no job */
+export async function requireJob(session: Session, identifier: Identifier): Promise<TransactionRecord> {
+  const job = await findJob(session, identifier);
+  if (job !== undefined) return job;
+  const { operation } = await requireTransaction(session, identifier);
+  throw new CatalogError(
+    "ConcurrentModification",
+    `transaction ${formatIdentifier(identifier)} is an audit record (${operation}), which cannot be altered: only jobs can`,
+  );
 }

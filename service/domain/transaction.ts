@@ -1,58 +1,84 @@
-import { type AlterTransactionAction, CatalogError, type TransactionStatus } from "@tiltyard/protocol";
-import type { TransactionRecord } from "../store/transactions.ts";
+import { type AnyContract, defaultDelimiter, formatIdentifier, type Identifier } from "@tiltyard/protocol";
+import { nextTransactionId } from "../store/transaction-ids.ts";
+import type { NewTransaction, TransactionRecord } from "../store/transactions.ts";
 
-/** The moves that a transaction may make; a status without one is final. */
-const moves: Record<TransactionStatus, readonly TransactionStatus[]> = {
-  Queued: ["Running", "Failed", "Canceled"],
-  Running: ["Succeeded", "Failed", "Canceled"],
-  Succeeded: [],
-  Failed: [],
-  Canceled: [],
-};
-
-/** The most that the properties of one transaction may hold, as JSON. */
-const propertiesLengthMax = 256 * 1024;
-
-type State = Pick<TransactionRecord, "status" | "properties">;
-
-/**
- * Applies actions in order to a transaction's status and properties.
- *
- * @throws CatalogError ConcurrentModification for a move that is not allowed and for a
- *   mode `Fail` that triggers; then none of the actions is applied.
- */
-export function applyActions(state: State, actions: readonly AlterTransactionAction[]): State {
-  const applied = actions.reduce(applyAction, state);
-  requireFitting("properties", applied.properties, propertiesLengthMax);
-  return applied;
+/** Who does something, and in which request. */
+export interface Actor {
+  readonly principal: { readonly name: string };
+  readonly requestId: string;
 }
 
-/** @throws CatalogError InvalidInput for properties that have more characters as JSON than they may have. */
-export function requireFitting(what: string, properties: State["properties"], lengthMax: number): void {
-  if (JSON.stringify(properties).length > lengthMax)
-    throw new CatalogError("InvalidInput", `${what}: may hold ${lengthMax} characters as JSON, no more`);
+/** Who does something, and how an answer to that is written. */
+export interface By {
+  readonly caller: Actor;
+  readonly request?: { readonly delimiter: string };
 }
 
-function applyAction(state: State, action: AlterTransactionAction): State {
-  const { setStatusAction, setPropertyAction, unsetPropertyAction } = action;
-  if (setStatusAction !== undefined) return { ...state, status: move(state.status, setStatusAction.status) };
-  const properties = new Map(Object.entries(state.properties));
-  if (setPropertyAction !== undefined) {
-    const { key, value, mode } = setPropertyAction;
-    if (properties.has(key) && mode === "Fail")
-      throw new CatalogError("ConcurrentModification", `property ${JSON.stringify(key)} is set already`);
-    if (!properties.has(key) || mode !== "Skip") properties.set(key, value);
-  }
-  if (unsetPropertyAction !== undefined) {
-    const { key, mode } = unsetPropertyAction;
-    if (!properties.delete(key) && mode === "Fail")
-      throw new CatalogError("ConcurrentModification", `property ${JSON.stringify(key)} is not set`);
-  }
-  return { ...state, properties: Object.fromEntries(properties) };
+export interface Change extends By {
+  /** The operation that is carried out: a contract, or what the catalog does by itself. */
+  readonly contract: Pick<AnyContract, "operationId">;
+  /** The identifiers of what is changed, the main one first. */
+  readonly objects: readonly Identifier[];
+  readonly properties?: Readonly<Record<string, string>>;
 }
 
-function move(from: TransactionStatus, to: TransactionStatus): TransactionStatus {
-  if (from === to || moves[from].includes(to)) return to;
-  const allowed = moves[from].length === 0 ? `${from} is final` : `from ${from} it may go to ${moves[from].join(", ")}`;
-  throw new CatalogError("ConcurrentModification", `a transaction cannot go from ${from} to ${to}: ${allowed}`);
+/** The names of what the protocol calls a transaction: an audit record, or a job. */
+export interface TransactionNames {
+  readonly id: string;
+  /**
+   * How an answer names it: by its namespace and its id, as any object is, so that who may
+   * see it is told from its name alone. The namespace holds all that the transaction changes.
+   */
+  readonly identifier: Identifier;
+  /** The identifier as one string, in the delimiter of the request. */
+  readonly name: string;
+  /** The name of an earlier transaction on the same objects: a request that is repeated answers that one. */
+  nameOf(id: string): string;
+}
+
+/** Gives a change its id and its names, which may be needed before it is written down. */
+export function newTransaction(change: Change): {
+  readonly names: TransactionNames;
+  readonly opened: Omit<NewTransaction, "status">;
+} {
+  const { contract, request, caller, objects, properties = {} } = change;
+  const delimiter = request?.delimiter ?? defaultDelimiter;
+  const namespace = commonNamespace(objects);
+  const id = nextTransactionId();
+  const nameOf = (each: string) => formatIdentifier([...namespace, each], delimiter);
+  return {
+    names: { id, identifier: [...namespace, id], name: nameOf(id), nameOf },
+    opened: {
+      id,
+      namespace,
+      operation: contract.operationId,
+      objects,
+      principal: caller.principal.name,
+      requestId: caller.requestId,
+      properties,
+    },
+  };
+}
+
+/** What `DescribeTransaction` and `AlterTransaction` answer. */
+export function toAnswer(record: TransactionRecord) {
+  return {
+    status: record.status,
+    context: {
+      operation: record.operation,
+      objects: JSON.stringify(record.objects),
+      principal: record.principal,
+      request_id: record.requestId,
+      created_at: new Date(record.createdAtMillis).toISOString(),
+      updated_at: new Date(record.updatedAtMillis).toISOString(),
+    },
+    properties: { ...record.properties },
+  };
+}
+
+/** The innermost namespace that all the objects are in. */
+function commonNamespace(objects: readonly Identifier[]): Identifier {
+  const [first = [], ...others] = objects.map((object) => object.slice(0, -1));
+  const differs = first.findIndex((part, index) => others.some((other) => other[index] !== part));
+  return differs === -1 ? first : first.slice(0, differs);
 }

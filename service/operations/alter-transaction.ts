@@ -1,20 +1,19 @@
 import type { contracts } from "@tiltyard/protocol";
-import { contextOf } from "../domain/audit.ts";
-import { requireTransaction } from "../domain/require.ts";
-import { applyActions } from "../domain/transaction.ts";
-import { updateTransaction } from "../store/transactions.ts";
+import { applyActions } from "../domain/job.ts";
+import { requireJob } from "../domain/require.ts";
+import { toAnswer } from "../domain/transaction.ts";
+import { updateJob } from "../store/jobs.ts";
 import type { Handler } from "./handler.ts";
 
+/** Moves a job on. What the audit has cannot be altered. */
 export const alterTransaction: Handler<typeof contracts.alterTransaction> = async (request, { store }) => {
-  const transaction = await store.write(async (session) => {
-    const present = await requireTransaction(session, request.id);
-    const altered = { ...present, ...applyActions(present, request.actions), updatedAtMillis: Date.now() };
-    await updateTransaction(session, altered);
+  const job = await store.write(async (session) => {
+    const present = await requireJob(session, request.id);
+    const applied = applyActions(present, request.actions);
+    if (applied === present) return present;
+    const altered = { ...applied, updatedAtMillis: Date.now() };
+    await updateJob(session, altered);
     return altered;
   });
-  return {
-    status: transaction.status,
-    context: contextOf(transaction),
-    properties: { ...transaction.properties },
-  };
+  return toAnswer(job);
 };

@@ -1,6 +1,6 @@
 import { contracts, formatIdentifier, type Identifier, type RequestOf, type ResponseOf } from "@tiltyard/protocol";
 import pMap from "p-map";
-import { openTransaction } from "../domain/audit.ts";
+import { prepareAudit } from "../domain/audit.ts";
 import { branchOf } from "../domain/branch.ts";
 import { requireFreeLocation } from "../domain/locations.ts";
 import { requireBranch, requireFreeName, requireTable } from "../domain/require.ts";
@@ -25,20 +25,20 @@ type Step = (session: Session, transactionId: string) => Promise<() => Result | 
 
 export const batchCommitTables: Handler<typeof contract> = async (request, catalog, caller) => {
   const objects = request.operations.map(identifierOf);
-  const transaction = openTransaction({ contract, request, caller, objects });
+  const audit = prepareAudit({ contract, request, caller, objects });
   const steps = await prepareSteps(request.operations, catalog, caller);
 
   const applied = await catalog.store.write(
     async (session) => {
       const results = [];
-      for (const step of steps) results.push(await step(session, transaction.id));
-      await transaction.record(session);
+      for (const step of steps) results.push(await step(session, audit.id));
+      await audit.record(session);
       return results;
     },
     { locking: request.operations.some((operation) => operation.declare_table) ? "tables" : undefined },
   );
   const results = await pMap(applied, (result) => result(), { concurrency: versionsAtOnce });
-  return { transaction_id: transaction.name, results };
+  return { transaction_id: audit.name, results };
 };
 
 async function prepareSteps(

@@ -1,6 +1,6 @@
 import { contracts } from "@tiltyard/protocol";
 import pMap from "p-map";
-import { openTransaction } from "../domain/audit.ts";
+import { prepareAudit } from "../domain/audit.ts";
 import { requireTable } from "../domain/require.ts";
 import { finishCommit, insertPrepared, prepareVersion, toTableVersion, versionsAtOnce } from "../domain/versions.ts";
 import type { Handler } from "./handler.ts";
@@ -10,7 +10,7 @@ const contract = contracts.batchCreateTableVersions;
 export const batchCreateTableVersions: Handler<typeof contract> = async (request, catalog, caller) => {
   const { entries } = request;
   const objects = entries.map((entry) => entry.id);
-  const transaction = openTransaction({ contract, request, caller, objects });
+  const audit = prepareAudit({ contract, request, caller, objects });
   const prepared = await pMap(
     entries,
     async (entry) => ({
@@ -23,10 +23,10 @@ export const batchCreateTableVersions: Handler<typeof contract> = async (request
   const { records, transactionId } = await catalog.store.write(async (session) => {
     const inserted = [];
     for (const { identifier, version } of prepared)
-      inserted.push(await insertPrepared(session, await requireTable(session, identifier), version, transaction.id));
-    const repeated = inserted.every((record) => record.transactionId !== transaction.id);
-    if (!repeated) await transaction.record(session);
-    return { records: inserted, transactionId: repeated ? (inserted[0]?.transactionId ?? "") : transaction.id };
+      inserted.push(await insertPrepared(session, await requireTable(session, identifier), version, audit.id));
+    const repeated = inserted.every((record) => record.transactionId !== audit.id);
+    if (!repeated) await audit.record(session);
+    return { records: inserted, transactionId: repeated ? (inserted[0]?.transactionId ?? "") : audit.id };
   });
   const versions = await pMap(
     records,
@@ -36,5 +36,5 @@ export const batchCreateTableVersions: Handler<typeof contract> = async (request
     },
     { concurrency: versionsAtOnce },
   );
-  return { transaction_id: transaction.nameOf(transactionId), versions };
+  return { transaction_id: audit.nameOf(transactionId), versions };
 };

@@ -1,5 +1,5 @@
 import { contracts } from "@tiltyard/protocol";
-import { openTransaction } from "../domain/audit.ts";
+import { prepareAudit } from "../domain/audit.ts";
 import { branchOf } from "../domain/branch.ts";
 import { requireBranch, requireTable } from "../domain/require.ts";
 import { deleteFirstOf, deleteRanges, readRanges } from "../domain/version-ranges.ts";
@@ -9,7 +9,7 @@ const contract = contracts.batchDeleteTableVersions;
 
 export const batchDeleteTableVersions: Handler<typeof contract> = async (request, { store }, caller) => {
   const identifier = request.id;
-  const transaction = openTransaction({ contract, request, caller, objects: [identifier] });
+  const audit = prepareAudit({ contract, request, caller, objects: [identifier] });
   const branch = branchOf(request);
   const ranges = readRanges(request.ranges);
 
@@ -19,11 +19,11 @@ export const batchDeleteTableVersions: Handler<typeof contract> = async (request
     deleted_count += await store.write(async (session) => {
       const table = await requireTable(session, identifier);
       await requireBranch(session, table, branch);
-      if (isFirst) await transaction.record(session);
+      if (isFirst) await audit.record(session);
       const deleted = await deleteFirstOf(session, table.id, branch, ranges);
       isDone = deleted === 0;
       return isDone ? deleteRanges(session, table.id, branch, ranges) : deleted;
     });
   }
-  return { context: { request_id: caller.requestId }, deleted_count, transaction_id: transaction.name };
+  return { context: { request_id: caller.requestId }, deleted_count, transaction_id: audit.name };
 };

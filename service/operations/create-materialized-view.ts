@@ -1,7 +1,7 @@
 import { CatalogError, contracts } from "@tiltyard/protocol";
 import { makeTable } from "../dataset/make-table.ts";
 import { readFiles } from "../dataset/rows-in.ts";
-import { definitionOf, openRefresh } from "../domain/materialized-view.ts";
+import { definitionOf, prepareRefresh } from "../domain/materialized-view.ts";
 import type { Handler } from "./handler.ts";
 
 const contract = contracts.createMaterializedView;
@@ -14,8 +14,8 @@ export const createMaterializedView: Handler<typeof contract> = async (request, 
   if (request.with_no_data ?? true) return { version };
 
   const { id, delimiter } = request;
-  const refresh = openRefresh({ properties }, { id, delimiter }, caller);
-  await catalog.store.write((session) => refresh.record(session));
+  const refresh = prepareRefresh({ properties }, { id, delimiter }, caller);
+  await catalog.store.write((session) => refresh.open(session));
   return { version, job_id: refresh.name };
 };
 

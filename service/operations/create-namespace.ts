@@ -1,5 +1,5 @@
 import { CatalogError, contracts, formatIdentifier } from "@tiltyard/protocol";
-import { openTransaction } from "../domain/audit.ts";
+import { prepareAudit } from "../domain/audit.ts";
 import { dropContents } from "../domain/drop.ts";
 import { requireNamespace } from "../domain/require.ts";
 import { deleteNamespace, findNamespace, insertNamespace } from "../store/namespaces.ts";
@@ -9,7 +9,7 @@ const contract = contracts.createNamespace;
 
 export const createNamespace: Handler<typeof contract> = async (request, catalog, caller) => {
   const { id: identifier, mode = "Create", properties = {} } = request;
-  const transaction = openTransaction({ contract, request, caller, objects: [identifier] });
+  const audit = prepareAudit({ contract, request, caller, objects: [identifier] });
 
   const { answer, dropped } = await catalog.store.write(async (session) => {
     const present = await findNamespace(session, identifier);
@@ -21,9 +21,9 @@ export const createNamespace: Handler<typeof contract> = async (request, catalog
     const locations = present === undefined ? [] : await dropContents(session, identifier, catalog.dropRetentionMs);
     if (present !== undefined) await deleteNamespace(session, identifier);
     await insertNamespace(session, { identifier, properties });
-    await transaction.record(session);
+    await audit.record(session);
     return {
-      answer: { transaction_id: transaction.name, properties },
+      answer: { transaction_id: audit.name, properties },
       dropped: locations,
     };
   });

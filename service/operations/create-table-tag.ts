@@ -1,5 +1,5 @@
 import { CatalogError, contracts, formatIdentifier } from "@tiltyard/protocol";
-import { carryOut, openTransaction } from "../domain/audit.ts";
+import { carryOut, prepareAudit } from "../domain/audit.ts";
 import { changeRefs, findRef, refKey } from "../domain/ref-files.ts";
 import { checkNewTag, contentsFor, tagKind, toText } from "../domain/tags.ts";
 import { parseLocation } from "../storage/location.ts";
@@ -10,12 +10,11 @@ const contract = contracts.createTableTag;
 export const createTableTag: Handler<typeof contract> = async (request, catalog, caller) => {
   const { id: identifier, tag } = request;
   checkNewTag(tag);
-  const transaction = openTransaction({
+  const audit = prepareAudit({
     contract,
     request,
     caller,
     objects: [identifier],
-    status: "Running",
     properties: { tag },
   });
   const taken = new CatalogError(
@@ -27,10 +26,10 @@ export const createTableTag: Handler<typeof contract> = async (request, catalog,
     if ((await findRef(catalog, table, tagKind, tag)) !== undefined) throw taken;
     const { updatedAt, ...contents } = await contentsFor(catalog, table, request);
     const text = toText({ ...contents, createdAt: updatedAt, updatedAt, metadata: {} });
-    await carryOut(catalog.store, transaction, async () => {
+    await carryOut(catalog.store, audit, async () => {
       const objects = await catalog.storage.at(parseLocation(table.location));
       if (!(await objects.create(refKey(table, tagKind, tag), text))) throw taken;
     });
   });
-  return { transaction_id: transaction.name };
+  return { transaction_id: audit.name };
 };

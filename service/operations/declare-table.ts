@@ -1,5 +1,5 @@
 import { contracts } from "@tiltyard/protocol";
-import { openTransaction } from "../domain/audit.ts";
+import { prepareAudit } from "../domain/audit.ts";
 import { requireFreeLocation } from "../domain/locations.ts";
 import { requireFreeName } from "../domain/require.ts";
 import { vendCredentials } from "../domain/vending.ts";
@@ -11,7 +11,7 @@ const contract = contracts.declareTable;
 export const declareTable: Handler<typeof contract> = async (request, catalog, caller) => {
   const { store, locations } = catalog;
   const { id: identifier, properties = {} } = request;
-  const transaction = openTransaction({ contract, request, caller, objects: [identifier] });
+  const audit = prepareAudit({ contract, request, caller, objects: [identifier] });
   const location = request.location === undefined ? locations.choose(identifier) : locations.read(request.location);
   const vended = await vendCredentials(catalog, caller, identifier, location.uri, request);
 
@@ -20,12 +20,12 @@ export const declareTable: Handler<typeof contract> = async (request, catalog, c
       await requireFreeName(session, identifier);
       await requireFreeLocation(session, location);
       await insertTable(session, { identifier, location: location.uri, properties });
-      await transaction.record(session);
+      await audit.record(session);
     },
     { locking: "tables" },
   );
   return {
-    transaction_id: transaction.name,
+    transaction_id: audit.name,
     location: location.uri,
     ...vended,
     properties,

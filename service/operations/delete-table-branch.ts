@@ -1,5 +1,5 @@
 import { contracts } from "@tiltyard/protocol";
-import { carryOut, openTransaction } from "../domain/audit.ts";
+import { carryOut, prepareAudit } from "../domain/audit.ts";
 import { ownBranchOf } from "../domain/branch.ts";
 import { deleteBranch, requireDeletable } from "../domain/branches.ts";
 import { changeRefs } from "../domain/ref-files.ts";
@@ -10,18 +10,17 @@ const contract = contracts.deleteTableBranch;
 export const deleteTableBranch: Handler<typeof contract> = async (request, catalog, caller) => {
   const identifier = request.id;
   const name = ownBranchOf(request);
-  const transaction = openTransaction({
+  const audit = prepareAudit({
     contract,
     request,
     caller,
     objects: [identifier],
-    status: "Running",
     properties: { branch: name },
   });
 
   await changeRefs(catalog, identifier, async (table) => {
     const branch = await requireDeletable(catalog, table, name);
-    await carryOut(catalog.store, transaction, () => deleteBranch(catalog, table, branch));
+    await carryOut(catalog.store, audit, () => deleteBranch(catalog, table, branch));
   });
-  return { transaction_id: transaction.name };
+  return { transaction_id: audit.name };
 };

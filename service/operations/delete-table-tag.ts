@@ -1,5 +1,5 @@
 import { contracts } from "@tiltyard/protocol";
-import { carryOut, openTransaction } from "../domain/audit.ts";
+import { carryOut, prepareAudit } from "../domain/audit.ts";
 import { changeRefs } from "../domain/ref-files.ts";
 import { requireTag } from "../domain/tags.ts";
 import { parseLocation } from "../storage/location.ts";
@@ -9,20 +9,19 @@ const contract = contracts.deleteTableTag;
 
 export const deleteTableTag: Handler<typeof contract> = async (request, catalog, caller) => {
   const { id: identifier, tag } = request;
-  const transaction = openTransaction({
+  const audit = prepareAudit({
     contract,
     request,
     caller,
     objects: [identifier],
-    status: "Running",
     properties: { tag },
   });
 
   await changeRefs(catalog, identifier, async (table) => {
     const { key } = await requireTag(catalog, table, tag);
-    await carryOut(catalog.store, transaction, async () => {
+    await carryOut(catalog.store, audit, async () => {
       await (await catalog.storage.at(parseLocation(table.location))).delete(key);
     });
   });
-  return { transaction_id: transaction.name };
+  return { transaction_id: audit.name };
 };

@@ -1,5 +1,5 @@
 import { contracts } from "@tiltyard/protocol";
-import { openTransaction } from "../domain/audit.ts";
+import { prepareAudit } from "../domain/audit.ts";
 import { requireTable } from "../domain/require.ts";
 import { deleteTable } from "../store/tables.ts";
 import type { Handler } from "./handler.ts";
@@ -8,16 +8,16 @@ const contract = contracts.deregisterTable;
 
 export const deregisterTable: Handler<typeof contract> = async (request, { store }, caller) => {
   const identifier = request.id;
-  const transaction = openTransaction({ contract, request, caller, objects: [identifier] });
+  const audit = prepareAudit({ contract, request, caller, objects: [identifier] });
 
   const table = await store.write(async (session) => {
     const found = await requireTable(session, identifier);
     await deleteTable(session, found.id);
-    await transaction.record(session);
+    await audit.record(session);
     return found;
   });
   return {
-    transaction_id: transaction.name,
+    transaction_id: audit.name,
     id: [...identifier],
     location: table.location,
     properties: { ...table.properties },

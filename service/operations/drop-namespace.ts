@@ -1,5 +1,5 @@
 import { CatalogError, contracts, formatIdentifier } from "@tiltyard/protocol";
-import { openTransaction } from "../domain/audit.ts";
+import { prepareAudit } from "../domain/audit.ts";
 import { dropContents, isEmpty } from "../domain/drop.ts";
 import { requireNamespace } from "../domain/require.ts";
 import { deleteNamespace, findNamespace } from "../store/namespaces.ts";
@@ -10,7 +10,7 @@ const contract = contracts.dropNamespace;
 export const dropNamespace: Handler<typeof contract> = async (request, catalog, caller) => {
   const { id: identifier, mode = "Fail", behavior = "Restrict" } = request;
   if (identifier.length === 0) throw new CatalogError("InvalidInput", "id: the root namespace cannot be dropped");
-  const transaction = openTransaction({ contract, request, caller, objects: [identifier] });
+  const audit = prepareAudit({ contract, request, caller, objects: [identifier] });
 
   const { answer, dropped } = await catalog.store.write(async (session) => {
     if (mode === "Skip" && (await findNamespace(session, identifier)) === undefined) return { answer: {}, dropped: [] };
@@ -22,9 +22,9 @@ export const dropNamespace: Handler<typeof contract> = async (request, catalog, 
       );
     const locations = await dropContents(session, identifier, catalog.dropRetentionMs);
     await deleteNamespace(session, identifier);
-    await transaction.record(session);
+    await audit.record(session);
     return {
-      answer: { properties: { ...properties }, transaction_id: [...transaction.identifier] },
+      answer: { properties: { ...properties }, transaction_id: [...audit.identifier] },
       dropped: locations,
     };
   });

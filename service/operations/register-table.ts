@@ -1,5 +1,5 @@
 import { CatalogError, contracts } from "@tiltyard/protocol";
-import { openTransaction } from "../domain/audit.ts";
+import { prepareAudit } from "../domain/audit.ts";
 import { requireUnprotected } from "../domain/drop.ts";
 import { requireFreeLocation } from "../domain/locations.ts";
 import { findManifests } from "../domain/registration.ts";
@@ -14,7 +14,7 @@ export const registerTable: Handler<typeof contract> = async (request, { store, 
   const { id: identifier, mode = "Create", properties = {} } = request;
   const location = locations.read(request.location);
   const manifests = await findManifests(storage, location);
-  const transaction = openTransaction({ contract, request, caller, objects: [identifier] });
+  const audit = prepareAudit({ contract, request, caller, objects: [identifier] });
   if (manifests.length === 0)
     throw new CatalogError("InvalidInput", `location: there is no Lance table at ${location.uri}`);
 
@@ -40,11 +40,11 @@ export const registerTable: Handler<typeof contract> = async (request, { store, 
           eTag: undefined,
           metadata: undefined,
           timestampMillis: Date.now(),
-          transactionId: transaction.id,
+          transactionId: audit.id,
         });
-      await transaction.record(session);
+      await audit.record(session);
     },
     { locking: "tables" },
   );
-  return { transaction_id: transaction.name, location: location.uri, properties };
+  return { transaction_id: audit.name, location: location.uri, properties };
 };

@@ -1,5 +1,5 @@
 import { checkIdentifier, contracts } from "@tiltyard/protocol";
-import { openTransaction } from "../domain/audit.ts";
+import { prepareAudit } from "../domain/audit.ts";
 import { requireFreeName, requireTable } from "../domain/require.ts";
 import { renameTable as rename } from "../store/tables.ts";
 import type { Handler } from "./handler.ts";
@@ -9,13 +9,13 @@ const contract = contracts.renameTable;
 export const renameTable: Handler<typeof contract> = async (request, { store }, caller) => {
   const identifier = request.id;
   const renamed = checkIdentifier([...(request.new_namespace_id ?? identifier.slice(0, -1)), request.new_table_name]);
-  const transaction = openTransaction({ contract, request, caller, objects: [identifier, renamed] });
+  const audit = prepareAudit({ contract, request, caller, objects: [identifier, renamed] });
 
   await store.write(async (session) => {
     const table = await requireTable(session, identifier);
     await requireFreeName(session, renamed);
     await rename(session, table.id, renamed);
-    await transaction.record(session);
+    await audit.record(session);
   });
-  return { transaction_id: transaction.name };
+  return { transaction_id: audit.name };
 };

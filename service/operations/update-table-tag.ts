@@ -1,5 +1,5 @@
 import { CatalogError, contracts } from "@tiltyard/protocol";
-import { carryOut, openTransaction } from "../domain/audit.ts";
+import { carryOut, prepareAudit } from "../domain/audit.ts";
 import { changeRefs } from "../domain/ref-files.ts";
 import { contentsFor, requireTag, toText } from "../domain/tags.ts";
 import { parseLocation } from "../storage/location.ts";
@@ -9,23 +9,22 @@ const contract = contracts.updateTableTag;
 
 export const updateTableTag: Handler<typeof contract> = async (request, catalog, caller) => {
   const { id: identifier, tag } = request;
-  const transaction = openTransaction({
+  const audit = prepareAudit({
     contract,
     request,
     caller,
     objects: [identifier],
-    status: "Running",
     properties: { tag },
   });
 
   await changeRefs(catalog, identifier, async (table) => {
     const { contents, key, revision } = await requireTag(catalog, table, tag);
     const text = toText({ ...contents, ...(await contentsFor(catalog, table, request)) });
-    await carryOut(catalog.store, transaction, async () => {
+    await carryOut(catalog.store, audit, async () => {
       const objects = await catalog.storage.at(parseLocation(table.location));
       if (!(await objects.replace(key, text, revision)))
         throw new CatalogError("ConcurrentModification", `tag: ${tag} was changed at the same time; try again`);
     });
   });
-  return { transaction_id: transaction.name };
+  return { transaction_id: audit.name };
 };

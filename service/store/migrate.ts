@@ -5,6 +5,7 @@ import * as initial from "./migrations/0001-initial.ts";
 import * as rateLimits from "./migrations/0002-rate-limits.ts";
 import * as droppedTables from "./migrations/0003-dropped-tables.ts";
 import * as transactionLists from "./migrations/0004-transaction-lists.ts";
+import * as auditAndJobs from "./migrations/0005-audit-and-jobs.ts";
 
 /** A change of the schema. */
 interface Change {
@@ -21,6 +22,7 @@ const changes: Record<string, Change> = {
   "0002-rate-limits": rateLimits,
   "0003-dropped-tables": droppedTables,
   "0004-transaction-lists": transactionLists,
+  "0005-audit-and-jobs": auditAndJobs,
 };
 
 const migrationTable = "kysely_migration";

@@ -46,25 +46,39 @@ export interface Schema {
     e_tag: string | null;
     metadata: string | null;
     timestamp_millis: number;
-    /** The transaction that committed the version. */
+    /** The audit record of the commit. */
     transaction_id: string;
   };
-  transactions: {
-    id: string;
-    /** Where the transaction is addressed: the namespace that it happened in. */
-    namespace: string;
-    operation: string;
-    /** The identifiers that it changed, as a JSON list of lists. */
-    objects: string;
-    principal: string;
-    request_id: string;
+  /** Who did what to which object. Rows are appended; triggers refuse all else, see migration 0005. */
+  audit_records: OpenedRow;
+  /** What became of a record that was opened as Running, or whose effect was taken back. Appended, too. */
+  audit_outcomes: {
+    record_id: string;
     status: string;
-    properties: string;
-    created_at: number;
-    updated_at: number;
+    reason: string | null;
+    recorded_at: number;
   };
+  /** Says up to when the audit was deleted on purpose: only records that are older can be deleted. */
+  audit_retention: { deleted_before: number };
+  /** What was opened as Queued, for others to carry out and to move on. */
+  jobs: OpenedRow & { updated_at: number };
   api_keys: { id: string; principal: string; hash: string; created_at: number };
   grants: { principal: string; namespace: string; role: string };
   /** Locations of dropped tables whose objects are still to be deleted. */
   pending_deletions: { location: string; created_at: number };
+}
+
+/** What audit records and jobs have in common; their ids are of one space. */
+interface OpenedRow {
+  id: string;
+  /** Where it is addressed: the namespace that it happens in. */
+  namespace: string;
+  operation: string;
+  /** The identifiers that it changes, as a JSON list of lists. */
+  objects: string;
+  principal: string;
+  request_id: string;
+  status: string;
+  properties: string;
+  created_at: number;
 }

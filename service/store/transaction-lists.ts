@@ -1,9 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Identifier, type TransactionStatus, transactionStatuses } from "@tiltyard/protocol";
-import { type RawBuilder, type SqlBool, sql } from "kysely";
+import { type Kysely, type RawBuilder, type SqlBool, sql } from "kysely";
+import { selectAuditRecords } from "./audit.ts";
+import { selectJobs } from "./jobs.ts";
 import { isWithin, type Subtree, subtree } from "./path.ts";
+import type { Schema } from "./schema.ts";
 import { statement } from "./statement.ts";
 import type { Session } from "./store.ts";
+import { afterEveryId, idAt } from "./transaction-ids.ts";
 import { type TransactionRecord, toRecord } from "./transactions.ts";
 
 /** Which transactions a list has. What is absent does not matter. */
@@ -38,8 +42,6 @@ export interface FoundTransactions {
 const examinedMax = 10_000;
 /** An id tells when it was made, which is before its transaction was written, and by another clock perhaps. */
 const idSlackMs = 15 * 60_000;
-/** Sorts behind every id. */
-const afterEveryId = "g";
 const any = "";
 
 interface Parameters extends Subtree {
@@ -59,32 +61,39 @@ interface Parameters extends Subtree {
   readonly until: number;
 }
 
-/** The rows that a list is searched in, by what there is an index for; see migration 0004. */
-const sources = {
+/** Where the rows of a list are, audit records as well as jobs, by what there is an index for; see migration 0005. */
+const conditions = {
   all: () => sql`1 = 1`,
-  ofOne: (p) => sql`objects not like '%],[%' and objects = ${p.only}`,
-  ofSeveral: () => sql`objects like '%],[%'`,
-  open: () => sql`status in ('Queued', 'Running')`,
+  ofOne: (p) => sql`t.objects not like '%],[%' and t.objects = ${p.only}`,
+  ofSeveral: () => sql`t.objects like '%],[%'`,
+  open: () => sql`t.status in ('Queued', 'Running')`,
 } as const satisfies Record<string, (p: Parameters) => RawBuilder<unknown>>;
-type Source = keyof typeof sources;
+type Condition = keyof typeof conditions;
 const openStatuses: readonly TransactionStatus[] = ["Queued", "Running"];
 
-function statementsOf(source: Source, ascending: boolean) {
+const tables = {
+  audit: (db: Kysely<Schema>, where: RawBuilder<SqlBool>, direction: "asc" | "desc", limit: number) =>
+    selectAuditRecords(db).where(where).orderBy("t.id", direction).limit(limit).as("examined"),
+  jobs: (db: Kysely<Schema>, where: RawBuilder<SqlBool>, direction: "asc" | "desc", limit: number) =>
+    selectJobs(db)
+      .select(sql<null>`null`.as("reason"))
+      .where(where)
+      .orderBy("t.id", direction)
+      .limit(limit)
+      .as("examined"),
+} as const;
+type Table = keyof typeof tables;
+const tableNames: readonly Table[] = ["audit", "jobs"];
+
+function statementsOf(table: Table, condition: Condition, ascending: boolean) {
   const direction = ascending ? "asc" : "desc";
-  const condition = (p: Parameters) => sources[source](p) as RawBuilder<SqlBool>;
+  const examined = (db: Kysely<Schema>, p: Parameters) => {
+    const where = sql<SqlBool>`${conditions[condition](p)} and t.id > ${p.lower} and t.id < ${p.upper}`;
+    return tables[table](db, where, direction, p.examined);
+  };
   const search = statement((db, p: Parameters) =>
     db
-      .selectFrom(
-        db
-          .selectFrom("transactions")
-          .selectAll()
-          .where(condition(p))
-          .where("id", ">", p.lower)
-          .where("id", "<", p.upper)
-          .orderBy("id", direction)
-          .limit(p.examined)
-          .as("examined"),
-      )
+      .selectFrom(examined(db, p))
       .selectAll()
       .where(isWithin("namespace", p))
       .where(sql<SqlBool>`objects like ${p.pattern} escape '!'`)
@@ -97,11 +106,8 @@ function statementsOf(source: Source, ascending: boolean) {
   );
   const findLastExamined = statement((db, p: Parameters) =>
     db
-      .selectFrom("transactions")
+      .selectFrom(examined(db, p))
       .select("id")
-      .where(condition(p))
-      .where("id", ">", p.lower)
-      .where("id", "<", p.upper)
       .orderBy("id", direction)
       .limit(1)
       .offset(sql<number>`${p.examined} - 1`),
@@ -109,12 +115,16 @@ function statementsOf(source: Source, ascending: boolean) {
   return { search, findLastExamined };
 }
 
-const statements = Object.fromEntries(
-  (Object.keys(sources) as Source[]).map((source) => [
-    source,
-    { ascending: statementsOf(source, true), descending: statementsOf(source, false) },
-  ]),
-) as Record<Source, Record<"ascending" | "descending", ReturnType<typeof statementsOf>>>;
+type Statements = ReturnType<typeof statementsOf>;
+const statements = new Map<string, Statements>();
+
+/** Made at their first use: not all that can be asked for is. */
+function statementsFor(table: Table, condition: Condition, ascending: boolean): Statements {
+  const key = `${table} ${condition} ${ascending}`;
+  const made = statements.get(key) ?? statementsOf(table, condition, ascending);
+  statements.set(key, made);
+  return made;
+}
 
 /** Lists transactions in the order of their ids, which is that of the time they were opened at. */
 export async function listTransactions(
@@ -125,7 +135,9 @@ export async function listTransactions(
   const parameters = parametersOf(filter, page);
   const isBefore = (a: string, b: string) => (page.ascending ? a < b : a > b);
   const parts = await Promise.all(
-    sourcesOf(filter).map((source) => searchIn(session, source, page.ascending, parameters)),
+    conditionsOf(filter).flatMap((condition) =>
+      tableNames.map((table) => searchIn(session, statementsFor(table, condition, page.ascending), parameters)),
+    ),
   );
 
   // Behind where one of the parts ends there may be more of it.
@@ -144,14 +156,13 @@ export async function listTransactions(
   return { records: records.filter((record) => changes(record, filter.table)), next };
 }
 
-function sourcesOf({ table, statuses }: TransactionFilter): readonly Source[] {
+function conditionsOf({ table, statuses }: TransactionFilter): readonly Condition[] {
   if (table !== undefined) return ["ofOne", "ofSeveral"];
   return statuses?.every((status) => openStatuses.includes(status)) ? ["open"] : ["all"];
 }
 
-/** @returns What one source has, and the id up to which it was looked at; undefined when that was all of it. */
-async function searchIn(session: Session, source: Source, ascending: boolean, parameters: Parameters) {
-  const { search, findLastExamined } = statements[source][ascending ? "ascending" : "descending"];
+/** @returns What one table has, and the id up to which it was looked at; undefined when that was all of it. */
+async function searchIn(session: Session, { search, findLastExamined }: Statements, parameters: Parameters) {
   const records = (await session.all(search, parameters)).map(toRecord);
   if (records.length === parameters.limit) return { records, end: records.at(-1)?.id };
   return { records, end: (await session.first(findLastExamined, parameters))?.id };
@@ -181,13 +192,6 @@ function parametersOf(filter: TransactionFilter, { after, limit, ascending }: Tr
     since: sinceMillis,
     until: untilMillis,
   };
-}
-
-/** What an id of this time begins with: its first 48 bits are milliseconds (RFC 9562, UUID version 7). */
-function idAt(millis: number): string {
-  if (millis >= 2 ** 48) return afterEveryId;
-  const digits = Math.max(0, millis).toString(16).padStart(12, "0");
-  return `${digits.slice(0, 8)}-${digits.slice(8)}`;
 }
 
 /** The text of the objects may hold that of an identifier by chance. */

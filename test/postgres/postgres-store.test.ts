@@ -1,10 +1,10 @@
 import { afterEach, expect, test } from "vitest";
+import { insertAuditRecord } from "../../service/store/audit.ts";
 import { parseDatabaseUrl } from "../../service/store/database.ts";
 import { insertNamespace, listChildNamespaces } from "../../service/store/namespaces.ts";
 import { openStore } from "../../service/store/open.ts";
 import type { Store } from "../../service/store/store.ts";
 import { insertTable, renameTable } from "../../service/store/tables.ts";
-import { insertTransaction } from "../../service/store/transactions.ts";
 import { insertVersion } from "../../service/store/versions.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { runSql } from "../support/postgres-server.ts";
@@ -110,8 +110,8 @@ test("a bug's error names no row of a table", async () => {
     ...{ id: "same", namespace: [], operation: "x", objects: [], principal: "somebody secret", requestId: "" },
     ...{ status: "Succeeded" as const, properties: {} },
   };
-  await store.write((session) => insertTransaction(session, record));
-  const error = await store.write((session) => insertTransaction(session, record)).catch((each: unknown) => each);
+  await store.write((session) => insertAuditRecord(session, record));
+  const error = await store.write((session) => insertAuditRecord(session, record)).catch((each: unknown) => each);
   expect(error).toMatchObject({ message: expect.stringContaining("duplicate key"), code: "23505" });
   expect(Object.keys(error as Error)).toEqual(["name", "code"]);
   expect(JSON.stringify(error)).not.toContain("same");

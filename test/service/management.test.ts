@@ -2,8 +2,8 @@ import { randomUUIDv7 } from "node:crypto";
 import type { AnyContract } from "@tiltyard/protocol";
 import { contracts, managementContracts } from "@tiltyard/protocol";
 import { describe, expect, test } from "vitest";
+import { insertAuditRecord } from "../../service/store/audit.ts";
 import { openStore } from "../../service/store/open.ts";
-import { insertTransaction } from "../../service/store/transactions.ts";
 import { type Answer, commit, declareTable, uniqueName, useCatalog } from "../support/catalog.ts";
 import { executeSql, readWhole } from "../support/database.ts";
 import { arrowStream, createFilms, films } from "../support/rows.ts";
@@ -270,7 +270,7 @@ describe("transactions", () => {
     await using store = await openStore(catalog.database);
     await store.write(async (session) => {
       const insert = (into: string[], principal: string, tables = ["t"]) =>
-        insertTransaction(session, {
+        insertAuditRecord(session, {
           ...record,
           id: idAt(start + count++),
           namespace: into,
@@ -287,10 +287,10 @@ describe("transactions", () => {
     await executeSql(
       catalog.database,
       `with recursive n (i) as (select 1 union all select i + 1 from n where i < 10500)
-       insert into transactions
-         (id, namespace, operation, objects, principal, request_id, status, properties, created_at, updated_at)
-       select id || '-' || n.i, namespace, operation, objects, principal, request_id, status, properties, created_at, updated_at
-       from transactions, n where principal = 'many'`,
+       insert into audit_records
+         (id, namespace, operation, objects, principal, request_id, status, properties, created_at)
+       select id || '-' || n.i, namespace, operation, objects, principal, request_id, status, properties, created_at
+       from audit_records, n where principal = 'many'`,
     );
     const first = (await catalog.call("listTransactions", { id: namespace, limit: 10 })).body;
     expect(first.transactions.map((each) => each.principal)).toEqual(["three"]);

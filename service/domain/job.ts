@@ -1,0 +1,80 @@
+import { isDeepStrictEqual } from "node:util";
+import { type AlterTransactionAction, CatalogError, type TransactionStatus } from "@tiltyard/protocol";
+import { insertJob } from "../store/jobs.ts";
+import type { Session } from "../store/store.ts";
+import type { TransactionRecord } from "../store/transactions.ts";
+import { type Change, newTransaction, type TransactionNames } from "./transaction.ts";
+
+/** A job that is still to be opened. */
+export interface NewJob extends TransactionNames {
+  /** Opens it as Queued: whoever runs it moves it on. */
+  open(session: Session): Promise<void>;
+}
+
+/** @param change With what the job needs to know in its properties. */
+export function prepareJob(change: Change): NewJob {
+  const { names, opened } = newTransaction(change);
+  return { ...names, open: (session) => insertJob(session, { ...opened, status: "Queued" }) };
+}
+
+/** The moves that a job may make; a status without one is final. */
+const moves: Record<TransactionStatus, readonly TransactionStatus[]> = {
+  Queued: ["Running", "Failed", "Canceled"],
+  Running: ["Succeeded", "Failed", "Canceled"],
+  Succeeded: [],
+  Failed: [],
+  Canceled: [],
+};
+
+/** The most that the properties of one job may hold, as JSON. */
+const propertiesLengthMax = 256 * 1024;
+
+type State = Pick<TransactionRecord, "status" | "properties">;
+
+/**
+ * Applies actions in order to a job's status and properties. What has ended takes those alone that change
+ * nothing, so that a request whose answer was lost can be repeated.
+ *
+ * @returns The state as it was, the same object, when nothing is changed of a job that has ended.
+ * @throws CatalogError ConcurrentModification for a move that is not allowed, for a change of what has ended,
+ *   and for a mode `Fail` that triggers; then none of the actions is applied.
+ */
+export function applyActions<Job extends State>(job: Job, actions: readonly AlterTransactionAction[]): Job {
+  const applied = { ...job, ...actions.reduce(applyAction, job as State) };
+  if (moves[job.status].length === 0) {
+    if (isDeepStrictEqual(applied, job)) return job;
+    throw new CatalogError("ConcurrentModification", `the job has ended as ${job.status}: its properties stay`);
+  }
+  requireFitting("properties", applied.properties, propertiesLengthMax);
+  return applied;
+}
+
+/** @throws CatalogError InvalidInput for properties that have more characters as JSON than they may have. */
+export function requireFitting(what: string, properties: State["properties"], lengthMax: number): void {
+  if (JSON.stringify(properties).length > lengthMax)
+    throw new CatalogError("InvalidInput", `${what}: may hold ${lengthMax} characters as JSON, no more`);
+}
+
+function applyAction({ status, properties: present }: State, action: AlterTransactionAction): State {
+  const { setStatusAction, setPropertyAction, unsetPropertyAction } = action;
+  if (setStatusAction !== undefined) return { status: move(status, setStatusAction.status), properties: present };
+  const properties = new Map(Object.entries(present));
+  if (setPropertyAction !== undefined) {
+    const { key, value, mode } = setPropertyAction;
+    if (properties.has(key) && mode === "Fail")
+      throw new CatalogError("ConcurrentModification", `property ${JSON.stringify(key)} is set already`);
+    if (!properties.has(key) || mode !== "Skip") properties.set(key, value);
+  }
+  if (unsetPropertyAction !== undefined) {
+    const { key, mode } = unsetPropertyAction;
+    if (!properties.delete(key) && mode === "Fail")
+      throw new CatalogError("ConcurrentModification", `property ${JSON.stringify(key)} is not set`);
+  }
+  return { status, properties: Object.fromEntries(properties) };
+}
+
+function move(from: TransactionStatus, to: TransactionStatus): TransactionStatus {
+  if (from === to || moves[from].includes(to)) return to;
+  const allowed = moves[from].length === 0 ? `${from} is final` : `from ${from} it may go to ${moves[from].join(", ")}`;
+  throw new CatalogError("ConcurrentModification", `a job cannot go from ${from} to ${to}: ${allowed}`);
+}

@@ -1,0 +1,122 @@
+import type { Identifier, TransactionStatus } from "@tiltyard/protocol";
+import { type Kysely, type SqlBool, sql } from "kysely";
+import { toPath } from "./path.ts";
+import type { Schema } from "./schema.ts";
+import { statement } from "./statement.ts";
+import type { Session } from "./store.ts";
+import { idAt } from "./transaction-ids.ts";
+import { type NewTransaction, type TransactionRecord, toColumns, toRecord } from "./transactions.ts";
+
+const insertRecord = statement((db, p: ReturnType<typeof toColumns>) =>
+  db.insertInto("audit_records").values({
+    id: p.id,
+    namespace: p.namespace,
+    operation: p.operation,
+    objects: p.objects,
+    principal: p.principal,
+    request_id: p.request_id,
+    status: p.status,
+    properties: p.properties,
+    created_at: p.now,
+  }),
+);
+
+/** Appends a record to the audit. It stays as it is: what becomes of it is an outcome. */
+export async function insertAuditRecord(session: Session, record: NewTransaction): Promise<void> {
+  await session.run(insertRecord, toColumns(record));
+}
+
+const insertOutcome = statement((db, p: Omit<Schema["audit_outcomes"], "reason"> & { reason: string | null }) =>
+  db
+    .insertInto("audit_outcomes")
+    .values({ record_id: p.record_id, status: p.status, reason: p.reason, recorded_at: p.recorded_at })
+    .onConflict((conflict) => conflict.doNothing()),
+);
+
+/**
+ * Appends what became of a record that was opened as Running, or that its effect was taken back. The first
+ * outcome of a record stands.
+ */
+export async function insertAuditOutcome(
+  session: Session,
+  recordId: string,
+  status: Extract<TransactionStatus, "Succeeded" | "Failed">,
+  reason: string | null = null,
+): Promise<void> {
+  await session.run(insertOutcome, { record_id: recordId, status, reason, recorded_at: Date.now() });
+}
+
+/** Audit records with what became of them, as rows such as those of jobs. The table of the records is `t`. */
+export function selectAuditRecords(db: Kysely<Schema>) {
+  return db
+    .selectFrom("audit_records as t")
+    .leftJoin("audit_outcomes as outcome", "outcome.record_id", "t.id")
+    .select(["t.id", "t.namespace", "t.operation", "t.objects", "t.principal", "t.request_id"])
+    .select(["t.properties", "t.created_at", "outcome.reason"])
+    .select(({ fn }) => [
+      fn.coalesce("outcome.status", "t.status").as("status"),
+      fn.coalesce("outcome.recorded_at", "t.created_at").as("updated_at"),
+    ]);
+}
+
+const find = statement((db, p: { id: string; namespace: string }) =>
+  selectAuditRecords(db).where("t.id", "=", p.id).where("t.namespace", "=", p.namespace),
+);
+
+/** @param identifier The namespace of the record, and its id. */
+export async function findAuditRecord(
+  session: Session,
+  identifier: Identifier,
+): Promise<TransactionRecord | undefined> {
+  const row = await session.first(find, { id: identifier.at(-1) ?? "", namespace: toPath(identifier.slice(0, -1)) });
+  return row && toRecord(row);
+}
+
+const allowDeletion = statement((db, p: { before: number }) =>
+  db
+    .insertInto("audit_retention")
+    .values({ deleted_before: p.before })
+    .onConflict((conflict) => conflict.doNothing()),
+);
+const forgetEarlier = statement((db, p: { before: number }) =>
+  db.deleteFrom("audit_retention").where("deleted_before", "<", p.before),
+);
+const hasEnded = sql<SqlBool>`(
+  audit_records.status = 'Succeeded'
+  or exists (select 1 from audit_outcomes where audit_outcomes.record_id = audit_records.id))`;
+const listExpired = statement((db, p: { before: number; upper: string; limit: number }) =>
+  db
+    .selectFrom("audit_records")
+    .select("id")
+    .where("id", "<", p.upper)
+    .where("created_at", "<", p.before)
+    .where(hasEnded)
+    .orderBy("id")
+    .limit(p.limit),
+);
+const deleteRecords = statement((db, p: { before: number; last: string }) =>
+  db.deleteFrom("audit_records").where("id", "<=", p.last).where("created_at", "<", p.before).where(hasEnded),
+);
+const deleteOutcomes = statement((db, p: { last: string }) =>
+  db
+    .deleteFrom("audit_outcomes")
+    .where("record_id", "<=", p.last)
+    .where(sql<SqlBool>`not exists (select 1 from audit_records where audit_records.id = audit_outcomes.record_id)`),
+);
+
+/**
+ * Deletes the oldest records that have ended, and notes up to when that was done, without which the database
+ * refuses it.
+ *
+ * @returns How many were deleted.
+ */
+export async function deleteExpiredRecords(session: Session, beforeMillis: number, limit: number): Promise<number> {
+  const expired = { before: beforeMillis, upper: idAt(beforeMillis), limit };
+  const last = (await session.values<typeof expired, string>(listExpired, expired)).at(-1);
+  if (last === undefined) return 0;
+  await session.run(allowDeletion, { before: beforeMillis });
+  await session.run(forgetEarlier, { before: beforeMillis });
+  const deleted = await session.run(deleteRecords, { before: beforeMillis, last });
+  await session.run(deleteOutcomes, { last });
+  return deleted;
+}
