@@ -30,6 +30,8 @@ export interface Config {
   readonly rateLimit: number | undefined;
   /** How long a dropped table can be brought back; 0 deletes it at once. */
   readonly dropRetentionMs: number;
+  /** How long audit records and jobs are kept after they have ended. */
+  readonly auditRetentionMs: number;
   readonly s3ForcePathStyle: boolean;
   /** Whether operations on the rows of tables are done. */
   readonly dataOperations: boolean;
@@ -56,6 +58,7 @@ const location = z.string().transform((text, context) => {
 });
 
 const unitsMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+const toMs = (text: string) => Number.parseInt(text, 10) * (unitsMs[text.at(-1) ?? ""] ?? 0);
 const bootstrapKeyLengthMin = 24;
 const defaultHost = "127.0.0.1";
 const loopback = ["127.0.0.1", "::1", "localhost"];
@@ -113,7 +116,12 @@ const Environment = z.object({
     .string()
     .regex(/^(0|[1-9]\d{0,4}[mhd])$/, "must be 0, or a number of minutes, hours or days such as 7d")
     .default("0")
-    .transform((text) => Number.parseInt(text, 10) * (unitsMs[text.at(-1) ?? ""] ?? 0)),
+    .transform(toMs),
+  TILTYARD_AUDIT_RETENTION: z
+    .string()
+    .regex(/^[1-9]\d{0,4}[mhd]$/, "must be a number of minutes, hours or days such as 365d")
+    .default("365d")
+    .transform(toMs),
   TILTYARD_S3_FORCE_PATH_STYLE: flag,
   TILTYARD_DATA_OPERATIONS: z.enum(["on", "off"]).default("on"),
   TILTYARD_VEND_CREDENTIALS: flag,
@@ -166,6 +174,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
         : { mode: "development" },
     bootstrapApiKey: values.TILTYARD_BOOTSTRAP_API_KEY,
     dropRetentionMs: values.TILTYARD_DROP_RETENTION,
+    auditRetentionMs: values.TILTYARD_AUDIT_RETENTION,
     rateLimit: values.TILTYARD_RATE_LIMIT,
     s3ForcePathStyle: values.TILTYARD_S3_FORCE_PATH_STYLE ?? false,
     dataOperations: values.TILTYARD_DATA_OPERATIONS === "on",

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from "vitest";
-import { insertAuditRecord } from "../../service/store/audit.ts";
+import { findAuditRecord, insertAuditRecord } from "../../service/store/audit.ts";
 import { parseDatabaseUrl } from "../../service/store/database.ts";
+import { findJob } from "../../service/store/jobs.ts";
 import { insertNamespace, listChildNamespaces } from "../../service/store/namespaces.ts";
 import { openStore } from "../../service/store/open.ts";
 import type { Store } from "../../service/store/store.ts";
@@ -141,6 +142,52 @@ test("a database that a later release has changed already still serves this one"
   await using store = await openStore(database);
   await store.write((session) => insertNamespace(session, namespace("a")));
   expect(await listChildNamespaces(store.read, [], "", 10)).toEqual(["a"]);
+});
+
+test("a replica of the release before still writes and reads transactions, which are audit records and jobs", async () => {
+  const { database, url } = await newDatabase();
+  await using store = await openStore(database);
+  const insert = (id: string, status: string) =>
+    runSql(
+      url,
+      `insert into transactions (id, namespace, operation, objects, principal, request_id, status, properties, created_at, updated_at)
+       values ($1, '', 'Test', '[["t"]]', 'ada', 'request', $2, '{"column":"c"}', 1, 1)`,
+      [id, status],
+    );
+  const update = (id: string, status: string, properties: object) =>
+    runSql(url, "update transactions set status = $2, properties = $3, updated_at = 2 where id = $1", [
+      id,
+      status,
+      JSON.stringify(properties),
+    ]);
+  await insert("done", "Succeeded");
+  await insert("tag", "Running");
+  await insert("job", "Queued");
+  await update("done", "Succeeded", { note: "x" });
+  await update("tag", "Failed", { reason: "no store" });
+  await update("job", "Running", { column: "c", ray_job_id: "1" });
+
+  expect(await findAuditRecord(store.read, ["done"])).toMatchObject({
+    status: "Succeeded",
+    properties: { column: "c" },
+  });
+  expect(await findAuditRecord(store.read, ["tag"])).toMatchObject({
+    ...{ status: "Failed", principal: "ada", requestId: "request", objects: [["t"]] },
+    ...{ properties: { column: "c", reason: "no store" }, createdAtMillis: 1, updatedAtMillis: 2 },
+  });
+  expect(await findJob(store.read, ["job"])).toMatchObject({ status: "Running", properties: { ray_job_id: "1" } });
+  const { rows } = await runSql(url, "select id, status, updated_at::int from transactions order by id");
+  expect(rows).toEqual([
+    { id: "done", status: "Succeeded", updated_at: 1 },
+    { id: "job", status: "Running", updated_at: 2 },
+    { id: "tag", status: "Failed", updated_at: 2 },
+  ]);
+});
+
+test.each(["audit_records", "audit_outcomes"])("%s cannot be emptied", async (table) => {
+  const { database, url } = await newDatabase();
+  await using _ = await openStore(database);
+  await expect(runSql(url, `truncate ${table}`)).rejects.toThrow("the audit is append-only");
 });
 
 test("a schema may change under an open store", async () => {

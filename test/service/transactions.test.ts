@@ -148,6 +148,28 @@ describe("AlterTransaction", () => {
     expect((await alter(await openJob(), action)).body.status).toBe("Running");
   });
 
+  test.each(["Succeeded", "Failed", "Canceled"])("changes nothing of a job that is %s", async (status) => {
+    const id = await openJob();
+    const ending = [setProperty("reason", "told"), setStatus("Running"), setStatus(status)];
+    await alter(id, ...ending);
+    const before = await describeTransaction(id);
+    const changes = [
+      [setProperty("reason", "other")],
+      [setProperty("more", "x"), setStatus(status)],
+      [unsetProperty("reason")],
+    ];
+    for (const actions of changes) {
+      const { error } = await alter(id, ...actions);
+      expect(error).toMatchObject({ status: 409, code: 14 });
+      expect(error.detail).toContain(`has ended as ${status}`);
+    }
+    expect(await describeTransaction(id)).toEqual(before);
+    // The answer may have been lost: what is so already is no change.
+    expect((await alter(id, setProperty("reason", "told"), setStatus(status))).body).toEqual(before);
+    expect((await alter(id, unsetProperty("missing"))).body).toEqual(before);
+    expect(await describeTransaction(id)).toEqual(before);
+  });
+
   test("keeps every property of clients that set different ones at once", async () => {
     const id = await openJob();
     const keys = Array.from({ length: 20 }, (_, index) => `key${index}`);

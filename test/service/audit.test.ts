@@ -1,0 +1,258 @@
+import { describe, expect, test } from "vitest";
+import { deleteExpiredTransactions } from "../../service/domain/retention.ts";
+import { openStore } from "../../service/store/open.ts";
+import type { Store } from "../../service/store/store.ts";
+import {
+  type Answer,
+  commit,
+  declareTable,
+  startTestCatalog,
+  type TestCatalog,
+  uniqueName,
+  useCatalog,
+} from "../support/catalog.ts";
+import { createTestDatabase, executeSql } from "../support/database.ts";
+import { createEarlierSchema } from "../support/earlier-schema.ts";
+
+const catalog = useCatalog();
+const hourMs = 3_600_000;
+
+/** The audit records and jobs of a namespace, page by page, the oldest first unless it is told otherwise. */
+async function transactionsOf(own: TestCatalog, id: readonly string[], options: object = {}) {
+  const found = [];
+  for (let page_token: string | undefined = ""; page_token !== undefined; ) {
+    const { body }: Answer<"listTransactions"> = await own.call("listTransactions", {
+      ...{ id, ascending: true, page_token },
+      ...options,
+    });
+    found.push(...body.transactions);
+    page_token = body.page_token;
+  }
+  return found;
+}
+
+async function describeNamed(own: TestCatalog, name: string | undefined) {
+  return (await own.call("describeTransaction", { id: name?.split("$") ?? [] })).body;
+}
+
+describe("an audit record", () => {
+  test.each([
+    ["a status", { setStatusAction: { status: "Failed" } }],
+    ["the status that it has", { setStatusAction: { status: "Succeeded" } }],
+    ["a property", { setPropertyAction: { key: "reason", value: "nothing happened here" } }],
+    ["a property less", { unsetPropertyAction: { key: "tag" } }],
+  ])("cannot be given %s, by its admin either", async (_, action) => {
+    const table = await declareTable(catalog);
+    const { transaction_id: name = "" } = (await commit(catalog, table, 1)).body;
+    const before = await describeNamed(catalog, name);
+    const { error } = await catalog.call("alterTransaction", { id: name.split("$"), actions: [action] });
+    expect(error).toMatchObject({ status: 409, code: 14 });
+    expect(error.detail).toContain("is an audit record (CreateTableVersion), which cannot be altered");
+    expect(await describeNamed(catalog, name)).toEqual(before);
+  });
+
+  test("says what was asked for and why it failed, when that could not be carried out", async () => {
+    const own = await startTestCatalog(
+      {},
+      {
+        wrapStorage: (storage) => ({
+          at: async (location) => ({
+            ...(await storage.at(location)),
+            create: async () => Promise.reject(new Error("the store is away")),
+          }),
+        }),
+      },
+    );
+    const table = await declareTable(own);
+    await commit(own, table, 1);
+    expect((await own.call("createTableTag", { id: table.id, tag: "release", version: 1 })).status).toBe(500);
+    const tagging = (await transactionsOf(own, table.id.slice(0, -1))).at(-1);
+    expect(tagging).toMatchObject({
+      operation: "CreateTableTag",
+      status: "Failed",
+      properties: { tag: "release", reason: "the service failed" },
+    });
+    expect(tagging?.updated_at_millis).toBeGreaterThanOrEqual(tagging?.created_at_millis ?? Number.NaN);
+    await own.stop();
+  });
+
+  test.each([
+    "update audit_records set principal = 'nobody'",
+    "update audit_outcomes set reason = null",
+    "delete from audit_records",
+    "delete from audit_outcomes",
+  ])("is kept by the database itself from: %s", async (statement) => {
+    const table = await declareTable(catalog);
+    await commit(catalog, table, 1);
+    await catalog.call("createTableTag", { id: table.id, tag: "release", version: 1 });
+    const before = await transactionsOf(catalog, []);
+    await expect(executeSql(catalog.database, statement)).rejects.toThrow("the audit is append-only");
+    expect(await transactionsOf(catalog, [])).toEqual(before);
+  });
+});
+
+describe("audit records and jobs", () => {
+  test("are listed together, in the order in which they were opened", async () => {
+    const namespace = uniqueName("ns");
+    const { id } = await declareTable(catalog, namespace);
+    await catalog.call("alterTableBackfillColumns", { id, column: "c" });
+    await catalog.call("renameTable", { id, new_table_name: "renamed" });
+    const backfill = { id: [namespace, "renamed"], column: "d" };
+    const { job_id } = (await catalog.call("alterTableBackfillColumns", backfill)).body;
+    const actions = [{ setStatusAction: { status: "Canceled" } }];
+    await catalog.call("alterTransaction", { id: job_id.split("$"), actions });
+    const found = await transactionsOf(catalog, [namespace]);
+    expect(found.map(({ operation, status }) => [operation, status])).toEqual([
+      ["DeclareTable", "Succeeded"],
+      ["AlterTableBackfillColumns", "Queued"],
+      ["RenameTable", "Succeeded"],
+      ["AlterTableBackfillColumns", "Canceled"],
+    ]);
+    // Page by page, however small, and the other way round too.
+    expect(await transactionsOf(catalog, [namespace], { limit: 1 })).toEqual(found);
+    expect(await transactionsOf(catalog, [namespace], { limit: 1, ascending: false })).toEqual(found.toReversed());
+  });
+});
+
+describe("retention", () => {
+  async function deleteAllExpired(store: Store, retentionMs: number): Promise<number[]> {
+    const steps = [];
+    for (let deleted = 1; deleted > 0; steps.push(deleted))
+      deleted = await deleteExpiredTransactions(store, retentionMs);
+    return steps;
+  }
+
+  /** A catalog of its own in which something happened. */
+  async function startWithHistory() {
+    const own = await startTestCatalog();
+    const namespace = uniqueName("old");
+    const table = await declareTable(own, namespace);
+    await commit(own, table, 1);
+    await own.call("createTableTag", { id: table.id, tag: "release", version: 1 });
+    for (const status of ["Queued", "Running", "Failed"]) {
+      const { job_id } = (await own.call("alterTableBackfillColumns", { id: table.id, column: status })).body;
+      const actions = [{ setStatusAction: { status } }];
+      await own.call("alterTransaction", { id: job_id.split("$"), actions });
+    }
+    return { own, namespace, table };
+  }
+
+  test("deletes what has ended, and keeps what is open or younger", async () => {
+    const { own, namespace, table } = await startWithHistory();
+    const before = await transactionsOf(own, [namespace]);
+    await using store = await openStore(own.database);
+    expect(await deleteAllExpired(store, hourMs)).toEqual([0]);
+    expect(await transactionsOf(own, [namespace])).toEqual(before);
+
+    // By a clock that is ahead, all of that was longer ago.
+    await deleteAllExpired(store, -hourMs);
+    const kept = await transactionsOf(own, [namespace]);
+    expect(kept.map(({ status, properties }) => [status, properties.column])).toEqual([
+      ["Queued", "Queued"],
+      ["Running", "Running"],
+    ]);
+    const gone = before.find(({ operation }) => operation === "CreateTableTag");
+    expect((await own.call("describeTransaction", { id: gone?.transaction_id.split("$") ?? [] })).status).toBe(404);
+    // A table goes on without the record of its commits, and the audit with what comes next.
+    expect((await commit(own, table, 2)).status).toBe(200);
+    await own.stop();
+  });
+
+  test("keeps the record of what broke off, whose end is not known", async () => {
+    let interrupt = () => {};
+    const own = await startTestCatalog(
+      {},
+      {
+        wrapStore: (store) => ({
+          ...store,
+          read: store.read,
+          createLimiter: (options) => store.createLimiter(options),
+          exclusively: (key, work) => store.exclusively(key, work),
+          write: async (work, options) => {
+            const result = await store.write(work, options);
+            interrupt();
+            return result;
+          },
+          [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+        }),
+      },
+    );
+    const table = await declareTable(own);
+    await commit(own, table, 1);
+    interrupt = () => {
+      interrupt = () => {
+        throw new Error("the service was killed");
+      };
+      throw new Error("the service was killed");
+    };
+    await own.call("createTableTag", { id: table.id, tag: "release", version: 1 });
+    interrupt = () => {};
+    await using store = await openStore(own.database);
+    await deleteAllExpired(store, -hourMs);
+    expect((await transactionsOf(own, [])).map(({ operation, status }) => [operation, status])).toEqual([
+      ["CreateTableTag", "Running"],
+    ]);
+    await own.stop();
+  });
+
+  test("takes many records a step at a time", async () => {
+    const own = await startTestCatalog();
+    await using store = await openStore(own.database);
+    await deleteAllExpired(store, -hourMs);
+    await executeSql(
+      own.database,
+      `with recursive n (i) as (select 1 union all select i + 1 from n where i < 2500)
+       insert into audit_records
+         (id, namespace, operation, objects, principal, request_id, status, properties, created_at)
+       select '0190-' || n.i, '', 'Test', '[["t"]]', 'many', '', 'Running', '{}', 1 from n`,
+    );
+    const outcomes =
+      "insert into audit_outcomes (record_id, status, recorded_at) select id, 'Failed', 2 from audit_records";
+    await executeSql(own.database, outcomes);
+    expect(await deleteAllExpired(store, hourMs)).toEqual([1000, 1000, 500, 0]);
+    expect(await transactionsOf(own, [])).toEqual([]);
+    await own.stop();
+  });
+});
+
+test("what an earlier release wrote is an audit record or a job, with all that was known of it", async () => {
+  const { database, url } = await createTestDatabase();
+  await createEarlierSchema(database, [
+    "0001-initial",
+    "0002-rate-limits",
+    "0003-dropped-tables",
+    "0004-transaction-lists",
+  ]);
+  const row = (id: string, operation: string, status: string, properties: object) =>
+    `('0190-${id}', 'ns', '${operation}', '[["ns","t"]]', 'ada', 'request', '${status}', '${JSON.stringify(properties)}', 1000, 2000)`;
+  await executeSql(
+    database,
+    `insert into transactions values
+     ${row("1", "DeclareTable", "Succeeded", {})},
+     ${row("2", "CreateTableVersion", "Failed", { reason: "taken back" })},
+     ${row("3", "CreateTableTag", "Running", { tag: "release" })},
+     ${row("4", "AlterTableBackfillColumns", "Running", { column: "c", ray_job_id: "job" })},
+     ${row("5", "RefreshMaterializedView", "Canceled", { reason: "not needed" })}`,
+  );
+  const own = await startTestCatalog({ TILTYARD_DATABASE_URL: url });
+  const found = await transactionsOf(own, ["ns"]);
+  expect(found).toMatchObject([
+    { operation: "DeclareTable", status: "Succeeded", properties: {}, principal: "ada", request_id: "request" },
+    {
+      operation: "CreateTableVersion",
+      status: "Failed",
+      properties: { reason: "taken back" },
+      updated_at_millis: 2000,
+    },
+    { operation: "CreateTableTag", status: "Running", properties: { tag: "release" } },
+    { operation: "AlterTableBackfillColumns", status: "Running", properties: { column: "c", ray_job_id: "job" } },
+    { operation: "RefreshMaterializedView", status: "Canceled", properties: { reason: "not needed" } },
+  ]);
+  expect(found.map(({ created_at_millis }) => created_at_millis)).toEqual(Array(5).fill(1000));
+  const end = (name = "") =>
+    own.call("alterTransaction", { id: name.split("$"), actions: [{ setStatusAction: { status: "Failed" } }] });
+  const statuses = [];
+  for (const { transaction_id } of found) statuses.push((await end(transaction_id)).status);
+  expect(statuses).toEqual([409, 409, 409, 200, 409]);
+  await own.stop();
+});

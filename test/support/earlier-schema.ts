@@ -1,0 +1,20 @@
+import SqliteFile from "better-sqlite3";
+import { Kysely, SqliteDialect, sql } from "kysely";
+import type { Database } from "../../service/store/database.ts";
+import { type Dialect, postgres, sqlite } from "../../service/store/dialect.ts";
+import { openPostgres } from "../../service/store/postgres-pool.ts";
+
+/** Makes the schema that a database had after these migrations, of the first one on. */
+export async function createEarlierSchema(database: Database, migrations: readonly string[]): Promise<void> {
+  const [db, dialect]: [Kysely<unknown>, Dialect] =
+    database.kind === "postgres"
+      ? [openPostgres(database), postgres]
+      : [new Kysely({ dialect: new SqliteDialect({ database: new SqliteFile(database.file) }) }), sqlite];
+  await sql`create table kysely_migration (name varchar(255) primary key, timestamp varchar(255) not null)`.execute(db);
+  for (const name of migrations) {
+    const { up } = await import(`../../service/store/migrations/${name}.ts`);
+    await up(db, dialect);
+    await sql`insert into kysely_migration values (${name}, '2026-01-01T00:00:00.000Z')`.execute(db);
+  }
+  await db.destroy();
+}
