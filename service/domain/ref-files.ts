@@ -5,7 +5,6 @@ import type { ObjectStore } from "../storage/object-store.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Store } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
-import type { Cursor } from "./page.ts";
 import { requireTable } from "./require.ts";
 
 /** How many files are read at the same time. */
@@ -53,7 +52,7 @@ export async function findRef<Contents>(
 }
 
 /**
- * The refs of a table in the order of their names, from behind a cursor on.
+ * The refs of a table in the order of their names, from behind the name `after` on.
  *
  * @param limit All of them when undefined.
  */
@@ -61,12 +60,11 @@ export async function listRefs<Contents>(
   { storage }: Parts,
   table: TableRecord,
   kind: RefKind<Contents>,
-  cursor?: Cursor,
+  after = "",
   limit = Number.POSITIVE_INFINITY,
 ): Promise<Ref<Contents>[]> {
   const location = parseLocation(table.location);
   const objects = await storage.at(location);
-  const after = String(cursor?.[0] ?? "");
   const files = (await listFiles(objects, `${location.path}/${kind.folder}`)).filter(({ name }) => name > after);
   const found: Ref<Contents>[] = [];
   for (let from = 0; from < files.length && found.length < limit; from += readAtOnce) {
