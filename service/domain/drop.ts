@@ -20,6 +20,8 @@ import { deleteFirstOf } from "./version-ranges.ts";
 
 /** The property that keeps a table from being dropped while it is `true`. */
 const protection = "protected";
+/** The database counts tables in 32 bits. */
+const tableIdMax = 2 ** 31 - 1;
 
 /** New properties for a table: who sets them does not take its protection away. */
 export function withProtectionOf(
@@ -38,7 +40,7 @@ export function requireUnprotected(table: TableRecord): void {
   if (isProtected(table))
     throw new CatalogError(
       "InvalidTableState",
-      `table ${formatIdentifier(table.identifier)} is protected: an admin of it can allow to drop it with ` +
+      `table ${formatIdentifier(table.identifier)} is protected: an admin of it can allow this with ` +
         `UnprotectTable, the operator with tiltyard-catalog tables unprotect`,
     );
 }
@@ -139,7 +141,10 @@ export async function undropTable(
   dropped: { readonly id: number; readonly identifier?: Identifier },
   to: Identifier | undefined,
 ): Promise<{ readonly identifier: Identifier; readonly transaction: string }> {
-  const found = Number.isSafeInteger(dropped.id) ? await findDroppedTable(session, dropped.id) : undefined;
+  const found =
+    Number.isInteger(dropped.id) && dropped.id > 0 && dropped.id <= tableIdMax
+      ? await findDroppedTable(session, dropped.id)
+      : undefined;
   const { identifier: expected = found?.identifier } = dropped;
   // Part by part: the parts of two names may give the same text when they are joined.
   if (found === undefined || !isDeepStrictEqual(expected, found.identifier))

@@ -1,4 +1,5 @@
 import { CatalogError, formatIdentifier, type TableVersion } from "@tiltyard/protocol";
+import { z } from "zod";
 import { parseLocation } from "../storage/location.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Session, Store } from "../store/store.ts";
@@ -163,14 +164,13 @@ export async function readVersions(
   if (!request.page_token) await adoptExternalCommits(catalog, table, branch);
   const descending = request.descending ?? false;
   const { items, ...page } = await readPage(
-    `versions ${branch} ${descending ? "descending" : "ascending"}`,
+    { name: `versions ${branch} ${descending ? "descending" : "ascending"}`, key: z.int() },
     request,
-    (cursor, limit) => {
-      const after = cursor === undefined ? undefined : Number(cursor[0]);
+    (after, limit) => {
       const read = () => listVersions(catalog.store.read, table.id, branch, { after, limit, descending });
       return readFinished(catalog, table.location, read);
     },
-    (record) => [record.version],
+    (record) => record.version,
   );
   return { versions: items.map((record) => toTableVersion(table.location, record)), ...page };
 }
