@@ -42,6 +42,9 @@ export function exactlyOneOf<Shape extends z.ZodRawShape>(shape: Shape) {
     });
 }
 
+/** A text that becomes a part of a path or a URI. JSON can write half a character, which these cannot. */
+export const pathText = z.string().refine((text) => text.isWellFormed(), "is not valid Unicode");
+
 /** An integer from 0 to 2^53-1. The protocol says int64: what JSON cannot carry exactly is refused, never rounded. */
 export const count = z.int().min(0);
 
@@ -93,7 +96,7 @@ export const commonRequest = {
   id: optional(id),
 };
 
-export const branch = optional(z.string()).describe("The branch to use; the main branch when absent.");
+export const branch = optional(pathText).describe("The branch to use; the main branch when absent.");
 
 /** A field of a table: nested fields behind dots, and a segment that has a dot itself in backticks. */
 export const fieldPath = z.string().min(1);

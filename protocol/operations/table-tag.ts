@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { defineContract, onPath } from "../contract.ts";
-import { branch, commonRequest, context, count, pageQuery, pageResponse } from "../fields.ts";
+import { branch, commonRequest, context, count, pageQuery, pageResponse, pathText } from "../fields.ts";
 
-const tag = z.string().min(1);
+const tag = pathText.min(1);
 const tagged = { ...commonRequest, tag, version: count, branch };
 const changed = { context, transaction_id: z.string().optional() };
 

@@ -12,6 +12,7 @@ import {
   id,
   optional,
   Properties,
+  pathText,
   queryBoolean,
   word,
 } from "../fields.ts";
@@ -21,7 +22,7 @@ const StorageOptions = z.record(z.string(), z.string());
 export const DeclareTableRequest = z
   .object({
     ...commonRequest,
-    location: optional(z.string().min(1)).describe("Where the table lives; chosen by the catalog when absent."),
+    location: optional(pathText.min(1)).describe("Where the table lives; chosen by the catalog when absent."),
     vend_credentials: optional(z.boolean()),
     properties: optional(Properties),
   })
@@ -55,7 +56,7 @@ export const registerTable = defineContract({
   body: z
     .object({
       ...commonRequest,
-      location: z.string().min(1),
+      location: pathText.min(1),
       mode: optional(word(["Create", "Overwrite"])),
       properties: optional(Properties),
     })
@@ -82,7 +83,7 @@ export const describeTable = defineContract({
     .object({
       ...commonRequest,
       version: optional(count),
-      tag: optional(z.string()),
+      tag: optional(pathText),
       branch,
       with_table_uri: optional(described.with_table_uri),
       load_detailed_metadata: optional(described.load_detailed_metadata),

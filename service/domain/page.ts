@@ -49,10 +49,7 @@ export async function readPage<Item, Key>(
 export async function readScannedPage<Item, Key>(
   list: List<Key>,
   request: PageRequest,
-  read: (
-    after: Key | undefined,
-    limit: number,
-  ) => Promise<{ readonly items: Item[]; readonly next: Key | undefined }>,
+  read: (after: Key | undefined, limit: number) => Promise<{ readonly items: Item[]; readonly next: Key | undefined }>,
   most = pageSizeMax,
 ): Promise<{ readonly items: Item[]; readonly page_token?: string }> {
   const limit = Math.min(request.limit ?? most, most);

@@ -2,6 +2,7 @@ import { contracts, formatIdentifier, type Identifier, type RequestOf, type Resp
 import pMap from "p-map";
 import { prepareAudit } from "../domain/audit.ts";
 import { branchOf } from "../domain/branch.ts";
+import { requireUnprotected } from "../domain/drop.ts";
 import { requireFreeLocation } from "../domain/locations.ts";
 import { requireBranch, requireFreeName, requireTable } from "../domain/require.ts";
 import { vendCredentials } from "../domain/vending.ts";
@@ -110,7 +111,9 @@ function deleteVersions(identifier: Identifier, request: Member<"delete_table_ve
 
 function deregister(identifier: Identifier): Step {
   return async (session) => {
-    const { id, location, properties } = await requireTable(session, identifier);
+    const table = await requireTable(session, identifier);
+    requireUnprotected(table);
+    const { id, location, properties } = table;
     await deleteTable(session, id);
     return () => ({ deregister_table: { id: [...identifier], location, properties: { ...properties } } });
   };

@@ -1,5 +1,6 @@
 import { contracts } from "@tiltyard/protocol";
 import { prepareAudit } from "../domain/audit.ts";
+import { requireUnprotected } from "../domain/drop.ts";
 import { requireTable } from "../domain/require.ts";
 import { deleteTable } from "../store/tables.ts";
 import type { Handler } from "./handler.ts";
@@ -12,6 +13,7 @@ export const deregisterTable: Handler<typeof contract> = async (request, { store
 
   const table = await store.write(async (session) => {
     const found = await requireTable(session, identifier);
+    requireUnprotected(found);
     await deleteTable(session, found.id);
     await audit.record(session);
     return found;
