@@ -1,8 +1,8 @@
 import type { contracts } from "@tiltyard/protocol";
-import { branchKind } from "../domain/branches.ts";
 import { keyText, readPage } from "../domain/page.ts";
-import { listRefs } from "../domain/ref-files.ts";
 import { requireTable } from "../domain/require.ts";
+import { branchKind } from "../refs/branches.ts";
+import { listRefs } from "../refs/ref-files.ts";
 import type { Handler } from "./handler.ts";
 
 export const listTableBranches: Handler<typeof contracts.listTableBranches> = async (request, catalog) => {

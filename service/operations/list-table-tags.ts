@@ -1,8 +1,8 @@
 import type { contracts } from "@tiltyard/protocol";
 import { keyText, readPage } from "../domain/page.ts";
-import { listRefs } from "../domain/ref-files.ts";
 import { requireTable } from "../domain/require.ts";
-import { tagKind, versionOfTag } from "../domain/tags.ts";
+import { listRefs } from "../refs/ref-files.ts";
+import { tagKind, versionOfTag } from "../refs/tags.ts";
 import type { Handler } from "./handler.ts";
 
 export const listTableTags: Handler<typeof contracts.listTableTags> = async (request, catalog) => {
