@@ -222,7 +222,7 @@ describe("an error", () => {
       },
       developmentIssuer: undefined,
       rateLimit: async () => {},
-      metrics: createMetrics(),
+      metrics: createMetrics(async () => []),
       log: createLog("silent"),
       isReady: async () => true,
     });
