@@ -1,11 +1,13 @@
-import { readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { CatalogError } from "@tiltyard/protocol";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { versionOfManifest } from "../../service/commits/manifest.ts";
-import type { ObjectStore } from "../../service/storage/object-store.ts";
+import type { ObjectStore, StoredObject } from "../../service/storage/object-store.ts";
+import type { Store } from "../../service/store/store.ts";
 import {
   declareTable,
+  finalName,
   pathOf,
   readText,
   stageManifest,
@@ -13,29 +15,33 @@ import {
   type TestCatalog,
   type TestTable,
 } from "../support/catalog.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** What fast-check chooses comes from this number: set it to run again what failed. */
 const seed = Number(process.env.TILTYARD_MODEL_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const runs = Number(process.env.TILTYARD_MODEL_RUNS ?? 20);
 const tableCount = 2;
+const replicaCount = 2;
 
 /** What happens to a call of the storage; `after` loses the answer of what was done. */
 type Fault = "none" | "before" | "after" | "late";
 
 const tableIndex = fc.nat({ max: tableCount - 1 });
+const replicaIndex = fc.nat({ max: replicaCount - 1 });
+const on = { table: tableIndex, replica: replicaIndex };
 const Action = fc.oneof(
-  { weight: 5, arbitrary: fc.record({ kind: fc.constant("commit" as const), table: tableIndex }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant("repeat" as const), table: tableIndex }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant("batch" as const) }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant("read" as const), table: tableIndex }) },
+  { weight: 6, arbitrary: fc.record({ kind: fc.constant("commit" as const), ...on }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("repeat" as const), ...on }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("batch" as const), ...on }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("read" as const), ...on }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("external" as const), ...on }) },
   {
     weight: 1,
-    arbitrary: fc.record({
-      kind: fc.constant("delete" as const),
-      table: tableIndex,
-      upTo: fc.integer({ min: 1, max: 4 }),
-    }),
+    arbitrary: fc.record({ kind: fc.constant("delete" as const), ...on, upTo: fc.integer({ min: 1, max: 4 }) }),
   },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("delete all" as const), ...on }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("kill" as const), ...on }) },
 );
 type Action = typeof Action extends fc.Arbitrary<infer Chosen> ? Chosen : never;
 
@@ -47,14 +53,19 @@ const Faults = fc.array(
   ),
   { maxLength: 60 },
 );
+/** How many versions of each table are written past the catalog before it is used. */
+const Beginnings = fc.array(fc.nat({ max: 2 }), { minLength: tableCount, maxLength: tableCount });
+
+interface Span {
+  readonly askedAt: number;
+  readonly answeredAt: number;
+}
 
 /** A version that a client was told to have committed. */
-interface Committed {
+interface Committed extends Span {
   readonly table: number;
   readonly version: number;
   readonly content: string;
-  readonly askedAt: number;
-  readonly answeredAt: number;
 }
 
 /** All that clients were told. The order of events is counted, not timed. */
@@ -62,36 +73,99 @@ class History {
   readonly committed: Committed[] = [];
   /** The contents of manifests that were refused. */
   readonly refused: string[] = [];
-  readonly reads: { readonly table: number; readonly askedAt: number; readonly latest: number }[] = [];
-  readonly deleted: number[] = Array.from({ length: tableCount }, () => 0);
-  /** Versions up to this one may be deleted. */
-  readonly deletedUpTo: number[] = Array.from({ length: tableCount }, () => 0);
+  /** The contents of manifests that writers past the catalog put in their place, by file. */
+  readonly external = new Map<string, string>();
+  readonly reads: (Span & { readonly table: number; readonly latest: number })[] = [];
+  /** Deletions of versions up to one, or of all. */
+  readonly deletions: (Span & { readonly table: number; readonly upTo: number })[] = [];
   #events = 0;
 
   now(): number {
     this.#events += 1;
     return this.#events;
   }
+
+  /** Whether a version may be gone, because a deletion was asked for at the same time or later. */
+  mayBeDeleted({ table, version, askedAt }: Committed): boolean {
+    return this.deletions.some(
+      (deletion) => deletion.table === table && deletion.upTo >= version && deletion.answeredAt > askedAt,
+    );
+  }
+}
+
+/** One of the processes that share the database. */
+interface Replica {
+  readonly catalog: TestCatalog;
+  /** From now on it does nothing any more, and answers nobody. */
+  kill(): void;
 }
 
 let faults: Fault[] = [];
-let catalog: TestCatalog;
+let database: TestDatabase;
+let warehouse: string;
+let replicas: Replica[] = [];
+
 beforeAll(async () => {
   process.stdout.write(`model: TILTYARD_MODEL_SEED=${seed}\n`);
-  catalog = await startTestCatalog(
-    {},
-    { wrapStorage: (storage) => ({ at: async (location) => unreliable(await storage.at(location)) }) },
-  );
+  database = await createTestDatabase();
+  warehouse = temporaryFolder("tiltyard-model-");
+  for (let index = 0; index < replicaCount; index += 1) replicas.push(await startReplica());
 });
-afterAll(() => catalog?.stop());
+afterAll(async () => {
+  for (const { catalog } of replicas) await catalog.stop();
+  await database.drop();
+});
 
-test("clients at work at once see what a simple model allows, while the storage fails now and then", async () => {
+async function startReplica(): Promise<Replica> {
+  let isDead = false;
+  const whileAlive = <Arguments extends unknown[], Result>(work: (...args: Arguments) => Promise<Result>) => {
+    return async (...args: Arguments): Promise<Result> => {
+      if (isDead) return new Promise<never>(() => {});
+      const result = await work(...args);
+      return isDead ? new Promise<never>(() => {}) : result;
+    };
+  };
+  const mortal = (store: ObjectStore): ObjectStore => ({
+    ...store,
+    find: whileAlive(store.find),
+    persist: whileAlive(store.persist),
+    copy: whileAlive(store.copy),
+    settle: whileAlive(store.settle),
+    delete: whileAlive(store.delete),
+  });
+  const wrapStore = (store: Store): Store => ({
+    read: store.read,
+    write: whileAlive((work, options) => store.write(work, options)) as Store["write"],
+    createLimiter: (options) => store.createLimiter(options),
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+  });
+  const catalog = await startTestCatalog(
+    { TILTYARD_DATABASE_URL: database.url, TILTYARD_WAREHOUSE: `file://${warehouse}` },
+    {
+      wrapStore,
+      wrapStorage: (storage) => ({ at: async (location) => mortal(unreliable(inSeconds(await storage.at(location)))) }),
+    },
+  );
+  const replica = {
+    catalog,
+    kill: () => {
+      isDead = true;
+    },
+  };
+  return replica;
+}
+
+test("clients at work at once see what a simple model allows, while storage and processes fail now and then", async () => {
   await fc.assert(
-    fc.asyncProperty(Scripts, Faults, async (scripts, chosen) => {
+    fc.asyncProperty(Scripts, Faults, Beginnings, async (scripts, chosen, beginnings) => {
       const tables: TestTable[] = [];
-      for (let index = 0; index < tableCount; index += 1) tables.push(await declareTable(catalog));
-      faults = [...chosen];
       const history = new History();
+      for (const count of beginnings) {
+        const table = await declareTable(at(replicas, 0).catalog);
+        for (let version = 0; version < count; version += 1) commitExternally(table, `beginning ${version}`, history);
+        tables.push(table);
+      }
+      faults = [...chosen];
       await Promise.all(scripts.map((script, client) => runClient(script, `client ${client}`, tables, history)));
       faults = [];
       for (const [index, table] of tables.entries()) await check(history, index, table);
@@ -100,102 +174,163 @@ test("clients at work at once see what a simple model allows, while the storage 
   );
 }, 300_000);
 
+/** Writes the version after the latest of the table's folder under its final name, as Lance does without a catalog. */
+function commitExternally(table: TestTable, content: string, history: History): void {
+  const folder = `/${pathOf(table)}/_versions`;
+  mkdirSync(folder, { recursive: true });
+  const versions = readdirSync(folder).map((name) => versionOfManifest(name) ?? 0);
+  const file = `${folder}/${finalName(Math.max(0, ...versions) + 1)}`;
+  try {
+    writeFileSync(file, content, { flag: "wx" });
+    history.external.set(file, content);
+  } catch (error) {
+    // Another writer was faster: such a writer would begin again.
+    if (!String(error).includes("EEXIST")) throw error;
+  }
+}
+
+/** Calls a replica. @returns undefined when it was killed before it answered. */
+async function callOf(
+  index: number,
+  ...args: Parameters<TestCatalog["call"]>
+): Promise<Awaited<ReturnType<TestCatalog["call"]>> | undefined> {
+  const replica = at(replicas, index);
+  const killed = vi.waitUntil(() => !replicas.includes(replica), { timeout: 60_000, interval: 5 });
+  const answer = await Promise.race([replica.catalog.call(...args), killed.then(() => undefined)]);
+  killed.catch(() => undefined);
+  return answer;
+}
+
 async function runClient(script: readonly Action[], name: string, tables: readonly TestTable[], history: History) {
   /** The latest version that the client knows of, and the request that it could send again. */
   const known = tables.map(() => 0);
-  const last: ({ readonly request: Readonly<Record<string, unknown>>; readonly version: number } | undefined)[] =
-    tables.map(() => undefined);
+  const last: { readonly request: Readonly<Record<string, unknown>>; readonly committed: Committed }[] = [];
 
   const stage = (index: number, content: string) => {
     const version = (known[index] ?? 0) + 1;
     const manifest_path = stageManifest(at(tables, index), version, { content });
     return { index, content, version, request: { id: at(tables, index).id, version, manifest_path } };
   };
-  const settle = (staged: readonly ReturnType<typeof stage>[], status: number, askedAt: number) => {
+  /** No answer and 503 leave in doubt whether there is a version. */
+  const settle = (staged: readonly ReturnType<typeof stage>[], status: number | undefined, askedAt: number) => {
+    const answeredAt = history.now();
     for (const { index, content, version, request } of staged)
       if (status === 200) {
-        history.committed.push({ table: index, version, content, askedAt, answeredAt: history.now() });
+        const committed = { table: index, version, content, askedAt, answeredAt };
+        history.committed.push(committed);
         known[index] = version;
-        last[index] = { request, version };
+        last[index] = { request, committed };
       } else {
-        expect([409, 503]).toContain(status);
-        history.refused.push(content);
+        expect([409, 503, undefined]).toContain(status);
+        if (status === 409) history.refused.push(content);
         rmSync(`/${request.manifest_path}`, { force: true });
       }
   };
-  const read = async (index: number) => {
+  const read = async (replica: number, index: number) => {
     const askedAt = history.now();
     const request = { id: at(tables, index).id, descending: true, limit: 1 };
-    const answer = await catalog.call("listTableVersions", request);
-    if (answer.status === 503) return;
-    const latest = answer.body.versions[0]?.version ?? 0;
-    history.reads.push({ table: index, askedAt, latest });
+    const answer = await callOf(replica, "listTableVersions", request);
+    if (answer === undefined || answer.status === 503) return;
+    const latest = (answer.body as { versions: { version: number }[] }).versions[0]?.version ?? 0;
+    history.reads.push({ table: index, askedAt, answeredAt: history.now(), latest });
     known[index] = latest;
   };
 
   for (const [step, action] of script.entries()) {
     const content = `${name} step ${step}`;
+    const { table, replica } = action;
+    const askedAt = history.now();
     if (action.kind === "commit") {
-      const staged = stage(action.table, content);
-      const askedAt = history.now();
-      const { status } = await catalog.call("createTableVersion", staged.request);
-      settle([staged], status, askedAt);
-      if (status === 409) await read(action.table);
+      const staged = stage(table, content);
+      const answer = await callOf(replica, "createTableVersion", staged.request);
+      settle([staged], answer?.status, askedAt);
+      if (answer?.status === 409) await read(replica, table);
     } else if (action.kind === "batch") {
       const staged = tables.map((_, index) => stage(index, `${content} table ${index}`));
-      const askedAt = history.now();
-      const { status } = await catalog.call("batchCreateTableVersions", {
-        entries: staged.map(({ request }) => request),
-      });
-      settle(staged, status, askedAt);
+      const entries = staged.map(({ request }) => request);
+      settle(staged, (await callOf(replica, "batchCreateTableVersions", { entries }))?.status, askedAt);
     } else if (action.kind === "repeat") {
-      const { request, version } = last[action.table] ?? {};
-      if (request === undefined || version === undefined) continue;
-      const { status } = await catalog.call("createTableVersion", request);
-      // Unless its record is deleted by now: then its number is never taken again.
-      const isDeleted = version <= (history.deletedUpTo[action.table] ?? 0);
-      expect(isDeleted ? [200, 400, 409, 503] : [200, 503]).toContain(status);
-    } else if (action.kind === "delete") {
-      history.deletedUpTo[action.table] = Math.max(history.deletedUpTo[action.table] ?? 0, action.upTo);
-      const ranges = [{ start_version: 0, end_version: action.upTo + 1 }];
-      const { body } = await catalog.call("batchDeleteTableVersions", { id: at(tables, action.table).id, ranges });
-      history.deleted[action.table] = (history.deleted[action.table] ?? 0) + body.deleted_count;
-    } else await read(action.table);
+      const { request, committed } = last[table] ?? {};
+      if (request === undefined || committed === undefined) continue;
+      const status = (await callOf(replica, "createTableVersion", request))?.status;
+      // Unless its record is deleted by now: then its number is not taken again, or by another one.
+      expect(history.mayBeDeleted(committed) ? [200, 400, 409, 503, undefined] : [200, 503, undefined]).toContain(
+        status,
+      );
+    } else if (action.kind === "delete" || action.kind === "delete all") {
+      const upTo = action.kind === "delete" ? action.upTo : Number.POSITIVE_INFINITY;
+      const end_version = action.kind === "delete" ? action.upTo + 1 : -1;
+      // What is deleted while this is under way is deleted by it, whenever it is answered.
+      const deletion = { table, upTo, askedAt, answeredAt: Number.POSITIVE_INFINITY };
+      history.deletions.push(deletion);
+      const ranges = [{ start_version: 0, end_version }];
+      const answer = await callOf(replica, "batchDeleteTableVersions", { id: at(tables, table).id, ranges });
+      if (answer !== undefined) Object.assign(deletion, { answeredAt: history.now() });
+      if (action.kind === "delete all") known[table] = 0;
+    } else if (action.kind === "external") commitExternally(at(tables, table), content, history);
+    else if (action.kind === "kill") {
+      const victim = at(replicas, replica);
+      const next = await startReplica();
+      // Another client may have killed it meanwhile.
+      if (replicas[replica] !== victim) {
+        await next.catalog.stop();
+        continue;
+      }
+      victim.kill();
+      replicas = replicas.with(replica, next);
+    } else await read(replica, table);
   }
 }
 
 async function check(history: History, index: number, table: TestTable): Promise<void> {
-  const committed = history.committed
-    .filter((each) => each.table === index)
-    .sort((one, other) => one.version - other.version);
-  // No lost update: every version is one client's, and none is left out.
-  expect(committed.map(({ version }) => version)).toEqual(committed.map((_, position) => position + 1));
+  const { catalog } = at(replicas, 0);
+  const list = async () => (await catalog.call("listTableVersions", { id: table.id })).body.versions;
+  const versions = await list();
+  const contents = new Map(versions.map(({ version, manifest_path }) => [version, readText(`/${manifest_path}`)]));
+
+  const committed = history.committed.filter((each) => each.table === index);
+  // Nothing that was acknowledged is lost, doubled, or found under another number.
+  for (const each of committed.filter((one) => !history.mayBeDeleted(one)))
+    expect([each.version, contents.get(each.version)]).toEqual([each.version, each.content]);
+  expect(new Set(contents.values()).size).toBe(contents.size);
+  // Numbers count up without a gap.
+  const listed = [...contents.keys()];
+  expect(listed).toEqual(listed.map((_, position) => (listed[0] ?? 0) + position));
+  // Nothing is listed that was refused, and so nothing of a batch that was.
+  for (const content of history.refused) expect([...contents.values()]).not.toContain(content);
   // Strictly increasing: what was asked for after an answer has a higher number.
-  for (const [position, later] of committed.entries())
-    for (const earlier of committed.slice(position + 1)) expect(earlier.answeredAt).toBeGreaterThan(later.askedAt);
+  const kept = committed.filter((one) => !history.mayBeDeleted(one)).sort((one, other) => one.version - other.version);
+  for (const [position, earlier] of kept.entries())
+    for (const later of kept.slice(position + 1)) expect(later.answeredAt).toBeGreaterThan(earlier.askedAt);
   // A reader sees what was acknowledged before it asked, unless that was deleted.
-  for (const read of history.reads.filter((each) => each.table === index)) {
-    const before = committed.filter(({ answeredAt }) => answeredAt < read.askedAt).map(({ version }) => version);
-    const latest = Math.max(0, ...before);
-    if (latest > (history.deletedUpTo[index] ?? 0)) expect(read.latest).toBeGreaterThanOrEqual(latest);
-  }
-  const { versions } = (await catalog.call("listTableVersions", { id: table.id })).body;
-  const contents = versions.map(({ manifest_path }) => readText(`/${manifest_path}`));
-  // What is listed is what was committed under that number, and so nothing of a batch that was refused.
-  expect(contents).toEqual(versions.map(({ version }) => committed[version - 1]?.content));
-  for (const content of history.refused) expect(contents).not.toContain(content);
-  expect(versions.length + (history.deleted[index] ?? 0)).toBe(committed.length);
-  for (const { version } of committed)
-    if (version > (history.deletedUpTo[index] ?? 0)) expect(versions.map((each) => each.version)).toContain(version);
-  // A record that is deleted before its manifest got its final name leaves the staged one behind.
+  for (const read of history.reads.filter((each) => each.table === index))
+    for (const before of committed.filter(({ answeredAt }) => answeredAt < read.askedAt))
+      if (!history.mayBeDeleted(before)) expect(read.latest).toBeGreaterThanOrEqual(before.version);
+  // What a writer past the catalog was told to have committed is never touched.
+  for (const [file, content] of history.external)
+    expect([file, existsSync(file) && readText(file)]).toEqual([file, content]);
+  const wasEmptied = history.deletions.some((each) => each.table === index);
+  const own = [...history.external].filter(([file]) => file.startsWith(`/${pathOf(table)}/`));
+  if (!wasEmptied) for (const [, content] of own) expect([...contents.values()]).toContain(content);
+
+  // No manifest of a version that is there stays staged.
   const staged = () =>
-    (committed.length === 0 ? [] : readdirSync(`/${pathOf(table)}/_versions`)).filter(
-      (name) =>
-        name.includes(".manifest-") &&
-        (versionOfManifest(name.replace(/-.*/, "")) ?? 0) > (history.deletedUpTo[index] ?? 0),
-    );
-  const stagedAfterList = () => catalog.call("listTableVersions", { id: table.id }).then(staged);
-  await vi.waitFor(async () => expect(await stagedAfterList()).toEqual([]), { timeout: 10_000 });
+    (existsSync(`/${pathOf(table)}/_versions`) ? readdirSync(`/${pathOf(table)}/_versions`) : []).filter((name) => {
+      const version = name.includes(".manifest-") ? versionOfManifest(name.replace(/-.*/, "")) : undefined;
+      return version !== undefined && contents.get(version) === readText(`/${pathOf(table)}/_versions/${name}`);
+    });
+  await vi.waitFor(async () => expect(await list().then(staged)).toEqual([]), { timeout: 10_000 });
+}
+
+/** A store whose times are whole seconds, as those of S3. */
+function inSeconds(store: ObjectStore): ObjectStore {
+  const rounded = (object: StoredObject | undefined) =>
+    object && { ...object, modifiedAtMillis: Math.floor(object.modifiedAtMillis / 1000) * 1000 };
+  return {
+    ...store,
+    find: async (key) => rounded(await store.find(key)),
+    persist: async (key) => rounded(await store.persist(key)),
+  };
 }
 
 function unreliable(store: ObjectStore): ObjectStore {
