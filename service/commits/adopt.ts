@@ -267,7 +267,9 @@ async function insertFound(
   if (highest === undefined || lowest === undefined) return false;
   const { table, branch, state } = place;
   const now = await findBranch(session, table.id, branch);
-  if (now?.highestVersion !== expectedHighest || now?.generation !== state?.generation) return false;
+  // A commit of several versions that was taken back has taken manifests away, too.
+  const isAsSeen = now?.generation === state?.generation && now?.withdrawals === state?.withdrawals;
+  if (!isAsSeen || now?.highestVersion !== expectedHighest) return false;
   const { generation = 1 } = now ?? {};
   await raiseBranch(session, { tableId: table.id, name: branch, generation, lowest, highest });
   await insertVersions(session, recordsOf(place, generation, found, await recordAdoption(session, place, found)));

@@ -9,6 +9,8 @@ export interface BranchRecord {
   readonly highestVersion: number | undefined;
   /** The highest version of all earlier generations; undefined when there was none. */
   readonly leftOverVersion: number | undefined;
+  /** How often a version was taken back. */
+  readonly withdrawals: number;
 }
 
 const none = -1;
@@ -16,7 +18,7 @@ const none = -1;
 const find = statement((db, p: { table_id: number; name: string }) =>
   db
     .selectFrom("branches")
-    .select(["generation", "highest_version", "left_over_version"])
+    .select(["generation", "highest_version", "left_over_version", "withdrawals"])
     .where("table_id", "=", p.table_id)
     .where("name", "=", p.name),
 );
@@ -29,6 +31,7 @@ export async function findBranch(session: Session, tableId: number, name: string
       generation: row.generation,
       highestVersion: row.highest_version === none ? undefined : row.highest_version,
       leftOverVersion: row.left_over_version === none ? undefined : row.left_over_version,
+      withdrawals: row.withdrawals,
     }
   );
 }
@@ -97,6 +100,7 @@ const lower = statement((db, p: { table_id: number; name: string; version: numbe
         .then(none)
         .else(eb("highest_version", "-", 1))
         .end(),
+      withdrawals: eb("withdrawals", "+", 1),
     }))
     .where("table_id", "=", p.table_id)
     .where("name", "=", p.name)

@@ -37,6 +37,8 @@ export interface Schema {
     highest_version: number;
     /** The highest version of all earlier generations, whose manifests may still be there; -1 when there was none. */
     left_over_version: number;
+    /** How often a version was taken back: what was seen of the folder before may be gone since. */
+    withdrawals: Generated<number>;
   };
   /** The records of all generations: those of earlier ones tell which manifests are left over from them. */
   table_versions: {

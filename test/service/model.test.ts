@@ -85,6 +85,17 @@ class History {
     return this.#events;
   }
 
+  /** Whether a version is gone, because it was there when a deletion was asked for that was answered. */
+  isDeleted({ table, version, answeredAt }: Committed): boolean {
+    return this.deletions.some(
+      (deletion) =>
+        deletion.table === table &&
+        deletion.upTo >= version &&
+        deletion.askedAt > answeredAt &&
+        Number.isFinite(deletion.answeredAt),
+    );
+  }
+
   /** Whether a version may be gone, because a deletion was asked for at the same time or later. */
   mayBeDeleted({ table, version, askedAt }: Committed): boolean {
     return this.deletions.some(
@@ -296,6 +307,9 @@ async function check(history: History, index: number, table: TestTable): Promise
   // Numbers count up without a gap.
   const listed = [...contents.keys()];
   expect(listed).toEqual(listed.map((_, position) => (listed[0] ?? 0) + position));
+  // What was deleted does not come back.
+  for (const each of committed.filter((one) => history.isDeleted(one)))
+    expect([...contents.values()]).not.toContain(each.content);
   // Nothing is listed that was refused, and so nothing of a batch that was.
   for (const content of history.refused) expect([...contents.values()]).not.toContain(content);
   // Strictly increasing: what was asked for after an answer has a higher number.

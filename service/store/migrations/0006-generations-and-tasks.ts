@@ -23,6 +23,11 @@ export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
     .addColumn("left_over_version", "bigint", (column) => column.notNull().defaultTo(-1))
     .execute();
 
+  await schema
+    .alterTable("branches")
+    .addColumn("withdrawals", "integer", (column) => column.notNull().defaultTo(0))
+    .execute();
+
   // SQLite cannot change a primary key, so that the table is made anew.
   await schema.alterTable("table_versions").renameTo("table_versions_before").execute();
   await schema.dropIndex("table_versions_unfinished").execute();
