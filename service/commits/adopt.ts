@@ -10,6 +10,7 @@ import type { Session, Store } from "../store/store.ts";
 import { findTableById, type TableRecord } from "../store/tables.ts";
 import { deleteTask, hasTask, insertTask } from "../store/tasks.ts";
 import {
+  findVersion,
   insertVersions,
   latestVersion,
   listLeftOverVersions,
@@ -19,6 +20,7 @@ import {
 import { manifestName, schemeOf, versionOfManifest, versionsFolder } from "./manifest.ts";
 import type { CommitParts } from "./parts.ts";
 import { hasContentOf } from "./place.ts";
+import { rollBack } from "./withdraw.ts";
 
 /** How many records one database transaction inserts. */
 const adoptedAtOnce = 500;
@@ -53,8 +55,15 @@ export async function catchUp(
     const latest = await latestInPlace(parts, table, branch);
     const state = await findBranch(store.read, table.id, branch);
     const highest = state?.highestVersion;
-    // A version above the latest that is out of sight is just being committed together with others.
-    if (latest !== undefined && highest !== latest.version) return latest;
+    if (highest !== undefined && highest !== latest?.version) {
+      const above = await findVersion(store.read, table.id, branch, highest);
+      if (above?.condemned) {
+        await rollBack(parts, above.transactionId);
+        continue;
+      }
+      // It is just being committed together with others.
+      if (above !== undefined) return latest;
+    }
     const place = await placeOf(storage, table, branch, state);
     if (highest === undefined) {
       const found = await withoutLeftOvers(store.read, place, await listManifests(place));
@@ -292,6 +301,7 @@ function recordsOf(
     identity: object.identity,
     finished: true,
     held: false,
+    condemned: false,
     manifestSize: object.sizeBytes,
     eTag: undefined,
     metadata: undefined,

@@ -3,9 +3,8 @@ import pMap from "p-map";
 import type { AuditEntry } from "../domain/audit.ts";
 import { requireTable } from "../domain/require.ts";
 import type { LockableTable, Session } from "../store/store.ts";
-import { deleteTask, insertTask } from "../store/tasks.ts";
+import { delayTask, deleteTask, insertTask } from "../store/tasks.ts";
 import { type LocatedVersion, publishVersions, type VersionRecord } from "../store/versions.ts";
-import { leaseMs } from "../tasks/lease.ts";
 import type { CommitParts } from "./parts.ts";
 import { type PlacedVersion, placeManifest } from "./place.ts";
 import type { PreparedVersion } from "./prepare.ts";
@@ -17,6 +16,11 @@ import { rollBack } from "./withdraw.ts";
  * others from the connections to the database, and all would be begun although the first is refused.
  */
 export const versionsAtOnce = 8;
+
+/** How long versions are held for a process that does not reach the commit point, and how much longer for each. */
+const heldForMs = 20_000;
+const heldForEachMs = 100;
+const retryAfterMs = 1_000;
 
 /** A version to be committed, and the table that gets it. */
 export interface Entry {
@@ -81,8 +85,7 @@ export async function commitVersions(parts: CommitParts, commit: Commit): Promis
       { locking },
     );
   } catch (error) {
-    // What cannot be taken back now is left to the task.
-    if (held.length > 0) await rollBack(parts, audit.id).catch(() => undefined);
+    if (held.length > 0) await rollBackSoon(parts, audit.id);
     throw error;
   }
   for (const each of placed) finishing.note(each);
@@ -133,9 +136,19 @@ async function reserve(
       found.push({ location: table.location, record });
     }
     if (found.some(({ record }) => record.held))
-      await insertTask(session, { kind: "finish", subject: transactionId }, leaseMs);
+      await insertTask(session, { kind: "finish", subject: transactionId }, heldForMs + heldForEachMs * found.length);
     return found;
   });
+}
+
+/** What cannot be taken back now is left to the task, or to the next reader. */
+async function rollBackSoon(parts: CommitParts, transactionId: string): Promise<void> {
+  try {
+    await rollBack(parts, transactionId);
+  } catch {
+    const task = { kind: "finish", subject: transactionId } as const;
+    await parts.store.write((session) => delayTask(session, task, retryAfterMs)).catch(() => undefined);
+  }
 }
 
 async function placeOrRefuse(parts: CommitParts, located: LocatedVersion): Promise<PlacedVersion> {

@@ -57,6 +57,7 @@ export async function recordVersion(
     identity: prepared.identity,
     finished: prepared.manifestName === prepared.committedName,
     held,
+    condemned: false,
     manifestSize: request.manifest_size,
     eTag: request.e_tag,
     metadata: request.metadata,

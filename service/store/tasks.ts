@@ -31,6 +31,20 @@ export async function insertTask(session: Session, { kind, subject }: Task, dela
   await session.run(insert, { kind, subject, delay: delayMs });
 }
 
+const hasten = statement((db, p: Task & { delay: number }, { now }) =>
+  db
+    .updateTable("tasks")
+    .set((eb) => ({ not_before: eb(now, "+", p.delay) }))
+    .where("kind", "=", p.kind)
+    .where("subject", "=", p.subject)
+    .where("claim", "is", null),
+);
+
+/** Changes how long work that nobody has claimed is to wait. */
+export async function delayTask(session: Session, { kind, subject }: Task, delayMs: number): Promise<void> {
+  await session.run(hasten, { kind, subject, delay: delayMs });
+}
+
 const remove = statement((db, p: Task) =>
   db.deleteFrom("tasks").where("kind", "=", p.kind).where("subject", "=", p.subject),
 );

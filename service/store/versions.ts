@@ -15,8 +15,10 @@ export interface VersionRecord {
   /** What the store calls the content of the manifest; undefined in records of older releases. */
   readonly identity: string | undefined;
   readonly finished: boolean;
-  /** Whether the commit of it and of others has not reached its commit point. */
+  /** Whether the commit of it and of others has not reached its commit point: it is out of sight. */
   readonly held: boolean;
+  /** Whether that commit never will. */
+  readonly condemned: boolean;
   readonly manifestSize: number | undefined;
   readonly eTag: string | undefined;
   readonly metadata: Readonly<Record<string, string>> | undefined;
@@ -25,6 +27,7 @@ export interface VersionRecord {
 }
 
 type Row = Schema["table_versions"];
+const condemned = 2;
 
 function toRecord(row: Row): VersionRecord {
   return {
@@ -37,6 +40,7 @@ function toRecord(row: Row): VersionRecord {
     identity: row.identity ?? undefined,
     finished: row.finished === 1,
     held: row.held !== 0,
+    condemned: row.held === condemned,
     manifestSize: row.manifest_size ?? undefined,
     eTag: row.e_tag ?? undefined,
     metadata: row.metadata === null ? undefined : JSON.parse(row.metadata),
@@ -55,7 +59,7 @@ function toRow(record: VersionRecord): Row {
     committed_name: record.committedName,
     identity: record.identity ?? null,
     finished: record.finished ? 1 : 0,
-    held: record.held ? 1 : 0,
+    held: record.condemned ? condemned : record.held ? 1 : 0,
     manifest_size: record.manifestSize ?? null,
     e_tag: record.eTag ?? null,
     metadata: record.metadata === undefined ? null : JSON.stringify(record.metadata),
@@ -404,9 +408,11 @@ const isPresent = statement((db, p: Key) =>
 export async function withdrawVersion(session: Session, record: VersionRecord): Promise<boolean> {
   const key = keyOf(record);
   const branch = await session.first(isPresent, key);
-  if (branch !== undefined && branch.highest_version !== record.version) return false;
+  const isHighest = branch === undefined || branch.highest_version === record.version;
+  // Nothing builds on what was out of sight.
+  if (!isHighest && !record.held) return false;
   if ((await session.run(removeUnfinished, key)) === 0) return false;
-  if (branch !== undefined) await lowerBranch(session, record.tableId, record.branch, record.version);
+  if (branch !== undefined && isHighest) await lowerBranch(session, record.tableId, record.branch, record.version);
   return true;
 }
 
@@ -440,7 +446,7 @@ export async function publishVersions(session: Session, transactionId: string): 
 const condemn = statement((db, p: { transaction_id: string }) =>
   db
     .updateTable("table_versions")
-    .set({ held: 2 })
+    .set({ held: condemned })
     .where("transaction_id", "=", p.transaction_id)
     .where("finished", "=", 0)
     .where("held", "=", 1),

@@ -21,7 +21,10 @@ import { startBareHono, startReference, startTiltyard } from "./servers.ts";
  * How long a fresh server is loaded before it is measured. V8 goes on compiling what runs
  * often for some seconds, the more code the longer; the adapter comes compiled.
  */
-const warmUpSeconds = { tiltyard: 6, restAdapter: 1, bareHono: 2 } as const satisfies Record<ServerName, number>;
+const warmUpSeconds = { tiltyard: 6, before: 6, restAdapter: 1, bareHono: 2 } as const satisfies Record<
+  ServerName,
+  number
+>;
 
 try {
   const [mode, ...args] = process.argv.slice(2);
@@ -66,26 +69,31 @@ async function bench(options: BenchOptions): Promise<void> {
 async function* runScenario(scenario: Scenario, options: BenchOptions, folder: string): AsyncGenerator<ScenarioResult> {
   const connectionsMax = { connections: Math.max(...options.connections) };
   await using tiltyard = await startTiltyard(join(folder, "tiltyard"));
+  await using before =
+    options.before === undefined ? undefined : await startTiltyard(join(folder, "before"), [], options.before);
   await using restAdapter = await startReference(join(folder, "rest-adapter"), options.python);
   await using bareHono = await startBareHono();
-  const servers: Record<ServerName, readonly [Target, PreparedLoad]> = {
+  const servers: Partial<Record<ServerName, readonly [Target, PreparedLoad]>> = {
     tiltyard: [tiltyard, await scenario.prepare(tiltyard, connectionsMax)],
+    ...(before && { before: [before, await scenario.prepare(before, connectionsMax)] }),
     restAdapter: [restAdapter, await scenario.prepare(restAdapter, connectionsMax)],
     bareHono: [bareHono, { next: () => constantRequest }],
   };
-  const measureFor = (name: ServerName, seconds: number, { connections } = connectionsMax) => {
-    const [target, { next, refill }] = servers[name];
+  const measureFor = async (name: ServerName, seconds: number, { connections } = connectionsMax) => {
+    const server = servers[name];
+    if (server === undefined) return [];
+    const [target, { next, refill }] = server;
     refill?.(seconds);
-    return measure(target, { connections, seconds }, next);
+    return [await measure(target, { connections, seconds }, next)];
   };
 
   for (const name of serverNames) await measureFor(name, warmUpSeconds[name]);
   for (const connections of options.connections) {
-    const rounds: Record<ServerName, Measurement[]> = { tiltyard: [], restAdapter: [], bareHono: [] };
+    const rounds: Record<ServerName, Measurement[]> = { tiltyard: [], before: [], restAdapter: [], bareHono: [] };
     for (let round = 0; round < options.rounds; round += 1)
       // In turn forwards and backwards: what one leaves to the disk does not always fall to the same next one.
       for (const name of round % 2 === 0 ? serverNames : serverNames.toReversed())
-        rounds[name].push(await measureFor(name, options.seconds, { connections }));
+        rounds[name].push(...(await measureFor(name, options.seconds, { connections })));
     yield { name: scenario.name, connections, rounds };
   }
 }

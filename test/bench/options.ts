@@ -10,6 +10,8 @@ export interface BenchOptions {
   /** Numbers of connections that every scenario is measured with. */
   readonly connections: readonly number[];
   readonly scenarios: readonly Scenario[];
+  /** Another checkout to measure beside this one. */
+  readonly before: string | undefined;
   /** Where the figures go as JSON. */
   readonly json: string | undefined;
   /** The Python that has pylance. */
@@ -24,6 +26,7 @@ npm run bench -- [options]
   --seconds N       how long one measurement lasts (1.5)
   --connections N   connections, each with one request at a time (32); several: 1,8,32,64,128,200
   --only NAMES      ${scenarios.map(({ name }) => name).join(",")} (all)
+  --before DIR      another checkout, after its own npm ci, side by side with this one
   --json FILE       write the figures to a file too
 TILTYARD_BENCH_PYTHON names a Python that has pylance; without it, the one of the interop tests is used.`;
 
@@ -49,6 +52,7 @@ export function readOptions(args: readonly string[], environment: NodeJS.Process
         seconds: { type: "string", default: "1.5" },
         connections: { type: "string", default: "32" },
         only: { type: "string" },
+        before: { type: "string" },
         json: { type: "string" },
         help: { type: "boolean" },
       },
@@ -60,6 +64,7 @@ export function readOptions(args: readonly string[], environment: NodeJS.Process
     return {
       ...Numbers.parse(values),
       scenarios: scenariosNamed(values.only),
+      before: values.before,
       json: values.json,
       python: environment.TILTYARD_BENCH_PYTHON ?? preparePython(),
     };

@@ -2,7 +2,8 @@ import { execFileSync } from "node:child_process";
 import { availableParallelism, cpus, totalmem } from "node:os";
 import type { Measurement } from "./load.ts";
 
-export const serverNames = ["tiltyard", "restAdapter", "bareHono"] as const;
+/** `before` is another checkout of Tiltyard, which is measured only where one is named. */
+export const serverNames = ["tiltyard", "before", "restAdapter", "bareHono"] as const;
 export type ServerName = (typeof serverNames)[number];
 
 /** The measurements of a scenario, one for each round. */
@@ -15,10 +16,12 @@ export interface ScenarioResult {
 const figures = ["requestsPerSecond", "p50Ms", "p99Ms", "cpuUsPerRequest", "residentMiB"] as const;
 type Figures = Readonly<Record<(typeof figures)[number], number>>;
 
-const titles = { tiltyard: "Tiltyard", restAdapter: "RestAdapter", bareHono: "bare Hono" } as const satisfies Record<
-  ServerName,
-  string
->;
+const titles = {
+  tiltyard: "Tiltyard",
+  before: "Tiltyard before",
+  restAdapter: "RestAdapter",
+  bareHono: "bare Hono",
+} as const satisfies Record<ServerName, string>;
 const columns = ["", "requests/s", "p50 ms", "p99 ms", "CPU us", "MiB", "requests/s of the rounds"];
 const widths = [26, 12, 10, 10, 10, 8, 26];
 
@@ -26,6 +29,7 @@ const widths = [26, 12, 10, 10, 10, 8, 26];
 export function summarizeScenario({ name, connections, rounds }: ScenarioResult) {
   const medians = {
     tiltyard: mediansOf(rounds.tiltyard),
+    before: mediansOf(rounds.before),
     restAdapter: mediansOf(rounds.restAdapter),
     bareHono: mediansOf(rounds.bareHono),
   };
@@ -33,6 +37,7 @@ export function summarizeScenario({ name, connections, rounds }: ScenarioResult)
     name,
     connections,
     medians,
+    toBefore: ratiosOf(medians.tiltyard, medians.before),
     toRestAdapter: ratiosOf(medians.tiltyard, medians.restAdapter),
     toBareHono: ratiosOf(medians.tiltyard, medians.bareHono),
     rounds,
@@ -41,7 +46,9 @@ export function summarizeScenario({ name, connections, rounds }: ScenarioResult)
 
 /** A scenario as lines of text. */
 export function formatScenario(result: ScenarioResult): string {
-  const { name, connections, medians, toRestAdapter, toBareHono } = summarizeScenario(result);
+  const { name, connections, medians, toBefore, toRestAdapter, toBareHono } = summarizeScenario(result);
+  const ratios = (title: string, to: Figures) =>
+    line([`  ${title}`, ...figures.map((figure) => `${to[figure].toFixed(2)}x`)]);
   const measured = (server: ServerName) =>
     line([
       `  ${titles[server]}`,
@@ -55,8 +62,9 @@ export function formatScenario(result: ScenarioResult): string {
   return [
     line([`${name}, ${connections}`, ...columns.slice(1)]),
     measured("tiltyard"),
+    ...(result.rounds.before.length > 0 ? [measured("before"), ratios("Tiltyard / before", toBefore)] : []),
     measured("restAdapter"),
-    line(["  Tiltyard / RestAdapter", ...figures.map((figure) => `${toRestAdapter[figure].toFixed(2)}x`)]),
+    ratios("Tiltyard / RestAdapter", toRestAdapter),
     measured("bareHono"),
     line(["  Tiltyard of bare Hono", `${Math.round(toBareHono.requestsPerSecond * 100)}%`]),
     "",

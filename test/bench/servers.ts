@@ -17,14 +17,23 @@ const startTimeoutMs = 60_000;
 const stopTimeoutMs = 5_000;
 const printedCharacters = 4_000;
 
-/** The catalog as it runs in earnest, with the settings of its image: it checks tokens, and writes its log to a file. */
-export async function startTiltyard(folder: string, nodeOptions: readonly string[] = []): Promise<Server> {
+/**
+ * The catalog as it runs in earnest, with the settings of its image: it checks tokens, and writes its log to a file.
+ *
+ * @param checkout The folder of another checkout, with its packages installed.
+ */
+export async function startTiltyard(
+  folder: string,
+  nodeOptions: readonly string[] = [],
+  checkout = projectFolder,
+): Promise<Server> {
   mkdirSync(folder, { recursive: true });
   const log = openSync(join(folder, "service.log"), "w");
   const settings = { TILTYARD_HOST: "127.0.0.1", TILTYARD_PORT: "0", TILTYARD_DATA_DIR: folder };
   const program = start(process.execPath, [...nodeOptions, "service/main.ts", "serve"], {
     environment: { ...imageEnvironment(), ...settings },
     stdout: log,
+    cwd: checkout,
   });
   closeSync(log);
   const url = await announcedUrl(program);
@@ -47,6 +56,8 @@ interface StartOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** A file descriptor; standard output is thrown away when absent. */
   readonly stdout?: number;
+  /** This checkout when absent. */
+  readonly cwd?: string;
 }
 
 interface Program {
@@ -58,7 +69,7 @@ interface Program {
 /** Starts a program with these settings and no others of Tiltyard's. It is ended with this process at the latest. */
 function start(command: string, args: readonly string[], options: StartOptions = {}): Program {
   const child = spawn(command, args, {
-    cwd: projectFolder,
+    cwd: options.cwd ?? projectFolder,
     env: environmentWith(options.environment ?? {}),
     stdio: ["pipe", options.stdout ?? "ignore", "pipe"],
   });

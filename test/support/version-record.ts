@@ -14,6 +14,7 @@ export function versionRecord(tableId: number, version: number, fields: Partial<
     identity: undefined,
     finished: true,
     held: false,
+    condemned: false,
     manifestSize: undefined,
     eTag: undefined,
     metadata: undefined,
