@@ -1,4 +1,5 @@
-import { nodeSelector, parseStackConfig } from "../../infra/config.ts";
+import { parseStackConfig } from "../../infra/config.ts";
+import { roleLabels } from "../../infra/node-pools.ts";
 import { settingsOf } from "../support/stack.ts";
 import type { KubernetesApi } from "./kubernetes/api.ts";
 import { addDefaultStorageClass, addNodes, addVolumes } from "./kubernetes/nodes.ts";
@@ -20,11 +21,11 @@ export async function addPlatformNodes(api: KubernetesApi): Promise<void> {
   const config = parseStackConfig(settingsOf("existing"));
   const [cpu1, cpu2] = platformNodes.workerCpu;
   await addNodes(api, [
-    { name: platformNodes.core, labels: nodeSelector(config, "core") },
-    { name: platformNodes.head, labels: nodeSelector(config, "head") },
-    { name: cpu1, labels: nodeSelector(config, "workerCpu") },
-    { name: cpu2, labels: nodeSelector(config, "workerCpu"), spot: true },
-    { name: platformNodes.workerGpu, labels: nodeSelector(config, "workerGpu"), gpus: 2, spot: true },
+    { name: platformNodes.core, labels: roleLabels(config, "core") },
+    { name: platformNodes.head, labels: roleLabels(config, "head") },
+    { name: cpu1, labels: roleLabels(config, "workerCpu") },
+    { name: cpu2, labels: roleLabels(config, "workerCpu"), spot: true },
+    { name: platformNodes.workerGpu, labels: roleLabels(config, "workerGpu"), gpus: 2, spot: true },
     { name: platformNodes.unlabelled },
   ]);
   await addDefaultStorageClass(api, "standard");

@@ -70,31 +70,35 @@ export function deployed(variant: string, settings?: Settings): Promise<Deployed
 async function run(variant: string, settings?: Settings): Promise<Deployed> {
   const resources: Asked[] = [];
   const calls: string[] = [];
+  const all = settingsOf(variant, settings);
   await pulumi.runtime.setMocks(
     {
-      newResource: ({ type, name, inputs }) => ({ id: `${name}-id`, state: cloudOutputs(type, name, inputs) }),
+      newResource: ({ type, name, inputs }) => ({
+        id: `${name}-id`,
+        state: cloudOutputs(type, name, inputs, all["aws:region"]),
+      }),
       call: ({ token, inputs }) => {
         calls.push(token);
-        return cloudAnswers(token, inputs);
+        return cloudAnswers(token, inputs, all["aws:region"]);
       },
     },
     "tiltyard",
     "test",
   );
   listen(resources);
-  const outputs = deploy(parseStackConfig(settingsOf(variant, settings)));
+  const outputs = await deploy(parseStackConfig(all));
   const known = await outputsOf(outputs);
   await pulumi.runtime.disconnect();
 
-  const all = (type: string) => resources.filter((each) => each.type === type);
+  const ofType = (type: string) => resources.filter((each) => each.type === type);
   return {
     resources,
     calls,
-    all,
+    all: ofType,
     outputs: Object.fromEntries(known.map(([name, value]) => [name, value])),
     secretOutputs: known.filter(([, , isSecret]) => isSecret).map(([name]) => name),
     one: (type, name = "") => {
-      const found = all(type).filter((each) => each.name.endsWith(name));
+      const found = ofType(type).filter((each) => each.name.endsWith(name));
       const [only] = found;
       if (only === undefined || found.length > 1)
         throw new Error(

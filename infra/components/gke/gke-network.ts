@@ -1,6 +1,6 @@
 import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
-import type { StackConfig } from "../../config.ts";
+import type { GkeConfig } from "../../config.ts";
 
 /**
  * A network of its own for the cluster, with ranges for pods and services (VPC-native), and a
@@ -14,13 +14,19 @@ export class GkeNetwork extends pulumi.ComponentResource {
   /** Nodes cannot pull images before it is there. */
   readonly nat: gcp.compute.RouterNat;
 
-  constructor(name: string, { region, network: ranges }: StackConfig, options?: pulumi.ComponentResourceOptions) {
+  constructor(
+    name: string,
+    { config, project }: { readonly config: GkeConfig; readonly project: pulumi.Output<string> },
+    options?: pulumi.ComponentResourceOptions,
+  ) {
     super("tiltyard:infra:GkeNetwork", name, {}, options);
+    const { region, network: ranges } = config;
     const child = { parent: this };
-    this.network = new gcp.compute.Network(name, { autoCreateSubnetworks: false }, child);
+    this.network = new gcp.compute.Network(name, { project, autoCreateSubnetworks: false }, child);
     this.subnetwork = new gcp.compute.Subnetwork(
       name,
       {
+        project,
         network: this.network.id,
         region,
         ipCidrRange: ranges.cidr,
@@ -33,10 +39,11 @@ export class GkeNetwork extends pulumi.ComponentResource {
       },
       child,
     );
-    const router = new gcp.compute.Router(name, { network: this.network.id, region }, child);
+    const router = new gcp.compute.Router(name, { project, network: this.network.id, region }, child);
     this.nat = new gcp.compute.RouterNat(
       name,
       {
+        project,
         router: router.name,
         region,
         natIpAllocateOption: "AUTO_ONLY",

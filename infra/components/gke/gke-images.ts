@@ -1,0 +1,38 @@
+import * as gcp from "@pulumi/gcp";
+import * as pulumi from "@pulumi/pulumi";
+import type { ImageRepository } from "../../cluster.ts";
+import type { GkeConfig } from "../../config.ts";
+import type { AccountContext } from "./gke-accounts.ts";
+
+const keptVersions = 10;
+const oldDays = 30;
+
+/** A registry for the images that the stack builds. Nodes read it by their right to those of the project. */
+export function createGkeImages(
+  name: string,
+  { region, project: projectId, clusterName }: GkeConfig,
+  { parent, project }: AccountContext,
+): ImageRepository {
+  const repository = new gcp.artifactregistry.Repository(
+    name,
+    {
+      project,
+      format: "DOCKER",
+      location: region,
+      repositoryId: `${clusterName}-images`,
+      // What is kept is only kept from being deleted: there has to be a rule that deletes.
+      cleanupPolicies: [
+        { id: "keep-newest", action: "KEEP", mostRecentVersions: { keepCount: keptVersions } },
+        { id: "delete-old", action: "DELETE", condition: { olderThan: `${oldDays * 24 * 60 * 60}s` } },
+      ],
+      cleanupPolicyDryRun: false,
+    },
+    { parent },
+  );
+  const address = `${region}-docker.pkg.dev`;
+  const token = gcp.organizations.getClientConfigOutput({ parent }).accessToken;
+  return {
+    name: pulumi.interpolate`${address}/${projectId}/${repository.repositoryId}/tiltyard-catalog`,
+    registry: { address, username: "oauth2accesstoken", password: pulumi.secret(token) },
+  };
+}
