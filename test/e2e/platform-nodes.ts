@@ -2,7 +2,7 @@ import { parseStackConfig } from "../../infra/config.ts";
 import { roleLabels } from "../../infra/node-pools.ts";
 import { settingsOf } from "../support/stack.ts";
 import type { KubernetesApi } from "./kubernetes/api.ts";
-import { addDefaultStorageClass, addNodes, addVolumes } from "./kubernetes/nodes.ts";
+import { addNodes, addStorageClass, addVolumes } from "./kubernetes/nodes.ts";
 
 /** Names of the nodes that {@link addPlatformNodes} makes, by what may run on them. */
 export const platformNodes = {
@@ -28,6 +28,8 @@ export async function addPlatformNodes(api: KubernetesApi): Promise<void> {
     { name: platformNodes.workerGpu, labels: roleLabels(config, "workerGpu"), gpus: 2, spot: true },
     { name: platformNodes.unlabelled },
   ]);
-  await addDefaultStorageClass(api, "standard");
+  await addStorageClass(api, "standard", true);
+  // On a real cluster Google has made it; that of EKS is the stack's.
+  await addStorageClass(api, "premium-rwo", false);
   await addVolumes(api, ["standard", "premium-rwo", "gp3-encrypted"]);
 }
