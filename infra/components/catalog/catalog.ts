@@ -14,7 +14,12 @@ import { catalogPodSpec } from "./catalog-pod.ts";
 import { createCatalogWorkload } from "./catalog-workload.ts";
 import { createLitestream } from "./litestream.ts";
 
-export interface CatalogArgs extends Partial<Omit<CatalogSettings, "namespace">> {
+/** The settings of a catalog; the URL of its database may be one that is not known yet. */
+export interface CatalogOptions extends Omit<CatalogSettings, "database"> {
+  readonly database: "sqlite" | "postgres" | { readonly url: pulumi.Input<string> };
+}
+
+export interface CatalogArgs extends Partial<CatalogOptions> {
   readonly cluster: Cluster;
   /** Whose Ray jobs use it. */
   readonly platform: RayPlatform;
@@ -29,7 +34,7 @@ export interface CatalogPlace {
   readonly cluster: Cluster;
   readonly namespace: string;
   readonly platform: RayPlatform;
-  readonly settings: CatalogSettings;
+  readonly settings: CatalogOptions;
 }
 
 export type Child = pulumi.CustomResourceOptions & { readonly parent: pulumi.Resource };
@@ -57,7 +62,8 @@ export class Catalog extends pulumi.ComponentResource {
     this.namespace = namespace ?? `${platform.namespace}-catalog`;
     this.url = `http://${catalogName}.${this.namespace}.svc:${catalogPort}`;
     this.publicUrl = settings.ingress && `https://${settings.ingress.host}`;
-    this.apiKey = new random.RandomPassword(`${name}-key`, { length: 48, special: false }, { parent: this }).result;
+    const key = new random.RandomPassword(`${name}-key`, { length: 48, special: false }, { parent: this });
+    this.apiKey = pulumi.secret(key.result);
 
     const place = { cluster, platform, settings, namespace: this.namespace };
     const room = createNamespace(name, { ...place, enforce: "restricted", deleteNamespace }, this);
