@@ -25,6 +25,7 @@ export const rules: readonly { needs: readonly Key[]; problemsOf: (settings: Set
   { needs: ["kubeconfig"], problemsOf: problemsOfKubeconfig },
   { needs: ["namespace", "catalog"], problemsOf: problemsOfNamespaces },
   { needs: ["catalog", "bucket"], problemsOf: problemsOfCatalog },
+  { needs: ["catalog", "network"], problemsOf: problemsOfDatabase },
   { needs: ["catalog", "keepData"], problemsOf: problemsOfKeptData },
 ];
 
@@ -126,6 +127,14 @@ function problemsOfCatalog(settings: Settings): string[] {
   if (volumeClaim !== undefined && !bucket?.startsWith("file:"))
     problems.push("catalog.volumeClaim: goes with a file: bucket");
   return problems;
+}
+
+/** Google peers a network with that of its databases once, for all who use it. */
+function problemsOfDatabase(settings: Settings): string[] {
+  if (settings.variant !== "gke" || !settings.network.isAdopted || settings.catalog.database !== "postgres") return [];
+  return [
+    "catalog.database: must be {url: ...} in a vpc that is there, whose peering with Cloud SQL is not the stack's",
+  ];
 }
 
 function problemsOfKeptData(settings: Settings): string[] {

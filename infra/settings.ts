@@ -1,8 +1,9 @@
 import { platformDefaults } from "@tiltyard/protocol";
 import { z } from "zod";
 import { CatalogOnEks, CatalogOnExisting, CatalogOnGke } from "./catalog-settings.ts";
+import { EksNetwork, GkeNetwork } from "./network-settings.ts";
 import { LabelKeys, NodePools } from "./node-pools.ts";
-import { bucketOf, cidr, dnsLabel, kubernetesVersion, labelDomain, minorVersion, version } from "./setting-types.ts";
+import { bucketOf, dnsLabel, kubernetesVersion, labelDomain, minorVersion, version } from "./setting-types.ts";
 import { charts, versions } from "./versions.ts";
 
 export const variants = ["existing", "gke", "eks"] as const;
@@ -48,34 +49,6 @@ const Maintenance = z.strictObject({
     .string()
     .regex(/^FREQ=(DAILY|WEEKLY)/, "must be a rule of RFC 5545 such as FREQ=WEEKLY;BYDAY=SA,SU")
     .default("FREQ=WEEKLY;BYDAY=SA,SU"),
-});
-
-const network = {
-  /** Addresses of nodes; on EKS also of pods. */
-  cidr: cidr.default("10.40.0.0/16"),
-  /** From where the public endpoint may be called; empty is from everywhere. */
-  authorizedNetworks: z.array(cidr).default([]),
-};
-const GkeNetwork = z.strictObject({
-  ...network,
-  podCidr: cidr.default("10.44.0.0/14"),
-  serviceCidr: cidr.default("10.48.0.0/20"),
-  controlPlaneCidr: cidr.default("10.49.0.0/28"),
-  /** Whether the Kubernetes API has an address that the internet can reach; without it there is Google's DNS endpoint. */
-  publicEndpoint: z.boolean().default(true),
-});
-const EksNetwork = z.strictObject({
-  ...network,
-  publicEndpoint: z
-    .literal(
-      true,
-      "must be true: the stack makes its network itself, so that nobody is in it yet who could reach a private endpoint",
-    )
-    .default(true),
-  /** By default the first three that EKS can be in. Another set is another network, and so another cluster. */
-  zones: z.array(z.string()).min(2, "must name two zones at least").max(7, "must name seven zones at most").optional(),
-  /** One gateway is cheaper, one a zone survives the loss of a zone. */
-  natGateways: z.enum(["single", "perZone"]).default("single"),
 });
 
 const everywhere = {

@@ -249,7 +249,7 @@ describe("settings that are not valid", () => {
       "a private endpoint that nobody is near",
       "eks",
       { network: { publicEndpoint: false } },
-      "network.publicEndpoint: must be true: the stack makes its network itself",
+      "network.publicEndpoint: must be true where the stack makes its network",
     ],
     [
       "addresses with bits of a host",

@@ -192,7 +192,10 @@ describe("zones on EKS", () => {
       { nodePools: () => pools({ zones: ["eu-central-1a"] }) },
       /gpu is to be in eu-central-1a, but g6.xlarge is offered/,
     ],
-    [{ nodePools: () => pools({ zones: ["eu-central-1b"] }) }, /gpu cannot be in eu-central-1b: network.zones are/],
+    [
+      { nodePools: () => pools({ zones: ["eu-central-1b"] }) },
+      /gpu cannot be in eu-central-1b: the zones of the network are/,
+    ],
     [{ network: { zones: ["eu-central-1a", "eu-central-1b"] } }, /network.zones: EKS cannot be in eu-central-1b/],
   ])("that cannot be are refused before anything is made: %j", async (settings, message) => {
     const { nodePools, ...others } = { nodePools: undefined, ...settings };
@@ -216,6 +219,62 @@ describe("zones on EKS", () => {
       { name: "gpu", role: "workerGpu", machineType: "g6.xlarge", gpus: 1, ...gpu },
     ];
   }
+});
+
+describe("a network that is there", () => {
+  const vpc = (...letters: string[]) => ({ id: "vpc-1", privateSubnetIds: letters.map((each) => `subnet-${each}`) });
+  const inIt = (network: object, settings: object = {}) => deployed("eks", { network, ...settings });
+
+  test("on EKS is used as it is: its subnets, in the zones that have the machine", async () => {
+    const network = { vpc: { ...vpc("a", "c"), publicSubnetIds: ["subnet-p"] } };
+    const { one, resources } = await inIt(network, { catalog: { database: "postgres" } });
+    const ec2 = resources.filter(({ type }) => /^aws:ec2\/(vpc|subnet|nat|route|eip|internet)/i.test(type));
+    expect(ec2.map(({ type }) => type)).toEqual([]);
+    expect(one("eks:index:Cluster").inputs).toMatchObject({
+      vpcId: "vpc-1",
+      privateSubnetIds: ["subnet-a", "subnet-c"],
+      publicSubnetIds: ["subnet-p"],
+    });
+    expect(one(groupType, "cpu").inputs.subnetIds).toEqual(["subnet-a", "subnet-c"]);
+    expect(one(groupType, "gpu").inputs.subnetIds).toEqual(["subnet-c"]);
+    expect(one("aws:rds/subnetGroup:SubnetGroup").inputs.subnetIds).toEqual(["subnet-a", "subnet-c"]);
+  });
+
+  test("on EKS may have a private endpoint alone, and lets its load balancers in", async () => {
+    const oidc = { issuer: "https://login.example.com", audience: "tiltyard" };
+    const ingress = { host: "catalog.example.com", className: "alb", tlsSecret: "catalog-tls" };
+    const { one } = await inIt({ vpc: vpc("a", "c"), publicEndpoint: false }, { catalog: { oidc, ingress } });
+    expect(one("eks:index:Cluster").inputs).toMatchObject({ endpointPublicAccess: false, endpointPrivateAccess: true });
+    const [{ from }] = one("kubernetes:networking.k8s.io/v1:NetworkPolicy", "catalog").inputs.spec.ingress;
+    expect(from).toContainEqual({ ipBlock: { cidr: "172.16.0.0/16" } });
+  });
+
+  test.each([
+    [{ vpc: vpc("a", "b") }, /subnet-b is in eu-central-1b, where EKS cannot be/],
+    [{ vpc: vpc("a", "a") }, /are all in eu-central-1a; EKS wants two zones at least/],
+    [{ vpc: { ...vpc("a", "c"), id: "vpc-2" } }, /subnet-a is in vpc-1, not in vpc-2/],
+    [{ vpc: vpc("a", "c"), natGateways: "perZone" }, /network: Unrecognized key: "natGateways"/],
+  ])("on EKS is refused before anything is made when it cannot be: %j", async (network, message) => {
+    await expect(inIt(network)).rejects.toThrow(message);
+  });
+
+  test("on GKE is used as it is, with its own ranges and way out", async () => {
+    const own = {
+      network: "projects/our-project/global/networks/ours",
+      subnetwork: "projects/our-project/regions/europe-west4/subnetworks/ours",
+      podRange: "their-pods",
+      serviceRange: "their-services",
+    };
+    const { one, resources } = await deployed("gke", { network: { vpc: own } });
+    expect(resources.filter(({ type }) => type.startsWith("gcp:compute/")).map(({ type }) => type)).toEqual([]);
+    expect(one("gcp:container/cluster:Cluster").inputs).toMatchObject({
+      network: own.network,
+      subnetwork: own.subnetwork,
+      ipAllocationPolicy: { clusterSecondaryRangeName: "their-pods", servicesSecondaryRangeName: "their-services" },
+    });
+    const withDatabase = deployed("gke", { network: { vpc: own }, catalog: { database: "postgres" } });
+    await expect(withDatabase).rejects.toThrow("catalog.database: must be {url: ...} in a vpc that is there");
+  });
 });
 
 describe("administrators on EKS", () => {

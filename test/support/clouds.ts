@@ -73,6 +73,12 @@ const answers: Readonly<Record<string, Values | ((inputs: Values, region: string
     const zones = zonesOfAws(region).filter(({ id }) => !excluded.has(id));
     return { names: zones.map(({ name }) => name), zoneIds: zones.map(({ id }) => id) };
   },
+  "aws:ec2/getVpc:getVpc": ({ id }) => ({ id, cidrBlock: "172.16.0.0/16" }),
+  // A subnet's name tells its zone: subnet-a, subnet-c.
+  "aws:ec2/getSubnet:getSubnet": ({ id }, region) => {
+    const zone = zonesOfAws(region).find(({ name }) => name.endsWith(String(id).split("-")[1] ?? ""));
+    return { id, vpcId: "vpc-1", availabilityZone: zone?.name, availabilityZoneId: zone?.id };
+  },
   "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings": ({ filters }, region) => {
     const types = (filters as readonly { name: string; values: string[] }[]).flatMap(({ values }) => values);
     const zones = zonesOfAws(region).map(({ name }) => name);

@@ -23,6 +23,7 @@ import { EksBucket } from "./eks-bucket.ts";
 import { createControlPlane, kubeconfigOf } from "./eks-control-plane.ts";
 import { createRds } from "./eks-database.ts";
 import { createEksImages } from "./eks-images.ts";
+import { adoptedNetwork, type EksNetwork } from "./eks-network.ts";
 import { createAdminRole, createClientRole, createNodeRole, type RoleContext } from "./eks-roles.ts";
 import type { EksZones } from "./eks-zones.ts";
 import { createRole } from "./iam-role.ts";
@@ -51,7 +52,7 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
   readonly nodes: readonly pulumi.Resource[];
   readonly #name: string;
   readonly #context: RoleContext;
-  readonly #vpc: Vpc;
+  readonly #vpc: EksNetwork;
   readonly #bucket: EksBucket;
   readonly #cluster: eks.Cluster;
   readonly #oidcProvider: pulumi.Output<{ readonly arn: string; readonly url: string }>;
@@ -61,7 +62,10 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
     const { partition } = account;
     const child = { parent: this };
     this.#name = name;
-    this.#vpc = new Vpc(`${name}-vpc`, { config, zones: zones.network }, child);
+    const { network } = config;
+    this.#vpc = network.isAdopted
+      ? adoptedNetwork(network.vpc, zones.subnets)
+      : new Vpc(`${name}-vpc`, { config, network, zones: zones.network }, child);
     this.#cluster = createControlPlane(name, config, this.#vpc, this);
     const { eksCluster, oidcProviderArn, oidcProviderUrl } = this.#cluster;
     const { name: clusterName, arn: clusterArn, version } = eksCluster;
@@ -108,7 +112,7 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
     this.coreSelector = roleLabels(config, "core");
     this.podEnvironment = { AWS_REGION: config.region };
     // They have addresses of the network's own subnets.
-    this.loadBalancerRanges = { alb: [config.network.cidr] };
+    this.loadBalancerRanges = { alb: network.isAdopted ? zones.cidrs : [network.cidr] };
     this.registerOutputs();
   }
 

@@ -3,7 +3,7 @@ import * as eks from "@pulumi/eks";
 import * as pulumi from "@pulumi/pulumi";
 import type { EksConfig } from "../../config.ts";
 import { versions } from "../../versions.ts";
-import type { Vpc } from "./vpc.ts";
+import type { EksNetwork } from "./eks-network.ts";
 
 /** How long the logs of the control plane are kept; without a group of ours EKS makes one that keeps them for ever. */
 const logDays = 90;
@@ -14,7 +14,12 @@ const logDays = 90;
  * administer it. It makes no node group and no role of nodes, and so no entry for one: its entry would go before the
  * nodes, which could then not say that they are drained.
  */
-export function createControlPlane(name: string, config: EksConfig, vpc: Vpc, parent: pulumi.Resource): eks.Cluster {
+export function createControlPlane(
+  name: string,
+  config: EksConfig,
+  vpc: EksNetwork,
+  parent: pulumi.Resource,
+): eks.Cluster {
   const { network, clusterName, credentials } = config;
   const logs = new aws.cloudwatch.LogGroup(
     `${name}-logs`,

@@ -4,13 +4,13 @@ import * as random from "@pulumi/random";
 import type { Database } from "../../cluster.ts";
 import type { EksConfig } from "../../config.ts";
 import { versions } from "../../versions.ts";
-import type { Vpc } from "./vpc.ts";
+import type { EksNetwork } from "./eks-network.ts";
 
 const port = 5432;
 
 export interface RdsArgs {
   readonly config: EksConfig;
-  readonly vpc: Vpc;
+  readonly vpc: EksNetwork;
   readonly replicas: number;
   readonly clusterSecurityGroupId: pulumi.Output<string>;
 }

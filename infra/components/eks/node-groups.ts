@@ -2,14 +2,14 @@ import type * as aws from "@pulumi/aws";
 import type * as pulumi from "@pulumi/pulumi";
 import type { EksConfig } from "../../config.ts";
 import type { NodePool } from "../../node-pools.ts";
+import type { EksNetwork } from "./eks-network.ts";
 import type { EksZones } from "./eks-zones.ts";
 import { NodeGroup, type NodeGroupArgs } from "./node-group.ts";
-import type { Vpc } from "./vpc.ts";
 
 export interface NodeGroupsArgs extends Pick<NodeGroupArgs, "cluster" | "role" | "needs"> {
   readonly config: EksConfig;
   readonly zones: EksZones;
-  readonly vpc: Vpc;
+  readonly vpc: EksNetwork;
   readonly role: aws.iam.Role;
   readonly parent: pulumi.Resource;
 }

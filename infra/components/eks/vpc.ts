@@ -1,6 +1,7 @@
 import * as aws from "@pulumi/aws";
 import * as pulumi from "@pulumi/pulumi";
 import type { EksConfig } from "../../config.ts";
+import type { EksNetwork } from "./eks-network.ts";
 import { subnetRanges } from "./subnet-ranges.ts";
 
 interface Zone {
@@ -9,11 +10,17 @@ interface Zone {
   readonly private: aws.ec2.Subnet;
 }
 
+export interface VpcArgs {
+  readonly config: EksConfig;
+  readonly network: { readonly cidr: string; readonly natGateways: "single" | "perZone" };
+  readonly zones: readonly string[];
+}
+
 /**
  * A network for the cluster: in each zone a private subnet for nodes and a public one for load
  * balancers and the gateways out, and a way to S3 that costs nothing.
  */
-export class Vpc extends pulumi.ComponentResource {
+export class Vpc extends pulumi.ComponentResource implements EksNetwork {
   readonly id: pulumi.Output<string>;
   readonly publicSubnetIds: readonly pulumi.Output<string>[];
   readonly privateSubnetIds: readonly pulumi.Output<string>[];
@@ -21,16 +28,14 @@ export class Vpc extends pulumi.ComponentResource {
   readonly routes: readonly pulumi.Resource[];
   readonly #name: string;
   readonly #config: EksConfig;
+  readonly #network: VpcArgs["network"];
   readonly #zones: readonly Zone[];
 
-  constructor(
-    name: string,
-    { config, zones }: { readonly config: EksConfig; readonly zones: readonly string[] },
-    options?: pulumi.ComponentResourceOptions,
-  ) {
+  constructor(name: string, { config, network, zones }: VpcArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:Vpc", name, {}, options);
     this.#name = name;
     this.#config = config;
+    this.#network = network;
     this.id = this.#createNetwork();
     this.#zones = this.#createSubnets(zones);
     const toInternet = this.#createWayIn();
@@ -48,7 +53,7 @@ export class Vpc extends pulumi.ComponentResource {
   }
 
   #createNetwork(): pulumi.Output<string> {
-    const { cidr } = this.#config.network;
+    const { cidr } = this.#network;
     return new aws.ec2.Vpc(
       this.#name,
       { cidrBlock: cidr, enableDnsHostnames: true, enableDnsSupport: true, tags: this.#tags() },
@@ -57,7 +62,7 @@ export class Vpc extends pulumi.ComponentResource {
   }
 
   #createSubnets(zones: readonly string[]): Zone[] {
-    const [publicRanges, privateRanges] = subnetRanges(this.#config.network.cidr, zones.length);
+    const [publicRanges, privateRanges] = subnetRanges(this.#network.cidr, zones.length);
     return zones.map((name, index) => ({
       name,
       // By these tags the load balancer controller finds where to put what.
@@ -97,7 +102,7 @@ export class Vpc extends pulumi.ComponentResource {
   }
 
   #createWaysOut(toInternet: pulumi.Resource) {
-    const gateways = (this.#config.network.natGateways === "single" ? this.#zones.slice(0, 1) : this.#zones).map(
+    const gateways = (this.#network.natGateways === "single" ? this.#zones.slice(0, 1) : this.#zones).map(
       (zone, index) => this.#createNat(`nat-${index}`, zone.public, toInternet),
     );
     const tables = this.#zones.map((_, index) => this.#createTable(`private-${index}`));

@@ -25,7 +25,7 @@ import { GkeBucket } from "./gke-bucket.ts";
 import { createControlPlane, kubeconfigOf } from "./gke-control-plane.ts";
 import { createCloudSql } from "./gke-database.ts";
 import { createGkeImages } from "./gke-images.ts";
-import { GkeNetwork } from "./gke-network.ts";
+import { type GkeNetwork, MadeNetwork } from "./gke-network.ts";
 import { createNodePool } from "./gke-node-pool.ts";
 import { GkeServices } from "./gke-services.ts";
 
@@ -58,7 +58,10 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
     this.#name = name;
     this.#config = config;
     this.#context = { parent: this, project };
-    this.#network = new GkeNetwork(`${name}-network`, { config, project }, { parent: this });
+    const { network } = config;
+    this.#network = network.isAdopted
+      ? { ...network.vpc, wayOut: [] }
+      : new MadeNetwork(`${name}-network`, { config, ranges: network, project }, { parent: this });
     const nodeEmail = createNodeAccount(`${name}-nodes`, this.#context).email;
     const cluster = createControlPlane(name, { config, project, network: this.#network, nodeEmail }, this);
     this.#identityPool = cluster.workloadIdentityConfig.apply(({ workloadPool }) => workloadPool ?? "");

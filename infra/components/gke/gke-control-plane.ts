@@ -1,7 +1,7 @@
 import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
 import type { GkeConfig } from "../../config.ts";
-import { GkeNetwork } from "./gke-network.ts";
+import type { GkeNetwork } from "./gke-network.ts";
 import { nodeDefaults } from "./gke-node-pool.ts";
 
 export interface ControlPlaneArgs {
@@ -25,12 +25,12 @@ export function createControlPlane(
       project,
       name: config.clusterName,
       location: config.region,
-      network: network.network.id,
-      subnetwork: network.subnetwork.id,
+      network: network.network,
+      subnetwork: network.subnetwork,
       networkingMode: "VPC_NATIVE",
       ipAllocationPolicy: {
-        clusterSecondaryRangeName: GkeNetwork.podRange,
-        servicesSecondaryRangeName: GkeNetwork.serviceRange,
+        clusterSecondaryRangeName: network.podRange,
+        servicesSecondaryRangeName: network.serviceRange,
       },
       // Enforces network policies.
       datapathProvider: "ADVANCED_DATAPATH",
@@ -74,7 +74,7 @@ export function createControlPlane(
       deletionProtection: config.deletionProtection,
     },
     // GKE fills in what the first pool was made with, and moves the version on by itself.
-    { parent, dependsOn: [network.nat], ignoreChanges: ["nodeConfig", "initialNodeCount"] },
+    { parent, dependsOn: [...network.wayOut], ignoreChanges: ["nodeConfig", "initialNodeCount"] },
   );
 }
 

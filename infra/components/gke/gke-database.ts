@@ -24,13 +24,13 @@ export function createCloudSql(
 ): Database {
   const range = new gcp.compute.GlobalAddress(
     `${name}-range`,
-    { project, purpose: "VPC_PEERING", addressType: "INTERNAL", prefixLength: 20, network: network.id },
+    { project, purpose: "VPC_PEERING", addressType: "INTERNAL", prefixLength: 20, network },
     { parent },
   );
   const peering = new gcp.servicenetworking.Connection(
     `${name}-peering`,
     {
-      network: network.id,
+      network,
       service: "servicenetworking.googleapis.com",
       reservedPeeringRanges: [range.name],
       // Google refuses to end a peering for days after the last instance is gone.
@@ -53,7 +53,7 @@ export function createCloudSql(
         diskAutoresize: true,
         backupConfiguration: { enabled: true, pointInTimeRecoveryEnabled: true },
         finalBackupConfig: { enabled: true, retentionDays: finalBackupDays },
-        ipConfiguration: { ipv4Enabled: false, privateNetwork: network.id, sslMode: "ENCRYPTED_ONLY" },
+        ipConfiguration: { ipv4Enabled: false, privateNetwork: network, sslMode: "ENCRYPTED_ONLY" },
       },
     },
     { parent, dependsOn: [peering], protect: config.deletionProtection },
