@@ -5,26 +5,32 @@ import type * as pulumi from "@pulumi/pulumi";
  * A Kubernetes cluster as the platform and the catalog need it, whatever it runs on. The
  * components `GkeCluster`, `EksCluster` and `ExistingCluster` are the three of them.
  */
-export interface Cluster extends pulumi.ComponentResource {
+export interface Cluster extends pulumi.ComponentResource, CloudServices {
   /** Whether the stack made it: nobody else is on it then. */
   readonly isOwn: boolean;
   readonly kubernetes: kubernetes.Provider;
   /** How a client finds the cluster and signs in to it; outputs of the stack. */
   readonly access: ClusterAccess;
-  /** Where the tables are. */
-  readonly bucketUri: pulumi.Output<string>;
   /** Of the catalog's volume; the cluster's default when undefined. */
   readonly storageClass: pulumi.Input<string> | undefined;
   /** Labels of the nodes for controllers and the catalog; any node when empty. */
   readonly coreSelector: Readonly<Record<string, string>>;
-  /** Variables that pods need to use the bucket: what an object store's library cannot find out by itself. */
-  readonly podEnvironment: Readonly<Record<string, string>>;
-  /** From where load balancers call pods themselves, their health checks too, by the class of an ingress. */
-  readonly loadBalancerRanges: Readonly<Record<string, readonly string[]>>;
   /** Who may make Ray clusters, as subjects of a role binding. */
   readonly clients: readonly ClusterSubject[];
   /** Nodes and what is on them: what has to be there before pods can run, and must go after them. */
   readonly nodes: readonly pulumi.Resource[];
+  /** A PostgreSQL of the cloud. */
+  createDatabase(args: { readonly replicas: number }): Database;
+}
+
+/** What a cluster has besides machines, of its cloud or of whoever keeps it: a bucket, identities of pods, a registry. */
+export interface CloudServices {
+  /** Where the tables are. */
+  readonly bucketUri: pulumi.Output<string>;
+  /** Variables that pods need to use the bucket: what an object store's library cannot find out by itself. */
+  readonly podEnvironment: Readonly<Record<string, string>>;
+  /** From where load balancers call pods themselves, their health checks too, by the class of an ingress. */
+  readonly loadBalancerRanges: Readonly<Record<string, readonly string[]>>;
   /** Lets pods of one service account, and no others, use the bucket with the tables. */
   createIdentity(name: string, account: ServiceAccountName): PodIdentity;
   /**
@@ -37,8 +43,6 @@ export interface Cluster extends pulumi.ComponentResource {
   createBackups(identity: PodIdentity): Backups;
   /** A registry for images that the nodes can pull from; undefined where the stack has none. */
   createImageRepository(): ImageRepository | undefined;
-  /** A PostgreSQL of the cloud. */
-  createDatabase(args: { readonly replicas: number }): Database;
 }
 
 export type ClusterAccess = {

@@ -19,14 +19,18 @@ interface WorkedOut {
 }
 
 /** And where there is a cloud. */
-interface OnCloud extends WorkedOut {
+interface OnCloud extends WorkedOut, Placed {
   readonly nodePools: readonly NodePool[];
-  /** Of the cloud, from its provider's own settings. */
-  readonly region: string;
 }
 
 type Config<V extends Variant, More> = Omit<SettingsOf<V>, keyof More> & More;
+/** Of the cloud, from its provider's own settings. */
+interface Placed {
+  readonly region: string;
+}
 export type ExistingConfig = Config<"existing", WorkedOut>;
+export type ExistingGkeConfig = Config<"existing-gke", WorkedOut & Placed & { readonly project: string }>;
+export type ExistingEksConfig = Config<"existing-eks", WorkedOut & Placed>;
 export type GkeConfig = Config<"gke", OnCloud & { readonly project: string }>;
 export type EksConfig = Config<
   "eks",
@@ -38,7 +42,7 @@ export type EksConfig = Config<
 >;
 
 /** The settings of a stack, checked as a whole; docs/infra.md lists them. */
-export type StackConfig = ExistingConfig | GkeConfig | EksConfig;
+export type StackConfig = ExistingConfig | ExistingGkeConfig | ExistingEksConfig | GkeConfig | EksConfig;
 
 /** Settings that are not valid. The message lists every problem with its path; Pulumi shows it without a trace. */
 export class StackConfigError extends pulumi.RunError {}
@@ -82,7 +86,7 @@ function variantIn(all: All): Variant {
   const given = all[`${projectName}:variant`] ?? "";
   const variant = variants.find((each) => each === given);
   if (variant !== undefined) return variant;
-  throw notValid([`variant: ${given === "" ? "is required; it " : ""}must be existing, gke or eks`]);
+  throw notValid([`variant: ${given === "" ? "is required; it " : ""}must be one of ${variants.join(", ")}`]);
 }
 
 /** The settings of this program, their structures read. */
@@ -109,10 +113,11 @@ function settingsIn(all: All, variant: Variant, problems: string[]): Record<stri
 
 /** Where the cloud's own provider is told to work, and as whom. */
 function cloudIn(all: All, variant: Variant, problems: string[]) {
-  const cloud = variant === "gke" ? "gcp" : "aws";
+  const isGoogles = variant === "gke" || variant === "existing-gke";
+  const cloud = isGoogles ? "gcp" : "aws";
   const region = all[`${cloud}:region`] ?? "";
   const project = all["gcp:project"] ?? "";
-  if (variant === "gke" && project === "") problems.push("gcp:project: is required: pulumi config set gcp:project ID");
+  if (isGoogles && project === "") problems.push("gcp:project: is required: pulumi config set gcp:project ID");
   if (variant !== "existing" && region === "")
     problems.push(`${cloud}:region: is required: pulumi config set ${cloud}:region REGION`);
   const profileName = all["aws:profile"];
@@ -141,6 +146,10 @@ function workOut(settings: Settings, cloud: ReturnType<typeof cloudIn>): StackCo
   switch (settings.variant) {
     case "existing":
       return { ...settings, ...workedOut, catalog: { ...settings.catalog, namespace } };
+    case "existing-gke":
+      return { ...settings, ...workedOut, catalog: { ...settings.catalog, namespace }, region, project };
+    case "existing-eks":
+      return { ...settings, ...workedOut, catalog: { ...settings.catalog, namespace }, region };
     case "gke": {
       const catalog = { ...settings.catalog, namespace };
       return { ...settings, ...workedOut, catalog, nodePools: poolsOf(settings).pools, region, project };

@@ -3,7 +3,9 @@ import { Catalog } from "./components/catalog/catalog.ts";
 import { findEksAccount } from "./components/eks/eks-account.ts";
 import { EksCluster } from "./components/eks/eks-cluster.ts";
 import { findEksZones } from "./components/eks/eks-zones.ts";
+import { findExistingEks } from "./components/eks/existing-eks.ts";
 import { ExistingCluster } from "./components/existing-cluster.ts";
+import { findExistingGke } from "./components/gke/existing-gke.ts";
 import { GkeCluster } from "./components/gke/gke-cluster.ts";
 import { RayPlatform } from "./components/ray/ray-platform.ts";
 import type { StackConfig } from "./config.ts";
@@ -13,7 +15,7 @@ import { type Outputs, stackOutputs } from "./outputs.ts";
 export async function deploy(config: StackConfig): Promise<Outputs> {
   const cluster = await createCluster(config);
   const { namespace, serviceAccount, operator } = config;
-  const deleteNamespace = config.variant === "existing" && config.deleteNamespace;
+  const deleteNamespace = "deleteNamespace" in config && config.deleteNamespace;
   const platform = new RayPlatform("ray", {
     ...{ cluster, namespace, serviceAccount, operator, deleteNamespace },
     allowedNamespaces: config.ray.allowedNamespaces,
@@ -32,6 +34,10 @@ async function createCluster(config: StackConfig): Promise<Cluster> {
         backups: typeof litestream === "object" ? litestream.bucket : undefined,
       });
     }
+    case "existing-gke":
+      return new ExistingCluster("existing", { ...config, services: await findExistingGke("existing", config) });
+    case "existing-eks":
+      return new ExistingCluster("existing", { ...config, services: await findExistingEks("existing", config) });
     case "gke":
       return new GkeCluster("gke", config);
     case "eks": {

@@ -59,7 +59,7 @@ function tablesVolume(config: StackConfig): StackOutputs["tablesVolume"] {
 }
 
 function nodeLimits(config: StackConfig): StackOutputs["nodeLimits"] {
-  if (config.variant === "existing") return undefined;
+  if (!("nodePools" in config)) return undefined;
   const most = (role: NodeRole) =>
     config.nodePools.filter((pool) => pool.role === role).reduce((sum, { max }) => sum + max, 0);
   return { head: most("head"), workerCpu: most("workerCpu"), workerGpu: most("workerGpu") };

@@ -2,11 +2,11 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { isAtLeast, operatorVersionMin, rayVersionMin } from "@tiltyard/protocol";
 import { defaultPools, resolvePools, roleLabels } from "./node-pools.ts";
-import type { Settings, SettingsOf } from "./settings.ts";
+import type { Settings, SettingsOf, Variant } from "./settings.ts";
 import { gkeOperatorPairs, selfDeployedAnywhere } from "./versions.ts";
 
 type OnCloud = SettingsOf<"gke"> | SettingsOf<"eks">;
-type Key = keyof SettingsOf<"existing"> | keyof SettingsOf<"gke"> | keyof SettingsOf<"eks">;
+type Key = { [V in Variant]: keyof SettingsOf<V> }[Variant];
 
 export function poolsOf(settings: OnCloud): ReturnType<typeof resolvePools> {
   const { variant, nodePools = defaultPools(variant) } = settings;
@@ -17,7 +17,7 @@ export function poolsOf(settings: OnCloud): ReturnType<typeof resolvePools> {
 export const rules: readonly { needs: readonly Key[]; problemsOf: (settings: Settings) => readonly string[] }[] = [
   {
     needs: ["nodePools", "labelDomain", "labelKeys"],
-    problemsOf: (settings) => (settings.variant === "existing" ? [] : poolsOf(settings).problems),
+    problemsOf: (settings) => ("nodePools" in settings ? poolsOf(settings).problems : []),
   },
   { needs: ["ray"], problemsOf: problemsOfRay },
   { needs: ["operator", "kubernetesVersion"], problemsOf: problemsOfOperator },
@@ -37,7 +37,7 @@ function problemsOfRay({ ray }: Settings): string[] {
 /** Pairs of versions that are known not to work; requirements.md 1 and 9. */
 function problemsOfOperator(settings: Settings): string[] {
   const { variant, operator } = settings;
-  const kubernetesVersion = variant === "existing" ? undefined : settings.kubernetesVersion;
+  const kubernetesVersion = "kubernetesVersion" in settings ? settings.kubernetesVersion : undefined;
   const problems: string[] = [];
   if (operator.source === "none") return problems;
   if (!isAtLeast(operator.version, operatorVersionMin)) {
@@ -62,8 +62,11 @@ function problemsOfOperator(settings: Settings): string[] {
   return problems;
 }
 
+const ofCluster = { pattern: /^(user|group):\S+$/, form: "user:NAME or group:NAME of the cluster" };
 const principalsOf = {
-  existing: { pattern: /^(user|group):\S+$/, form: "user:NAME or group:NAME of the cluster" },
+  existing: ofCluster,
+  "existing-gke": ofCluster,
+  "existing-eks": ofCluster,
   gke: {
     pattern: /^(user|group|serviceAccount|principal|principalSet):\S+$/,
     form: "like user:alice@example.com",
@@ -80,14 +83,14 @@ function problemsOfPrincipals(settings: Settings): string[] {
   const wrong = (name: string, principals: readonly string[]) =>
     principals.flatMap((principal, index) => (pattern.test(principal) ? [] : [`${name}.${index}: must be ${form}`]));
   const problems = wrong("clientPrincipals", clientPrincipals);
-  if (variant !== "existing") problems.push(...wrong("adminPrincipals", settings.adminPrincipals));
+  if ("adminPrincipals" in settings) problems.push(...wrong("adminPrincipals", settings.adminPrincipals));
   if (variant === "eks" && clientPrincipals.length === 0)
     problems.push(`clientPrincipals: name at least one who may assume the client role, ${form}`);
   return problems;
 }
 
 function problemsOfKubeconfig(settings: Settings): string[] {
-  const kubeconfig = settings.variant === "existing" ? settings.kubeconfig : undefined;
+  const kubeconfig = "kubeconfig" in settings ? settings.kubeconfig : undefined;
   if (kubeconfig === undefined || kubeconfig.includes("\n") || kubeconfig.startsWith("{")) return [];
   return existsSync(resolve(kubeconfig)) ? [] : ["kubeconfig: is neither a kubeconfig nor the path of a file"];
 }
@@ -119,6 +122,8 @@ function problemsOfCatalog(settings: Settings): string[] {
     problems.push("catalog.litestream.bucket: must be another bucket than that of the tables, which Ray jobs write to");
   if (ingress !== undefined && oidc === undefined)
     problems.push("catalog.ingress: a catalog that is reached from outside needs catalog.oidc, not development tokens");
+  if (database === "postgres" && (variant === "existing-gke" || variant === "existing-eks"))
+    problems.push("catalog.database: must be sqlite or {url: ...}: the stack makes no database on an existing cluster");
   const volumeClaim = variant === "existing" ? settings.catalog.volumeClaim : undefined;
   if (bucket?.startsWith("file:") && volumeClaim === undefined)
     problems.push(
@@ -138,9 +143,9 @@ function problemsOfDatabase(settings: Settings): string[] {
 }
 
 function problemsOfKeptData(settings: Settings): string[] {
-  if (settings.variant === "existing" || !settings.keepData || !settings.catalog.enabled) return [];
+  if (!("keepData" in settings) || !settings.keepData || !settings.catalog.enabled) return [];
   const { database, litestream } = settings.catalog;
-  if (database !== "sqlite" || litestream !== false) return [];
+  if (database !== "sqlite" || litestream !== false || !("nodePools" in settings)) return [];
   return ["keepData: the volume of SQLite goes with the cluster; use catalog.litestream or PostgreSQL"];
 }
 

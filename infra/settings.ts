@@ -6,7 +6,7 @@ import { LabelKeys, NodePools } from "./node-pools.ts";
 import { bucketOf, dnsLabel, kubernetesVersion, labelDomain, minorVersion, version } from "./setting-types.ts";
 import { charts, versions } from "./versions.ts";
 
-export const variants = ["existing", "gke", "eks"] as const;
+export const variants = ["existing", "existing-gke", "existing-eks", "gke", "eks"] as const;
 export type Variant = (typeof variants)[number];
 
 const Operator = z.discriminatedUnion("source", [
@@ -62,24 +62,47 @@ const everywhere = {
   clientPrincipals: z.array(z.string()).default([]),
 };
 
+/** A cluster that somebody else keeps. */
+const existing = {
+  kubeconfig: z.string().optional(),
+  context: z.string().optional(),
+  deleteNamespace: z.boolean().default(false),
+};
+
+/** What a cloud keeps for the stack. */
+const kept = { deletionProtection: z.boolean().default(true), keepData: z.boolean().default(false) };
+
 const onClouds = {
+  ...kept,
   kubernetesVersion: kubernetesVersion.optional(),
   nodePools: NodePools.optional(),
   adminPrincipals: z.array(z.string()).default([]),
-  deletionProtection: z.boolean().default(true),
-  keepData: z.boolean().default(false),
 };
 
 /** What each variant can be told. What it would ignore cannot be written. */
 export const settingsOfVariant = {
   existing: {
     ...everywhere,
-    kubeconfig: z.string().optional(),
-    context: z.string().optional(),
+    ...existing,
     bucket: bucketOf("s3", "gs", "file"),
     serviceAccountAnnotations: z.record(z.string(), z.string()).default({}),
-    deleteNamespace: z.boolean().default(false),
     catalog: CatalogOnExisting.prefault({}),
+  },
+  "existing-gke": {
+    ...everywhere,
+    ...existing,
+    ...kept,
+    /** The region or the zone of the cluster; `gcp:region` when absent. */
+    location: z.string().optional(),
+    bucket: bucketOf("gs").optional(),
+    catalog: CatalogOnGke.prefault({}),
+  },
+  "existing-eks": {
+    ...everywhere,
+    ...existing,
+    ...kept,
+    bucket: bucketOf("s3").optional(),
+    catalog: CatalogOnEks.prefault({}),
   },
   gke: {
     ...everywhere,
@@ -103,10 +126,10 @@ export const settingsOfVariant = {
 export type SettingsOf<V extends Variant> = { readonly variant: V } & z.output<
   z.ZodObject<(typeof settingsOfVariant)[V]>
 >;
-export type Settings = SettingsOf<"existing"> | SettingsOf<"gke"> | SettingsOf<"eks">;
+export type Settings = { [V in Variant]: SettingsOf<V> }[Variant];
 
 /** The settings that are text; all others are structures: they are written as YAML and arrive as JSON. */
 export const textual: ReadonlySet<string> = new Set([
   ...["kubeconfig", "context", "clusterName", "namespace", "serviceAccount"],
-  ...["clientRole", "labelDomain", "kubernetesVersion", "bucket"],
+  ...["clientRole", "location", "labelDomain", "kubernetesVersion", "bucket"],
 ]);

@@ -8,7 +8,7 @@ const nodeSelector = z.record(z.string(), z.string());
  * variant does not have is absent.
  */
 export const StackOutputs = z.object({
-  variant: z.enum(["existing", "gke", "eks"]).describe("What kind of cluster the stack is on."),
+  variant: z.enum(["existing", "existing-gke", "existing-eks", "gke", "eks"]).describe("What kind of cluster the stack is on."),
   clusterName: z.string().describe("The name of the managed Kubernetes cluster, or a name for the existing one."),
   configMethod: z
     .enum(["LOCAL", "EKS_AUTH", "GKE_AUTH"])
@@ -47,7 +47,7 @@ export const StackOutputs = z.object({
   keptOnDestroy: z
     .array(z.string())
     .optional()
-    .describe("`gke`, `eks`: what stays when the stack is destroyed: buckets by their URIs, last copies of databases."),
+    .describe("On clouds: what stays when the stack is destroyed: buckets by their URIs, last copies of databases."),
   catalogNamespace: z.string().optional().describe("The namespace of the catalog, its secrets and its account."),
   catalogUrl: z.string().optional().describe("The catalog, for pods of the cluster."),
   catalogService: z

@@ -2,23 +2,31 @@ import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import type { Backups, Cluster, ClusterAccess, ClusterSubject, PodIdentity } from "../cluster.ts";
+import type {
+  Backups,
+  CloudServices,
+  Cluster,
+  ClusterAccess,
+  ClusterSubject,
+  ImageRepository,
+  PodIdentity,
+  ServiceAccountName,
+} from "../cluster.ts";
+import { OwnServices, type OwnServicesArgs } from "./own-services.ts";
 
-export interface ExistingClusterArgs {
+interface AnyExistingClusterArgs {
   /** Itself, or the path of a file; the user's own when absent. */
   readonly kubeconfig?: string | undefined;
   readonly context?: string | undefined;
   /** What outputs call the cluster. */
   readonly clusterName: string;
-  /** Where the tables are: `s3://...`, `gs://...` or `file:///...`. */
-  readonly bucket: string;
-  /** Where Litestream copies the catalog's database to, if it does: a bucket that Ray cannot use. */
-  readonly backups?: string | undefined;
   /** Who may make Ray clusters: `user:NAME` or `group:NAME`. */
   readonly clientPrincipals?: readonly string[];
-  /** What the cluster's own way of giving pods an identity asks for. */
-  readonly serviceAccountAnnotations?: Readonly<Record<string, string>>;
 }
+
+/** What the cluster has of its keeper, or what makes it have more: the resources of a cloud, below this one. */
+export type ExistingClusterArgs = AnyExistingClusterArgs &
+  (OwnServicesArgs | { readonly services: (parent: pulumi.Resource) => CloudServices });
 
 /** A cluster that is there already: kind, k3s, on-premises, or a cloud's that somebody else keeps. */
 export class ExistingCluster extends pulumi.ComponentResource implements Cluster {
@@ -28,43 +36,47 @@ export class ExistingCluster extends pulumi.ComponentResource implements Cluster
   readonly bucketUri: pulumi.Output<string>;
   readonly storageClass = undefined;
   readonly coreSelector = {};
-  readonly podEnvironment = {};
-  readonly loadBalancerRanges = {};
+  readonly podEnvironment: Readonly<Record<string, string>>;
+  readonly loadBalancerRanges: Readonly<Record<string, readonly string[]>>;
   readonly clients: readonly ClusterSubject[];
   readonly nodes = [];
-  readonly #annotations: Readonly<Record<string, string>>;
-  readonly #backups: string;
+  readonly #services: CloudServices;
 
   constructor(name: string, args: ExistingClusterArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:ExistingCluster", name, {}, options);
-    const { clusterName, context, bucket, backups = "", clientPrincipals = [], serviceAccountAnnotations = {} } = args;
+    const { clusterName, context, clientPrincipals = [] } = args;
+    this.#services = "services" in args ? args.services(this) : new OwnServices(args);
     this.kubernetes = createProvider(name, args, this);
     this.access = { clusterName, configMethod: "LOCAL", kubeContext: context };
-    this.bucketUri = pulumi.output(bucket);
+    this.bucketUri = this.#services.bucketUri;
+    this.podEnvironment = this.#services.podEnvironment;
+    this.loadBalancerRanges = this.#services.loadBalancerRanges;
     this.clients = clientPrincipals.map(toSubject);
-    this.#annotations = serviceAccountAnnotations;
-    this.#backups = backups;
     this.registerOutputs();
   }
 
-  createIdentity(): PodIdentity {
-    return { annotations: pulumi.output({ ...this.#annotations }), principal: pulumi.output("") };
+  createIdentity(name: string, account: ServiceAccountName): PodIdentity {
+    return this.#services.createIdentity(name, account);
   }
 
-  createVendingRole(): undefined {}
-
-  createBackups(): Backups {
-    return { uri: pulumi.output(this.#backups), region: undefined };
+  createVendingRole(identity: PodIdentity): pulumi.Output<string> | undefined {
+    return this.#services.createVendingRole(identity);
   }
 
-  createImageRepository(): undefined {}
+  createBackups(identity: PodIdentity): Backups {
+    return this.#services.createBackups(identity);
+  }
+
+  createImageRepository(): ImageRepository | undefined {
+    return this.#services.createImageRepository();
+  }
 
   createDatabase(): never {
     throw new pulumi.RunError("a stack on an existing cluster makes no database");
   }
 }
 
-function createProvider(name: string, { kubeconfig, context }: ExistingClusterArgs, parent: pulumi.Resource) {
+function createProvider(name: string, { kubeconfig, context }: AnyExistingClusterArgs, parent: pulumi.Resource) {
   return new kubernetes.Provider(
     `${name}-kubernetes`,
     {

@@ -12,6 +12,8 @@ const larger = { volumeSize: "30Gi" };
 /** What the upgrade does, to which resource. A cloud gives a pool of spot machines no other kind: it is another pool. */
 const upgrades: Readonly<Record<string, readonly string[]>> = {
   existing: ["update catalog", "update catalog-data", "update ray-operator"],
+  "existing-gke": ["update catalog", "update catalog-data", "update ray-operator"],
+  "existing-eks": ["update catalog", "update catalog-data", "update ray-operator"],
   gke: [
     ...["create gke-cpu", "create gke-more-gpus", "delete gke-cpu", "update catalog", "update catalog-data"],
     ...["update gke", "update gke-gpu", "update gke-head", "update ray-operator"],
@@ -47,14 +49,14 @@ beforeAll(async () => {
   if (isOurs) await addPlatformNodes(cluster().api);
 });
 
-type Variant = "existing" | "gke" | "eks";
+type Variant = "existing" | "existing-gke" | "existing-eks" | "gke" | "eks";
 const title = (variant: Variant) => `a stack of the variant ${variant}`;
 describe(
   title("existing"),
   together,
   inTurn("under Pulumi's engine", () => itsTests("existing")),
 );
-for (const cloud of ["gke", "eks"] as const)
+for (const cloud of ["gke", "eks", "existing-gke", "existing-eks"] as const)
   describeOnOurs(
     title(cloud),
     "the storage class of that cloud",
@@ -72,10 +74,9 @@ function itsTests(variant: Variant): void {
 
   beforeAll(async () => {
     const own =
-      variant === "existing"
-        ? { kubeconfig: cluster().kubeconfigPath, deleteNamespace: true }
-        : { deletionProtection: false };
-    settings = { ...own, namespace, serviceAccount };
+      variant === "gke" || variant === "eks" ? {} : { kubeconfig: cluster().kubeconfigPath, deleteNamespace: true };
+    const ofCloud = variant === "existing" ? {} : { deletionProtection: false };
+    settings = { ...own, ...ofCloud, namespace, serviceAccount };
     stack = await DeployedStack.create(cluster(), variant);
   });
   afterAll(async () => {
@@ -103,7 +104,7 @@ function itsTests(variant: Variant): void {
     // Clouds answer at once here, so the order in which things came does not show that it has to be so.
     const { resources } = JSON.parse(stack.state).checkpoint.latest;
     const nodes = resources.filter(({ type }: { type: string }) => nodeTypes.includes(type));
-    expect(nodes.length > 0).toBe(variant !== "existing");
+    expect(nodes.length > 0).toBe(variant === "gke" || variant === "eks");
     const namespaces = resources.filter(({ type }: { type: string }) => type === "kubernetes:core/v1:Namespace");
     expect(namespaces).toHaveLength(2);
     for (const { dependencies = [] } of namespaces)
@@ -183,7 +184,7 @@ function itsTests(variant: Variant): void {
 /** Another catalog and another operator; where the stack has nodes, another Kubernetes, and nodes changed in every way. */
 function upgraded(variant: Variant): Record<string, unknown> {
   const both = { catalog: { ...image("2"), ...larger }, operator: { version: "1.6.0" } };
-  if (variant === "existing") return both;
+  if (variant !== "gke" && variant !== "eks") return both;
   const nodePools = defaultPools(variant).flatMap((pool) => {
     if (pool.name === "head") return [{ ...pool, diskGb: 150 }];
     if (pool.name === "cpu") return [{ ...pool, spot: false }];

@@ -15,8 +15,8 @@ const addon = (kubernetesVersion: string | undefined, version: string) => ({
 
 describe("settings that are not valid", () => {
   test.each<[string, string, Settings, string]>([
-    ["no variant", "", {}, "variant: is required; it must be existing, gke or eks"],
-    ["another variant", "aks", {}, "variant: must be existing, gke or eks"],
+    ["no variant", "", {}, "variant: is required; it must be one of existing, existing-gke, existing-eks, gke, eks"],
+    ["another variant", "aks", {}, "variant: must be one of existing, existing-gke, existing-eks, gke, eks"],
     ["a misspelled setting", "gke", { nodePool: [] }, "nodePool: is not a setting"],
     [
       "a misspelled setting inside another",
@@ -138,7 +138,7 @@ describe("settings that are not valid", () => {
       "a kubeconfig for a cluster that is made",
       "gke",
       { kubeconfig: "~/.kube/config" },
-      "kubeconfig: is not a setting on gke, but on existing",
+      "kubeconfig: is not a setting on gke, but on existing, existing-gke, existing-eks",
     ],
     [
       "no client principal on EKS",

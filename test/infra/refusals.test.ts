@@ -7,6 +7,8 @@ const stacks: readonly [string, Settings][] = [
   ["gke", {}],
   ["gke", { catalog: { database: "postgres" } }],
   ["gke", { bucket: "gs://ours/lance", kubernetesVersion: "1.31", operator: { source: "gke-addon", version: "1.2" } }],
+  ["existing-gke", { catalog: { litestream: true } }],
+  ["existing-eks", { catalog: { litestream: true } }],
   ["eks", {}],
   ["eks", { catalog: { database: "postgres", vendCredentials: true } }],
   ["eks", { bucket: "s3://ours/team/lance", network: { natGateways: "perZone" } }],

@@ -73,6 +73,28 @@ const answers: Readonly<Record<string, Values | ((inputs: Values, region: string
     const zones = zonesOfAws(region).filter(({ id }) => !excluded.has(id));
     return { names: zones.map(({ name }) => name), zoneIds: zones.map(({ id }) => id) };
   },
+  "aws:eks/getCluster:getCluster": ({ name }, region) => ({
+    name,
+    arn: `arn:${partitionOf(region)}:eks:${region}:123456789012:cluster/${name}`,
+    identities: [{ oidcs: [{ issuer: `https://oidc.eks.${region}.amazonaws.com/id/${name}` }] }],
+    vpcConfig: { vpcId: "vpc-1" },
+  }),
+  "aws:iam/getOpenIdConnectProvider:getOpenIdConnectProvider": ({ url }, region) => {
+    if (String(url).endsWith("without-provider")) throw new Error("NoSuchEntity");
+    return {
+      url,
+      arn: `arn:${partitionOf(region)}:iam::123456789012:oidc-provider/${String(url).slice("https://".length)}`,
+    };
+  },
+  "gcp:container/getCluster:getCluster": ({ name, project }) => ({
+    name,
+    workloadIdentityConfigs: name === "without-identity" ? [] : [{ workloadPool: `${project}.svc.id.goog` }],
+    nodePools: [
+      { nodeConfigs: [{ serviceAccount: "nodes@our-project.iam.gserviceaccount.com" }] },
+      { nodeConfigs: [{ serviceAccount: "default" }] },
+    ],
+  }),
+  "gcp:organizations/getProject:getProject": { number: "42" },
   "aws:ec2/getVpc:getVpc": ({ id }) => ({ id, cidrBlock: "172.16.0.0/16" }),
   // A subnet's name tells its zone: subnet-a, subnet-c.
   "aws:ec2/getSubnet:getSubnet": ({ id }, region) => {

@@ -66,7 +66,8 @@ const rules: readonly ((seen: Seen) => readonly string[])[] = [
     const on = before.some(({ inputs }) => inputs.service === `${service}.googleapis.com`);
     return service === undefined || on ? [] : [`403 SERVICE_DISABLED: ${service}.googleapis.com is not on yet`];
   },
-  function identityPoolsExist({ each, before }) {
+  function identityPoolsExist({ each, before, all }) {
+    if (all.some(({ type }) => type === "tiltyard:infra:ExistingCluster")) return [];
     if (!String(each.inputs.member).includes(".svc.id.goog[")) return [];
     const cluster = before.some(({ type }) => type === "gcp:container/cluster:Cluster");
     return cluster ? [] : ["400: Identity Pool does not exist"];

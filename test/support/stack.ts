@@ -40,6 +40,8 @@ export type Settings = Readonly<Record<string, unknown>>;
 
 const required: Readonly<Record<string, Settings>> = {
   existing: { bucket: "s3://tables/lance", catalog: { image: "registry.example.com/catalog:1" } },
+  "existing-gke": { "gcp:project": "our-project", "gcp:region": "europe-west4" },
+  "existing-eks": { "aws:region": "eu-central-1" },
   gke: { "gcp:project": "our-project", "gcp:region": "europe-west4" },
   eks: { "aws:region": "eu-central-1", clientPrincipals: ["arn:aws:iam::123456789012:role/ml-engineers"] },
 };

@@ -1,12 +1,12 @@
 import * as aws from "@pulumi/aws";
 import type * as pulumi from "@pulumi/pulumi";
 import type { Backups } from "../../cluster.ts";
-import type { EksConfig } from "../../config.ts";
 import { EksBucket } from "./eks-bucket.ts";
+import type { EksServicesConfig } from "./eks-services.ts";
 import { policyOf, useBucket } from "./policies.ts";
 
 export interface EksBackupsArgs {
-  readonly config: EksConfig;
+  readonly config: EksServicesConfig;
   readonly partition: string;
   /** Who writes them. */
   readonly roleName: pulumi.Output<string>;

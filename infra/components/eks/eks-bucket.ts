@@ -3,7 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { EksConfig } from "../../config.ts";
 
 export interface EksBucketArgs {
-  readonly config: EksConfig;
+  readonly config: Pick<EksConfig, "deletionProtection" | "keepData">;
   readonly partition: string;
   /** The beginning of its name, when it is made. */
   readonly prefix: string;

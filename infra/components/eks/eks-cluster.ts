@@ -1,7 +1,6 @@
 import type * as eks from "@pulumi/eks";
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import { identityAnnotations } from "@tiltyard/protocol";
 import type {
   Backups,
   Cluster,
@@ -18,17 +17,13 @@ import { createAutoscaler } from "./cluster-autoscaler.ts";
 import { createDevicePlugin } from "./device-plugin.ts";
 import type { EksAccount } from "./eks-account.ts";
 import { createDns, createVolumes } from "./eks-addons.ts";
-import { createEksBackups } from "./eks-backups.ts";
-import { EksBucket } from "./eks-bucket.ts";
 import { createControlPlane, kubeconfigOf } from "./eks-control-plane.ts";
 import { createRds } from "./eks-database.ts";
-import { createEksImages } from "./eks-images.ts";
 import { adoptedNetwork, type EksNetwork } from "./eks-network.ts";
 import { createAdminRole, createClientRole, createNodeRole, type RoleContext } from "./eks-roles.ts";
+import { EksServices } from "./eks-services.ts";
 import type { EksZones } from "./eks-zones.ts";
-import { createRole } from "./iam-role.ts";
 import { createNodeGroups } from "./node-groups.ts";
-import { describeCluster, policyOf, trustPrincipals, trustServiceAccount, useBucket } from "./policies.ts";
 import { Vpc } from "./vpc.ts";
 
 export interface EksClusterArgs {
@@ -53,9 +48,8 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
   readonly #name: string;
   readonly #context: RoleContext;
   readonly #vpc: EksNetwork;
-  readonly #bucket: EksBucket;
+  readonly #services: EksServices;
   readonly #cluster: eks.Cluster;
-  readonly #oidcProvider: pulumi.Output<{ readonly arn: string; readonly url: string }>;
 
   constructor(name: string, { config, account, zones }: EksClusterArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:EksCluster", name, {}, options);
@@ -69,14 +63,11 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
     this.#cluster = createControlPlane(name, config, this.#vpc, this);
     const { eksCluster, oidcProviderArn, oidcProviderUrl } = this.#cluster;
     const { name: clusterName, arn: clusterArn, version } = eksCluster;
-    this.#oidcProvider = pulumi.all([oidcProviderArn, oidcProviderUrl]).apply(([arn, url]) => ({ arn, url }));
+    const oidcProvider = pulumi.all([oidcProviderArn, oidcProviderUrl]).apply(([arn, url]) => ({ arn, url }));
     this.#context = { parent: this, config, partition, clusterName, clusterArn };
-    this.#bucket = new EksBucket(
-      `${name}-bucket`,
-      { config, partition, prefix: config.clusterName, adopted: config.bucket },
-      child,
-    );
-    const clientRole = createClientRole(`${name}-client`, this.#bucket, this.#context);
+    const cidrs = network.isAdopted ? zones.cidrs : [network.cidr];
+    this.#services = new EksServices(name, { config, partition, clusterArn, oidcProvider, cidrs }, this);
+    const clientRole = createClientRole(`${name}-client`, this.#services.bucket, this.#context);
     const adminRole = createAdminRole(`${name}-admin`, this.#context);
 
     const kubeconfig = pulumi.secret(kubeconfigOf(this.#cluster, adminRole));
@@ -86,7 +77,7 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
       account,
       kubernetes: this.kubernetes,
       cluster: { name: clusterName, arn: clusterArn, version },
-      oidcProvider: this.#oidcProvider,
+      oidcProvider,
       parent: this,
     };
     const volumes = createVolumes(`${name}-ebs`, addons);
@@ -107,58 +98,28 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
       kubeconfig,
       kubernetesVersion: version,
     };
-    this.bucketUri = this.#bucket.uri;
+    this.bucketUri = this.#services.bucketUri;
     this.storageClass = volumes.createClass(driver);
     this.coreSelector = roleLabels(config, "core");
-    this.podEnvironment = { AWS_REGION: config.region };
-    // They have addresses of the network's own subnets.
-    this.loadBalancerRanges = { alb: network.isAdopted ? zones.cidrs : [network.cidr] };
+    this.podEnvironment = this.#services.podEnvironment;
+    this.loadBalancerRanges = this.#services.loadBalancerRanges;
     this.registerOutputs();
   }
 
-  /** A role for exactly one service account; requirements.md 5.1, variant B, 5 and 6. */
-  createIdentity(name: string, { namespace, name: accountName }: ServiceAccountName): PodIdentity {
-    const { partition, clusterArn } = this.#context;
-    const { role } = createRole(
-      `${this.#name}-${name}`,
-      {
-        partition,
-        description: `Pods of ${namespace}/${accountName}`,
-        trust: this.#oidcProvider.apply((provider) => trustServiceAccount(provider, namespace, accountName)),
-        policy: pulumi
-          .all([clusterArn, this.#bucket.arn])
-          .apply(([itsArn, bucketArn]) =>
-            policyOf(describeCluster(itsArn), ...useBucket(bucketArn, this.#bucket.folder)),
-          ),
-      },
-      this,
-    );
-    const annotations = role.arn.apply((arn): Record<string, string> => ({ [identityAnnotations.EKS_AUTH]: arn }));
-    return { annotations, principal: role.name };
+  createIdentity(name: string, account: ServiceAccountName): PodIdentity {
+    return this.#services.createIdentity(name, account);
   }
 
-  /** A role that the catalog alone may assume, and that may do no more than the catalog itself. */
-  createVendingRole({ annotations }: PodIdentity): pulumi.Output<string> {
-    const { role } = createRole(
-      `${this.#name}-tables`,
-      {
-        partition: this.#context.partition,
-        description: "The catalog hands out sessions of it, each held to one table",
-        trust: annotations.apply((all) => trustPrincipals([all[identityAnnotations.EKS_AUTH] ?? ""])),
-        policy: this.#bucket.arn.apply((bucketArn) => policyOf(...useBucket(bucketArn, this.#bucket.folder))),
-      },
-      this,
-    );
-    return role.arn;
+  createVendingRole(identity: PodIdentity): pulumi.Output<string> {
+    return this.#services.createVendingRole(identity);
   }
 
-  createBackups({ principal }: PodIdentity): Backups {
-    const { config, partition } = this.#context;
-    return createEksBackups(`${this.#name}-backups`, { config, partition, roleName: principal }, this);
+  createBackups(identity: PodIdentity): Backups {
+    return this.#services.createBackups(identity);
   }
 
   createImageRepository(): ImageRepository {
-    return createEksImages(`${this.#name}-images`, this.#context.config, this);
+    return this.#services.createImageRepository();
   }
 
   createDatabase({ replicas }: { readonly replicas: number }): Database {

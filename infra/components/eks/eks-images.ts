@@ -6,7 +6,11 @@ import type { EksConfig } from "../../config.ts";
 const keptVersions = 10;
 
 /** A registry for the images that the stack builds. */
-export function createEksImages(name: string, config: EksConfig, parent: pulumi.Resource): ImageRepository {
+export function createEksImages(
+  name: string,
+  config: Pick<EksConfig, "clusterName" | "deletionProtection">,
+  parent: pulumi.Resource,
+): ImageRepository {
   const repository = new aws.ecr.Repository(
     name,
     {

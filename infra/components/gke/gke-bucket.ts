@@ -3,7 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { GkeConfig } from "../../config.ts";
 
 export interface GkeBucketArgs {
-  readonly config: GkeConfig;
+  readonly config: Pick<GkeConfig, "region" | "deletionProtection" | "keepData">;
   readonly project: pulumi.Input<string>;
   /** The URI of a bucket that is there already, with a folder if it is one of several. */
   readonly adopted: string | undefined;
@@ -54,7 +54,7 @@ export class GkeBucket extends pulumi.ComponentResource {
 function createBucket(
   parent: pulumi.Resource,
   name: string,
-  { region, deletionProtection, keepData }: GkeConfig,
+  { region, deletionProtection, keepData }: GkeBucketArgs["config"],
   project: pulumi.Input<string>,
 ): gcp.storage.Bucket {
   return new gcp.storage.Bucket(

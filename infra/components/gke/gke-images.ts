@@ -7,12 +7,18 @@ import type { AccountContext } from "./gke-accounts.ts";
 const keptVersions = 10;
 const oldDays = 30;
 
-/** A registry for the images that the stack builds. Nodes read it by their right to those of the project. */
+export interface GkeImagesArgs extends AccountContext {
+  readonly config: Pick<GkeConfig, "region" | "project" | "clusterName">;
+  /** Nodes that are let in to it; those of the stack may read all registries of the project. */
+  readonly nodeEmails?: readonly string[];
+}
+
+/** A registry for the images that the stack builds. */
 export function createGkeImages(
   name: string,
-  { region, project: projectId, clusterName }: GkeConfig,
-  { parent, project }: AccountContext,
+  { config, parent, project, nodeEmails = [] }: GkeImagesArgs,
 ): ImageRepository {
+  const { region, project: projectId, clusterName } = config;
   const repository = new gcp.artifactregistry.Repository(
     name,
     {
@@ -29,6 +35,18 @@ export function createGkeImages(
     },
     { parent },
   );
+  for (const [index, email] of nodeEmails.entries())
+    new gcp.artifactregistry.RepositoryIamMember(
+      `${name}-pull-${index}`,
+      {
+        project,
+        location: region,
+        repository: repository.name,
+        role: "roles/artifactregistry.reader",
+        member: `serviceAccount:${email}`,
+      },
+      { parent },
+    );
   const address = `${region}-docker.pkg.dev`;
   const token = gcp.organizations.getClientConfigOutput({ parent }).accessToken;
   return {

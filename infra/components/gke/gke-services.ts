@@ -10,6 +10,10 @@ const always = ["artifactregistry", "compute", "container", "containerfilesystem
 
 const forDatabase = ["servicenetworking", "sqladmin"];
 
+type GkeServicesConfig = Pick<GkeConfig, "project"> & {
+  readonly catalog: Pick<GkeConfig["catalog"], "enabled" | "database">;
+};
+
 /**
  * Turns on the services of Google that the stack calls. They stay on when the stack goes:
  * something else in the project may have come to use them.
@@ -18,7 +22,7 @@ export class GkeServices extends pulumi.ComponentResource {
   /** The id of the project, known when its services are on: what is made with it waits for them. */
   readonly project: pulumi.Output<string>;
 
-  constructor(name: string, config: GkeConfig, options?: pulumi.ComponentResourceOptions) {
+  constructor(name: string, config: GkeServicesConfig, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:GkeServices", name, {}, options);
     const { project, catalog } = config;
     const enable = (service: string, ...dependsOn: pulumi.Resource[]) =>
