@@ -5,7 +5,7 @@ import type * as pulumi from "@pulumi/pulumi";
  * A Kubernetes cluster as the platform and the catalog need it, whatever it runs on. The
  * components `GkeCluster`, `EksCluster` and `ExistingCluster` are the three of them.
  */
-export interface Cluster extends pulumi.ComponentResource, CloudServices {
+export interface Cluster extends pulumi.ComponentResource {
   /** Whether the stack made it: nobody else is on it then. */
   readonly isOwn: boolean;
   readonly kubernetes: kubernetes.Provider;
@@ -19,6 +19,7 @@ export interface Cluster extends pulumi.ComponentResource, CloudServices {
   readonly clients: readonly ClusterSubject[];
   /** Nodes and what is on them: what has to be there before pods can run, and must go after them. */
   readonly nodes: readonly pulumi.Resource[];
+  readonly services: CloudServices;
   /** A PostgreSQL of the cloud. */
   createDatabase(args: { readonly replicas: number }): Database;
 }

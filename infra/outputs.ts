@@ -34,7 +34,7 @@ export function stackOutputs(deployed: Deployed): Outputs {
     rayVersion: config.ray.version,
     rayImage: config.ray.image,
     rayGpuImage: config.ray.gpuImage,
-    bucketUri: cluster.bucketUri,
+    bucketUri: cluster.services.bucketUri,
     tablesVolume: tablesVolume(config),
     keptOnDestroy: keptOnDestroy(deployed),
     ...(catalog && {
@@ -72,7 +72,7 @@ function keptOnDestroy({ config, cluster, catalog }: Deployed): Outputs["keptOnD
   const { litestream, database } = config.catalog;
   const hasOwnBackups = typeof litestream === "object" || keepData;
   const kept = [
-    ...(bucket !== undefined || keepData ? [cluster.bucketUri] : []),
+    ...(bucket !== undefined || keepData ? [cluster.services.bucketUri] : []),
     ...(catalog?.backupsUri !== undefined && hasOwnBackups ? [catalog.backupsUri] : []),
     ...(catalog?.finalSnapshot !== undefined ? [pulumi.interpolate`snapshot ${catalog.finalSnapshot} of RDS`] : []),
     ...(catalog !== undefined && config.variant === "gke" && database === "postgres"

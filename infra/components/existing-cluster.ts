@@ -2,16 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import type {
-  Backups,
-  CloudServices,
-  Cluster,
-  ClusterAccess,
-  ClusterSubject,
-  ImageRepository,
-  PodIdentity,
-  ServiceAccountName,
-} from "../cluster.ts";
+import type { CloudServices, Cluster, ClusterAccess, ClusterSubject } from "../cluster.ts";
 import { OwnServices, type OwnServicesArgs } from "./own-services.ts";
 
 interface AnyExistingClusterArgs {
@@ -33,42 +24,20 @@ export class ExistingCluster extends pulumi.ComponentResource implements Cluster
   readonly isOwn = false;
   readonly kubernetes: kubernetes.Provider;
   readonly access: ClusterAccess;
-  readonly bucketUri: pulumi.Output<string>;
+  readonly services: CloudServices;
   readonly storageClass = undefined;
   readonly coreSelector = {};
-  readonly podEnvironment: Readonly<Record<string, string>>;
-  readonly loadBalancerRanges: Readonly<Record<string, readonly string[]>>;
   readonly clients: readonly ClusterSubject[];
   readonly nodes = [];
-  readonly #services: CloudServices;
 
   constructor(name: string, args: ExistingClusterArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:ExistingCluster", name, {}, options);
     const { clusterName, context, clientPrincipals = [] } = args;
-    this.#services = "services" in args ? args.services(this) : new OwnServices(args);
+    this.services = "services" in args ? args.services(this) : new OwnServices(args);
     this.kubernetes = createProvider(name, args, this);
     this.access = { clusterName, configMethod: "LOCAL", kubeContext: context };
-    this.bucketUri = this.#services.bucketUri;
-    this.podEnvironment = this.#services.podEnvironment;
-    this.loadBalancerRanges = this.#services.loadBalancerRanges;
     this.clients = clientPrincipals.map(toSubject);
     this.registerOutputs();
-  }
-
-  createIdentity(name: string, account: ServiceAccountName): PodIdentity {
-    return this.#services.createIdentity(name, account);
-  }
-
-  createVendingRole(identity: PodIdentity): pulumi.Output<string> | undefined {
-    return this.#services.createVendingRole(identity);
-  }
-
-  createBackups(identity: PodIdentity): Backups {
-    return this.#services.createBackups(identity);
-  }
-
-  createImageRepository(): ImageRepository | undefined {
-    return this.#services.createImageRepository();
   }
 
   createDatabase(): never {

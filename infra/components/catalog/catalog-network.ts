@@ -51,7 +51,7 @@ function createPolicy(
     namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": each } },
   }));
   // Some load balancers call pods themselves, from addresses of the cloud.
-  const loadBalancers = cluster.loadBalancerRanges[settings.ingress?.className ?? ""] ?? [];
+  const loadBalancers = cluster.services.loadBalancerRanges[settings.ingress?.className ?? ""] ?? [];
   const addresses = [...loadBalancers, ...settings.allowedCidrs].map((cidr) => ({ ipBlock: { cidr } }));
   const tcp = (port: pulumi.Input<number>) => ({ protocol: "TCP", port });
   const databasePort = databaseUrl === undefined ? [] : [pulumi.unsecret(pulumi.output(databaseUrl).apply(portOf))];

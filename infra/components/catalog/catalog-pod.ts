@@ -69,7 +69,7 @@ export function catalogPodSpec(place: CatalogPlace, args: CatalogPodArgs) {
           { name: "tmp", mountPath: "/tmp" },
           ...(settings.volumeClaim === undefined
             ? []
-            : [{ name: "tables", mountPath: cluster.bucketUri.apply(fileFolder) }]),
+            : [{ name: "tables", mountPath: cluster.services.bucketUri.apply(fileFolder) }]),
         ],
       },
       ...(litestream === undefined ? [] : [litestream.replicate]),
@@ -96,7 +96,7 @@ function environment(
     TILTYARD_HOST: "0.0.0.0",
     TILTYARD_PORT: String(catalogPort),
     TILTYARD_DATA_DIR: dataVolume.path,
-    TILTYARD_WAREHOUSE: cluster.bucketUri,
+    TILTYARD_WAREHOUSE: cluster.services.bucketUri,
     TILTYARD_AUTH: oidc === undefined ? "development" : "oidc",
     // API keys and the catalog's own tokens are asked for all the same. The network policy
     // keeps everyone else away, and an ingress is not made without an issuer.
@@ -107,7 +107,7 @@ function environment(
     TILTYARD_VEND_CREDENTIALS: settings.vendCredentials ? "1" : undefined,
     TILTYARD_VEND_S3_ROLE: vendingRole,
     TILTYARD_RATE_LIMIT: settings.rateLimit?.toString(),
-    ...cluster.podEnvironment,
+    ...cluster.services.podEnvironment,
   };
   return Object.entries(variables).flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]));
 }

@@ -69,12 +69,12 @@ export class Catalog extends pulumi.ComponentResource {
     const room = createNamespace(name, { ...place, enforce: "restricted", deleteNamespace }, this);
     const child = { parent: this, provider: cluster.kubernetes, dependsOn: [room, ...platform.priorities] };
     const database = createDatabase(place);
-    const identity = cluster.createIdentity("catalog", { namespace: this.namespace, name: catalogName });
-    const backups = settings.litestream === false ? undefined : cluster.createBackups(identity);
+    const identity = cluster.services.createIdentity("catalog", { namespace: this.namespace, name: catalogName });
+    const backups = settings.litestream === false ? undefined : cluster.services.createBackups(identity);
     const pod = catalogPodSpec(place, {
       image: imageOf(name, place, this),
       serviceAccount: createServiceAccount(name, place, identity, child),
-      vendingRole: settings.vendCredentials ? cluster.createVendingRole(identity) : undefined,
+      vendingRole: settings.vendCredentials ? cluster.services.createVendingRole(identity) : undefined,
       secret: createSecret(name, place, { apiKey: this.apiKey, databaseUrl: database?.url }, child),
       litestream: backups && createLitestream(name, place, backups, child),
     });
@@ -96,7 +96,7 @@ function createDatabase({ cluster, settings }: CatalogPlace): Partial<Database> 
 
 function imageOf(name: string, { cluster, settings }: CatalogPlace, parent: pulumi.Resource) {
   if (settings.image !== undefined) return pulumi.output(settings.image);
-  const repository = cluster.createImageRepository();
+  const repository = cluster.services.createImageRepository();
   if (repository === undefined)
     throw new pulumi.RunError("catalog.image: is required on a cluster that has no registry of the stack");
   return buildCatalogImage(`${name}-image`, repository, parent);

@@ -58,7 +58,7 @@ function containerOf(name: string, args: string[], { cluster, settings }: Catalo
     name,
     image,
     args,
-    env: Object.entries(cluster.podEnvironment).map(([variable, value]) => ({ name: variable, value })),
+    env: Object.entries(cluster.services.podEnvironment).map(([variable, value]) => ({ name: variable, value })),
     envFrom: secretsOf(settings.environmentSecret),
     securityContext: containerSecurity,
     resources: { requests: { cpu: "50m", memory: "128Mi" }, limits: { memory: "256Mi" } },

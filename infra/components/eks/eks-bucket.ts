@@ -28,7 +28,7 @@ export class EksBucket extends pulumi.ComponentResource {
       this.uri = pulumi.output(adopted);
       this.folder = folders.map((folder) => `${folder}/`).join("");
     } else {
-      const bucket = createBucket(this, name, args);
+      const bucket = createBucket(name, args, this);
       this.arn = bucket.arn;
       this.uri = pulumi.interpolate`s3://${bucket.bucket}`;
       this.folder = "";
@@ -37,7 +37,7 @@ export class EksBucket extends pulumi.ComponentResource {
   }
 }
 
-function createBucket(parent: pulumi.Resource, name: string, { config, prefix }: EksBucketArgs): aws.s3.Bucket {
+function createBucket(name: string, { config, prefix }: EksBucketArgs, parent: pulumi.Resource): aws.s3.Bucket {
   const { deletionProtection, keepData } = config;
   // What guards a bucket stays with it.
   const kept = { parent, retainOnDelete: keepData };

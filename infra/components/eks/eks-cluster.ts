@@ -1,16 +1,7 @@
 import type * as eks from "@pulumi/eks";
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import type {
-  Backups,
-  Cluster,
-  ClusterAccess,
-  ClusterSubject,
-  Database,
-  ImageRepository,
-  PodIdentity,
-  ServiceAccountName,
-} from "../../cluster.ts";
+import type { Cluster, ClusterAccess, ClusterSubject, Database } from "../../cluster.ts";
 import type { EksConfig } from "../../config.ts";
 import { roleLabels } from "../../node-pools.ts";
 import { createAutoscaler } from "./cluster-autoscaler.ts";
@@ -37,18 +28,15 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
   readonly isOwn = true;
   readonly kubernetes: kubernetes.Provider;
   readonly access: ClusterAccess;
-  readonly bucketUri: pulumi.Output<string>;
+  readonly services: EksServices;
   readonly storageClass: pulumi.Output<string>;
   readonly coreSelector: Readonly<Record<string, string>>;
-  readonly podEnvironment: Readonly<Record<string, string>>;
-  readonly loadBalancerRanges: Readonly<Record<string, readonly string[]>>;
   /** The client role is an administrator of the cluster, as requirements.md 5.1 wants it, and needs no binding. */
   readonly clients: readonly ClusterSubject[] = [];
   readonly nodes: readonly pulumi.Resource[];
   readonly #name: string;
   readonly #context: RoleContext;
   readonly #vpc: EksNetwork;
-  readonly #services: EksServices;
   readonly #cluster: eks.Cluster;
 
   constructor(name: string, { config, account, zones }: EksClusterArgs, options?: pulumi.ComponentResourceOptions) {
@@ -66,8 +54,8 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
     const oidcProvider = pulumi.all([oidcProviderArn, oidcProviderUrl]).apply(([arn, url]) => ({ arn, url }));
     this.#context = { parent: this, config, partition, clusterName, clusterArn };
     const cidrs = network.isAdopted ? zones.cidrs : [network.cidr];
-    this.#services = new EksServices(name, { config, partition, clusterArn, oidcProvider, cidrs }, this);
-    const clientRole = createClientRole(`${name}-client`, this.#services.bucket, this.#context);
+    this.services = new EksServices(name, { config, partition, clusterArn, oidcProvider, cidrs }, this);
+    const clientRole = createClientRole(`${name}-client`, this.services.bucket, this.#context);
     const adminRole = createAdminRole(`${name}-admin`, this.#context);
 
     const kubeconfig = pulumi.secret(kubeconfigOf(this.#cluster, adminRole));
@@ -98,28 +86,9 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
       kubeconfig,
       kubernetesVersion: version,
     };
-    this.bucketUri = this.#services.bucketUri;
     this.storageClass = volumes.createClass(driver);
     this.coreSelector = roleLabels(config, "core");
-    this.podEnvironment = this.#services.podEnvironment;
-    this.loadBalancerRanges = this.#services.loadBalancerRanges;
     this.registerOutputs();
-  }
-
-  createIdentity(name: string, account: ServiceAccountName): PodIdentity {
-    return this.#services.createIdentity(name, account);
-  }
-
-  createVendingRole(identity: PodIdentity): pulumi.Output<string> {
-    return this.#services.createVendingRole(identity);
-  }
-
-  createBackups(identity: PodIdentity): Backups {
-    return this.#services.createBackups(identity);
-  }
-
-  createImageRepository(): ImageRepository {
-    return this.#services.createImageRepository();
   }
 
   createDatabase({ replicas }: { readonly replicas: number }): Database {

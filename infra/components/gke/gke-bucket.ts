@@ -17,10 +17,11 @@ export class GkeBucket extends pulumi.ComponentResource {
   /** The folder of an adopted bucket as something that rights can be given on. */
   readonly #folder: gcp.storage.ManagedFolder | undefined;
 
-  constructor(name: string, { config, project, adopted }: GkeBucketArgs, options?: pulumi.ComponentResourceOptions) {
+  constructor(name: string, args: GkeBucketArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:GkeBucket", name, {}, options);
+    const { adopted } = args;
     if (adopted === undefined) {
-      this.#bucket = createBucket(this, name, config, project).name;
+      this.#bucket = createBucket(name, args, this).name;
       this.uri = pulumi.interpolate`gs://${this.#bucket}`;
     } else {
       const [, , bucket = "", ...folders] = adopted.split("/");
@@ -51,12 +52,8 @@ export class GkeBucket extends pulumi.ComponentResource {
   }
 }
 
-function createBucket(
-  parent: pulumi.Resource,
-  name: string,
-  { region, deletionProtection, keepData }: GkeBucketArgs["config"],
-  project: pulumi.Input<string>,
-): gcp.storage.Bucket {
+function createBucket(name: string, { config, project }: GkeBucketArgs, parent: pulumi.Resource): gcp.storage.Bucket {
+  const { region, deletionProtection, keepData } = config;
   return new gcp.storage.Bucket(
     name,
     {

@@ -1,15 +1,6 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import type {
-  Backups,
-  Cluster,
-  ClusterAccess,
-  ClusterSubject,
-  Database,
-  ImageRepository,
-  PodIdentity,
-  ServiceAccountName,
-} from "../../cluster.ts";
+import type { Cluster, ClusterAccess, ClusterSubject, Database } from "../../cluster.ts";
 import type { GkeConfig } from "../../config.ts";
 import { roleLabels, takesOnlyHyperdisk } from "../../node-pools.ts";
 import { type AccountContext, createClientAccount, createNodeAccount, grantAdmins } from "./gke-accounts.ts";
@@ -25,18 +16,15 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
   readonly isOwn = true;
   readonly kubernetes: kubernetes.Provider;
   readonly access: ClusterAccess;
-  readonly bucketUri: pulumi.Output<string>;
+  readonly services: GkeCloudServices;
   readonly storageClass: pulumi.Input<string>;
   readonly coreSelector: Readonly<Record<string, string>>;
-  readonly podEnvironment = {};
-  readonly loadBalancerRanges: Readonly<Record<string, readonly string[]>>;
   readonly clients: readonly ClusterSubject[];
   readonly nodes: readonly pulumi.Resource[];
   readonly #name: string;
   readonly #config: GkeConfig;
   readonly #context: AccountContext;
   readonly #network: GkeNetwork;
-  readonly #services: GkeCloudServices;
 
   constructor(name: string, config: GkeConfig, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:GkeCluster", name, {}, options);
@@ -54,8 +42,8 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
     this.nodes = config.nodePools.map((pool) =>
       createNodePool(`${name}-${pool.name}`, pool, { config, project, cluster, nodeEmail, parent: this }),
     );
-    this.#services = new GkeCloudServices(name, { ...this.#context, config, identityPool });
-    const client = createClientAccount(`${name}-client`, config, this.#services.bucket, this.#context);
+    this.services = new GkeCloudServices(name, { ...this.#context, config, identityPool });
+    const client = createClientAccount(`${name}-client`, config, this.services.bucket, this.#context);
     grantAdmins(`${name}-admin`, config, this.#context);
 
     const kubeconfig = pulumi.secret(kubeconfigOf(cluster, config));
@@ -72,26 +60,10 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
       kubeconfig,
       kubernetesVersion: cluster.masterVersion,
     };
-    this.bucketUri = this.#services.bucketUri;
     this.storageClass = this.#storageClass();
     this.coreSelector = roleLabels(config, "core");
-    this.loadBalancerRanges = this.#services.loadBalancerRanges;
     this.clients = [{ kind: "User", name: client.email }];
     this.registerOutputs();
-  }
-
-  createIdentity(name: string, account: ServiceAccountName): PodIdentity {
-    return this.#services.createIdentity(name, account);
-  }
-
-  createVendingRole(): undefined {}
-
-  createBackups(identity: PodIdentity): Backups {
-    return this.#services.createBackups(identity);
-  }
-
-  createImageRepository(): ImageRepository {
-    return this.#services.createImageRepository();
   }
 
   createDatabase({ replicas }: { readonly replicas: number }): Database {

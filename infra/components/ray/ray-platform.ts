@@ -83,7 +83,7 @@ function createServiceAccount(
   { namespace, serviceAccount }: Names,
   options: pulumi.CustomResourceOptions,
 ): void {
-  const { annotations } = cluster.createIdentity("ray", { namespace, name: serviceAccount });
+  const { annotations } = cluster.services.createIdentity("ray", { namespace, name: serviceAccount });
   new kubernetes.core.v1.ServiceAccount(name, { metadata: { name: serviceAccount, namespace, annotations } }, options);
 }
 
