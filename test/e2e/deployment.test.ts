@@ -26,6 +26,11 @@ const upgrades: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 const nodeTypes = ["gcp:container/nodePool:NodePool", "aws:eks/nodeGroup:NodeGroup"];
+/** What must not be made anew while a stack is in use. */
+const withContent = [
+  ...["gcp:container/cluster:Cluster", "aws:eks/cluster:Cluster", "gcp:storage/bucket:Bucket", "aws:s3/bucket:Bucket"],
+  ...["kubernetes:core/v1:Namespace", "kubernetes:core/v1:PersistentVolumeClaim", ...nodeTypes],
+];
 /** They come and go with their node group. */
 const companions = ["aws:ec2/launchTemplate:LaunchTemplate"];
 
@@ -157,6 +162,17 @@ function itsTests(variant: Variant): void {
       );
   });
 
+  test("takes a change of every other setting that may change, and makes nothing anew that has something in it", async () => {
+    const before = stack.record.length;
+    const changes = await stack.up({ ...settings, ...changed(variant) });
+    expect(changes.update).toBeGreaterThan(0);
+    const done = stack.record.slice(before);
+    const gone = done.filter(({ action }) => action === "delete").map(({ type }) => type);
+    expect(gone.filter((type) => withContent.includes(type))).toEqual([]);
+    expect(warnings(done)).toEqual([]);
+    expect(Object.keys(await stack.up({ ...settings, ...changed(variant) }))).toEqual(["same"]);
+  });
+
   test("leaves nothing when it is destroyed, and takes down what is in the namespace first", async () => {
     const before = stack.record.length;
     await stack.destroy();
@@ -196,6 +212,39 @@ function upgraded(variant: Variant): Record<string, unknown> {
     return [pool];
   });
   return { ...both, kubernetesVersion: "1.36", nodePools };
+}
+
+const clients: Readonly<Record<Variant, readonly string[]>> = {
+  existing: ["group:ml"],
+  "existing-gke": ["group:ml"],
+  "existing-eks": ["group:ml"],
+  gke: ["user:alice@example.com"],
+  eks: ["arn:aws:iam::123456789012:role/others"],
+};
+const admins = {
+  gke: ["group:platform@example.com"],
+  eks: ["arn:aws:iam::123456789012:role/platform-engineers"],
+} as const;
+
+/** What the upgrade changed, and all else that a stack that is there can be told. */
+function changed(variant: Variant): Record<string, unknown> {
+  const upgrade = upgraded(variant);
+  const litestream = variant === "existing" ? { bucket: "s3://backups" } : true;
+  const catalog = {
+    ...Object(upgrade.catalog),
+    ...{ litestream, rateLimit: 50, allowedNamespaces: ["notebooks"], allowedCidrs: ["203.0.113.0/24"] },
+    ...{ egressPorts: [9000], resources: { cpu: "250m", memory: "256Mi" } },
+    oidc: { issuer: "https://login.example.com", audience: "tiltyard" },
+    ...(variant !== "existing" && { vendCredentials: true }),
+  };
+  const ray = { version: "2.59.0", allowedNamespaces: ["monitoring"] };
+  const everywhere = { ...upgrade, catalog, ray, clientPrincipals: clients[variant] };
+  if (variant === "existing") return everywhere;
+  if (variant !== "gke" && variant !== "eks") return { ...everywhere, keepData: true };
+  const network = { authorizedNetworks: ["203.0.113.0/24"] };
+  const maintenance = { recurrence: "FREQ=WEEKLY;BYDAY=SU" };
+  const ofCloud = { keepData: true, adminPrincipals: admins[variant], network };
+  return { ...everywhere, ...ofCloud, ...(variant === "gke" && { maintenance }) };
 }
 
 function warnings(record: readonly Recorded[]): string[] {
