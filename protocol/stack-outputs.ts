@@ -8,7 +8,9 @@ const nodeSelector = z.record(z.string(), z.string());
  * variant does not have is absent.
  */
 export const StackOutputs = z.object({
-  variant: z.enum(["existing", "existing-gke", "existing-eks", "gke", "eks"]).describe("What kind of cluster the stack is on."),
+  variant: z
+    .enum(["existing", "existing-gke", "existing-eks", "gke", "eks"])
+    .describe("What kind of cluster the stack is on."),
   clusterName: z.string().describe("The name of the managed Kubernetes cluster, or a name for the existing one."),
   configMethod: z
     .enum(["LOCAL", "EKS_AUTH", "GKE_AUTH"])
