@@ -16,6 +16,7 @@ export function fromStackOutputs(outputs: unknown): Omit<ClusterOptions, "name">
     serviceAccount: stack.serviceAccount,
     rayVersion: stack.rayVersion,
     image: stack.rayImage,
+    ...(stack.rayGpuImage !== undefined && { gpuImage: stack.rayGpuImage }),
     nodeSelectors: {
       head: stack.headNodeSelector,
       workerCpu: stack.workerCpuNodeSelector,

@@ -6,11 +6,11 @@ import type * as pulumi from "@pulumi/pulumi";
  * components `GkeCluster`, `EksCluster` and `ExistingCluster` are the three of them.
  */
 export interface Cluster extends pulumi.ComponentResource {
+  /** Whether the stack made it: nobody else is on it then. */
+  readonly isOwn: boolean;
   readonly kubernetes: kubernetes.Provider;
   /** How a client finds the cluster and signs in to it; outputs of the stack. */
   readonly access: ClusterAccess;
-  /** Where the tables are. */
-  readonly bucketUri: pulumi.Output<string>;
   /** Of the catalog's volume; the cluster's default when undefined. */
   readonly storageClass: pulumi.Input<string> | undefined;
   /** Labels of the nodes for controllers and the catalog; any node when empty. */
@@ -19,23 +19,31 @@ export interface Cluster extends pulumi.ComponentResource {
   readonly clients: readonly ClusterSubject[];
   /** Nodes and what is on them: what has to be there before pods can run, and must go after them. */
   readonly nodes: readonly pulumi.Resource[];
-  /**
-   * Lets one service account of the namespace, and no other, use the bucket.
-   *
-   * @returns The annotations that make it so on the service account.
-   */
-  bucketIdentity(name: string, serviceAccount: string): pulumi.Output<Record<string, string>>;
+  readonly services: CloudServices;
+  /** A PostgreSQL of the cloud. */
+  createDatabase(args: { readonly replicas: number }): Database;
+}
+
+/** What a cluster has besides machines, of its cloud or of whoever keeps it: a bucket, identities of pods, a registry. */
+export interface CloudServices {
+  /** Where the tables are. */
+  readonly bucketUri: pulumi.Output<string>;
+  /** Variables that pods need to use the bucket: what an object store's library cannot find out by itself. */
+  readonly podEnvironment: Readonly<Record<string, string>>;
+  /** From where load balancers call pods themselves, their health checks too, by the class of an ingress. */
+  readonly loadBalancerRanges: Readonly<Record<string, readonly string[]>>;
+  /** Lets pods of one service account, and no others, use the bucket with the tables. */
+  createIdentity(name: string, account: ServiceAccountName): PodIdentity;
   /**
    * Lets the catalog hand out credentials for tables of the bucket.
    *
-   * @param identity The annotations of the catalog's service account.
    * @returns The role that it assumes for that; undefined where it uses its own.
    */
-  vendingRole(identity: pulumi.Output<Record<string, string>>): pulumi.Output<string> | undefined;
+  createVendingRole(identity: PodIdentity): pulumi.Output<string> | undefined;
+  /** A place for copies of the catalog's database, which one identity may use, and Ray may not. */
+  createBackups(identity: PodIdentity): Backups;
   /** A registry for images that the nodes can pull from; undefined where the stack has none. */
-  imageRepository(): ImageRepository | undefined;
-  /** A PostgreSQL of the cloud. @returns Its URL, a secret. */
-  database(args: { readonly replicas: number }): pulumi.Output<string>;
+  createImageRepository(): ImageRepository | undefined;
 }
 
 export type ClusterAccess = {
@@ -50,6 +58,32 @@ export type ClusterAccess = {
 };
 
 export type ClusterSubject = { readonly kind: "User" | "Group"; readonly name: pulumi.Input<string> };
+
+export interface ServiceAccountName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** What pods of a service account are to the cloud. */
+export interface PodIdentity {
+  /** They make it so on the service account. */
+  readonly annotations: pulumi.Output<Record<string, string>>;
+  /** The name of the role on EKS, the e-mail address of the account on GKE; empty on an existing cluster. */
+  readonly principal: pulumi.Output<string>;
+}
+
+export interface Backups {
+  readonly uri: pulumi.Output<string>;
+  /** Of the bucket, on AWS. */
+  readonly region: string | undefined;
+}
+
+export interface Database {
+  /** A secret. */
+  readonly url: pulumi.Output<string>;
+  /** What is left of it when the stack goes: the name of a snapshot; undefined where the cloud names it. */
+  readonly finalSnapshot: pulumi.Output<string> | undefined;
+}
 
 /** Where the stack pushes the image that it builds. */
 export interface ImageRepository {

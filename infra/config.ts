@@ -1,81 +1,106 @@
 import * as pulumi from "@pulumi/pulumi";
-import { labelValue, rayImage, type StackOutputs } from "@tiltyard/protocol";
-import type { NodePool, NodeRole } from "./node-pools.ts";
-import { Settings, structured, textual } from "./settings.ts";
+import { platformDefaults, rayGpuImage, rayImage } from "@tiltyard/protocol";
+import type { CatalogSettings } from "./catalog-settings.ts";
+import type { NodePool } from "./node-pools.ts";
+import { type Settings, type SettingsOf, settingsOfVariant, textual, type Variant, variants } from "./settings.ts";
 import { poolsOf, rules } from "./settings-rules.ts";
 
 const projectName = "tiltyard";
 
-/** The settings of a stack, checked as a whole; docs/infra.md lists them. */
-export interface StackConfig extends Omit<Settings, "nodePools" | "ray"> {
-  readonly ray: { readonly version: string; readonly image: string };
-  /** Empty on a cluster that is there already. */
-  readonly nodePools: readonly NodePool[];
-  /** Of the cloud, from its provider's own settings. */
-  readonly region: string;
-  readonly project: string;
+/** What is worked out from the settings, on every variant. */
+interface WorkedOut {
+  readonly ray: {
+    readonly version: string;
+    readonly image: string;
+    readonly gpuImage: string;
+    readonly allowedNamespaces: readonly string[];
+  };
+  readonly catalog: CatalogSettings & { readonly enabled: boolean; readonly namespace: string };
 }
+
+/** And where there is a cloud. */
+interface OnCloud extends WorkedOut, Placed {
+  readonly nodePools: readonly NodePool[];
+}
+
+type Config<V extends Variant, More> = Omit<SettingsOf<V>, keyof More> & More;
+/** Of the cloud, from its provider's own settings. */
+interface Placed {
+  readonly region: string;
+}
+export type ExistingConfig = Config<"existing", WorkedOut>;
+export type ExistingGkeConfig = Config<"existing-gke", WorkedOut & Placed & { readonly project: string }>;
+export type ExistingEksConfig = Config<"existing-eks", WorkedOut & Placed>;
+export type GkeConfig = Config<"gke", OnCloud & { readonly project: string }>;
+export type EksConfig = Config<
+  "eks",
+  OnCloud & {
+    readonly clientRole: string;
+    /** As whom the cloud's provider works, where it is told to; a kubeconfig has to say so too. */
+    readonly credentials: { readonly profileName?: string; readonly roleArn?: string };
+  }
+>;
+
+/** The settings of a stack, checked as a whole; docs/infra.md lists them. */
+export type StackConfig = ExistingConfig | ExistingGkeConfig | ExistingEksConfig | GkeConfig | EksConfig;
 
 /** Settings that are not valid. The message lists every problem with its path; Pulumi shows it without a trace. */
 export class StackConfigError extends pulumi.RunError {}
-
-/** The node label of a role, as a selector. */
-export function nodeSelector(config: StackConfig, role: NodeRole): Record<string, string> {
-  return { [`${config.labelDomain}/${config.labelKeys[role]}`]: labelValue };
-}
-
-/** Priority classes of the stack; pods of a lower one make room for those of a higher one. */
-export function priorityClasses({ namespace }: StackConfig) {
-  return { control: `tiltyard-control-${namespace}`, head: `tiltyard-ray-head-${namespace}` };
-}
-
-/** The claim with the tables of a `file:` bucket, and where pods mount it: at the path of its URI, so that locations hold. */
-export function tablesVolume({ bucket, catalog }: StackConfig): StackOutputs["tablesVolume"] {
-  if (catalog.volumeClaim === undefined || bucket === undefined) return undefined;
-  return { claim: catalog.volumeClaim, path: bucket.slice("file://".length) };
-}
 
 /** @throws StackConfigError */
 export function readStackConfig(): StackConfig {
   return parseStackConfig(pulumi.runtime.allConfig());
 }
 
+type All = Readonly<Record<string, string>>;
+
 /**
  * @param all Pulumi's settings by their full names: `tiltyard:variant`, `gcp:project`, ...
  * @throws StackConfigError
  */
-export function parseStackConfig(all: Readonly<Record<string, string>>): StackConfig {
+export function parseStackConfig(all: All): StackConfig {
+  const variant = variantIn(all);
   const problems: string[] = [];
-  const given = settingsIn(all, problems);
-  const settings: Partial<Record<keyof Settings, unknown>> = {};
-  for (const [key, schema] of Object.entries(Settings.shape)) {
+  const given = settingsIn(all, variant, problems);
+  const settings: Record<string, unknown> = { variant };
+  for (const [key, schema] of Object.entries(settingsOfVariant[variant])) {
     const parsed = schema.safeParse(given[key]);
-    if (parsed.success) settings[key as keyof Settings] = parsed.data;
+    if (parsed.success) settings[key] = parsed.data;
     for (const { path, message } of parsed.error?.issues ?? [])
       problems.push(`${[key, ...path].join(".")}: ${given[key] === undefined ? "is required; it " : ""}${message}`);
   }
-  const cloud = cloudIn(all, settings.variant);
   // What is wrong by itself is told already; what depends on it would only be told wrongly.
   for (const { needs, problemsOf } of rules)
-    if (needs.every((key) => key in settings)) problems.push(...problemsOf(settings as Settings));
-  problems.push(...cloud.problems);
-  if (problems.length > 0)
-    throw new StackConfigError(`The settings of this stack are not valid:\n  ${problems.join("\n  ")}`);
+    if (needs.every((key) => key in settings || !(key in settingsOfVariant[variant])))
+      problems.push(...problemsOf(settings as Settings));
+  const cloud = cloudIn(all, variant, problems);
+  if (problems.length > 0) throw notValid(problems);
+  return workOut(settings as Settings, cloud);
+}
 
-  const { ray, ...valid } = settings as Settings;
-  const { version: rayVersion, image = rayImage(rayVersion) } = ray;
-  const { region, project } = cloud;
-  return { ...valid, ray: { version: rayVersion, image }, nodePools: poolsOf(valid).pools, region, project };
+function notValid(problems: readonly string[]): StackConfigError {
+  return new StackConfigError(`The settings of this stack are not valid:\n  ${problems.join("\n  ")}`);
+}
+
+function variantIn(all: All): Variant {
+  const given = all[`${projectName}:variant`] ?? "";
+  const variant = variants.find((each) => each === given);
+  if (variant !== undefined) return variant;
+  throw notValid([`variant: ${given === "" ? "is required; it " : ""}must be one of ${variants.join(", ")}`]);
 }
 
 /** The settings of this program, their structures read. */
-function settingsIn(all: Readonly<Record<string, string>>, problems: string[]): Record<string, unknown> {
+function settingsIn(all: All, variant: Variant, problems: string[]): Record<string, unknown> {
   const given: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(all)) {
     const [project, key = ""] = name.split(":");
-    if (project !== projectName || value === "") continue;
-    if (key in textual) given[key] = value;
-    else if (!(key in structured)) problems.push(`${key}: is not a setting`);
+    if (project !== projectName || key === "variant" || value === "") continue;
+    if (!(key in settingsOfVariant[variant])) {
+      const others = variants.filter((other) => key in settingsOfVariant[other]);
+      problems.push(
+        `${key}: is not a setting${others.length > 0 ? ` on ${variant}, but on ${others.join(", ")}` : ""}`,
+      );
+    } else if (textual.has(key)) given[key] = value;
     else
       try {
         given[key] = JSON.parse(value);
@@ -86,14 +111,67 @@ function settingsIn(all: Readonly<Record<string, string>>, problems: string[]): 
   return given;
 }
 
-/** Where the cloud's own provider is told to work. */
-function cloudIn(all: Readonly<Record<string, string>>, variant: unknown) {
-  const cloud = variant === "gke" ? "gcp" : "aws";
+/** Where the cloud's own provider is told to work, and as whom. */
+function cloudIn(all: All, variant: Variant, problems: string[]) {
+  const isGoogles = variant === "gke" || variant === "existing-gke";
+  const cloud = isGoogles ? "gcp" : "aws";
   const region = all[`${cloud}:region`] ?? "";
   const project = all["gcp:project"] ?? "";
-  const problems: string[] = [];
-  if (variant === "gke" && project === "") problems.push("gcp:project: is required: pulumi config set gcp:project ID");
-  if ((variant === "gke" || variant === "eks") && region === "")
+  if (isGoogles && project === "") problems.push("gcp:project: is required: pulumi config set gcp:project ID");
+  if (variant !== "existing" && region === "")
     problems.push(`${cloud}:region: is required: pulumi config set ${cloud}:region REGION`);
-  return { region, project, problems };
+  const profileName = all["aws:profile"];
+  const roleArn = assumedRole(all["aws:assumeRoles"] ?? all["aws:assumeRole"]);
+  return {
+    region,
+    project,
+    credentials: { ...(profileName !== undefined && { profileName }), ...(roleArn !== undefined && { roleArn }) },
+  };
+}
+
+/** The last of the roles that the provider takes, one after the other. */
+function assumedRole(setting: string | undefined): string | undefined {
+  if (setting === undefined) return undefined;
+  const roles: { roleArn?: string }[] = [JSON.parse(setting)].flat();
+  return roles.at(-1)?.roleArn;
+}
+
+function workOut(settings: Settings, cloud: ReturnType<typeof cloudIn>): StackConfig {
+  const { version, image = rayImage(version), allowedNamespaces, ...ray } = settings.ray;
+  const gpuImage = ray.gpuImage ?? (settings.ray.image === undefined ? rayGpuImage(version) : image);
+  const namespace = settings.catalog.namespace ?? `${settings.namespace}-catalog`;
+  const workedOut = { ray: { version, image, gpuImage, allowedNamespaces } };
+  const { region, project, credentials } = cloud;
+  // Alike but for their types: each variant has a catalog of its own.
+  switch (settings.variant) {
+    case "existing":
+      return { ...settings, ...workedOut, catalog: { ...settings.catalog, namespace } };
+    case "existing-gke":
+      return { ...settings, ...workedOut, catalog: { ...settings.catalog, namespace }, region, project };
+    case "existing-eks":
+      return { ...settings, ...workedOut, catalog: { ...settings.catalog, namespace }, region };
+    case "gke": {
+      const catalog = { ...settings.catalog, namespace };
+      return { ...settings, ...workedOut, catalog, nodePools: poolsOf(settings).pools, region, project };
+    }
+    case "eks": {
+      const catalog = { ...settings.catalog, namespace };
+      const clientRole = settings.clientRole ?? defaultClientRole(settings.clusterName);
+      return {
+        ...settings,
+        ...workedOut,
+        catalog,
+        nodePools: poolsOf(settings).pools,
+        region,
+        clientRole,
+        credentials,
+      };
+    }
+  }
+}
+
+/** Geneva's own name on a cluster of the default name, and on others one that no other stack of the account has. */
+function defaultClientRole(clusterName: string): string {
+  const { clientRole } = platformDefaults;
+  return clusterName === platformDefaults.clusterName ? clientRole : `${clientRole}-${clusterName}`;
 }

@@ -1,25 +1,48 @@
-import type * as pulumi from "@pulumi/pulumi";
 import type { Cluster } from "./cluster.ts";
-import { CatalogService } from "./components/catalog/catalog-service.ts";
+import { Catalog } from "./components/catalog/catalog.ts";
+import { findEksAccount } from "./components/eks/eks-account.ts";
 import { EksCluster } from "./components/eks/eks-cluster.ts";
+import { findEksZones } from "./components/eks/eks-zones.ts";
+import { findExistingEks } from "./components/eks/existing-eks.ts";
 import { ExistingCluster } from "./components/existing-cluster.ts";
+import { findExistingGke } from "./components/gke/existing-gke.ts";
 import { GkeCluster } from "./components/gke/gke-cluster.ts";
 import { RayPlatform } from "./components/ray/ray-platform.ts";
 import type { StackConfig } from "./config.ts";
 import { type Outputs, stackOutputs } from "./outputs.ts";
 
-const clusters = {
-  existing: ExistingCluster,
-  gke: GkeCluster,
-  eks: EksCluster,
-} satisfies Record<StackConfig["variant"], new (name: string, config: StackConfig) => Cluster & pulumi.Resource>;
-
 /** Everything that a stack consists of. */
-export function deploy(config: StackConfig): Outputs {
-  const cluster: Cluster = new clusters[config.variant](config.variant, config);
-  const platform = new RayPlatform("ray", { config, cluster });
-  const catalog = config.catalog.enabled
-    ? new CatalogService("catalog", { config, cluster, namespace: platform.namespace })
-    : undefined;
-  return stackOutputs(config, cluster, catalog);
+export async function deploy(config: StackConfig): Promise<Outputs> {
+  const cluster = await createCluster(config);
+  const { namespace, serviceAccount, operator } = config;
+  const deleteNamespace = "deleteNamespace" in config && config.deleteNamespace;
+  const platform = new RayPlatform("ray", {
+    ...{ cluster, namespace, serviceAccount, operator, deleteNamespace },
+    allowedNamespaces: config.ray.allowedNamespaces,
+  });
+  const { enabled, ...settings } = config.catalog;
+  const catalog = enabled ? new Catalog("catalog", { cluster, platform, deleteNamespace, ...settings }) : undefined;
+  return stackOutputs({ config, cluster, platform, catalog });
+}
+
+async function createCluster(config: StackConfig): Promise<Cluster> {
+  switch (config.variant) {
+    case "existing": {
+      const { litestream } = config.catalog;
+      return new ExistingCluster("existing", {
+        ...config,
+        backups: typeof litestream === "object" ? litestream.bucket : undefined,
+      });
+    }
+    case "existing-gke":
+      return new ExistingCluster("existing", { ...config, services: await findExistingGke("existing", config) });
+    case "existing-eks":
+      return new ExistingCluster("existing", { ...config, services: await findExistingEks("existing", config) });
+    case "gke":
+      return new GkeCluster("gke", config);
+    case "eks": {
+      const [account, zones] = await Promise.all([findEksAccount(config), findEksZones(config)]);
+      return new EksCluster("eks", { config, account, zones });
+    }
+  }
 }

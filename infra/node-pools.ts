@@ -1,4 +1,4 @@
-import { gpuResource, platformDefaults } from "@tiltyard/protocol";
+import { gpuResource, labelValue, platformDefaults } from "@tiltyard/protocol";
 import { z } from "zod";
 
 /**
@@ -16,8 +16,39 @@ export const LabelKeys = z.strictObject({
 });
 export type LabelKeys = z.infer<typeof LabelKeys>;
 
-/** The taint that keeps pods without a GPU off GPU nodes; GKE puts the same one on by itself. */
-export const gpuTaint = { key: gpuResource, value: "present" } as const;
+/** The label of the nodes of a role; requirements.md 2.7. */
+export function roleLabels(
+  { labelDomain, labelKeys }: { readonly labelDomain: string; readonly labelKeys: LabelKeys },
+  role: NodeRole,
+): Record<string, string> {
+  return { [`${labelDomain}/${labelKeys[role]}`]: labelValue };
+}
+
+const taintEffects = ["NoSchedule", "PreferNoSchedule", "NoExecute"] as const;
+const Taint = z.strictObject({
+  key: z.string(),
+  value: z.string().default(labelValue),
+  effect: z.enum(taintEffects, `must be one of ${taintEffects.join(", ")}`).default("NoSchedule"),
+});
+export type Taint = z.infer<typeof Taint>;
+
+/**
+ * What keeps pods off nodes that are not for them. A GPU is kept for who asks for one: both clouds' admission
+ * (ExtendedResourceToleration) lets those in. Head and CPU nodes are only shunned by others, because Geneva's own
+ * Ray clusters tolerate nothing: they would wait for ever.
+ *
+ * @param labels The labels of the pool's nodes.
+ */
+function defaultTaints(role: NodeRole, labels: Readonly<Record<string, string>>): Taint[] {
+  if (role === "core") return [];
+  if (role === "workerGpu") return [{ key: gpuResource, value: "present", effect: "NoSchedule" }];
+  return Object.entries(labels).map(([key, value]) => ({ key, value, effect: "PreferNoSchedule" }));
+}
+
+/** A taint as both clouds' APIs write it. */
+export function cloudTaint({ key, value, effect }: Taint) {
+  return { key, value, effect: effect.replace(/(?!^)([A-Z])/g, "_$1").toUpperCase() };
+}
 
 const poolName = z
   .string()
@@ -35,6 +66,9 @@ const Pool = z.strictObject({
   spot: z.boolean().default(false),
   min: z.int().nonnegative().default(0),
   max: z.int().positive().default(10),
+  zones: z.array(z.string()).nonempty("must name one zone at least").optional(),
+  taints: z.array(Taint).optional(),
+  diskType: z.string().optional(),
 });
 
 /** A group of nodes of one kind, which the autoscaler makes larger and smaller. */
@@ -49,10 +83,16 @@ export interface NodePool {
   readonly gpuType: string | undefined;
   /** The boot disk, in GiB. */
   readonly diskGb: number;
+  /** The cloud's name of the boot disk's kind. */
+  readonly diskType: string;
   readonly spot: boolean;
   /** The fewest and the most nodes, over all zones. */
   readonly min: number;
   readonly max: number;
+  /** Where its nodes are; those of the cluster's zones that offer the machine when undefined. */
+  readonly zones: readonly string[] | undefined;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly taints: readonly Taint[];
 }
 
 type Cloud = "gke" | "eks";
@@ -87,18 +127,42 @@ export const NodePools = z.array(Pool).superRefine((pools, context) => {
 export function resolvePools(
   settings: readonly PoolSettings[],
   cloud: Cloud,
+  labelsOf: (role: NodeRole) => Readonly<Record<string, string>>,
 ): { readonly pools: NodePool[]; readonly problems: string[] } {
   const problems: string[] = [];
   const pools = settings.map((pool, index): NodePool => {
-    const { name, role, gpus, gpuType, diskGb, spot, min, max } = pool;
+    const { name, role, gpus, gpuType, diskGb, spot, min, max, zones } = pool;
     const machineType = pool.machineType ?? machineOf(pool, cloud);
     if (machineType === undefined)
       problems.push(`nodePools.${index}.cpus: there is no ${cloud} machine of this size known here; give machineType`);
     if (cloud === "gke" && gpus > 0 && gpuType === undefined)
       problems.push(`nodePools.${index}.gpuType: is required on gke, e.g. nvidia-l4`);
-    return { name, role, machineType: machineType ?? "", gpus, gpuType, diskGb, spot, min, max };
+    if (cloud === "gke" && machineType?.startsWith("n1-") && gpus > 0 && zones === undefined)
+      problems.push(
+        `nodePools.${index}.zones: is required for GPUs that are attached to n1 machines: gcloud compute ` +
+          `accelerator-types list --filter="name=${gpuType ?? "TYPE"}" tells the zones that have them`,
+      );
+    const labels = labelsOf(role);
+    return {
+      ...{ name, role, gpus, gpuType, diskGb, spot, min, max, zones, labels },
+      machineType: machineType ?? "",
+      diskType: pool.diskType ?? defaultDisk(machineType ?? "", cloud),
+      taints: pool.taints ?? defaultTaints(role, labels),
+    };
   });
   return { pools, problems };
+}
+
+/** Machines of Google that take no other disk: the fourth generation and later. */
+const onlyHyperdisk = /^(n4|c4|x4|m4|a4|h4)/;
+
+export function takesOnlyHyperdisk(machineType: string): boolean {
+  return onlyHyperdisk.test(machineType);
+}
+
+function defaultDisk(machineType: string, cloud: Cloud): string {
+  if (cloud === "eks") return "gp3";
+  return takesOnlyHyperdisk(machineType) ? "hyperdisk-balanced" : "pd-balanced";
 }
 
 const eksFamilies: Readonly<Record<number, string>> = { 2: "c7i", 4: "m7i", 8: "r7i" };

@@ -1,31 +1,44 @@
 import * as pulumi from "@pulumi/pulumi";
 import { catalogName, type StackOutputs, secretOutputs } from "@tiltyard/protocol";
 import type { Cluster } from "./cluster.ts";
-import type { CatalogService } from "./components/catalog/catalog-service.ts";
-import { nodeSelector, priorityClasses, type StackConfig, tablesVolume } from "./config.ts";
-import type { NodeRole } from "./node-pools.ts";
+import type { Catalog } from "./components/catalog/catalog.ts";
+import type { RayPlatform } from "./components/ray/ray-platform.ts";
+import type { StackConfig } from "./config.ts";
+import { fileFolder } from "./file-folder.ts";
+import { type NodeRole, roleLabels } from "./node-pools.ts";
 
 /** The outputs as the program has them: some are known only when the stack is up. */
 export type Outputs = { readonly [Name in keyof StackOutputs]: pulumi.Input<StackOutputs[Name]> };
 
+interface Deployed {
+  readonly config: StackConfig;
+  readonly cluster: Cluster;
+  readonly platform: RayPlatform;
+  readonly catalog: Catalog | undefined;
+}
+
 /** What the stack tells other programs. What a variant does not have is left out. */
-export function stackOutputs(config: StackConfig, cluster: Cluster, catalog: CatalogService | undefined): Outputs {
+export function stackOutputs(deployed: Deployed): Outputs {
+  const { config, cluster, platform, catalog } = deployed;
   const outputs: Outputs = {
     variant: config.variant,
     ...cluster.access,
-    namespace: config.namespace,
-    serviceAccount: config.serviceAccount,
-    headNodeSelector: nodeSelector(config, "head"),
-    workerCpuNodeSelector: nodeSelector(config, "workerCpu"),
-    workerGpuNodeSelector: nodeSelector(config, "workerGpu"),
-    headPriorityClass: priorityClasses(config).head,
+    namespace: platform.namespace,
+    serviceAccount: platform.serviceAccount,
+    headNodeSelector: roleLabels(config, "head"),
+    workerCpuNodeSelector: roleLabels(config, "workerCpu"),
+    workerGpuNodeSelector: roleLabels(config, "workerGpu"),
+    headPriorityClass: platform.headPriorityClass,
     nodeLimits: nodeLimits(config),
     operatorVersion: config.operator.source === "none" ? undefined : config.operator.version,
     rayVersion: config.ray.version,
     rayImage: config.ray.image,
-    bucketUri: cluster.bucketUri,
+    rayGpuImage: config.ray.gpuImage,
+    bucketUri: cluster.services.bucketUri,
     tablesVolume: tablesVolume(config),
+    keptOnDestroy: keptOnDestroy(deployed),
     ...(catalog && {
+      catalogNamespace: catalog.namespace,
       catalogUrl: catalog.url,
       catalogService: catalogName,
       catalogPublicUrl: catalog.publicUrl,
@@ -39,9 +52,32 @@ export function stackOutputs(config: StackConfig, cluster: Cluster, catalog: Cat
   ) as Outputs;
 }
 
-function nodeLimits({ nodePools }: StackConfig): StackOutputs["nodeLimits"] {
-  if (nodePools.length === 0) return undefined;
+/** The claim with the tables of a `file:` bucket, and where pods mount it: at the path of its URI, so that locations hold. */
+function tablesVolume(config: StackConfig): StackOutputs["tablesVolume"] {
+  if (config.variant !== "existing" || config.catalog.volumeClaim === undefined) return undefined;
+  return { claim: config.catalog.volumeClaim, path: fileFolder(config.bucket) };
+}
+
+function nodeLimits(config: StackConfig): StackOutputs["nodeLimits"] {
+  if (!("nodePools" in config)) return undefined;
   const most = (role: NodeRole) =>
-    nodePools.filter((pool) => pool.role === role).reduce((sum, { max }) => sum + max, 0);
+    config.nodePools.filter((pool) => pool.role === role).reduce((sum, { max }) => sum + max, 0);
   return { head: most("head"), workerCpu: most("workerCpu"), workerGpu: most("workerGpu") };
+}
+
+/** What `pulumi destroy` leaves: what was there before, what is to be kept, and the last copy of a database. */
+function keptOnDestroy({ config, cluster, catalog }: Deployed): Outputs["keptOnDestroy"] {
+  if (config.variant === "existing") return undefined;
+  const { bucket, keepData } = config;
+  const { litestream, database } = config.catalog;
+  const hasOwnBackups = typeof litestream === "object" || keepData;
+  const kept = [
+    ...(bucket !== undefined || keepData ? [cluster.services.bucketUri] : []),
+    ...(catalog?.backupsUri !== undefined && hasOwnBackups ? [catalog.backupsUri] : []),
+    ...(catalog?.finalSnapshot !== undefined ? [pulumi.interpolate`snapshot ${catalog.finalSnapshot} of RDS`] : []),
+    ...(catalog !== undefined && config.variant === "gke" && database === "postgres"
+      ? ["the final backup of the Cloud SQL instance, for 30 days"]
+      : []),
+  ];
+  return pulumi.all(kept);
 }

@@ -1,28 +1,32 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { isAtLeast, operatorVersionMin, rayVersionMin } from "@tiltyard/protocol";
-import { defaultPools, resolvePools } from "./node-pools.ts";
-import type { Settings } from "./settings.ts";
+import { defaultPools, resolvePools, roleLabels } from "./node-pools.ts";
+import type { Settings, SettingsOf, Variant } from "./settings.ts";
 import { gkeOperatorPairs, selfDeployedAnywhere } from "./versions.ts";
 
-type PoolSettings = Pick<Settings, "variant" | "nodePools">;
+type OnCloud = SettingsOf<"gke"> | SettingsOf<"eks">;
+type Key = { [V in Variant]: keyof SettingsOf<V> }[Variant];
 
-export function poolsOf({ variant, nodePools }: PoolSettings): ReturnType<typeof resolvePools> {
-  if (variant !== "existing") return resolvePools(nodePools ?? defaultPools(variant), variant);
-  const problem = "nodePools: a stack on an existing cluster makes no nodes; label those that are there";
-  return { pools: [], problems: nodePools === undefined ? [] : [problem] };
+export function poolsOf(settings: OnCloud): ReturnType<typeof resolvePools> {
+  const { variant, nodePools = defaultPools(variant) } = settings;
+  return resolvePools(nodePools, variant, (role) => roleLabels(settings, role));
 }
 
 /** What settings must be together; each is looked at when the settings that it needs are valid alone. */
-export const rules: readonly {
-  needs: readonly (keyof Settings)[];
-  problemsOf: (settings: Settings) => readonly string[];
-}[] = [
-  { needs: ["variant", "nodePools"], problemsOf: (settings) => poolsOf(settings).problems },
+export const rules: readonly { needs: readonly Key[]; problemsOf: (settings: Settings) => readonly string[] }[] = [
+  {
+    needs: ["nodePools", "labelDomain", "labelKeys"],
+    problemsOf: (settings) => ("nodePools" in settings ? poolsOf(settings).problems : []),
+  },
   { needs: ["ray"], problemsOf: problemsOfRay },
-  { needs: ["variant", "operator", "kubernetesVersion"], problemsOf: problemsOfOperator },
-  { needs: ["variant", "bucket", "clientPrincipals", "kubeconfig", "network"], problemsOf: problemsOfVariant },
-  { needs: ["variant", "catalog", "bucket", "databaseUrl"], problemsOf: problemsOfCatalog },
+  { needs: ["operator", "kubernetesVersion"], problemsOf: problemsOfOperator },
+  { needs: ["clientPrincipals", "adminPrincipals"], problemsOf: problemsOfPrincipals },
+  { needs: ["kubeconfig"], problemsOf: problemsOfKubeconfig },
+  { needs: ["namespace", "catalog"], problemsOf: problemsOfNamespaces },
+  { needs: ["catalog", "bucket"], problemsOf: problemsOfCatalog },
+  { needs: ["catalog", "network"], problemsOf: problemsOfDatabase },
+  { needs: ["catalog", "keepData"], problemsOf: problemsOfKeptData },
 ];
 
 function problemsOfRay({ ray }: Settings): string[] {
@@ -31,7 +35,9 @@ function problemsOfRay({ ray }: Settings): string[] {
 }
 
 /** Pairs of versions that are known not to work; requirements.md 1 and 9. */
-function problemsOfOperator({ variant, operator, kubernetesVersion }: Settings): string[] {
+function problemsOfOperator(settings: Settings): string[] {
+  const { variant, operator } = settings;
+  const kubernetesVersion = "kubernetesVersion" in settings ? settings.kubernetesVersion : undefined;
   const problems: string[] = [];
   if (operator.source === "none") return problems;
   if (!isAtLeast(operator.version, operatorVersionMin)) {
@@ -56,65 +62,69 @@ function problemsOfOperator({ variant, operator, kubernetesVersion }: Settings):
   return problems;
 }
 
-/** Settings that a variant needs, or has no use for. */
-function problemsOfVariant(settings: Settings): string[] {
-  const { variant, bucket, clientPrincipals, kubeconfig, network } = settings;
-  const problems: string[] = [];
-  const schemes = { gke: "gs://", eks: "s3://" } as const;
-  if (variant === "existing") {
-    if (bucket === undefined)
-      problems.push("bucket: is required on an existing cluster: s3://..., gs://... or file:///...");
-    if (
-      kubeconfig !== undefined &&
-      !kubeconfig.includes("\n") &&
-      !kubeconfig.startsWith("{") &&
-      !existsSync(resolve(kubeconfig))
-    )
-      problems.push("kubeconfig: is neither a kubeconfig nor the path of a file");
-    for (const [index, principal] of clientPrincipals.entries())
-      if (!/^(user|group):\S+$/.test(principal))
-        problems.push(`clientPrincipals.${index}: must be user:NAME or group:NAME of the cluster`);
-    return problems;
-  }
-  if (bucket !== undefined && !bucket.startsWith(schemes[variant]))
-    problems.push(`bucket: must be ${schemes[variant]}... on ${variant}`);
-  if (kubeconfig !== undefined) problems.push(`kubeconfig: has no meaning on ${variant}, which makes its own cluster`);
-  if (!network.publicEndpoint && network.authorizedNetworks.length > 0 && variant === "eks")
-    problems.push("network.authorizedNetworks: has no meaning without network.publicEndpoint");
-  const [pattern, example] =
-    variant === "eks"
-      ? [/^arn:aws[-a-z]*:iam::\d{12}:(root|(user|role)\/\S+)$/, "arn:aws:iam::123456789012:role/NAME"]
-      : [/^(user|group|serviceAccount|principal|principalSet):\S+$/, "user:alice@example.com"];
-  for (const [index, principal] of clientPrincipals.entries())
-    if (!pattern.test(principal)) problems.push(`clientPrincipals.${index}: must be like ${example}`);
+const ofCluster = { pattern: /^(user|group):\S+$/, form: "user:NAME or group:NAME of the cluster" };
+const principalsOf = {
+  existing: ofCluster,
+  "existing-gke": ofCluster,
+  "existing-eks": ofCluster,
+  gke: {
+    pattern: /^(user|group|serviceAccount|principal|principalSet):\S+$/,
+    form: "like user:alice@example.com",
+  },
+  eks: {
+    pattern: /^arn:aws[-a-z]*:iam::\d{12}:(root|(user|role)\/\S+)$/,
+    form: "like arn:aws:iam::123456789012:role/NAME",
+  },
+} as const;
+
+function problemsOfPrincipals(settings: Settings): string[] {
+  const { variant, clientPrincipals } = settings;
+  const { pattern, form } = principalsOf[variant];
+  const wrong = (name: string, principals: readonly string[]) =>
+    principals.flatMap((principal, index) => (pattern.test(principal) ? [] : [`${name}.${index}: must be ${form}`]));
+  const problems = wrong("clientPrincipals", clientPrincipals);
+  if ("adminPrincipals" in settings) problems.push(...wrong("adminPrincipals", settings.adminPrincipals));
   if (variant === "eks" && clientPrincipals.length === 0)
-    problems.push(`clientPrincipals: name at least one who may assume the client role, e.g. ${example}`);
+    problems.push(`clientPrincipals: name at least one who may assume the client role, ${form}`);
   return problems;
 }
 
-function problemsOfCatalog({ variant, catalog, bucket, databaseUrl }: Settings): string[] {
+function problemsOfKubeconfig(settings: Settings): string[] {
+  const kubeconfig = "kubeconfig" in settings ? settings.kubeconfig : undefined;
+  if (kubeconfig === undefined || kubeconfig.includes("\n") || kubeconfig.startsWith("{")) return [];
+  return existsSync(resolve(kubeconfig)) ? [] : ["kubeconfig: is neither a kubeconfig nor the path of a file"];
+}
+
+/** Who makes Ray clusters in a namespace can mount its secrets, and run as its accounts. */
+function problemsOfNamespaces({ namespace, catalog }: Settings): string[] {
+  if (catalog.namespace === namespace)
+    return [
+      "catalog.namespace: must be another one than namespace, where whoever makes Ray clusters can mount any secret",
+    ];
+  const longest = 63 - "-catalog".length;
+  if (catalog.namespace === undefined && namespace.length > longest)
+    return [`catalog.namespace: is required when namespace has more than ${longest} characters`];
+  return [];
+}
+
+function problemsOfCatalog(settings: Settings): string[] {
+  const { variant, catalog, bucket } = settings;
   if (!catalog.enabled) return [];
   const problems: string[] = [];
-  const { database, image, replicas, litestream, ingress, oidc, volumeClaim } = catalog;
+  const { database, image, replicas, litestream, ingress, oidc } = catalog;
   if (variant === "existing" && image === undefined)
     problems.push("catalog.image: is required on an existing cluster; docs/infra.md tells how to build it");
-  if (database === "postgres" && variant === "existing")
-    problems.push("catalog.database: the stack makes no database on an existing cluster; use url with databaseUrl");
-  if ((database === "url") !== (databaseUrl !== undefined))
-    problems.push(
-      "databaseUrl: goes with catalog.database url: pulumi config set --secret tiltyard:databaseUrl postgres://...",
-    );
   if (database === "sqlite" && (replicas ?? 1) > 1)
-    problems.push("catalog.replicas: SQLite has one writer; use catalog.database postgres or url for several replicas");
-  if (litestream && database !== "sqlite") problems.push("catalog.litestream: goes with catalog.database sqlite");
-  if (litestream && bucket?.startsWith("file:")) problems.push("catalog.litestream: needs a bucket in an object store");
+    problems.push("catalog.replicas: SQLite has one writer; use PostgreSQL (catalog.database) for several replicas");
+  if (litestream !== false && database !== "sqlite")
+    problems.push("catalog.litestream: goes with catalog.database sqlite");
+  if (typeof litestream === "object" && nameOf(litestream.bucket) === nameOf(bucket))
+    problems.push("catalog.litestream.bucket: must be another bucket than that of the tables, which Ray jobs write to");
   if (ingress !== undefined && oidc === undefined)
     problems.push("catalog.ingress: a catalog that is reached from outside needs catalog.oidc, not development tokens");
-  if (catalog.vendCredentials && variant === "existing")
-    problems.push(
-      "catalog.vendCredentials: the stack makes no role on an existing cluster; put TILTYARD_VEND_CREDENTIALS, and for " +
-        "S3 TILTYARD_VEND_S3_ROLE, into the secret of catalog.environmentSecret",
-    );
+  if (database === "postgres" && (variant === "existing-gke" || variant === "existing-eks"))
+    problems.push("catalog.database: must be sqlite or {url: ...}: the stack makes no database on an existing cluster");
+  const volumeClaim = variant === "existing" ? settings.catalog.volumeClaim : undefined;
   if (bucket?.startsWith("file:") && volumeClaim === undefined)
     problems.push(
       "catalog.volumeClaim: is required with a file: bucket: the claim of a volume that all nodes can mount",
@@ -122,4 +132,24 @@ function problemsOfCatalog({ variant, catalog, bucket, databaseUrl }: Settings):
   if (volumeClaim !== undefined && !bucket?.startsWith("file:"))
     problems.push("catalog.volumeClaim: goes with a file: bucket");
   return problems;
+}
+
+/** Google peers a network with that of its databases once, for all who use it. */
+function problemsOfDatabase(settings: Settings): string[] {
+  if (settings.variant !== "gke" || !settings.network.isAdopted || settings.catalog.database !== "postgres") return [];
+  return [
+    "catalog.database: must be {url: ...} in a vpc that is there, whose peering with Cloud SQL is not the stack's",
+  ];
+}
+
+function problemsOfKeptData(settings: Settings): string[] {
+  if (!("keepData" in settings) || !settings.keepData || !settings.catalog.enabled) return [];
+  const { database, litestream } = settings.catalog;
+  if (database !== "sqlite" || litestream !== false || !("nodePools" in settings)) return [];
+  return ["keepData: the volume of SQLite goes with the cluster; use catalog.litestream or PostgreSQL"];
+}
+
+/** `s3://name`, without a folder. */
+function nameOf(bucket: string | undefined): string | undefined {
+  return bucket?.split("/").slice(0, 3).join("/");
 }

@@ -3,11 +3,12 @@
  * stack and then written here; nothing else in the program names one.
  */
 export const versions = {
-  /** EKS, and what the cluster autoscaler is built for. GKE follows its release channel unless told otherwise. */
+  /** EKS. GKE follows its release channel unless told otherwise. */
   kubernetes: "1.35",
   /** The KubeRay operator's chart, which has the operator's own version. */
   kuberayOperator: "1.6.2",
-  clusterAutoscalerChart: "9.52.1",
+  /** Of the chart alone: which autoscaler it runs is the matter of the Kubernetes version. */
+  clusterAutoscalerChart: "9.59.0",
   nvidiaDevicePluginChart: "0.17.4",
   litestream: "0.5.8",
   postgres: "17",
@@ -18,6 +19,22 @@ export const charts = {
   clusterAutoscaler: { chart: "cluster-autoscaler", repository: "https://kubernetes.github.io/autoscaler" },
   nvidiaDevicePlugin: { chart: "nvidia-device-plugin", repository: "https://nvidia.github.io/k8s-device-plugin" },
 } as const;
+
+/** The autoscaler simulates the scheduler of one minor version of Kubernetes: the two go together. */
+const autoscalers: Readonly<Record<string, string>> = {
+  "1.33": "1.33.6",
+  "1.34": "1.34.5",
+  "1.35": "1.35.2",
+  "1.36": "1.36.1",
+};
+
+/** The autoscaler for a version of Kubernetes; for one that is not known here, that of the next lower or the lowest one. */
+export function autoscalerVersion(kubernetesVersion: string): string {
+  const minorOf = (version: string) => Number(version.split(".")[1]);
+  const known = Object.keys(autoscalers);
+  const nearest = known.findLast((each) => minorOf(each) <= minorOf(kubernetesVersion)) ?? known[0] ?? "";
+  return autoscalers[nearest] ?? "";
+}
 
 /** GKE's own operator add-on: which Kubernetes comes with which operator; requirements.md 9. */
 export const gkeOperatorPairs: Readonly<Record<string, string>> = { "1.30": "1.1", "1.31": "1.2" };

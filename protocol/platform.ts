@@ -5,7 +5,9 @@
 
 /** Geneva's own names, so that its client needs no settings on a default stack. */
 export const platformDefaults = {
+  clusterName: "lancedb",
   namespace: "lancedb",
+  clientRole: "geneva-client-role",
   serviceAccount: "geneva-service-account",
   labelDomain: "geneva.lancedb.com",
   labelKeys: { head: "ray-head", workerCpu: "ray-worker-cpu", workerGpu: "ray-worker-gpu" },
@@ -40,6 +42,11 @@ export const operatorVersionMin = [1, 1] as const;
 /** The container image of a version of Ray. */
 export function rayImage(version: string): string {
   return `rayproject/ray:${version}-py312`;
+}
+
+/** The same for workers with a GPU: it has CUDA's libraries. */
+export function rayGpuImage(version: string): string {
+  return `${rayImage(version)}-gpu`;
 }
 
 /** Whether a version such as `2.60.0` is the given one or a later one. */

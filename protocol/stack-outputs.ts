@@ -8,7 +8,9 @@ const nodeSelector = z.record(z.string(), z.string());
  * variant does not have is absent.
  */
 export const StackOutputs = z.object({
-  variant: z.enum(["existing", "gke", "eks"]).describe("What kind of cluster the stack is on."),
+  variant: z
+    .enum(["existing", "existing-gke", "existing-eks", "gke", "eks"])
+    .describe("What kind of cluster the stack is on."),
   clusterName: z.string().describe("The name of the managed Kubernetes cluster, or a name for the existing one."),
   configMethod: z
     .enum(["LOCAL", "EKS_AUTH", "GKE_AUTH"])
@@ -22,7 +24,7 @@ export const StackOutputs = z.object({
     .optional()
     .describe("`gke`, `eks`: a kubeconfig that gets its credentials from the cloud's own tools. Secret."),
   kubernetesVersion: z.string().optional().describe("`gke`, `eks`: the version of the control plane."),
-  namespace: z.string().describe("The namespace of Ray clusters and of the catalog."),
+  namespace: z.string().describe("The namespace of Ray clusters."),
   serviceAccount: z.string().describe("The service account of the pods of Ray clusters."),
   headNodeSelector: nodeSelector.describe("Labels of the nodes for Ray heads."),
   workerCpuNodeSelector: nodeSelector.describe("Labels of the nodes for workers without a GPU."),
@@ -38,16 +40,22 @@ export const StackOutputs = z.object({
   operatorVersion: z.string().optional().describe("The version of the KubeRay operator; absent when it was there."),
   rayVersion: z.string().describe("The version of Ray that clusters run, e.g. `2.60.0`."),
   rayImage: z.string().describe("The container image of Ray clusters."),
+  rayGpuImage: z.string().optional().describe("That of workers with a GPU."),
   bucketUri: z.string().describe("Where the tables are: `s3://...`, `gs://...` or `file:///...`."),
   tablesVolume: z
     .object({ claim: z.string(), path: z.string() })
     .optional()
     .describe("`file:` buckets: the claim of the volume that has the tables, and where pods mount it."),
+  keptOnDestroy: z
+    .array(z.string())
+    .optional()
+    .describe("On clouds: what stays when the stack is destroyed: buckets by their URIs, last copies of databases."),
+  catalogNamespace: z.string().optional().describe("The namespace of the catalog, its secrets and its account."),
   catalogUrl: z.string().optional().describe("The catalog, for pods of the cluster."),
   catalogService: z
     .string()
     .optional()
-    .describe("The Kubernetes service of the catalog in the namespace, for port forwarding."),
+    .describe("The Kubernetes service of the catalog in its namespace, for port forwarding."),
   catalogPublicUrl: z.string().optional().describe("The catalog, from outside of the cluster."),
   catalogApiKey: z.string().optional().describe("An API key of the catalog with the role admin. Secret."),
 });

@@ -36,13 +36,17 @@ Exit code: 5 when something is broken.`,
       await using resources = new AsyncDisposableStack();
       let catalog = catalogTarget(options);
       if (catalog === undefined && stack?.catalogService !== undefined) {
-        const forwarding = resources.adopt(await forwardToCatalog(config, stack.namespace), (each) => each.close());
+        const forwarding = resources.adopt(
+          await forwardToCatalog(config, stack.catalogNamespace ?? stack.namespace),
+          (each) => each.close(),
+        );
         const apiKey = process.env.TILTYARD_API_KEY ?? stack.catalogApiKey;
         catalog = { url: `http://127.0.0.1:${forwarding.port}`, apiKey };
       }
       const progress = new Progress();
       const findings = await examine({
-        ...{ config, parameters, catalog, nodeLimits: stack?.nodeLimits, makePod: options.pod },
+        ...{ config, parameters, catalog, makePod: options.pod },
+        ...{ nodeLimits: stack?.nodeLimits, catalogNamespace: stack?.catalogNamespace },
         onPod: (name) => progress.tell(`waiting for the pod ${name}, which tries the bucket`),
       });
       progress.end();

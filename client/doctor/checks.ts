@@ -26,6 +26,8 @@ export interface DoctorTarget {
   readonly config: KubeConfig;
   readonly parameters: ClusterParameters;
   readonly catalog?: { readonly url: string; readonly apiKey?: string | undefined } | undefined;
+  /** Where the pods of the catalog are; with Ray's when absent. */
+  readonly catalogNamespace?: string | undefined;
   /** The most nodes of each role that the autoscaler makes; undefined when nobody said. */
   readonly nodeLimits?: Readonly<Record<"head" | "workerCpu" | "workerGpu", number>> | undefined;
   /** Whether a pod may be made that tries the bucket; true when absent. */
@@ -262,13 +264,13 @@ function isSpot({ metadata }: V1Node): boolean {
 }
 
 /** By a pod that does it, as pods of Ray clusters would. */
-async function checkBucket({ core, parameters, makePod = true, onPod }: Tools): Promise<Outcome> {
+async function checkBucket({ core, parameters, catalogNamespace, makePod = true, onPod }: Tools): Promise<Outcome> {
   const { configMethod, namespace, serviceAccount } = parameters;
   if (configMethod !== "EKS_AUTH" && configMethod !== "GKE_AUTH") return skipped("only on EKS and GKE");
   if (!makePod) return skipped("no pod was to be made");
   if ((await orGone(core.readNamespacedServiceAccount({ name: serviceAccount, namespace }))) === undefined)
     return skipped("there is no service account to do it as");
-  const [catalog] = await catalogPods(core, namespace);
+  const [catalog] = await catalogPods(core, catalogNamespace ?? namespace);
   if (catalog === undefined) return skipped("there is no catalog, whose image has the program for this");
   const { identity, problem, warehouse } = await runBucketPod(
     core,

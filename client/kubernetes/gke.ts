@@ -19,6 +19,10 @@ const tokenLifeMillis = 5 * 60_000;
 
 interface GkeCluster {
   readonly endpoint: string;
+  readonly privateClusterConfig?: { readonly enablePrivateEndpoint?: boolean };
+  readonly controlPlaneEndpointsConfig?: {
+    readonly dnsEndpointConfig?: { readonly endpoint?: string; readonly allowExternalTraffic?: boolean };
+  };
   readonly masterAuth: { readonly clusterCaCertificate: string };
 }
 
@@ -32,10 +36,10 @@ export async function connectGke({ clusterName, region, project }: GkeParameters
     const auth = new GoogleAuth({ scopes });
     const path = `projects/${project ?? (await auth.getProjectId())}/locations/${region}/clusters/${clusterName}`;
     const { data } = await auth.request<GkeCluster>({ url: `https://container.googleapis.com/v1/${path}` });
-    return tokenConfig(
-      { name: clusterName, server: `https://${data.endpoint}`, caData: data.masterAuth.clusterCaCertificate },
-      async () => ({ token: (await auth.getAccessToken()) ?? "", expiresAtMillis: Date.now() + tokenLifeMillis }),
-    );
+    return tokenConfig({ name: clusterName, ...serverOf(data) }, async () => ({
+      token: (await auth.getAccessToken()) ?? "",
+      expiresAtMillis: Date.now() + tokenLifeMillis,
+    }));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     const steps = "check your credentials (gcloud auth application-default login), project, region and cluster_name";
@@ -43,4 +47,12 @@ export async function connectGke({ clusterName, region, project }: GkeParameters
       cause: error,
     });
   }
+}
+
+/** A cluster without a public address is reached by Google's front end, whose certificate everybody trusts. */
+function serverOf({ endpoint, masterAuth, privateClusterConfig, controlPlaneEndpointsConfig }: GkeCluster) {
+  const dns = controlPlaneEndpointsConfig?.dnsEndpointConfig;
+  return privateClusterConfig?.enablePrivateEndpoint === true && dns?.allowExternalTraffic === true
+    ? { server: `https://${dns.endpoint}` }
+    : { server: `https://${endpoint}`, caData: masterAuth.clusterCaCertificate };
 }

@@ -12,7 +12,7 @@ const renewBeforeMillis = 60_000;
 
 /** A configuration that asks for a token when it needs one. */
 export function tokenConfig(
-  cluster: { readonly name: string; readonly server: string; readonly caData: string },
+  cluster: { readonly name: string; readonly server: string; readonly caData?: string },
   fetchToken: () => Promise<Token>,
 ): KubeConfig {
   let current: Promise<Token> | undefined;
@@ -40,7 +40,7 @@ export function tokenConfig(
     },
   });
   config.loadFromClusterAndUser(
-    { name: cluster.name, server: cluster.server, caData: cluster.caData, skipTLSVerify: false },
+    { ...cluster, skipTLSVerify: false },
     { name: provider, authProvider: { name: provider } },
   );
   return config;

@@ -1,5 +1,5 @@
-import type { KubernetesObject, V1Container, V1EnvVar, V1PodTemplateSpec } from "@kubernetes/client-node";
-import { gpuResource, rayImage } from "@tiltyard/protocol";
+import type { KubernetesObject, V1Container, V1EnvVar, V1PodTemplateSpec, V1Toleration } from "@kubernetes/client-node";
+import { gpuResource, rayGpuImage, rayImage } from "@tiltyard/protocol";
 import { version } from "../version.ts";
 import { type ClusterParameters, rayFolder, sharedMemoryFolder } from "./parameters.ts";
 
@@ -111,6 +111,7 @@ function podTemplate(parameters: ClusterParameters, group: PodGroup): V1PodTempl
   const { nodeSelectors } = parameters;
   const isHead = group.kind === "head";
   const selector = isHead ? nodeSelectors.head : group.numGpus > 0 ? nodeSelectors.workerGpu : nodeSelectors.workerCpu;
+  const nodes = group.nodeSelector ?? selector;
   const priorityClassName = group.priorityClassName ?? (isHead ? parameters.headPriorityClass : undefined);
   const claims = claimsOf(parameters);
   return {
@@ -121,7 +122,7 @@ function podTemplate(parameters: ClusterParameters, group: PodGroup): V1PodTempl
     },
     spec: {
       serviceAccountName: group.serviceAccount ?? parameters.serviceAccount,
-      nodeSelector: { ...(group.nodeSelector ?? selector) },
+      nodeSelector: { ...nodes },
       ...(priorityClassName !== undefined && { priorityClassName }),
       terminationGracePeriodSeconds: stopSeconds,
       securityContext: {
@@ -130,9 +131,7 @@ function podTemplate(parameters: ClusterParameters, group: PodGroup): V1PodTempl
         fsGroup: userId,
         seccompProfile: { type: "RuntimeDefault" },
       },
-      ...(group.numGpus > 0 && {
-        tolerations: [{ key: gpuResource, operator: "Exists", effect: "NoSchedule" }],
-      }),
+      tolerations: tolerationsOf(nodes, group),
       containers: [rayContainer(parameters, group)],
       volumes: [
         { name: "ray", emptyDir: {} },
@@ -144,6 +143,18 @@ function podTemplate(parameters: ClusterParameters, group: PodGroup): V1PodTempl
   };
 }
 
+/** A pod that selects nodes by a label is one that these are kept for: their taint has the key of the label. */
+function tolerationsOf(nodeSelector: Readonly<Record<string, string>>, { numGpus }: PodGroup): V1Toleration[] {
+  const keys = [...Object.keys(nodeSelector), ...(numGpus > 0 ? [gpuResource] : [])];
+  return keys.map((key) => ({ key, operator: "Exists" }));
+}
+
+/** Libraries of CUDA are in an image of their own. */
+function imageOf({ image, gpuImage, rayVersion }: ClusterParameters, { numGpus }: PodGroup): string {
+  if (numGpus > 0) return gpuImage ?? image ?? rayGpuImage(rayVersion);
+  return image ?? rayImage(rayVersion);
+}
+
 function rayContainer(parameters: ClusterParameters, group: PodGroup): V1Container {
   const resources: Record<string, string> = {
     cpu: String(group.numCpus),
@@ -153,7 +164,7 @@ function rayContainer(parameters: ClusterParameters, group: PodGroup): V1Contain
   const env = environment(parameters, group);
   return {
     name: `ray-${group.kind}`,
-    image: group.image ?? parameters.image ?? rayImage(parameters.rayVersion),
+    image: group.image ?? imageOf(parameters, group),
     ...(env.length > 0 && { env }),
     ...(group.kind === "head" && {
       ports: [

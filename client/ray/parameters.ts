@@ -95,6 +95,8 @@ export const ClusterParameters = z
     serviceAccount: z.string().default(platformDefaults.serviceAccount),
     rayVersion: rayVersion.default(platformDefaults.rayVersion),
     image: z.string().optional(),
+    /** Of groups with a GPU that name none; that of all others when `image` alone is given. */
+    gpuImage: z.string().optional(),
     /** The selectors of the stack's nodes, for groups that name none. */
     nodeSelectors: z.strictObject({ head: labels, workerCpu: labels, workerGpu: labels }).prefault(defaultSelectors()),
     /** Of the head when its group names none. */

@@ -2,45 +2,50 @@ import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import type { Cluster, ClusterAccess, ClusterSubject } from "../cluster.ts";
-import type { StackConfig } from "../config.ts";
+import type { CloudServices, Cluster, ClusterAccess, ClusterSubject } from "../cluster.ts";
+import { OwnServices, type OwnServicesArgs } from "./own-services.ts";
+
+interface AnyExistingClusterArgs {
+  /** Itself, or the path of a file; the user's own when absent. */
+  readonly kubeconfig?: string | undefined;
+  readonly context?: string | undefined;
+  /** What outputs call the cluster. */
+  readonly clusterName: string;
+  /** Who may make Ray clusters: `user:NAME` or `group:NAME`. */
+  readonly clientPrincipals?: readonly string[];
+}
+
+/** What the cluster has of its keeper, or what makes it have more: the resources of a cloud, below this one. */
+export type ExistingClusterArgs = AnyExistingClusterArgs &
+  (OwnServicesArgs | { readonly services: (parent: pulumi.Resource) => CloudServices });
 
 /** A cluster that is there already: kind, k3s, on-premises, or a cloud's that somebody else keeps. */
 export class ExistingCluster extends pulumi.ComponentResource implements Cluster {
+  readonly isOwn = false;
   readonly kubernetes: kubernetes.Provider;
   readonly access: ClusterAccess;
-  readonly bucketUri: pulumi.Output<string>;
+  readonly services: CloudServices;
   readonly storageClass = undefined;
   readonly coreSelector = {};
   readonly clients: readonly ClusterSubject[];
   readonly nodes = [];
-  readonly #annotations: Readonly<Record<string, string>>;
 
-  constructor(name: string, config: StackConfig, options?: pulumi.ComponentResourceOptions) {
+  constructor(name: string, args: ExistingClusterArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:ExistingCluster", name, {}, options);
-    this.kubernetes = createProvider(this, name, config);
-    this.access = { clusterName: config.clusterName, configMethod: "LOCAL", kubeContext: config.context };
-    this.bucketUri = pulumi.output(config.bucket ?? "");
-    this.clients = config.clientPrincipals.map(toSubject);
-    this.#annotations = config.serviceAccountAnnotations;
+    const { clusterName, context, clientPrincipals = [] } = args;
+    this.services = "services" in args ? args.services(this) : new OwnServices(args);
+    this.kubernetes = createProvider(name, args, this);
+    this.access = { clusterName, configMethod: "LOCAL", kubeContext: context };
+    this.clients = clientPrincipals.map(toSubject);
     this.registerOutputs();
   }
 
-  /** What the cluster's own way of giving pods an identity asks for is a setting of the stack. */
-  bucketIdentity(): pulumi.Output<Record<string, string>> {
-    return pulumi.output({ ...this.#annotations });
-  }
-
-  vendingRole(): undefined {}
-
-  imageRepository(): undefined {}
-
-  database(): never {
+  createDatabase(): never {
     throw new pulumi.RunError("a stack on an existing cluster makes no database");
   }
 }
 
-function createProvider(parent: ExistingCluster, name: string, { kubeconfig, context }: StackConfig) {
+function createProvider(name: string, { kubeconfig, context }: AnyExistingClusterArgs, parent: pulumi.Resource) {
   return new kubernetes.Provider(
     `${name}-kubernetes`,
     {

@@ -45,12 +45,15 @@ describe("the RayCluster", () => {
       idleTimeoutSeconds: 60,
     });
     expect(cpu.template.spec.nodeSelector).toEqual({ "geneva.lancedb.com/ray-worker-cpu": "true" });
-    expect(cpu.template.spec.tolerations).toBeUndefined();
+    // A taint of nodes for a role has the key of their label.
+    expect(cpu.template.spec.tolerations).toEqual([{ key: "geneva.lancedb.com/ray-worker-cpu", operator: "Exists" }]);
     expect(gpu).toMatchObject({ replicas: 0, minReplicas: 0, maxReplicas: 3, idleTimeoutSeconds: 300 });
     expect(gpu.template.spec.nodeSelector).toEqual({ "geneva.lancedb.com/ray-worker-gpu": "true" });
     expect(gpu.template.spec.tolerations).toEqual([
-      { key: "nvidia.com/gpu", operator: "Exists", effect: "NoSchedule" },
+      { key: "geneva.lancedb.com/ray-worker-gpu", operator: "Exists" },
+      { key: "nvidia.com/gpu", operator: "Exists" },
     ]);
+    expect(gpu.template.spec.containers[0].image).toBe(`${cpu.template.spec.containers[0].image}-gpu`);
     expect(gpu.template.spec.containers[0].resources.limits["nvidia.com/gpu"]).toBe("1");
   });
 

@@ -6,23 +6,33 @@ import { nameOf, type Recorded } from "./providers/record.ts";
 import { DeployedStack } from "./stack.ts";
 
 const image = (tag: string) => ({ image: `${catalogImage}:${tag}` });
+/** What a catalog's volume is made, and what it grows to. */
+const larger = { volumeSize: "30Gi" };
 
 /** What the upgrade does, to which resource. A cloud gives a pool of spot machines no other kind: it is another pool. */
 const upgrades: Readonly<Record<string, readonly string[]>> = {
-  existing: ["update catalog", "update ray-operator"],
+  existing: ["update catalog", "update catalog-data", "update ray-operator"],
+  "existing-gke": ["update catalog", "update catalog-data", "update ray-operator"],
+  "existing-eks": ["update catalog", "update catalog-data", "update ray-operator"],
   gke: [
-    ...["create gke-cpu", "create gke-more-gpus", "delete gke-cpu", "update catalog", "update gke"],
-    ...["update gke-gpu", "update gke-head", "update ray-operator"],
+    ...["create gke-cpu", "create gke-more-gpus", "delete gke-cpu", "update catalog", "update catalog-data"],
+    ...["update gke", "update gke-gpu", "update gke-head", "update ray-operator"],
   ],
   // A node group has a version of its own.
   eks: [
-    ...["create eks-cpu", "create eks-more-gpus", "delete eks-cpu", "update catalog", "update eks-core"],
-    ...["update eks-eksCluster", "update eks-gpu", "update eks-head", "update ray-operator"],
+    ...["create eks-cpu", "create eks-more-gpus", "delete eks-cpu", "update catalog", "update catalog-data"],
+    ...["update eks-autoscaler", "update eks-core", "update eks-coredns", "update eks-ebs", "update eks-eksCluster"],
+    ...["update eks-gpu", "update eks-head", "update ray-operator"],
   ],
 };
 const nodeTypes = ["gcp:container/nodePool:NodePool", "aws:eks/nodeGroup:NodeGroup"];
+/** What must not be made anew while a stack is in use. */
+const withContent = [
+  ...["gcp:container/cluster:Cluster", "aws:eks/cluster:Cluster", "gcp:storage/bucket:Bucket", "aws:s3/bucket:Bucket"],
+  ...["kubernetes:core/v1:Namespace", "kubernetes:core/v1:PersistentVolumeClaim", ...nodeTypes],
+];
 /** They come and go with their node group. */
-const companions = ["aws:autoscaling/tag:Tag", "aws:ec2/launchTemplate:LaunchTemplate"];
+const companions = ["aws:ec2/launchTemplate:LaunchTemplate"];
 
 /** Kinds that a stack makes, in the namespace and beside it. */
 const kinds = [
@@ -30,6 +40,7 @@ const kinds = [
   ["v1", "ServiceAccount"],
   ["v1", "Service"],
   ["v1", "Pod"],
+  ["v1", "PersistentVolumeClaim"],
   ["apps/v1", "StatefulSet"],
   ["networking.k8s.io/v1", "NetworkPolicy"],
   ["policy/v1", "PodDisruptionBudget"],
@@ -43,14 +54,14 @@ beforeAll(async () => {
   if (isOurs) await addPlatformNodes(cluster().api);
 });
 
-type Variant = "existing" | "gke" | "eks";
+type Variant = "existing" | "existing-gke" | "existing-eks" | "gke" | "eks";
 const title = (variant: Variant) => `a stack of the variant ${variant}`;
 describe(
   title("existing"),
   together,
   inTurn("under Pulumi's engine", () => itsTests("existing")),
 );
-for (const cloud of ["gke", "eks"] as const)
+for (const cloud of ["gke", "eks", "existing-gke", "existing-eks"] as const)
   describeOnOurs(
     title(cloud),
     "the storage class of that cloud",
@@ -61,13 +72,16 @@ for (const cloud of ["gke", "eks"] as const)
 function itsTests(variant: Variant): void {
   // Names that nobody else's stack has, nor another variant's.
   const namespace = `tiltyard-e2e-${variant}`;
+  const catalogNamespace = `${namespace}-catalog`;
   const serviceAccount = `${namespace}-ray`;
   let stack: DeployedStack;
   let settings: Record<string, unknown>;
 
   beforeAll(async () => {
-    const own = variant === "existing" ? { kubeconfig: cluster().kubeconfigPath, deleteNamespace: true } : {};
-    settings = { ...own, namespace, serviceAccount, deletionProtection: false };
+    const own =
+      variant === "gke" || variant === "eks" ? {} : { kubeconfig: cluster().kubeconfigPath, deleteNamespace: true };
+    const ofCloud = variant === "existing" ? {} : { deletionProtection: false };
+    settings = { ...own, ...ofCloud, namespace, serviceAccount };
     stack = await DeployedStack.create(cluster(), variant);
   });
   afterAll(async () => {
@@ -78,24 +92,28 @@ function itsTests(variant: Variant): void {
     const changes = await stack.up({ ...settings, catalog: image("1") });
     expect(Object.keys(changes)).toEqual(["create"]);
     expect(warnings(stack.record)).toEqual([]);
-    const catalog = await cluster().api.get("apps/v1", "StatefulSet", "tiltyard-catalog", namespace);
+    const catalog = await cluster().api.get("apps/v1", "StatefulSet", "tiltyard-catalog", catalogNamespace);
     expect(catalog.status.readyReplicas).toBe(1);
   });
 
   test("makes the namespace before what is in it, and its nodes before both", async () => {
     const made = stack.record.filter(({ action }) => action === "create").map(({ type }) => type);
     const first = made.indexOf("kubernetes:core/v1:Namespace");
-    const inNamespace = ["core/v1:ServiceAccount", "core/v1:Secret", "apps/v1:StatefulSet", "helm.sh/v3:Release"];
-    if (variant !== "eks")
-      for (const type of inNamespace) expect(made.indexOf(`kubernetes:${type}`)).toBeGreaterThan(first);
+    const second = made.lastIndexOf("kubernetes:core/v1:Namespace");
+    const inCatalogs = ["core/v1:Secret", "core/v1:PersistentVolumeClaim", "apps/v1:StatefulSet"];
+    if (variant !== "eks") {
+      for (const type of ["core/v1:ServiceAccount", "helm.sh/v3:Release"])
+        expect(made.indexOf(`kubernetes:${type}`)).toBeGreaterThan(first);
+      for (const type of inCatalogs) expect(made.indexOf(`kubernetes:${type}`)).toBeGreaterThan(second);
+    }
     // Clouds answer at once here, so the order in which things came does not show that it has to be so.
     const { resources } = JSON.parse(stack.state).checkpoint.latest;
     const nodes = resources.filter(({ type }: { type: string }) => nodeTypes.includes(type));
-    expect(nodes.length > 0).toBe(variant !== "existing");
-    const { dependencies = [] } = resources.find(
-      ({ type }: { type: string }) => type === "kubernetes:core/v1:Namespace",
-    );
-    expect(dependencies).toEqual(expect.arrayContaining(nodes.map(({ urn }: { urn: string }) => urn)));
+    expect(nodes.length > 0).toBe(variant === "gke" || variant === "eks");
+    const namespaces = resources.filter(({ type }: { type: string }) => type === "kubernetes:core/v1:Namespace");
+    expect(namespaces).toHaveLength(2);
+    for (const { dependencies = [] } of namespaces)
+      expect(dependencies).toEqual(expect.arrayContaining(nodes.map(({ urn }: { urn: string }) => urn)));
   });
 
   test("keeps no secret in its state as it is", async () => {
@@ -115,7 +133,7 @@ function itsTests(variant: Variant): void {
 
   // Alike on all variants, as it is on the same API server.
   test.runIf(variant === "existing")("puts back what somebody else deleted", async () => {
-    const policy = ["networking.k8s.io/v1", "NetworkPolicy", "tiltyard-catalog", namespace] as const;
+    const policy = ["networking.k8s.io/v1", "NetworkPolicy", "tiltyard-catalog", catalogNamespace] as const;
     await cluster().api.delete(await cluster().api.get(...policy));
     expect(await stack.refresh()).toMatchObject({ delete: 1 });
     expect(await stack.up({ ...settings, catalog: image("1") })).toMatchObject({ create: 1 });
@@ -144,12 +162,25 @@ function itsTests(variant: Variant): void {
       );
   });
 
+  test("takes a change of every other setting that may change, and makes nothing anew that has something in it", async () => {
+    const before = stack.record.length;
+    const changes = await stack.up({ ...settings, ...changed(variant) });
+    expect(changes.update).toBeGreaterThan(0);
+    const done = stack.record.slice(before);
+    const gone = done.filter(({ action }) => action === "delete").map(({ type }) => type);
+    expect(gone.filter((type) => withContent.includes(type))).toEqual([]);
+    expect(warnings(done)).toEqual([]);
+    expect(Object.keys(await stack.up({ ...settings, ...changed(variant) }))).toEqual(["same"]);
+  });
+
   test("leaves nothing when it is destroyed, and takes down what is in the namespace first", async () => {
     const before = stack.record.length;
     await stack.destroy();
     const { api } = cluster();
-    for (const [apiVersion, kind] of kinds) expect(await api.list(apiVersion, kind, namespace)).toEqual([]);
-    expect(await api.find({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } })).toBeUndefined();
+    for (const each of [namespace, catalogNamespace]) {
+      for (const [apiVersion, kind] of kinds) expect(await api.list(apiVersion, kind, each)).toEqual([]);
+      expect(await api.find({ apiVersion: "v1", kind: "Namespace", metadata: { name: each } })).toBeUndefined();
+    }
     for (const kind of ["ClusterRole", "ClusterRoleBinding"]) {
       const named = (await api.list("rbac.authorization.k8s.io/v1", kind)).map(({ metadata }) => metadata.name);
       expect(named.filter((name) => name.startsWith(serviceAccount))).toEqual([]);
@@ -161,15 +192,15 @@ function itsTests(variant: Variant): void {
   });
 
   async function imageThere(): Promise<string> {
-    const [pod] = await cluster().api.list("v1", "Pod", namespace, "app.kubernetes.io/name=tiltyard-catalog");
+    const [pod] = await cluster().api.list("v1", "Pod", catalogNamespace, "app.kubernetes.io/name=tiltyard-catalog");
     return pod?.spec.containers[0].image;
   }
 }
 
 /** Another catalog and another operator; where the stack has nodes, another Kubernetes, and nodes changed in every way. */
 function upgraded(variant: Variant): Record<string, unknown> {
-  const both = { catalog: image("2"), operator: { version: "1.6.0" } };
-  if (variant === "existing") return both;
+  const both = { catalog: { ...image("2"), ...larger }, operator: { version: "1.6.0" } };
+  if (variant !== "gke" && variant !== "eks") return both;
   const nodePools = defaultPools(variant).flatMap((pool) => {
     if (pool.name === "head") return [{ ...pool, diskGb: 150 }];
     if (pool.name === "cpu") return [{ ...pool, spot: false }];
@@ -181,6 +212,39 @@ function upgraded(variant: Variant): Record<string, unknown> {
     return [pool];
   });
   return { ...both, kubernetesVersion: "1.36", nodePools };
+}
+
+const clients: Readonly<Record<Variant, readonly string[]>> = {
+  existing: ["group:ml"],
+  "existing-gke": ["group:ml"],
+  "existing-eks": ["group:ml"],
+  gke: ["user:alice@example.com"],
+  eks: ["arn:aws:iam::123456789012:role/others"],
+};
+const admins = {
+  gke: ["group:platform@example.com"],
+  eks: ["arn:aws:iam::123456789012:role/platform-engineers"],
+} as const;
+
+/** What the upgrade changed, and all else that a stack that is there can be told. */
+function changed(variant: Variant): Record<string, unknown> {
+  const upgrade = upgraded(variant);
+  const litestream = variant === "existing" ? { bucket: "s3://backups" } : true;
+  const catalog = {
+    ...Object(upgrade.catalog),
+    ...{ litestream, rateLimit: 50, allowedNamespaces: ["notebooks"], allowedCidrs: ["203.0.113.0/24"] },
+    ...{ egressPorts: [9000], resources: { cpu: "250m", memory: "256Mi" } },
+    oidc: { issuer: "https://login.example.com", audience: "tiltyard" },
+    ...(variant !== "existing" && { vendCredentials: true }),
+  };
+  const ray = { version: "2.59.0", allowedNamespaces: ["monitoring"] };
+  const everywhere = { ...upgrade, catalog, ray, clientPrincipals: clients[variant] };
+  if (variant === "existing") return everywhere;
+  if (variant !== "gke" && variant !== "eks") return { ...everywhere, keepData: true };
+  const network = { authorizedNetworks: ["203.0.113.0/24"] };
+  const maintenance = { recurrence: "FREQ=WEEKLY;BYDAY=SU" };
+  const ofCloud = { keepData: true, adminPrincipals: admins[variant], network };
+  return { ...everywhere, ...ofCloud, ...(variant === "gke" && { maintenance }) };
 }
 
 function warnings(record: readonly Recorded[]): string[] {

@@ -1,7 +1,8 @@
-import { nodeSelector, parseStackConfig } from "../../infra/config.ts";
+import { parseStackConfig } from "../../infra/config.ts";
+import { roleLabels } from "../../infra/node-pools.ts";
 import { settingsOf } from "../support/stack.ts";
 import type { KubernetesApi } from "./kubernetes/api.ts";
-import { addDefaultStorageClass, addNodes, addVolumes } from "./kubernetes/nodes.ts";
+import { addNodes, addStorageClass, addVolumes } from "./kubernetes/nodes.ts";
 
 /** Names of the nodes that {@link addPlatformNodes} makes, by what may run on them. */
 export const platformNodes = {
@@ -20,13 +21,15 @@ export async function addPlatformNodes(api: KubernetesApi): Promise<void> {
   const config = parseStackConfig(settingsOf("existing"));
   const [cpu1, cpu2] = platformNodes.workerCpu;
   await addNodes(api, [
-    { name: platformNodes.core, labels: nodeSelector(config, "core") },
-    { name: platformNodes.head, labels: nodeSelector(config, "head") },
-    { name: cpu1, labels: nodeSelector(config, "workerCpu") },
-    { name: cpu2, labels: nodeSelector(config, "workerCpu"), spot: true },
-    { name: platformNodes.workerGpu, labels: nodeSelector(config, "workerGpu"), gpus: 2, spot: true },
+    { name: platformNodes.core, labels: roleLabels(config, "core") },
+    { name: platformNodes.head, labels: roleLabels(config, "head") },
+    { name: cpu1, labels: roleLabels(config, "workerCpu") },
+    { name: cpu2, labels: roleLabels(config, "workerCpu"), spot: true },
+    { name: platformNodes.workerGpu, labels: roleLabels(config, "workerGpu"), gpus: 2, spot: true },
     { name: platformNodes.unlabelled },
   ]);
-  await addDefaultStorageClass(api, "standard");
+  await addStorageClass(api, "standard", true);
+  // On a real cluster Google has made it; that of EKS is the stack's.
+  await addStorageClass(api, "premium-rwo", false);
   await addVolumes(api, ["standard", "premium-rwo", "gp3-encrypted"]);
 }

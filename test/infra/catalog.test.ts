@@ -1,7 +1,9 @@
+import { resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { readConfig } from "../../service/config.ts";
 import { type Deployed, deployed } from "../support/stack.ts";
 
+const claimType = "kubernetes:core/v1:PersistentVolumeClaim";
 const setType = "kubernetes:apps/v1:StatefulSet";
 const deploymentType = "kubernetes:apps/v1:Deployment";
 const image = "registry.example.com/catalog:1";
@@ -19,6 +21,19 @@ function environmentOf(stack: Deployed): Record<string, string> {
   const set = container.env.map(({ name, value }: { name: string; value: string }) => [name, value]);
   return { ...Object.fromEntries(set), ...stack.one("kubernetes:core/v1:Secret").inputs.stringData };
 }
+
+test("a catalog is with its secrets and its account in a namespace of its own, where no Ray cluster can be made", async () => {
+  const { resources, outputs } = await deployed("gke", { clientPrincipals: ["user:alice@example.com"] });
+  const inside = resources.filter(({ inputs }) => inputs.metadata?.namespace === "lancedb-catalog");
+  const types = new Set(inside.map(({ type }) => type.split(":").at(-1)));
+  expect([...types].toSorted()).toEqual([
+    ...["NetworkPolicy", "PersistentVolumeClaim", "PodDisruptionBudget", "Role", "RoleBinding", "Secret", "Service"],
+    ...["ServiceAccount", "StatefulSet"],
+  ]);
+  const ofRay = resources.filter(({ inputs }) => inputs.metadata?.namespace === "lancedb");
+  expect(ofRay.filter(({ type }) => /:(Secret|StatefulSet)$/.test(type))).toEqual([]);
+  expect(outputs).toMatchObject({ namespace: "lancedb", catalogNamespace: "lancedb-catalog" });
+});
 
 describe("the catalog's pods", () => {
   test.each(["existing", "gke", "eks"])("have settings on %s that the catalog takes", async (variant) => {
@@ -52,8 +67,8 @@ describe("the catalog's pods", () => {
 
   test.each([
     ["SQLite", {}, {}],
-    ["Litestream", { litestream: true }, {}],
-    ["PostgreSQL", { database: "url" }, { databaseUrl: "postgres://u:p@db/tiltyard" }],
+    ["Litestream", { litestream: { bucket: "s3://backups" } }, {}],
+    ["PostgreSQL", { database: { url: "postgres://u:p@db/tiltyard" } }, {}],
   ])("need no right on their node or in the cluster: %s", async (_, settings, more) => {
     const pod = podOf(await withCatalog(settings, more));
     expect(pod).toMatchObject({
@@ -111,17 +126,23 @@ describe("a catalog on SQLite", () => {
     const { one } = await deployed("eks", { catalog: { volumeSize: "50Gi" } });
     const { spec } = one(setType).inputs;
     expect(spec.replicas).toBe(1);
-    expect(spec.persistentVolumeClaimRetentionPolicy).toEqual({ whenDeleted: "Retain", whenScaled: "Retain" });
-    expect(spec.volumeClaimTemplates).toMatchObject([
-      {
-        metadata: { name: "data" },
-        spec: { storageClassName: "gp3-encrypted", resources: { requests: { storage: "50Gi" } } },
-      },
-    ]);
+    // A claim of its own can be made larger, which a template of the set cannot.
+    const claim = one(claimType);
+    expect(claim.inputs).toMatchObject({
+      metadata: { namespace: "lancedb-catalog" },
+      spec: { storageClassName: "gp3-encrypted", resources: { requests: { storage: "50Gi" } } },
+    });
+    expect(spec.volumeClaimTemplates).toBeUndefined();
+    expect(spec.template.spec.volumes).toContainEqual({
+      name: "data",
+      persistentVolumeClaim: { claimName: claim.inputs.metadata.name },
+    });
+    expect(claim.retainOnDelete).toBe(false);
+    expect((await withCatalog({})).one(claimType).retainOnDelete).toBe(true);
   });
 
   test("is copied to the bucket by Litestream, and restored before it starts when its volume is empty", async () => {
-    const stack = await withCatalog({ litestream: true });
+    const stack = await withCatalog({ litestream: { bucket: "s3://backups/tiltyard" } });
     const [restore] = podOf(stack).initContainers;
     expect(restore.args).toEqual([
       ...["restore", "-config", "/etc/litestream/litestream.yml"],
@@ -129,15 +150,33 @@ describe("a catalog on SQLite", () => {
     ]);
     const settings = JSON.parse(stack.one("kubernetes:core/v1:ConfigMap").inputs.data["litestream.yml"]);
     expect(settings.dbs).toEqual([
-      { path: "/data/catalog.sqlite", replica: { url: "s3://tables/lance/_tiltyard/litestream" } },
+      { path: "/data/catalog.sqlite", replica: { url: "s3://backups/tiltyard/litestream" } },
     ]);
     expect(readConfig(environmentOf(stack)).database).toEqual({ kind: "sqlite", file: settings.dbs[0].path });
   });
 });
 
+describe("Litestream", () => {
+  test("tells S3 in which region its bucket is: to ask for that is a right that nobody has", async () => {
+    const stack = await deployed("eks", { catalog: { litestream: true } });
+    const settings = JSON.parse(stack.one("kubernetes:core/v1:ConfigMap").inputs.data["litestream.yml"]);
+    expect(settings.dbs[0].replica.url).toBe("s3://eks-backups-1234567/litestream?region=eu-central-1");
+  });
+
+  test("writes to a bucket of its own on Google Cloud, which is not Ray's", async () => {
+    const { all } = await deployed("gke", { catalog: { litestream: true } });
+    const members = all("gcp:storage/bucketIAMMember:BucketIAMMember").filter(
+      ({ inputs }) => inputs.bucket === "gke-backups-1234567",
+    );
+    expect(members.map(({ inputs }) => inputs.member)).toEqual([
+      "serviceAccount:gke-catalog@our-project.iam.gserviceaccount.com",
+    ]);
+  });
+});
+
 describe("a catalog on PostgreSQL", () => {
   test("is several pods, spread out, whose volume is nothing to keep", async () => {
-    const stack = await withCatalog({ database: "url", replicas: 3 }, { databaseUrl: "postgres://u:p@db:6000/t" });
+    const stack = await withCatalog({ database: { url: "postgres://u:p@db:6000/t" }, replicas: 3 });
     const { spec } = stack.one(deploymentType).inputs;
     expect(spec.replicas).toBe(3);
     expect(spec.strategy.rollingUpdate).toEqual({ maxSurge: 1, maxUnavailable: 0 });
@@ -195,6 +234,9 @@ describe("the image of the catalog", () => {
     expect(inputs).toMatchObject({ push: true, buildOnPreview: false, platforms: ["linux/amd64"] });
     expect(inputs.tags).toEqual([expect.stringMatching(new RegExp(`^${name}:[0-9a-f]{16}$`))]);
     expect(podOf(stack).containers[0].image).toBe(`${inputs.tags[0]}@sha256:0123`);
+    // A path of this checkout would make it another image, and restart the catalog, on each machine.
+    expect(JSON.stringify(inputs)).not.toContain(process.cwd());
+    expect(resolve(inputs.context.location)).toBe(process.cwd());
   });
 
   test("is taken from the settings instead, and nothing is built", async () => {
@@ -206,7 +248,7 @@ describe("the image of the catalog", () => {
 });
 
 describe("the way to the catalog", () => {
-  test("is open to its namespace and those of the settings", async () => {
+  test("is open to its namespace, to Ray and to those of the settings", async () => {
     const { one, outputs } = await withCatalog({ allowedNamespaces: ["notebooks"], egressPorts: [9000] });
     const { spec } = one("kubernetes:networking.k8s.io/v1:NetworkPolicy", "catalog").inputs;
     expect(spec.policyTypes).toEqual(["Ingress", "Egress"]);
@@ -214,6 +256,7 @@ describe("the way to the catalog", () => {
       {
         from: [
           { podSelector: {} },
+          { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "lancedb" } } },
           { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "notebooks" } } },
         ],
         ports: [{ protocol: "TCP", port: 2333 }],
@@ -221,8 +264,31 @@ describe("the way to the catalog", () => {
     ]);
     const ports = spec.egress.flatMap((rule: { ports: { port: number }[] }) => rule.ports.map((each) => each.port));
     expect(new Set(ports)).toEqual(new Set([53, 443, 9000, 80, 988]));
-    expect(outputs.catalogUrl).toBe("http://tiltyard-catalog.lancedb.svc:2333");
+    expect(outputs.catalogUrl).toBe("http://tiltyard-catalog.lancedb-catalog.svc:2333");
     expect(outputs).not.toHaveProperty("catalogPublicUrl");
+  });
+
+  test.each([
+    ["gke", "gce", ["35.191.0.0/16", "130.211.0.0/22"]],
+    ["eks", "alb", ["10.40.0.0/16"]],
+    ["eks", "nginx", []],
+  ])("is open to load balancers that call pods themselves: on %s %s", async (variant, className, ranges) => {
+    const oidc = { issuer: "https://login.example.com", audience: "tiltyard" };
+    const ingress = { host: "catalog.example.com", className, tlsSecret: "catalog-tls" };
+    const { one } = await deployed(variant, { catalog: { oidc, ingress, allowedCidrs: ["203.0.113.0/24"] } });
+    const [{ from }] = one("kubernetes:networking.k8s.io/v1:NetworkPolicy", "catalog").inputs.spec.ingress;
+    const addresses = from.flatMap((each: { ipBlock?: { cidr: string } }) => each.ipBlock?.cidr ?? []);
+    expect(addresses).toEqual([...ranges, "203.0.113.0/24"]);
+  });
+
+  test("is a forwarded port for those who make Ray clusters, and no secret of it is theirs", async () => {
+    const { one } = await withCatalog({}, { clientPrincipals: ["user:alice"] });
+    const role = one("kubernetes:rbac.authorization.k8s.io/v1:Role", "catalog-client").inputs;
+    expect(role.metadata.namespace).toBe("lancedb-catalog");
+    expect(role.rules).toEqual([
+      { apiGroups: [""], resources: ["pods", "services"], verbs: ["get", "list"] },
+      { apiGroups: [""], resources: ["pods/portforward"], verbs: ["get", "create"] },
+    ]);
   });
 
   test("leads in from outside by TLS when it is opened", async () => {

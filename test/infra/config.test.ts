@@ -15,8 +15,8 @@ const addon = (kubernetesVersion: string | undefined, version: string) => ({
 
 describe("settings that are not valid", () => {
   test.each<[string, string, Settings, string]>([
-    ["no variant", "", {}, "variant: is required; it must be existing, gke or eks"],
-    ["another variant", "aks", {}, "variant: must be existing, gke or eks"],
+    ["no variant", "", {}, "variant: is required; it must be one of existing, existing-gke, existing-eks, gke, eks"],
+    ["another variant", "aks", {}, "variant: must be one of existing, existing-gke, existing-eks, gke, eks"],
     ["a misspelled setting", "gke", { nodePool: [] }, "nodePool: is not a setting"],
     [
       "a misspelled setting inside another",
@@ -118,21 +118,16 @@ describe("settings that are not valid", () => {
       "pools on an existing cluster",
       "existing",
       { nodePools: [pool, head, cpu] },
-      "nodePools: a stack on an existing cluster makes no nodes",
+      "nodePools: is not a setting on existing, but on gke, eks",
     ],
     [
       "no bucket on an existing cluster",
       "existing",
       { bucket: undefined },
-      "bucket: is required on an existing cluster",
+      "bucket: is required; it must be s3://... or gs://... or file:///...",
     ],
-    ["a bucket of another cloud", "gke", { bucket: "s3://tables" }, "bucket: must be gs://... on gke"],
-    [
-      "a bucket that matches others",
-      "eks",
-      { bucket: "s3://tables/*" },
-      "bucket: must be s3://..., gs://... or file:///...",
-    ],
+    ["a bucket of another cloud", "gke", { bucket: "s3://tables" }, "bucket: must be gs://..."],
+    ["a bucket that matches others", "eks", { bucket: "s3://tables/*" }, "bucket: must be s3://..."],
     [
       "a kubeconfig that is not there",
       "existing",
@@ -143,7 +138,7 @@ describe("settings that are not valid", () => {
       "a kubeconfig for a cluster that is made",
       "gke",
       { kubeconfig: "~/.kube/config" },
-      "kubeconfig: has no meaning on gke",
+      "kubeconfig: is not a setting on gke, but on existing, existing-gke, existing-eks",
     ],
     [
       "no client principal on EKS",
@@ -179,14 +174,13 @@ describe("settings that are not valid", () => {
       "a database that nobody makes",
       "existing",
       { catalog: { ...catalog, database: "postgres" } },
-      "catalog.database: the stack makes no database on an existing cluster",
+      "catalog.database: must be sqlite or {url: postgres://...}: the stack makes no database here",
     ],
-    ["a URL that is missing", "gke", { catalog: { database: "url" } }, "databaseUrl: goes with catalog.database url"],
     [
       "a URL of another database",
       "gke",
-      { catalog: { database: "url" }, databaseUrl: "mysql://x" },
-      "databaseUrl: must be postgres://",
+      { catalog: { database: { url: "mysql://x" } } },
+      "catalog.database.url: must be postgres://USER:PASSWORD@HOST/DATABASE",
     ],
     ["replicas of SQLite", "gke", { catalog: { replicas: 2 } }, "catalog.replicas: SQLite has one writer"],
     [
@@ -199,7 +193,7 @@ describe("settings that are not valid", () => {
       "credentials for tables without a role",
       "existing",
       { catalog: { ...catalog, vendCredentials: true } },
-      "catalog.vendCredentials: the stack makes no role on an existing cluster",
+      'catalog: Unrecognized key: "vendCredentials"',
     ],
     [
       "a public catalog with development tokens",
@@ -219,6 +213,68 @@ describe("settings that are not valid", () => {
       { bucket: "file:///tables", catalog },
       "catalog.volumeClaim: is required with a file: bucket",
     ],
+    [
+      "a catalog among Ray jobs, which could mount its secret",
+      "gke",
+      { catalog: { namespace: "lancedb" } },
+      "catalog.namespace: must be another one than namespace",
+    ],
+    [
+      "backups where Ray jobs write",
+      "eks",
+      { bucket: "s3://ours/tables", catalog: { litestream: { bucket: "s3://ours/backups" } } },
+      "catalog.litestream.bucket: must be another bucket than that of the tables",
+    ],
+    [
+      "data to keep that nothing keeps",
+      "gke",
+      { keepData: true },
+      "keepData: the volume of SQLite goes with the cluster; use catalog.litestream or PostgreSQL",
+    ],
+    [
+      "GPUs beside machines that say nothing of them",
+      "gke",
+      {
+        nodePools: [...[pool, head, cpu], { ...gpu, machineType: "n1-standard-8", gpuType: "nvidia-tesla-t4" }],
+      },
+      "nodePools.3.zones: is required for GPUs that are attached to n1 machines",
+    ],
+    [
+      "a taint of no kind",
+      "eks",
+      { nodePools: [pool, head, { ...cpu, taints: [{ key: "team", effect: "Never" }] }] },
+      "nodePools.2.taints.0.effect: must be one of NoSchedule, PreferNoSchedule, NoExecute",
+    ],
+    [
+      "a private endpoint that nobody is near",
+      "eks",
+      { network: { publicEndpoint: false } },
+      "network.publicEndpoint: must be true where the stack makes its network",
+    ],
+    [
+      "addresses with bits of a host",
+      "eks",
+      { network: { cidr: "10.0.0.1/16" } },
+      "network.cidr: must begin at its first address",
+    ],
+    [
+      "one zone, where EKS wants two",
+      "eks",
+      { network: { zones: ["eu-central-1a"] } },
+      "network.zones: must name two zones at least",
+    ],
+    [
+      "an administrator of no kind",
+      "eks",
+      { adminPrincipals: ["alice"] },
+      "adminPrincipals.0: must be like arn:aws:iam::123456789012:role/NAME",
+    ],
+    [
+      "a window of no kind",
+      "gke",
+      { maintenance: { recurrence: "weekends" } },
+      "maintenance.recurrence: must be a rule of RFC 5545",
+    ],
     ["addresses that are none", "gke", { network: { cidr: "10.0.0.0" } }, "network.cidr: must be a range of addresses"],
   ])("are told with their path: %s on %s", (_, variant, settings, message) => {
     expect(() => parse(variant, settings)).toThrow(message);
@@ -233,13 +289,13 @@ describe("settings that are not valid", () => {
     };
     const error = await deployed("eks", settings).catch((caught: unknown) => caught);
     expect(String(error)).toMatch(/nodePools.1.cpus.*ray.version.*operator.version.*clientPrincipals.0/s);
-    const early = await deployed("eks", { namespace: "A", labelDomain: "B", variant: "C" }).catch(String);
-    expect(early).toMatch(/variant.*namespace.*labelDomain/s);
+    const early = await deployed("eks", { namespace: "A", labelDomain: "B" }).catch(String);
+    expect(early).toMatch(/namespace.*labelDomain/s);
   });
 
   test("do not show what may be a secret", () => {
     const url = "mysql://user:hunter2@host/db";
-    expect(() => parse("gke", { catalog: { database: "url" }, databaseUrl: url })).toThrow(/^((?!hunter2).)*$/s);
+    expect(() => parse("gke", { catalog: { database: { url } } })).toThrow(/^((?!hunter2).)*$/s);
   });
 });
 
@@ -272,6 +328,22 @@ describe("settings", () => {
     });
   });
 
+  test("give each cluster of an account a client role of its own, and the first one Geneva's name", () => {
+    expect(parse("eks", { clusterName: "second" })).toMatchObject({ clientRole: "geneva-client-role-second" });
+    expect(parse("eks", { clusterName: "second", clientRole: "ours" })).toMatchObject({ clientRole: "ours" });
+  });
+
+  test("name the image with CUDA's libraries for workers with a GPU, unless another image is named", () => {
+    expect(parse("gke", { ray: { version: "2.50.0" } }).ray.gpuImage).toBe("rayproject/ray:2.50.0-py312-gpu");
+    expect(parse("gke", { ray: { image: "example.com/ray:1" } }).ray.gpuImage).toBe("example.com/ray:1");
+    const both = { image: "example.com/ray:1", gpuImage: "example.com/ray:1-gpu" };
+    expect(parse("gke", { ray: both }).ray).toMatchObject(both);
+  });
+
+  test("put the catalog into a namespace of its own", () => {
+    expect(parse("gke", { namespace: "features" }).catalog.namespace).toBe("features-catalog");
+  });
+
   test("name a Ray image that has the version asked for, or another one", () => {
     expect(parse("gke", { ray: { version: "2.50.0" } }).ray.image).toBe("rayproject/ray:2.50.0-py312");
     expect(parse("gke", { ray: { image: "example.com/ray:1" } }).ray.image).toBe("example.com/ray:1");
@@ -283,6 +355,7 @@ describe("settings", () => {
     ["gke", 8, 32, "n2-custom-8-32768"],
   ])("find the machine for a number of CPUs: %s", (variant, cpus, memoryGb, machineType) => {
     const nodePools = [pool, head, { name: "x", role: "workerCpu", cpus, memoryGb }];
-    expect(parse(variant, { nodePools }).nodePools[2]?.machineType).toBe(machineType);
+    const config = parse(variant, { nodePools });
+    expect("nodePools" in config && config.nodePools[2]?.machineType).toBe(machineType);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { deployed } from "../support/stack.ts";
+import { type Deployed, deployed } from "../support/stack.ts";
 
 const poolType = "gcp:container/nodePool:NodePool";
 const bucketMember = "gcp:storage/bucketIAMMember:BucketIAMMember";
@@ -36,11 +36,77 @@ describe("the cluster on GKE", () => {
   });
 
   test("can be called from where the settings say alone", async () => {
-    const network = { publicEndpoint: false, authorizedNetworks: ["203.0.113.0/24"] };
+    const network = { authorizedNetworks: ["203.0.113.0/24"] };
     expect((await deployed("gke", { network })).one("gcp:container/cluster:Cluster").inputs).toMatchObject({
-      privateClusterConfig: { enablePrivateEndpoint: true },
+      privateClusterConfig: { enablePrivateEndpoint: false },
       masterAuthorizedNetworksConfig: { cidrBlocks: [{ cidrBlock: "203.0.113.0/24" }] },
     });
+  });
+
+  test("without a public address is reached by Google's front end, by its name", async () => {
+    const { one, outputs } = await deployed("gke", { network: { publicEndpoint: false } });
+    expect(one("gcp:container/cluster:Cluster").inputs).toMatchObject({
+      privateClusterConfig: { enablePrivateEndpoint: true },
+      controlPlaneEndpointsConfig: { dnsEndpointConfig: { allowExternalTraffic: true } },
+    });
+    expect(JSON.parse(String(outputs.kubeconfig)).clusters[0].cluster).toEqual({
+      server: "https://gke-0123.europe-west4.gke.goog",
+    });
+    expect((await stack).one("gcp:container/cluster:Cluster").inputs.controlPlaneEndpointsConfig).toEqual({
+      dnsEndpointConfig: { allowExternalTraffic: false },
+    });
+  });
+
+  test("is upgraded at weekends, or when the settings say", async () => {
+    const windowOf = ({ one }: Deployed) =>
+      one("gcp:container/cluster:Cluster").inputs.maintenancePolicy.recurringWindow;
+    expect(windowOf(await stack)).toEqual({
+      startTime: "2026-01-03T00:00:00Z",
+      endTime: "2026-01-04T00:00:00Z",
+      recurrence: "FREQ=WEEKLY;BYDAY=SA,SU",
+    });
+    const maintenance = { start: "2026-01-01T01:00:00Z", end: "2026-01-01T05:00:00Z", recurrence: "FREQ=DAILY" };
+    expect(windowOf(await deployed("gke", { maintenance }))).toMatchObject({ recurrence: "FREQ=DAILY" });
+  });
+
+  test("has the services of Google that it needs turned on, and leaves them on", async () => {
+    const { all } = await deployed("gke", { catalog: { database: "postgres" } });
+    const services = all("gcp:projects/service:Service");
+    expect(services.map(({ inputs }) => inputs.service.split(".")[0]).toSorted()).toEqual([
+      ...["artifactregistry", "cloudresourcemanager", "compute", "container", "containerfilesystem", "iam"],
+      ...["iamcredentials", "servicenetworking", "sqladmin", "storage"],
+    ]);
+    for (const { inputs } of services) expect(inputs.disableOnDestroy).toBe(false);
+  });
+});
+
+describe("what is kept of a stack on GKE", () => {
+  test("is a last backup of its database, whose user and tables go with the instance", async () => {
+    const { one, outputs } = await deployed("gke", { catalog: { database: "postgres" }, deletionProtection: false });
+    expect(one("gcp:sql/databaseInstance:DatabaseInstance").inputs.settings.finalBackupConfig).toEqual({
+      enabled: true,
+      retentionDays: 30,
+    });
+    // PostgreSQL refuses to drop a user who owns tables, and a database that is in use.
+    expect(one("gcp:sql/user:User").inputs.deletionPolicy).toBe("ABANDON");
+    expect(one("gcp:sql/database:Database").inputs.deletionPolicy).toBe("ABANDON");
+    expect(outputs.keptOnDestroy).toEqual(["the final backup of the Cloud SQL instance, for 30 days"]);
+  });
+
+  test("is its bucket when the settings say so, and one that was there", async () => {
+    const kept = await deployed("gke", { keepData: true, catalog: { litestream: true } });
+    for (const each of kept.all("gcp:storage/bucket:Bucket")) expect(each.retainOnDelete).toBe(true);
+    expect(kept.outputs.keptOnDestroy).toEqual(["gs://gke-bucket-1234567", "gs://gke-backups-1234567"]);
+    const adopted = await deployed("gke", { bucket: "gs://ours/lance" });
+    expect(adopted.outputs.keptOnDestroy).toEqual(["gs://ours/lance"]);
+  });
+
+  test("are the newest images, and none that is old", async () => {
+    const { cleanupPolicies, cleanupPolicyDryRun } = (await stack).one(
+      "gcp:artifactregistry/repository:Repository",
+    ).inputs;
+    expect(cleanupPolicies.map(({ action }: { action: string }) => action)).toEqual(["KEEP", "DELETE"]);
+    expect(cleanupPolicyDryRun).toBe(false);
   });
 });
 
@@ -84,6 +150,36 @@ describe("the node pools on GKE", () => {
     );
   });
 
+  test("are in the zones that have their machine, unless the settings name them", async () => {
+    const zonesOf = ({ one }: Deployed, name: string) => one(poolType, name).inputs.nodeLocations;
+    expect(zonesOf(await stack, "gpu")).toEqual(["europe-west4-b", "europe-west4-c"]);
+    expect(zonesOf(await stack, "cpu")).toEqual(["europe-west4-a", "europe-west4-b", "europe-west4-c"]);
+    const nodePools = [
+      { name: "core", role: "core", machineType: "e2-standard-4", min: 1 },
+      { name: "head", role: "head", cpus: 8, memoryGb: 32, zones: ["europe-west4-a"] },
+      { name: "cpu", role: "workerCpu", cpus: 8, memoryGb: 32 },
+    ];
+    const custom = await deployed("gke", { nodePools });
+    expect(zonesOf(custom, "head")).toEqual(["europe-west4-a"]);
+    // Machines made to measure are where the standard ones of their family are.
+    expect(custom.one(poolType, "cpu").inputs.nodeConfig.machineType).toBe("n2-custom-8-32768");
+    expect(zonesOf(custom, "cpu")).toHaveLength(3);
+  });
+
+  test("with a least number are born with nodes, and so the controllers open no pool of Ray", async () => {
+    const { one } = await stack;
+    expect(one(poolType, "core").inputs.initialNodeCount).toBe(1);
+    expect(one(poolType, "head").inputs).not.toHaveProperty("initialNodeCount");
+    const taintsOf = (name: string) => one(poolType, name).inputs.nodeConfig.taints;
+    expect(taintsOf("core")).toBeUndefined();
+    expect(taintsOf("head")).toEqual([
+      { key: "geneva.lancedb.com/ray-head", value: "true", effect: "PREFER_NO_SCHEDULE" },
+    ]);
+    expect(taintsOf("cpu")).toEqual([
+      { key: "geneva.lancedb.com/ray-worker-cpu", value: "true", effect: "PREFER_NO_SCHEDULE" },
+    ]);
+  });
+
   test("grow from nothing, with GPUs and their driver where they are wanted", async () => {
     const { inputs } = (await stack).one(poolType, "gpu");
     expect(inputs).toMatchObject({
@@ -95,7 +191,6 @@ describe("the node pools on GKE", () => {
         taints: [{ key: "nvidia.com/gpu", effect: "NO_SCHEDULE" }],
       },
     });
-    expect((await stack).one(poolType, "cpu").inputs.nodeConfig).not.toHaveProperty("taints");
   });
 });
 
@@ -117,10 +212,18 @@ describe("who may do what on Google Cloud", () => {
     });
   });
 
+  test("administrators are let into the project's clusters", async () => {
+    const { all } = await deployed("gke", { adminPrincipals: ["group:platform@example.com"] });
+    const admins = all("gcp:projects/iAMMember:IAMMember").filter(
+      ({ inputs }) => inputs.role === "roles/container.admin",
+    );
+    expect(admins.map(({ inputs }) => inputs.member)).toEqual(["group:platform@example.com"]);
+  });
+
   test("the catalog has an account of its own", async () => {
     const { one } = await stack;
     expect(one(accountMember, "catalog-identity").inputs.member).toBe(
-      "serviceAccount:our-project.svc.id.goog[lancedb/tiltyard-catalog]",
+      "serviceAccount:our-project.svc.id.goog[lancedb-catalog/tiltyard-catalog]",
     );
   });
 
@@ -131,21 +234,42 @@ describe("who may do what on Google Cloud", () => {
       ["roles/iam.serviceAccountTokenCreator", "user:alice@example.com"],
       ["roles/iam.serviceAccountTokenCreator", "group:ml@example.com"],
     ]);
-    expect(one("kubernetes:rbac.authorization.k8s.io/v1:RoleBinding").inputs.subjects).toMatchObject([
+    expect(one("kubernetes:rbac.authorization.k8s.io/v1:RoleBinding", "ray-client").inputs.subjects).toMatchObject([
       { kind: "User", name: "gke-client@our-project.iam.gserviceaccount.com" },
     ]);
   });
 
-  test("no role is granted on the project but to sign in and to write logs", async () => {
+  test("no role is granted on the project but to sign in, to write logs and to pull images", async () => {
     const roles = (await stack).all("gcp:projects/iAMMember:IAMMember").map((each) => each.inputs.role);
-    expect(roles.toSorted()).toEqual(["roles/container.clusterViewer", "roles/container.defaultNodeServiceAccount"]);
+    expect(roles.toSorted()).toEqual([
+      "roles/artifactregistry.reader",
+      "roles/container.clusterViewer",
+      "roles/container.defaultNodeServiceAccount",
+    ]);
   });
 
   test("a bucket that is there gets the permissions and is not made", async () => {
-    const { all, one, outputs } = await deployed("gke", { bucket: "gs://ours/lance" });
+    const { all, one, outputs } = await deployed("gke", { bucket: "gs://ours" });
     expect(all("gcp:storage/bucket:Bucket")).toEqual([]);
     expect(one(bucketMember, "ray-objects").inputs.bucket).toBe("ours");
-    expect(outputs.bucketUri).toBe("gs://ours/lance");
+    expect(outputs.bucketUri).toBe("gs://ours");
+  });
+
+  test("of a bucket that is shared nobody gets more than the folder", async () => {
+    const { all, one, outputs } = await deployed("gke", { bucket: "gs://ours/team/lance" });
+    expect(all(bucketMember)).toEqual([]);
+    const folder = one("gcp:storage/managedFolder:ManagedFolder");
+    // Its objects stay when the stack goes.
+    expect(folder.inputs).toEqual({ bucket: "ours", name: "team/lance/", forceDestroy: true });
+    const members = all("gcp:storage/managedFolderIamMember:ManagedFolderIamMember");
+    expect(members.map((each) => each.name).toSorted()).toEqual([
+      "gke-catalog-objects",
+      "gke-client-objects",
+      "gke-ray-objects",
+    ]);
+    for (const { inputs } of members)
+      expect(inputs).toMatchObject({ bucket: "ours", managedFolder: "team/lance/", role: "roles/storage.objectAdmin" });
+    expect(outputs.bucketUri).toBe("gs://ours/team/lance");
   });
 
   test("the bucket that is made is nobody's but ours, and protected", async () => {
@@ -165,4 +289,6 @@ test("a client finds the cluster by the outputs, with no credential in the kubec
   const { users, clusters } = JSON.parse(String(outputs.kubeconfig));
   expect(clusters[0].cluster.server).toBe("https://192.0.2.10");
   expect(Object.keys(users[0].user)).toEqual(["exec"]);
+  // Those that Pulumi itself uses: a machine in a pipeline has no other.
+  expect(users[0].user.exec.args).toEqual(["--use_application_default_credentials"]);
 });

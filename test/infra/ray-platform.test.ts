@@ -10,9 +10,10 @@ describe.each(["existing", "gke", "eks"])("the platform on %s", (variant) => {
 
   test("has the namespace, and everything else waits for it", async () => {
     const { one, resources } = await stack;
-    const namespace = one(namespaceType);
+    const namespace = one(namespaceType, "ray");
     expect(namespace.inputs.metadata.name).toBe("features");
-    const inside = resources.filter((each) => each.inputs.metadata?.namespace !== undefined);
+    const inside = resources.filter(({ name, inputs }) => name.startsWith("ray") && inputs.metadata?.namespace);
+    expect(inside.length).toBeGreaterThan(2);
     for (const each of inside) {
       expect(each.inputs.metadata.namespace).toBe("features");
       expect(each.dependencies).toContain(namespace.urn);
@@ -25,15 +26,15 @@ describe.each(["existing", "gke", "eks"])("the platform on %s", (variant) => {
       name: "ray-pods",
       namespace: "features",
     });
-    expect(one("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole").inputs).toMatchObject({
+    expect(one("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole", "ray").inputs).toMatchObject({
       metadata: { name: "ray-pods-role" },
       rules: [
         { apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "watch"] },
         { apiGroups: ["ray.io"], resources: ["rayclusters"], verbs: ["get", "patch", "delete"] },
       ],
     });
-    expect(one("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole").inputs.rules).toHaveLength(2);
-    expect(one("kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding").inputs).toMatchObject({
+    expect(one("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole", "ray").inputs.rules).toHaveLength(2);
+    expect(one("kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding", "ray").inputs).toMatchObject({
       metadata: { name: "ray-pods-binding" },
       roleRef: { kind: "ClusterRole", name: "ray-pods-role" },
       subjects: [{ kind: "ServiceAccount", name: "ray-pods", namespace: "features" }],
@@ -52,7 +53,7 @@ describe.each(["existing", "gke", "eks"])("the platform on %s", (variant) => {
     const pools = [...all("gcp:container/nodePool:NodePool"), ...all("aws:eks/nodeGroup:NodeGroup")];
     expect(pools.length).toBe(variant === "existing" ? 0 : 4);
     // The stack is destroyed the other way round: Ray's objects, nodes, network.
-    const namespace = one(namespaceType);
+    const namespace = one(namespaceType, "ray");
     for (const pool of pools) expect(namespace.dependencies).toContain(pool.urn);
     expect(operator.dependencies).toContain(namespace.urn);
   });
@@ -77,6 +78,18 @@ describe.each(["existing", "gke", "eks"])("the platform on %s", (variant) => {
     });
   });
 
+  test("lets those in who are named: Prometheus, and an operator that is elsewhere", async () => {
+    const { one } = await deployed(variant, {
+      ray: { allowedNamespaces: ["gmp-system"] },
+      operator: { source: "none", namespace: "kuberay-system" },
+    });
+    const [{ from }] = one("kubernetes:networking.k8s.io/v1:NetworkPolicy", "ray-pods").inputs.spec.ingress;
+    const names = from.flatMap((each: { namespaceSelector?: { matchLabels: object } }) =>
+      Object.values(each.namespaceSelector?.matchLabels ?? {}),
+    );
+    expect(names).toEqual(["kuberay-system", "gmp-system"]);
+  });
+
   test("keeps nodes with a Ray head on them", async () => {
     const { one } = await stack;
     expect(one("kubernetes:policy/v1:PodDisruptionBudget", "heads").inputs.spec).toEqual({
@@ -88,9 +101,13 @@ describe.each(["existing", "gke", "eks"])("the platform on %s", (variant) => {
 
 describe("the namespace", () => {
   test("of a cluster that is there already stays when the stack goes, unless it is told otherwise", async () => {
-    expect((await deployed("existing")).one(namespaceType).retainOnDelete).toBe(true);
-    expect((await deployed("existing", { deleteNamespace: true })).one(namespaceType).retainOnDelete).toBe(false);
-    expect((await deployed("gke")).one(namespaceType).retainOnDelete).toBe(false);
+    for (const name of ["ray", "catalog"]) {
+      const retained = async (variant: string, settings = {}) =>
+        (await deployed(variant, settings)).one(namespaceType, name).retainOnDelete;
+      expect(await retained("existing")).toBe(true);
+      expect(await retained("existing", { deleteNamespace: true })).toBe(false);
+      expect(await retained("gke")).toBe(false);
+    }
   });
 });
 
@@ -124,18 +141,33 @@ describe("those who make Ray clusters", () => {
   test("may do so in the namespace and nowhere else", async () => {
     const { one } = await deployed("existing", { clientPrincipals: ["user:alice", "group:ml"] });
     const type = "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding";
-    expect(one(type).inputs).toMatchObject({
+    expect(one(type, "ray-client").inputs).toMatchObject({
       metadata: { namespace: "lancedb" },
       subjects: [
         { kind: "User", name: "alice" },
         { kind: "Group", name: "ml" },
       ],
     });
-    const { rules } = one("kubernetes:rbac.authorization.k8s.io/v1:Role").inputs;
+    const { rules } = one("kubernetes:rbac.authorization.k8s.io/v1:Role", "ray-client").inputs;
     expect(rules.flatMap((rule: { verbs: string[] }) => rule.verbs)).not.toContain("*");
     expect(rules.find((rule: { resources: string[] }) => rule.resources.includes("rayclusters")).verbs).toContain(
       "create",
     );
+  });
+
+  test("may read the class that heads have, and no other, as Geneva's own client does", async () => {
+    const { one, outputs } = await deployed("existing", { clientPrincipals: ["user:alice"] });
+    const { rules } = one("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole", "client-class").inputs;
+    expect(rules).toEqual([
+      {
+        apiGroups: ["scheduling.k8s.io"],
+        resources: ["priorityclasses"],
+        resourceNames: [outputs.headPriorityClass],
+        verbs: ["get"],
+      },
+    ]);
+    const binding = one("kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding", "client-class").inputs;
+    expect(binding.subjects).toMatchObject([{ kind: "User", name: "alice" }]);
   });
 
   test("are nobody by default on a cluster that is there already", async () => {

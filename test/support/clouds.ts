@@ -1,3 +1,5 @@
+import { offering, zonesOfAws, zonesOfGoogle } from "./zones.ts";
+
 /** Stand-ins for clouds that cannot be had here: what they would answer, as far as the program reads it. */
 
 type Values = Readonly<Record<string, unknown>>;
@@ -8,6 +10,7 @@ const outputs: Readonly<Record<string, (name: string, inputs: Values) => Values>
     endpoint: "192.0.2.10",
     masterVersion: "1.35.1-gke.100",
     masterAuth: { clusterCaCertificate: "Y2VydGlmaWNhdGU=" },
+    controlPlaneEndpointsConfig: { dnsEndpointConfig: { endpoint: "gke-0123.europe-west4.gke.goog" } },
   }),
   "gcp:serviceaccount/account:Account": (name) => ({
     name: `projects/our-project/serviceAccounts/${name}@our-project.iam.gserviceaccount.com`,
@@ -40,25 +43,81 @@ const outputs: Readonly<Record<string, (name: string, inputs: Values) => Values>
     },
     oidcProviderArn: "arn:aws:iam::123456789012:oidc-provider/oidc.eks.eu-central-1.amazonaws.com/id/ABC",
     oidcProviderUrl: "https://oidc.eks.eu-central-1.amazonaws.com/id/ABC",
-    kubeconfigJson: JSON.stringify({ apiVersion: "v1", kind: "Config" }),
+    kubeconfigJson: JSON.stringify({
+      apiVersion: "v1",
+      kind: "Config",
+      users: [{ name: "aws", user: { exec: { args: ["eks", "get-token", "--cluster-name", name] } } }],
+    }),
   }),
   "docker-build:index:Image": (_, { tags }) => ({ ref: `${Array.isArray(tags) && tags[0]}@sha256:0123` }),
+  "random:index/randomId:RandomId": () => ({ hex: "0a1b2c3d" }),
   "random:index/randomPassword:RandomPassword": (name, { length }) => ({
     result: `password-of-${name}`.padEnd(Number(length), "-"),
   }),
 };
 
-export function cloudOutputs(type: string, name: string, inputs: Values): Values {
+export function cloudOutputs(type: string, name: string, inputs: Values, region = "eu-central-1"): Values {
   const metadata =
     type.startsWith("kubernetes:") && inputs.metadata !== undefined ? { metadata: { name, ...inputs.metadata } } : {};
-  return { ...inputs, ...metadata, ...outputs[type]?.(name, inputs) };
+  const own = JSON.stringify(outputs[type]?.(name, inputs) ?? {}).replaceAll("arn:aws:", `arn:${partitionOf(region)}:`);
+  return { ...inputs, ...metadata, ...JSON.parse(own) };
 }
 
-const answers: Readonly<Record<string, Values>> = {
-  "aws:index/getAvailabilityZones:getAvailabilityZones": {
-    names: ["eu-central-1a", "eu-central-1b", "eu-central-1c"],
+function partitionOf(region: string): string {
+  return region.startsWith("us-gov-") ? "aws-us-gov" : "aws";
+}
+
+const answers: Readonly<Record<string, Values | ((inputs: Values, region: string) => Values)>> = {
+  "aws:index/getAvailabilityZones:getAvailabilityZones": ({ excludeZoneIds }, region) => {
+    const excluded = new Set(textsOf(excludeZoneIds));
+    const zones = zonesOfAws(region).filter(({ id }) => !excluded.has(id));
+    return { names: zones.map(({ name }) => name), zoneIds: zones.map(({ id }) => id) };
   },
-  "aws:index/getCallerIdentity:getCallerIdentity": { accountId: "123456789012" },
+  "aws:eks/getCluster:getCluster": ({ name }, region) => ({
+    name,
+    arn: `arn:${partitionOf(region)}:eks:${region}:123456789012:cluster/${name}`,
+    identities: [{ oidcs: [{ issuer: `https://oidc.eks.${region}.amazonaws.com/id/${name}` }] }],
+    vpcConfig: { vpcId: "vpc-1" },
+  }),
+  "aws:iam/getOpenIdConnectProvider:getOpenIdConnectProvider": ({ url }, region) => {
+    if (String(url).endsWith("without-provider")) throw new Error("NoSuchEntity");
+    return {
+      url,
+      arn: `arn:${partitionOf(region)}:iam::123456789012:oidc-provider/${String(url).slice("https://".length)}`,
+    };
+  },
+  "gcp:container/getCluster:getCluster": ({ name, project }) => ({
+    name,
+    workloadIdentityConfigs: name === "without-identity" ? [] : [{ workloadPool: `${project}.svc.id.goog` }],
+    nodePools: [
+      { nodeConfigs: [{ serviceAccount: "nodes@our-project.iam.gserviceaccount.com" }] },
+      { nodeConfigs: [{ serviceAccount: "default" }] },
+    ],
+  }),
+  "gcp:organizations/getProject:getProject": { number: "42" },
+  "aws:ec2/getVpc:getVpc": ({ id }) => ({ id, cidrBlock: "172.16.0.0/16" }),
+  // A subnet's name tells its zone: subnet-a, subnet-c.
+  "aws:ec2/getSubnet:getSubnet": ({ id }, region) => {
+    const zone = zonesOfAws(region).find(({ name }) => name.endsWith(String(id).split("-")[1] ?? ""));
+    return { id, vpcId: "vpc-1", availabilityZone: zone?.name, availabilityZoneId: zone?.id };
+  },
+  "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings": ({ filters }, region) => {
+    const types = (filters as readonly { name: string; values: string[] }[]).flatMap(({ values }) => values);
+    const zones = zonesOfAws(region).map(({ name }) => name);
+    return { locations: types.flatMap((type) => offering(type, zones)) };
+  },
+  "aws:eks/getAddonVersion:getAddonVersion": ({ addonName, kubernetesVersion }) => ({
+    version: `v1.0.0-eksbuild.1-${addonName}-${kubernetesVersion}`,
+  }),
+  "aws:index/getCallerIdentity:getCallerIdentity": (_, region) => ({
+    accountId: "123456789012",
+    arn: `arn:${partitionOf(region)}:sts::123456789012:assumed-role/platform-engineers/alice`,
+  }),
+  "gcp:compute/getZones:getZones": ({ region }) => ({ names: zonesOfGoogle(String(region)) }),
+  "gcp:compute/getMachineTypes:getMachineTypes": ({ zone, filter }) => {
+    const [, name = ""] = /^name = "(.+)"$/.exec(String(filter)) ?? [];
+    return { machineTypes: offering(name, [String(zone)]).map(() => ({ name })) };
+  },
   "aws:ecr/getAuthorizationToken:getAuthorizationToken": {
     proxyEndpoint: "https://123456789012.dkr.ecr.eu-central-1.amazonaws.com",
     userName: "AWS",
@@ -68,8 +127,12 @@ const answers: Readonly<Record<string, Values>> = {
 };
 
 /** @throws Error for a function that the clouds here do not know. */
-export function cloudAnswers(token: string, inputs: Values): Values {
+export function cloudAnswers(token: string, inputs: Values, region = "eu-central-1"): Values {
   const answer = answers[token];
   if (answer === undefined) throw new Error(`the program called ${token}, which nothing answers here`);
-  return { ...inputs, ...answer };
+  return { ...inputs, ...(typeof answer === "function" ? answer(inputs, region) : answer) };
+}
+
+function textsOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.map(String) : [];
 }

@@ -40,6 +40,8 @@ export type Settings = Readonly<Record<string, unknown>>;
 
 const required: Readonly<Record<string, Settings>> = {
   existing: { bucket: "s3://tables/lance", catalog: { image: "registry.example.com/catalog:1" } },
+  "existing-gke": { "gcp:project": "our-project", "gcp:region": "europe-west4" },
+  "existing-eks": { "aws:region": "eu-central-1" },
   gke: { "gcp:project": "our-project", "gcp:region": "europe-west4" },
   eks: { "aws:region": "eu-central-1", clientPrincipals: ["arn:aws:iam::123456789012:role/ml-engineers"] },
 };
@@ -70,31 +72,35 @@ export function deployed(variant: string, settings?: Settings): Promise<Deployed
 async function run(variant: string, settings?: Settings): Promise<Deployed> {
   const resources: Asked[] = [];
   const calls: string[] = [];
+  const all = settingsOf(variant, settings);
   await pulumi.runtime.setMocks(
     {
-      newResource: ({ type, name, inputs }) => ({ id: `${name}-id`, state: cloudOutputs(type, name, inputs) }),
+      newResource: ({ type, name, inputs }) => ({
+        id: `${name}-id`,
+        state: cloudOutputs(type, name, inputs, all["aws:region"]),
+      }),
       call: ({ token, inputs }) => {
         calls.push(token);
-        return cloudAnswers(token, inputs);
+        return cloudAnswers(token, inputs, all["aws:region"]);
       },
     },
     "tiltyard",
     "test",
   );
   listen(resources);
-  const outputs = deploy(parseStackConfig(settingsOf(variant, settings)));
+  const outputs = await deploy(parseStackConfig(all));
   const known = await outputsOf(outputs);
   await pulumi.runtime.disconnect();
 
-  const all = (type: string) => resources.filter((each) => each.type === type);
+  const ofType = (type: string) => resources.filter((each) => each.type === type);
   return {
     resources,
     calls,
-    all,
+    all: ofType,
     outputs: Object.fromEntries(known.map(([name, value]) => [name, value])),
     secretOutputs: known.filter(([, , isSecret]) => isSecret).map(([name]) => name),
     one: (type, name = "") => {
-      const found = all(type).filter((each) => each.name.endsWith(name));
+      const found = ofType(type).filter((each) => each.name.endsWith(name));
       const [only] = found;
       if (only === undefined || found.length > 1)
         throw new Error(

@@ -1,11 +1,13 @@
 import { createHash } from "node:crypto";
 import { globSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative, sep } from "node:path";
 import * as dockerBuild from "@pulumi/docker-build";
 import * as pulumi from "@pulumi/pulumi";
 import type { ImageRepository } from "../../cluster.ts";
 
 const checkout = join(import.meta.dirname, "../../..");
+/** From where Pulumi runs the program and its plugins. An absolute path would be another image for each checkout. */
+const context = relative(process.cwd(), checkout) || ".";
 /** What the Dockerfile copies into the image, and what says so. */
 const sources = [
   "Dockerfile",
@@ -18,7 +20,7 @@ const sources = [
 
 /**
  * The catalog's image, built from this checkout and pushed. It is built anew when something
- * of it changed, or when the checkout is at another place: its tag tells its content.
+ * of it changed: its tag tells its content, and is the same for the same content everywhere.
  *
  * @returns Its name with its digest, so that what runs is what was built.
  */
@@ -30,8 +32,8 @@ export function buildCatalogImage(
   const image = new dockerBuild.Image(
     name,
     {
-      context: { location: checkout },
-      dockerfile: { location: join(checkout, "Dockerfile") },
+      context: { location: context },
+      dockerfile: { location: join(context, "Dockerfile") },
       platforms: ["linux/amd64"],
       tags: [pulumi.interpolate`${repository}:${contentTag()}`],
       push: true,
@@ -46,7 +48,11 @@ export function buildCatalogImage(
 function contentTag(): string {
   const hash = createHash("sha256");
   const exclude = ["**/node_modules/**"];
-  for (const file of globSync(sources, { cwd: checkout, exclude }).toSorted())
-    hash.update(`${file}\0`).update(readFileSync(join(checkout, file)));
+  const files = globSync(sources, { cwd: checkout, exclude }).map((file) => file.split(sep).join("/"));
+  for (const file of files.toSorted()) {
+    // Git may write the ends of lines as the machine likes them.
+    const text = readFileSync(join(checkout, file), "utf8").replaceAll("\r\n", "\n");
+    hash.update(`${file}\0${text}\0`);
+  }
   return hash.digest("hex").slice(0, 16);
 }

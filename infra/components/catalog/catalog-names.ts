@@ -1,6 +1,6 @@
 import { catalogLabels, catalogName } from "@tiltyard/protocol";
-import type { StackConfig } from "../../config.ts";
+import type { CatalogPlace } from "./catalog.ts";
 
-export function metadataOf({ namespace }: StackConfig) {
+export function metadataOf({ namespace }: CatalogPlace) {
   return { name: catalogName, namespace, labels: catalogLabels };
 }

@@ -1,7 +1,8 @@
 import * as kubernetes from "@pulumi/kubernetes";
-import type * as pulumi from "@pulumi/pulumi";
+import * as pulumi from "@pulumi/pulumi";
 import { catalogLabels, catalogName, catalogPort } from "@tiltyard/protocol";
-import type { StackConfig } from "../../config.ts";
+import type { CatalogSettings } from "../../catalog-settings.ts";
+import type { CatalogPlace, Child } from "./catalog.ts";
 import { metadataOf } from "./catalog-names.ts";
 
 const postgresPort = 5432;
@@ -9,24 +10,30 @@ const postgresPort = 5432;
 const metadataServers = ["169.254.169.254/32", "169.254.170.23/32", "169.254.169.252/32"];
 
 /** How the catalog is reached, by whom, and whom it may reach. */
-export function createCatalogNetwork(name: string, config: StackConfig, child: pulumi.CustomResourceOptions): void {
+export function createCatalogNetwork(
+  name: string,
+  place: CatalogPlace,
+  databaseUrl: pulumi.Input<string> | undefined,
+  child: Child,
+): void {
+  const { settings } = place;
   new kubernetes.core.v1.Service(
     name,
     {
-      metadata: metadataOf(config),
+      metadata: metadataOf(place),
       spec: { selector: catalogLabels, ports: [{ name: "http", port: catalogPort, targetPort: "http" }] },
     },
     child,
   );
-  createPolicy(name, config, child);
-  if (config.catalog.ingress !== undefined) createIngress(name, config, config.catalog.ingress, child);
-  if (config.catalog.serviceMonitor)
+  createPolicy(name, place, databaseUrl, child);
+  if (settings.ingress !== undefined) createIngress(name, place, settings.ingress, child);
+  if (settings.serviceMonitor)
     new kubernetes.apiextensions.CustomResource(
       `${name}-monitor`,
       {
         apiVersion: "monitoring.coreos.com/v1",
         kind: "ServiceMonitor",
-        metadata: metadataOf(config),
+        metadata: metadataOf(place),
         spec: { selector: { matchLabels: catalogLabels }, endpoints: [{ port: "http", path: "/metrics" }] },
       },
       child,
@@ -35,26 +42,31 @@ export function createCatalogNetwork(name: string, config: StackConfig, child: p
 
 function createPolicy(
   name: string,
-  { catalog, namespace, databaseUrl }: StackConfig,
-  child: pulumi.CustomResourceOptions,
+  place: CatalogPlace,
+  databaseUrl: pulumi.Input<string> | undefined,
+  child: Child,
 ): void {
-  const namespaces = catalog.allowedNamespaces.map((each) => ({
+  const { cluster, platform, settings } = place;
+  const namespaces = [platform.namespace, ...settings.allowedNamespaces].map((each) => ({
     namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": each } },
   }));
-  const tcp = (port: number) => ({ protocol: "TCP", port });
-  const databasePort = catalog.database === "sqlite" ? [] : [portOf(databaseUrl) ?? postgresPort];
+  // Some load balancers call pods themselves, from addresses of the cloud.
+  const loadBalancers = cluster.services.loadBalancerRanges[settings.ingress?.className ?? ""] ?? [];
+  const addresses = [...loadBalancers, ...settings.allowedCidrs].map((cidr) => ({ ipBlock: { cidr } }));
+  const tcp = (port: pulumi.Input<number>) => ({ protocol: "TCP", port });
+  const databasePort = databaseUrl === undefined ? [] : [pulumi.unsecret(pulumi.output(databaseUrl).apply(portOf))];
   new kubernetes.networking.v1.NetworkPolicy(
     name,
     {
-      metadata: { name: catalogName, namespace, labels: catalogLabels },
+      metadata: metadataOf(place),
       spec: {
         podSelector: { matchLabels: catalogLabels },
         policyTypes: ["Ingress", "Egress"],
-        ingress: [{ from: [{ podSelector: {} }, ...namespaces], ports: [tcp(catalogPort)] }],
+        ingress: [{ from: [{ podSelector: {} }, ...namespaces, ...addresses], ports: [tcp(catalogPort)] }],
         egress: [
           { ports: [tcp(53), { protocol: "UDP", port: 53 }] },
           // Object stores, and the issuer of tokens.
-          { ports: [443, ...databasePort, ...catalog.egressPorts].map(tcp) },
+          { ports: [443, ...databasePort, ...settings.egressPorts].map(tcp) },
           { to: metadataServers.map((cidr) => ({ ipBlock: { cidr } })), ports: [80, 988].map(tcp) },
         ],
       },
@@ -63,22 +75,22 @@ function createPolicy(
   );
 }
 
-function portOf(databaseUrl: string | undefined): number | undefined {
-  const port = databaseUrl === undefined ? "" : new URL(databaseUrl).port;
-  return port === "" ? undefined : Number(port);
+function portOf(databaseUrl: string): number {
+  const { port } = new URL(databaseUrl);
+  return port === "" ? postgresPort : Number(port);
 }
 
 function createIngress(
   name: string,
-  config: StackConfig,
-  ingress: NonNullable<StackConfig["catalog"]["ingress"]>,
-  child: pulumi.CustomResourceOptions,
+  place: CatalogPlace,
+  ingress: NonNullable<CatalogSettings["ingress"]>,
+  child: Child,
 ): void {
   const backend = { service: { name: catalogName, port: { name: "http" } } };
   new kubernetes.networking.v1.Ingress(
     name,
     {
-      metadata: { ...metadataOf(config), annotations: ingress.annotations },
+      metadata: { ...metadataOf(place), annotations: ingress.annotations },
       spec: {
         ingressClassName: ingress.className,
         tls: [{ hosts: [ingress.host], secretName: ingress.tlsSecret }],

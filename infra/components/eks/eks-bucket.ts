@@ -1,50 +1,63 @@
 import * as aws from "@pulumi/aws";
 import * as pulumi from "@pulumi/pulumi";
-import type { StackConfig } from "../../config.ts";
+import type { EksConfig } from "../../config.ts";
 
-/** The bucket with the tables: made by the stack, or one that is there. */
+export interface EksBucketArgs {
+  readonly config: Pick<EksConfig, "deletionProtection" | "keepData">;
+  readonly partition: string;
+  /** The beginning of its name, when it is made. */
+  readonly prefix: string;
+  /** The URI of a bucket that is there already, with a folder if it is one of several. */
+  readonly adopted: string | undefined;
+}
+
+/** A bucket for objects: made by the stack, or one that is there. */
 export class EksBucket extends pulumi.ComponentResource {
   readonly arn: pulumi.Output<string>;
   /** With the folder of an adopted bucket. */
   readonly uri: pulumi.Output<string>;
   /** The folder of an adopted bucket, ending in a slash; or empty. */
-  readonly prefix: string;
+  readonly folder: string;
 
-  constructor(name: string, config: StackConfig, options?: pulumi.ComponentResourceOptions) {
+  constructor(name: string, args: EksBucketArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:EksBucket", name, {}, options);
-    if (config.bucket !== undefined) {
-      const [, , bucketName, ...folders] = config.bucket.split("/");
-      this.arn = pulumi.output(`arn:aws:s3:::${bucketName}`);
-      this.uri = pulumi.output(config.bucket);
-      this.prefix = folders.map((folder) => `${folder}/`).join("");
+    const { adopted, partition } = args;
+    if (adopted !== undefined) {
+      const [, , bucketName, ...folders] = adopted.split("/");
+      this.arn = pulumi.output(`arn:${partition}:s3:::${bucketName}`);
+      this.uri = pulumi.output(adopted);
+      this.folder = folders.map((folder) => `${folder}/`).join("");
     } else {
-      const bucket = createBucket(this, name, config);
+      const bucket = createBucket(name, args, this);
       this.arn = bucket.arn;
       this.uri = pulumi.interpolate`s3://${bucket.bucket}`;
-      this.prefix = "";
+      this.folder = "";
     }
     this.registerOutputs();
   }
 }
 
-function createBucket(parent: pulumi.Resource, name: string, config: StackConfig): aws.s3.Bucket {
+function createBucket(name: string, { config, prefix }: EksBucketArgs, parent: pulumi.Resource): aws.s3.Bucket {
+  const { deletionProtection, keepData } = config;
+  // What guards a bucket stays with it.
+  const kept = { parent, retainOnDelete: keepData };
   const bucket = new aws.s3.Bucket(
     name,
-    { bucketPrefix: `${config.clusterName.slice(0, 30)}-`, forceDestroy: false },
-    { parent, protect: config.deletionProtection },
+    { bucketPrefix: `${prefix.slice(0, 36)}-`, forceDestroy: false },
+    { ...kept, protect: deletionProtection },
   );
   const of = { bucket: bucket.id };
   new aws.s3.BucketPublicAccessBlock(
     name,
     { ...of, blockPublicAcls: true, blockPublicPolicy: true, ignorePublicAcls: true, restrictPublicBuckets: true },
-    { parent },
+    kept,
   );
   new aws.s3.BucketServerSideEncryptionConfiguration(
     name,
     { ...of, rules: [{ applyServerSideEncryptionByDefault: { sseAlgorithm: "AES256" } }] },
-    { parent },
+    kept,
   );
-  new aws.s3.BucketOwnershipControls(name, { ...of, rule: { objectOwnership: "BucketOwnerEnforced" } }, { parent });
+  new aws.s3.BucketOwnershipControls(name, { ...of, rule: { objectOwnership: "BucketOwnerEnforced" } }, kept);
   new aws.s3.BucketLifecycleConfiguration(
     name,
     {
@@ -58,28 +71,23 @@ function createBucket(parent: pulumi.Resource, name: string, config: StackConfig
         },
       ],
     },
-    { parent },
+    kept,
   );
-  new aws.s3.BucketPolicy(
-    name,
-    {
-      ...of,
-      policy: bucket.arn.apply((arn) =>
-        JSON.stringify({
-          Version: "2012-10-17",
-          Statement: [
-            {
-              Effect: "Deny",
-              Principal: "*",
-              Action: "s3:*",
-              Resource: [arn, `${arn}/*`],
-              Condition: { Bool: { "aws:SecureTransport": "false" } },
-            },
-          ],
-        }),
-      ),
-    },
-    { parent },
-  );
+  new aws.s3.BucketPolicy(name, { ...of, policy: bucket.arn.apply(onlyEncryptedRequests) }, kept);
   return bucket;
+}
+
+function onlyEncryptedRequests(bucketArn: string): string {
+  return JSON.stringify({
+    Version: "2012-10-17",
+    Statement: [
+      {
+        Effect: "Deny",
+        Principal: "*",
+        Action: "s3:*",
+        Resource: [bucketArn, `${bucketArn}/*`],
+        Condition: { Bool: { "aws:SecureTransport": "false" } },
+      },
+    ],
+  });
 }

@@ -1,28 +1,26 @@
 import * as aws from "@pulumi/aws";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
-import type { StackConfig } from "../../config.ts";
+import type { Database } from "../../cluster.ts";
+import type { EksConfig } from "../../config.ts";
 import { versions } from "../../versions.ts";
-import type { Vpc } from "./vpc.ts";
+import type { EksNetwork } from "./eks-network.ts";
 
 const port = 5432;
 
-/**
- * An RDS instance in the private subnets, which the cluster's nodes alone can reach.
- *
- * @returns Its URL, a secret.
- */
+export interface RdsArgs {
+  readonly config: EksConfig;
+  readonly vpc: EksNetwork;
+  readonly replicas: number;
+  readonly clusterSecurityGroupId: pulumi.Output<string>;
+}
+
+/** An RDS instance in the private subnets, which the cluster's nodes alone can reach. */
 export function createRds(
   name: string,
-  config: StackConfig,
-  vpc: Vpc,
-  args: {
-    readonly replicas: number;
-    readonly clusterSecurityGroupId: pulumi.Output<string>;
-    readonly parent: pulumi.Resource;
-  },
-): pulumi.Output<string> {
-  const { parent } = args;
+  { config, vpc, replicas, clusterSecurityGroupId }: RdsArgs,
+  parent: pulumi.Resource,
+): Database {
   const subnets = new aws.rds.SubnetGroup(name, { subnetIds: [...vpc.privateSubnetIds] }, { parent });
   const security = new aws.ec2.SecurityGroup(
     name,
@@ -33,7 +31,7 @@ export function createRds(
     name,
     {
       securityGroupId: security.id,
-      referencedSecurityGroupId: args.clusterSecurityGroupId,
+      referencedSecurityGroupId: clusterSecurityGroupId,
       ipProtocol: "tcp",
       fromPort: port,
       toPort: port,
@@ -41,6 +39,9 @@ export function createRds(
     { parent },
   );
   const password = new random.RandomPassword(`${name}-password`, { length: 40, special: false }, { parent });
+  // A name that is taken by the snapshot of an earlier stack would make the deletion fail.
+  const suffix = new random.RandomId(`${name}-final`, { byteLength: 4 }, { parent });
+  const finalSnapshot = pulumi.interpolate`${config.clusterName}-catalog-${suffix.hex}`;
   const instance = new aws.rds.Instance(
     name,
     {
@@ -51,7 +52,7 @@ export function createRds(
       maxAllocatedStorage: 200,
       storageType: "gp3",
       storageEncrypted: true,
-      multiAz: args.replicas > 1,
+      multiAz: replicas > 1,
       dbName: "tiltyard",
       username: "tiltyard",
       password: password.result,
@@ -62,12 +63,13 @@ export function createRds(
       copyTagsToSnapshot: true,
       autoMinorVersionUpgrade: true,
       deletionProtection: config.deletionProtection,
-      skipFinalSnapshot: !config.deletionProtection,
-      finalSnapshotIdentifier: `${config.clusterName}-catalog-final`,
+      skipFinalSnapshot: false,
+      finalSnapshotIdentifier: finalSnapshot,
     },
     { parent, protect: config.deletionProtection },
   );
-  return pulumi.secret(
+  const url = pulumi.secret(
     pulumi.interpolate`postgres://tiltyard:${password.result}@${instance.address}:${port}/tiltyard?sslmode=require`,
   );
+  return { url, finalSnapshot };
 }

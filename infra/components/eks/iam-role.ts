@@ -2,6 +2,7 @@ import * as aws from "@pulumi/aws";
 import type * as pulumi from "@pulumi/pulumi";
 
 export interface RoleArgs {
+  readonly partition: string;
   /** Chosen by AWS when absent. */
   readonly name?: string;
   readonly description: string;
@@ -20,7 +21,7 @@ export interface RoleArgs {
  */
 export function createRole(
   name: string,
-  { name: roleName, description, trust, policy, managedPolicies = [] }: RoleArgs,
+  { partition, name: roleName, description, trust, policy, managedPolicies = [] }: RoleArgs,
   parent: pulumi.Resource,
 ): { readonly role: aws.iam.Role; readonly policies: readonly pulumi.Resource[] } {
   const role = new aws.iam.Role(
@@ -32,7 +33,7 @@ export function createRole(
     (each) =>
       new aws.iam.RolePolicyAttachment(
         `${name}-${each.split("/").at(-1)}`,
-        { role: role.name, policyArn: `arn:aws:iam::aws:policy/${each}` },
+        { role: role.name, policyArn: `arn:${partition}:iam::aws:policy/${each}` },
         { parent },
       ),
   );

@@ -1,45 +1,47 @@
 import * as aws from "@pulumi/aws";
 import * as pulumi from "@pulumi/pulumi";
-import { gpuResource } from "@tiltyard/protocol";
-import { nodeSelector, type StackConfig } from "../../config.ts";
-import { gpuTaint, type NodePool } from "../../node-pools.ts";
+import type { EksConfig } from "../../config.ts";
+import { cloudTaint, type NodePool } from "../../node-pools.ts";
 
 export interface NodeGroupArgs {
-  readonly config: StackConfig;
+  readonly config: EksConfig;
   readonly pool: NodePool;
   readonly cluster: { readonly name: pulumi.Output<string>; readonly version: pulumi.Input<string> };
   readonly role: aws.iam.Role;
   /** What nodes need to join and to pull images: the rights of the role, the way out. It must outlive them. */
   readonly needs: readonly pulumi.Resource[];
   readonly subnetIds: readonly pulumi.Input<string>[];
+  /** The fewest and the most nodes of this group, which may be one of several of its pool. */
+  readonly min: number;
+  readonly max: number;
 }
+
+/** The limits of a group as the autoscaler is told them. */
+export interface AutoscalingGroup {
+  readonly name: pulumi.Output<string>;
+  readonly minSize: number;
+  readonly maxSize: number;
+}
+
+/** As many nodes as EKS lets a group have. */
+const mostNodes = 450;
+
+/** By this label the autoscaler knows that a node is to have GPUs, and waits for them instead of making another node. */
+const acceleratorLabel = "k8s.amazonaws.com/accelerator";
 
 /** A managed node group whose nodes have their label from the first moment on, also when there is none yet. */
 export class NodeGroup extends pulumi.ComponentResource {
   readonly group: aws.eks.NodeGroup;
+  readonly limits: AutoscalingGroup;
+  /** Whether it is for controllers and the catalog. */
+  readonly isCore: boolean;
 
   constructor(name: string, args: NodeGroupArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:NodeGroup", name, {}, options);
-    const { config, pool, cluster, role } = args;
-    const child = { parent: this };
-    const isGpu = pool.role === "workerGpu";
-    const labels = nodeSelector(config, pool.role);
-    const template = new aws.ec2.LaunchTemplate(
-      name,
-      {
-        // Pods have identities of their own and need not reach the machine's: one hop ends at the node.
-        metadataOptions: { httpTokens: "required", httpPutResponseHopLimit: 1, httpEndpoint: "enabled" },
-        blockDeviceMappings: [
-          {
-            deviceName: "/dev/xvda",
-            ebs: { volumeSize: pool.diskGb, volumeType: "gp3", encrypted: "true", deleteOnTermination: "true" },
-          },
-        ],
-        tagSpecifications: [{ resourceType: "instance", tags: { Name: `${config.clusterName}-${pool.name}` } }],
-        updateDefaultVersion: true,
-      },
-      child,
-    );
+    const { config, pool, cluster, role, min, max } = args;
+    const isGpu = pool.gpus > 0;
+    this.isCore = pool.role === "core";
+    const template = createTemplate(name, config, pool, this);
     this.group = new aws.eks.NodeGroup(
       name,
       {
@@ -52,48 +54,50 @@ export class NodeGroup extends pulumi.ComponentResource {
         instanceTypes: [pool.machineType],
         capacityType: pool.spot ? "SPOT" : "ON_DEMAND",
         launchTemplate: { id: template.id, version: template.latestVersion.apply(String) },
-        labels,
-        ...(isGpu && { taints: [{ ...gpuTaint, effect: "NO_SCHEDULE" }] }),
-        scalingConfig: { minSize: pool.min, maxSize: pool.max, desiredSize: pool.min },
+        labels: { ...pool.labels, ...(isGpu && { [acceleratorLabel]: pool.machineType.split(".")[0] ?? "" }) },
+        ...(pool.taints.length > 0 && { taints: pool.taints.map(cloudTaint) }),
+        // EKS takes the number of nodes together with its limits. The number is the autoscaler's alone, so the limits
+        // that hold are told to it, and these never change.
+        scalingConfig: { minSize: 0, maxSize: Math.max(mostNodes, max), desiredSize: min },
         updateConfig: { maxUnavailable: 1 },
         nodeRepairConfig: { enabled: true },
       },
       {
-        ...child,
-        // The autoscaler moves it.
-        ignoreChanges: ["scalingConfig.desiredSize"],
+        parent: this,
+        ignoreChanges: [
+          "scalingConfig",
+          // A type that is offered in another zone by now is no reason for other nodes.
+          ...(pool.zones === undefined ? ["subnetIds"] : []),
+        ],
         dependsOn: [...args.needs],
       },
     );
-    this.#tagForAutoscaler(name, labels, isGpu ? gpuTaint : undefined, pool);
+    const autoscalingGroup = this.group.resources.apply(([resources]) => resources?.autoscalingGroups?.[0]?.name ?? "");
+    this.limits = { name: autoscalingGroup, minSize: min, maxSize: max };
     this.registerOutputs();
   }
+}
 
-  /**
-   * EKS labels nodes, but not the group that makes them. The autoscaler reads from these tags
-   * what a node of an empty group would have.
-   */
-  #tagForAutoscaler(
-    name: string,
-    labels: Readonly<Record<string, string>>,
-    taint: typeof gpuTaint | undefined,
-    pool: NodePool,
-  ): void {
-    const template = "k8s.io/cluster-autoscaler/node-template";
-    const tags = {
-      ...Object.fromEntries(Object.entries(labels).map(([key, value]) => [`${template}/label/${key}`, value])),
-      ...(taint && { [`${template}/taint/${taint.key}`]: `${taint.value}:NoSchedule` }),
-      ...(pool.gpus > 0 && { [`${template}/resources/${gpuResource}`]: String(pool.gpus) }),
-    };
-    const autoscalingGroupName = this.group.resources.apply(
-      ([resources]) => resources?.autoscalingGroups?.[0]?.name ?? "",
-    );
-    Object.entries(tags).forEach(([key, value], index) => {
-      new aws.autoscaling.Tag(
-        `${name}-${index}`,
-        { autoscalingGroupName, tag: { key, value, propagateAtLaunch: false } },
-        { parent: this },
-      );
-    });
-  }
+function createTemplate(name: string, config: EksConfig, pool: NodePool, parent: pulumi.Resource) {
+  return new aws.ec2.LaunchTemplate(
+    name,
+    {
+      // Pods have identities of their own and need not reach the machine's: one hop ends at the node.
+      metadataOptions: { httpTokens: "required", httpPutResponseHopLimit: 1, httpEndpoint: "enabled" },
+      blockDeviceMappings: [
+        {
+          deviceName: "/dev/xvda",
+          ebs: {
+            volumeSize: pool.diskGb,
+            volumeType: pool.diskType,
+            encrypted: "true",
+            deleteOnTermination: "true",
+          },
+        },
+      ],
+      tagSpecifications: [{ resourceType: "instance", tags: { Name: `${config.clusterName}-${pool.name}` } }],
+      updateDefaultVersion: true,
+    },
+    { parent },
+  );
 }

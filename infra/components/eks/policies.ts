@@ -1,5 +1,8 @@
 /** The policy documents of the EKS variant: who may become a role, and what a role may do. */
 
+import type { EksConfig } from "../../config.ts";
+import type { EksAccount } from "./eks-account.ts";
+
 export interface Statement {
   readonly Effect: "Allow";
   readonly Action: readonly string[];
@@ -83,12 +86,11 @@ export const useBucket = (bucketArn: string, prefix: string): readonly Statement
  * what changes something is held to the groups of this cluster.
  */
 export function autoscalerStatements(args: {
-  readonly clusterName: string;
+  readonly config: Pick<EksConfig, "clusterName" | "region">;
+  readonly account: EksAccount;
   readonly clusterArn: string;
-  readonly region: string;
-  readonly accountId: string;
 }): readonly Statement[] {
-  const { clusterName, clusterArn, region, accountId } = args;
+  const { config, account, clusterArn } = args;
   return [
     {
       Effect: "Allow",
@@ -107,8 +109,8 @@ export function autoscalerStatements(args: {
     {
       Effect: "Allow",
       Action: ["autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup"],
-      Resource: `arn:aws:autoscaling:${region}:${accountId}:autoScalingGroup:*:autoScalingGroupName/eks-*`,
-      Condition: { StringEquals: { [`aws:ResourceTag/k8s.io/cluster-autoscaler/${clusterName}`]: "owned" } },
+      Resource: `arn:${account.partition}:autoscaling:${config.region}:${account.id}:autoScalingGroup:*:autoScalingGroupName/eks-*`,
+      Condition: { StringEquals: { [`aws:ResourceTag/k8s.io/cluster-autoscaler/${config.clusterName}`]: "owned" } },
     },
     {
       Effect: "Allow",

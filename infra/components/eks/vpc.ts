@@ -1,150 +1,165 @@
 import * as aws from "@pulumi/aws";
 import * as pulumi from "@pulumi/pulumi";
-import type { StackConfig } from "../../config.ts";
+import type { EksConfig } from "../../config.ts";
+import type { EksNetwork } from "./eks-network.ts";
+import { subnetRanges } from "./subnet-ranges.ts";
 
-const zoneCount = 3;
+interface Zone {
+  readonly name: string;
+  readonly public: aws.ec2.Subnet;
+  readonly private: aws.ec2.Subnet;
+}
+
+export interface VpcArgs {
+  readonly config: EksConfig;
+  readonly network: { readonly cidr: string; readonly natGateways: "single" | "perZone" };
+  readonly zones: readonly string[];
+}
 
 /**
- * A network of three zones for the cluster: private subnets for nodes, public ones for load
+ * A network for the cluster: in each zone a private subnet for nodes and a public one for load
  * balancers and the gateways out, and a way to S3 that costs nothing.
  */
-export class Vpc extends pulumi.ComponentResource {
+export class Vpc extends pulumi.ComponentResource implements EksNetwork {
   readonly id: pulumi.Output<string>;
   readonly publicSubnetIds: readonly pulumi.Output<string>[];
   readonly privateSubnetIds: readonly pulumi.Output<string>[];
   /** Nodes cannot join before they have a way out. */
   readonly routes: readonly pulumi.Resource[];
+  readonly #name: string;
+  readonly #config: EksConfig;
+  readonly #network: VpcArgs["network"];
+  readonly #zones: readonly Zone[];
 
-  constructor(name: string, config: StackConfig, options?: pulumi.ComponentResourceOptions) {
+  constructor(name: string, { config, network, zones }: VpcArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:Vpc", name, {}, options);
-    const child = { parent: this };
-    const { clusterName, network } = config;
-    const vpc = new aws.ec2.Vpc(
-      name,
-      { cidrBlock: network.cidr, enableDnsHostnames: true, enableDnsSupport: true, tags: { Name: clusterName } },
-      child,
-    );
-    const zones = aws.getAvailabilityZonesOutput(
-      { state: "available", filters: [{ name: "opt-in-status", values: ["opt-in-not-required"] }] },
-      child,
-    );
-    const internet = new aws.ec2.InternetGateway(name, { vpcId: vpc.id, tags: { Name: clusterName } }, child);
-    const [publicRanges, privateRanges] = subnetRanges(network.cidr);
-    const zoneOf = (index: number) => zones.names.apply((names) => names[index % names.length] ?? "");
-
-    const subnet = (kind: "public" | "private", index: number, cidrBlock: string) =>
-      new aws.ec2.Subnet(
-        `${name}-${kind}-${index}`,
-        {
-          vpcId: vpc.id,
-          cidrBlock,
-          availabilityZone: zoneOf(index),
-          tags: {
-            Name: `${clusterName}-${kind}-${index}`,
-            [`kubernetes.io/cluster/${clusterName}`]: "shared",
-            // By these the load balancer controller finds where to put what.
-            [kind === "public" ? "kubernetes.io/role/elb" : "kubernetes.io/role/internal-elb"]: "1",
-          },
-        },
-        child,
-      );
-    const publicSubnets = publicRanges.map((range, index) => subnet("public", index, range));
-    const privateSubnets = privateRanges.map((range, index) => subnet("private", index, range));
-
-    const publicTable = new aws.ec2.RouteTable(
-      `${name}-public`,
-      { vpcId: vpc.id, tags: { Name: `${clusterName}-public` } },
-      child,
-    );
-    const toInternet = new aws.ec2.Route(
-      `${name}-public`,
-      { routeTableId: publicTable.id, destinationCidrBlock: "0.0.0.0/0", gatewayId: internet.id },
-      child,
-    );
-    const gateways = publicSubnets
-      .slice(0, network.natGateways === "single" ? 1 : zoneCount)
-      .map((each, index) => createNat(this, `${name}-nat-${index}`, each, clusterName, toInternet));
-    const privateTables = privateSubnets.map(
-      (_, index) =>
-        new aws.ec2.RouteTable(
-          `${name}-private-${index}`,
-          { vpcId: vpc.id, tags: { Name: `${clusterName}-private-${index}` } },
-          child,
-        ),
-    );
-    const routesOut = privateTables.flatMap((table, index) => {
-      const gateway = gateways[index % gateways.length];
-      if (gateway === undefined) return [];
-      const args = { routeTableId: table.id, destinationCidrBlock: "0.0.0.0/0", natGatewayId: gateway.id };
-      return [new aws.ec2.Route(`${name}-private-${index}`, args, child)];
-    });
-    const associate = (
-      kind: string,
-      subnets: readonly aws.ec2.Subnet[],
-      tableOf: (index: number) => aws.ec2.RouteTable,
-    ) =>
-      subnets.map(
-        (each, index) =>
-          new aws.ec2.RouteTableAssociation(
-            `${name}-${kind}-${index}`,
-            { subnetId: each.id, routeTableId: tableOf(index).id },
-            child,
-          ),
-      );
-    const associations = [
-      ...associate("public", publicSubnets, () => publicTable),
-      ...associate("private", privateSubnets, (index) => privateTables[index] ?? publicTable),
-    ];
-    new aws.ec2.VpcEndpoint(
-      `${name}-s3`,
-      {
-        vpcId: vpc.id,
-        vpcEndpointType: "Gateway",
-        serviceName: `com.amazonaws.${config.region}.s3`,
-        routeTableIds: privateTables.map((table) => table.id),
-        tags: { Name: `${clusterName}-s3` },
-      },
-      child,
-    );
-
-    this.id = vpc.id;
-    this.publicSubnetIds = publicSubnets.map((each) => each.id);
-    this.privateSubnetIds = privateSubnets.map((each) => each.id);
-    this.routes = [toInternet, ...routesOut, ...associations];
+    this.#name = name;
+    this.#config = config;
+    this.#network = network;
+    this.id = this.#createNetwork();
+    this.#zones = this.#createSubnets(zones);
+    const toInternet = this.#createWayIn();
+    const { tables, routes } = this.#createWaysOut(toInternet);
+    this.#createWayToS3(tables);
+    this.publicSubnetIds = this.#zones.map((zone) => zone.public.id);
+    this.privateSubnetIds = this.#zones.map((zone) => zone.private.id);
+    this.routes = [toInternet, ...routes];
     this.registerOutputs();
   }
-}
 
-function createNat(
-  parent: pulumi.Resource,
-  name: string,
-  subnet: aws.ec2.Subnet,
-  clusterName: string,
-  toInternet: pulumi.Resource,
-): aws.ec2.NatGateway {
-  const address = new aws.ec2.Eip(name, { domain: "vpc", tags: { Name: clusterName } }, { parent });
-  return new aws.ec2.NatGateway(
-    name,
-    { allocationId: address.id, subnetId: subnet.id, tags: { Name: clusterName } },
-    { parent, dependsOn: [toInternet] },
-  );
-}
+  /** The private subnets in these zones. */
+  privateSubnetsIn(zones: readonly string[]): readonly pulumi.Output<string>[] {
+    return this.#zones.filter(({ name }) => zones.includes(name)).map((zone) => zone.private.id);
+  }
 
-/**
- * Cuts a range into sixteenths: the private subnets, whose addresses pods have too, get four
- * of them each, the public ones one each.
- *
- * @returns The ranges of the public subnets, and of the private ones.
- */
-export function subnetRanges(range: string): [string[], string[]] {
-  const [address = "", length = "16"] = range.split("/");
-  const base = address.split(".").reduce((sum, octet) => sum * 256 + Number(octet), 0);
-  const sixteenth = 2 ** (32 - Number(length) - 4);
-  const at = (index: number, bits: number) => {
-    const start = base + index * sixteenth;
-    const octets = [24, 16, 8, 0].map((shift) => Math.floor(start / 2 ** shift) % 256);
-    return `${octets.join(".")}/${Number(length) + bits}`;
-  };
-  const zones = Array.from({ length: zoneCount }, (_, zone) => zone);
-  return [zones.map((zone) => at(12 + zone, 4)), zones.map((zone) => at(4 * zone, 2))];
+  #createNetwork(): pulumi.Output<string> {
+    const { cidr } = this.#network;
+    return new aws.ec2.Vpc(
+      this.#name,
+      { cidrBlock: cidr, enableDnsHostnames: true, enableDnsSupport: true, tags: this.#tags() },
+      { parent: this },
+    ).id;
+  }
+
+  #createSubnets(zones: readonly string[]): Zone[] {
+    const [publicRanges, privateRanges] = subnetRanges(this.#network.cidr, zones.length);
+    return zones.map((name, index) => ({
+      name,
+      // By these tags the load balancer controller finds where to put what.
+      public: this.#createSubnet(`public-${index}`, name, publicRanges[index] ?? "", "kubernetes.io/role/elb"),
+      private: this.#createSubnet(
+        `private-${index}`,
+        name,
+        privateRanges[index] ?? "",
+        "kubernetes.io/role/internal-elb",
+      ),
+    }));
+  }
+
+  #createSubnet(suffix: string, zone: string, cidrBlock: string, tag: string): aws.ec2.Subnet {
+    const cluster = `kubernetes.io/cluster/${this.#config.clusterName}`;
+    return new aws.ec2.Subnet(
+      `${this.#name}-${suffix}`,
+      {
+        vpcId: this.id,
+        cidrBlock,
+        availabilityZone: zone,
+        tags: { ...this.#tags(suffix), [cluster]: "shared", [tag]: "1" },
+      },
+      { parent: this },
+    );
+  }
+
+  #createWayIn(): aws.ec2.Route {
+    const internet = new aws.ec2.InternetGateway(this.#name, { vpcId: this.id, tags: this.#tags() }, { parent: this });
+    const table = this.#createTable("public");
+    for (const [index, zone] of this.#zones.entries()) this.#associate(`public-${index}`, zone.public, table);
+    return new aws.ec2.Route(
+      `${this.#name}-public`,
+      { routeTableId: table.id, destinationCidrBlock: "0.0.0.0/0", gatewayId: internet.id },
+      { parent: this },
+    );
+  }
+
+  #createWaysOut(toInternet: pulumi.Resource) {
+    const gateways = (this.#network.natGateways === "single" ? this.#zones.slice(0, 1) : this.#zones).map(
+      (zone, index) => this.#createNat(`nat-${index}`, zone.public, toInternet),
+    );
+    const tables = this.#zones.map((_, index) => this.#createTable(`private-${index}`));
+    const routes = this.#zones.flatMap((zone, index) => {
+      const [table, gateway] = [tables[index], gateways[index % gateways.length]];
+      if (table === undefined || gateway === undefined) return [];
+      const args = { routeTableId: table.id, destinationCidrBlock: "0.0.0.0/0", natGatewayId: gateway.id };
+      return [
+        new aws.ec2.Route(`${this.#name}-private-${index}`, args, { parent: this }),
+        this.#associate(`private-${index}`, zone.private, table),
+      ];
+    });
+    return { tables, routes };
+  }
+
+  #createNat(suffix: string, subnet: aws.ec2.Subnet, toInternet: pulumi.Resource): aws.ec2.NatGateway {
+    const name = `${this.#name}-${suffix}`;
+    const address = new aws.ec2.Eip(name, { domain: "vpc", tags: this.#tags() }, { parent: this });
+    return new aws.ec2.NatGateway(
+      name,
+      { allocationId: address.id, subnetId: subnet.id, tags: this.#tags() },
+      { parent: this, dependsOn: [toInternet] },
+    );
+  }
+
+  #createWayToS3(tables: readonly aws.ec2.RouteTable[]): void {
+    new aws.ec2.VpcEndpoint(
+      `${this.#name}-s3`,
+      {
+        vpcId: this.id,
+        vpcEndpointType: "Gateway",
+        serviceName: `com.amazonaws.${this.#config.region}.s3`,
+        routeTableIds: tables.map((table) => table.id),
+        tags: this.#tags("s3"),
+      },
+      { parent: this },
+    );
+  }
+
+  #createTable(suffix: string): aws.ec2.RouteTable {
+    return new aws.ec2.RouteTable(
+      `${this.#name}-${suffix}`,
+      { vpcId: this.id, tags: this.#tags(suffix) },
+      { parent: this },
+    );
+  }
+
+  #associate(suffix: string, subnet: aws.ec2.Subnet, table: aws.ec2.RouteTable): aws.ec2.RouteTableAssociation {
+    return new aws.ec2.RouteTableAssociation(
+      `${this.#name}-${suffix}`,
+      { subnetId: subnet.id, routeTableId: table.id },
+      { parent: this },
+    );
+  }
+
+  #tags(suffix?: string): Record<string, string> {
+    const { clusterName } = this.#config;
+    return { Name: suffix === undefined ? clusterName : `${clusterName}-${suffix}` };
+  }
 }

@@ -1,30 +1,36 @@
 import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
-import type { StackConfig } from "../../config.ts";
+import type { Database } from "../../cluster.ts";
+import type { GkeConfig } from "../../config.ts";
 import { versions } from "../../versions.ts";
 import type { GkeNetwork } from "./gke-network.ts";
 
-/**
- * A Cloud SQL instance with an address inside the cluster's network only.
- *
- * @returns Its URL, a secret.
- */
+export interface CloudSqlArgs {
+  readonly config: GkeConfig;
+  readonly project: pulumi.Output<string>;
+  readonly network: GkeNetwork;
+  readonly replicas: number;
+}
+
+/** How long Google keeps the backup that it makes when the instance is deleted. */
+const finalBackupDays = 30;
+
+/** A Cloud SQL instance with an address inside the cluster's network only. */
 export function createCloudSql(
   name: string,
-  config: StackConfig,
-  { network }: GkeNetwork,
-  { replicas, parent }: { readonly replicas: number; readonly parent: pulumi.Resource },
-): pulumi.Output<string> {
+  { config, project, network: { network }, replicas }: CloudSqlArgs,
+  parent: pulumi.Resource,
+): Database {
   const range = new gcp.compute.GlobalAddress(
     `${name}-range`,
-    { purpose: "VPC_PEERING", addressType: "INTERNAL", prefixLength: 20, network: network.id },
+    { project, purpose: "VPC_PEERING", addressType: "INTERNAL", prefixLength: 20, network },
     { parent },
   );
   const peering = new gcp.servicenetworking.Connection(
     `${name}-peering`,
     {
-      network: network.id,
+      network,
       service: "servicenetworking.googleapis.com",
       reservedPeeringRanges: [range.name],
       // Google refuses to end a peering for days after the last instance is gone.
@@ -35,6 +41,7 @@ export function createCloudSql(
   const instance = new gcp.sql.DatabaseInstance(
     name,
     {
+      project,
       databaseVersion: `POSTGRES_${versions.postgres}`,
       region: config.region,
       deletionProtection: config.deletionProtection,
@@ -45,19 +52,23 @@ export function createCloudSql(
         deletionProtectionEnabled: config.deletionProtection,
         diskAutoresize: true,
         backupConfiguration: { enabled: true, pointInTimeRecoveryEnabled: true },
-        ipConfiguration: { ipv4Enabled: false, privateNetwork: network.id, sslMode: "ENCRYPTED_ONLY" },
+        finalBackupConfig: { enabled: true, retentionDays: finalBackupDays },
+        ipConfiguration: { ipv4Enabled: false, privateNetwork: network, sslMode: "ENCRYPTED_ONLY" },
       },
     },
     { parent, dependsOn: [peering], protect: config.deletionProtection },
   );
-  const database = new gcp.sql.Database(`${name}-tiltyard`, { name: "tiltyard", instance: instance.name }, { parent });
+  // They go with the instance. PostgreSQL refuses to drop a user who owns something, or a database that is in use.
+  const goesWithInstance = { project, instance: instance.name, deletionPolicy: "ABANDON" };
+  const database = new gcp.sql.Database(`${name}-tiltyard`, { name: "tiltyard", ...goesWithInstance }, { parent });
   const password = new random.RandomPassword(`${name}-password`, { length: 40, special: false }, { parent });
   const user = new gcp.sql.User(
     `${name}-user`,
-    { name: "tiltyard", instance: instance.name, password: password.result },
+    { name: "tiltyard", password: password.result, ...goesWithInstance },
     { parent },
   );
-  return pulumi.secret(
+  const url = pulumi.secret(
     pulumi.interpolate`postgres://${user.name}:${password.result}@${instance.privateIpAddress}:5432/${database.name}?sslmode=require`,
   );
+  return { url, finalSnapshot: undefined };
 }

@@ -1,42 +1,63 @@
 import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
-import type { StackConfig } from "../../config.ts";
+import type { GkeConfig } from "../../config.ts";
+
+/** Where a cluster is: a network that the stack makes, or one that is there. */
+export interface GkeNetwork {
+  /** Ids. */
+  readonly network: pulumi.Input<string>;
+  readonly subnetwork: pulumi.Input<string>;
+  /** Names of secondary ranges. */
+  readonly podRange: string;
+  readonly serviceRange: string;
+  /** The way out of nodes that have no public address: they cannot pull images before it is there. */
+  readonly wayOut: readonly pulumi.Resource[];
+}
+
+export interface MadeNetworkArgs {
+  readonly config: GkeConfig;
+  readonly ranges: { readonly cidr: string; readonly podCidr: string; readonly serviceCidr: string };
+  readonly project: pulumi.Output<string>;
+}
 
 /**
  * A network of its own for the cluster, with ranges for pods and services (VPC-native), and a
  * way out for nodes that have no public address.
  */
-export class GkeNetwork extends pulumi.ComponentResource {
-  static readonly podRange = "pods";
-  static readonly serviceRange = "services";
-  readonly network: gcp.compute.Network;
-  readonly subnetwork: gcp.compute.Subnetwork;
-  /** Nodes cannot pull images before it is there. */
-  readonly nat: gcp.compute.RouterNat;
+export class MadeNetwork extends pulumi.ComponentResource implements GkeNetwork {
+  readonly network: pulumi.Output<string>;
+  readonly subnetwork: pulumi.Output<string>;
+  readonly podRange = "pods";
+  readonly serviceRange = "services";
+  readonly wayOut: readonly pulumi.Resource[];
 
-  constructor(name: string, { region, network: ranges }: StackConfig, options?: pulumi.ComponentResourceOptions) {
+  constructor(name: string, args: MadeNetworkArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:GkeNetwork", name, {}, options);
+    const { config, ranges, project } = args;
+    const { region } = config;
     const child = { parent: this };
-    this.network = new gcp.compute.Network(name, { autoCreateSubnetworks: false }, child);
+    this.network = new gcp.compute.Network(name, { project, autoCreateSubnetworks: false }, child).id;
     this.subnetwork = new gcp.compute.Subnetwork(
       name,
       {
-        network: this.network.id,
+        project,
+        network: this.network,
         region,
         ipCidrRange: ranges.cidr,
         privateIpGoogleAccess: true,
         secondaryIpRanges: [
-          { rangeName: GkeNetwork.podRange, ipCidrRange: ranges.podCidr },
-          { rangeName: GkeNetwork.serviceRange, ipCidrRange: ranges.serviceCidr },
+          { rangeName: this.podRange, ipCidrRange: ranges.podCidr },
+          { rangeName: this.serviceRange, ipCidrRange: ranges.serviceCidr },
         ],
         logConfig: { aggregationInterval: "INTERVAL_10_MIN", flowSampling: 0.1, metadata: "EXCLUDE_ALL_METADATA" },
       },
       child,
-    );
-    const router = new gcp.compute.Router(name, { network: this.network.id, region }, child);
-    this.nat = new gcp.compute.RouterNat(
+    ).id;
+    const router = new gcp.compute.Router(name, { project, network: this.network, region }, child);
+    const nat = new gcp.compute.RouterNat(
       name,
       {
+        project,
         router: router.name,
         region,
         natIpAllocateOption: "AUTO_ONLY",
@@ -45,6 +66,7 @@ export class GkeNetwork extends pulumi.ComponentResource {
       },
       child,
     );
+    this.wayOut = [nat];
     this.registerOutputs();
   }
 }

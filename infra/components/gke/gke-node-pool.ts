@@ -1,7 +1,8 @@
-import type * as gcp from "@pulumi/gcp";
-import type * as pulumi from "@pulumi/pulumi";
-import { nodeSelector, type StackConfig } from "../../config.ts";
-import { gpuTaint, type NodePool } from "../../node-pools.ts";
+import * as gcp from "@pulumi/gcp";
+import * as pulumi from "@pulumi/pulumi";
+import type { GkeConfig } from "../../config.ts";
+import { cloudTaint, type NodePool } from "../../node-pools.ts";
+import { zonesOffering } from "./gke-zones.ts";
 
 /** What all nodes of a cluster have in common: no more rights than a node needs, and a boot that is checked. */
 export function nodeDefaults(serviceAccount: pulumi.Input<string>) {
@@ -15,47 +16,60 @@ export function nodeDefaults(serviceAccount: pulumi.Input<string>) {
   };
 }
 
-/** The settings of one node pool. */
-export function nodePoolArgs(
-  config: StackConfig,
-  pool: NodePool,
-  cluster: gcp.container.Cluster,
-  serviceAccount: pulumi.Input<string>,
-): gcp.container.NodePoolArgs {
-  const isGpu = pool.role === "workerGpu";
-  return {
-    cluster: cluster.id,
-    namePrefix: `${pool.name.slice(0, 12)}-`,
-    initialNodeCount: undefined,
-    autoscaling: {
-      totalMinNodeCount: pool.min,
-      totalMaxNodeCount: pool.max,
-      // Spot machines and GPUs are taken from whichever zone has them.
-      locationPolicy: pool.spot || isGpu ? "ANY" : "BALANCED",
+export interface NodePoolContext {
+  readonly config: GkeConfig;
+  readonly project: pulumi.Output<string>;
+  readonly cluster: gcp.container.Cluster;
+  readonly nodeEmail: pulumi.Output<string>;
+  readonly parent: pulumi.Resource;
+}
+
+export function createNodePool(name: string, pool: NodePool, context: NodePoolContext): gcp.container.NodePool {
+  const { config, project, cluster, nodeEmail, parent } = context;
+  const isGpu = pool.gpus > 0;
+  const zones =
+    pool.zones === undefined
+      ? zonesOffering(pool.machineType, { region: config.region, project }, parent)
+      : pulumi.output([...pool.zones]);
+  return new gcp.container.NodePool(
+    name,
+    {
+      cluster: cluster.id,
+      namePrefix: `${pool.name.slice(0, 12)}-`,
+      nodeLocations: zones,
+      // A pool is born with as many in each zone. The least total makes none: it only keeps those that are there.
+      ...(pool.min > 0 && { initialNodeCount: zones.apply(({ length }) => Math.ceil(pool.min / length)) }),
+      autoscaling: {
+        totalMinNodeCount: pool.min,
+        totalMaxNodeCount: pool.max,
+        // Spot machines and GPUs are taken from whichever zone has them.
+        locationPolicy: pool.spot || isGpu ? "ANY" : "BALANCED",
+      },
+      management: { autoRepair: true, autoUpgrade: true },
+      upgradeSettings: { strategy: "SURGE", maxSurge: 1, maxUnavailable: 0 },
+      nodeConfig: {
+        ...nodeDefaults(nodeEmail),
+        machineType: pool.machineType,
+        diskSizeGb: pool.diskGb,
+        diskType: pool.diskType,
+        imageType: "COS_CONTAINERD",
+        spot: pool.spot,
+        labels: pool.labels,
+        ...(pool.taints.length > 0 && { taints: pool.taints.map(cloudTaint) }),
+        // Ray images are large: pods start while their image is still being read.
+        gcfsConfig: { enabled: true },
+        ...(isGpu && {
+          guestAccelerators: [
+            {
+              type: pool.gpuType ?? "",
+              count: pool.gpus,
+              // The drivers' kernel modules that GKE installs are signed, so secure boot stays on.
+              gpuDriverInstallationConfig: { gpuDriverVersion: "DEFAULT" },
+            },
+          ],
+        }),
+      },
     },
-    management: { autoRepair: true, autoUpgrade: true },
-    upgradeSettings: { strategy: "SURGE", maxSurge: 1, maxUnavailable: 0 },
-    nodeConfig: {
-      ...nodeDefaults(serviceAccount),
-      machineType: pool.machineType,
-      diskSizeGb: pool.diskGb,
-      diskType: "pd-balanced",
-      imageType: "COS_CONTAINERD",
-      spot: pool.spot,
-      labels: nodeSelector(config, pool.role),
-      // Ray images are large: pods start while their image is still being read.
-      gcfsConfig: { enabled: true },
-      ...(isGpu && {
-        guestAccelerators: [
-          {
-            type: pool.gpuType ?? "",
-            count: pool.gpus,
-            gpuDriverInstallationConfig: { gpuDriverVersion: "DEFAULT" },
-          },
-        ],
-        // The drivers' kernel modules that GKE installs are signed, so secure boot stays on.
-        taints: [{ ...gpuTaint, effect: "NO_SCHEDULE" }],
-      }),
-    },
-  };
+    { parent, ignoreChanges: ["initialNodeCount", "nodeCount"] },
+  );
 }

@@ -1,11 +1,14 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import type { Cluster } from "../../cluster.ts";
-import { priorityClasses, type StackConfig } from "../../config.ts";
+import type { OperatorSettings } from "../../settings.ts";
+import { priorityClasses } from "./ray-names.ts";
 
 export interface KubeRayOperatorArgs {
-  readonly config: StackConfig;
   readonly cluster: Cluster;
+  /** Of the Ray clusters, and of the operator. */
+  readonly namespace: string;
+  readonly operator: OperatorSettings;
   /** What its pods need: their namespace, their priority. */
   readonly before: readonly pulumi.Resource[];
 }
@@ -17,11 +20,10 @@ export interface KubeRayOperatorArgs {
 export class KubeRayOperator extends pulumi.ComponentResource {
   constructor(
     name: string,
-    { config, cluster, before }: KubeRayOperatorArgs,
+    { cluster, namespace, operator, before }: KubeRayOperatorArgs,
     options?: pulumi.ComponentResourceOptions,
   ) {
     super("tiltyard:infra:KubeRayOperator", name, {}, options);
-    const { operator } = config;
     if (operator.source === "helm")
       new kubernetes.helm.v3.Release(
         name,
@@ -32,14 +34,14 @@ export class KubeRayOperator extends pulumi.ComponentResource {
           version: operator.version,
           // A chart from an OCI registry has its whole address in its name.
           ...(!operator.chart.startsWith("oci://") && { repositoryOpts: { repo: operator.repository } }),
-          namespace: config.namespace,
+          namespace,
           atomic: true,
           timeout: 600,
           values: {
-            watchNamespace: [config.namespace],
+            watchNamespace: [namespace],
             singleNamespaceInstall: true,
             nodeSelector: cluster.coreSelector,
-            priorityClassName: priorityClasses(config).control,
+            priorityClassName: priorityClasses(namespace).control,
             resources: { requests: { cpu: "100m", memory: "256Mi" }, limits: { memory: "512Mi" } },
             podSecurityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
             securityContext: {

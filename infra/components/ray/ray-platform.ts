@@ -1,92 +1,102 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
+import { platformDefaults } from "@tiltyard/protocol";
 import type { Cluster } from "../../cluster.ts";
-import { priorityClasses, type StackConfig } from "../../config.ts";
+import type { OperatorSettings } from "../../settings.ts";
+import { charts, versions } from "../../versions.ts";
+import { createNamespace } from "../namespace.ts";
+import { createClientRole } from "./client-role.ts";
 import { KubeRayOperator } from "./kuberay-operator.ts";
+import { priorityClasses } from "./ray-names.ts";
 
 export interface RayPlatformArgs {
-  readonly config: StackConfig;
   readonly cluster: Cluster;
+  /** `lancedb` when absent, where Geneva looks. */
+  readonly namespace?: string;
+  /** What pods of Ray clusters run as; `geneva-service-account` when absent. */
+  readonly serviceAccount?: string;
+  /** KubeRay from its chart when absent. */
+  readonly operator?: OperatorSettings;
+  /** Namespaces whose pods may reach Ray's. Whoever reaches a head runs code on it. */
+  readonly allowedNamespaces?: readonly string[];
+  /** Whether the namespace goes with the stack on a cluster that is not its own. */
+  readonly deleteNamespace?: boolean;
 }
+
+const defaultOperator: OperatorSettings = {
+  source: "helm",
+  version: versions.kuberayOperator,
+  ...charts.kuberayOperator,
+};
 
 /**
  * A place for Ray clusters: the namespace, the service account of their pods with its role
  * (requirements.md 2.7) and its right to the bucket (5.1), and the operator that makes them.
  */
 export class RayPlatform extends pulumi.ComponentResource {
-  readonly namespace: kubernetes.core.v1.Namespace;
-  readonly serviceAccount: kubernetes.core.v1.ServiceAccount;
+  readonly namespace: string;
+  readonly serviceAccount: string;
+  readonly headPriorityClass: string;
+  /** Of the operator and of all else without which nothing works. */
+  readonly controlPriorityClass: string;
+  /** What has to be there before pods of a controller run. */
+  readonly priorities: readonly pulumi.Resource[];
 
-  constructor(name: string, { config, cluster }: RayPlatformArgs, options?: pulumi.ComponentResourceOptions) {
+  constructor(name: string, args: RayPlatformArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:RayPlatform", name, {}, options);
+    const { cluster, operator = defaultOperator, allowedNamespaces = [], deleteNamespace = false } = args;
+    this.namespace = args.namespace ?? platformDefaults.namespace;
+    this.serviceAccount = args.serviceAccount ?? platformDefaults.serviceAccount;
+    const { head, control } = priorityClasses(this.namespace);
+    this.headPriorityClass = head;
+    this.controlPriorityClass = control;
+
+    const namespace = createNamespace(
+      name,
+      { cluster, namespace: this.namespace, enforce: "baseline", deleteNamespace },
+      this,
+    );
     const inCluster = { parent: this, provider: cluster.kubernetes };
-    // When the stack goes, what is in the namespace goes first, then the nodes, then the network.
-    this.namespace = createNamespace(name, config, { ...inCluster, dependsOn: [...cluster.nodes] });
-    const inNamespace = { ...inCluster, dependsOn: [this.namespace] };
-    this.serviceAccount = createServiceAccount(name, config, cluster, inNamespace);
-    createClusterRole(name, config, this.serviceAccount, inNamespace);
-    if (cluster.clients.length > 0) createClientRole(name, config, cluster, inNamespace);
-    const priorities = createPriorities(name, config, inCluster);
-    protectHeads(name, config, inNamespace);
-    keepToNamespace(name, config, inNamespace);
-    const before = [this.namespace, ...priorities];
-    new KubeRayOperator(`${name}-operator`, { config, cluster, before }, { parent: this });
+    const inNamespace = { ...inCluster, dependsOn: [namespace] };
+    createServiceAccount(name, cluster, this, inNamespace);
+    createClusterRole(name, this, inNamespace);
+    createClientRole(`${name}-client`, { cluster, ...namesOf(this) }, inNamespace);
+    this.priorities = createPriorities(name, this, inCluster);
+    protectHeads(name, this, inNamespace);
+    const operatorsOwn = operator.source === "none" && operator.namespace !== undefined ? [operator.namespace] : [];
+    keepToNamespaces(name, this, [...operatorsOwn, ...allowedNamespaces], inNamespace);
+    const before = [namespace, ...this.priorities];
+    new KubeRayOperator(`${name}-operator`, { cluster, namespace: this.namespace, operator, before }, { parent: this });
     this.registerOutputs();
   }
 }
 
-/**
- * Server-side apply takes over a namespace that is there. It may hold what is not the
- * stack's, so it stays when the stack goes, unless a setting says otherwise.
- */
-function createNamespace(name: string, config: StackConfig, options: pulumi.CustomResourceOptions) {
-  const ownsCluster = config.variant !== "existing";
-  return new kubernetes.core.v1.Namespace(
-    name,
-    {
-      metadata: {
-        name: config.namespace,
-        labels: {
-          // Says what would be refused; what runs here besides the stack is not refused.
-          "pod-security.kubernetes.io/warn": "restricted",
-          ...(ownsCluster && { "pod-security.kubernetes.io/enforce": "baseline" }),
-        },
-      },
-    },
-    { ...options, retainOnDelete: !config.deleteNamespace && !ownsCluster },
-  );
+type Names = Pick<RayPlatform, "namespace" | "serviceAccount" | "headPriorityClass" | "controlPriorityClass">;
+
+function namesOf({ namespace, serviceAccount, headPriorityClass }: Names) {
+  return { namespace, serviceAccount, headPriorityClass };
 }
 
 function createServiceAccount(
   name: string,
-  config: StackConfig,
   cluster: Cluster,
+  { namespace, serviceAccount }: Names,
   options: pulumi.CustomResourceOptions,
-) {
-  return new kubernetes.core.v1.ServiceAccount(
-    name,
-    {
-      metadata: {
-        name: config.serviceAccount,
-        namespace: config.namespace,
-        annotations: cluster.bucketIdentity("ray", config.serviceAccount),
-      },
-    },
-    options,
-  );
+): void {
+  const { annotations } = cluster.services.createIdentity("ray", { namespace, name: serviceAccount });
+  new kubernetes.core.v1.ServiceAccount(name, { metadata: { name: serviceAccount, namespace, annotations } }, options);
 }
 
 /** Exactly the rules and the names of requirements.md 2.7. */
 function createClusterRole(
   name: string,
-  config: StackConfig,
-  serviceAccount: kubernetes.core.v1.ServiceAccount,
+  { namespace, serviceAccount }: Names,
   options: pulumi.CustomResourceOptions,
 ): void {
   const role = new kubernetes.rbac.v1.ClusterRole(
     name,
     {
-      metadata: { name: `${config.serviceAccount}-role` },
+      metadata: { name: `${serviceAccount}-role` },
       rules: [
         { apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "watch"] },
         { apiGroups: ["ray.io"], resources: ["rayclusters"], verbs: ["get", "patch", "delete"] },
@@ -97,62 +107,23 @@ function createClusterRole(
   new kubernetes.rbac.v1.ClusterRoleBinding(
     name,
     {
-      metadata: { name: `${config.serviceAccount}-binding` },
+      metadata: { name: `${serviceAccount}-binding` },
       roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: role.metadata.name },
-      subjects: [
-        {
-          kind: "ServiceAccount",
-          name: serviceAccount.metadata.name,
-          namespace: config.namespace,
-        },
-      ],
-    },
-    options,
-  );
-}
-
-/** What a client does in the namespace: makes Ray clusters, watches them come up, and reaches their dashboards. */
-function createClientRole(
-  name: string,
-  config: StackConfig,
-  cluster: Cluster,
-  options: pulumi.CustomResourceOptions,
-): void {
-  const metadata = { name: `${config.serviceAccount}-client`, namespace: config.namespace };
-  const role = new kubernetes.rbac.v1.Role(
-    `${name}-client`,
-    {
-      metadata,
-      rules: [
-        {
-          apiGroups: ["ray.io"],
-          resources: ["rayclusters"],
-          verbs: ["get", "list", "watch", "create", "update", "patch", "delete"],
-        },
-        { apiGroups: [""], resources: ["pods", "pods/log", "services", "events"], verbs: ["get", "list", "watch"] },
-        { apiGroups: [""], resources: ["pods/portforward"], verbs: ["get", "create"] },
-        { apiGroups: [""], resources: ["serviceaccounts", "resourcequotas"], verbs: ["get", "list"] },
-      ],
-    },
-    options,
-  );
-  new kubernetes.rbac.v1.RoleBinding(
-    `${name}-client`,
-    {
-      metadata,
-      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: role.metadata.name },
-      subjects: cluster.clients.map((subject) => ({ ...subject, apiGroup: "rbac.authorization.k8s.io" })),
+      subjects: [{ kind: "ServiceAccount", name: serviceAccount, namespace }],
     },
     options,
   );
 }
 
 /** They belong to the whole cluster, on which other stacks may be, in other namespaces. */
-function createPriorities(name: string, config: StackConfig, options: pulumi.CustomResourceOptions) {
-  const { control, head } = priorityClasses(config);
+function createPriorities(
+  name: string,
+  { controlPriorityClass, headPriorityClass }: Names,
+  options: pulumi.CustomResourceOptions,
+) {
   const classes = [
-    ["control", control, 1_000_000, "The operator and the catalog: nothing works without them."],
-    ["head", head, 100_000, "Ray heads: losing one ends its whole cluster."],
+    ["control", controlPriorityClass, 1_000_000, "The operator and the catalog: nothing works without them."],
+    ["head", headPriorityClass, 100_000, "Ray heads: losing one ends its whole cluster."],
   ] as const;
   return classes.map(
     ([role, className, value, description]) =>
@@ -169,11 +140,11 @@ function createPriorities(name: string, config: StackConfig, options: pulumi.Cus
  * The budget asks for more heads than there can be: `maxUnavailable: 0` would be worked out from how many pods their
  * owner wants, which a RayCluster does not tell (it has no scale).
  */
-function protectHeads(name: string, config: StackConfig, options: pulumi.CustomResourceOptions): void {
+function protectHeads(name: string, { namespace }: Names, options: pulumi.CustomResourceOptions): void {
   new kubernetes.policy.v1.PodDisruptionBudget(
     `${name}-heads`,
     {
-      metadata: { name: "ray-heads", namespace: config.namespace },
+      metadata: { name: "ray-heads", namespace },
       spec: { minAvailable: mostPods, selector: { matchLabels: { "ray.io/node-type": "head" } } },
     },
     options,
@@ -183,16 +154,24 @@ function protectHeads(name: string, config: StackConfig, options: pulumi.CustomR
 /** The largest number that the field takes. */
 const mostPods = 2 ** 31 - 1;
 
-/** Whoever reaches a Ray head runs code on it: pods of other namespaces do not. */
-function keepToNamespace(name: string, config: StackConfig, options: pulumi.CustomResourceOptions): void {
+/** Whoever reaches a Ray head runs code on it: pods of namespaces that nobody named do not. */
+function keepToNamespaces(
+  name: string,
+  { namespace }: Names,
+  others: readonly string[],
+  options: pulumi.CustomResourceOptions,
+): void {
+  const from = others.map((other) => ({
+    namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": other } },
+  }));
   new kubernetes.networking.v1.NetworkPolicy(
     `${name}-pods`,
     {
-      metadata: { name: "ray-pods", namespace: config.namespace },
+      metadata: { name: "ray-pods", namespace },
       spec: {
         podSelector: { matchExpressions: [{ key: "ray.io/cluster", operator: "Exists" }] },
         policyTypes: ["Ingress"],
-        ingress: [{ from: [{ podSelector: {} }] }],
+        ingress: [{ from: [{ podSelector: {} }, ...from] }],
       },
     },
     options,

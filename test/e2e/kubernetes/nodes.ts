@@ -81,15 +81,16 @@ export async function addVolumes(api: KubernetesApi, storageClasses: readonly st
     );
 }
 
-/** The class that a claim gets which names none. */
-export async function addDefaultStorageClass(api: KubernetesApi, name: string): Promise<void> {
+/** A class whose claims may grow; the default one is for claims that name none. */
+export async function addStorageClass(api: KubernetesApi, name: string, isDefault: boolean): Promise<void> {
   await api.apply(
     {
       apiVersion: "storage.k8s.io/v1",
       kind: "StorageClass",
-      metadata: { name, annotations: { "storageclass.kubernetes.io/is-default-class": "true" } },
+      metadata: { name, annotations: { "storageclass.kubernetes.io/is-default-class": String(isDefault) } },
       provisioner: "kubernetes.io/no-provisioner",
       volumeBindingMode: "WaitForFirstConsumer",
+      allowVolumeExpansion: true,
     } as KubernetesObject,
     { manager: "tiltyard-e2e" },
   );

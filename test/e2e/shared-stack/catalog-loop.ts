@@ -11,7 +11,7 @@ import { type Program, startProgram } from "../../support/process.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import type { KubernetesObject } from "../kubernetes/api.ts";
 import { until } from "../until.ts";
-import { cluster, namespace, stack } from "./shared-stack.ts";
+import { catalogNamespace, cluster, stack } from "./shared-stack.ts";
 
 const folder = temporaryFolder("tiltyard-catalog-");
 const jobs = join(import.meta.dirname, "jobs");
@@ -28,7 +28,7 @@ let catalog: CatalogClient;
 describe("the catalog that a stack deploys", () => {
   beforeAll(async () => {
     const { catalogApiKey } = stack().outputs;
-    const { spec } = await cluster().api.get("apps/v1", "StatefulSet", "tiltyard-catalog", namespace);
+    const { spec } = await cluster().api.get("apps/v1", "StatefulSet", "tiltyard-catalog", catalogNamespace);
     pod = spec.template.spec;
     const rayStarts = startRay();
     await startService();
@@ -47,10 +47,10 @@ describe("the catalog that a stack deploys", () => {
     const [container] = pod.containers;
     const [port] = container.ports;
     expect(port).toMatchObject({ name: "http", containerPort: Number(settingOf("TILTYARD_PORT")) });
-    const { spec } = await cluster().api.get("v1", "Service", "tiltyard-catalog", namespace);
+    const { spec } = await cluster().api.get("v1", "Service", "tiltyard-catalog", catalogNamespace);
     expect(spec.ports).toEqual([expect.objectContaining({ port: port.containerPort, targetPort: port.name })]);
     const { catalogUrl } = stack().outputs;
-    expect(catalogUrl).toBe(`http://tiltyard-catalog.${namespace}.svc:${port.containerPort}`);
+    expect(catalogUrl).toBe(`http://tiltyard-catalog.${catalogNamespace}.svc:${port.containerPort}`);
   });
 
   test("answers the probes of its pod", async () => {
@@ -128,7 +128,7 @@ async function startService(): Promise<void> {
 async function environmentOf({ env, envFrom }: KubernetesObject["spec"]): Promise<Record<string, string>> {
   const fromSecrets = await Promise.all(
     envFrom.map(async ({ secretRef }: { secretRef: { name: string } }) => {
-      const { data } = await cluster().api.get("v1", "Secret", secretRef.name, namespace);
+      const { data } = await cluster().api.get("v1", "Secret", secretRef.name, catalogNamespace);
       return Object.entries<string>(data).map(([name, value]) => [name, Buffer.from(value, "base64").toString()]);
     }),
   );

@@ -46,6 +46,7 @@ describeOnOurs("tiltyard doctor", "nodes to break, and rights to take away", () 
       // The account is bound to one of Google's, as on a cluster of theirs.
       parameters: parametersOf({ configMethod: "GKE_AUTH", region: "europe-west4" }),
       catalog: { url: catalog.url, apiKey: catalog.adminKey },
+      catalogNamespace: String(outputs.catalogNamespace),
       onPod: (name) => void runAsKubelet(name),
     };
   });

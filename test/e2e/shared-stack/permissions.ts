@@ -1,6 +1,8 @@
-import { describe, expect, test } from "vitest";
+import { CoreV1Api, CustomObjectsApi } from "@kubernetes/client-node";
+import { beforeAll, describe, expect, test } from "vitest";
 import { KubernetesError, type KubernetesObject } from "../kubernetes/api.ts";
-import { alice, cluster, namespace, serviceAccount } from "./shared-stack.ts";
+import { tokenOf } from "../kubernetes/token.ts";
+import { alice, catalogNamespace, cluster, namespace, serviceAccount } from "./shared-stack.ts";
 
 const rayPods = `system:serviceaccount:${namespace}:${serviceAccount}`;
 
@@ -12,6 +14,7 @@ const resources = [
   ...["serviceaccounts", "serviceaccounts/token", "resourcequotas", "nodes", "namespaces", "persistentvolumeclaims"],
   ...["apps/deployments", "apps/statefulsets", "batch/jobs", "networking.k8s.io/networkpolicies"],
   ...["ray.io/rayclusters", "ray.io/rayclusters/status", "ray.io/rayjobs", "ray.io/rayservices"],
+  ...["authorization.k8s.io/localsubjectaccessreviews", "scheduling.k8s.io/priorityclasses"],
   ...["rbac.authorization.k8s.io/clusterroles", "rbac.authorization.k8s.io/rolebindings"],
 ];
 
@@ -38,6 +41,7 @@ describe("the service account of Ray's pods", () => {
 
 describe("a client that the stack lets in", () => {
   const allowed = [
+    "create authorization.k8s.io/localsubjectaccessreviews",
     ...["get", "list", "watch", "create", "update", "patch", "delete"].map((verb) => `${verb} ray.io/rayclusters`),
     ...["pods", "pods/log", "services", "events"].flatMap((each) =>
       ["get", "list", "watch"].map((verb) => `${verb} ${each}`),
@@ -50,29 +54,77 @@ describe("a client that the stack lets in", () => {
     expect(await allowedTo(alice, namespace)).toEqual(allowed.sort());
   });
 
+  test("may forward a port to the catalog, and nothing else where it is", async () => {
+    expect(await allowedTo(alice, catalogNamespace)).toEqual([
+      ...["create pods/portforward", "get pods", "get pods/portforward", "get services", "list pods", "list services"],
+    ]);
+  });
+
   test("may do nothing elsewhere", async () => {
     expect(await allowedTo(alice, "another-namespace")).toEqual([]);
     expect(await allowedTo(alice, undefined)).toEqual([]);
   });
 });
 
+describe("a Ray job", () => {
+  let core: CoreV1Api;
+  let custom: CustomObjectsApi;
+  beforeAll(async () => {
+    const token = await tokenOf(cluster().api, namespace, serviceAccount);
+    const config = cluster().kubeConfig({ name: "ray-job", token });
+    core = config.makeApiClient(CoreV1Api);
+    custom = config.makeApiClient(CustomObjectsApi);
+  });
+
+  test("sees the catalog's pod, but not its secret, its settings or its volume", async () => {
+    const { items } = await core.listNamespacedPod({ namespace: catalogNamespace });
+    const [pod] = items;
+    const secret = pod?.spec?.containers[0]?.envFrom?.[0]?.secretRef?.name ?? "";
+    expect(secret).toMatch(/^catalog/);
+    const where = { namespace: catalogNamespace };
+    await expect(core.readNamespacedSecret({ ...where, name: secret })).rejects.toThrow(/403/);
+    await expect(core.listNamespacedSecret(where)).rejects.toThrow(/403/);
+    await expect(core.listNamespacedConfigMap(where)).rejects.toThrow(/403/);
+    await expect(core.listNamespacedPersistentVolumeClaim(where)).rejects.toThrow(/403/);
+  });
+
+  test("cannot run as the catalog's account: no pod, no token, no Ray cluster where the catalog is", async () => {
+    const where = { namespace: catalogNamespace };
+    const spec = { serviceAccountName: "tiltyard-catalog", containers: [{ name: "job", image: "job" }] };
+    const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "job" }, spec };
+    await expect(core.createNamespacedPod({ ...where, body: pod })).rejects.toThrow(/403/);
+    const account = { ...where, name: "tiltyard-catalog" };
+    const body = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { audiences: [] } };
+    await expect(core.createNamespacedServiceAccountToken({ ...account, body })).rejects.toThrow(/403/);
+    const rayCluster = { apiVersion: "ray.io/v1", kind: "RayCluster", metadata: { name: "job" }, spec: {} };
+    const clusters = { group: "ray.io", version: "v1", plural: "rayclusters", ...where };
+    await expect(custom.createNamespacedCustomObject({ ...clusters, body: rayCluster })).rejects.toThrow(/403/);
+  });
+
+  test("has an account that is not the catalog's where Ray clusters are made, and no secret to mount there", async () => {
+    const { api } = cluster();
+    const names = async (kind: string, where: string) =>
+      (await api.list("v1", kind, where)).map((each) => each.metadata.name);
+    expect(await names("ServiceAccount", namespace)).not.toContain("tiltyard-catalog");
+    expect(await names("ServiceAccount", catalogNamespace)).toContain("tiltyard-catalog");
+    const secrets = await names("Secret", catalogNamespace);
+    expect(secrets.length).toBeGreaterThan(0);
+    for (const secret of secrets) expect(await names("Secret", namespace)).not.toContain(secret);
+    expect(await names("PersistentVolumeClaim", namespace)).toEqual([]);
+  });
+});
+
 describe("the catalog", () => {
   test("may do nothing on the API server", async () => {
-    expect(await allowedTo(`system:serviceaccount:${namespace}:tiltyard-catalog`, namespace)).toEqual([]);
+    expect(await allowedTo(`system:serviceaccount:${catalogNamespace}:tiltyard-catalog`, catalogNamespace)).toEqual([]);
   });
 
   test("runs where only pods of the level restricted may", async () => {
     const { api } = cluster();
     const labels = { "pod-security.kubernetes.io/enforce": "restricted" };
     await api.create({ apiVersion: "v1", kind: "Namespace", metadata: { name: restricted, labels } });
-    const { spec } = await api.get("apps/v1", "StatefulSet", "tiltyard-catalog", namespace);
-    // The stateful set adds its volume to each pod.
-    const data = { name: "data", emptyDir: {} };
-    const pod = {
-      ...spec.template.spec,
-      serviceAccountName: "default",
-      volumes: [...spec.template.spec.volumes, data],
-    };
+    const { spec } = await api.get("apps/v1", "StatefulSet", "tiltyard-catalog", catalogNamespace);
+    const pod = { ...spec.template.spec, serviceAccountName: "default" };
     await expect(admitted(pod)).resolves.toBeUndefined();
     // The level is enforced: the same pod with a little less is refused.
     const { securityContext: _, ...laxContainer } = pod.containers[0];
@@ -82,23 +134,23 @@ describe("the catalog", () => {
 
   test("is selected by its service, its budget and its network policy, which select nothing else", async () => {
     const { api } = cluster();
-    const service = await api.get("v1", "Service", "tiltyard-catalog", namespace);
-    const budget = await api.get("policy/v1", "PodDisruptionBudget", "tiltyard-catalog", namespace);
-    const policy = await api.get("networking.k8s.io/v1", "NetworkPolicy", "tiltyard-catalog", namespace);
+    const service = await api.get("v1", "Service", "tiltyard-catalog", catalogNamespace);
+    const budget = await api.get("policy/v1", "PodDisruptionBudget", "tiltyard-catalog", catalogNamespace);
+    const policy = await api.get("networking.k8s.io/v1", "NetworkPolicy", "tiltyard-catalog", catalogNamespace);
     const selectors = [service.spec.selector, budget.spec.selector.matchLabels, policy.spec.podSelector.matchLabels];
-    const catalogPods = (await api.list("v1", "Pod", namespace)).filter(({ metadata }) =>
+    const catalogPods = (await api.list("v1", "Pod", catalogNamespace)).filter(({ metadata }) =>
       metadata.name.startsWith("tiltyard-catalog"),
     );
     expect(catalogPods).toHaveLength(1);
     for (const selector of selectors) {
       const labels = Object.entries(selector).map(([key, value]) => `${key}=${value}`);
-      const selected = await api.list("v1", "Pod", namespace, labels.join(","));
+      const selected = await api.list("v1", "Pod", catalogNamespace, labels.join(","));
       expect(selected.map(({ metadata }) => metadata.name)).toEqual(catalogPods.map(({ metadata }) => metadata.name));
     }
     const slices = await api.list(
       "discovery.k8s.io/v1",
       "EndpointSlice",
-      namespace,
+      catalogNamespace,
       "kubernetes.io/service-name=tiltyard-catalog",
     );
     expect(slices.flatMap(({ ports }) => ports).map(({ port }) => port)).toEqual([2333]);

@@ -5,6 +5,7 @@ import { DeployedStack } from "../stack.ts";
 
 /** Where the shared stack is: a name that nobody else's stack has. */
 export const namespace = "tiltyard-e2e";
+export const catalogNamespace = `${namespace}-catalog`;
 export const serviceAccount = "tiltyard-e2e-ray";
 /** Whom it lets make Ray clusters. */
 export const alice = "alice@example.com";

@@ -1,0 +1,29 @@
+/**
+ * A Pulumi program of your own that puts Ray and the catalog on a cluster that it has.
+ *
+ *   pulumi config set bucket s3://tables/lance
+ *   pulumi config set --secret databaseUrl postgres://USER:PASSWORD@HOST/DATABASE
+ */
+import * as pulumi from "@pulumi/pulumi";
+import { Catalog, ExistingCluster, RayPlatform } from "@tiltyard/infra";
+
+const config = new pulumi.Config();
+
+const cluster = new ExistingCluster("yard", {
+  clusterName: "yard",
+  bucket: config.require("bucket"),
+  clientPrincipals: ["group:ml-engineers"],
+});
+
+const platform = new RayPlatform("ray", { cluster, namespace: "features" });
+
+const catalog = new Catalog("catalog", {
+  cluster,
+  platform,
+  image: "registry.example.com/tiltyard-catalog:0.1.0",
+  database: { url: config.requireSecret("databaseUrl") },
+  allowedNamespaces: ["notebooks"],
+});
+
+export const catalogUrl = catalog.url;
+export const catalogApiKey = catalog.apiKey;

@@ -1,0 +1,88 @@
+import { z } from "zod";
+import { bucketOf, cidr, dnsLabel, quantity } from "./setting-types.ts";
+
+const Resources = z.strictObject({ cpu: quantity.default("500m"), memory: quantity.default("512Mi") });
+
+const PostgresUrl = z.strictObject({
+  /** A secret. */
+  url: z.string().regex(/^postgres(ql)?:\/\/\S+$/, "must be postgres://USER:PASSWORD@HOST/DATABASE"),
+});
+
+/** What a catalog has on every kind of cluster. */
+const everywhere = {
+  enabled: z.boolean().default(true),
+  /** Its own, and its secrets': who may make Ray clusters in a namespace can mount any secret there. */
+  namespace: dnsLabel.optional(),
+  /** Built from this checkout and pushed to the cluster's registry when absent. */
+  image: z.string().optional(),
+  /** PostgreSQL only: SQLite has one writer. */
+  replicas: z.int().positive().optional(),
+  volumeSize: quantity.default("20Gi"),
+  resources: Resources.prefault({}),
+  oidc: z.strictObject({ issuer: z.url(), audience: z.string(), jwksUrl: z.url().optional() }).optional(),
+  /** Requests a second for one principal. */
+  rateLimit: z.int().positive().optional(),
+  /** Namespaces besides its own and Ray's whose pods may call the catalog. */
+  allowedNamespaces: z.array(dnsLabel).default([]),
+  /** Addresses from which it may be called, such as a load balancer's that reaches pods itself. */
+  allowedCidrs: z.array(cidr).default([]),
+  ingress: z
+    .strictObject({
+      host: z.string(),
+      className: z.string(),
+      /** A Kubernetes secret of the type tls in the catalog's namespace; cert-manager makes it when asked to by an annotation. */
+      tlsSecret: dnsLabel,
+      annotations: z.record(z.string(), z.string()).default({}),
+    })
+    .optional(),
+  /** Also a setting of its own because the Prometheus operator has to be there. */
+  serviceMonitor: z.boolean().default(false),
+  /** A secret in the catalog's namespace whose keys are environment variables, for object stores without workload identity. */
+  environmentSecret: dnsLabel.optional(),
+  /** Ports besides 443 that the catalog may call, e.g. of an object store inside the network. */
+  egressPorts: z.array(z.int().positive().max(65_535)).default([]),
+};
+
+const databaseMessage = "must be sqlite, postgres, or {url: postgres://...}";
+
+/** A catalog whose database and backups the stack can have made by a cloud. */
+const onCloud = (scheme: "s3" | "gs") =>
+  z.strictObject({
+    ...everywhere,
+    database: z.union([z.enum(["sqlite", "postgres"]), PostgresUrl], databaseMessage).default("sqlite"),
+    /** SQLite only: a copy of every change, at most seconds behind, in a bucket that Ray cannot use. */
+    litestream: z.union([z.boolean(), z.strictObject({ bucket: bucketOf(scheme) })]).default(false),
+    /** Whether the catalog hands out credentials for tables, each held to one of them. */
+    vendCredentials: z.boolean().default(false),
+  });
+
+export const CatalogOnGke = onCloud("gs");
+export const CatalogOnEks = onCloud("s3");
+
+export const CatalogOnExisting = z.strictObject({
+  ...everywhere,
+  database: z
+    .union(
+      [z.literal("sqlite"), PostgresUrl],
+      "must be sqlite or {url: postgres://...}: the stack makes no database here",
+    )
+    .default("sqlite"),
+  litestream: z
+    .union(
+      [z.literal(false), z.strictObject({ bucket: bucketOf("s3", "gs") })],
+      "must be {bucket: s3://... or gs://...}",
+    )
+    .default(false),
+  /** `file:` buckets only: the claim of a volume that all nodes can mount, mounted at the bucket's path. */
+  volumeClaim: dnsLabel.optional(),
+});
+
+type OnCloud = z.output<typeof CatalogOnGke>;
+type OnExisting = z.output<typeof CatalogOnExisting>;
+
+/** The settings of a catalog, wherever it is. */
+export type CatalogSettings = Omit<OnCloud, "enabled" | "namespace" | "vendCredentials"> &
+  Partial<Pick<OnCloud, "vendCredentials"> & Pick<OnExisting, "volumeClaim">>;
+
+/** Of a catalog that is told nothing. */
+export const catalogDefaults: CatalogSettings = CatalogOnGke.parse({});

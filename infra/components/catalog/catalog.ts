@@ -1,0 +1,141 @@
+import * as kubernetes from "@pulumi/kubernetes";
+import * as pulumi from "@pulumi/pulumi";
+import * as random from "@pulumi/random";
+import { catalogLabels, catalogName, catalogPort } from "@tiltyard/protocol";
+import { type CatalogSettings, catalogDefaults } from "../../catalog-settings.ts";
+import type { Cluster, Database, PodIdentity } from "../../cluster.ts";
+import { createNamespace } from "../namespace.ts";
+import type { RayPlatform } from "../ray/ray-platform.ts";
+import { createCatalogAccess } from "./catalog-access.ts";
+import { buildCatalogImage } from "./catalog-image.ts";
+import { metadataOf } from "./catalog-names.ts";
+import { createCatalogNetwork } from "./catalog-network.ts";
+import { catalogPodSpec } from "./catalog-pod.ts";
+import { createCatalogWorkload } from "./catalog-workload.ts";
+import { createLitestream } from "./litestream.ts";
+
+/** The settings of a catalog; the URL of its database may be one that is not known yet. */
+export interface CatalogOptions extends Omit<CatalogSettings, "database"> {
+  readonly database: "sqlite" | "postgres" | { readonly url: pulumi.Input<string> };
+}
+
+export interface CatalogArgs extends Partial<CatalogOptions> {
+  readonly cluster: Cluster;
+  /** Whose Ray jobs use it. */
+  readonly platform: RayPlatform;
+  /** Of the catalog alone; that of the platform with `-catalog` when absent. */
+  readonly namespace?: string | undefined;
+  /** Whether the namespace, and on it the volume, goes with the stack on a cluster that is not its own. */
+  readonly deleteNamespace?: boolean;
+}
+
+/** Where a catalog is put, and how. */
+export interface CatalogPlace {
+  readonly cluster: Cluster;
+  readonly namespace: string;
+  readonly platform: RayPlatform;
+  readonly settings: CatalogOptions;
+}
+
+export type Child = pulumi.CustomResourceOptions & { readonly parent: pulumi.Resource };
+
+/**
+ * The catalog: one pod with SQLite on a volume, or several over PostgreSQL, and what belongs to a service that is left
+ * alone: a namespace, an identity and an API key of its own, a way in and no other, and a say when nodes are drained.
+ */
+export class Catalog extends pulumi.ComponentResource {
+  readonly namespace: string;
+  /** For pods of the cluster. */
+  readonly url: string;
+  /** With the role admin; a secret. */
+  readonly apiKey: pulumi.Output<string>;
+  readonly publicUrl: string | undefined;
+  /** Where copies of its database are; undefined without Litestream. */
+  readonly backupsUri: pulumi.Output<string> | undefined;
+  /** What is left of a database of the cloud when the stack goes; undefined when it makes none. */
+  readonly finalSnapshot: pulumi.Output<string> | undefined;
+
+  constructor(name: string, args: CatalogArgs, options?: pulumi.ComponentResourceOptions) {
+    super("tiltyard:infra:Catalog", name, {}, options);
+    const { cluster, platform, namespace, deleteNamespace = false, ...given } = args;
+    const settings = { ...catalogDefaults, ...given };
+    this.namespace = namespace ?? `${platform.namespace}-catalog`;
+    this.url = `http://${catalogName}.${this.namespace}.svc:${catalogPort}`;
+    this.publicUrl = settings.ingress && `https://${settings.ingress.host}`;
+    const key = new random.RandomPassword(`${name}-key`, { length: 48, special: false }, { parent: this });
+    this.apiKey = pulumi.secret(key.result);
+
+    const place = { cluster, platform, settings, namespace: this.namespace };
+    const room = createNamespace(name, { ...place, enforce: "restricted", deleteNamespace }, this);
+    const child = { parent: this, provider: cluster.kubernetes, dependsOn: [room, ...platform.priorities] };
+    const database = createDatabase(place);
+    const identity = cluster.services.createIdentity("catalog", { namespace: this.namespace, name: catalogName });
+    const backups = settings.litestream === false ? undefined : cluster.services.createBackups(identity);
+    const pod = catalogPodSpec(place, {
+      image: imageOf(name, place, this),
+      serviceAccount: createServiceAccount(name, place, identity, child),
+      vendingRole: settings.vendCredentials ? cluster.services.createVendingRole(identity) : undefined,
+      secret: createSecret(name, place, { apiKey: this.apiKey, databaseUrl: database?.url }, child),
+      litestream: backups && createLitestream(name, place, backups, child),
+    });
+    createCatalogWorkload(name, place, pod, child);
+    createCatalogNetwork(name, place, database?.url, child);
+    createCatalogAccess(`${name}-client`, place, child);
+    this.backupsUri = backups?.uri;
+    this.finalSnapshot = database?.finalSnapshot;
+    this.registerOutputs();
+  }
+}
+
+/** PostgreSQL: the cloud's, or one that is there. */
+function createDatabase({ cluster, settings }: CatalogPlace): Partial<Database> | undefined {
+  const { database, replicas = 2 } = settings;
+  if (database === "sqlite") return undefined;
+  return database === "postgres" ? cluster.createDatabase({ replicas }) : { url: pulumi.secret(database.url) };
+}
+
+function imageOf(name: string, { cluster, settings }: CatalogPlace, parent: pulumi.Resource) {
+  if (settings.image !== undefined) return pulumi.output(settings.image);
+  const repository = cluster.services.createImageRepository();
+  if (repository === undefined)
+    throw new pulumi.RunError("catalog.image: is required on a cluster that has no registry of the stack");
+  return buildCatalogImage(`${name}-image`, repository, parent);
+}
+
+/** An account of its own: the catalog needs the bucket, and nothing of Kubernetes. */
+function createServiceAccount(
+  name: string,
+  place: CatalogPlace,
+  { annotations }: PodIdentity,
+  child: Child,
+): pulumi.Output<string> {
+  return new kubernetes.core.v1.ServiceAccount(
+    name,
+    { metadata: { ...metadataOf(place), annotations }, automountServiceAccountToken: false },
+    child,
+  ).metadata.name;
+}
+
+/** The variables that are secrets. Another value makes another secret, and so new pods. */
+function createSecret(
+  name: string,
+  { namespace }: CatalogPlace,
+  {
+    apiKey,
+    databaseUrl,
+  }: { readonly apiKey: pulumi.Output<string>; readonly databaseUrl: pulumi.Input<string> | undefined },
+  child: Child,
+): pulumi.Output<string> {
+  return new kubernetes.core.v1.Secret(
+    name,
+    {
+      metadata: { namespace, labels: catalogLabels },
+      type: "Opaque",
+      stringData: {
+        TILTYARD_BOOTSTRAP_API_KEY: apiKey,
+        ...(databaseUrl !== undefined && { TILTYARD_DATABASE_URL: databaseUrl }),
+      },
+    },
+    child,
+  ).metadata.name;
+}

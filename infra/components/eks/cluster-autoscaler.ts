@@ -1,0 +1,69 @@
+import * as kubernetes from "@pulumi/kubernetes";
+import * as pulumi from "@pulumi/pulumi";
+import { identityAnnotations } from "@tiltyard/protocol";
+import { roleLabels } from "../../node-pools.ts";
+import { autoscalerVersion, charts, versions } from "../../versions.ts";
+import type { AddonContext } from "./eks-addons.ts";
+import { release } from "./helm-release.ts";
+import { createRole } from "./iam-role.ts";
+import type { NodeGroup } from "./node-group.ts";
+import { autoscalerStatements, policyOf, trustServiceAccount } from "./policies.ts";
+
+const serviceAccount = "cluster-autoscaler";
+
+/**
+ * Makes groups larger and smaller. It is told the groups and their limits, instead of finding them by tags: its limits
+ * then hold, and not those of EKS, which cannot be changed without setting the number of nodes.
+ *
+ * @returns What must be there as long as nodes are wanted.
+ */
+export function createAutoscaler(name: string, context: AddonContext, groups: readonly NodeGroup[]): pulumi.Resource[] {
+  const { config, account, cluster, parent } = context;
+  const { role, policies } = createRole(
+    name,
+    {
+      partition: account.partition,
+      description: "Makes node groups larger and smaller",
+      trust: context.oidcProvider.apply((provider) => trustServiceAccount(provider, "kube-system", serviceAccount)),
+      policy: cluster.arn.apply((clusterArn) => policyOf(...autoscalerStatements({ config, account, clusterArn }))),
+    },
+    parent,
+  );
+  const chart = new kubernetes.helm.v3.Release(
+    name,
+    {
+      ...release(charts.clusterAutoscaler, versions.clusterAutoscalerChart),
+      namespace: "kube-system",
+      values: {
+        cloudProvider: "aws",
+        awsRegion: config.region,
+        autoscalingGroups: groups.map(({ limits }) => limits),
+        image: { tag: cluster.version.apply((version) => `v${autoscalerVersion(version)}`) },
+        fullnameOverride: serviceAccount,
+        rbac: {
+          serviceAccount: { name: serviceAccount, annotations: { [identityAnnotations.EKS_AUTH]: role.arn } },
+        },
+        nodeSelector: roleLabels(config, "core"),
+        priorityClassName: "system-cluster-critical",
+        resources: { requests: { cpu: "100m", memory: "300Mi" }, limits: { memory: "600Mi" } },
+        podDisruptionBudget: { maxUnavailable: 1 },
+        extraArgs: {
+          "balance-similar-node-groups": true,
+          "enforce-node-group-min-size": true,
+          "skip-nodes-with-system-pods": false,
+          // Pods that could run anywhere get a core node, and never open a group of Ray.
+          expander: "priority,least-waste",
+        },
+        expanderPriorities: prioritiesOf(groups),
+      },
+    },
+    { parent, provider: context.kubernetes, dependsOn: [...policies, ...groups] },
+  );
+  return [chart];
+}
+
+/** Groups by regular expressions; the highest number first. */
+function prioritiesOf(groups: readonly NodeGroup[]) {
+  const core = groups.filter(({ isCore }) => isCore).map(({ limits }) => pulumi.interpolate`^${limits.name}$`);
+  return { 20: core, 10: [".*"] };
+}

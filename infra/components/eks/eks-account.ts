@@ -1,0 +1,34 @@
+import * as aws from "@pulumi/aws";
+import * as pulumi from "@pulumi/pulumi";
+import type { EksConfig } from "../../config.ts";
+
+export interface EksAccount {
+  readonly id: string;
+  /** `aws`, or another one in GovCloud and in China; the second part of each ARN. */
+  readonly partition: string;
+}
+
+/**
+ * Looks up for whom the stack is made.
+ *
+ * @throws RunError when `adminPrincipals` leaves out who is making it, who would be locked out by the kubeconfig.
+ */
+export async function findEksAccount({ adminPrincipals, credentials }: EksConfig): Promise<EksAccount> {
+  const { accountId, arn } = await aws.getCallerIdentity();
+  const [, partition = "aws"] = arn.split(":");
+  // A role that the provider alone takes is not who calls `aws eks get-token`.
+  const isToldWho = adminPrincipals.length === 0 || credentials.roleArn !== undefined;
+  if (!isToldWho && !adminPrincipals.some((principal) => isSame(principal, arn, accountId)))
+    throw new pulumi.RunError(`adminPrincipals: must name you as well, or this stack locks you out: ${arn}`);
+  return { id: accountId, partition };
+}
+
+/** A session of a role has the role's name, without its path: `arn:aws:sts::ACCOUNT:assumed-role/NAME/SESSION`. */
+function isSame(principal: string, callerArn: string, accountId: string): boolean {
+  const [, , , , account, resource = ""] = principal.split(":");
+  if (account !== accountId) return false;
+  const [, , , , , caller = ""] = callerArn.split(":");
+  const [kind, role] = caller.split("/");
+  if (kind === "assumed-role") return resource === "root" || resource.split("/").at(-1) === role;
+  return resource === "root" || principal === callerArn;
+}

@@ -1,0 +1,92 @@
+import * as aws from "@pulumi/aws";
+import * as kubernetes from "@pulumi/kubernetes";
+import type * as pulumi from "@pulumi/pulumi";
+import type { EksConfig } from "../../config.ts";
+import type { EksAccount } from "./eks-account.ts";
+import { createRole } from "./iam-role.ts";
+import type { NodeGroup } from "./node-group.ts";
+import { trustServiceAccount } from "./policies.ts";
+
+/** What is put on a cluster that is there. */
+export interface AddonContext {
+  readonly config: EksConfig;
+  readonly account: EksAccount;
+  readonly kubernetes: kubernetes.Provider;
+  readonly cluster: {
+    readonly name: pulumi.Output<string>;
+    readonly arn: pulumi.Output<string>;
+    readonly version: pulumi.Output<string>;
+  };
+  readonly oidcProvider: pulumi.Output<{ readonly arn: string; readonly url: string }>;
+  readonly parent: pulumi.Resource;
+}
+
+/** DNS in the version that goes with that of Kubernetes. */
+export function createDns(name: string, context: AddonContext, nodes: readonly NodeGroup[]): void {
+  createAddon(name, "coredns", {}, context, nodes);
+}
+
+/**
+ * The driver of volumes with its own role, and an encrypted default class that waits to see in which zone the pod lands.
+ * The driver stays on the cluster until its nodes go, and its rights until they are gone: volumes whose pods went last
+ * are still to be deleted then.
+ */
+export function createVolumes(name: string, context: AddonContext) {
+  const { role, policies } = createRole(
+    name,
+    {
+      partition: context.account.partition,
+      description: "Makes and attaches volumes",
+      trust: context.oidcProvider.apply((provider) =>
+        trustServiceAccount(provider, "kube-system", "ebs-csi-controller-sa"),
+      ),
+      managedPolicies: ["service-role/AmazonEBSCSIDriverPolicy"],
+    },
+    context.parent,
+  );
+  return {
+    /** What nodes must not outlive. */
+    rights: policies,
+    createDriver: (nodes: readonly NodeGroup[]) =>
+      createAddon(name, "aws-ebs-csi-driver", { serviceAccountRoleArn: role.arn, preserve: true }, context, nodes),
+    createClass: (driver: aws.eks.Addon) =>
+      new kubernetes.storage.v1.StorageClass(
+        `${name}-gp3`,
+        {
+          metadata: {
+            name: "gp3-encrypted",
+            annotations: { "storageclass.kubernetes.io/is-default-class": "true" },
+          },
+          provisioner: "ebs.csi.aws.com",
+          parameters: { type: "gp3", encrypted: "true" },
+          volumeBindingMode: "WaitForFirstConsumer",
+          allowVolumeExpansion: true,
+          reclaimPolicy: "Delete",
+        },
+        { parent: context.parent, provider: context.kubernetes, dependsOn: [driver] },
+      ).metadata.name,
+  };
+}
+
+/** Without a version, an add-on stays what it was made as when Kubernetes is upgraded. */
+function createAddon(
+  name: string,
+  addonName: string,
+  more: Pick<aws.eks.AddonArgs, "serviceAccountRoleArn" | "preserve">,
+  { cluster, parent }: AddonContext,
+  nodes: readonly NodeGroup[],
+): aws.eks.Addon {
+  const { version } = aws.eks.getAddonVersionOutput({ addonName, kubernetesVersion: cluster.version }, { parent });
+  return new aws.eks.Addon(
+    name,
+    {
+      clusterName: cluster.name,
+      addonName,
+      addonVersion: version,
+      resolveConflictsOnCreate: "OVERWRITE",
+      resolveConflictsOnUpdate: "OVERWRITE",
+      ...more,
+    },
+    { parent, dependsOn: [...nodes] },
+  );
+}

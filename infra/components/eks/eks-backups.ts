@@ -1,0 +1,31 @@
+import * as aws from "@pulumi/aws";
+import type * as pulumi from "@pulumi/pulumi";
+import type { Backups } from "../../cluster.ts";
+import { EksBucket } from "./eks-bucket.ts";
+import type { EksServicesConfig } from "./eks-services.ts";
+import { policyOf, useBucket } from "./policies.ts";
+
+export interface EksBackupsArgs {
+  readonly config: EksServicesConfig;
+  readonly partition: string;
+  /** Who writes them. */
+  readonly roleName: pulumi.Output<string>;
+}
+
+/** A bucket that Ray has no right to: a restore trusts what it finds there. */
+export function createEksBackups(
+  name: string,
+  { config, partition, roleName }: EksBackupsArgs,
+  parent: pulumi.Resource,
+): Backups {
+  const { litestream } = config.catalog;
+  const adopted = typeof litestream === "object" ? litestream.bucket : undefined;
+  const prefix = `${config.clusterName}-backups`;
+  const bucket = new EksBucket(name, { config, partition, prefix, adopted }, { parent });
+  new aws.iam.RolePolicy(
+    name,
+    { role: roleName, policy: bucket.arn.apply((arn) => policyOf(...useBucket(arn, bucket.folder))) },
+    { parent },
+  );
+  return { uri: bucket.uri, region: config.region };
+}

@@ -1,0 +1,82 @@
+import * as aws from "@pulumi/aws";
+import * as eks from "@pulumi/eks";
+import * as pulumi from "@pulumi/pulumi";
+import type { EksConfig } from "../../config.ts";
+import { versions } from "../../versions.ts";
+import type { EksNetwork } from "./eks-network.ts";
+
+/** How long the logs of the control plane are kept; without a group of ours EKS makes one that keeps them for ever. */
+const logDays = 90;
+
+/**
+ * The cluster itself, without any node. `eks.Cluster` makes of itself: the cluster's own role and security group, the
+ * OIDC provider, the add-ons `vpc-cni` and `kube-proxy`, and the kubeconfig; and it lets whoever makes the cluster
+ * administer it. It makes no node group and no role of nodes, and so no entry for one: its entry would go before the
+ * nodes, which could then not say that they are drained.
+ */
+export function createControlPlane(
+  name: string,
+  config: EksConfig,
+  vpc: EksNetwork,
+  parent: pulumi.Resource,
+): eks.Cluster {
+  const { network, clusterName, credentials } = config;
+  const logs = new aws.cloudwatch.LogGroup(
+    `${name}-logs`,
+    { name: `/aws/eks/${clusterName}/cluster`, retentionInDays: logDays },
+    { parent },
+  );
+  return new eks.Cluster(
+    name,
+    {
+      name: clusterName,
+      version: config.kubernetesVersion ?? versions.kubernetes,
+      vpcId: vpc.id,
+      publicSubnetIds: [...vpc.publicSubnetIds],
+      privateSubnetIds: [...vpc.privateSubnetIds],
+      authenticationMode: eks.AuthenticationMode.Api,
+      createOidcProvider: true,
+      endpointPrivateAccess: true,
+      endpointPublicAccess: network.publicEndpoint,
+      ...(network.authorizedNetworks.length > 0 && { publicAccessCidrs: network.authorizedNetworks }),
+      enabledClusterLogTypes: ["api", "audit", "authenticator"],
+      skipDefaultNodeGroup: true,
+      skipDefaultSecurityGroups: true,
+      createInstanceRole: false,
+      nodeAssociatePublicIpAddress: false,
+      // As whom `aws eks get-token` works: the same as the provider, and not whoever happens to be signed in.
+      providerCredentialOpts: credentials,
+      // Prefixes give a node room for many more pods; policies keep the catalog to those who may call it.
+      vpcCniOptions: { enablePrefixDelegation: true, enableNetworkPolicy: true },
+      upgradePolicy: { supportType: "STANDARD" },
+      deletionProtection: config.deletionProtection,
+    },
+    { parent, dependsOn: [logs] },
+  );
+}
+
+/**
+ * The cluster's kubeconfig. It has no credential in it: it calls `aws eks get-token`.
+ *
+ * @param adminRole Whom that is to become, so that it is the same for all who may; undefined for whoever calls it.
+ */
+export function kubeconfigOf(
+  cluster: eks.Cluster,
+  adminRole: pulumi.Output<string> | undefined,
+): pulumi.Output<string> {
+  if (adminRole === undefined) return cluster.kubeconfigJson;
+  return pulumi.all([cluster.kubeconfigJson, adminRole]).apply(([json, role]) => withRole(json, role));
+}
+
+function withRole(json: string, role: string): string {
+  const config: { users?: { user?: { exec?: { args?: string[] } } }[] } = JSON.parse(json);
+  for (const { user } of config.users ?? [])
+    if (user?.exec?.args !== undefined) user.exec.args = [...withoutRole(user.exec.args), "--role", role];
+  return JSON.stringify(config);
+}
+
+/** The role that the provider takes is one more that has to be left out: who may take the admin role takes it alone. */
+function withoutRole(args: readonly string[]): string[] {
+  const at = args.indexOf("--role");
+  return at < 0 ? [...args] : args.toSpliced(at, 2);
+}

@@ -1,0 +1,48 @@
+import * as aws from "@pulumi/aws";
+import * as pulumi from "@pulumi/pulumi";
+import type { ImageRepository } from "../../cluster.ts";
+import type { EksConfig } from "../../config.ts";
+
+const keptVersions = 10;
+
+/** A registry for the images that the stack builds. */
+export function createEksImages(
+  name: string,
+  config: Pick<EksConfig, "clusterName" | "deletionProtection">,
+  parent: pulumi.Resource,
+): ImageRepository {
+  const repository = new aws.ecr.Repository(
+    name,
+    {
+      name: `${config.clusterName}/tiltyard-catalog`,
+      // Pods name the image by its digest. Built anew from the same sources, elsewhere, it has another one.
+      imageTagMutability: "MUTABLE",
+      imageScanningConfiguration: { scanOnPush: true },
+      encryptionConfigurations: [{ encryptionType: "AES256" }],
+      forceDelete: !config.deletionProtection,
+    },
+    { parent },
+  );
+  new aws.ecr.LifecyclePolicy(
+    name,
+    {
+      repository: repository.name,
+      policy: JSON.stringify({
+        rules: [
+          {
+            rulePriority: 1,
+            description: "The newest versions are kept",
+            selection: { tagStatus: "any", countType: "imageCountMoreThan", countNumber: keptVersions },
+            action: { type: "expire" },
+          },
+        ],
+      }),
+    },
+    { parent },
+  );
+  const token = aws.ecr.getAuthorizationTokenOutput({ registryId: repository.registryId }, { parent });
+  return {
+    name: repository.repositoryUrl,
+    registry: { address: token.proxyEndpoint, username: token.userName, password: pulumi.secret(token.password) },
+  };
+}

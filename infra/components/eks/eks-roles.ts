@@ -1,0 +1,100 @@
+import * as aws from "@pulumi/aws";
+import * as pulumi from "@pulumi/pulumi";
+import type { EksConfig } from "../../config.ts";
+import type { EksBucket } from "./eks-bucket.ts";
+import { createRole } from "./iam-role.ts";
+import { accessCluster, policyOf, trustPrincipals, trustService, useBucket } from "./policies.ts";
+
+/** What roles are made with. */
+export interface RoleContext {
+  readonly parent: pulumi.Resource;
+  readonly config: EksConfig;
+  readonly partition: string;
+  readonly clusterName: pulumi.Output<string>;
+  readonly clusterArn: pulumi.Output<string>;
+}
+
+/**
+ * The role of the nodes, and what lets them join the cluster.
+ *
+ * @returns The role, and what must be there as long as nodes are.
+ */
+export function createNodeRole(
+  name: string,
+  { partition, clusterName, parent }: RoleContext,
+  cluster: pulumi.Resource,
+) {
+  const { role, policies } = createRole(
+    name,
+    {
+      partition,
+      description: "Nodes of the cluster",
+      trust: trustService("ec2.amazonaws.com"),
+      managedPolicies: ["AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryPullOnly"],
+    },
+    parent,
+  );
+  const entry = new aws.eks.AccessEntry(
+    name,
+    { clusterName, principalArn: role.arn, type: "EC2_LINUX" },
+    // The cluster's component once made it: on a stack of that time it is the same entry.
+    { parent, aliases: [{ name: name.replace("-nodes", "-defaultNodeGroupInstanceRole"), parent: cluster }] },
+  );
+  return { role, rights: [...policies, entry] };
+}
+
+/** The role that programs take to make Ray clusters; requirements.md 5.1, variant B, 2 and 3. */
+export function createClientRole(name: string, bucket: EksBucket, context: RoleContext): aws.iam.Role {
+  const { config, partition, clusterArn, parent } = context;
+  const { role } = createRole(
+    name,
+    {
+      partition,
+      name: config.clientRole,
+      description: "Makes Ray clusters",
+      trust: trustPrincipals(config.clientPrincipals),
+      policy: pulumi
+        .all([clusterArn, bucket.arn])
+        .apply(([itsArn, bucketArn]) => policyOf(accessCluster(itsArn), ...useBucket(bucketArn, bucket.folder))),
+    },
+    parent,
+  );
+  makeAdmin(name, role, context);
+  return role;
+}
+
+/**
+ * The role that those take who run `pulumi up`: EKS itself lets in nobody but who made the cluster.
+ *
+ * @returns The role's ARN, known when it may be used on the cluster; undefined when nobody is to take it.
+ */
+export function createAdminRole(name: string, context: RoleContext): pulumi.Output<string> | undefined {
+  const { config, partition, clusterArn, parent } = context;
+  if (config.adminPrincipals.length === 0) return undefined;
+  const { role } = createRole(
+    name,
+    {
+      partition,
+      description: "Administers the cluster",
+      trust: trustPrincipals(config.adminPrincipals),
+      policy: clusterArn.apply((arn) => policyOf(accessCluster(arn))),
+    },
+    parent,
+  );
+  const association = makeAdmin(name, role, context);
+  return pulumi.all([role.arn, association.id]).apply(([arn]) => arn);
+}
+
+function makeAdmin(name: string, role: aws.iam.Role, { partition, clusterName, parent }: RoleContext) {
+  const entry = new aws.eks.AccessEntry(name, { clusterName, principalArn: role.arn, type: "STANDARD" }, { parent });
+  return new aws.eks.AccessPolicyAssociation(
+    name,
+    {
+      clusterName,
+      principalArn: entry.principalArn,
+      policyArn: `arn:${partition}:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy`,
+      accessScope: { type: "cluster" },
+    },
+    { parent },
+  );
+}

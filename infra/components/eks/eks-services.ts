@@ -1,0 +1,97 @@
+import * as pulumi from "@pulumi/pulumi";
+import { identityAnnotations } from "@tiltyard/protocol";
+import type { Backups, CloudServices, ImageRepository, PodIdentity, ServiceAccountName } from "../../cluster.ts";
+import type { EksConfig } from "../../config.ts";
+import { createEksBackups } from "./eks-backups.ts";
+import { EksBucket } from "./eks-bucket.ts";
+import { createEksImages } from "./eks-images.ts";
+import { createRole } from "./iam-role.ts";
+import { describeCluster, policyOf, trustPrincipals, trustServiceAccount, useBucket } from "./policies.ts";
+
+/** The settings of what AWS gives to a cluster, wherever the cluster came from. */
+export type EksServicesConfig = Pick<
+  EksConfig,
+  "clusterName" | "region" | "bucket" | "deletionProtection" | "keepData"
+> & {
+  readonly catalog: Pick<EksConfig["catalog"], "litestream">;
+};
+
+export interface EksServicesArgs {
+  readonly config: EksServicesConfig;
+  readonly partition: string;
+  readonly clusterArn: pulumi.Output<string>;
+  readonly oidcProvider: pulumi.Output<{ readonly arn: string; readonly url: string }>;
+  /** From where load balancers of the class `alb` call pods. */
+  readonly cidrs: readonly string[];
+}
+
+/** What AWS gives to a cluster besides machines: a bucket, roles for pods, a registry. */
+export class EksServices implements CloudServices {
+  readonly bucket: EksBucket;
+  readonly bucketUri: pulumi.Output<string>;
+  readonly podEnvironment: Readonly<Record<string, string>>;
+  readonly loadBalancerRanges: Readonly<Record<string, readonly string[]>>;
+  readonly #name: string;
+  readonly #args: EksServicesArgs;
+  readonly #parent: pulumi.Resource;
+
+  constructor(name: string, args: EksServicesArgs, parent: pulumi.Resource) {
+    const { config, partition } = args;
+    this.#name = name;
+    this.#args = args;
+    this.#parent = parent;
+    this.bucket = new EksBucket(
+      `${name}-bucket`,
+      { config, partition, prefix: config.clusterName, adopted: config.bucket },
+      { parent },
+    );
+    this.bucketUri = this.bucket.uri;
+    this.podEnvironment = { AWS_REGION: config.region };
+    this.loadBalancerRanges = { alb: args.cidrs };
+  }
+
+  /** A role for exactly one service account; requirements.md 5.1, variant B, 5 and 6. */
+  createIdentity(name: string, { namespace, name: accountName }: ServiceAccountName): PodIdentity {
+    const { partition, clusterArn, oidcProvider } = this.#args;
+    const { role } = createRole(
+      `${this.#name}-${name}`,
+      {
+        partition,
+        description: `Pods of ${namespace}/${accountName}`,
+        trust: oidcProvider.apply((provider) => trustServiceAccount(provider, namespace, accountName)),
+        policy: pulumi
+          .all([clusterArn, this.bucket.arn])
+          .apply(([itsArn, bucketArn]) =>
+            policyOf(describeCluster(itsArn), ...useBucket(bucketArn, this.bucket.folder)),
+          ),
+      },
+      this.#parent,
+    );
+    const annotations = role.arn.apply((arn): Record<string, string> => ({ [identityAnnotations.EKS_AUTH]: arn }));
+    return { annotations, principal: role.name };
+  }
+
+  /** A role that the catalog alone may assume, and that may do no more than the catalog itself. */
+  createVendingRole({ annotations }: PodIdentity): pulumi.Output<string> {
+    const { role } = createRole(
+      `${this.#name}-tables`,
+      {
+        partition: this.#args.partition,
+        description: "The catalog hands out sessions of it, each held to one table",
+        trust: annotations.apply((all) => trustPrincipals([all[identityAnnotations.EKS_AUTH] ?? ""])),
+        policy: this.bucket.arn.apply((bucketArn) => policyOf(...useBucket(bucketArn, this.bucket.folder))),
+      },
+      this.#parent,
+    );
+    return role.arn;
+  }
+
+  createBackups({ principal }: PodIdentity): Backups {
+    const { config, partition } = this.#args;
+    return createEksBackups(`${this.#name}-backups`, { config, partition, roleName: principal }, this.#parent);
+  }
+
+  createImageRepository(): ImageRepository {
+    return createEksImages(`${this.#name}-images`, this.#args.config, this.#parent);
+  }
+}

@@ -1,0 +1,104 @@
+import * as aws from "@pulumi/aws";
+import * as pulumi from "@pulumi/pulumi";
+import type { EksConfig } from "../../config.ts";
+import type { NodePool } from "../../node-pools.ts";
+
+/** How many zones a network has that names none. */
+const zoneCount = 3;
+
+/** Zones in which EKS puts no control plane, by their ids: accounts have different names for them. */
+const withoutControlPlane = ["use1-az3", "usw1-az2", "cac1-az3"];
+
+export type AdoptedSubnets = readonly { readonly id: string; readonly zone: string }[];
+
+export interface EksZones {
+  /** Of the network. */
+  readonly network: readonly string[];
+  /** Of each pool, by its name: those of the network that offer its machine. */
+  readonly pools: ReadonlyMap<string, readonly string[]>;
+  /** The private subnets of a network that was there. */
+  readonly subnets: AdoptedSubnets;
+  /** The addresses of a network that was there. */
+  readonly cidrs: readonly string[];
+}
+
+/**
+ * Looks up where the stack can be, before anything of it is made.
+ *
+ * @throws RunError when a pool has no zone.
+ */
+export async function findEksZones(config: EksConfig): Promise<EksZones> {
+  const { network, subnets, cidrs } = config.network.isAdopted
+    ? await zonesOfVpc(config.network.vpc)
+    : { network: await zonesOfNewVpc(config.region, config.network.zones), subnets: [], cidrs: [] };
+  const pools = await Promise.all(
+    config.nodePools.map(async (pool) => [pool.name, await zonesOfPool(pool, network, config.region)] as const),
+  );
+  return { network, pools: new Map(pools), subnets, cidrs };
+}
+
+async function zonesOfVpc({
+  id,
+  privateSubnetIds,
+}: {
+  readonly id: string;
+  readonly privateSubnetIds: readonly string[];
+}) {
+  const [{ cidrBlock }, subnets] = await Promise.all([
+    aws.ec2.getVpc({ id }),
+    Promise.all(privateSubnetIds.map((subnetId) => aws.ec2.getSubnet({ id: subnetId }))),
+  ]);
+  for (const { id: subnetId, vpcId, availabilityZone, availabilityZoneId } of subnets) {
+    if (vpcId !== id)
+      throw new pulumi.RunError(`network.vpc.privateSubnetIds: ${subnetId} is in ${vpcId}, not in ${id}`);
+    if (withoutControlPlane.includes(availabilityZoneId))
+      throw new pulumi.RunError(
+        `network.vpc.privateSubnetIds: ${subnetId} is in ${availabilityZone}, where EKS cannot be`,
+      );
+  }
+  const network = [...new Set(subnets.map(({ availabilityZone }) => availabilityZone))];
+  if (network.length < 2)
+    throw new pulumi.RunError(
+      `network.vpc.privateSubnetIds: are all in ${network.join()}; EKS wants two zones at least`,
+    );
+  return {
+    network,
+    subnets: subnets.map(({ id: subnetId, availabilityZone }) => ({ id: subnetId, zone: availabilityZone })),
+    cidrs: [cidrBlock],
+  };
+}
+
+async function zonesOfNewVpc(region: string, asked: readonly string[] | undefined): Promise<readonly string[]> {
+  const { names } = await aws.getAvailabilityZones({
+    region,
+    state: "available",
+    filters: [{ name: "opt-in-status", values: ["opt-in-not-required"] }],
+    excludeZoneIds: withoutControlPlane,
+  });
+  const network = asked ?? names.slice(0, zoneCount);
+  const impossible = network.filter((zone) => !names.includes(zone));
+  if (impossible.length === 0) return network;
+  throw new pulumi.RunError(`network.zones: EKS cannot be in ${impossible.join(", ")}, but in ${names.join(", ")}`);
+}
+
+async function zonesOfPool(pool: NodePool, network: readonly string[], region: string): Promise<readonly string[]> {
+  const { name, machineType, zones = network } = pool;
+  const { locations } = await aws.ec2.getInstanceTypeOfferings({
+    region,
+    locationType: "availability-zone",
+    filters: [{ name: "instance-type", values: [machineType] }],
+  });
+  const outside = zones.filter((zone) => !network.includes(zone));
+  if (outside.length > 0)
+    throw new pulumi.RunError(
+      `nodePools: ${name} cannot be in ${outside.join(", ")}: the zones of the network are ${network.join(", ")}`,
+    );
+  const offering = zones.filter((zone) => locations.includes(zone));
+  const isWhole = pool.zones === undefined ? offering.length > 0 : offering.length === zones.length;
+  if (!isWhole)
+    throw new pulumi.RunError(
+      `nodePools: ${name} is to be in ${zones.join(", ")}, but ${machineType} is offered in ` +
+        `${locations.join(", ") || "no zone"} of ${region}`,
+    );
+  return offering;
+}

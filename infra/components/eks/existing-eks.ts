@@ -1,0 +1,32 @@
+import * as aws from "@pulumi/aws";
+import * as pulumi from "@pulumi/pulumi";
+import type { CloudServices } from "../../cluster.ts";
+import type { ExistingEksConfig } from "../../config.ts";
+import { EksServices } from "./eks-services.ts";
+
+/**
+ * What AWS gives to an EKS cluster that somebody else keeps: roles for its pods, a bucket, a registry.
+ *
+ * @throws RunError when the cluster has no OIDC provider in IAM: then no pod can become a role.
+ */
+export async function findExistingEks(
+  name: string,
+  config: ExistingEksConfig,
+): Promise<(parent: pulumi.Resource) => CloudServices> {
+  const { clusterName } = config;
+  const { arn, identities, vpcConfig } = await aws.eks.getCluster({ name: clusterName });
+  const url = identities[0]?.oidcs[0]?.issuer ?? "";
+  const [provider, { cidrBlock }] = await Promise.all([
+    aws.iam.getOpenIdConnectProvider({ url }).catch((cause: unknown) => {
+      throw new pulumi.RunError(
+        `clusterName: ${clusterName} has no OIDC provider in IAM (${cause}); make it: ` +
+          `eksctl utils associate-iam-oidc-provider --cluster ${clusterName} --approve`,
+      );
+    }),
+    aws.ec2.getVpc({ id: vpcConfig.vpcId }),
+  ]);
+  const [, partition = "aws"] = arn.split(":");
+  const oidcProvider = pulumi.output({ arn: provider.arn, url });
+  const args = { config, partition, clusterArn: pulumi.output(arn), oidcProvider, cidrs: [cidrBlock] };
+  return (parent) => new EksServices(name, args, parent);
+}

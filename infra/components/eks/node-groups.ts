@@ -1,0 +1,47 @@
+import type * as aws from "@pulumi/aws";
+import type * as pulumi from "@pulumi/pulumi";
+import type { EksConfig } from "../../config.ts";
+import type { NodePool } from "../../node-pools.ts";
+import type { EksNetwork } from "./eks-network.ts";
+import type { EksZones } from "./eks-zones.ts";
+import { NodeGroup, type NodeGroupArgs } from "./node-group.ts";
+
+export interface NodeGroupsArgs extends Pick<NodeGroupArgs, "cluster" | "role" | "needs"> {
+  readonly config: EksConfig;
+  readonly zones: EksZones;
+  readonly vpc: EksNetwork;
+  readonly role: aws.iam.Role;
+  readonly parent: pulumi.Resource;
+}
+
+/**
+ * A group for each pool. A core pool has one for each of its zones: the volume of a pod there is in one zone, and the
+ * autoscaler cannot tell a group in which zone to make the next node.
+ */
+export function createNodeGroups(name: string, args: NodeGroupsArgs): NodeGroup[] {
+  const { config, zones, vpc, cluster, role, needs, parent } = args;
+  const create = (groupName: string, pool: NodePool, its: readonly string[], min: number) =>
+    new NodeGroup(
+      groupName,
+      { config, pool, cluster, role, needs, subnetIds: vpc.privateSubnetsIn(its), min, max: pool.max },
+      { parent },
+    );
+  return config.nodePools.flatMap((pool) => {
+    const offering = zones.pools.get(pool.name) ?? [];
+    if (pool.role !== "core") return [create(`${name}-${pool.name}`, pool, offering, pool.min)];
+    const its = isInOneZone(config, pool) ? offering.slice(0, 1) : offering;
+    return its.map((zone, index) =>
+      create(
+        index === 0 ? `${name}-${pool.name}` : `${name}-${pool.name}-${zone}`,
+        pool,
+        [zone],
+        Math.floor(pool.min / its.length) + (index < pool.min % its.length ? 1 : 0),
+      ),
+    );
+  });
+}
+
+/** SQLite's volume holds the catalog to a zone anyway: nodes elsewhere would be of no use to it. */
+function isInOneZone({ catalog }: EksConfig, { zones }: NodePool): boolean {
+  return zones === undefined && catalog.enabled && catalog.database === "sqlite";
+}

@@ -1,0 +1,45 @@
+import * as gcp from "@pulumi/gcp";
+import * as pulumi from "@pulumi/pulumi";
+import type { CloudServices } from "../../cluster.ts";
+import type { ExistingGkeConfig } from "../../config.ts";
+import { GkeCloudServices } from "./gke-cloud-services.ts";
+import { GkeServices } from "./gke-services.ts";
+
+/**
+ * What Google gives to a GKE cluster that somebody else keeps: accounts for its pods, a bucket, a registry.
+ *
+ * @throws RunError when the cluster has no workload identity: then no pod can become an account.
+ */
+export async function findExistingGke(
+  name: string,
+  config: ExistingGkeConfig,
+): Promise<(parent: pulumi.Resource) => CloudServices> {
+  const { clusterName, region, project, location = region } = config;
+  const cluster = await gcp.container.getCluster({ name: clusterName, location, project });
+  const pool = cluster.workloadIdentityConfigs?.[0]?.workloadPool;
+  if (!pool)
+    throw new pulumi.RunError(
+      `clusterName: ${clusterName} in ${location} has no workload identity, or is not there; turn it on: gcloud container ` +
+        `clusters update ${clusterName} --location ${location} --workload-pool ${project}.svc.id.goog`,
+    );
+  const nodeEmails = await accountsOf(cluster.nodePools ?? [], project);
+  return (parent) => {
+    const { project: ready } = new GkeServices(`${name}-services`, config, { parent });
+    return new GkeCloudServices(name, {
+      config,
+      project: ready,
+      parent,
+      nodeEmails,
+      identityPool: pulumi.output(pool),
+    });
+  };
+}
+
+/** As whom the nodes pull images; `default` is the account that each project is born with. */
+async function accountsOf(pools: readonly gcp.types.output.container.GetClusterNodePool[], projectId: string) {
+  const named = pools.flatMap(({ nodeConfigs }) => nodeConfigs.map(({ serviceAccount }) => serviceAccount));
+  const accounts = new Set(named.length === 0 ? ["default"] : named);
+  if (!accounts.delete("default")) return [...accounts];
+  const { number } = await gcp.organizations.getProject({ projectId });
+  return [...accounts, `${number}-compute@developer.gserviceaccount.com`];
+}

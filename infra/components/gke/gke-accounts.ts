@@ -1,0 +1,62 @@
+import * as gcp from "@pulumi/gcp";
+import * as pulumi from "@pulumi/pulumi";
+import type { GkeConfig } from "../../config.ts";
+import type { GkeBucket } from "./gke-bucket.ts";
+
+/** What accounts are made with: the project, known when its services are on. */
+export interface AccountContext {
+  readonly parent: pulumi.Resource;
+  readonly project: pulumi.Output<string>;
+}
+
+/** An account id has 30 characters at most, and is taken for 30 days after it was deleted: it gets a suffix. */
+export function createAccount(
+  name: string,
+  displayName: string,
+  { parent, project }: AccountContext,
+): gcp.serviceaccount.Account {
+  return new gcp.serviceaccount.Account(name, { project, displayName }, { parent });
+}
+
+/** Nodes write logs and metrics, and pull images of the project's own registries; no access to any data. */
+export function createNodeAccount(name: string, context: AccountContext): gcp.serviceaccount.Account {
+  const account = createAccount(name, "Nodes of the cluster", context);
+  grant(`${name}-role`, "roles/container.defaultNodeServiceAccount", account, context);
+  grant(`${name}-images`, "roles/artifactregistry.reader", account, context);
+  return account;
+}
+
+/** The account that programs impersonate to make Ray clusters, and who may do so. */
+export function createClientAccount(
+  name: string,
+  { clientPrincipals }: GkeConfig,
+  bucket: GkeBucket,
+  context: AccountContext,
+): gcp.serviceaccount.Account {
+  const account = createAccount(name, "Makes Ray clusters", context);
+  // Finds the cluster and signs in to it; what it may do there is the matter of its role in the namespace.
+  grant(`${name}-cluster`, "roles/container.clusterViewer", account, context);
+  bucket.allowObjects(name, account.email, context.parent);
+  for (const [index, member] of clientPrincipals.entries())
+    new gcp.serviceaccount.IAMMember(
+      `${name}-principal-${index}`,
+      { serviceAccountId: account.name, role: "roles/iam.serviceAccountTokenCreator", member },
+      { parent: context.parent },
+    );
+  return account;
+}
+
+/** Those who run `pulumi up` besides whoever made the stack: administrators of the project's clusters. */
+export function grantAdmins(name: string, { adminPrincipals }: GkeConfig, { parent, project }: AccountContext): void {
+  for (const [index, member] of adminPrincipals.entries())
+    new gcp.projects.IAMMember(`${name}-${index}`, { project, role: "roles/container.admin", member }, { parent });
+}
+
+function grant(
+  name: string,
+  role: string,
+  { email }: gcp.serviceaccount.Account,
+  { parent, project }: AccountContext,
+): void {
+  new gcp.projects.IAMMember(name, { project, role, member: pulumi.interpolate`serviceAccount:${email}` }, { parent });
+}

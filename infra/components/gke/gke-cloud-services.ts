@@ -1,0 +1,80 @@
+import * as gcp from "@pulumi/gcp";
+import * as pulumi from "@pulumi/pulumi";
+import { identityAnnotations } from "@tiltyard/protocol";
+import type { Backups, CloudServices, ImageRepository, PodIdentity, ServiceAccountName } from "../../cluster.ts";
+import type { GkeConfig } from "../../config.ts";
+import { type AccountContext, createAccount } from "./gke-accounts.ts";
+import { GkeBucket } from "./gke-bucket.ts";
+import { createGkeImages } from "./gke-images.ts";
+
+/** The settings of what Google gives to a cluster, wherever the cluster came from. */
+export type GkeCloudConfig = Pick<
+  GkeConfig,
+  "clusterName" | "region" | "project" | "bucket" | "deletionProtection" | "keepData"
+> & { readonly catalog: Pick<GkeConfig["catalog"], "litestream"> };
+
+export interface GkeCloudServicesArgs extends AccountContext {
+  readonly config: GkeCloudConfig;
+  /** `PROJECT.svc.id.goog`, known when it is there: the first cluster of a project makes it. */
+  readonly identityPool: pulumi.Output<string>;
+  /** Whose right to pull images is given on the stack's registry; the others have it on the project. */
+  readonly nodeEmails?: readonly string[];
+}
+
+/** Google's front ends and health checks. */
+const googleFrontEnds = ["35.191.0.0/16", "130.211.0.0/22"];
+
+/** What Google gives to a cluster besides machines: a bucket, accounts for pods, a registry. */
+export class GkeCloudServices implements CloudServices {
+  readonly bucket: GkeBucket;
+  readonly bucketUri: pulumi.Output<string>;
+  readonly podEnvironment = {};
+  readonly loadBalancerRanges = { gce: googleFrontEnds, "gce-internal": googleFrontEnds };
+  readonly #name: string;
+  readonly #args: GkeCloudServicesArgs;
+
+  constructor(name: string, args: GkeCloudServicesArgs) {
+    const { config, project, parent } = args;
+    this.#name = name;
+    this.#args = args;
+    this.bucket = new GkeBucket(`${name}-bucket`, { config, project, adopted: config.bucket }, { parent });
+    this.bucketUri = this.bucket.uri;
+  }
+
+  /** A cloud service account for exactly one service account of Kubernetes; requirements.md 5.1, variant A. */
+  createIdentity(name: string, { namespace, name: accountName }: ServiceAccountName): PodIdentity {
+    const { parent, identityPool } = this.#args;
+    const account = createAccount(`${this.#name}-${name}`, `Pods of ${namespace}/${accountName}`, this.#args);
+    this.bucket.allowObjects(`${this.#name}-${name}`, account.email, parent);
+    new gcp.serviceaccount.IAMMember(
+      `${this.#name}-${name}-identity`,
+      {
+        serviceAccountId: account.name,
+        role: "roles/iam.workloadIdentityUser",
+        member: pulumi.interpolate`serviceAccount:${identityPool}[${namespace}/${accountName}]`,
+      },
+      { parent },
+    );
+    const annotations = account.email.apply(
+      (email): Record<string, string> => ({ [identityAnnotations.GKE_AUTH]: email }),
+    );
+    return { annotations, principal: account.email };
+  }
+
+  /** Google's tokens are made less by whoever has them. */
+  createVendingRole(): undefined {}
+
+  createBackups({ principal }: PodIdentity): Backups {
+    const { config, project, parent } = this.#args;
+    const { litestream } = config.catalog;
+    const name = `${this.#name}-backups`;
+    const adopted = typeof litestream === "object" ? litestream.bucket : undefined;
+    const bucket = new GkeBucket(name, { config, project, adopted }, { parent });
+    bucket.allowObjects(name, principal, parent);
+    return { uri: bucket.uri, region: undefined };
+  }
+
+  createImageRepository(): ImageRepository {
+    return createGkeImages(`${this.#name}-images`, this.#args);
+  }
+}

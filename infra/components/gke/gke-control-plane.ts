@@ -1,0 +1,118 @@
+import * as gcp from "@pulumi/gcp";
+import * as pulumi from "@pulumi/pulumi";
+import type { GkeConfig } from "../../config.ts";
+import type { GkeNetwork } from "./gke-network.ts";
+import { nodeDefaults } from "./gke-node-pool.ts";
+
+export interface ControlPlaneArgs {
+  readonly config: GkeConfig;
+  readonly project: pulumi.Output<string>;
+  readonly network: GkeNetwork;
+  readonly nodeEmail: pulumi.Output<string>;
+}
+
+/** The regional cluster itself, without any node. */
+export function createControlPlane(
+  name: string,
+  { config, project, network, nodeEmail }: ControlPlaneArgs,
+  parent: pulumi.Resource,
+): gcp.container.Cluster {
+  const { operator, kubernetesVersion, network: ranges, maintenance } = config;
+  const hasRayAddon = operator.source === "gke-addon";
+  return new gcp.container.Cluster(
+    name,
+    {
+      project,
+      name: config.clusterName,
+      location: config.region,
+      network: network.network,
+      subnetwork: network.subnetwork,
+      networkingMode: "VPC_NATIVE",
+      ipAllocationPolicy: {
+        clusterSecondaryRangeName: network.podRange,
+        servicesSecondaryRangeName: network.serviceRange,
+      },
+      // Enforces network policies.
+      datapathProvider: "ADVANCED_DATAPATH",
+      releaseChannel: { channel: "REGULAR" },
+      ...(kubernetesVersion !== undefined && { minMasterVersion: kubernetesVersion }),
+      maintenancePolicy: {
+        recurringWindow: { startTime: maintenance.start, endTime: maintenance.end, recurrence: maintenance.recurrence },
+      },
+      workloadIdentityConfig: { workloadPool: `${config.project}.svc.id.goog` },
+      enableShieldedNodes: true,
+      privateClusterConfig: {
+        enablePrivateNodes: true,
+        enablePrivateEndpoint: !ranges.publicEndpoint,
+        masterIpv4CidrBlock: ranges.controlPlaneCidr,
+      },
+      // Google's own front end: who has the right to the cluster reaches it by this name from anywhere.
+      controlPlaneEndpointsConfig: { dnsEndpointConfig: { allowExternalTraffic: !ranges.publicEndpoint } },
+      ...((!ranges.publicEndpoint || ranges.authorizedNetworks.length > 0) && {
+        masterAuthorizedNetworksConfig: {
+          cidrBlocks: ranges.authorizedNetworks.map((cidrBlock) => ({ cidrBlock })),
+        },
+      }),
+      addonsConfig: {
+        gcePersistentDiskCsiDriverConfig: { enabled: true },
+        rayOperatorConfigs: [
+          {
+            enabled: hasRayAddon,
+            rayClusterLoggingConfig: { enabled: hasRayAddon },
+            rayClusterMonitoringConfig: { enabled: hasRayAddon },
+          },
+        ],
+      },
+      loggingConfig: { enableComponents: ["SYSTEM_COMPONENTS", "WORKLOADS"] },
+      monitoringConfig: { enableComponents: ["SYSTEM_COMPONENTS"], managedPrometheus: { enabled: true } },
+      securityPostureConfig: { mode: "BASIC", vulnerabilityMode: "VULNERABILITY_DISABLED" },
+      costManagementConfig: { enabled: true },
+      // The pool that every cluster is born with goes at once; the stack's own pools have the nodes.
+      removeDefaultNodePool: true,
+      initialNodeCount: 1,
+      nodeConfig: nodeDefaults(nodeEmail),
+      deletionProtection: config.deletionProtection,
+    },
+    // GKE fills in what the first pool was made with, and moves the version on by itself.
+    { parent, dependsOn: [...network.wayOut], ignoreChanges: ["nodeConfig", "initialNodeCount"] },
+  );
+}
+
+/**
+ * A kubeconfig with no credential in it: Google's own plugin gets one when it is used, from the application default
+ * credentials, as Pulumi itself does. A machine without gcloud's own login has those too.
+ */
+export function kubeconfigOf(cluster: gcp.container.Cluster, { network }: GkeConfig): pulumi.Output<string> {
+  const server = network.publicEndpoint
+    ? pulumi.all([cluster.endpoint, cluster.masterAuth.clusterCaCertificate]).apply(([endpoint, certificate]) => ({
+        server: `https://${endpoint}`,
+        "certificate-authority-data": certificate,
+      }))
+    : // Its certificate is one that everybody trusts.
+      cluster.controlPlaneEndpointsConfig.apply(({ dnsEndpointConfig }) => ({
+        server: `https://${dnsEndpointConfig?.endpoint}`,
+      }));
+  return pulumi.all([cluster.name, server]).apply(([name, itsServer]) =>
+    JSON.stringify({
+      apiVersion: "v1",
+      kind: "Config",
+      clusters: [{ name, cluster: itsServer }],
+      users: [
+        {
+          name,
+          user: {
+            exec: {
+              apiVersion: "client.authentication.k8s.io/v1beta1",
+              command: "gke-gcloud-auth-plugin",
+              args: ["--use_application_default_credentials"],
+              provideClusterInfo: true,
+              interactiveMode: "Never",
+            },
+          },
+        },
+      ],
+      contexts: [{ name, context: { cluster: name, user: name } }],
+      "current-context": name,
+    }),
+  );
+}

@@ -1,0 +1,17 @@
+/**
+ * The parts of a stack, for other Pulumi programs: a place for Ray clusters, and the catalog, on a cluster that the
+ * program has. A cluster of another kind is a component that implements {@link Cluster}.
+ */
+export type {
+  Backups,
+  CloudServices,
+  Cluster,
+  Database,
+  ImageRepository,
+  PodIdentity,
+  ServiceAccountName,
+} from "./cluster.ts";
+export { Catalog, type CatalogArgs } from "./components/catalog/catalog.ts";
+export { ExistingCluster, type ExistingClusterArgs } from "./components/existing-cluster.ts";
+export { OwnServices, type OwnServicesArgs } from "./components/own-services.ts";
+export { RayPlatform, type RayPlatformArgs } from "./components/ray/ray-platform.ts";

@@ -1,0 +1,76 @@
+import { describe, expect, test } from "vitest";
+import { mayBecome, mayCall } from "../support/iam.ts";
+import { deployed } from "../support/stack.ts";
+
+describe("an EKS cluster that somebody else keeps", () => {
+  const stack = deployed("existing-eks", { clusterName: "theirs", catalog: { litestream: true } });
+
+  test("gets a bucket, a registry and roles for its pods, and is not changed itself", async () => {
+    const { resources, one, outputs } = await stack;
+    const made = new Set(resources.map(({ type }) => type).filter((type) => type.startsWith("aws:")));
+    expect(
+      [...made].map((type) => type.split("/")[0] ?? "").filter((each) => !/^aws:(s3|iam|ecr)$/.test(each)),
+    ).toEqual([]);
+    expect(resources.some(({ type }) => type.startsWith("eks:"))).toBe(false);
+    expect(one("docker-build:index:Image").inputs.tags[0]).toContain("theirs/tiltyard-catalog");
+    expect(outputs).toMatchObject({ variant: "existing-eks", configMethod: "LOCAL", clusterName: "theirs" });
+    expect(outputs.bucketUri).toBe("s3://existing-bucket-1234567");
+  });
+
+  test("lets its pods become roles by its own provider, and Ray not use the backups", async () => {
+    const issuer = "oidc.eks.eu-central-1.amazonaws.com/id/theirs";
+    const pod = (subject: string) => ({
+      action: "sts:AssumeRoleWithWebIdentity",
+      principal: `arn:aws:iam::123456789012:oidc-provider/${issuer}`,
+      context: { [`${issuer}:aud`]: "sts.amazonaws.com", [`${issuer}:sub`]: `system:serviceaccount:${subject}` },
+    });
+    expect(mayBecome(await stack, "existing-ray", pod("lancedb:geneva-service-account"))).toBe(true);
+    expect(mayBecome(await stack, "existing-catalog", pod("lancedb:geneva-service-account"))).toBe(false);
+    const put = (bucket: string) => ({
+      action: "s3:PutObject",
+      resource: `arn:aws:s3:::existing-${bucket}-1234567/x`,
+      context: { "aws:SecureTransport": "true" },
+    });
+    expect(mayCall(await stack, "existing-ray", put("bucket"))).toBe(true);
+    expect(mayCall(await stack, "existing-ray", put("backups"))).toBe(false);
+    expect(mayCall(await stack, "existing-catalog", put("backups"))).toBe(true);
+    const account = (await stack).one("kubernetes:core/v1:ServiceAccount", "ray");
+    expect(account.inputs.metadata.annotations).toEqual({
+      "eks.amazonaws.com/role-arn": "arn:aws:iam::123456789012:role/existing-ray",
+    });
+  });
+
+  test("without a provider in IAM is refused with what to do, before anything is made", async () => {
+    const failed = deployed("existing-eks", { clusterName: "without-provider" });
+    await expect(failed).rejects.toThrow(/no OIDC provider in IAM .*eksctl utils associate-iam-oidc-provider/);
+  });
+});
+
+describe("a GKE cluster that somebody else keeps", () => {
+  const stack = deployed("existing-gke", { clusterName: "theirs", location: "europe-west4-b" });
+
+  test("gets a bucket, a registry and accounts for its pods, and is not changed itself", async () => {
+    const { resources, all, one, outputs } = await stack;
+    expect(resources.filter(({ type }) => /^gcp:(container|compute)\//.test(type))).toEqual([]);
+    expect(outputs).toMatchObject({ bucketUri: "gs://existing-bucket-1234567", configMethod: "LOCAL" });
+    expect(one("gcp:serviceaccount/iAMMember:IAMMember", "ray-identity").inputs.member).toBe(
+      "serviceAccount:our-project.svc.id.goog[lancedb/geneva-service-account]",
+    );
+    // Whoever its nodes run as pulls the image that is built.
+    const pulls = all("gcp:artifactregistry/repositoryIamMember:RepositoryIamMember");
+    expect(pulls.map(({ inputs }) => inputs.member)).toEqual([
+      "serviceAccount:nodes@our-project.iam.gserviceaccount.com",
+      "serviceAccount:42-compute@developer.gserviceaccount.com",
+    ]);
+  });
+
+  test("without workload identity is refused with what to do, before anything is made", async () => {
+    const failed = deployed("existing-gke", { clusterName: "without-identity" });
+    await expect(failed).rejects.toThrow(/no workload identity.*--workload-pool our-project.svc.id.goog/);
+  });
+});
+
+test.each(["existing-gke", "existing-eks"])("a database is not made on %s", async (variant) => {
+  const failed = deployed(variant, { catalog: { database: "postgres" } });
+  await expect(failed).rejects.toThrow("catalog.database: must be sqlite or {url: ...}");
+});

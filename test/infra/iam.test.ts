@@ -1,0 +1,186 @@
+import { describe, expect, test } from "vitest";
+import { type Call, isAllowed, mayBecome, mayCall } from "../support/iam.ts";
+import { deployed } from "../support/stack.ts";
+
+const stack = deployed("eks", {
+  clientPrincipals: ["arn:aws:iam::123456789012:role/ml-engineers"],
+  adminPrincipals: ["arn:aws:iam::123456789012:role/platform-engineers"],
+  catalog: { litestream: true, vendCredentials: true },
+});
+const shared = deployed("eks", {
+  bucket: "s3://ours/team/lance",
+  catalog: { litestream: { bucket: "s3://backups/b" } },
+});
+
+const secure = { "aws:SecureTransport": "true" };
+const on = (resource: string, ...actions: string[]): Call[] =>
+  actions.map((action) => ({ action, resource, context: secure }));
+const tables = "arn:aws:s3:::eks-bucket-1234567";
+const backups = "arn:aws:s3:::eks-backups-1234567";
+const cluster = "arn:aws:eks:eu-central-1:123456789012:cluster/lancedb";
+const group = (cluster: string): Call => ({
+  action: "autoscaling:SetDesiredCapacity",
+  resource: "arn:aws:autoscaling:eu-central-1:123456789012:autoScalingGroup:uuid:autoScalingGroupName/eks-cpu-1",
+  context: { [`aws:ResourceTag/k8s.io/cluster-autoscaler/${cluster}`]: "owned" },
+});
+
+/** What Lance and the catalog call: to head an object S3 asks for the right to get it. */
+const useOf = (bucket: string) => [
+  ...on(bucket, "s3:ListBucket"),
+  ...on(`${bucket}/films.lance/data/1.lance`, "s3:GetObject", "s3:PutObject", "s3:DeleteObject"),
+];
+/** What nobody of the stack's own roles may do to a bucket. */
+const ruinOf = (bucket: string) => [
+  ...on(bucket, "s3:DeleteBucket", "s3:PutBucketPolicy", "s3:PutLifecycleConfiguration", "s3:PutBucketVersioning"),
+  ...on(`${bucket}/x`, "s3:PutObjectAcl", "s3:DeleteObjectVersion"),
+];
+const elsewhere = [...useOf("arn:aws:s3:::somebody-elses"), ...on("*", "s3:ListAllMyBuckets")];
+const iam = on("arn:aws:iam::123456789012:role/eks-catalog", "iam:PassRole", "iam:PutRolePolicy", "sts:AssumeRole");
+const changes = [
+  ...on(cluster, "eks:DeleteCluster", "eks:UpdateClusterConfig", "eks:CreateAccessEntry"),
+  ...on("*", "ec2:RunInstances", "secretsmanager:GetSecretValue", "ssm:GetParameter"),
+];
+
+const roles: readonly { role: string; must: readonly Call[]; mustNot: readonly Call[] }[] = [
+  {
+    role: "eks-ray",
+    must: [...useOf(tables), ...on(cluster, "eks:DescribeCluster")],
+    // A job that could write there would forge the database that a restore trusts.
+    mustNot: [
+      ...useOf(backups),
+      ...ruinOf(tables),
+      ...elsewhere,
+      ...iam,
+      ...changes,
+      ...on(cluster, "eks:AccessKubernetesApi"),
+    ],
+  },
+  {
+    role: "eks-client",
+    must: [...useOf(tables), ...on(cluster, "eks:DescribeCluster", "eks:AccessKubernetesApi")],
+    mustNot: [...useOf(backups), ...ruinOf(tables), ...elsewhere, ...iam, ...changes],
+  },
+  {
+    role: "eks-catalog",
+    // Litestream runs as the catalog: it lists, reads, writes and deletes, and is told the region.
+    must: [...useOf(tables), ...useOf(backups), ...on(cluster, "eks:DescribeCluster")],
+    mustNot: [...ruinOf(tables), ...ruinOf(backups), ...elsewhere, ...changes, ...on(backups, "s3:GetBucketLocation")],
+  },
+  {
+    role: "eks-tables",
+    must: useOf(tables),
+    mustNot: [
+      ...useOf(backups),
+      ...ruinOf(tables),
+      ...elsewhere,
+      ...iam,
+      ...changes,
+      ...on(cluster, "eks:DescribeCluster"),
+    ],
+  },
+  {
+    role: "eks-admin",
+    must: on(cluster, "eks:DescribeCluster", "eks:AccessKubernetesApi"),
+    mustNot: [...useOf(tables), ...useOf(backups), ...iam, ...changes],
+  },
+  {
+    role: "eks-autoscaler",
+    must: [
+      ...on("*", "autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeScalingActivities"),
+      ...on("*", "ec2:DescribeInstanceTypes", "ec2:DescribeLaunchTemplateVersions", "ec2:DescribeImages"),
+      group("lancedb"),
+      { ...group("lancedb"), action: "autoscaling:TerminateInstanceInAutoScalingGroup" },
+      ...on(`${cluster.replace(":cluster/", ":nodegroup/")}/cpu-1/uuid`, "eks:DescribeNodegroup"),
+    ],
+    mustNot: [
+      group("another"),
+      { ...group("lancedb"), context: {} },
+      { ...group("lancedb"), action: "autoscaling:DeleteAutoScalingGroup" },
+      { ...group("lancedb"), action: "autoscaling:UpdateAutoScalingGroup" },
+      ...[...useOf(tables), ...useOf(backups), ...iam, ...changes],
+    ],
+  },
+];
+
+describe.each(roles)("the role $role", ({ role, must, mustNot }) => {
+  test.each(must)("may $action on $resource", async (call) => {
+    expect(mayCall(await stack, role, call)).toBe(true);
+  });
+
+  test.each(mustNot)("may not $action on $resource", async (call) => {
+    expect(mayCall(await stack, role, call)).toBe(false);
+  });
+});
+
+test("nobody uses a bucket of the stack without TLS", async () => {
+  for (const role of ["eks-ray", "eks-client", "eks-catalog", "eks-tables"])
+    for (const call of useOf(tables))
+      expect(mayCall(await stack, role, { ...call, context: { "aws:SecureTransport": "false" } })).toBe(false);
+});
+
+test("of a bucket that is shared, each uses its folder alone", async () => {
+  const inFolder = useOf("arn:aws:s3:::ours").map((call) =>
+    call.action === "s3:ListBucket" ? call : { ...call, resource: "arn:aws:s3:::ours/team/lance/films.lance/1" },
+  );
+  const beside = on("arn:aws:s3:::ours/team/other/1", "s3:GetObject", "s3:PutObject", "s3:DeleteObject");
+  const copies = on("arn:aws:s3:::backups/b/litestream/1", "s3:GetObject", "s3:PutObject");
+  for (const role of ["eks-ray", "eks-client", "eks-catalog"]) {
+    for (const call of inFolder) expect(mayCall(await shared, role, call)).toBe(true);
+    for (const call of beside) expect(mayCall(await shared, role, call)).toBe(false);
+    for (const call of copies) expect(mayCall(await shared, role, call)).toBe(role === "eks-catalog");
+  }
+});
+
+describe("becoming a role", () => {
+  const issuer = "oidc.eks.eu-central-1.amazonaws.com/id/ABC";
+  const pod = (namespace: string, account: string, audience = "sts.amazonaws.com"): Call => ({
+    action: "sts:AssumeRoleWithWebIdentity",
+    principal: `arn:aws:iam::123456789012:oidc-provider/${issuer}`,
+    context: { [`${issuer}:aud`]: audience, [`${issuer}:sub`]: `system:serviceaccount:${namespace}:${account}` },
+  });
+  const user = (arn: string): Call => ({ action: "sts:AssumeRole", principal: arn });
+  const somebody = user("arn:aws:iam::123456789012:role/somebody");
+  const ray = pod("lancedb", "geneva-service-account");
+  const catalog = pod("lancedb-catalog", "tiltyard-catalog");
+
+  test.each<[string, readonly Call[], readonly Call[]]>([
+    ["eks-ray", [ray], [catalog, pod("lancedb", "default"), pod("other", "geneva-service-account"), somebody]],
+    // An account of its name among Ray jobs is not the catalog.
+    ["eks-catalog", [catalog], [ray, pod("lancedb", "tiltyard-catalog"), { ...catalog, context: {} }, somebody]],
+    ["eks-catalog", [], [pod("lancedb-catalog", "tiltyard-catalog", "another-audience")]],
+    [
+      "eks-tables",
+      [user("arn:aws:iam::123456789012:role/eks-catalog")],
+      [user("arn:aws:iam::123456789012:role/eks-ray"), somebody],
+    ],
+    ["eks-client", [user("arn:aws:iam::123456789012:role/ml-engineers")], [ray, somebody]],
+    [
+      "eks-admin",
+      [user("arn:aws:iam::123456789012:role/platform-engineers")],
+      [user("arn:aws:iam::123456789012:role/ml-engineers"), ray],
+    ],
+    ["eks-autoscaler", [pod("kube-system", "cluster-autoscaler")], [ray, catalog, somebody]],
+  ])("%s is for those who are named", async (role, can, cannot) => {
+    for (const call of can) expect(mayBecome(await stack, role, call)).toBe(true);
+    for (const call of cannot) expect(mayBecome(await stack, role, call)).toBe(false);
+  });
+});
+
+describe("the evaluator", () => {
+  const policy = (...statements: object[]) => [JSON.stringify({ Statement: statements })];
+  const allow = { Effect: "Allow", Action: "s3:Get*", Resource: "arn:aws:s3:::b/?/*" };
+  const get = { action: "s3:getobject", resource: "arn:aws:s3:::b/a/x/y" };
+
+  test("knows wildcards, opposites, conditions, and that a Deny wins", () => {
+    expect(isAllowed([], get)).toBe(false);
+    expect(isAllowed(policy(allow), get)).toBe(true);
+    expect(isAllowed(policy(allow), { ...get, resource: "arn:aws:s3:::b/ab/x" })).toBe(false);
+    expect(isAllowed(policy(allow, { Effect: "Deny", NotAction: "s3:Put*", Resource: "*" }), get)).toBe(false);
+    expect(isAllowed(policy(allow, { Effect: "Deny", Action: "*", NotResource: "arn:aws:s3:::b/*" }), get)).toBe(true);
+    const conditional = { ...allow, Condition: { StringLike: { "aws:PrincipalTag/team": ["ml-*"] } } };
+    expect(isAllowed(policy(conditional), get)).toBe(false);
+    expect(isAllowed(policy(conditional), { ...get, context: { "aws:PrincipalTag/team": "ml-7" } })).toBe(true);
+    const unknown = { ...allow, Condition: { IpAddress: { "aws:SourceIp": "10.0.0.0/8" } } };
+    expect(() => isAllowed(policy(unknown), { ...get, context: { "aws:SourceIp": "10.0.0.1" } })).toThrow("IpAddress");
+  });
+});

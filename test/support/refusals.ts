@@ -1,0 +1,138 @@
+import { gpuResource } from "@tiltyard/protocol";
+import { offering, zonesOfGoogle } from "./zones.ts";
+
+/** A resource as the program asked for it; as much of it as the rules need. */
+export interface Wanted {
+  readonly type: string;
+  readonly name: string;
+  readonly urn: string;
+  // biome-ignore lint/suspicious/noExplicitAny: the inputs of hundreds of resource types.
+  readonly inputs: any;
+  /** URNs. */
+  readonly dependencies: readonly string[];
+  readonly parent: string;
+}
+
+/** What a rule looks at: the resource, what is sure to be there when it is made, and the whole stack. */
+interface Seen {
+  readonly each: Wanted;
+  readonly before: readonly Wanted[];
+  readonly all: readonly Wanted[];
+}
+
+/**
+ * What clouds would refuse of a stack, or what would then never run. Nothing is sure to be there but what a resource
+ * depends on. docs/infra-checked.md names the source of each rule.
+ *
+ * @returns A sentence for each refusal.
+ */
+export function refusals(all: readonly Wanted[]): string[] {
+  const byUrn = new Map(all.map((each) => [each.urn, each]));
+  return all.flatMap((each) => {
+    const before = [...closure(each, byUrn)];
+    return rules.flatMap((rule) => rule({ each, before, all })).map((sentence) => `${each.name}: ${sentence}`);
+  });
+}
+
+function closure(of: Wanted, byUrn: ReadonlyMap<string, Wanted>): Set<Wanted> {
+  const found = new Set<Wanted>();
+  const todo = [...of.dependencies];
+  for (let urn = todo.pop(); urn !== undefined; urn = todo.pop()) {
+    const each = byUrn.get(urn);
+    if (each === undefined || found.has(each)) continue;
+    found.add(each);
+    todo.push(...each.dependencies);
+  }
+  return found;
+}
+
+const poolType = "gcp:container/nodePool:NodePool";
+const groupType = "aws:eks/nodeGroup:NodeGroup";
+
+/** Which service of Google a type of resource is a part of. */
+const services: Readonly<Record<string, string>> = {
+  "gcp:compute/": "compute",
+  "gcp:container/": "container",
+  "gcp:serviceaccount/": "iam",
+  "gcp:projects/iAM": "cloudresourcemanager",
+  "gcp:artifactregistry/": "artifactregistry",
+  "gcp:sql/": "sqladmin",
+  "gcp:servicenetworking/": "servicenetworking",
+};
+
+const rules: readonly ((seen: Seen) => readonly string[])[] = [
+  function servicesAreOn({ each, before }) {
+    const [, service] = Object.entries(services).find(([prefix]) => each.type.startsWith(prefix)) ?? [];
+    const on = before.some(({ inputs }) => inputs.service === `${service}.googleapis.com`);
+    return service === undefined || on ? [] : [`403 SERVICE_DISABLED: ${service}.googleapis.com is not on yet`];
+  },
+  function identityPoolsExist({ each, before, all }) {
+    if (all.some(({ type }) => type === "tiltyard:infra:ExistingCluster")) return [];
+    if (!String(each.inputs.member).includes(".svc.id.goog[")) return [];
+    const cluster = before.some(({ type }) => type === "gcp:container/cluster:Cluster");
+    return cluster ? [] : ["400: Identity Pool does not exist"];
+  },
+  function typesAreOffered({ each, all }) {
+    if (each.type === poolType) {
+      const region = all.find(({ type }) => type === "gcp:container/cluster:Cluster")?.inputs.location;
+      return lacking(each.inputs.nodeConfig.machineType, each.inputs.nodeLocations ?? zonesOfGoogle(region));
+    }
+    if (each.type !== groupType) return [];
+    const zones = zonesOfSubnets(all, each.inputs.subnetIds);
+    return each.inputs.instanceTypes.flatMap((type: string) => lacking(type, zones));
+  },
+  function controlPlanesFit({ each, all }) {
+    if (each.type !== "eks:index:Cluster") return [];
+    const { publicSubnetIds = [], privateSubnetIds } = each.inputs;
+    return zonesOfSubnets(all, [...publicSubnetIds, ...privateSubnetIds])
+      .filter((zone) => zone.endsWith("b"))
+      .map((zone) => `UnsupportedAvailabilityZoneException: ${zone}`);
+  },
+  function coreNodesExist({ each }) {
+    if (each.type !== poolType || !each.inputs.autoscaling.totalMinNodeCount) return [];
+    return each.inputs.initialNodeCount > 0 ? [] : ["is made with no node at all, and nothing asks for one"];
+  },
+  function taintsAreTolerated({ each }) {
+    const taints: { key: string; effect: string }[] = each.inputs.taints ?? each.inputs.nodeConfig?.taints ?? [];
+    // Pods of Geneva tolerate nothing themselves. For pods that ask for GPUs admission of both clouds does.
+    return taints
+      .filter(({ key, effect }) => effect !== "PREFER_NO_SCHEDULE" && key !== gpuResource)
+      .map(({ key }) => `nothing tolerates the taint ${key}`);
+  },
+  function disksFit({ each }) {
+    if (each.type !== poolType) return [];
+    const { machineType = "", diskType } = each.inputs.nodeConfig;
+    const onlyHyperdisk = /^(n4|c4)/.test(machineType);
+    return onlyHyperdisk && diskType !== "hyperdisk-balanced"
+      ? [`${diskType} disks cannot be used with ${machineType}`]
+      : [];
+  },
+  function nodesPullImages({ each, all }) {
+    if (each.type !== poolType) return [];
+    const reads = all.some(
+      ({ type, inputs }) =>
+        type === "gcp:projects/iAMMember:IAMMember" &&
+        inputs.role === "roles/artifactregistry.reader" &&
+        inputs.member === `serviceAccount:${each.inputs.nodeConfig.serviceAccount}`,
+    );
+    return reads ? [] : ["403: nodes cannot pull images of the project's registry"];
+  },
+  function partitionsAreRight({ each, all }) {
+    const isGov = all.some(({ inputs }) => String(inputs.availabilityZone).startsWith("us-gov-"));
+    const wrong = isGov && /arn:aws:/.test(JSON.stringify(each.inputs));
+    return wrong ? ["has an ARN of another partition"] : [];
+  },
+];
+
+/** Subnets are known by their ids, which the stand-ins make from their names. */
+function zonesOfSubnets(all: readonly Wanted[], ids: readonly string[]): string[] {
+  return all
+    .filter(({ type, name }) => type === "aws:ec2/subnet:Subnet" && ids.includes(`${name}-id`))
+    .map(({ inputs }) => inputs.availabilityZone);
+}
+
+function lacking(machine: string, zones: readonly string[]): string[] {
+  return zones
+    .filter((zone) => !offering(machine, zones).includes(zone))
+    .map((zone) => `${machine} is not offered in ${zone}`);
+}

@@ -1,0 +1,24 @@
+/** Zones as the clouds here have them: not every zone has every machine, and one can hold no control plane of EKS. */
+
+export interface Zone {
+  readonly name: string;
+  readonly id: string;
+}
+
+/** AWS names zones differently in each account: the one that EKS cannot use may be any of them. */
+export function zonesOfAws(region: string): readonly Zone[] {
+  const ids: Readonly<Record<string, string>> = { a: "use1-az1", b: "use1-az3", c: "use1-az2", d: "use1-az4" };
+  return Object.entries(ids).map(([letter, id]) => ({ name: `${region}${letter}`, id }));
+}
+
+export function zonesOfGoogle(region: string): readonly string[] {
+  return ["a", "b", "c"].map((letter) => `${region}-${letter}`);
+}
+
+/** Machines with a GPU are not in the first zone. */
+const rare = /^(g2|a2|a3|g6|g5|p4|p5)[-.a-z]/;
+
+/** Those of the zones that have a machine. */
+export function offering(machine: string, zones: readonly string[]): readonly string[] {
+  return rare.test(machine) ? zones.filter((zone) => !zone.endsWith("a")) : zones;
+}
