@@ -87,12 +87,18 @@ export class TestCluster {
     this.#operators.set(namespace, operator);
   }
 
+  /** Where a program that is started for the tests writes its log. */
+  logPath(name: string): string {
+    return this.#plane?.logPath(name) ?? join(this.folder, `${name}.log`);
+  }
+
   async killOperator(namespace: string): Promise<void> {
     await this.#operators.get(namespace)?.kill();
   }
 
-  async restartApiServer(): Promise<void> {
-    await this.#plane?.restartApiServer();
+  /** @param admission Plugins that the API server has from then on, besides those that it always has. */
+  async restartApiServer(admission: readonly string[] = []): Promise<void> {
+    await this.#plane?.restartApiServer(admission);
   }
 
   async stop(): Promise<void> {

@@ -59,10 +59,12 @@ export class ControlPlane {
   /**
    * Kills the API server and starts it anew, over the same data; and the controller manager with it, whose garbage
    * collector would look for the API server again half a minute later.
+   *
+   * @param admission Plugins of the new one, besides those that it has anyway.
    */
-  async restartApiServer(): Promise<void> {
+  async restartApiServer(admission: readonly string[]): Promise<void> {
     await this.#daemons.get("kube-apiserver")?.kill();
-    this.#startApiServer();
+    this.#startApiServer(admission);
     await this.#answers();
     await this.#daemons.get("kube-controller-manager")?.kill();
     this.#startControllerManager();
@@ -127,7 +129,7 @@ export class ControlPlane {
     this.#daemon("etcd", join(this.#tools.etcd, "etcd"), [...clients, ...others, ...data]);
   }
 
-  #startApiServer(): void {
+  #startApiServer(admission: readonly string[] = []): void {
     const { etcd, api } = this.#ports;
     this.#daemon("kube-apiserver", join(this.#tools.kubernetes, "kube-apiserver"), [
       `--etcd-servers=http://127.0.0.1:${etcd}`,
@@ -142,6 +144,7 @@ export class ControlPlane {
       `--service-account-key-file=${this.#path("service-accounts.pub")}`,
       `--service-account-signing-key-file=${this.#path("service-accounts.key")}`,
       "--allow-privileged=true",
+      `--enable-admission-plugins=${admission.join(",")}`,
       "--endpoint-reconciler-type=none",
     ]);
   }

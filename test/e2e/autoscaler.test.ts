@@ -1,0 +1,154 @@
+/** Which nodes a stack's node groups give to Ray clusters, on nodes as the clouds would make them. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { fromStackOutputs, provisionRayCluster } from "../../client/index.ts";
+import { rayClusterManifest } from "../../client/ray/manifest.ts";
+import { parseParameters } from "../../client/ray/parameters.ts";
+import {
+  autoscalerProgram,
+  nodeCounts,
+  startClusterAutoscaler,
+  stopClusterAutoscaler,
+} from "./autoscaler/cluster-autoscaler.ts";
+import { genevaRayCluster } from "./autoscaler/geneva-cluster.ts";
+import { type NodeGroup, nodeGroupsOf } from "./autoscaler/node-groups.ts";
+import { describeOnOurs, useCluster } from "./cluster.ts";
+import type { Daemon } from "./control-plane/daemon.ts";
+import type { KubernetesObject } from "./kubernetes/api.ts";
+import { addNodes, removeNodes } from "./kubernetes/nodes.ts";
+import { waitUntilReady } from "./kubernetes/ready.ts";
+import { DeployedStack } from "./stack.ts";
+import { until } from "./until.ts";
+
+const name = "placed";
+/** How the API server of each cloud differs from that of Kubernetes: GKE's tolerates the taint of GPUs for pods that ask for one. */
+const admission = { eks: [], gke: ["ExtendedResourceToleration"] } as const;
+
+const cluster = useCluster();
+
+for (const variant of ["eks", "gke"] as const)
+  describeOnOurs(`the node groups of the variant ${variant}`, "nodes of its own", () => itsTests(variant));
+
+function itsTests(variant: "eks" | "gke"): void {
+  const namespace = `tiltyard-e2e-${variant}`;
+  const serviceAccount = `${namespace}-ray`;
+  const clouds = { head: `${variant}-head`, cpu: `${variant}-cpu`, gpu: `${variant}-gpu`, core: `${variant}-core` };
+  let parameters: ReturnType<typeof fromStackOutputs>;
+  let groups: readonly NodeGroup[];
+
+  const definitions = {
+    "our client's": () => rayClusterManifest(parseParameters({ ...parameters, name, workerGroups }), "e2e", new Date()),
+    "Geneva's own": () => genevaRayCluster(name, namespace, serviceAccount),
+  };
+  const kinds = ["our client's", "Geneva's own"] as const;
+  /** @returns The RayCluster as the API server has it. */
+  const create = (kind: (typeof kinds)[number]) => cluster().api.create(definitions[kind]() as KubernetesObject);
+
+  beforeAll(async () => {
+    if (admission[variant].length > 0) await cluster().restartApiServer(admission[variant]);
+    const stack = await DeployedStack.create(cluster(), variant);
+    await stack.up({ namespace, serviceAccount, deletionProtection: false, catalog: { enabled: false } });
+    parameters = { ...fromStackOutputs(stack.outputs), usePortforwarding: false };
+    groups = nodeGroupsOf(stack);
+    await cluster().startOperator(namespace);
+  });
+
+  test.each(kinds)("fit each pod of %s RayCluster on the group of its role, and on no other", async (kind) => {
+    const fitting: Record<string, string[]> = {};
+    for (const group of groups) {
+      await addNodes(cluster().api, [{ ...group.node, name: group.name }]);
+      const ray = await create(kind);
+      fitting[group.name] = (await decidedPods())
+        .filter(({ spec }) => spec.nodeName !== undefined)
+        .map(groupOf)
+        .sort();
+      await remove(ray);
+      await removeNodes(cluster().api, [group.name]);
+    }
+    expect(fitting).toEqual({
+      [clouds.core]: [],
+      [clouds.head]: ["headgroup"],
+      [clouds.cpu]: ["cpu"],
+      [clouds.gpu]: ["gpu"],
+    });
+  });
+
+  if (autoscalerProgram === undefined)
+    process.stderr.write("e2e: left out: the cluster autoscaler: it needs TILTYARD_E2E_CLUSTER_AUTOSCALER\n");
+  describe.runIf(autoscalerProgram !== undefined)("with the cluster autoscaler", () => {
+    let autoscaler: Daemon;
+
+    beforeAll(async () => {
+      autoscaler = await startClusterAutoscaler(cluster(), groups);
+    });
+    afterEach(async () => {
+      // What is not needed goes, whatever a test left.
+      await until(async () => Object.keys(await nodeCounts(cluster())).join() === clouds.core);
+    });
+    afterAll(() => stopClusterAutoscaler(cluster(), autoscaler));
+
+    test.each(kinds)("grow from none by a node for each pod of %s RayCluster, and shrink back", async (kind) => {
+      expect(await nodeCounts(cluster())).toEqual({ [clouds.core]: 1 });
+      const ray = await waitUntilReady(cluster().api, await create(kind));
+      const one = { [clouds.core]: 1, [clouds.head]: 1, [clouds.cpu]: 1, [clouds.gpu]: 1 };
+      expect(await nodeCounts(cluster())).toEqual(one);
+      await remove(ray);
+    });
+
+    test("are left as they are by a worker that no machine is large enough for, and our client says so", async () => {
+      const told: string[] = [];
+      const stop = new AbortController();
+      const tooLarge = { name: "cpu", numCpus: 1000, memory: "1Gi", minReplicas: 1 };
+      const provisioning = provisionRayCluster(
+        { ...parameters, name, workerGroups: [tooLarge] },
+        {
+          kubeConfig: cluster().kubeConfig(),
+          signal: stop.signal,
+          onProgress: ({ stuck }) => {
+            told.push(...stuck);
+          },
+        },
+      );
+      await until(async () => {
+        const events = await cluster().api.list("v1", "Event", namespace);
+        return events.some(({ reason }) => reason === "NotTriggerScaleUp");
+      });
+      expect(await nodeCounts(cluster())).toEqual({ [clouds.core]: 1, [clouds.head]: 1 });
+      stop.abort();
+      await expect(provisioning).rejects.toThrow();
+      expect(told.at(-1)).toContain("no node for it with the label geneva.lancedb.com/ray-worker-cpu");
+    });
+  });
+
+  /** The pods of the Ray cluster and what the scheduler made of each on the node that is there. */
+  async function decidedPods(): Promise<readonly KubernetesObject[]> {
+    return until(async () => {
+      const pods = await podsOf();
+      return pods.length === 1 + workerGroups.length && pods.every(isDecided) ? pods : undefined;
+    });
+  }
+
+  function podsOf(): Promise<readonly KubernetesObject[]> {
+    return cluster().api.list("v1", "Pod", namespace, `ray.io/cluster=${name}`);
+  }
+
+  async function remove(ray: KubernetesObject): Promise<void> {
+    await cluster().api.delete(ray);
+    await until(async () => (await podsOf()).length === 0);
+  }
+}
+
+const workerGroups = [
+  { name: "cpu", minReplicas: 1 },
+  { name: "gpu", numGpus: 1, minReplicas: 1 },
+];
+
+function groupOf({ metadata }: KubernetesObject): string {
+  return metadata.labels?.["ray.io/group"] ?? "";
+}
+
+/** Whether it has a node, or was refused by the one that is there; a node is of no use until it is ready. */
+function isDecided({ spec, status }: KubernetesObject): boolean {
+  const conditions: readonly { type: string; message?: string }[] = status?.conditions ?? [];
+  const { message = "" } = conditions.find(({ type }) => type === "PodScheduled") ?? {};
+  return spec.nodeName !== undefined || (message.startsWith("0/1 nodes") && !message.includes("node.kubernetes.io/"));
+}
