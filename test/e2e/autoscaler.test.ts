@@ -20,10 +20,8 @@ import { DeployedStack } from "./stack.ts";
 import { until } from "./until.ts";
 
 const name = "placed";
-/** How the API server of each cloud differs from that of Kubernetes: GKE's tolerates the taint of GPUs for pods that ask for one. */
-const admission = { eks: [], gke: ["ExtendedResourceToleration"] } as const;
-
-const cluster = useCluster();
+/** Both clouds let a pod that asks for a GPU onto a node that is kept for such pods. */
+const cluster = useCluster(["ExtendedResourceToleration"]);
 
 for (const variant of ["eks", "gke"] as const)
   describeOnOurs(`the node groups of the variant ${variant}`, "nodes of its own", () => itsTests(variant));
@@ -44,7 +42,6 @@ function itsTests(variant: "eks" | "gke"): void {
   const create = (kind: (typeof kinds)[number]) => cluster().api.create(definitions[kind]() as KubernetesObject);
 
   beforeAll(async () => {
-    if (admission[variant].length > 0) await cluster().restartApiServer(admission[variant]);
     const stack = await DeployedStack.create(cluster(), variant);
     await stack.up({ namespace, serviceAccount, deletionProtection: false, catalog: { enabled: false } });
     parameters = { ...fromStackOutputs(stack.outputs), usePortforwarding: false };

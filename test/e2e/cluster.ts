@@ -59,9 +59,10 @@ export class TestCluster {
     this.api = new KubernetesApi(this.kubeconfig);
   }
 
-  static async start(): Promise<TestCluster> {
+  /** @param admission As a control plane of our own takes them. */
+  static async start(admission: readonly string[]): Promise<TestCluster> {
     const tools = prepareTools();
-    const cluster = new TestCluster(tools, isOurs ? await ControlPlane.start(tools) : undefined);
+    const cluster = new TestCluster(tools, isOurs ? await ControlPlane.start(tools, admission) : undefined);
     for (const name of await cluster.#definitionNames()) cluster.#definitions.add(name);
     return cluster;
   }
@@ -96,9 +97,8 @@ export class TestCluster {
     await this.#operators.get(namespace)?.kill();
   }
 
-  /** @param admission Plugins that the API server has from then on, besides those that it always has. */
-  async restartApiServer(admission: readonly string[] = []): Promise<void> {
-    await this.#plane?.restartApiServer(admission);
+  async restartApiServer(): Promise<void> {
+    await this.#plane?.restartApiServer();
   }
 
   async stop(): Promise<void> {
@@ -123,12 +123,17 @@ export class TestCluster {
   }
 }
 
-/** A cluster for the tests of a file. @returns Gets it, within a test. */
-export function useCluster(): () => TestCluster {
+/**
+ * A cluster for the tests of a file.
+ *
+ * @param admission Plugins of the API server, where it is our own, besides those that it has anyway.
+ * @returns Gets it, within a test.
+ */
+export function useCluster(admission: readonly string[] = []): () => TestCluster {
   let cluster: TestCluster | undefined;
   let failed = false;
   beforeAll(async () => {
-    cluster = await TestCluster.start();
+    cluster = await TestCluster.start(admission);
   });
   afterEach(({ task }) => {
     failed ||= task.result?.state === "fail";

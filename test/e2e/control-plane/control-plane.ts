@@ -22,17 +22,22 @@ export class ControlPlane {
   readonly folder = temporaryFolder("tiltyard-e2e-");
   readonly kubeconfigPath = join(this.folder, "kubeconfig");
   readonly #tools: Tools;
+  readonly #admission: readonly string[];
   readonly #daemons = new Map<string, Daemon>();
   readonly #token = randomBytes(24).toString("hex");
   #ports = { etcd: 0, peers: 0, api: 0, kwok: 0 };
 
-  private constructor(tools: Tools) {
+  private constructor(tools: Tools, admission: readonly string[]) {
     this.#tools = tools;
+    this.#admission = admission;
   }
 
-  /** Resolves when the API server answers and its service account is there. */
-  static async start(tools: Tools): Promise<ControlPlane> {
-    const plane = new ControlPlane(tools);
+  /**
+   * @param admission Plugins of the API server, besides those that it has anyway.
+   * @returns When the API server answers and its service account is there.
+   */
+  static async start(tools: Tools, admission: readonly string[] = []): Promise<ControlPlane> {
+    const plane = new ControlPlane(tools, admission);
     try {
       await plane.#start();
       return plane;
@@ -59,12 +64,10 @@ export class ControlPlane {
   /**
    * Kills the API server and starts it anew, over the same data; and the controller manager with it, whose garbage
    * collector would look for the API server again half a minute later.
-   *
-   * @param admission Plugins of the new one, besides those that it has anyway.
    */
-  async restartApiServer(admission: readonly string[]): Promise<void> {
+  async restartApiServer(): Promise<void> {
     await this.#daemons.get("kube-apiserver")?.kill();
-    this.#startApiServer(admission);
+    this.#startApiServer();
     await this.#answers();
     await this.#daemons.get("kube-controller-manager")?.kill();
     this.#startControllerManager();
@@ -129,7 +132,7 @@ export class ControlPlane {
     this.#daemon("etcd", join(this.#tools.etcd, "etcd"), [...clients, ...others, ...data]);
   }
 
-  #startApiServer(admission: readonly string[] = []): void {
+  #startApiServer(): void {
     const { etcd, api } = this.#ports;
     this.#daemon("kube-apiserver", join(this.#tools.kubernetes, "kube-apiserver"), [
       `--etcd-servers=http://127.0.0.1:${etcd}`,
@@ -144,7 +147,7 @@ export class ControlPlane {
       `--service-account-key-file=${this.#path("service-accounts.pub")}`,
       `--service-account-signing-key-file=${this.#path("service-accounts.key")}`,
       "--allow-privileged=true",
-      `--enable-admission-plugins=${admission.join(",")}`,
+      `--enable-admission-plugins=${this.#admission.join(",")}`,
       "--endpoint-reconciler-type=none",
     ]);
   }
