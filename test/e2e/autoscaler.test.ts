@@ -1,4 +1,5 @@
 /** Which nodes a stack's node groups give to Ray clusters, on nodes as the clouds would make them. */
+import { isDeepStrictEqual } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { fromStackOutputs, provisionRayCluster } from "../../client/index.ts";
 import { rayClusterManifest } from "../../client/ray/manifest.ts";
@@ -53,12 +54,12 @@ function itsTests(variant: "eks" | "gke"): void {
     const fitting: Record<string, string[]> = {};
     for (const group of groups) {
       await addNodes(cluster().api, [{ ...group.node, name: group.name }]);
-      const ray = await create(kind);
+      await create(kind);
       fitting[group.name] = (await decidedPods())
         .filter(({ spec }) => spec.nodeName !== undefined)
         .map(groupOf)
         .sort();
-      await remove(ray);
+      await remove();
       await removeNodes(cluster().api, [group.name]);
     }
     expect(fitting).toEqual({
@@ -72,23 +73,24 @@ function itsTests(variant: "eks" | "gke"): void {
   if (autoscalerProgram === undefined)
     process.stderr.write("e2e: left out: the cluster autoscaler: it needs TILTYARD_E2E_CLUSTER_AUTOSCALER\n");
   describe.runIf(autoscalerProgram !== undefined)("with the cluster autoscaler", () => {
+    const fewest = { [clouds.core]: 1 };
     let autoscaler: Daemon;
 
     beforeAll(async () => {
       autoscaler = await startClusterAutoscaler(cluster(), groups);
     });
     afterEach(async () => {
-      // What is not needed goes, whatever a test left.
-      await until(async () => Object.keys(await nodeCounts(cluster())).join() === clouds.core);
+      await remove();
+      await until(async () => isDeepStrictEqual(await nodeCounts(cluster()), fewest));
     });
     afterAll(() => stopClusterAutoscaler(cluster(), autoscaler));
 
     test.each(kinds)("grow from none by a node for each pod of %s RayCluster, and shrink back", async (kind) => {
-      expect(await nodeCounts(cluster())).toEqual({ [clouds.core]: 1 });
-      const ray = await waitUntilReady(cluster().api, await create(kind));
-      const one = { [clouds.core]: 1, [clouds.head]: 1, [clouds.cpu]: 1, [clouds.gpu]: 1 };
-      expect(await nodeCounts(cluster())).toEqual(one);
-      await remove(ray);
+      await waitUntilReady(cluster().api, await create(kind));
+      const one = { [clouds.head]: 1, [clouds.cpu]: 1, [clouds.gpu]: 1 };
+      expect(await nodeCounts(cluster())).toEqual({ ...fewest, ...one });
+      await remove();
+      await until(async () => isDeepStrictEqual(await nodeCounts(cluster()), fewest));
     });
 
     test("are left as they are by a worker that no machine is large enough for, and our client says so", async () => {
@@ -109,7 +111,7 @@ function itsTests(variant: "eks" | "gke"): void {
         const events = await cluster().api.list("v1", "Event", namespace);
         return events.some(({ reason }) => reason === "NotTriggerScaleUp");
       });
-      expect(await nodeCounts(cluster())).toEqual({ [clouds.core]: 1, [clouds.head]: 1 });
+      expect(await nodeCounts(cluster())).toEqual({ ...fewest, [clouds.head]: 1 });
       stop.abort();
       await expect(provisioning).rejects.toThrow();
       expect(told.at(-1)).toContain("no node for it with the label geneva.lancedb.com/ray-worker-cpu");
@@ -128,8 +130,8 @@ function itsTests(variant: "eks" | "gke"): void {
     return cluster().api.list("v1", "Pod", namespace, `ray.io/cluster=${name}`);
   }
 
-  async function remove(ray: KubernetesObject): Promise<void> {
-    await cluster().api.delete(ray);
+  async function remove(): Promise<void> {
+    await cluster().api.delete({ apiVersion: "ray.io/v1", kind: "RayCluster", metadata: { name, namespace } });
     await until(async () => (await podsOf()).length === 0);
   }
 }
