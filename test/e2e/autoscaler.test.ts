@@ -11,7 +11,12 @@ import {
   stopClusterAutoscaler,
 } from "./autoscaler/cluster-autoscaler.ts";
 import { genevaRayCluster } from "./autoscaler/geneva-cluster.ts";
-import { type NodeGroup, nodeGroupsOf } from "./autoscaler/node-groups.ts";
+import {
+  type AutoscalerSettings,
+  autoscalerSettingsOf,
+  type NodeGroup,
+  nodeGroupsOf,
+} from "./autoscaler/node-groups.ts";
 import { describeOnOurs, useCluster } from "./cluster.ts";
 import type { Daemon } from "./control-plane/daemon.ts";
 import type { KubernetesObject } from "./kubernetes/api.ts";
@@ -30,9 +35,10 @@ for (const variant of ["eks", "gke"] as const)
 function itsTests(variant: "eks" | "gke"): void {
   const namespace = `tiltyard-e2e-${variant}`;
   const serviceAccount = `${namespace}-ray`;
-  const clouds = { head: `${variant}-head`, cpu: `${variant}-cpu`, gpu: `${variant}-gpu`, core: `${variant}-core` };
+  const [core, head, cpu, gpu] = [`${variant}-core`, `${variant}-head`, `${variant}-cpu`, `${variant}-gpu`] as const;
   let parameters: ReturnType<typeof fromStackOutputs>;
   let groups: readonly NodeGroup[];
+  let settings: AutoscalerSettings;
 
   const definitions = {
     "our client's": () => rayClusterManifest(parseParameters({ ...parameters, name, workerGroups }), "e2e", new Date()),
@@ -47,50 +53,47 @@ function itsTests(variant: "eks" | "gke"): void {
     await stack.up({ namespace, serviceAccount, deletionProtection: false, catalog: { enabled: false } });
     parameters = { ...fromStackOutputs(stack.outputs), usePortforwarding: false };
     groups = nodeGroupsOf(stack);
+    settings = autoscalerSettingsOf(stack);
     await cluster().startOperator(namespace);
   });
 
   test.each(kinds)("fit each pod of %s RayCluster on the group of its role, and on no other", async (kind) => {
     const fitting: Record<string, string[]> = {};
     for (const group of groups) {
-      await addNodes(cluster().api, [{ ...group.node, name: group.name }]);
+      await addNodes(cluster().api, [{ ...group.node, name: group.resource }]);
       await create(kind);
-      fitting[group.name] = (await decidedPods())
+      fitting[group.resource] = (await decidedPods())
         .filter(({ spec }) => spec.nodeName !== undefined)
         .map(groupOf)
         .sort();
       await remove();
-      await removeNodes(cluster().api, [group.name]);
+      await removeNodes(cluster().api, [group.resource]);
     }
-    expect(fitting).toEqual({
-      [clouds.core]: [],
-      [clouds.head]: ["headgroup"],
-      [clouds.cpu]: ["cpu"],
-      [clouds.gpu]: ["gpu"],
-    });
+    const none = Object.fromEntries(groups.map(({ resource }) => [resource, []]));
+    expect(fitting).toEqual({ ...none, [head]: ["headgroup"], [cpu]: ["cpu"], [gpu]: ["gpu"] });
   });
 
   if (autoscalerProgram === undefined)
     process.stderr.write("e2e: left out: the cluster autoscaler: it needs TILTYARD_E2E_CLUSTER_AUTOSCALER\n");
   describe.runIf(autoscalerProgram !== undefined)("with the cluster autoscaler", () => {
-    const fewest = { [clouds.core]: 1 };
+    /** As it is without any pod. */
+    const fewest = { [core]: 1 };
     let autoscaler: Daemon;
 
     beforeAll(async () => {
-      autoscaler = await startClusterAutoscaler(cluster(), groups);
+      autoscaler = await startClusterAutoscaler(cluster(), groups, settings);
     });
     afterEach(async () => {
       await remove();
-      await until(async () => isDeepStrictEqual(await nodeCounts(cluster()), fewest));
+      await until(async () => isDeepStrictEqual(await nodeCounts(cluster(), groups), fewest));
     });
     afterAll(() => stopClusterAutoscaler(cluster(), autoscaler));
 
     test.each(kinds)("grow from none by a node for each pod of %s RayCluster, and shrink back", async (kind) => {
       await waitUntilReady(cluster().api, await create(kind));
-      const one = { [clouds.head]: 1, [clouds.cpu]: 1, [clouds.gpu]: 1 };
-      expect(await nodeCounts(cluster())).toEqual({ ...fewest, ...one });
+      expect(await nodeCounts(cluster(), groups)).toEqual({ ...fewest, [head]: 1, [cpu]: 1, [gpu]: 1 });
       await remove();
-      await until(async () => isDeepStrictEqual(await nodeCounts(cluster()), fewest));
+      await until(async () => isDeepStrictEqual(await nodeCounts(cluster(), groups), fewest));
     });
 
     test("are left as they are by a worker that no machine is large enough for, and our client says so", async () => {
@@ -109,13 +112,32 @@ function itsTests(variant: "eks" | "gke"): void {
       );
       await until(async () => {
         const events = await cluster().api.list("v1", "Event", namespace);
-        return events.some(({ reason }) => reason === "NotTriggerScaleUp");
+        const wasRefused = events.some(({ reason }) => reason === "NotTriggerScaleUp");
+        return wasRefused && head in (await nodeCounts(cluster(), groups));
       });
-      expect(await nodeCounts(cluster())).toEqual({ ...fewest, [clouds.head]: 1 });
+      expect(await nodeCounts(cluster(), groups)).toEqual({ ...fewest, [head]: 1 });
       stop.abort();
       await expect(provisioning).rejects.toThrow();
       expect(told.at(-1)).toContain("no node for it with the label geneva.lancedb.com/ray-worker-cpu");
     });
+
+    // GKE has an autoscaler of its own, which takes no priorities.
+    test.runIf(variant === "eks")(
+      "give pods that could run anywhere core nodes, and open no group of Ray",
+      async () => {
+        // One has room on the core node that is there. The others would leave less of a head node unused than of core nodes.
+        const pods = Array.from({ length: 4 }, (_, index) => strayPod(`stray-${index}`, namespace));
+        await Promise.all(pods.map((pod) => cluster().api.create(pod)));
+        await until(async () => {
+          const placed = await Promise.all(pods.map((pod) => cluster().api.find(pod)));
+          return placed.every((pod) => pod?.spec.nodeName !== undefined);
+        });
+        const counts = Object.entries(await nodeCounts(cluster(), groups));
+        expect(counts.filter(([resource]) => !resource.startsWith(core))).toEqual([]);
+        expect(counts.reduce((sum, [, count]) => sum + count, 0)).toBe(pods.length);
+        await Promise.all(pods.map((pod) => cluster().api.delete(pod)));
+      },
+    );
   });
 
   /** The pods of the Ray cluster and what the scheduler made of each on the node that is there. */
@@ -140,6 +162,11 @@ const workerGroups = [
   { name: "cpu", minReplicas: 1 },
   { name: "gpu", numGpus: 1, minReplicas: 1 },
 ];
+
+function strayPod(podName: string, namespace: string): KubernetesObject {
+  const containers = [{ name: "stray", image: "stray", resources: { requests: { cpu: "2500m" } } }];
+  return { apiVersion: "v1", kind: "Pod", metadata: { name: podName, namespace }, spec: { containers } };
+}
 
 function groupOf({ metadata }: KubernetesObject): string {
   return metadata.labels?.["ray.io/group"] ?? "";

@@ -5,7 +5,7 @@ import { Daemon } from "../control-plane/daemon.ts";
 import type { KubernetesObject } from "../kubernetes/api.ts";
 import { addNodes, nodeOf } from "../kubernetes/nodes.ts";
 import { until } from "../until.ts";
-import type { NodeGroup } from "./node-groups.ts";
+import type { AutoscalerSettings, NodeGroup } from "./node-groups.ts";
 
 /** The cluster autoscaler, built with its provider for KWOK. README.md says how; no registry has its module. */
 export const autoscalerProgram = process.env.TILTYARD_E2E_CLUSTER_AUTOSCALER;
@@ -36,9 +36,14 @@ const flags = [
 /**
  * Runs the cluster autoscaler over node groups that have the fewest nodes that they may have.
  *
+ * @param settings Those of the stack.
  * @returns When it has looked at the cluster once.
  */
-export async function startClusterAutoscaler(cluster: TestCluster, groups: readonly NodeGroup[]): Promise<Daemon> {
+export async function startClusterAutoscaler(
+  cluster: TestCluster,
+  groups: readonly NodeGroup[],
+  settings: AutoscalerSettings,
+): Promise<Daemon> {
   const { api, kubeconfigPath } = cluster;
   if (autoscalerProgram === undefined || !existsSync(autoscalerProgram))
     throw new Error("TILTYARD_E2E_CLUSTER_AUTOSCALER has to be the path of the built cluster autoscaler");
@@ -46,8 +51,9 @@ export async function startClusterAutoscaler(cluster: TestCluster, groups: reado
   const list = { apiVersion: "v1", kind: "List", items: groups.map(templateOf) };
   await configure(cluster, "kwok-provider-config", { config: JSON.stringify(config) });
   await configure(cluster, templates, { templates: JSON.stringify(list) });
+  await configure(cluster, "cluster-autoscaler-priority-expander", { priorities: JSON.stringify(settings.priorities) });
   const address = `--address=127.0.0.1:${await freePort()}`;
-  const args = [...flags, address, `--kubeconfig=${kubeconfigPath}`, `--namespace=${namespace}`];
+  const args = [...flags, ...settings.flags, address, `--kubeconfig=${kubeconfigPath}`, `--namespace=${namespace}`];
   const environment = { KUBECONFIG: kubeconfigPath, KWOK_PROVIDER_MODE: "local", POD_NAMESPACE: namespace };
   const daemon = new Daemon(autoscalerProgram, args, cluster.logPath("cluster-autoscaler"), environment);
   await until(() => api.find(mapNamed("cluster-autoscaler-status")));
@@ -62,12 +68,13 @@ export async function stopClusterAutoscaler(cluster: TestCluster, daemon: Daemon
   for (const node of await api.list("v1", "Node")) await api.delete(node);
 }
 
-/** How many nodes each group has; one without any is not told of. */
-export async function nodeCounts({ api }: TestCluster): Promise<Record<string, number>> {
+/** How many nodes each group has, by its resource; one without any is not told of. */
+export async function nodeCounts({ api }: TestCluster, groups: readonly NodeGroup[]): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const { metadata } of await api.list("v1", "Node")) {
-    const group = metadata.annotations?.[`${annotation}/name`] ?? "none";
-    counts[group] = (counts[group] ?? 0) + 1;
+    const name = metadata.annotations?.[`${annotation}/name`];
+    const { resource = "none" } = groups.find((group) => group.name === name) ?? {};
+    counts[resource] = (counts[resource] ?? 0) + 1;
   }
   return counts;
 }
