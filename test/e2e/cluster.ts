@@ -76,6 +76,14 @@ export class TestCluster {
     return config;
   }
 
+  /** For the client, as somebody else, whom the administrator acts for. */
+  kubeConfigAs(user: string): KubeConfig {
+    const config = this.kubeConfig();
+    const [cluster, administrator] = [config.getCurrentCluster(), config.getCurrentUser()];
+    if (cluster && administrator) config.loadFromClusterAndUser(cluster, { ...administrator, impersonateUser: user });
+    return config;
+  }
+
   /**
    * KubeRay's operator for a namespace, as a process; nothing happens when it runs already. A
    * cluster that was given has its own, from its chart.
