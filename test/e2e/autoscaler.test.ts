@@ -78,12 +78,14 @@ function itsTests(variant: "eks" | "gke"): void {
   describe.runIf(autoscalerProgram !== undefined)("with the cluster autoscaler", () => {
     /** As it is without any pod. */
     const fewest = { [core]: 1 };
+    const strays = Array.from({ length: 4 }, (_, index) => strayPod(`stray-${index}`, namespace));
     let autoscaler: Daemon;
 
     beforeAll(async () => {
       autoscaler = await startClusterAutoscaler(cluster(), groups, settings);
     });
     afterEach(async () => {
+      await Promise.all(strays.map((pod) => cluster().api.delete(pod)));
       await remove();
       await until(async () => isDeepStrictEqual(await nodeCounts(cluster(), groups), fewest));
     });
@@ -129,7 +131,7 @@ function itsTests(variant: "eks" | "gke"): void {
         const pods = Array.from({ length: 4 }, (_, index) => strayPod(`stray-${index}`, namespace));
         await Promise.all(pods.map((pod) => cluster().api.create(pod)));
         await until(async () => {
-          const placed = await Promise.all(pods.map((pod) => cluster().api.find(pod)));
+          const placed = await Promise.all(strays.map((pod) => cluster().api.find(pod)));
           return placed.every((pod) => pod?.spec.nodeName !== undefined);
         });
         const counts = Object.entries(await nodeCounts(cluster(), groups));
