@@ -73,13 +73,12 @@ function reasonsOfPod(pod: V1Pod): string[] {
 /** What keeps pods from being made: a quota, an account that is not there, no operator. */
 function reasonsOfCluster(cluster: RayClusterObject, lacksPods: boolean, events: readonly CoreV1Event[]): string[] {
   if (!lacksPods) return [];
-  if (cluster.status === undefined)
-    return ["the KubeRay operator has not taken it up: is it running, and does it watch this namespace?"];
-  const failure = cluster.status.conditions?.find((each) => each.type === "ReplicaFailure" && each.status === "True");
-  const warning = events.findLast((event) => event.type === "Warning" && /^Failed/.test(event.reason ?? ""));
-  return [failure?.message ?? warning?.message ?? cluster.status.reason].filter(
-    (each) => each !== undefined && each !== "",
-  ) as string[];
+  const failure = cluster.status?.conditions?.find((each) => each.type === "ReplicaFailure" && each.status === "True");
+  const warning = events.findLast((event) => event.type === "Warning");
+  const told = failure?.message ?? warning?.message ?? cluster.status?.reason;
+  if (told !== undefined && told !== "") return [told];
+  if (cluster.status !== undefined) return [];
+  return ["the KubeRay operator has not taken it up: is it running, and does it watch this namespace?"];
 }
 
 function summarize(reasons: readonly string[]): string[] {

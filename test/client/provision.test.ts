@@ -94,6 +94,13 @@ describe("a Ray cluster", () => {
       server.events = [{ type: "Warning", reason: "FailedToCreateHeadPod", message: "exceeded quota: gpus" }];
     };
     await expect(provision({ timeoutSeconds: 1 })).rejects.toThrow(/exceeded quota: gpus/);
+    server.onCreate = () => {
+      // KubeRay writes no status then.
+      server.events = [
+        { type: "Warning", reason: "AutoscalerServiceAccountNotFound", message: "account is not found" },
+      ];
+    };
+    await expect(provision({ timeoutSeconds: 1 })).rejects.toThrow(/account is not found/);
   });
 
   test("is deleted when its making is aborted", async () => {

@@ -59,9 +59,10 @@ export class TestCluster {
     this.api = new KubernetesApi(this.kubeconfig);
   }
 
-  static async start(): Promise<TestCluster> {
+  /** @param admission As a control plane of our own takes them. */
+  static async start(admission: readonly string[]): Promise<TestCluster> {
     const tools = prepareTools();
-    const cluster = new TestCluster(tools, isOurs ? await ControlPlane.start(tools) : undefined);
+    const cluster = new TestCluster(tools, isOurs ? await ControlPlane.start(tools, admission) : undefined);
     for (const name of await cluster.#definitionNames()) cluster.#definitions.add(name);
     return cluster;
   }
@@ -75,6 +76,14 @@ export class TestCluster {
     return config;
   }
 
+  /** For the client, as somebody else, whom the administrator acts for. */
+  kubeConfigAs(user: string): KubeConfig {
+    const config = this.kubeConfig();
+    const [cluster, administrator] = [config.getCurrentCluster(), config.getCurrentUser()];
+    if (cluster && administrator) config.loadFromClusterAndUser(cluster, { ...administrator, impersonateUser: user });
+    return config;
+  }
+
   /**
    * KubeRay's operator for a namespace, as a process; nothing happens when it runs already. A
    * cluster that was given has its own, from its chart.
@@ -85,6 +94,11 @@ export class TestCluster {
     const logPath = this.#plane.logPath(`ray-operator-${namespace}`);
     const operator = await startOperator({ api, kubeconfig, folder, namespace, logPath, tools: this.tools.kuberay });
     this.#operators.set(namespace, operator);
+  }
+
+  /** Where a program that is started for the tests writes its log. */
+  logPath(name: string): string {
+    return this.#plane?.logPath(name) ?? join(this.folder, `${name}.log`);
   }
 
   async killOperator(namespace: string): Promise<void> {
@@ -117,12 +131,17 @@ export class TestCluster {
   }
 }
 
-/** A cluster for the tests of a file. @returns Gets it, within a test. */
-export function useCluster(): () => TestCluster {
+/**
+ * A cluster for the tests of a file.
+ *
+ * @param admission Plugins of the API server, where it is our own, besides those that it has anyway.
+ * @returns Gets it, within a test.
+ */
+export function useCluster(admission: readonly string[] = []): () => TestCluster {
   let cluster: TestCluster | undefined;
   let failed = false;
   beforeAll(async () => {
-    cluster = await TestCluster.start();
+    cluster = await TestCluster.start(admission);
   });
   afterEach(({ task }) => {
     failed ||= task.result?.state === "fail";

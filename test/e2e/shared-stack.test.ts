@@ -9,6 +9,7 @@ describe(
   inTurn("Ray clusters", async () => {
     await import("./shared-stack/control-plane.ts");
     await import("./shared-stack/permissions.ts");
+    await import("./shared-stack/catalog-isolation.ts");
     await import("./shared-stack/doctor.ts");
     await import("./shared-stack/ray-clusters.ts");
   }),

@@ -22,17 +22,22 @@ export class ControlPlane {
   readonly folder = temporaryFolder("tiltyard-e2e-");
   readonly kubeconfigPath = join(this.folder, "kubeconfig");
   readonly #tools: Tools;
+  readonly #admission: readonly string[];
   readonly #daemons = new Map<string, Daemon>();
   readonly #token = randomBytes(24).toString("hex");
   #ports = { etcd: 0, peers: 0, api: 0, kwok: 0 };
 
-  private constructor(tools: Tools) {
+  private constructor(tools: Tools, admission: readonly string[]) {
     this.#tools = tools;
+    this.#admission = admission;
   }
 
-  /** Resolves when the API server answers and its service account is there. */
-  static async start(tools: Tools): Promise<ControlPlane> {
-    const plane = new ControlPlane(tools);
+  /**
+   * @param admission Plugins of the API server, besides those that it has anyway.
+   * @returns When the API server answers and its service account is there.
+   */
+  static async start(tools: Tools, admission: readonly string[] = []): Promise<ControlPlane> {
+    const plane = new ControlPlane(tools, admission);
     try {
       await plane.#start();
       return plane;
@@ -142,6 +147,7 @@ export class ControlPlane {
       `--service-account-key-file=${this.#path("service-accounts.pub")}`,
       `--service-account-signing-key-file=${this.#path("service-accounts.key")}`,
       "--allow-privileged=true",
+      `--enable-admission-plugins=${this.#admission.join(",")}`,
       "--endpoint-reconciler-type=none",
     ]);
   }

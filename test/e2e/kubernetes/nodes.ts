@@ -1,19 +1,30 @@
 import type { KubernetesApi, KubernetesObject } from "./api.ts";
 import { waitUntil } from "./ready.ts";
 
+export interface Taint {
+  readonly key: string;
+  readonly value?: string | undefined;
+  readonly effect: "NoSchedule" | "NoExecute" | "PreferNoSchedule";
+}
+
 /** A node to be; quantities as Kubernetes writes them. */
 export interface NodeSettings {
   readonly name: string;
   readonly labels?: Readonly<Record<string, string>>;
-  readonly cpu?: string;
-  readonly memory?: string;
-  readonly gpus?: number;
+  readonly annotations?: Readonly<Record<string, string>>;
+  /** That of a GPU, for a node that has one, when absent. */
+  readonly taints?: readonly Taint[];
+  readonly cpu?: string | undefined;
+  readonly memory?: string | undefined;
+  readonly gpus?: number | undefined;
   /** Whether the cloud may take it away at any time; both clouds' labels say so. */
-  readonly spot?: boolean;
+  readonly spot?: boolean | undefined;
+  /** The cloud's own name of the machine. */
+  readonly providerId?: string;
 }
 
 const volumesOfAClass = 8;
-const gpuTaint = { key: "nvidia.com/gpu", value: "present", effect: "NoSchedule" };
+const gpuTaint: Taint = { key: "nvidia.com/gpu", value: "present", effect: "NoSchedule" };
 
 /** Makes nodes that KWOK keeps alive, and waits until they take pods. */
 export async function addNodes(api: KubernetesApi, nodes: readonly NodeSettings[]): Promise<void> {
@@ -26,7 +37,10 @@ export async function removeNodes(api: KubernetesApi, names: readonly string[]):
   for (const name of names) await api.delete({ apiVersion: "v1", kind: "Node", metadata: { name } });
 }
 
-function nodeOf({ name, labels, cpu = "16", memory = "64Gi", gpus = 0, spot = false }: NodeSettings): KubernetesObject {
+/** The node as the API server takes it. */
+export function nodeOf(settings: NodeSettings): KubernetesObject {
+  const { name, labels, annotations, cpu = "16", memory = "64Gi", gpus = 0, spot = false, providerId } = settings;
+  const { taints = gpus > 0 ? [gpuTaint] : [] } = settings;
   const resources = {
     cpu,
     memory,
@@ -47,9 +61,9 @@ function nodeOf({ name, labels, cpu = "16", memory = "64Gi", gpus = 0, spot = fa
         ...(spot && { "cloud.google.com/gke-spot": "true", "eks.amazonaws.com/capacityType": "SPOT" }),
         ...labels,
       },
-      annotations: { "kwok.x-k8s.io/node": "fake" },
+      annotations: { "kwok.x-k8s.io/node": "fake", ...annotations },
     },
-    spec: gpus > 0 ? { taints: [gpuTaint] } : {},
+    spec: { taints: [...taints], ...(providerId !== undefined && { providerID: providerId }) },
     status: { allocatable: resources, capacity: resources },
   };
 }

@@ -8,6 +8,7 @@ import { type Program, startProgram } from "../../support/process.ts";
 import { describeOnOurs, folderOf } from "../cluster.ts";
 import type { KubernetesObject } from "../kubernetes/api.ts";
 import { platformNodes } from "../platform-nodes.ts";
+import { provisionInVain } from "../provision-in-vain.ts";
 import { until } from "../until.ts";
 import { cluster, namespace, serviceAccount, stack } from "./shared-stack.ts";
 
@@ -67,20 +68,11 @@ describeOnOurs(
 
     test.concurrent("says within seconds which label no node has", async () => {
       const nodeSelector = { "example.com/nowhere": "true" };
-      const told: string[] = [];
-      const stop = new AbortController();
-      const provisioning = provisionRayCluster(
-        { ...parameters, name: "stuck", usePortforwarding: false, headGroup: { ...small, nodeSelector } },
-        {
-          kubeConfig: cluster().kubeConfig(),
-          signal: stop.signal,
-          onProgress: ({ stuck }) => {
-            told.push(...stuck);
-            if (stuck.some((reason) => reason.includes("example.com/nowhere"))) stop.abort();
-          },
-        },
+      const told = await provisionInVain(
+        { ...parameters, name: "stuck", headGroup: { ...small, nodeSelector } },
+        cluster().kubeConfig(),
+        (stuck) => stuck.some((reason) => reason.includes("example.com/nowhere")),
       );
-      await expect(provisioning).rejects.toThrow();
       expect(told.join()).toContain("no node for it with the label example.com/nowhere");
       await isGone("stuck");
     }, 30_000);

@@ -1,0 +1,182 @@
+/** Which nodes a stack's node groups give to Ray clusters, on nodes as the clouds would make them. */
+import { isDeepStrictEqual } from "node:util";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { fromStackOutputs, provisionRayCluster } from "../../client/index.ts";
+import { rayClusterManifest } from "../../client/ray/manifest.ts";
+import { parseParameters } from "../../client/ray/parameters.ts";
+import {
+  autoscalerProgram,
+  nodeCounts,
+  startClusterAutoscaler,
+  stopClusterAutoscaler,
+} from "./autoscaler/cluster-autoscaler.ts";
+import { genevaRayCluster } from "./autoscaler/geneva-cluster.ts";
+import {
+  type AutoscalerSettings,
+  autoscalerSettingsOf,
+  type NodeGroup,
+  nodeGroupsOf,
+} from "./autoscaler/node-groups.ts";
+import { describeOnOurs, useCluster } from "./cluster.ts";
+import type { Daemon } from "./control-plane/daemon.ts";
+import type { KubernetesObject } from "./kubernetes/api.ts";
+import { addNodes, removeNodes } from "./kubernetes/nodes.ts";
+import { waitUntilReady } from "./kubernetes/ready.ts";
+import { DeployedStack } from "./stack.ts";
+import { until } from "./until.ts";
+
+const name = "placed";
+/** Both clouds let a pod that asks for a GPU onto a node that is kept for such pods. */
+const cluster = useCluster(["ExtendedResourceToleration"]);
+
+for (const variant of ["eks", "gke"] as const)
+  describeOnOurs(`the node groups of the variant ${variant}`, "nodes of its own", () => itsTests(variant));
+
+function itsTests(variant: "eks" | "gke"): void {
+  const namespace = `tiltyard-e2e-${variant}`;
+  const serviceAccount = `${namespace}-ray`;
+  const [core, head, cpu, gpu] = [`${variant}-core`, `${variant}-head`, `${variant}-cpu`, `${variant}-gpu`] as const;
+  let parameters: ReturnType<typeof fromStackOutputs>;
+  let groups: readonly NodeGroup[];
+  let settings: AutoscalerSettings;
+
+  const definitions = {
+    "our client's": () => rayClusterManifest(parseParameters({ ...parameters, name, workerGroups }), "e2e", new Date()),
+    "Geneva's own": () => genevaRayCluster(name, namespace, serviceAccount),
+  };
+  const kinds = ["our client's", "Geneva's own"] as const;
+  /** @returns The RayCluster as the API server has it. */
+  const create = (kind: (typeof kinds)[number]) => cluster().api.create(definitions[kind]() as KubernetesObject);
+
+  beforeAll(async () => {
+    const stack = await DeployedStack.create(cluster(), variant);
+    await stack.up({ namespace, serviceAccount, deletionProtection: false, catalog: { enabled: false } });
+    parameters = { ...fromStackOutputs(stack.outputs), usePortforwarding: false };
+    groups = nodeGroupsOf(stack);
+    settings = autoscalerSettingsOf(stack);
+    await cluster().startOperator(namespace);
+  });
+
+  test.each(kinds)("fit each pod of %s RayCluster on the group of its role, and on no other", async (kind) => {
+    const fitting: Record<string, string[]> = {};
+    for (const group of groups) {
+      await addNodes(cluster().api, [{ ...group.node, name: group.resource }]);
+      await create(kind);
+      fitting[group.resource] = (await decidedPods())
+        .filter(({ spec }) => spec.nodeName !== undefined)
+        .map(groupOf)
+        .sort();
+      await remove();
+      await removeNodes(cluster().api, [group.resource]);
+    }
+    const none = Object.fromEntries(groups.map(({ resource }) => [resource, []]));
+    expect(fitting).toEqual({ ...none, [head]: ["headgroup"], [cpu]: ["cpu"], [gpu]: ["gpu"] });
+  });
+
+  if (autoscalerProgram === undefined)
+    process.stderr.write("e2e: left out: the cluster autoscaler: it needs TILTYARD_E2E_CLUSTER_AUTOSCALER\n");
+  describe.runIf(autoscalerProgram !== undefined)("with the cluster autoscaler", () => {
+    /** As it is without any pod. */
+    const fewest = { [core]: 1 };
+    const strays = Array.from({ length: 4 }, (_, index) => strayPod(`stray-${index}`, namespace));
+    let autoscaler: Daemon;
+
+    beforeAll(async () => {
+      autoscaler = await startClusterAutoscaler(cluster(), groups, settings);
+    });
+    afterEach(async () => {
+      await Promise.all(strays.map((pod) => cluster().api.delete(pod)));
+      await remove();
+      await until(async () => isDeepStrictEqual(await nodeCounts(cluster(), groups), fewest));
+    });
+    afterAll(() => stopClusterAutoscaler(cluster(), autoscaler));
+
+    test.each(kinds)("grow from none by a node for each pod of %s RayCluster, and shrink back", async (kind) => {
+      await waitUntilReady(cluster().api, await create(kind));
+      expect(await nodeCounts(cluster(), groups)).toEqual({ ...fewest, [head]: 1, [cpu]: 1, [gpu]: 1 });
+      await remove();
+      await until(async () => isDeepStrictEqual(await nodeCounts(cluster(), groups), fewest));
+    });
+
+    test("are left as they are by a worker that no machine is large enough for, and our client says so", async () => {
+      const told: string[] = [];
+      const stop = new AbortController();
+      const tooLarge = { name: "cpu", numCpus: 1000, memory: "1Gi", minReplicas: 1 };
+      const provisioning = provisionRayCluster(
+        { ...parameters, name, workerGroups: [tooLarge] },
+        {
+          kubeConfig: cluster().kubeConfig(),
+          signal: stop.signal,
+          onProgress: ({ stuck }) => {
+            told.push(...stuck);
+          },
+        },
+      );
+      await until(async () => {
+        const events = await cluster().api.list("v1", "Event", namespace);
+        const wasRefused = events.some(({ reason }) => reason === "NotTriggerScaleUp");
+        return wasRefused && head in (await nodeCounts(cluster(), groups));
+      });
+      expect(await nodeCounts(cluster(), groups)).toEqual({ ...fewest, [head]: 1 });
+      stop.abort();
+      await expect(provisioning).rejects.toThrow();
+      expect(told.at(-1)).toContain("no node for it with the label geneva.lancedb.com/ray-worker-cpu");
+    });
+
+    // GKE has an autoscaler of its own, which takes no priorities.
+    test.runIf(variant === "eks")(
+      "give pods that could run anywhere core nodes, and open no group of Ray",
+      async () => {
+        // One has room on the core node that is there. The others would leave less of a head node unused than of core nodes.
+        const pods = Array.from({ length: 4 }, (_, index) => strayPod(`stray-${index}`, namespace));
+        await Promise.all(pods.map((pod) => cluster().api.create(pod)));
+        await until(async () => {
+          const placed = await Promise.all(strays.map((pod) => cluster().api.find(pod)));
+          return placed.every((pod) => pod?.spec.nodeName !== undefined);
+        });
+        const counts = Object.entries(await nodeCounts(cluster(), groups));
+        expect(counts.filter(([resource]) => !resource.startsWith(core))).toEqual([]);
+        expect(counts.reduce((sum, [, count]) => sum + count, 0)).toBe(pods.length);
+        await Promise.all(pods.map((pod) => cluster().api.delete(pod)));
+      },
+    );
+  });
+
+  /** The pods of the Ray cluster and what the scheduler made of each on the node that is there. */
+  async function decidedPods(): Promise<readonly KubernetesObject[]> {
+    return until(async () => {
+      const pods = await podsOf();
+      return pods.length === 1 + workerGroups.length && pods.every(isDecided) ? pods : undefined;
+    });
+  }
+
+  function podsOf(): Promise<readonly KubernetesObject[]> {
+    return cluster().api.list("v1", "Pod", namespace, `ray.io/cluster=${name}`);
+  }
+
+  async function remove(): Promise<void> {
+    await cluster().api.delete({ apiVersion: "ray.io/v1", kind: "RayCluster", metadata: { name, namespace } });
+    await until(async () => (await podsOf()).length === 0);
+  }
+}
+
+const workerGroups = [
+  { name: "cpu", minReplicas: 1 },
+  { name: "gpu", numGpus: 1, minReplicas: 1 },
+];
+
+function strayPod(podName: string, namespace: string): KubernetesObject {
+  const containers = [{ name: "stray", image: "stray", resources: { requests: { cpu: "2500m" } } }];
+  return { apiVersion: "v1", kind: "Pod", metadata: { name: podName, namespace }, spec: { containers } };
+}
+
+function groupOf({ metadata }: KubernetesObject): string {
+  return metadata.labels?.["ray.io/group"] ?? "";
+}
+
+/** Whether it has a node, or was refused by the one that is there; a node is of no use until it is ready. */
+function isDecided({ spec, status }: KubernetesObject): boolean {
+  const conditions: readonly { type: string; message?: string }[] = status?.conditions ?? [];
+  const { message = "" } = conditions.find(({ type }) => type === "PodScheduled") ?? {};
+  return spec.nodeName !== undefined || (message.startsWith("0/1 nodes") && !message.includes("node.kubernetes.io/"));
+}

@@ -1,0 +1,113 @@
+/** Who makes Ray clusters runs any pod in their namespace: nothing of the catalog's can be had that way. */
+import { CoreV1Api, CustomObjectsApi } from "@kubernetes/client-node";
+import { beforeAll, expect, test } from "vitest";
+import { fromStackOutputs, provisionRayCluster } from "../../../client/index.ts";
+import { describeOnOurs } from "../cluster.ts";
+import { KubernetesApi, type KubernetesObject } from "../kubernetes/api.ts";
+import { tokenOf } from "../kubernetes/token.ts";
+import { provisionInVain } from "../provision-in-vain.ts";
+import { until } from "../until.ts";
+import { alice, catalogNamespace, cluster, namespace, serviceAccount, stack } from "./shared-stack.ts";
+
+const small = { numCpus: 1, memory: "1Gi" };
+
+let parameters: ReturnType<typeof fromStackOutputs>;
+/** The catalog's pod. */
+let catalog: KubernetesObject["spec"];
+
+describeOnOurs("who makes Ray clusters", "an operator that the tests started", () => {
+  beforeAll(async () => {
+    parameters = { ...fromStackOutputs(stack().outputs), headGroup: small };
+    const { spec } = await cluster().api.get("apps/v1", "StatefulSet", "tiltyard-catalog", catalogNamespace);
+    catalog = spec.template.spec;
+    await cluster().startOperator(namespace);
+  });
+
+  test("reads no secret, and runs nothing where the catalog is", async () => {
+    const config = cluster().kubeConfigAs(alice);
+    const [core, objects] = [config.makeApiClient(CoreV1Api), config.makeApiClient(CustomObjectsApi)];
+    const there = { namespace: catalogNamespace };
+    // It is known who asks: what they need for a forwarded port they get.
+    expect((await core.listNamespacedPod(there)).items).toHaveLength(1);
+    const rayClusters = { ...there, group: "ray.io", version: "v1", plural: "rayclusters" };
+    const refused = [
+      core.readNamespacedSecret({ ...there, name: secretName() }),
+      core.listNamespacedSecret(there),
+      core.listNamespacedSecret({ namespace }),
+      core.createNamespacedPod({ ...there, body: { metadata: { name: "alices" }, spec: catalog } }),
+      core.createNamespacedServiceAccountToken({
+        ...{ ...there, name: catalog.serviceAccountName },
+        body: { spec: { audiences: [] } },
+      }),
+      objects.createNamespacedCustomObject({ ...rayClusters, body: { metadata: { name: "alices" } } }),
+    ];
+    for (const answer of await Promise.allSettled(refused))
+      expect(answer).toMatchObject({ status: "rejected", reason: { code: 403 } });
+  });
+
+  test("finds no copy of the catalog's key where Ray clusters are", async () => {
+    const { catalogApiKey } = stack().outputs;
+    const valuesIn = async (where: string) =>
+      (await cluster().api.list("v1", "Secret", where)).flatMap(({ data }) =>
+        Object.values<string>(data ?? {}).map((value) => Buffer.from(value, "base64").toString()),
+      );
+    expect(await valuesIn(catalogNamespace)).toContain(catalogApiKey);
+    expect((await valuesIn(namespace)).join("\n")).not.toContain(catalogApiKey);
+  });
+
+  test("gets no pod that runs as the catalog's account", async () => {
+    const account = catalog.serviceAccountName;
+    const told = await provisionInVain(
+      { ...parameters, name: "as-catalog", serviceAccount: account },
+      cluster().kubeConfigAs(alice),
+      (stuck) => stuck.some((reason) => reason.includes("is not found")),
+    );
+    expect(told.join()).toContain(`ServiceAccount ${account} is not found`);
+  });
+
+  test("gets no pod onto a node that mounts the catalog's volume", async () => {
+    const claims = catalog.volumes.flatMap(({ persistentVolumeClaim: claim }: KubernetesObject) => claim ?? []);
+    expect(claims).toHaveLength(1);
+    const [{ claimName: claim }] = claims;
+    const told = await provisionInVain(
+      { ...parameters, name: "on-volume", volumes: [{ claim, path: "/data" }] },
+      cluster().kubeConfigAs(alice),
+      (stuck) => stuck.some((reason) => reason.includes("not found")),
+    );
+    expect(told.join()).toContain(`persistentvolumeclaim "${claim}" not found`);
+  });
+
+  test("has jobs that may change their Ray cluster, and cannot make a worker with the catalog's account of it", async () => {
+    const config = cluster().kubeConfigAs(alice);
+    const options = {
+      ...parameters,
+      name: "changed",
+      usePortforwarding: false,
+      workerGroups: [{ name: "cpu", ...small }],
+    };
+    await using ray = await provisionRayCluster(options, { kubeConfig: config });
+    const token = await tokenOf(cluster().api, namespace, serviceAccount);
+    const job = new KubernetesApi(cluster().kubeConfig({ name: "job", token }).exportConfig());
+    const group = "/spec/workerGroupSpecs/0";
+    const change = [
+      { op: "replace", path: `${group}/template/spec/serviceAccountName`, value: catalog.serviceAccountName },
+      { op: "replace", path: `${group}/replicas`, value: 1 },
+      { op: "replace", path: `${group}/minReplicas`, value: 1 },
+    ];
+    const path = `/apis/ray.io/v1/namespaces/${namespace}/rayclusters/${ray.name}`;
+    await job.request("PATCH", path, change, "application/json-patch+json");
+    const refusal = await until(async () => {
+      const events = await cluster().api.list("v1", "Event", namespace);
+      return events.find(
+        ({ reason, involvedObject }) => involvedObject.name === ray.name && /^FailedToCreate/.test(reason),
+      );
+    });
+    expect(refusal.message).toContain(`serviceaccount "${catalog.serviceAccountName}" not found`);
+    const pods = await cluster().api.list("v1", "Pod", namespace, `ray.io/cluster=${ray.name}`);
+    expect(pods.map(({ spec }) => spec.serviceAccountName)).toEqual([serviceAccount]);
+  });
+});
+
+function secretName(): string {
+  return catalog.containers[0].envFrom[0].secretRef.name;
+}
