@@ -1,7 +1,9 @@
-import { collectDefaultMetrics, Histogram, Registry } from "prom-client";
+import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client";
 
 export interface Metrics {
   observeOperation(operationId: string, status: number, durationMs: number): void;
+  /** Counts a connection that was closed because of a limit. */
+  countClosedConnection(reason: "too many without a request" | "a slow body"): void;
   /** The metrics in the text format of Prometheus. */
   text(): Promise<string>;
   readonly contentType: string;
@@ -20,6 +22,12 @@ export function createMetrics(): Metrics {
     buckets,
     registers: [registry],
   });
+  const closed = new Counter({
+    name: "tiltyard_closed_connections_total",
+    help: "Connections that were closed because of a limit, by reason.",
+    labelNames: ["reason"],
+    registers: [registry],
+  });
   /** Finding the series of its labels takes longer than an observation does. */
   const series = new Map<string, ReturnType<typeof operations.labels>>();
   return {
@@ -32,6 +40,7 @@ export function createMetrics(): Metrics {
       }
       found.observe(durationMs / 1000);
     },
+    countClosedConnection: (reason) => closed.inc({ reason }),
     text: () => registry.metrics(),
     contentType: registry.contentType,
   };
