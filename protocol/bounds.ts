@@ -13,7 +13,7 @@ export const characters = {
   name: 1024,
   /** Where something is: a location, a manifest, a field. */
   path: 8 * 1024,
-  /** What is said about something: a property's value, an expression, a filter. */
+  /** What is said about something: an expression, a filter, all properties together. */
   text: 256 * 1024,
   /** What is handed on whole to the compute side: a view's definition, a function, a manifest of code. */
   document: 1024 * 1024,
@@ -73,13 +73,19 @@ export function list<Item extends z.ZodType>(item: Item, itemsMax: number): z.Zo
   return new List({ type: "array", element: item, most: itemsMax }).max(itemsMax) as unknown as z.ZodArray<Item>;
 }
 
-/** A map of so many entries at most. One that has more is refused before its entries are looked at. */
-export function map<Value extends z.ZodType>(value: Value, entriesMax: number): z.ZodRecord<z.ZodString, Value> {
+/**
+ * A map of so many entries at most, whose keys and texts have so many characters together. One that has more is refused
+ * before its entries are looked at.
+ */
+export function map<Value extends z.ZodType>(
+  value: Value,
+  entriesMax: number,
+  charactersMax: number = characters.text,
+): z.ZodRecord<z.ZodString, Value> {
   const keyType = text(characters.name);
-  return new BoundedMap({ type: "record", keyType, valueType: value, most: entriesMax }) as unknown as z.ZodRecord<
-    z.ZodString,
-    Value
-  >;
+  // The constructor cannot know what its definition is a map of.
+  const made: unknown = new BoundedMap({ type: "record", keyType, valueType: value, most: entriesMax, charactersMax });
+  return made as z.ZodRecord<z.ZodString, Value>;
 }
 
 type Payload = z.core.ParsePayload<unknown>;
@@ -103,7 +109,7 @@ const List = z.core.$constructor<z.ZodArray, Bounded<z.core.$ZodArrayDef>>("Boun
   };
 });
 
-const BoundedMap = z.core.$constructor<z.ZodRecord, Bounded<z.core.$ZodRecordDef>>(
+const BoundedMap = z.core.$constructor<z.ZodRecord, Bounded<z.core.$ZodRecordDef> & { readonly charactersMax: number }>(
   "BoundedMap",
   (schema, definition) => {
     z.ZodRecord.init(schema, definition);
@@ -113,8 +119,10 @@ const BoundedMap = z.core.$constructor<z.ZodRecord, Bounded<z.core.$ZodRecordDef
       if (typeof value !== "object" || value === null || Array.isArray(value))
         return parseAll(payload as never, context);
       const found = Object.entries(value);
-      if (found.length > definition.most) {
-        const message = `Too big: expected map to have <=${definition.most} entries`;
+      const { most, charactersMax } = definition;
+      const isLong = found.length <= most && lengthOf(found) > charactersMax;
+      if (found.length > most || isLong) {
+        const message = `Too big: expected map to have <=${isLong ? `${charactersMax} characters` : `${most} entries`}`;
         payload.issues.push({ code: "custom", message, input: value, inst: schema, continue: false });
         return payload as never;
       }
@@ -134,6 +142,10 @@ const BoundedMap = z.core.$constructor<z.ZodRecord, Bounded<z.core.$ZodRecordDef
     };
   },
 );
+
+function lengthOf(found: readonly (readonly [string, unknown])[]): number {
+  return found.reduce((sum, [key, value]) => sum + key.length + (typeof value === "string" ? value.length : 0), 0);
+}
 
 /** Parses what stands at a place inside of a value, and adds its problems to those of the value. */
 function parseInside(

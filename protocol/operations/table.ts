@@ -224,7 +224,7 @@ export const updateTableSchemaMetadata = defineContract({
   summary: "Replace the metadata of a table's schema",
   path: "/v1/table/{id}/schema_metadata/update",
   query: z.object({ branch: text(characters.name).optional() }),
-  body: z.object({ metadata: Properties }),
+  body: z.object({ metadata: map(text(characters.document), entries.properties, characters.document) }),
   bareField: "metadata",
   response: AnsweredProperties,
   errors: datasetErrors,

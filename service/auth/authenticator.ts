@@ -59,10 +59,7 @@ export function createAuthenticator(store: Store, tokens: TokenVerifier): Authen
 export function authorize(principal: Principal, accesses: readonly Access[]): void {
   for (const access of accesses)
     if (!isAllowed(principal, access))
-      throw new CatalogError(
-        "PermissionDenied",
-        `${principal.name} needs the role ${access.role} ${placeOf(access)}`,
-      );
+      throw new CatalogError("PermissionDenied", `${principal.name} needs the role ${access.role} ${placeOf(access)}`);
 }
 
 /** Whether the principal has a right. */
@@ -71,7 +68,9 @@ export function isAllowed(principal: Principal, access: Access): boolean {
 }
 
 function placeOf({ object }: Access): string {
-  return object === "anywhere" ? "on what it changes" : `on ${formatIdentifier(object)} or on a namespace that holds it`;
+  return object === "anywhere"
+    ? "on what it changes"
+    : `on ${formatIdentifier(object)} or on a namespace that holds it`;
 }
 
 function includes(grant: Grant, { role, object }: Access): boolean {

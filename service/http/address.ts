@@ -11,7 +11,11 @@ export type AddressOf = (incoming: IncomingMessage) => string;
 export function createAddressOf(trustedProxies: number): AddressOf {
   return ({ headers, socket }) => {
     const forwarded = trustedProxies === 0 ? undefined : headers["x-forwarded-for"];
-    const hops = [forwarded ?? []].flat().join(",").split(",").map((hop) => hop.trim());
+    const hops = [forwarded ?? []]
+      .flat()
+      .join(",")
+      .split(",")
+      .map((hop) => hop.trim());
     return networkOf(hops.at(-trustedProxies) ?? hops[0] ?? "", socket.remoteAddress);
   };
 }
@@ -24,7 +28,8 @@ export function networkOf(...addresses: readonly (string | undefined)[]): string
   if (mapped !== undefined || isIPv4(address)) return mapped ?? address;
   const [head = "", tail] = address.toLowerCase().split("::");
   const [first, last] = [head, tail ?? ""].map((part) => part.split(":").filter((group) => group !== ""));
-  const zeros = tail === undefined ? [] : Array<string>(Math.max(0, 8 - (first?.length ?? 0) - (last?.length ?? 0))).fill("0");
+  const zeros =
+    tail === undefined ? [] : Array<string>(Math.max(0, 8 - (first?.length ?? 0) - (last?.length ?? 0))).fill("0");
   const groups = [...(first ?? []), ...zeros, ...(last ?? [])].map((group) => group.replace(/^0+(?=.)/, ""));
   return `${groups.slice(0, 4).join(":")}::/64`;
 }

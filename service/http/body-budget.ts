@@ -49,7 +49,10 @@ function isPrototype(json: Uint8Array, start: number, end: number, hasEscapes: b
   if (length < prototypeKey.length || length > prototypeKeyBytesMax) return false;
   if (!hasEscapes && length > prototypeKey.length) return false;
   const text = Buffer.from(json.buffer, json.byteOffset + start, length).toString("latin1");
-  return text.replaceAll(/\\u00([567][0-9a-f])/gi, (_, code) => String.fromCharCode(Number.parseInt(code, 16))) === prototypeKey;
+  return (
+    text.replaceAll(/\\u00([567][0-9a-f])/gi, (_, code) => String.fromCharCode(Number.parseInt(code, 16))) ===
+    prototypeKey
+  );
 }
 
 function refuse(why: string): never {

@@ -35,7 +35,10 @@ export function createBodyMemory(bytesMax: number): BodyMemory {
           if (kind === "small" && bytes > bodies.small.bytes) kind = "large";
           taken[kind] += bytes;
           if (taken[kind] > bytesMax * shares[kind])
-            throw new CatalogError("ServiceUnavailable", "too many requests with large bodies are under way; try again");
+            throw new CatalogError(
+              "ServiceUnavailable",
+              "too many requests with large bodies are under way; try again",
+            );
         },
         [Symbol.dispose]: () => {
           give();

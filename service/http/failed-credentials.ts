@@ -33,9 +33,13 @@ export function createFailedCredentials(perMinute: number): FailedCredentials {
           await pause(pauseMs);
           paused -= 1;
         }
-        throw new CatalogError("Throttling", `${refusal.message}; and this address has sent too many such credentials`, {
-          retryAfterSeconds: Math.max(1, Math.ceil(error.msBeforeNext / 1000)),
-        });
+        throw new CatalogError(
+          "Throttling",
+          `${refusal.message}; and this address has sent too many such credentials`,
+          {
+            retryAfterSeconds: Math.max(1, Math.ceil(error.msBeforeNext / 1000)),
+          },
+        );
       }
       throw refusal;
     },

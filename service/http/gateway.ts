@@ -7,9 +7,9 @@ import { Hono } from "hono";
 import { isConflict } from "../dataset/errors.ts";
 import { type Gateway, type TableView, viewOperations } from "../dataset/gateway.ts";
 import type { Log } from "../log.ts";
+import { createBodyMemory } from "./body-memory.ts";
 import { credentialOfHeaders } from "./credential.ts";
 import { respondWithError } from "./error-response.ts";
-import { createBodyMemory } from "./body-memory.ts";
 import { createRequestParser } from "./parse-request.ts";
 import { readJson } from "./read-body.ts";
 

@@ -64,7 +64,6 @@ export function serveOperation<C extends AnyContract>(
   const parser = createRequestParser(contract);
 
   async function respond(context: Context, trail: Trail): Promise<Response> {
-    let path: ParsedPath | undefined;
     const credential = credentialOfHeaders((name) => context.req.header(name));
     const early = credential && (await admit(credential));
     using lease = bodyMemory.lease({ isAnonymous: early === undefined });
@@ -73,20 +72,20 @@ export function serveOperation<C extends AnyContract>(
     trail.requestId ??= requestIdOf(envelope.context?.["header.x-request-id"]);
     trail.traceparent ??= traceparentOf(envelope.context?.["header.traceparent"]);
 
-    const principal = early ?? (await admit(credentialOfIdentity(envelope.identity ?? undefined)));
-    const request = parser.body((path ??= parser.path(context.req)), body) as RequestOf<C>;
+    const { principal, path } = early ?? (await admit(credentialOfIdentity(envelope.identity ?? undefined)));
+    const request = parser.body(path, body) as RequestOf<C>;
     authorize(principal, contract.bodyAccess(request as never));
     const rows = contract.content === "arrow" ? (context.req.raw.body ?? emptyStream()) : noRows;
     const answer = await handler(request, catalog, { principal, requestId: requestIdIn(trail), body: rows });
     return respondWith(answer, contract.status, requestIdIn(trail));
 
     /** Lets a caller in that may do what the path says. */
-    async function admit(by: Credential | undefined): Promise<Principal> {
-      const found = await authenticate(by, context, parts);
-      trail.principal = found.name;
-      await rateLimit(found.name);
-      path = parser.path(context.req);
-      authorize(found, contract.access(path));
+    async function admit(by: Credential | undefined): Promise<{ principal: Principal; path: ParsedPath }> {
+      const principal = await authenticate(by, context, parts);
+      trail.principal = principal.name;
+      await rateLimit(principal.name);
+      const path = parser.path(context.req);
+      authorize(principal, contract.access(path));
       if (contract.onRows && !catalog.dataOperations)
         throw new CatalogError(
           "Unsupported",
@@ -96,7 +95,7 @@ export function serveOperation<C extends AnyContract>(
       connections.accept(incoming);
       // Rows come as fast as they are computed.
       if (contract.content === "arrow") connections.takesItsTime(incoming);
-      return found;
+      return { principal, path };
     }
 
     async function readBody(): Promise<unknown> {
@@ -182,7 +181,11 @@ function respondWith(answer: unknown, status: number, requestId: string): Respon
 export async function authenticate(
   credential: Credential | undefined,
   context: Context,
-  { authenticator, failedCredentials, addressOf }: Pick<OperationParts, "authenticator" | "failedCredentials" | "addressOf">,
+  {
+    authenticator,
+    failedCredentials,
+    addressOf,
+  }: Pick<OperationParts, "authenticator" | "failedCredentials" | "addressOf">,
 ): Promise<Principal> {
   try {
     return await authenticator.authenticate(credential);

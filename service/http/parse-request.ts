@@ -67,7 +67,13 @@ export function createRequestParser(contract: AnyContract): RequestParser {
       const path = mark === -1 ? url : url.slice(0, mark);
       const pathId = idSegment === -1 ? undefined : inPath(path, idSegment, "id");
       const indexName = indexSegment === -1 ? "" : inPath(path, indexSegment, "index_name");
-      return { id: pathId === undefined ? [] : parseIdentifier(pathId, delimiter), indexName, delimiter, pathId, query };
+      return {
+        id: pathId === undefined ? [] : parseIdentifier(pathId, delimiter),
+        indexName,
+        delimiter,
+        pathId,
+        query,
+      };
     },
     body: ({ id, indexName, delimiter, pathId, query }, body) => {
       const parsed = contract.body.safeParse(bareField === undefined ? body : { [bareField]: body });
