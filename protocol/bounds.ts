@@ -42,6 +42,22 @@ export const entries = {
   context: 100,
 } as const;
 
+/** The largest numbers that Lance takes memory for, which it does before it looks whether there is any. */
+export const numbers = {
+  /** Rows that a search among vectors finds, with those that it skips and those that it compares again. */
+  found: 1_000_000,
+  /** Candidates that a search keeps, partitions that it looks into, and what it makes of one row. */
+  candidates: 65_536,
+  partitions: 1_048_576,
+  /** Parts, bits, samples, iterations and neighbours of an index. */
+  subVectors: 65_536,
+  bits: 16,
+  samples: 65_536,
+  iterations: 10_000,
+  neighbours: 1_024,
+  tokenLength: 1_000_000,
+} as const;
+
 /** What a JSON body may be as a whole, which no schema says: it is looked at before the body is parsed. */
 export interface BodyBounds {
   readonly bytes: number;

@@ -102,6 +102,14 @@ export const branch = optional(text(characters.name)).describe("The branch to us
 /** A field of a table: nested fields behind dots, and a segment that has a dot itself in backticks. */
 export const fieldPath = text(characters.path).min(1);
 
+/** Columns that Lance itself makes: a table that had one of these could not be read. */
+const reservedColumns = ["_rowid", "_rowaddr", "_rowoffset", "_row_created_at_version", "_row_last_updated_at_version"];
+
+/** What a new column is called. */
+export const columnName = text(characters.path)
+  .min(1)
+  .refine((name) => !reservedColumns.includes(name), `must not be one of ${reservedColumns.join(", ")}`);
+
 /** The statuses of what reads a dataset: 406 where the library for that is not installed. */
 export const datasetReadErrors = [404, 406] as const satisfies readonly ErrorStatus[];
 /** The statuses of what changes one. */

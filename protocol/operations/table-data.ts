@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { characters, items, list, map, text } from "../bounds.ts";
+import { characters, items, list, map, numbers, text } from "../bounds.ts";
 import { arrowFile, defineContract, onPath } from "../contract.ts";
 import {
   AnsweredProperties,
@@ -152,14 +152,14 @@ const MatchQuery = z
   .object({
     ...term,
     boost: optional(z.number()),
-    fuzziness: optional(count),
-    max_expansions: optional(count),
+    fuzziness: optional(count.max(numbers.candidates)),
+    max_expansions: optional(count.max(numbers.candidates)),
     operator: optional(word(["And", "Or"])),
-    prefix_length: optional(count),
+    prefix_length: optional(count.max(numbers.candidates)),
   })
   .meta({ id: "MatchQuery" });
 
-const PhraseQuery = z.object({ ...term, slop: optional(count) }).meta({ id: "PhraseQuery" });
+const PhraseQuery = z.object({ ...term, slop: optional(count.max(numbers.candidates)) }).meta({ id: "PhraseQuery" });
 
 /** A full-text query; exactly one of its members says which kind. */
 export const FtsQuery = z
@@ -209,9 +209,9 @@ const query = {
   distance_type: optional(text(characters.name)),
   lower_bound: optional(z.number()),
   upper_bound: optional(z.number()),
-  nprobes: optional(count),
-  ef: optional(count),
-  refine_factor: optional(count),
+  nprobes: optional(count.max(numbers.partitions)),
+  ef: optional(count.max(numbers.candidates)),
+  refine_factor: optional(count.max(numbers.candidates)),
   bypass_vector_index: optional(z.boolean()),
   full_text_query: optional(
     z.object({

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { characters, text } from "../bounds.ts";
+import { characters, numbers, text } from "../bounds.ts";
 import { defineContract, onPath } from "../contract.ts";
 import {
   branch,
@@ -14,7 +14,7 @@ import {
   queryInteger,
 } from "../fields.ts";
 
-const atLeastOne = optional(z.int().min(1));
+const upTo = (most: number) => optional(z.int().min(1).max(most));
 
 const newIndex = {
   ...commonRequest,
@@ -25,18 +25,18 @@ const newIndex = {
     .describe("BTREE, BITMAP, LABEL_LIST, FTS, IVF_FLAT, IVF_PQ, IVF_HNSW_SQ, ..."),
   name: optional(text(characters.name).min(1)),
   distance_type: optional(text(characters.name)),
-  num_partitions: atLeastOne,
-  num_sub_vectors: atLeastOne,
-  num_bits: atLeastOne,
-  sample_rate: atLeastOne,
-  max_iterations: atLeastOne,
-  target_partition_size: atLeastOne,
-  m: atLeastOne,
-  ef_construction: atLeastOne,
+  num_partitions: upTo(numbers.partitions),
+  num_sub_vectors: upTo(numbers.subVectors),
+  num_bits: upTo(numbers.bits),
+  sample_rate: upTo(numbers.samples),
+  max_iterations: upTo(numbers.iterations),
+  target_partition_size: upTo(numbers.partitions),
+  m: upTo(numbers.neighbours),
+  ef_construction: upTo(numbers.candidates),
   with_position: optional(z.boolean()),
   base_tokenizer: optional(text(characters.name)),
   language: optional(text(characters.name)),
-  max_token_length: optional(count),
+  max_token_length: optional(count.max(numbers.tokenLength)),
   lower_case: optional(z.boolean()),
   stem: optional(z.boolean()),
   remove_stop_words: optional(z.boolean()),

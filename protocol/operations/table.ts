@@ -5,6 +5,7 @@ import { defineContract, noContent, onPath } from "../contract.ts";
 import {
   AnsweredProperties,
   branch,
+  columnName,
   commonRequest,
   context,
   count,
@@ -313,7 +314,7 @@ const VirtualColumnOutput = z
 
 const NewColumn = z
   .object({
-    name: text(characters.path).min(1),
+    name: columnName,
     expression: optional(text(characters.text)).describe(
       "SQL over the other columns, computed once for the rows that there are.",
     ),
@@ -341,7 +342,7 @@ const ColumnAlteration = z
   .object({
     path: fieldPath,
     data_type: optional(JsonArrowDataType),
-    rename: optional(text(characters.path).min(1)),
+    rename: optional(columnName),
     nullable: optional(z.boolean()),
     virtual_column: optional(VirtualColumn),
   })
