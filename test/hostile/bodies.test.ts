@@ -114,6 +114,7 @@ describe("the worst bodies do nothing to others, sent to", () => {
     async (operation, contract) => {
       const { schema, resolve, budget } = bodyOf(contract);
       for (const role of roles) {
+        await service.restore();
         const request = { method: "POST", path: pathOf(contract), headers: headersOf(role) };
         const too = { ...budget, bytes: largeBytes };
         for (const [name, body] of worstBodies({}, resolve, too))
