@@ -13,6 +13,8 @@ export const characters = {
   name: 1024,
   /** Where something is: a location, a manifest, a field. */
   path: 8 * 1024,
+  /** Where a list goes on: the longest identifier, in Base64. */
+  token: 64 * 1024,
   /** What is said about something: an expression, a filter, all properties together. */
   text: 256 * 1024,
   /** What is handed on whole to the compute side: a view's definition, a function, a manifest of code. */

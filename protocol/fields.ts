@@ -141,7 +141,7 @@ export const queryInteger = (minimum: number) =>
 
 /** Where a list goes on, and how many items it may answer. */
 export const pageQuery = {
-  page_token: text(characters.path).optional().describe("The `page_token` of the answer before this one."),
+  page_token: text(characters.token).optional().describe("The `page_token` of the answer before this one."),
   limit: queryInteger(1).optional().describe("The most items to answer, from 1 on."),
 };
 

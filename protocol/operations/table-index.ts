@@ -76,7 +76,7 @@ export const listTableIndices = defineContract({
       ...commonRequest,
       branch,
       version,
-      page_token: optional(text(characters.path)),
+      page_token: optional(text(characters.token)),
       limit: optional(z.int().min(1)),
     })
     .meta({ id: "ListTableIndicesRequest" }),

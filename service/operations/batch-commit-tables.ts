@@ -4,6 +4,7 @@ import { prepareAudit } from "../domain/audit.ts";
 import { branchOf } from "../domain/branch.ts";
 import { requireFreeLocation } from "../domain/locations.ts";
 import { requireBranch, requireFreeName, requireTable } from "../domain/require.ts";
+import { inTurns } from "../domain/turns.ts";
 import { vendCredentials } from "../domain/vending.ts";
 import { deleteRanges, readRanges } from "../domain/version-ranges.ts";
 import { finishCommit, insertPrepared, prepareVersion, toTableVersion, versionsAtOnce } from "../domain/versions.ts";
@@ -31,7 +32,7 @@ export const batchCommitTables: Handler<typeof contract> = async (request, catal
   const applied = await catalog.store.write(
     async (session) => {
       const results = [];
-      for (const step of steps) results.push(await step(session, audit.id));
+      for await (const step of inTurns(steps)) results.push(await step(session, audit.id));
       await audit.record(session);
       return results;
     },
@@ -49,7 +50,7 @@ async function prepareSteps(
   /** The locations of tables that the batch itself declares: a later operation may commit to them. */
   const declared = new Map<string, string>();
   const steps: Step[] = [];
-  for (const operation of operations) {
+  for await (const operation of inTurns(operations)) {
     const identifier = identifierOf(operation);
     const { declare_table, create_table_version, delete_table_versions, deregister_table } = operation;
     if (declare_table) steps.push(await declare(identifier, declare_table, catalog, caller, declared));

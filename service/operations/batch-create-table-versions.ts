@@ -2,6 +2,7 @@ import { contracts } from "@tiltyard/protocol";
 import pMap from "p-map";
 import { prepareAudit } from "../domain/audit.ts";
 import { requireTable } from "../domain/require.ts";
+import { inTurns } from "../domain/turns.ts";
 import { finishCommit, insertPrepared, prepareVersion, toTableVersion, versionsAtOnce } from "../domain/versions.ts";
 import type { Handler } from "./handler.ts";
 
@@ -22,7 +23,7 @@ export const batchCreateTableVersions: Handler<typeof contract> = async (request
 
   const { records, transactionId } = await catalog.store.write(async (session) => {
     const inserted = [];
-    for (const { identifier, version } of prepared)
+    for await (const { identifier, version } of inTurns(prepared))
       inserted.push(await insertPrepared(session, await requireTable(session, identifier), version, audit.id));
     const repeated = inserted.every((record) => record.transactionId !== audit.id);
     if (!repeated) await audit.record(session);
