@@ -8,9 +8,10 @@ import { installAdminKey, reservedKeyIds } from "./auth/api-key.ts";
 import { createAuthenticator } from "./auth/authenticator.ts";
 import { installDevelopmentKey, openDevelopmentIssuer } from "./auth/development-issuer.ts";
 import { createTokenVerifier, remoteKeys } from "./auth/token-verifier.ts";
+import { createFinishing } from "./commits/finish.ts";
 import type { Config } from "./config.ts";
 import { createDatasets } from "./dataset/datasets.ts";
-import { createFinisher } from "./domain/finisher.ts";
+import { createDeferredWork } from "./deferred-work.ts";
 import { createLocations } from "./domain/locations.ts";
 import { createAddressOf } from "./http/address.ts";
 import { createApp } from "./http/app.ts";
@@ -28,9 +29,8 @@ import { openSoonerOrLater } from "./store/late-store.ts";
 import { findNamespace } from "./store/namespaces.ts";
 import { openStore } from "./store/open.ts";
 import type { Store } from "./store/store.ts";
+import { countTasks } from "./store/tasks.ts";
 
-/** How often work that was left over is looked for. */
-const sweepEveryMs = 60_000;
 /** How long requests that were accepted may take to finish once the service is told to stop. */
 const drainMs = 25_000;
 const closeIdleEveryMs = 50;
@@ -57,7 +57,7 @@ export interface Replacements {
 }
 
 /**
- * Starts the catalog: migrates its database, listens, and takes up what an earlier run left undone. A
+ * Starts the catalog: migrates its database, listens, and works on what an earlier run left undone. A
  * database that is away now is migrated when it is there.
  */
 export async function startService(config: Config, log: Log, replacements: Replacements = {}): Promise<RunningService> {
@@ -78,7 +78,8 @@ export async function startService(config: Config, log: Log, replacements: Repla
   const storage = wrapStorage(
     createStorage({ s3ForcePathStyle: config.s3ForcePathStyle, fileRoots: fileRootsOf(config) }),
   );
-  const finisher = createFinisher({ store, storage, log, dropRetentionMs: config.dropRetentionMs });
+  const finishing = createFinishing({ store, storage, log });
+  const commitParts = { store, storage, finishing };
 
   const tokens = createTokenVerifier(
     config.auth.mode === "oidc"
@@ -87,9 +88,10 @@ export async function startService(config: Config, log: Log, replacements: Repla
   );
 
   const authenticator = createAuthenticator(store, tokens);
-  const datasets = createDatasets({ store, storage, finisher }, createGateway(log));
-  const { limits } = config;
-  const metrics = createMetrics();
+  const datasets = createDatasets(commitParts, createGateway(log));
+  const { dropRetentionMs, auditRetentionMs, limits } = config;
+  const worker = createDeferredWork({ ...commitParts, log, dropRetentionMs, auditRetentionMs });
+  const metrics = createMetrics(() => countTasks(store.read));
   const server = createHttpServer();
   const connections = guardConnections(
     server,
@@ -104,15 +106,14 @@ export async function startService(config: Config, log: Log, replacements: Repla
   let stopping = false;
   const app = createApp({
     catalog: {
-      store,
-      storage,
+      ...commitParts,
+      worker,
       credentials: config.vending && createCredentialVendors(config.vending),
-      finisher,
       locations: createLocations(config.warehouse, config.allowedLocations),
       datasets,
       dataOperations: config.dataOperations,
       forgetRoles: authenticator.forgetRoles,
-      dropRetentionMs: config.dropRetentionMs,
+      dropRetentionMs,
     },
     authenticator,
     developmentIssuer: issuer,
@@ -129,22 +130,17 @@ export async function startService(config: Config, log: Log, replacements: Repla
   if (config.warehouse.scheme === "file") mkdirSync(`/${config.warehouse.path}`, { recursive: true });
 
   await listen(server, app.fetch, config);
-  const sweep = () => finisher.sweep().catch((error) => log.error({ err: error }, "the sweep failed"));
-  let sweeping = sweep();
-  const timer = setInterval(() => {
-    sweeping = sweeping.then(sweep);
-  }, sweepEveryMs);
+  worker.start();
 
   return {
     url: urlOf(config.host, server),
     stop: async () => {
       stopping = true;
-      clearInterval(timer);
       await close(server);
       loopWatch[Symbol.dispose]();
       await datasets[Symbol.asyncDispose]();
-      await sweeping;
-      await finisher.settled();
+      await worker.stop();
+      await finishing.settled();
       await store[Symbol.asyncDispose]();
     },
   };

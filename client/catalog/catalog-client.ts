@@ -12,6 +12,7 @@ import {
 import type { z } from "zod";
 import { type Context, headersOf, withHeaders, withoutHeaders } from "./context-headers.ts";
 import { CatalogConnectionError, CatalogRequestError } from "./errors.ts";
+import { SilenceLimit } from "./silence.ts";
 
 export interface CatalogClientOptions {
   /** Where the catalog is, e.g. `http://127.0.0.1:2333`. */
@@ -19,7 +20,10 @@ export interface CatalogClientOptions {
   /** One of the two; an API key goes first. */
   readonly apiKey?: string | undefined;
   readonly token?: string | (() => Promise<string>) | undefined;
-  /** Of one try, in milliseconds. */
+  /**
+   * How long the catalog may be silent, in milliseconds: before it answers, and between two pieces of what is
+   * sent or received.
+   */
   readonly timeoutMs?: number;
   /** How often a call that is safe to repeat is tried again. */
   readonly retries?: number;
@@ -175,7 +179,7 @@ async function callOnce(
   );
   const isArrow = contract.content === "arrow";
 
-  const timeout = AbortSignal.timeout(client.timeoutMs ?? timeoutMsDefault);
+  using silence = new SilenceLimit(client.timeoutMs ?? timeoutMsDefault);
   let response: Response;
   let bytes: Uint8Array;
   try {
@@ -188,10 +192,10 @@ async function callOnce(
           "content-type": isArrow ? "application/vnd.apache.arrow.stream" : "application/json",
         }),
       },
-      ...(method === "POST" && { body: isArrow ? (arrow ?? new Uint8Array()) : json, duplex: "half" }),
-      signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
+      ...(method === "POST" && { body: isArrow ? silence.passing(arrow ?? new Uint8Array()) : json, duplex: "half" }),
+      signal: signal === undefined ? silence.signal : AbortSignal.any([signal, silence.signal]),
     } as RequestInit);
-    bytes = new Uint8Array(await response.arrayBuffer());
+    bytes = new Uint8Array(await new Response(response.body && silence.passing(response.body)).arrayBuffer());
   } catch (error) {
     if (signal?.aborted) throw signal.reason;
     throw new CatalogConnectionError(contract.operationId, url, error);

@@ -12,6 +12,8 @@ export const annotations = {
   owner: "tiltyard.dev/owner",
   /** Until when its owner lives for sure; a time in ISO 8601. The reaper deletes it after that. */
   leaseUntil: "tiltyard.dev/lease-until",
+  /** Names the request that made it: one whose answer was lost finds its cluster by that. */
+  creation: "tiltyard.dev/creation",
 } as const;
 export const managedBy = { "app.kubernetes.io/managed-by": "tiltyard" } as const;
 
@@ -38,7 +40,10 @@ const stopSeconds = 60;
  * The RayCluster as KubeRay takes it: a head that schedules and does no work itself
  * (requirements.md 2.7), workers that come and go, all on nodes of their role.
  */
-export function rayClusterManifest(parameters: ClusterParameters, owner: string, leaseUntil: Date): RayClusterObject {
+export function rayClusterManifest(
+  parameters: ClusterParameters,
+  by: { readonly owner: string; readonly leaseUntil: Date; readonly creation: string },
+): RayClusterObject {
   const { name, namespace, headGroup, workerGroups, gcsFaultTolerance } = parameters;
   return {
     apiVersion: `${rayClusters.group}/${rayClusters.version}`,
@@ -47,7 +52,11 @@ export function rayClusterManifest(parameters: ClusterParameters, owner: string,
       name,
       namespace,
       labels: { ...managedBy, "app.kubernetes.io/version": version },
-      annotations: { [annotations.owner]: owner, [annotations.leaseUntil]: leaseUntil.toISOString() },
+      annotations: {
+        [annotations.owner]: by.owner,
+        [annotations.leaseUntil]: by.leaseUntil.toISOString(),
+        [annotations.creation]: by.creation,
+      },
     },
     spec: {
       rayVersion: parameters.rayVersion,

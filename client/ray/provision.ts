@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { hostname, userInfo } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KubeConfig } from "@kubernetes/client-node";
@@ -28,6 +29,8 @@ export class ProvisionError extends Error {
 
 const pollMs = 1_000;
 const deleteTimeoutMs = 120_000;
+/** How long making a cluster is tried while the API server gives no answer, or says that it cannot answer now. */
+const createTimeoutMs = 30_000;
 
 /** A Ray cluster for as long as its scope: `await using cluster = await provisionRayCluster(...)`. */
 export class RayCluster implements AsyncDisposable {
@@ -102,7 +105,7 @@ export async function provisionRayCluster(
   const owner = ownerName();
 
   signal?.throwIfAborted();
-  const { identity, before } = await createOrAdopt(api, parameters, owner);
+  const { identity, before } = await createOrAdopt(api, parameters, owner, signal);
   const lease = keepLease(api, identity, parameters.leaseSeconds);
   let forwarding: Forwarding | undefined;
   const letGo = async () => {
@@ -150,12 +153,12 @@ async function createOrAdopt(
   api: RayClusterApi,
   parameters: ClusterParameters,
   owner: string,
+  signal: AbortSignal | undefined,
 ): Promise<{ readonly identity: ClusterIdentity; readonly before?: Annotations }> {
   const { name, leaseSeconds, adopt } = parameters;
   const until = new Date(Date.now() + leaseSeconds * 1000);
   try {
-    const { metadata } = await api.create(rayClusterManifest(parameters, owner, until));
-    return { identity: { name, uid: metadata?.uid } };
+    return { identity: await create(api, parameters, { owner, leaseUntil: until, creation: randomUUID() }, signal) };
   } catch (error) {
     if (!(error instanceof KubernetesError) || error.status !== 409) throw error;
     const { metadata } = (await api.find(name)) ?? {};
@@ -172,6 +175,44 @@ async function createOrAdopt(
         "use another name, or adopt it (adopt: true)",
       { cause: error },
     );
+  }
+}
+
+/**
+ * Makes a cluster once, also when the answer to that is lost: the request is repeated, and a conflict with
+ * what it made itself is its success.
+ */
+async function create(
+  api: RayClusterApi,
+  parameters: ClusterParameters,
+  by: Parameters<typeof rayClusterManifest>[1],
+  signal: AbortSignal | undefined,
+): Promise<ClusterIdentity> {
+  const { name, timeoutSeconds } = parameters;
+  const deadline = Date.now() + Math.min(createTimeoutMs, timeoutSeconds * 1000);
+  const findOwn = async (): Promise<ClusterIdentity | undefined> => {
+    const { metadata } = (await api.find(name)) ?? {};
+    return metadata?.annotations?.[annotations.creation] === by.creation ? { name, uid: metadata.uid } : undefined;
+  };
+  const createOnce = async (): Promise<ClusterIdentity> => {
+    try {
+      const { metadata } = await api.create(rayClusterManifest(parameters, by));
+      return { name, uid: metadata?.uid };
+    } catch (error) {
+      const own = error instanceof KubernetesError && error.status === 409 ? await findOwn() : undefined;
+      if (own === undefined) throw error;
+      return own;
+    }
+  };
+  try {
+    return await patiently(createOnce, deadline, signal);
+  } catch (error) {
+    if (error instanceof KubernetesError && !isPassing(error)) throw error;
+    // It may be there all the same. When nobody answers now either, its lease ends.
+    await findOwn()
+      .then((own) => own && api.delete(own))
+      .catch(() => {});
+    throw error;
   }
 }
 
@@ -227,12 +268,16 @@ async function patiently<Result>(work: () => Promise<Result>, deadline: number, 
     try {
       return await work();
     } catch (error) {
-      const isPassing =
-        error instanceof KubernetesError && (error.status === undefined || error.status >= 500 || error.status === 429);
-      if (!isPassing || Date.now() + pollMs > deadline) throw error;
+      if (!isPassing(error) || Date.now() + pollMs > deadline) throw error;
       await sleep(pollMs, undefined, { signal });
     }
   }
+}
+
+/** Whether the API server gave no answer, or said that it cannot answer now: what was asked for may be done. */
+function isPassing(error: unknown): boolean {
+  if (!(error instanceof KubernetesError)) return false;
+  return error.status === undefined || error.status >= 500 || error.status === 429;
 }
 
 /**

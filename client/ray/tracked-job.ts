@@ -81,7 +81,10 @@ export async function submitInTransaction(
       metadata: { ...request.metadata, tiltyard_transaction_id: transactionId },
     });
   } catch (error) {
-    await alter(property("reason", String(error)), status("Failed"));
+    await alter(property("reason", String(error)), status("Failed")).catch((cause) => {
+      const what = `the catalog was not told: set the transaction ${transactionId} to Failed: ${messageOf(cause)}`;
+      throw new SuppressedError(new Error(what, { cause }), error, `${messageOf(error)}; and ${what}`);
+    });
     throw error;
   }
   try {
@@ -125,6 +128,10 @@ function status(value: TransactionStatus): AlterTransactionAction {
 function property(key: string, value: string): AlterTransactionAction {
   const setPropertyAction = { key, value: shorten(value), mode: undefined };
   return { setPropertyAction, setStatusAction: undefined, unsetPropertyAction: undefined };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** Ray's messages end with the output of the job, and that with the error: of a long one the end tells most. */

@@ -1,11 +1,14 @@
 import { z } from "zod";
 import { defineContract, onPath } from "../contract.ts";
-import { commonRequest, context, count, id, optional, pageQuery, pageResponse } from "../fields.ts";
+import { commonRequest, context, id, optional, pageQuery, pageResponse } from "../fields.ts";
 import { timeMillis } from "./fields.ts";
+
+/** The catalog counts its tables in 32 bits. */
+const droppedId = z.int32().min(0);
 
 const DroppedTable = z
   .object({
-    dropped_id: count,
+    dropped_id: droppedId,
     id: id.describe("What the table was called; another one may be called so now."),
     location: z.string(),
     dropped_at_millis: timeMillis,
@@ -32,7 +35,7 @@ export const undropTable = defineContract({
   body: z
     .object({
       ...commonRequest,
-      dropped_id: count.describe("As ListDroppedTables shows it; the path names what the table was called."),
+      dropped_id: droppedId.describe("As ListDroppedTables shows it; the path names what the table was called."),
       new_id: optional(id).describe("What to call it; what it was called when absent."),
     })
     .meta({ id: "UndropTableRequest" }),

@@ -1,11 +1,12 @@
 import type { Branches, Connection, Table } from "@lancedb/lancedb";
 import type { Identifier } from "@tiltyard/protocol";
+import type { CommitParts } from "../commits/parts.ts";
+import { requireBranch, requireVersion } from "../commits/read.ts";
+import { type Change, type Commits, createCommits, type NewTable } from "../commits/series.ts";
 import { branchOf, mainBranch } from "../domain/branch.ts";
-import { requireBranch, requireTable } from "../domain/require.ts";
-import { requireVersion } from "../domain/versions.ts";
+import { requireTable } from "../domain/require.ts";
 import { parseLocation } from "../storage/location.ts";
 import type { TableRecord } from "../store/tables.ts";
-import { type Change, type CommitParts, type Commits, createCommits, type NewTable } from "./commits.ts";
 import { translate } from "./errors.ts";
 import type { Gateway, ServedView, TableView } from "./gateway.ts";
 import { createLibrary, type Library, type RawTable, rawConnectionOf, rawTableOf } from "./library.ts";
@@ -78,7 +79,7 @@ export function createDatasets(parts: CommitParts, gateway: Gateway): Datasets {
       const { read } = parts.store;
       const branch = branchOf(request);
       const record = await requireTable(read, request.id);
-      await requireBranch(read, record, branch);
+      await requireBranch(parts, record, branch);
       const version = await requireVersion(parts, record, branch, request.version);
       const opened = await connect(record.location, viewOfVersion(parts, record, version));
       await opened.openTable(branch, version.version);
@@ -88,7 +89,7 @@ export function createDatasets(parts: CommitParts, gateway: Gateway): Datasets {
       const { read } = parts.store;
       const branch = branchOf(change.request);
       const record = await requireTable(read, change.request.id);
-      await requireBranch(read, record, branch);
+      await requireBranch(parts, record, branch);
       const { version } = await requireVersion(parts, record, branch, undefined);
       const commits = createCommits(parts, change, record);
       const opened = await connect(record.location, viewOfTable(parts, record, commits));

@@ -1,9 +1,9 @@
 import { CatalogError } from "@tiltyard/protocol";
+import type { Change } from "../commits/series.ts";
 import type { Locations } from "../domain/locations.ts";
 import { requireFreeName } from "../domain/require.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Store } from "../store/store.ts";
-import type { Change } from "./commits.ts";
 import type { Datasets } from "./datasets.ts";
 import { writeRows } from "./write-rows.ts";
 

@@ -1,10 +1,11 @@
 import { CatalogError } from "@tiltyard/protocol";
+import { branchFolder, manifestName, schemeOf, versionsFolder } from "../commits/manifest.ts";
+import type { CommitParts } from "../commits/parts.ts";
+import { requireBranch, requireVersion, toTableVersion } from "../commits/read.ts";
+import { type Change, createCommits } from "../commits/series.ts";
 import { branchOf } from "../domain/branch.ts";
-import { branchFolder, manifestName, schemeOf, versionsFolder } from "../domain/manifest.ts";
-import { requireBranch, requireTable } from "../domain/require.ts";
-import { requireVersion, toTableVersion } from "../domain/versions.ts";
+import { requireTable } from "../domain/require.ts";
 import { parseLocation } from "../storage/location.ts";
-import { type Change, type CommitParts, createCommits } from "./commits.ts";
 import { isConflict } from "./errors.ts";
 import { replaceSchemaMetadata } from "./manifest-file.ts";
 
@@ -41,7 +42,7 @@ async function tryToCommit(
   const { store, storage } = parts;
   const table = await requireTable(store.read, change.request.id);
   const branch = branchOf(change.request);
-  await requireBranch(store.read, table, branch);
+  await requireBranch(parts, table, branch);
   const latest = await requireVersion(parts, table, branch, undefined);
   const location = parseLocation(table.location);
   const objects = await storage.at(location);

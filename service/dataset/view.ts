@@ -1,11 +1,11 @@
 import { CatalogError } from "@tiltyard/protocol";
+import type { CommitParts } from "../commits/parts.ts";
+import { readVersions, requireBranch, requireVersion, toTableVersion } from "../commits/read.ts";
+import type { Commits, NewTable } from "../commits/series.ts";
 import { branchOf } from "../domain/branch.ts";
-import { requireBranch } from "../domain/require.ts";
-import { readVersions, requireVersion, toTableVersion } from "../domain/versions.ts";
 import { parseLocation } from "../storage/location.ts";
 import type { TableRecord } from "../store/tables.ts";
 import type { VersionRecord } from "../store/versions.ts";
-import type { CommitParts, Commits, NewTable } from "./commits.ts";
 import type { TableView } from "./gateway.ts";
 
 /** A view of one version that takes no commits: to the library it is the latest of its branch. */
@@ -52,7 +52,7 @@ export function viewOfTable(
       if (latest !== undefined) return { versions: [latest] };
       if (!("id" in table)) return { versions: [] };
       const branch = branchOf(request);
-      await requireBranch(parts.store.read, table, branch);
+      await requireBranch(parts, table, branch);
       return readVersions(parts, table, branch, request);
     },
     describeTableVersion: async (request) => {

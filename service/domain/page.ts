@@ -8,27 +8,36 @@ const pageLengthMax = 1024 * 1024;
 /** One in so many items of a page is read at first: what they are like tells how many more fit into it. */
 const readAtFirst = 1 / 10;
 
-const Token = z.tuple([z.string(), z.array(z.union([z.string(), z.int()]))]);
+/** A list that is answered in pages. A token holds its name, so that the token of one list is refused by another. */
+export interface List<Key> {
+  readonly name: string;
+  /** What its tokens hold besides: the key of an item, which the page after it begins behind. */
+  readonly key: z.ZodType<Key>;
+}
 
-/** Where a page begins: behind the item with this key. */
-export type Cursor = readonly (string | number)[];
+/** A text in a key: all but what no database takes. */
+export const keyText = z.string().refine((text) => text.isWellFormed() && !text.includes("\0"));
+
+interface PageRequest {
+  readonly page_token?: string | undefined;
+  readonly limit?: number | undefined;
+}
 
 /**
  * Reads one page of a list. Its token holds the key of the last item, not a position, so
  * that rows that come and go in between are neither skipped nor repeated.
  *
- * @param list Names the list, so that the token of one is refused by another.
- * @param read Gets the items from behind the cursor on, in order; undefined is the beginning.
+ * @param read Gets the items from behind a key on, in order; undefined is the beginning.
  * @throws CatalogError InvalidInput for a token that this list did not give out.
  */
-export async function readPage<Item>(
-  list: string,
-  request: { readonly page_token?: string | undefined; readonly limit?: number | undefined },
-  read: (cursor: Cursor | undefined, limit: number) => Promise<Item[]>,
-  keyOf: (item: Item) => Cursor,
+export async function readPage<Item, Key>(
+  list: List<Key>,
+  request: PageRequest,
+  read: (after: Key | undefined, limit: number) => Promise<Item[]>,
+  keyOf: (item: Item) => Key,
 ): Promise<{ readonly items: Item[]; readonly page_token?: string }> {
-  const readFrom = async (cursor: Cursor | undefined, limit: number) => {
-    const found = await read(cursor, limit + 1);
+  const readFrom = async (after: Key | undefined, limit: number) => {
+    const found = await read(after, limit + 1);
     const items = found.slice(0, limit);
     const last = items.at(-1);
     return { items, next: found.length > limit && last !== undefined ? keyOf(last) : undefined };
@@ -42,18 +51,18 @@ export async function readPage<Item>(
  *
  * @param most The most items of a page; fewer for those that may be large.
  */
-export async function readScannedPage<Item>(
-  list: string,
-  request: { readonly page_token?: string | undefined; readonly limit?: number | undefined },
-  read: (cursor: Cursor | undefined, limit: number) => Promise<Part<Item>>,
-  keyOf: (item: Item) => Cursor,
+export async function readScannedPage<Item, Key>(
+  list: List<Key>,
+  request: PageRequest,
+  read: (after: Key | undefined, limit: number) => Promise<Part<Item, Key>>,
+  keyOf: (item: Item) => Key,
   most = pageSizeMax,
 ): Promise<{ readonly items: Item[]; readonly page_token?: string }> {
   const limit = Math.min(request.limit ?? most, most);
   // An empty token is the beginning: the protocol lets it stand for "no more" in answers.
-  const cursor = request.page_token ? readToken(list, request.page_token) : undefined;
+  const after = request.page_token ? readToken(list, request.page_token) : undefined;
   const asked = Math.min(limit, most * readAtFirst);
-  let { items, next } = fitting(await read(cursor, asked), pageLengthMax, keyOf);
+  let { items, next } = fitting(await read(after, asked), pageLengthMax, keyOf);
   const left = Math.min(limit - items.length, roomFor(items));
   if (next !== undefined && items.length === asked && left > 0) {
     const rest = fitting(await read(next, left), pageLengthMax - lengthOf(items), keyOf);
@@ -61,17 +70,21 @@ export async function readScannedPage<Item>(
     next = rest.next;
   }
   if (next === undefined) return { items };
-  return { items, page_token: Buffer.from(JSON.stringify([list, next])).toString("base64url") };
+  return { items, page_token: Buffer.from(JSON.stringify([list.name, next])).toString("base64url") };
 }
 
 /** Some of a list's items, and where what follows them begins; undefined where nothing does. */
-interface Part<Item> {
+interface Part<Item, Key> {
   readonly items: Item[];
-  readonly next: Cursor | undefined;
+  readonly next: Key | undefined;
 }
 
 /** As much of a part as has so many characters, and one item of it in any case. */
-function fitting<Item>({ items, next }: Part<Item>, lengthMax: number, keyOf: (item: Item) => Cursor): Part<Item> {
+function fitting<Item, Key>(
+  { items, next }: Part<Item, Key>,
+  lengthMax: number,
+  keyOf: (item: Item) => Key,
+): Part<Item, Key> {
   let length = 0;
   for (const [index, item] of items.entries()) {
     length += lengthOf(item);
@@ -90,12 +103,10 @@ function lengthOf(value: unknown): number {
   return JSON.stringify(value).length;
 }
 
-function readToken(list: string, token: string): Cursor {
+function readToken<Key>({ name, key }: List<Key>, token: string): Key {
   try {
-    const [of, cursor] = Token.parse(JSON.parse(Buffer.from(token, "base64url").toString("utf8")));
-    if (of === list) return cursor;
+    return z.tuple([z.literal(name), key]).parse(JSON.parse(Buffer.from(token, "base64url").toString("utf8")))[1];
   } catch {
-    // Falls through to the one error that a bad token has.
+    throw new CatalogError("InvalidInput", "page_token: is not one that this list gave out");
   }
-  throw new CatalogError("InvalidInput", "page_token: is not one that this list gave out");
 }

@@ -1,11 +1,11 @@
 import { CatalogError, formatIdentifier, type Identifier } from "@tiltyard/protocol";
 import { findAuditRecord } from "../store/audit.ts";
+import { findBranch } from "../store/branches.ts";
 import { findJob } from "../store/jobs.ts";
 import { findNamespace, type NamespaceRecord } from "../store/namespaces.ts";
 import type { Session } from "../store/store.ts";
 import { findTable, type TableRecord } from "../store/tables.ts";
 import type { TransactionRecord } from "../store/transactions.ts";
-import { findHighestVersion } from "../store/versions.ts";
 import { mainBranch } from "./branch.ts";
 
 /** @throws CatalogError NamespaceNotFound */
@@ -33,10 +33,14 @@ export async function requireFreeName(session: Session, identifier: Identifier):
     throw new CatalogError("TableAlreadyExists", `table ${formatIdentifier(identifier)} exists already`);
 }
 
-/** A branch exists from its first version on; `main` exists always. @throws CatalogError TableBranchNotFound */
-export async function requireBranch(session: Session, table: TableRecord, branch: string): Promise<void> {
-  if (branch === mainBranch || (await findHighestVersion(session, table.id, branch)) !== undefined) return;
-  throw new CatalogError(
+/** As `requireBranch` of a commit, but only a branch that has records. @throws CatalogError TableBranchNotFound */
+export async function requireRecordedBranch(session: Session, table: TableRecord, branch: string): Promise<void> {
+  if (branch === mainBranch || (await findBranch(session, table.id, branch))?.highestVersion !== undefined) return;
+  throw branchNotFound(table, branch);
+}
+
+export function branchNotFound(table: TableRecord, branch: string): CatalogError {
+  return new CatalogError(
     "TableBranchNotFound",
     `table ${formatIdentifier(table.identifier)} has no branch ${JSON.stringify(branch)}`,
   );

@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client";
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 
 export interface Metrics {
   observeOperation(operationId: string, status: number, durationMs: number): void;
@@ -12,7 +12,15 @@ export interface Metrics {
 /** Upper bounds in seconds, from a read that is in memory to a copy in a slow object store. */
 const buckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-export function createMetrics(): Metrics {
+/** How much deferred work of a kind there is. */
+export interface TaskCount {
+  readonly kind: string;
+  readonly due: number;
+  readonly failing: number;
+}
+
+/** @param countTasks Is asked each time the metrics are read. It may fail: then they tell the rest. */
+export function createMetrics(countTasks: () => Promise<readonly TaskCount[]>): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const operations = new Histogram({
@@ -28,6 +36,24 @@ export function createMetrics(): Metrics {
     labelNames: ["reason"],
     registers: [registry],
   });
+  const due = new Gauge({
+    name: "tiltyard_tasks_due",
+    help: "Deferred work that waits for a process or is being done, by kind, of all processes together.",
+    labelNames: ["kind"],
+    registers: [registry],
+  });
+  const failing = new Gauge({
+    name: "tiltyard_tasks_failing",
+    help: "Deferred work that failed when it was last tried, by kind, of all processes together.",
+    labelNames: ["kind"],
+    registers: [registry],
+  });
+  const readTasks = async () => {
+    for (const { kind, ...count } of await countTasks()) {
+      due.set({ kind }, count.due);
+      failing.set({ kind }, count.failing);
+    }
+  };
   /** Finding the series of its labels takes longer than an observation does. */
   const series = new Map<string, ReturnType<typeof operations.labels>>();
   return {
@@ -41,7 +67,13 @@ export function createMetrics(): Metrics {
       found.observe(durationMs / 1000);
     },
     countClosedConnection: (reason) => closed.inc({ reason }),
-    text: () => registry.metrics(),
+    text: async () => {
+      await readTasks().catch(() => {
+        due.reset();
+        failing.reset();
+      });
+      return registry.metrics();
+    },
     contentType: registry.contentType,
   };
 }

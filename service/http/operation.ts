@@ -1,4 +1,4 @@
-import { type AnyContract, bodies, CatalogError, type RequestOf } from "@tiltyard/protocol";
+import { type AnyContract, arrowFile, bodies, CatalogError, type RequestOf } from "@tiltyard/protocol";
 import type { Context, Handler as HonoHandler } from "hono";
 import { type Authenticator, authorize, type Credential, type Principal } from "../auth/authenticator.ts";
 import type { Log } from "../log.ts";
@@ -16,9 +16,14 @@ import { createRequestParser, envelopeOf, type ParsedPath } from "./parse-reques
 import type { RateLimit } from "./rate-limit.ts";
 import { readJson } from "./read-body.ts";
 import { requestIdOf, traceparentOf } from "./request-id.ts";
+import { followRows } from "./sent-rows.ts";
 
 /** How much of a stream of rows is still taken once it is refused. */
 const discardedBytesMax = 512 * 1024 * 1024;
+
+/** How rows are counted and logged that broke off after the client was sent 200. */
+const statusOfFailure = 500;
+const brokenOff = "the rows of an answer could not be read to their end: the connection was broken off";
 
 export const arrowFileType = "application/vnd.apache.arrow.file";
 
@@ -132,17 +137,27 @@ export function serveOperation<C extends AnyContract>(
     }
     if (contract.content === "arrow") await discard(context.req.raw.body);
     loopWatch.end(trail);
-    const durationMs = performance.now() - start;
-    metrics.observeOperation(contract.operationId, response.status, durationMs);
-    log.info({
-      request_id: requestIdIn(trail),
-      traceparent: trail.traceparent,
-      principal: trail.principal,
-      operation: contract.operationId,
-      path: context.req.path,
-      status: response.status,
-      duration_ms: Math.round(durationMs * 1000) / 1000,
-    });
+    const observe = (status: number) => {
+      const durationMs = performance.now() - start;
+      metrics.observeOperation(contract.operationId, status, durationMs);
+      log.info({
+        request_id: requestIdIn(trail),
+        traceparent: trail.traceparent,
+        principal: trail.principal,
+        operation: contract.operationId,
+        path: context.req.path,
+        status,
+        duration_ms: Math.round(durationMs * 1000) / 1000,
+      });
+    };
+    if (contract.response === arrowFile && response.ok && response.body !== null) {
+      const rows = followRows(context, response.body, (failure) => {
+        if (failure !== undefined) log.error({ err: failure.cause, request_id: requestIdIn(trail) }, brokenOff);
+        observe(failure === undefined ? response.status : statusOfFailure);
+      });
+      return new Response(rows, response);
+    }
+    observe(response.status);
     return response;
   };
 }

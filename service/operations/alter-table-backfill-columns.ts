@@ -2,7 +2,7 @@ import { contracts } from "@tiltyard/protocol";
 import { branchOf } from "../domain/branch.ts";
 import { prepareJob } from "../domain/job.ts";
 import { parametersOf } from "../domain/parameters.ts";
-import { requireBranch, requireTable } from "../domain/require.ts";
+import { requireRecordedBranch, requireTable } from "../domain/require.ts";
 import type { Handler } from "./handler.ts";
 
 const contract = contracts.alterTableBackfillColumns;
@@ -20,7 +20,7 @@ export const alterTableBackfillColumns: Handler<typeof contract> = async (reques
 
   await store.write(async (session) => {
     const table = await requireTable(session, request.id);
-    await requireBranch(session, table, branch);
+    await requireRecordedBranch(session, table, branch);
     await job.open(session);
   });
   return { job_id: job.name };

@@ -1,15 +1,19 @@
 import { contracts, formatIdentifier, type Identifier, type RequestOf, type ResponseOf } from "@tiltyard/protocol";
-import pMap from "p-map";
+import { commitVersions, type Entry } from "../commits/commit.ts";
+import { prepareVersion } from "../commits/prepare.ts";
+import { deleteRanges, readRanges } from "../commits/ranges.ts";
+import { requireKnownBranch, toTableVersion } from "../commits/read.ts";
+import { recordVersion } from "../commits/record.ts";
 import { prepareAudit } from "../domain/audit.ts";
 import { branchOf } from "../domain/branch.ts";
 import { requireFreeLocation } from "../domain/locations.ts";
-import { requireBranch, requireFreeName, requireTable } from "../domain/require.ts";
+import { requireFreeName, requireRecordedBranch, requireTable } from "../domain/require.ts";
 import { inTurns } from "../domain/turns.ts";
 import { vendCredentials } from "../domain/vending.ts";
-import { deleteRanges, readRanges } from "../domain/version-ranges.ts";
-import { finishCommit, insertPrepared, prepareVersion, toTableVersion, versionsAtOnce } from "../domain/versions.ts";
+import { deregisterTable } from "../dropping/drop.ts";
 import type { Session } from "../store/store.ts";
-import { deleteTable, insertTable } from "../store/tables.ts";
+import { insertTable } from "../store/tables.ts";
+import type { LocatedVersion, VersionRecord } from "../store/versions.ts";
 import type { Caller, Catalog, Handler } from "./handler.ts";
 
 const contract = contracts.batchCommitTables;
@@ -18,45 +22,68 @@ type Operation = RequestOf<typeof contract>["operations"][number];
 type Result = ResponseOf<typeof contract>["results"][number];
 type Member<Name extends keyof Operation> = NonNullable<Operation[Name]>;
 
-/**
- * One operation of the batch, in three parts: it was prepared before the database
- * transaction, it is applied in it, and what it returns makes its result after the commit.
- */
-type Step = (session: Session, transactionId: string) => Promise<() => Result | Promise<Result>>;
+/** One operation of the batch. It was prepared before anything is changed. */
+interface Step {
+  /** A version that gets its place before the commit point. */
+  readonly entry?: Entry;
+  /** What the operation does at the commit point. @returns Its result, or the version to put in its place after. */
+  readonly apply?: (session: Session, transactionId: string) => Promise<Result | LocatedVersion>;
+}
 
 export const batchCommitTables: Handler<typeof contract> = async (request, catalog, caller) => {
   const objects = request.operations.map(identifierOf);
   const audit = prepareAudit({ contract, request, caller, objects });
   const steps = await prepareSteps(request.operations, catalog, caller);
+  const together = steps.flatMap(({ entry }) => entry ?? []);
 
-  const applied = await catalog.store.write(
-    async (session) => {
-      const results = [];
-      for await (const step of inTurns(steps)) results.push(await step(session, audit.id));
+  let outcomes: (Result | LocatedVersion)[] = [];
+  const committed = await commitVersions(catalog, {
+    audit,
+    together,
+    apply: async (session) => {
+      outcomes = [];
+      for await (const { apply } of inTurns(steps))
+        if (apply !== undefined) outcomes.push(await apply(session, audit.id));
       await audit.record(session);
-      return results;
+      return outcomes.filter((outcome) => "record" in outcome);
     },
-    { locking: request.operations.some((operation) => operation.declare_table) ? "tables" : undefined },
+    locking: request.operations.some((operation) => operation.declare_table) ? "tables" : undefined,
+  });
+  catalog.worker.wake();
+
+  const placedBefore = committed.together.map((record, index) =>
+    versionResult(together[index]?.prepared.location ?? "", record),
   );
-  const results = await pMap(applied, (result) => result(), { concurrency: versionsAtOnce });
+  const placedAfter = [...committed.applied];
+  const results = steps.map(({ entry }): Result => {
+    const outcome = entry === undefined ? outcomes.shift() : placedBefore.shift();
+    if (outcome === undefined) throw new Error("each operation of a batch has an outcome");
+    if (!("record" in outcome)) return outcome;
+    return versionResult(outcome.location, placedAfter.shift() ?? outcome.record);
+  });
   return { transaction_id: audit.name, results };
 };
+
+function versionResult(location: string, record: VersionRecord): Result {
+  return { create_table_version: { version: toTableVersion(location, record) } };
+}
 
 async function prepareSteps(
   operations: readonly Operation[],
   catalog: Catalog,
   caller: Caller,
 ): Promise<readonly Step[]> {
-  /** The locations of tables that the batch itself declares: a later operation may commit to them. */
-  const declared = new Map<string, string>();
+  /** The tables that the batch itself changed so far, with the locations of those that it declares. */
+  const changed = new Map<string, string | undefined>();
   const steps: Step[] = [];
   for await (const operation of inTurns(operations)) {
     const identifier = identifierOf(operation);
     const { declare_table, create_table_version, delete_table_versions, deregister_table } = operation;
-    if (declare_table) steps.push(await declare(identifier, declare_table, catalog, caller, declared));
-    if (create_table_version) steps.push(await createVersion(identifier, create_table_version, catalog, declared));
-    if (delete_table_versions) steps.push(deleteVersions(identifier, delete_table_versions));
+    if (declare_table) steps.push(await declare(identifier, declare_table, catalog, caller, changed));
+    if (create_table_version) steps.push(await createVersion(identifier, create_table_version, catalog, changed));
+    if (delete_table_versions) steps.push(await deleteVersions(identifier, delete_table_versions, catalog, changed));
     if (deregister_table) steps.push(deregister(identifier));
+    if (delete_table_versions || deregister_table) changed.set(formatIdentifier(identifier), undefined);
   }
   return steps;
 }
@@ -66,17 +93,19 @@ async function declare(
   { location: asked, properties = {}, vend_credentials = false }: Member<"declare_table">,
   catalog: Catalog,
   caller: Caller,
-  declared: Map<string, string>,
+  changed: Map<string, string | undefined>,
 ): Promise<Step> {
   const { locations } = catalog;
   const location = asked === undefined ? locations.choose(identifier) : locations.read(asked);
-  declared.set(formatIdentifier(identifier), location.uri);
+  changed.set(formatIdentifier(identifier), location.uri);
   const vended = await vendCredentials(catalog, caller, identifier, location.uri, { vend_credentials });
-  return async (session) => {
-    await requireFreeName(session, identifier);
-    await requireFreeLocation(session, location);
-    await insertTable(session, { identifier, location: location.uri, properties });
-    return () => ({ declare_table: { location: location.uri, ...vended, properties, managed_versioning: true } });
+  return {
+    apply: async (session) => {
+      await requireFreeName(session, identifier);
+      await requireFreeLocation(session, location);
+      await insertTable(session, { identifier, location: location.uri, properties });
+      return { declare_table: { location: location.uri, ...vended, properties, managed_versioning: true } };
+    },
   };
 }
 
@@ -84,36 +113,52 @@ async function createVersion(
   identifier: Identifier,
   request: Member<"create_table_version">,
   catalog: Catalog,
-  declared: ReadonlyMap<string, string>,
+  changed: ReadonlyMap<string, string | undefined>,
 ): Promise<Step> {
-  const location = declared.get(formatIdentifier(identifier));
+  const location = changed.get(formatIdentifier(identifier));
   const table = location === undefined ? await requireTable(catalog.store.read, identifier) : { location };
   const prepared = await prepareVersion(catalog, table, request);
-  return async (session, transactionId) => {
-    const record = await insertPrepared(session, await requireTable(session, identifier), prepared, transactionId);
-    return async () => {
-      const finished = await finishCommit(catalog, prepared.location, record);
-      return { create_table_version: { version: toTableVersion(prepared.location, finished) } };
-    };
+  if (!changed.has(formatIdentifier(identifier))) return { entry: { identifier, prepared } };
+  // What the version follows is made by the batch itself.
+  return {
+    apply: async (session, transactionId) => {
+      const { location } = prepared;
+      const present = await requireTable(session, identifier);
+      return {
+        location,
+        record: await recordVersion(session, present, { ...prepared, base: undefined }, transactionId),
+      };
+    },
   };
 }
 
-function deleteVersions(identifier: Identifier, request: Member<"delete_table_versions">): Step {
+async function deleteVersions(
+  identifier: Identifier,
+  request: Member<"delete_table_versions">,
+  catalog: Catalog,
+  changed: ReadonlyMap<string, string | undefined>,
+): Promise<Step> {
   const branch = branchOf(request);
   const ranges = readRanges(request.ranges);
-  return async (session) => {
-    const table = await requireTable(session, identifier);
-    await requireBranch(session, table, branch);
-    const deleted_count = await deleteRanges(session, table.id, branch, ranges);
-    return () => ({ delete_table_versions: { deleted_count } });
+  if (!changed.has(formatIdentifier(identifier)))
+    await requireKnownBranch(catalog, await requireTable(catalog.store.read, identifier), branch);
+  return {
+    apply: async (session) => {
+      const table = await requireTable(session, identifier);
+      await requireRecordedBranch(session, table, branch);
+      return { delete_table_versions: { deleted_count: await deleteRanges(session, table.id, branch, ranges) } };
+    },
   };
 }
 
 function deregister(identifier: Identifier): Step {
-  return async (session) => {
-    const { id, location, properties } = await requireTable(session, identifier);
-    await deleteTable(session, id);
-    return () => ({ deregister_table: { id: [...identifier], location, properties: { ...properties } } });
+  return {
+    apply: async (session) => {
+      const table = await requireTable(session, identifier);
+      await deregisterTable(session, table);
+      const { location, properties } = table;
+      return { deregister_table: { id: [...identifier], location, properties: { ...properties } } };
+    },
   };
 }
 

@@ -1,7 +1,7 @@
 import { CatalogError, contracts, formatIdentifier } from "@tiltyard/protocol";
 import { prepareAudit } from "../domain/audit.ts";
-import { dropContents } from "../domain/drop.ts";
 import { requireNamespace } from "../domain/require.ts";
+import { dropContents } from "../dropping/drop.ts";
 import { deleteNamespace, findNamespace, insertNamespace } from "../store/namespaces.ts";
 import type { Handler } from "./handler.ts";
 
@@ -11,22 +11,20 @@ export const createNamespace: Handler<typeof contract> = async (request, catalog
   const { id: identifier, mode = "Create", properties = {} } = request;
   const audit = prepareAudit({ contract, request, caller, objects: [identifier] });
 
-  const { answer, dropped } = await catalog.store.write(async (session) => {
+  const answer = await catalog.store.write(async (session) => {
     const present = await findNamespace(session, identifier);
-    if (present !== undefined && mode === "ExistOk")
-      return { answer: { properties: { ...present.properties } }, dropped: [] };
+    if (present !== undefined && mode === "ExistOk") return { properties: { ...present.properties } };
     if (present !== undefined && (mode === "Create" || identifier.length === 0))
       throw new CatalogError("NamespaceAlreadyExists", `namespace ${formatIdentifier(identifier)} exists already`);
     await requireNamespace(session, identifier.slice(0, -1));
-    const locations = present === undefined ? [] : await dropContents(session, identifier, catalog.dropRetentionMs);
-    if (present !== undefined) await deleteNamespace(session, identifier);
+    if (present !== undefined) {
+      await dropContents(session, identifier, catalog.dropRetentionMs);
+      await deleteNamespace(session, identifier);
+    }
     await insertNamespace(session, { identifier, properties });
     await audit.record(session);
-    return {
-      answer: { transaction_id: audit.name, properties },
-      dropped: locations,
-    };
+    return { transaction_id: audit.name, properties };
   });
-  for (const location of dropped) await catalog.finisher.deleteObjects(location);
+  catalog.worker.wake();
   return answer;
 };

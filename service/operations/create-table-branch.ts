@@ -1,9 +1,8 @@
 import { contracts } from "@tiltyard/protocol";
+import { requireBranch, requireVersion } from "../commits/read.ts";
 import { branchOf, ownBranchOf } from "../domain/branch.ts";
-import { requireFreeBranchName } from "../domain/branches.ts";
-import { changeRefs } from "../domain/ref-files.ts";
-import { requireBranch } from "../domain/require.ts";
-import { requireVersion } from "../domain/versions.ts";
+import { requireFreeBranchName } from "../refs/branches.ts";
+import { changeRefs } from "../refs/ref-files.ts";
 import type { Handler } from "./handler.ts";
 import { transactionOf } from "./transaction-of.ts";
 
@@ -16,7 +15,7 @@ export const createTableBranch: Handler<typeof contract> = async (request, catal
 
   return changeRefs(catalog, id, async (table) => {
     await requireFreeBranchName(catalog, table, name);
-    await requireBranch(catalog.store.read, table, branch);
+    await requireBranch(catalog, table, branch);
     const { version } = await requireVersion(catalog, table, branch, request.from_version);
     await using dataset = await catalog.datasets.openForChange({
       contract,

@@ -1,7 +1,7 @@
 import { CatalogError, contracts, formatIdentifier } from "@tiltyard/protocol";
 import { carryOut, prepareAudit } from "../domain/audit.ts";
-import { changeRefs, findRef, refKey } from "../domain/ref-files.ts";
-import { checkNewTag, contentsFor, tagKind, toText } from "../domain/tags.ts";
+import { changeRefs, findRef, refKey } from "../refs/ref-files.ts";
+import { checkNewTag, contentsFor, tagKind, toText } from "../refs/tags.ts";
 import { parseLocation } from "../storage/location.ts";
 import type { Handler } from "./handler.ts";
 

@@ -1,7 +1,10 @@
 import { contracts } from "@tiltyard/protocol";
+import { commitVersions } from "../commits/commit.ts";
+import { prepareVersion } from "../commits/prepare.ts";
+import { toTableVersion } from "../commits/read.ts";
+import { recordVersion } from "../commits/record.ts";
 import { prepareAudit } from "../domain/audit.ts";
 import { requireTable } from "../domain/require.ts";
-import { finishCommit, insertPrepared, prepareVersion, toTableVersion } from "../domain/versions.ts";
 import type { Handler } from "./handler.ts";
 
 const contract = contracts.createTableVersion;
@@ -9,16 +12,19 @@ const contract = contracts.createTableVersion;
 export const createTableVersion: Handler<typeof contract> = async (request, catalog, caller) => {
   const identifier = request.id;
   const prepared = await prepareVersion(catalog, await requireTable(catalog.store.read, identifier), request);
+  const { location } = prepared;
   const audit = prepareAudit({ contract, request, caller, objects: [identifier] });
 
-  const record = await catalog.store.write(async (session) => {
-    const version = await insertPrepared(session, await requireTable(session, identifier), prepared, audit.id);
-    if (version.transactionId === audit.id) await audit.record(session);
-    return version;
+  const committed = await commitVersions(catalog, {
+    audit,
+    apply: async (session) => {
+      const record = await recordVersion(session, await requireTable(session, identifier), prepared, audit.id);
+      // A commit that is repeated was recorded the first time.
+      if (record.transactionId === audit.id) await audit.record(session);
+      return [{ location, record }];
+    },
   });
-  const finished = await finishCommit(catalog, prepared.location, record);
-  return {
-    transaction_id: audit.nameOf(record.transactionId),
-    version: toTableVersion(prepared.location, finished),
-  };
+  const [record] = committed.applied;
+  if (record === undefined) throw new Error("a commit has a version");
+  return { transaction_id: audit.nameOf(record.transactionId), version: toTableVersion(location, record) };
 };

@@ -1,9 +1,9 @@
 import { CatalogError, contracts, formatIdentifier } from "@tiltyard/protocol";
+import { isWritten } from "../commits/read.ts";
 import { makeTable } from "../dataset/make-table.ts";
 import { writeRows } from "../dataset/write-rows.ts";
-import { withProtectionOf } from "../domain/drop.ts";
+import { withProtectionOf } from "../domain/protection.ts";
 import { findTable } from "../store/tables.ts";
-import { hasVersions } from "../store/versions.ts";
 import type { Handler } from "./handler.ts";
 import { transactionOf } from "./transaction-of.ts";
 
@@ -16,7 +16,8 @@ const contract = contracts.createTable;
 export const createTable: Handler<typeof contract> = async (request, catalog, caller) => {
   const { store, datasets } = catalog;
   const { id, mode = "Create", properties } = request;
-  if (request.storage_options !== undefined)
+  // Java's client sends an empty map for none.
+  if (Object.keys(request.storage_options ?? {}).length > 0)
     throw new CatalogError("Unsupported", "storage_options: this catalog writes with its own; leave them out");
   const present = await findTable(store.read, id);
   if (present !== undefined && mode === "Create")
@@ -26,7 +27,7 @@ export const createTable: Handler<typeof contract> = async (request, catalog, ca
 
   const change = { contract, request, caller, properties };
   if (present !== undefined) {
-    const isEmpty = !(await hasVersions(store.read, present.id));
+    const isEmpty = !(await isWritten(catalog, present));
     await using dataset = isEmpty ? await datasets.openEmpty(change, present) : await datasets.openForChange(change);
     const { version } = await writeRows(dataset, caller.body, "overwrite");
     return {

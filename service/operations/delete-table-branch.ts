@@ -1,8 +1,8 @@
 import { contracts } from "@tiltyard/protocol";
 import { carryOut, prepareAudit } from "../domain/audit.ts";
 import { ownBranchOf } from "../domain/branch.ts";
-import { deleteBranch, requireDeletable } from "../domain/branches.ts";
-import { changeRefs } from "../domain/ref-files.ts";
+import { deleteBranch, requireDeletable } from "../refs/branches.ts";
+import { changeRefs } from "../refs/ref-files.ts";
 import type { Handler } from "./handler.ts";
 
 const contract = contracts.deleteTableBranch;
@@ -18,9 +18,9 @@ export const deleteTableBranch: Handler<typeof contract> = async (request, catal
     properties: { branch: name },
   });
 
-  await changeRefs(catalog, identifier, async (table) => {
+  await changeRefs(catalog, identifier, async (table, lease) => {
     const branch = await requireDeletable(catalog, table, name);
-    await carryOut(catalog.store, audit, () => deleteBranch(catalog, table, branch));
+    await carryOut(catalog.store, audit, () => deleteBranch(catalog, table, branch, lease));
   });
   return { transaction_id: audit.name };
 };

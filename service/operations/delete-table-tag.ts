@@ -1,7 +1,7 @@
 import { contracts } from "@tiltyard/protocol";
 import { carryOut, prepareAudit } from "../domain/audit.ts";
-import { changeRefs } from "../domain/ref-files.ts";
-import { requireTag } from "../domain/tags.ts";
+import { changeRefs } from "../refs/ref-files.ts";
+import { requireTag } from "../refs/tags.ts";
 import { parseLocation } from "../storage/location.ts";
 import type { Handler } from "./handler.ts";
 

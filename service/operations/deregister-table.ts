@@ -1,21 +1,22 @@
 import { contracts } from "@tiltyard/protocol";
 import { prepareAudit } from "../domain/audit.ts";
 import { requireTable } from "../domain/require.ts";
-import { deleteTable } from "../store/tables.ts";
+import { deregisterTable as deregister } from "../dropping/drop.ts";
 import type { Handler } from "./handler.ts";
 
 const contract = contracts.deregisterTable;
 
-export const deregisterTable: Handler<typeof contract> = async (request, { store }, caller) => {
+export const deregisterTable: Handler<typeof contract> = async (request, { store, worker }, caller) => {
   const identifier = request.id;
   const audit = prepareAudit({ contract, request, caller, objects: [identifier] });
 
   const table = await store.write(async (session) => {
     const found = await requireTable(session, identifier);
-    await deleteTable(session, found.id);
+    await deregister(session, found);
     await audit.record(session);
     return found;
   });
+  worker.wake();
   return {
     transaction_id: audit.name,
     id: [...identifier],

@@ -1,11 +1,10 @@
 import { type contracts, formatIdentifier } from "@tiltyard/protocol";
+import { isWritten, requireBranch, requireVersion } from "../commits/read.ts";
 import { readSchema } from "../dataset/arrow-schema.ts";
 import { branchOf } from "../domain/branch.ts";
-import { requireBranch, requireTable } from "../domain/require.ts";
-import { versionAsked } from "../domain/tags.ts";
+import { requireTable } from "../domain/require.ts";
 import { vendCredentials } from "../domain/vending.ts";
-import { requireVersion } from "../domain/versions.ts";
-import { hasVersions } from "../store/versions.ts";
+import { versionAsked } from "../refs/tags.ts";
 import type { Catalog, Handler } from "./handler.ts";
 
 export const describeTable: Handler<typeof contracts.describeTable> = async (request, catalog, caller) => {
@@ -13,10 +12,10 @@ export const describeTable: Handler<typeof contracts.describeTable> = async (req
   const table = await requireTable(store.read, request.id);
   const at = await versionAsked(catalog, table, request);
   const branch = branchOf(at);
-  await requireBranch(store.read, table, branch);
+  await requireBranch(catalog, table, branch);
   if (at.version !== undefined) await requireVersion(catalog, table, branch, at.version);
   const isOnlyDeclared =
-    request.check_declared || request.load_detailed_metadata ? !(await hasVersions(store.read, table.id)) : undefined;
+    request.check_declared || request.load_detailed_metadata ? !(await isWritten(catalog, table)) : undefined;
   return {
     table: request.id.at(-1) ?? formatIdentifier(request.id),
     namespace: request.id.slice(0, -1),

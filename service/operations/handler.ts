@@ -1,20 +1,18 @@
 import type { AnyContract, RequestOf, ResponseOf } from "@tiltyard/protocol";
 import type { Principal } from "../auth/authenticator.ts";
+import type { CommitParts } from "../commits/parts.ts";
 import type { Datasets } from "../dataset/datasets.ts";
-import type { Finisher } from "../domain/finisher.ts";
 import type { Locations } from "../domain/locations.ts";
 import type { CredentialVendors } from "../storage/credentials.ts";
-import type { Storage } from "../storage/storage.ts";
-import type { Store } from "../store/store.ts";
+import type { Worker } from "../tasks/worker.ts";
 
 /** What operations work with. */
-export interface Catalog {
-  readonly store: Store;
-  readonly storage: Storage;
+export interface Catalog extends CommitParts {
   /** Hands out credentials for tables; undefined where none are handed out. */
   readonly credentials: CredentialVendors | undefined;
   readonly locations: Locations;
-  readonly finisher: Finisher;
+  /** Does what requests defer. */
+  readonly worker: Pick<Worker, "wake">;
   /** Opens tables as datasets, for what is not in the database. */
   readonly datasets: Datasets;
   /** Whether operations on rows are done; else they are answered with 406. */

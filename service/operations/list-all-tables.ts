@@ -1,15 +1,16 @@
 import { type contracts, formatIdentifier } from "@tiltyard/protocol";
-import { readPage } from "../domain/page.ts";
+import { z } from "zod";
+import { keyText, readPage } from "../domain/page.ts";
 import { listAllTables as listIdentifiers } from "../store/tables.ts";
 import type { Handler } from "./handler.ts";
 
 export const listAllTables: Handler<typeof contracts.listAllTables> = async (request, { store }) => {
   const includeDeclared = request.include_declared ?? true;
   const { items, ...page } = await readPage(
-    "all-tables",
+    { name: "all-tables", key: z.array(keyText) },
     request,
-    (cursor, limit) => listIdentifiers(store.read, (cursor ?? []).map(String), { limit, includeDeclared }),
-    (identifier) => identifier,
+    (after = [], limit) => listIdentifiers(store.read, after, { limit, includeDeclared }),
+    (identifier) => [...identifier],
   );
   return { tables: items.map((identifier) => formatIdentifier(identifier, request.delimiter)), ...page };
 };

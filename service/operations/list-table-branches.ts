@@ -1,17 +1,17 @@
 import type { contracts } from "@tiltyard/protocol";
-import { branchKind } from "../domain/branches.ts";
-import { readPage } from "../domain/page.ts";
-import { listRefs } from "../domain/ref-files.ts";
+import { keyText, readPage } from "../domain/page.ts";
 import { requireTable } from "../domain/require.ts";
+import { branchKind } from "../refs/branches.ts";
+import { listRefs } from "../refs/ref-files.ts";
 import type { Handler } from "./handler.ts";
 
 export const listTableBranches: Handler<typeof contracts.listTableBranches> = async (request, catalog) => {
   const table = await requireTable(catalog.store.read, request.id);
   const { items, ...page } = await readPage(
-    "branches",
+    { name: "branches", key: keyText },
     request,
-    (cursor, limit) => listRefs(catalog, table, branchKind, cursor, limit),
-    (branch) => [branch.name],
+    (after, limit) => listRefs(catalog, table, branchKind, after, limit),
+    (branch) => branch.name,
   );
   const branches = items.map(({ name, contents }) => {
     const { identifier: _, parentBranch, ...rest } = contents;

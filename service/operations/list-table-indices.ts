@@ -1,6 +1,6 @@
 import type { IndexConfig } from "@lancedb/lancedb";
 import type { contracts } from "@tiltyard/protocol";
-import { readPage } from "../domain/page.ts";
+import { keyText, readPage } from "../domain/page.ts";
 import type { Handler } from "./handler.ts";
 
 export const listTableIndices: Handler<typeof contracts.listTableIndices> = async (request, { datasets }) => {
@@ -8,11 +8,10 @@ export const listTableIndices: Handler<typeof contracts.listTableIndices> = asyn
   const indices = await dataset.run((table) => table.listIndices());
   indices.sort((a, b) => (a.name < b.name ? -1 : 1));
   const { items, ...page } = await readPage(
-    "indices",
+    { name: "indices", key: keyText },
     request,
-    async (cursor, limit) =>
-      indices.filter(({ name }) => cursor === undefined || name > `${cursor[0]}`).slice(0, limit),
-    ({ name }) => [name],
+    async (after = "", limit) => indices.filter(({ name }) => name > after).slice(0, limit),
+    ({ name }) => name,
   );
   return { indexes: items.map(toIndexContent), ...page };
 };

@@ -1,17 +1,17 @@
 import type { contracts } from "@tiltyard/protocol";
-import { readPage } from "../domain/page.ts";
-import { listRefs } from "../domain/ref-files.ts";
+import { keyText, readPage } from "../domain/page.ts";
 import { requireTable } from "../domain/require.ts";
-import { tagKind, versionOfTag } from "../domain/tags.ts";
+import { listRefs } from "../refs/ref-files.ts";
+import { tagKind, versionOfTag } from "../refs/tags.ts";
 import type { Handler } from "./handler.ts";
 
 export const listTableTags: Handler<typeof contracts.listTableTags> = async (request, catalog) => {
   const table = await requireTable(catalog.store.read, request.id);
   const { items, ...page } = await readPage(
-    "tags",
+    { name: "tags", key: keyText },
     request,
-    (cursor, limit) => listRefs(catalog, table, tagKind, cursor, limit),
-    (tag) => [tag.name],
+    (after, limit) => listRefs(catalog, table, tagKind, after, limit),
+    (tag) => tag.name,
   );
   const tags = items.map((tag) => [tag.name, { ...versionOfTag(tag), manifestSize: tag.contents.manifestSize }]);
   return { tags: Object.fromEntries(tags), ...page };

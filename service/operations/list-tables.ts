@@ -1,5 +1,5 @@
 import type { contracts } from "@tiltyard/protocol";
-import { readPage } from "../domain/page.ts";
+import { keyText, readPage } from "../domain/page.ts";
 import { requireNamespace } from "../domain/require.ts";
 import { listTables as listNames } from "../store/tables.ts";
 import type { Handler } from "./handler.ts";
@@ -8,10 +8,10 @@ export const listTables: Handler<typeof contracts.listTables> = async (request, 
   await requireNamespace(store.read, request.id);
   const includeDeclared = request.include_declared ?? true;
   const { items, ...page } = await readPage(
-    "tables",
+    { name: "tables", key: keyText },
     request,
-    (cursor, limit) => listNames(store.read, request.id, String(cursor?.[0] ?? ""), { limit, includeDeclared }),
-    (name) => [name],
+    (after = "", limit) => listNames(store.read, request.id, after, { limit, includeDeclared }),
+    (name) => name,
   );
   return { tables: items, ...page };
 };

@@ -1,20 +1,21 @@
 import { CatalogError, contracts, type RequestOf } from "@tiltyard/protocol";
+import { isWritten } from "../commits/read.ts";
 import type { RawTable } from "../dataset/library.ts";
 import { fileBytes } from "../dataset/rows-in.ts";
 import { readOneFile, writeRows } from "../dataset/write-rows.ts";
 import { branchOf, mainBranch } from "../domain/branch.ts";
 import { requireTable } from "../domain/require.ts";
-import { hasVersions } from "../store/versions.ts";
 import type { Handler } from "./handler.ts";
 import { transactionOf } from "./transaction-of.ts";
 
 const contract = contracts.mergeInsertIntoTable;
 type Request = RequestOf<typeof contract>;
 
-export const mergeInsertIntoTable: Handler<typeof contract> = async (request, { store, datasets }, caller) => {
+export const mergeInsertIntoTable: Handler<typeof contract> = async (request, catalog, caller) => {
+  const { store, datasets } = catalog;
   const change = { contract, request, caller };
   const table = await requireTable(store.read, request.id);
-  if (branchOf(request) === mainBranch && !(await hasVersions(store.read, table.id))) {
+  if (branchOf(request) === mainBranch && !(await isWritten(catalog, table))) {
     await using empty = await datasets.openEmpty(change, table);
     const { rows, version } = await writeRows(empty, caller.body, "append");
     return { ...transactionOf(empty), num_inserted_rows: rows, num_updated_rows: 0, num_deleted_rows: 0, version };

@@ -8,7 +8,10 @@ const contract = contracts.renameTable;
 
 export const renameTable: Handler<typeof contract> = async (request, { store }, caller) => {
   const identifier = request.id;
-  const renamed = checkIdentifier([...(request.new_namespace_id ?? identifier.slice(0, -1)), request.new_table_name]);
+  // Java's client sends an empty list for none.
+  const { new_namespace_id: asked = [] } = request;
+  const namespace = asked.length > 0 ? asked : identifier.slice(0, -1);
+  const renamed = checkIdentifier([...namespace, request.new_table_name]);
   const audit = prepareAudit({ contract, request, caller, objects: [identifier, renamed] });
 
   await store.write(async (session) => {

@@ -1,7 +1,7 @@
 import type { contracts } from "@tiltyard/protocol";
+import { requireVersion } from "../commits/read.ts";
 import { mainBranch } from "../domain/branch.ts";
 import { requireTable } from "../domain/require.ts";
-import { requireVersion } from "../domain/versions.ts";
 import type { Handler } from "./handler.ts";
 
 export const tableExists: Handler<typeof contracts.tableExists> = async (request, catalog) => {

@@ -1,10 +1,22 @@
-import { closeSync, constants, fstatSync, fsync, lstatSync, openSync, readFileSync, realpathSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  type Stats,
+  unlinkSync,
+} from "node:fs";
 import { copyFile, link, mkdir, opendir, rename, rm, unlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { CatalogError } from "@tiltyard/protocol";
 import { requireReadable, unavailable } from "./errors.ts";
-import type { CopyOutcome, ObjectStore, ReadObject, StoredObject } from "./object-store.ts";
+import type { Copied, ListedObject, ObjectStore, ReadObject, StoredObject } from "./object-store.ts";
 
 /**
  * The local file system, or one that is mounted on every replica. What only looks at a file
@@ -26,15 +38,17 @@ export function openFileStore(roots: readonly string[] = []): ObjectStore {
     libraryOptions: {},
     find: (key) => guarded(key, async () => find(toFile(key))),
     persist: (key) => inside(key, toFile(key), () => persist(toFile(key))),
-    copy: (from, to) => guarded(to, () => copy(toFile(from), toFile(to))),
+    copy: (from, to, replaced) =>
+      guarded(to, () =>
+        replaced === undefined ? copy(toFile(from), toFile(to)) : moveOver(toFile(from), toFile(to), replaced),
+      ),
     settle: (folder) => guarded(folder, () => syncFile(toFile(folder))),
     read: (key, bytesMax) => inside(key, toFile(key), () => read(key, bytesMax)),
     create: (key, content) => inside(key, dirname(toFile(key)), () => create(toFile(key), content)),
     replace: (key, text, revision) => inside(key, toFile(key), () => replace(toFile(key), text, revision)),
-    delete: (key) => guarded(key, () => remove(toFile(key))),
-    list: (folder) => list(toFile(folder)),
-    deleteFolder: (folder) =>
-      inside(folder, toFile(folder), () => rm(toFile(folder), { recursive: true, force: true })),
+    delete: (key, only) => guarded(key, () => remove(toFile(key), only)),
+    list: (folder, before) => list(toFile(folder), before),
+    deleteFolder: (folder, proceed) => inside(folder, toFile(folder), () => removeFolder(toFile(folder), proceed)),
   };
 }
 
@@ -57,50 +71,75 @@ const openToSync = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 function find(file: string): StoredObject | undefined {
   // Most of what is looked for is not there, and an error costs more than the look.
   const found = orMissing(() => lstatSync(file, { throwIfNoEntry: false }));
-  if (!found?.isFile()) return undefined;
-  return { identity: `${found.dev}:${found.ino}`, modifiedAtMillis: found.mtimeMs, sizeBytes: found.size };
+  return found?.isFile() ? describe(found) : undefined;
 }
 
-async function persist(file: string): Promise<boolean> {
+/**
+ * A hard link has the identity of its file. A number that is used again comes with a time of birth of its own,
+ * which nothing changes; some file systems know none.
+ */
+function describe({ ino, size, mtimeMs, birthtimeMs }: Stats): StoredObject {
+  return { identity: `${ino}:${size}:${birthtimeMs || mtimeMs}`, modifiedAtMillis: mtimeMs, sizeBytes: size };
+}
+
+async function persist(file: string): Promise<StoredObject | undefined> {
   const descriptor = orMissing(() => openSync(file, openToSync));
-  if (descriptor === undefined) return false;
+  if (descriptor === undefined) return undefined;
   try {
-    if (!fstatSync(descriptor).isFile()) return false;
+    const found = fstatSync(descriptor);
+    if (!found.isFile()) return undefined;
     await Promise.all([syncToDisk(descriptor), syncFile(dirname(file))]);
+    return describe(found);
   } finally {
     closeSync(descriptor);
   }
-  return true;
 }
 
 /** A hard link is a copy that costs nothing and appears at once; file systems without them get a real copy. */
-async function copy(from: string, to: string): Promise<CopyOutcome> {
+async function copy(from: string, to: string): Promise<Copied> {
   try {
     await link(from, to);
   } catch (error) {
     const code = codeOf(error);
-    if (code === "ENOENT") return "missing";
-    if (code === "EEXIST") return "exists";
+    if (code === "ENOENT") return { outcome: "missing" };
+    if (code === "EEXIST") return { outcome: "exists" };
     if (code === "EPERM" || code === "ENOTSUP" || code === "EOPNOTSUPP" || code === "EMLINK")
       return copyContent(from, to);
     throw error;
   }
-  return "copied";
+  return { outcome: "copied" };
+}
+
+/**
+ * Renames a file over another one. Nothing else of this process comes between the look and the rename; a
+ * process that comes too late has no file to rename any more.
+ */
+async function moveOver(from: string, to: string, replaced: StoredObject): Promise<Copied> {
+  const there = find(to);
+  if (there === undefined) return copy(from, to);
+  if (there.identity !== replaced.identity) return { outcome: "exists" };
+  try {
+    renameSync(from, to);
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+    return { outcome: "missing" };
+  }
+  return { outcome: "copied" };
 }
 
 /** The content is complete and on the disk before its name appears. */
-async function copyContent(from: string, to: string): Promise<CopyOutcome> {
+async function copyContent(from: string, to: string): Promise<Copied> {
   const temporary = `${to}.${crypto.randomUUID()}.tmp`;
   await copyFile(from, temporary);
   try {
     await syncFile(temporary);
     // Without hard links there is no rename that spares an existing file: this is the nearest to it.
-    if (find(to) !== undefined) return "exists";
+    if (find(to) !== undefined) return { outcome: "exists" };
     await rename(temporary, to);
   } finally {
     await rm(temporary, { force: true });
   }
-  return "copied";
+  return { outcome: "copied", identity: find(to)?.identity };
 }
 
 async function read(key: string, bytesMax?: number): Promise<ReadObject | undefined> {
@@ -124,7 +163,7 @@ function revisionOf({ ino, mtimeNs }: { readonly ino: bigint; readonly mtimeNs: 
 async function create(file: string, content: string | Uint8Array): Promise<boolean> {
   await makeFolder(dirname(file));
   return withTemporary(file, content, async (temporary) => {
-    if ((await copy(temporary, file)) !== "copied") return false;
+    if ((await copy(temporary, file)).outcome !== "copied") return false;
     await syncFile(dirname(file));
     return true;
   });
@@ -162,18 +201,47 @@ async function makeFolder(folder: string): Promise<void> {
   for (let made = folder; made.length >= first.length; made = dirname(made)) await syncFile(dirname(made));
 }
 
-async function remove(file: string): Promise<void> {
-  try {
-    await unlink(file);
-  } catch (error) {
-    if (!isMissing(error)) throw error;
-  }
+async function remove(file: string, only: StoredObject | undefined): Promise<void> {
+  if (only === undefined) await unlink(file).catch(ignoreMissing);
+  else if (find(file)?.identity === only.identity) orMissing(() => unlinkSync(file));
 }
 
-async function* list(folder: string): AsyncIterable<string> {
+function ignoreMissing(error: unknown): void {
+  if (!isMissing(error)) throw error;
+}
+
+/** A folder that is deleted gets this name first. */
+const deletedSuffix = ".tiltyard-deleted";
+
+/**
+ * One rename takes the whole folder away. What is deleted then has no name that a table has, so that a process
+ * that was stopped in the middle deletes nothing of the next table there.
+ */
+async function removeFolder(folder: string, proceed: () => void = () => {}): Promise<void> {
+  const aside = `${folder}${deletedSuffix}`;
+  await rm(aside, { recursive: true, force: true });
+  proceed();
   try {
-    for await (const entry of await opendir(folder, { recursive: true }))
-      if (entry.isFile()) yield join(entry.parentPath, entry.name).slice(1);
+    renameSync(folder, aside);
+  } catch (error) {
+    if (isMissing(error)) return;
+    // A mount point, or a parent that may not be changed: then it is deleted where it is.
+    if (!["EBUSY", "EXDEV", "EACCES", "EPERM"].includes(codeOf(error) ?? "")) throw error;
+    await rm(folder, { recursive: true, force: true });
+    return;
+  }
+  await syncFile(dirname(folder));
+  await rm(aside, { recursive: true, force: true });
+}
+
+async function* list(folder: string, before: string | undefined): AsyncIterable<ListedObject> {
+  try {
+    for await (const entry of await opendir(folder, { recursive: true })) {
+      const key = join(entry.parentPath, entry.name).slice(1);
+      if (!entry.isFile() || (before !== undefined && key >= before)) continue;
+      const found = find(toFile(key));
+      if (found !== undefined) yield { key, ...found };
+    }
   } catch (error) {
     if (isMissing(error)) return;
     throw unavailable(folder, error);

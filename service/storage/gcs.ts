@@ -1,9 +1,17 @@
-import { ApiError, Storage } from "@google-cloud/storage";
+import { ApiError, type FileMetadata, Storage } from "@google-cloud/storage";
+import { inBatches } from "./batches.ts";
 import { requireReadable, unavailable } from "./errors.ts";
-import { type ObjectStore, type ReadObject, type StoredObject, storeSilenceMaxMs } from "./object-store.ts";
+import {
+  type ListedObject,
+  type ObjectStore,
+  type ReadObject,
+  type StoredObject,
+  storeSilenceMaxMs,
+} from "./object-store.ts";
 
 /** By itself the library goes on trying for ten minutes. */
 const retriesMaxSeconds = 30;
+const deletedAtOnce = 32;
 
 /** A bucket of Google Cloud Storage. Credentials come from where Google's tools look for them. */
 export function openGcsStore(bucketName: string): ObjectStore {
@@ -12,19 +20,17 @@ export function openGcsStore(bucketName: string): ObjectStore {
   storage.apiEndpoint = storage.apiEndpoint.replace(/\/storage\/v1$/, "");
   const bucket = storage.bucket(bucketName);
 
+  async function metadataOf(key: string): Promise<FileMetadata | undefined> {
+    return (await orMissing(key, () => bucket.file(key).getMetadata()))?.[0];
+  }
+
   async function find(key: string): Promise<StoredObject | undefined> {
-    const [metadata] = (await orMissing(key, () => bucket.file(key).getMetadata())) ?? [];
-    return (
-      metadata && {
-        identity: metadata.md5Hash ?? metadata.crc32c ?? "",
-        modifiedAtMillis: Date.parse(metadata.updated ?? ""),
-        sizeBytes: Number(metadata.size),
-      }
-    );
+    const metadata = await metadataOf(key);
+    return metadata && describe(metadata);
   }
 
   async function read(key: string, bytesMax?: number): Promise<ReadObject | undefined> {
-    const [metadata] = (await orMissing(key, () => bucket.file(key).getMetadata())) ?? [];
+    const metadata = await metadataOf(key);
     if (metadata?.generation === undefined) return undefined;
     requireReadable(key, Number(metadata.size), bytesMax);
     const { generation } = metadata;
@@ -48,38 +54,64 @@ export function openGcsStore(bucketName: string): ObjectStore {
     }
   }
 
+  async function* list(folder: string, before?: string): AsyncIterable<ListedObject> {
+    try {
+      for await (const file of bucket.getFilesStream({ prefix: `${folder}/`, ...(before && { endOffset: before }) }))
+        yield { key: file.name, ...describe(file.metadata) };
+    } catch (error) {
+      throw unavailable(folder, error);
+    }
+  }
+
   return {
     libraryOptions: {},
     find,
-    persist: async (key) => (await find(key)) !== undefined,
+    persist: find,
     settle: async () => {},
-    copy: async (from, to) => {
-      if ((await find(to)) !== undefined) return "exists";
+    copy: async (from, to, replaced) => {
+      const there = await metadataOf(to);
+      if (there !== undefined && describe(there).identity !== replaced?.identity) return { outcome: "exists" };
       try {
         // Another writer may be as fast: generation 0 is that of an object that does not exist.
-        await bucket.file(from).copy(bucket.file(to), { preconditionOpts: { ifGenerationMatch: 0 } });
-        return "copied";
+        const preconditionOpts = { ifGenerationMatch: there?.generation ?? 0 };
+        await bucket.file(from).copy(bucket.file(to), { preconditionOpts });
       } catch (error) {
-        if (error instanceof ApiError && error.code === 404) return "missing";
-        if (error instanceof ApiError && error.code === 412) return "exists";
+        if (error instanceof ApiError && error.code === 404) return { outcome: "missing" };
+        if (error instanceof ApiError && error.code === 412) return { outcome: "exists" };
         throw unavailable(to, error);
       }
+      return { outcome: "copied" };
     },
     read,
     create: (key, content) => putIf(0, key, content),
     replace: (key, text, revision) => putIf(revision, key, text),
-    delete: async (key) => {
-      await orUnavailable(key, () => bucket.file(key).delete({ ignoreNotFound: true }));
-    },
-    async *list(folder) {
+    delete: async (key, only) => {
+      if (only === undefined) {
+        await orUnavailable(key, () => bucket.file(key).delete({ ignoreNotFound: true }));
+        return;
+      }
+      const there = await metadataOf(key);
+      if (there?.generation === undefined || describe(there).identity !== only.identity) return;
       try {
-        for await (const file of bucket.getFilesStream({ prefix: `${folder}/` })) yield file.name;
+        await bucket.file(key).delete({ ignoreNotFound: true, ifGenerationMatch: there.generation });
       } catch (error) {
-        throw unavailable(folder, error);
+        if (!(error instanceof ApiError && error.code === 412)) throw unavailable(key, error);
       }
     },
-    deleteFolder: (folder) => orUnavailable(folder, () => bucket.deleteFiles({ prefix: `${folder}/` })),
+    list,
+    deleteFolder: async (folder, proceed = () => {}) => {
+      for await (const objects of inBatches(list(folder), deletedAtOnce)) {
+        proceed();
+        await Promise.all(
+          objects.map(({ key }) => orUnavailable(key, () => bucket.file(key).delete({ ignoreNotFound: true }))),
+        );
+      }
+    },
   };
+}
+
+function describe({ md5Hash, crc32c, updated, size }: FileMetadata): StoredObject {
+  return { identity: md5Hash ?? crc32c ?? "", modifiedAtMillis: Date.parse(updated ?? ""), sizeBytes: Number(size) };
 }
 
 async function orMissing<Result>(key: string, work: () => Promise<Result>): Promise<Result | undefined> {

@@ -2,7 +2,8 @@
 export interface StoredObject {
   /**
    * Two objects of the same identity have the same content. Those of different ones may have it too: S3
-   * has one for each object that is encrypted with a key of KMS or was uploaded in parts.
+   * has one for each object that is encrypted with a key of KMS or was uploaded in parts. No rule depends
+   * on anything else that is told here.
    */
   readonly identity: string;
   /** When the object was written, by the store's own clock. */
@@ -23,8 +24,18 @@ export interface ReadObject {
   readonly revision: string;
 }
 
-/** What became of a copy: `missing` when there is nothing to copy, `exists` when the name is taken. */
-export type CopyOutcome = "copied" | "missing" | "exists";
+/** What became of a copy. */
+export interface Copied {
+  /** `missing` when there is nothing to copy, `exists` when the name is taken. */
+  readonly outcome: "copied" | "missing" | "exists";
+  /** The identity of the copy, where it need not be that of the original. */
+  readonly identity?: string | undefined;
+}
+
+/** An object of a listing. */
+export interface ListedObject extends StoredObject {
+  readonly key: string;
+}
 
 /**
  * What the catalog needs of the place where tables live. Keys are paths inside the store,
@@ -37,13 +48,15 @@ export interface ObjectStore {
   readonly libraryOptions: Readonly<Record<string, string>>;
   /** @returns undefined when there is no such object. */
   find(key: string): Promise<StoredObject | undefined>;
-  /** Whether the object is there; if it is, it also survives a crash of the store from now on. */
-  persist(key: string): Promise<boolean>;
+  /** As `find`; an object that is there also survives a crash of the store from now on. */
+  persist(key: string): Promise<StoredObject | undefined>;
   /**
    * Gives the object a second name, unless there is an object of that name already. The new
    * name survives a crash of the store once its folder is settled.
+   *
+   * @param replaced What the name may stand for until now: that object, and no other, is replaced.
    */
-  copy(from: string, to: string): Promise<CopyOutcome>;
+  copy(from: string, to: string, replaced?: StoredObject): Promise<Copied>;
   /** Makes all names in a folder survive a crash of the store; what is in its folders is not meant. */
   settle(folder: string): Promise<void>;
   /**
@@ -60,15 +73,27 @@ export interface ObjectStore {
   create(key: string, content: string | Uint8Array): Promise<boolean>;
   /**
    * Writes a small object anew, durably and at once, if it still is what was read. A file system
-   * cannot compare and write in one step: there, whoever writes at the same moment may be overwritten.
+   * cannot compare and write in one step: a write of the same moment may be overwritten there.
    *
    * @returns False when the object was written or deleted since.
    */
   replace(key: string, text: string, revision: string): Promise<boolean>;
-  /** Deletes the object; one that is not there is no error. */
-  delete(key: string): Promise<void>;
-  /** The keys of all objects in a folder, at any depth. */
-  list(folder: string): AsyncIterable<string>;
-  /** Deletes a folder and everything in it; one that is not there is no error. */
-  deleteFolder(folder: string): Promise<void>;
+  /**
+   * Deletes the object; one that is not there is no error.
+   *
+   * @param only Leaves any other object of that name alone.
+   */
+  delete(key: string, only?: StoredObject): Promise<void>;
+  /**
+   * All objects in a folder, at any depth.
+   *
+   * @param before Only those whose keys sort before this one: stores that list in order stop there.
+   */
+  list(folder: string, before?: string): AsyncIterable<ListedObject>;
+  /**
+   * Deletes a folder and everything in it; one that is not there is no error.
+   *
+   * @param proceed Is called right before each step, in the same turn of the event loop; it throws to end the work.
+   */
+  deleteFolder(folder: string, proceed?: () => void): Promise<void>;
 }

@@ -9,8 +9,9 @@ import {
   S3Client,
   S3ServiceException,
 } from "@aws-sdk/client-s3";
+import { inBatches } from "./batches.ts";
 import { requireReadable, unavailable } from "./errors.ts";
-import { type ObjectStore, type StoredObject, storeSilenceMaxMs } from "./object-store.ts";
+import { type ListedObject, type ObjectStore, type StoredObject, storeSilenceMaxMs } from "./object-store.ts";
 
 export interface S3Options {
   /** Puts the bucket into the path, as most S3 servers other than Amazon's want it. */
@@ -25,10 +26,14 @@ export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
     requestHandler: { connectionTimeout: storeSilenceMaxMs, socketTimeout: storeSilenceMaxMs },
   });
 
-  async function* list(folder: string): AsyncIterable<string> {
+  async function* list(folder: string, before?: string): AsyncIterable<ListedObject> {
     try {
       for await (const page of paginateListObjectsV2({ client }, { Bucket, Prefix: `${folder}/` }))
-        for (const object of page.Contents ?? []) if (object.Key !== undefined) yield object.Key;
+        for (const { Key: key, ETag, LastModified, Size } of page.Contents ?? []) {
+          if (key === undefined) continue;
+          if (before !== undefined && key >= before) return;
+          yield { key, ...describe(ETag, LastModified, Size) };
+        }
     } catch (error) {
       throw unavailable(folder, error);
     }
@@ -36,22 +41,16 @@ export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
 
   async function find(Key: string): Promise<StoredObject | undefined> {
     const head = await orMissing(Key, () => client.send(new HeadObjectCommand({ Bucket, Key })));
-    return (
-      head && {
-        identity: head.ETag ?? "",
-        modifiedAtMillis: head.LastModified?.getTime() ?? 0,
-        sizeBytes: head.ContentLength ?? 0,
-      }
-    );
+    return head && describe(head.ETag, head.LastModified, head.ContentLength);
   }
 
-  /** @returns False when the condition does not hold. */
+  /** @returns The new object's ETag; undefined when the condition does not hold. */
   async function putIf(condition: { IfNoneMatch: "*" } | { IfMatch: string }, Key: string, Body: string | Uint8Array) {
     try {
-      await client.send(new PutObjectCommand({ Bucket, Key, Body, ...condition }));
-      return true;
+      const { ETag = "" } = await client.send(new PutObjectCommand({ Bucket, Key, Body, ...condition }));
+      return ETag;
     } catch (error) {
-      if (isConditionFailure(error)) return false;
+      if (isConditionFailure(error)) return undefined;
       throw unavailable(Key, error);
     }
   }
@@ -59,16 +58,19 @@ export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
   return {
     libraryOptions: { allow_http: "true" },
     find,
-    persist: async (key) => (await find(key)) !== undefined,
+    persist: find,
     settle: async () => {},
-    copy: async (from, Key) => {
+    copy: async (from, Key, replaced) => {
       // Not every S3 knows conditional writes, so this looks first.
-      if ((await find(Key)) !== undefined) return "exists";
+      const there = await find(Key);
+      if (there !== undefined && there.identity !== replaced?.identity) return { outcome: "exists" };
       const source = await orMissing(from, () => client.send(new GetObjectCommand({ Bucket, Key: from })));
-      if (source?.Body === undefined) return "missing";
+      if (source?.Body === undefined) return { outcome: "missing" };
       // A conditional write, and not a copy, because more of them know the condition there.
-      const Body = await source.Body.transformToByteArray();
-      return (await putIf({ IfNoneMatch: "*" }, Key, Body)) ? "copied" : "exists";
+      const body = source.Body;
+      const Body = await orUnavailable(from, () => body.transformToByteArray());
+      const identity = await putIf(there === undefined ? { IfNoneMatch: "*" } : { IfMatch: there.identity }, Key, Body);
+      return { outcome: identity === undefined ? "exists" : "copied", identity };
     },
     read: async (Key, bytesMax) => {
       const found = await orMissing(Key, () => client.send(new GetObjectCommand({ Bucket, Key })));
@@ -83,15 +85,24 @@ export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
       const body = found.Body;
       return { bytes: await orUnavailable(Key, () => body.transformToByteArray()), revision: found.ETag ?? "" };
     },
-    create: async (Key, content) => (await find(Key)) === undefined && putIf({ IfNoneMatch: "*" }, Key, content),
-    replace: (Key, text, revision) => putIf({ IfMatch: revision }, Key, text),
-    delete: async (Key) => {
-      await orMissing(Key, () => client.send(new DeleteObjectCommand({ Bucket, Key })));
+    create: async (Key, content) =>
+      (await find(Key)) === undefined && (await putIf({ IfNoneMatch: "*" }, Key, content)) !== undefined,
+    replace: async (Key, text, revision) => (await putIf({ IfMatch: revision }, Key, text)) !== undefined,
+    delete: async (Key, only) => {
+      if (only !== undefined && (await find(Key))?.identity !== only.identity) return;
+      const condition = only && { IfMatch: only.identity };
+      try {
+        await client.send(new DeleteObjectCommand({ Bucket, Key, ...condition }));
+      } catch (error) {
+        if (statusOf(error) !== 404 && !(only !== undefined && isConditionFailure(error)))
+          throw unavailable(Key, error);
+      }
     },
     list,
-    deleteFolder: async (folder) => {
-      for await (const keys of inBatches(list(folder), 1000)) {
-        const Objects = keys.map((Key) => ({ Key }));
+    deleteFolder: async (folder, proceed = () => {}) => {
+      for await (const objects of inBatches(list(folder), 1000)) {
+        const Objects = objects.map(({ key: Key }) => ({ Key }));
+        proceed();
         const answer = await orUnavailable(folder, () =>
           client.send(new DeleteObjectsCommand({ Bucket, Delete: { Objects, Quiet: true } })),
         );
@@ -100,6 +111,10 @@ export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
       }
     },
   };
+}
+
+function describe(etag = "", modified = new Date(0), sizeBytes = 0): StoredObject {
+  return { identity: etag, modifiedAtMillis: modified.getTime(), sizeBytes };
 }
 
 /** Another write at the same moment, another state of the object, or no object. */
@@ -128,15 +143,4 @@ async function orUnavailable<Result>(key: string, work: () => Promise<Result>): 
   } catch (error) {
     throw unavailable(key, error);
   }
-}
-
-async function* inBatches<Item>(items: AsyncIterable<Item>, size: number): AsyncIterable<Item[]> {
-  let batch: Item[] = [];
-  for await (const item of items) {
-    batch.push(item);
-    if (batch.length < size) continue;
-    yield batch;
-    batch = [];
-  }
-  if (batch.length > 0) yield batch;
 }

@@ -39,7 +39,7 @@ export async function hideTable(session: Session, table: TableRecord): Promise<v
   });
 }
 
-/** Takes a table's name away for good. Its records are too many, perhaps, to go in the same moment. */
+/** Takes a table's name away for good. Its row stays, and so its location, until its objects are deleted. */
 export async function buryTable(session: Session, id: number): Promise<void> {
   await session.run(nameTable, {
     id,
@@ -50,18 +50,28 @@ export async function buryTable(session: Session, id: number): Promise<void> {
   });
 }
 
-const findBuried = statement((db, p: { location: string; namespace: string }) =>
+const takeLocation = statement((db, p: { id: number; location: string }) =>
+  db.updateTable("tables").set({ location: p.location }).where("id", "=", p.id),
+);
+
+/** Takes a table's name and its location away, which another table may have from now on. */
+export async function forgetTable(session: Session, id: number): Promise<void> {
+  await buryTable(session, id);
+  await session.run(takeLocation, { id, location: `forgotten:${id}` });
+}
+
+const findBuried = statement((db, p: { id: number; namespace: string }) =>
   db
     .selectFrom("tables")
-    .select("id")
-    .where("location", "=", p.location)
+    .select("location")
+    .where("id", "=", p.id)
     .where("namespace", "=", p.namespace)
     .where("dropped_at", "is", null),
 );
 
-/** @returns The id of the table that was dropped for good at a location, while it has records. */
-export async function findBuriedTable(session: Session, location: string): Promise<number | undefined> {
-  return (await session.first(findBuried, { location, namespace: droppedNamespace }))?.id;
+/** @returns The location of a table that has lost its name for good; undefined when it is gone, or has a name. */
+export async function findBuriedTable(session: Session, id: number): Promise<string | undefined> {
+  return (await session.first(findBuried, { id, namespace: droppedNamespace }))?.location;
 }
 
 /** Gives a dropped table a name again, which must be free. */

@@ -46,10 +46,6 @@ class LateStore implements Store {
     return (await this.#opened()).write(work, options);
   }
 
-  async exclusively<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
-    return (await this.#opened()).exclusively(key, work);
-  }
-
   createLimiter(options: { readonly points: number; readonly durationSeconds: number }): Limiter {
     let limiter: Limiter | undefined;
     return {

@@ -6,6 +6,7 @@ import * as rateLimits from "./migrations/0002-rate-limits.ts";
 import * as droppedTables from "./migrations/0003-dropped-tables.ts";
 import * as transactionLists from "./migrations/0004-transaction-lists.ts";
 import * as auditAndJobs from "./migrations/0005-audit-and-jobs.ts";
+import * as generationsAndTasks from "./migrations/0006-generations-and-tasks.ts";
 
 /** A change of the schema. */
 interface Change {
@@ -23,19 +24,25 @@ const changes: Record<string, Change> = {
   "0003-dropped-tables": droppedTables,
   "0004-transaction-lists": transactionLists,
   "0005-audit-and-jobs": auditAndJobs,
+  "0006-generations-and-tasks": generationsAndTasks,
 };
 
 const migrationTable = "kysely_migration";
 /** How long a migration waits for a lock on a table, with all requests on that table queueing behind it. */
 const lockTimeoutMs = 5_000;
 
+/** Whether a database has the newest schema, or that of a later release. */
+export async function isMigrated(db: Kysely<unknown>): Promise<boolean> {
+  const done = await executedMigrations(db);
+  return Object.keys(changes).every((name) => done.has(name));
+}
+
 /**
  * Brings the schema of a database up to date. One process does it at a time; the others
  * wait. A database that a later release has changed already is left as it is.
  */
 export async function migrate(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
-  const done = await executedMigrations(db);
-  if (Object.keys(changes).every((name) => done.has(name))) return;
+  if (await isMigrated(db)) return;
   const migrations: Record<string, Migration> = {};
   for (const [name, change] of Object.entries(changes))
     migrations[name] = {

@@ -13,14 +13,15 @@ const tables = {
   namespaces: ["path"],
   tables: ["id"],
   branches: ["table_id", "name"],
-  table_versions: ["table_id", "branch", "version"],
+  table_versions: ["table_id", "branch", "generation", "version"],
   audit_records: ["id"],
   audit_outcomes: ["record_id"],
   audit_retention: ["deleted_before"],
   jobs: ["id"],
   api_keys: ["id"],
   grants: ["principal", "namespace"],
-  pending_deletions: ["location"],
+  tasks: ["kind", "subject"],
+  leases: ["name"],
 } as const satisfies { readonly [Table in keyof Schema]: readonly (keyof Schema[Table] & string)[] };
 
 type Table = keyof typeof tables;

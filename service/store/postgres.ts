@@ -4,7 +4,6 @@ import type pg from "pg";
 import { RateLimiterMemory, RateLimiterPostgres } from "rate-limiter-flexible";
 import { describeDatabase, type PostgresDatabase } from "./database.ts";
 import { postgres } from "./dialect.ts";
-import { createKeyedQueue } from "./keyed-queue.ts";
 import { migrate } from "./migrate.ts";
 import { explain, isAway, isUnavailable, isWorthAnotherAttempt } from "./postgres-errors.ts";
 import { openPool, openPostgres } from "./postgres-pool.ts";
@@ -15,10 +14,6 @@ import type { Limiter, LockableTable, Session, Store } from "./store.ts";
 const queryTimeoutMs = 15_000;
 /** A process that stopped in the middle of a transaction must not hold up the others for longer. */
 const idleInTransactionTimeoutMs = 15_000;
-/** How many pieces of exclusive work run at once; each holds a connection of its own for as long as it takes. */
-const lockConnectionsMax = 4;
-/** How long exclusive work waits for its turn. It is work that can be done later. */
-const lockTimeoutMs = 5_000;
 
 /** How often a transaction is run before its caller is told to try again. */
 const attemptsMax = 15;
@@ -44,7 +39,6 @@ export async function openPostgresStore(database: PostgresDatabase): Promise<Sto
       statement_timeout: queryTimeoutMs,
       idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
     }),
-    openPool(database, { max: lockConnectionsMax, lock_timeout: lockTimeoutMs, query_timeout: queryTimeoutMs }),
   );
 }
 
@@ -58,12 +52,9 @@ export async function openPostgresStore(database: PostgresDatabase): Promise<Sto
 class PostgresStore implements Store {
   readonly read: Session;
   readonly #pool: pg.Pool;
-  readonly #locks: pg.Pool;
-  readonly #oneOfThisProcess = createKeyedQueue();
 
-  constructor(pool: pg.Pool, locks: pg.Pool) {
+  constructor(pool: pg.Pool) {
     this.#pool = pool;
-    this.#locks = locks;
     this.read = new PostgresSession(async (text, values) => {
       try {
         return await pool.query(text, values);
@@ -92,29 +83,6 @@ class PostgresStore implements Store {
       }
   }
 
-  /**
-   * The lock is one of a transaction, so that it ends with its connection, and works through
-   * a pooler that hands out connections by the transaction.
-   */
-  exclusively<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
-    return this.#oneOfThisProcess(key, async () => {
-      let done: { readonly result: Result } | undefined;
-      try {
-        return await inTransaction(this.#locks, "begin", async (client) => {
-          // Whatever the server does with transactions that take their time, this one is allowed to.
-          await client.query("set local idle_in_transaction_session_timeout = 0");
-          await client.query("select pg_advisory_xact_lock(hashtextextended($1, 0))", [key]);
-          done = { result: await work() };
-          return done.result;
-        });
-      } catch (error) {
-        // The lock had nothing to commit: what was done under it is done.
-        if (done !== undefined) return done.result;
-        throw explain(error);
-      }
-    });
-  }
-
   /** While the database is away, each process counts for itself. */
   createLimiter({ points, durationSeconds: duration }: { points: number; durationSeconds: number }): Limiter {
     return new RateLimiterPostgres({
@@ -132,7 +100,7 @@ class PostgresStore implements Store {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([this.#pool.end(), this.#locks.end()]);
+    await this.#pool.end();
   }
 }
 

@@ -29,19 +29,34 @@ export interface Schema {
   branches: {
     table_id: number;
     name: string;
-    /** The highest version that was ever committed, deleted records included. */
+    /** Counts up when all records of the branch are deleted at once: its numbering starts anew then. */
+    generation: number;
+    /** The first version of this generation; -1 when there was none, -2 when it is not known. */
+    first_version: number;
+    /** The highest version that was ever recorded in this generation, deleted records included; -1 when none was. */
     highest_version: number;
+    /** The highest version of all earlier generations, whose manifests may still be there; -1 when there was none. */
+    left_over_version: number;
   };
+  /** The records of all generations: those of earlier ones tell which manifests are left over from them. */
   table_versions: {
     table_id: number;
     branch: string;
+    generation: number;
     version: number;
     /** The manifest's final file name inside the branch's `_versions` folder. */
     manifest_name: string;
     /** The file name that the client committed; it differs from `manifest_name` for a staged manifest. */
     committed_name: string;
+    /** What the store calls the manifest's content (`StoredObject.identity`); null in rows of older releases. */
+    identity: string | null;
     /** 0 while the manifest still waits under `committed_name`, 1 when it has its final name. */
     finished: 0 | 1;
+    /**
+     * 1 while a commit of several versions has not reached its commit point, 2 when it never will: the version
+     * is not there.
+     */
+    held: 0 | 1 | 2;
     manifest_size: number | null;
     e_tag: string | null;
     metadata: string | null;
@@ -64,8 +79,24 @@ export interface Schema {
   jobs: OpenedRow & { updated_at: number };
   api_keys: { id: string; principal: string; hash: string; created_at: number };
   grants: { principal: string; namespace: string; role: string };
-  /** Locations of dropped tables whose objects are still to be deleted. */
-  pending_deletions: { location: string; created_at: number };
+  /** Deferred work. A row goes when its work is done. */
+  tasks: {
+    kind: string;
+    /** What is to be worked on, as the kind names it. */
+    subject: string;
+    /** How often it was begun. */
+    attempts: Generated<number>;
+    not_before: number;
+    /** Names the claim of whom works on it; null when nobody does. */
+    claim: string | null;
+    /** Until when that claim holds. */
+    claimed_until: Generated<number>;
+    /** Why the last attempt failed. */
+    reason: string | null;
+    created_at: number;
+  };
+  /** Who may change what a name stands for, until when. */
+  leases: { name: string; holder: string; held_until: number };
 }
 
 /** What audit records and jobs have in common; their ids are of one space. */

@@ -1,18 +1,21 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { CatalogError } from "@tiltyard/protocol";
 import Database from "better-sqlite3";
 import { Kysely, SqliteDialect } from "kysely";
 import { RateLimiterMemory } from "rate-limiter-flexible";
 import { sqlite } from "./dialect.ts";
-import { createKeyedQueue } from "./keyed-queue.ts";
-import { migrate } from "./migrate.ts";
+import { isMigrated, migrate } from "./migrate.ts";
 import type { CompiledStatement, Statement } from "./statement.ts";
 import type { Limiter, LockableTable, Session, Store } from "./store.ts";
 
 /** The most transactions that share one commit. */
 const groupSizeMax = 256;
 const busyTimeoutMs = 5_000;
+/** How long a start waits for the migration that another process runs. */
+const migrationWaitMs = 60_000;
+const migrationPollMs = 20;
 
 /**
  * Opens the SQLite file, made if absent, and brings its schema up to date.
@@ -35,13 +38,43 @@ async function open(file: string): Promise<Store> {
     writer.pragma("journal_mode = WAL");
     writer.pragma("synchronous = FULL");
     writer.pragma("foreign_keys = ON");
-    // Destroying this Kysely would close the connection.
-    await migrate(new Kysely({ dialect: new SqliteDialect({ database: writer }) }), sqlite);
+    await migrateAlone(writer);
     return new SqliteStore(writer, new Database(file, { timeout: busyTimeoutMs, readonly: true }));
   } catch (error) {
     writer.close();
     throw error;
   }
+}
+
+/** Brings the schema up to date, all or nothing of it, while no other process does. */
+async function migrateAlone(writer: Database.Database): Promise<void> {
+  // Destroying this Kysely would close the connection.
+  const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database: writer }) });
+  if (await isMigrated(db)) return;
+  await beginAlone(writer);
+  try {
+    await migrate(db, sqlite);
+    writer.exec("COMMIT");
+  } catch (error) {
+    if (writer.inTransaction) writer.exec("ROLLBACK");
+    throw error;
+  }
+}
+
+/** Waits for another process that migrates; a wait inside SQLite would stop this one's event loop. */
+async function beginAlone(writer: Database.Database): Promise<void> {
+  const givesUpAt = performance.now() + migrationWaitMs;
+  writer.pragma("busy_timeout = 0");
+  for (;;)
+    try {
+      writer.exec("BEGIN IMMEDIATE");
+      writer.pragma(`busy_timeout = ${busyTimeoutMs}`);
+      return;
+    } catch (error) {
+      if (!(error instanceof Database.SqliteError) || error.code !== "SQLITE_BUSY" || performance.now() > givesUpAt)
+        throw error;
+      await sleep(migrationPollMs);
+    }
 }
 
 interface Job {
@@ -62,7 +95,6 @@ class SqliteStore implements Store {
   readonly #writer: Database.Database;
   readonly #sessions: Record<LockableTable | "none", Session>;
   readonly #queue: Job[] = [];
-  readonly #exclusive = createKeyedQueue();
   readonly #control: ReturnType<typeof prepareControl>;
   #committing: Promise<void> | undefined;
 
@@ -84,11 +116,6 @@ class SqliteStore implements Store {
       this.#queue.push({ work: () => work(session), resolve, reject });
       this.#committing ??= this.#commitGroups();
     }) as Promise<Result>;
-  }
-
-  /** One process serves a SQLite file. */
-  exclusively<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
-    return this.#exclusive(key, work);
   }
 
   createLimiter({ points, durationSeconds }: { points: number; durationSeconds: number }): Limiter {

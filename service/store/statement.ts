@@ -36,7 +36,7 @@ class Placeholder {
  * does with them must be to hand them to Kysely.
  */
 export function statement<Parameters extends object, Row>(
-  build: (db: Kysely<Schema>, parameters: Parameters) => Compilable<Row>,
+  build: (db: Kysely<Schema>, parameters: Parameters, dialect: Dialect) => Compilable<Row>,
 ): Statement<Parameters, Row> {
   const compiled = new Map<Dialect, CompiledStatement<Parameters, Row>>();
   return {
@@ -53,10 +53,10 @@ export function statement<Parameters extends object, Row>(
 
 function compileStatement<Parameters extends object, Row>(
   dialect: Dialect,
-  build: (db: Kysely<Schema>, parameters: Parameters) => Compilable<Row>,
+  build: (db: Kysely<Schema>, parameters: Parameters, dialect: Dialect) => Compilable<Row>,
 ): CompiledStatement<Parameters, Row> {
   const placeholders = new Proxy({}, { get: (_, name) => new Placeholder(String(name)) }) as Parameters;
-  const { sql, parameters } = build(dialect.builder, placeholders).compile();
+  const { sql, parameters } = build(dialect.builder, placeholders, dialect).compile();
   const read = parameters.map((each) => {
     if (!(each instanceof Placeholder)) return () => each;
     const name = each.name as keyof Parameters;

@@ -44,12 +44,6 @@ export interface Store extends AsyncDisposable {
     work: (session: Session) => Promise<Result>,
     options?: { readonly locking?: LockableTable | undefined },
   ): Promise<Result>;
-  /**
-   * Runs `work` while nobody else who uses this database runs work under the same key, in
-   * this process or in another. `work` may write, and take its time with other systems; it
-   * must not ask for the same key again.
-   */
-  exclusively<Result>(key: string, work: () => Promise<Result>): Promise<Result>;
   /** Makes a limiter that counts together with all who use this database. */
   createLimiter(options: { readonly points: number; readonly durationSeconds: number }): Limiter;
 }

@@ -1,5 +1,7 @@
 import type { Identifier } from "@tiltyard/protocol";
-import { fromPath, toPath } from "./path.ts";
+import { type SelectQueryBuilder, sql } from "kysely";
+import { droppedNamespace, fromPath, toPath } from "./path.ts";
+import type { Schema } from "./schema.ts";
 import { statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 
@@ -26,6 +28,22 @@ const find = statement((db, p: { namespace: string; name: string }) =>
 export async function findTable(session: Session, identifier: Identifier): Promise<TableRecord | undefined> {
   const row = await session.first(find, keyOf(identifier));
   return row && { id: row.id, identifier, location: row.location, properties: JSON.parse(row.properties) };
+}
+
+const findById = statement((db, p: { id: number; namespace: string }) =>
+  db
+    .selectFrom("tables")
+    .select(["namespace", "name", "location", "properties"])
+    .where("id", "=", p.id)
+    .where("namespace", "!=", p.namespace),
+);
+
+/** @returns undefined for a table that was dropped. */
+export async function findTableById(session: Session, id: number): Promise<TableRecord | undefined> {
+  const row = await session.first(findById, { id, namespace: droppedNamespace });
+  if (row === undefined) return undefined;
+  const identifier = [...fromPath(row.namespace), row.name];
+  return { id, identifier, location: row.location, properties: JSON.parse(row.properties) };
 }
 
 const insert = statement(
@@ -81,6 +99,22 @@ export async function deleteTable(session: Session, id: number): Promise<void> {
   await session.run(remove, { id });
 }
 
+/** The versions of the table of the outer query. */
+function versionsOf(
+  branches: SelectQueryBuilder<Schema & { tables: Schema["tables"] }, "branches" | "tables", object>,
+) {
+  return branches
+    .innerJoin("table_versions", (join) =>
+      join
+        .onRef("table_versions.table_id", "=", "branches.table_id")
+        .onRef("table_versions.branch", "=", "branches.name")
+        .onRef("table_versions.generation", "=", "branches.generation"),
+    )
+    .select("table_versions.version")
+    .whereRef("branches.table_id", "=", "tables.id")
+    .where("table_versions.held", "=", 0);
+}
+
 interface Page {
   readonly limit: number;
   /** Whether to list tables without a version too. */
@@ -95,9 +129,7 @@ const listInNamespace = (includeDeclared: boolean) =>
       .where("namespace", "=", p.namespace)
       .where("name", ">", p.after)
       .$if(!includeDeclared, (query) =>
-        query.where(({ exists, selectFrom }) =>
-          exists(selectFrom("table_versions").select("version").whereRef("table_versions.table_id", "=", "tables.id")),
-        ),
+        query.where(({ exists, selectFrom }) => exists(versionsOf(selectFrom("branches")))),
       )
       .orderBy("name")
       .limit(p.limit),
@@ -124,12 +156,10 @@ const listEverywhere = (includeDeclared: boolean) =>
     db
       .selectFrom("tables")
       .select(["namespace", "name"])
-      .where("dropped_at", "is", null)
+      .where("namespace", "!=", sql.lit(droppedNamespace))
       .where(({ eb, refTuple, tuple }) => eb(refTuple("namespace", "name"), ">", tuple(p.namespace, p.name)))
       .$if(!includeDeclared, (query) =>
-        query.where(({ exists, selectFrom }) =>
-          exists(selectFrom("table_versions").select("version").whereRef("table_versions.table_id", "=", "tables.id")),
-        ),
+        query.where(({ exists, selectFrom }) => exists(versionsOf(selectFrom("branches")))),
       )
       .orderBy("namespace")
       .orderBy("name")
@@ -148,32 +178,16 @@ export async function listAllTables(session: Session, after: Identifier, page: P
 }
 
 const findByLocation = statement((db, p: { location: string }) =>
-  db
-    .selectFrom("tables")
-    .select("location")
-    .where("location", "=", p.location)
-    .unionAll(db.selectFrom("pending_deletions").select("location").where("location", "=", p.location)),
+  db.selectFrom("tables").select("location").where("location", "=", p.location),
 );
 
 const findByLocationBelow = statement((db, p: { from: string; to: string }) =>
-  db
-    .selectFrom("tables")
-    .select("location")
-    .where("location", ">=", p.from)
-    .where("location", "<", p.to)
-    .unionAll(
-      db
-        .selectFrom("pending_deletions")
-        .select("location")
-        .where("location", ">=", p.from)
-        .where("location", "<", p.to),
-    )
-    .limit(1),
+  db.selectFrom("tables").select("location").where("location", ">=", p.from).where("location", "<", p.to).limit(1),
 );
 
 /**
- * Whether a table, or a dropped one that is kept or whose objects are still being deleted, is at one of
- * these locations or below the first of them.
+ * Whether a table, or a dropped one whose objects are not deleted yet, is at one of these locations or
+ * below the first of them.
  */
 export async function isLocationTaken(
   session: Session,
@@ -183,40 +197,6 @@ export async function isLocationTaken(
   for (const each of [location, ...ancestors])
     if ((await session.first(findByLocation, { location: each })) !== undefined) return true;
   return (await session.first(findByLocationBelow, { from: `${location}/`, to: `${location}0` })) !== undefined;
-}
-
-const insertDeletion = statement((db, p: { location: string; created_at: number }) =>
-  db.insertInto("pending_deletions").values({ location: p.location, created_at: p.created_at }),
-);
-
-/** Notes that the objects at a location are to be deleted. */
-export async function insertPendingDeletion(session: Session, location: string): Promise<void> {
-  await session.run(insertDeletion, { location, created_at: Date.now() });
-}
-
-const removeDeletion = statement((db, p: { location: string }) =>
-  db.deleteFrom("pending_deletions").where("location", "=", p.location),
-);
-
-export async function deletePendingDeletion(session: Session, location: string): Promise<void> {
-  await session.run(removeDeletion, { location });
-}
-
-const findDeletion = statement((db, p: { location: string }) =>
-  db.selectFrom("pending_deletions").select("location").where("location", "=", p.location),
-);
-
-/** Whether objects at a location are still to be deleted. */
-export async function isDeletionPending(session: Session, location: string): Promise<boolean> {
-  return (await session.first(findDeletion, { location })) !== undefined;
-}
-
-const listDeletions = statement((db, p: { limit: number }) =>
-  db.selectFrom("pending_deletions").select("location").orderBy("created_at").limit(p.limit),
-);
-
-export async function listPendingDeletions(session: Session, limit: number): Promise<string[]> {
-  return session.values(listDeletions, { limit });
 }
 
 function keyOf(identifier: Identifier): { readonly namespace: string; readonly name: string } {

@@ -1,12 +1,13 @@
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { manifestName, versionsFolder } from "../../service/domain/manifest.ts";
+import { manifestName, versionsFolder } from "../../service/commits/manifest.ts";
 import { childLocation, parseLocation } from "../../service/storage/location.ts";
 import { insertNamespace } from "../../service/store/namespaces.ts";
 import { openStore } from "../../service/store/open.ts";
 import { insertTable } from "../../service/store/tables.ts";
 import { insertVersion } from "../../service/store/versions.ts";
+import { versionRecord } from "../support/version-record.ts";
 import { makeFolder } from "./folder.ts";
 import { type LoadRequest, type Measurement, measure, send } from "./load.ts";
 import { readUsage } from "./process-usage.ts";
@@ -169,19 +170,8 @@ async function fill(dataDir: string, { tables, versions }: Size): Promise<void> 
     await store.write(async (session) => {
       for (let version = from; version < Math.min(versions + 1, from + rowsPerTransaction); version += 1) {
         const name = manifestName(version, "V2");
-        await insertVersion(session, {
-          tableId: 1,
-          branch: "main",
-          version,
-          manifestName: name,
-          committedName: `${name}-${crypto.randomUUID()}`,
-          finished: true,
-          manifestSize: 1000,
-          eTag: undefined,
-          metadata: undefined,
-          timestampMillis: Date.now(),
-          transactionId: crypto.randomUUID(),
-        });
+        const committedName = `${name}-${crypto.randomUUID()}`;
+        await insertVersion(session, versionRecord(1, version, { manifestName: name, committedName }));
       }
     });
 }

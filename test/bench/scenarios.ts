@@ -1,5 +1,5 @@
 import { mkdirSync, writeFileSync } from "node:fs";
-import { manifestName } from "../../service/domain/manifest.ts";
+import { manifestName } from "../../service/commits/manifest.ts";
 import { parseLocation } from "../../service/storage/location.ts";
 import { type LoadRequest, type NextRequest, send, type Target } from "./load.ts";
 

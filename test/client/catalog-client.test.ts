@@ -1,5 +1,5 @@
 import { contracts } from "@tiltyard/protocol";
-import { describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import {
   type CatalogClientOptions,
   CatalogConnectionError,
@@ -147,6 +147,65 @@ describe("the client of the catalog", () => {
     const asked = client({ fetch: instead, retries: 1 }).listNamespaces({});
     await expect(asked).rejects.toThrow(/^ListNamespaces: no answer from http:\/\/127.0.0.1:\d+: ECONNRESET$/);
     expect(sent).toHaveLength(2);
+  });
+
+  describe("over rows", () => {
+    beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+    afterEach(() => void vi.useRealTimers());
+    const minutes = 10;
+    /** Pieces that take ten minutes together, and twenty seconds each. */
+    const slowly = () =>
+      ReadableStream.from(
+        (function* () {
+          for (let piece = 0; piece < minutes * 3; piece++) {
+            vi.advanceTimersByTime(20_000);
+            yield new Uint8Array([piece]);
+          }
+        })(),
+      );
+    const inserted = JSON.stringify({ num_inserted_rows: 1, version: 2 });
+    /** One piece, and then nothing for longer than the client waits. */
+    const stuck = () =>
+      ReadableStream.from(
+        (async function* () {
+          yield new Uint8Array([1]);
+          vi.advanceTimersByTime(30_000);
+          await new Promise(() => {});
+        })(),
+      );
+    /** A catalog that takes what is sent to it, and answers that. */
+    const takes = (answer: () => string | ReadableStream): typeof fetch => {
+      return async (_, init) => {
+        const broken = new Promise<never>((_resolve, reject) => {
+          init?.signal?.addEventListener("abort", () => reject(init.signal?.reason));
+        });
+        const body = await Promise.race([new Response(init?.body).arrayBuffer(), broken]);
+        const answered = new Response(answer(), { headers: { "x-bytes": String(body.byteLength) } });
+        const bytes = new Response(
+          answered.body?.pipeThrough(new TransformStream(), init?.signal ? { signal: init.signal } : {}),
+        );
+        return new Response(bytes.body, answered);
+      };
+    };
+
+    test("has a limit for silence, and none for what flows", async () => {
+      const sent = await client({ fetch: takes(() => inserted) }).insertIntoTable({ id: ["t"] }, { body: slowly() });
+      expect(sent.context["header.x-bytes"]).toBe("30");
+      const whole = new Uint8Array(1_000_000);
+      const inOne = await client({ fetch: takes(() => inserted) }).insertIntoTable({ id: ["t"] }, { body: whole });
+      expect(inOne.context["header.x-bytes"]).toBe("1000000");
+      const { data } = await client({ fetch: takes(slowly) }).queryTable({ id: ["t"], k: 10 });
+      expect(data).toHaveLength(30);
+    });
+
+    test("ends when what is sent or received flows no more", async () => {
+      const silent = /no answer.*timeout: nothing came or went for 30000 ms/;
+      const sent = client({ fetch: takes(() => inserted) }).insertIntoTable({ id: ["t"] }, { body: stuck() });
+      await expect(sent).rejects.toThrow(silent);
+      await expect(client({ fetch: takes(stuck), retries: 0 }).queryTable({ id: ["t"], k: 10 })).rejects.toThrow(
+        silent,
+      );
+    });
   });
 
   test("stops when it is told to, and when its time is over", async () => {

@@ -175,6 +175,24 @@ describe("the transaction of a job", () => {
     expect(properties.reason).toContain("mine already exists");
   });
 
+  test("of a job that could not be submitted does not hide why, when the catalog refuses to be told", async () => {
+    const { target } = await tracking();
+    await jobs.submit({ entrypoint: "x", submissionId: "taken" });
+    const client = createCatalogClient({
+      url: catalog.url,
+      apiKey: catalog.adminKey,
+      fetch: async (url, init) =>
+        String(url).includes("/alter") ? Response.json({ detail: "not now" }, { status: 403 }) : fetch(url, init),
+    });
+    const request = { entrypoint: "x", submissionId: "taken" };
+    const error = await submitTracked(jobs, request, { ...target, catalog: client }).catch((each) => each);
+    expect(error).toBeInstanceOf(SuppressedError);
+    expect(error.suppressed).toMatchObject({ name: "JobError", message: expect.stringContaining("already exists") });
+    expect(error.message).toMatch(
+      /already exists.*; and the catalog was not told: set the transaction .* to Failed: .*not now/,
+    );
+  });
+
   test("that has ended already stops the job", async () => {
     const { target } = await tracking();
     const { job_id: transactionId } = await target.catalog.alterTableBackfillColumns({ id: target.table, column: "c" });

@@ -4,8 +4,9 @@ import { type ClusterOptions, parseParameters } from "../../client/ray/parameter
 
 function manifest(options: Partial<ClusterOptions> = {}) {
   const parameters = parseParameters({ name: "a", ...options });
+  const by = { owner: "me@here", leaseUntil: new Date("2026-01-02T03:04:05Z"), creation: "first" };
   // biome-ignore lint/suspicious/noExplicitAny: the spec of a RayCluster, which tests look into.
-  return rayClusterManifest(parameters, "me@here", new Date("2026-01-02T03:04:05Z")) as any;
+  return rayClusterManifest(parameters, by) as any;
 }
 
 const groups = {

@@ -121,6 +121,8 @@ describe("the parameters of a Ray cluster", () => {
     ],
     [{}, /name: /],
     [[], /the parameters: /],
+    [{ leaseSeconds: 29 }, "leaseSeconds"],
+    [{ leaseSeconds: 2_592_001 }, "leaseSeconds"],
   ])("refuse %j", (options, problem) => {
     expect(() => parseParameters(options)).toThrow(problem);
   });

@@ -165,7 +165,39 @@ describe("a Ray cluster", () => {
     [500, /cannot create the RayCluster a: told to fail/],
   ])("that the API server refuses with %i says what to do", async (status, message) => {
     server.failNext = [status];
-    await expect(provision()).rejects.toThrow(message);
+    await expect(provision({ timeoutSeconds: 1 })).rejects.toThrow(message);
+  });
+
+  test("is made once, and is there, when the answer to that is lost", async () => {
+    comesUp();
+    const create = server.onCreate;
+    let made = 0;
+    server.onCreate = (cluster) => {
+      made += 1;
+      create(cluster);
+    };
+    server.loseCreations = 1;
+    await using cluster = await provision();
+    expect([cluster.name, made, server.clusters.size]).toEqual(["a", 1, 1]);
+  });
+
+  test("is deleted when the answer to its making is lost and its making is aborted", async () => {
+    const controller = new AbortController();
+    server.onCreate = () => setImmediate(() => controller.abort());
+    server.loseCreations = 1;
+    await expect(provision({}, { signal: controller.signal })).rejects.toThrow(/abort/i);
+    expect(server.clusters.size).toBe(0);
+  });
+
+  test("of somebody else stays when the answer to its making is lost", async () => {
+    server.onCreate = ({ metadata }) => {
+      // Ours is gone already, and the name is another's.
+      metadata.annotations = { [annotations.owner]: "you@there" };
+      metadata.uid = "theirs";
+    };
+    server.loseCreations = 1;
+    await expect(provision()).rejects.toThrow(/already, made by you@there/);
+    expect(server.clusters.get("a")?.metadata.uid).toBe("theirs");
   });
 
   test("comes up and goes although the API server cannot answer at times", async () => {

@@ -5,7 +5,7 @@ import Database from "better-sqlite3";
 import { describe, expect, test } from "vitest";
 import { startCommitter } from "../support/committer.ts";
 import { runCatalogCommand } from "../support/process.ts";
-import { createServiceProcess, expectKept, expectNothingStaged } from "../support/service-process.ts";
+import { anyOf, createServiceProcess, expectKept, expectNothingStaged } from "../support/service-process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** How often the service is killed; `.ci/run` and releases do more than a developer waits for. */
@@ -17,46 +17,60 @@ const commitsPerLifeMax = 20;
 const killWithinMs = 20;
 
 describe("a service that is killed while clients commit", () => {
-  test(`keeps what it acknowledged, ${kills} times`, async () => {
-    await using service = createServiceProcess();
-    await service.start();
-    const tables = [await service.declare("one"), await service.declare("two"), await service.declare("shared")];
-    const [one, two, shared] = tables as [(typeof tables)[0], (typeof tables)[0], (typeof tables)[0]];
-    await service.kill();
-    const writers = [
-      { table: one, committer: startCommitter(service, one, "a") },
-      { table: two, committer: startCommitter(service, two, "b") },
-      { table: shared, committer: startCommitter(service, shared, "c") },
-      { table: shared, committer: startCommitter(service, shared, "d") },
-    ];
-    const acknowledgements = () => writers.reduce((sum, { committer }) => sum + committer.acknowledged.length, 0);
-    for (let kill = 1; kill <= kills; kill += 1) {
-      if (kill % killStartingEvery === 0) {
-        service.spawn();
-        await delay(Math.random() * 1_000);
-        await service.kill();
+  test.each([1, 2])(
+    `keeps what it acknowledged, ${kills} times, with %i processes over one file`,
+    async (processes) => {
+      await using first = createServiceProcess();
+      await using second = createServiceProcess(first.dataDir);
+      const services = [first, second].slice(0, processes);
+      await first.start();
+      const [one, two, shared] = [
+        await first.declare("one"),
+        await first.declare("two"),
+        await first.declare("shared"),
+      ];
+      for (const service of services.slice(1)) await service.start();
+      const up = new Set(services);
+      const service = anyOf(services, (each) => up.has(each));
+      const writers = [
+        { table: one, committer: startCommitter(service, one, "a") },
+        { table: two, committer: startCommitter(service, two, "b") },
+        { table: shared, committer: startCommitter(service, shared, "c") },
+        { table: shared, committer: startCommitter(service, shared, "d") },
+      ];
+      const acknowledgements = () => writers.reduce((sum, { committer }) => sum + committer.acknowledged.length, 0);
+      for (let kill = 1; kill <= kills; kill += 1) {
+        const victim = services[Math.floor(Math.random() * services.length)] ?? first;
+        const before = acknowledgements();
+        const commits = Math.floor(Math.random() * commitsPerLifeMax);
+        while (acknowledgements() < before + commits) await delay(1);
+        await delay(Math.random() * killWithinMs);
+        up.delete(victim);
+        await victim.kill();
+        if (kill % killStartingEvery === 0) {
+          victim.spawn();
+          await delay(Math.random() * 1_000);
+          await victim.kill();
+        }
+        await victim.start();
+        up.add(victim);
       }
-      await service.start();
-      const before = acknowledgements();
-      const commits = Math.floor(Math.random() * commitsPerLifeMax);
-      while (acknowledgements() < before + commits) await delay(1);
-      await delay(Math.random() * killWithinMs);
-      await service.kill();
-    }
-    await service.start();
-    await Promise.all(writers.map(({ committer }) => committer.stop()));
+      await Promise.all(writers.map(({ committer }) => committer.stop()));
 
-    for (const table of tables) {
-      const own = writers.filter((each) => each.table === table);
-      await expectKept(
-        service,
-        table,
-        own.flatMap(({ committer }) => committer.acknowledged),
+      for (const table of [one, two, shared]) {
+        const own = writers.filter((each) => each.table === table);
+        await expectKept(
+          service,
+          table,
+          own.flatMap(({ committer }) => committer.acknowledged),
+        );
+        await expectNothingStaged(table);
+      }
+      process.stdout.write(
+        `killed ${kills} times under ${acknowledgements()} acknowledged commits, none of them lost\n`,
       );
-      await expectNothingStaged(table);
-    }
-    process.stdout.write(`killed ${kills} times under ${acknowledgements()} acknowledged commits, none of them lost\n`);
-  });
+    },
+  );
 
   test("finds the versions again that were in a write-ahead log that is lost", async () => {
     await using service = createServiceProcess();

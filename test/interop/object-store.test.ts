@@ -91,23 +91,26 @@ describe.each([
 
   async function listed(folder: string): Promise<string[]> {
     const keys: string[] = [];
-    for await (const key of subject.store.list(folder)) keys.push(key);
+    for await (const { key, ...object } of subject.store.list(folder)) {
+      keys.push(key);
+      expect(await subject.store.find(key)).toEqual(object);
+    }
     return keys.toSorted();
   }
 
   test("tells whether an object is there", async () => {
     const key = `${newFolder()}/object`;
-    expect(await subject.store.persist(key)).toBe(false);
+    expect(await subject.store.persist(key)).toBeUndefined();
     await subject.put(key, "content");
-    expect(await subject.store.persist(key)).toBe(true);
-    expect(await subject.store.persist(`${key}/below`)).toBe(false);
-    expect(await subject.store.persist(dirname(key))).toBe(false);
+    expect(await subject.store.persist(key)).toEqual(await subject.store.find(key));
+    expect(await subject.store.persist(`${key}/below`)).toBeUndefined();
+    expect(await subject.store.persist(dirname(key))).toBeUndefined();
   });
 
   test("copies an object under a second name", async () => {
     const folder = newFolder();
     await subject.put(`${folder}/from`, "content");
-    expect(await subject.store.copy(`${folder}/from`, `${folder}/to`)).toBe("copied");
+    expect(await subject.store.copy(`${folder}/from`, `${folder}/to`)).toMatchObject({ outcome: "copied" });
     expect(await subject.get(`${folder}/to`)).toBe("content");
     expect(await subject.get(`${folder}/from`)).toBe("content");
     expect(await listed(folder)).toEqual([`${folder}/from`, `${folder}/to`]);
@@ -118,7 +121,7 @@ describe.each([
     await subject.put(`${folder}/from`, "new");
     await subject.put(`${folder}/to`, "old");
     for (let time = 0; time < 2; time++)
-      expect(await subject.store.copy(`${folder}/from`, `${folder}/to`)).toBe("exists");
+      expect(await subject.store.copy(`${folder}/from`, `${folder}/to`)).toMatchObject({ outcome: "exists" });
     expect(await subject.get(`${folder}/to`)).toBe("old");
     expect(await listed(folder)).toHaveLength(2);
   });
@@ -127,12 +130,49 @@ describe.each([
     const folder = newFolder();
     const sources = ["a", "b", "c"];
     for (const source of sources) await subject.put(`${folder}/${source}`, `content of ${source}`);
-    const outcomes = await Promise.all(
-      sources.map((source) => subject.store.copy(`${folder}/${source}`, `${folder}/to`)),
-    );
+    const outcomes = (
+      await Promise.all(sources.map((source) => subject.store.copy(`${folder}/${source}`, `${folder}/to`)))
+    ).map(({ outcome }) => outcome);
     expect(outcomes.toSorted()).toEqual(["copied", "exists", "exists"]);
     expect(await subject.get(`${folder}/to`)).toBe(`content of ${sources[outcomes.indexOf("copied")]}`);
     expect(await listed(folder)).toHaveLength(sources.length + 1);
+  });
+
+  test("replaces what has the name that it copies to when it is what is expected there, and nothing else", async () => {
+    const folder = newFolder();
+    await subject.put(`${folder}/from`, "new");
+    await subject.put(`${folder}/to`, "old");
+    await subject.put(`${folder}/other`, "other");
+    const [old, other] = await Promise.all(["to", "other"].map((name) => subject.store.find(`${folder}/${name}`)));
+    expect(await subject.store.copy(`${folder}/from`, `${folder}/to`, other)).toMatchObject({ outcome: "exists" });
+    expect(await subject.get(`${folder}/to`)).toBe("old");
+    expect(await subject.store.copy(`${folder}/from`, `${folder}/to`, old)).toMatchObject({ outcome: "copied" });
+    expect(await subject.get(`${folder}/to`)).toBe("new");
+    // A process that was stopped meanwhile comes too late.
+    await subject.put(`${folder}/late`, "late");
+    expect(await subject.store.copy(`${folder}/late`, `${folder}/to`, old)).toMatchObject({ outcome: "exists" });
+    expect(await subject.get(`${folder}/to`)).toBe("new");
+  });
+
+  test("deletes an object only while it is what is expected there", async () => {
+    const key = `${newFolder()}/object`;
+    await subject.put(key, "one");
+    const one = await subject.store.find(key);
+    await subject.store.delete(key);
+    await subject.put(key, "another");
+    await subject.store.delete(key, one);
+    expect(await subject.get(key)).toBe("another");
+    await subject.store.delete(key, await subject.store.find(key));
+    expect(await subject.store.find(key)).toBeUndefined();
+    await subject.store.delete(key, one);
+  });
+
+  test("lists what sorts before a name", async () => {
+    const folder = newFolder();
+    for (const name of ["1", "2", "3"]) await subject.put(`${folder}/${name}`, "content");
+    const keys: string[] = [];
+    for await (const { key } of subject.store.list(folder, `${folder}/3`)) keys.push(key);
+    expect(keys.toSorted()).toEqual([`${folder}/1`, `${folder}/2`]);
   });
 
   test("tells a copy from another object, and when each was written", async () => {
@@ -151,7 +191,7 @@ describe.each([
 
   test("says so when there is nothing to copy", async () => {
     const folder = newFolder();
-    expect(await subject.store.copy(`${folder}/missing`, `${folder}/to`)).toBe("missing");
+    expect(await subject.store.copy(`${folder}/missing`, `${folder}/to`)).toMatchObject({ outcome: "missing" });
     expect(await listed(folder)).toEqual([]);
   });
 
@@ -200,7 +240,7 @@ describe.each([
     const key = `${newFolder()}/object`;
     await subject.put(key, "content");
     for (let time = 0; time < 2; time++) await subject.store.delete(key);
-    expect(await subject.store.persist(key)).toBe(false);
+    expect(await subject.store.persist(key)).toBeUndefined();
   });
 
   test("lists what is in a folder at any depth, and nothing beside it", async () => {

@@ -1,6 +1,5 @@
 import { afterEach, expect, test } from "vitest";
 import { findAuditRecord, insertAuditRecord } from "../../service/store/audit.ts";
-import { parseDatabaseUrl } from "../../service/store/database.ts";
 import { findJob } from "../../service/store/jobs.ts";
 import { insertNamespace, listChildNamespaces } from "../../service/store/namespaces.ts";
 import { openStore } from "../../service/store/open.ts";
@@ -9,7 +8,7 @@ import { insertTable, renameTable } from "../../service/store/tables.ts";
 import { insertVersion } from "../../service/store/versions.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { runSql } from "../support/postgres-server.ts";
-import { startSilentWay } from "../support/silent-way.ts";
+import { versionRecord } from "../support/version-record.ts";
 
 const databases: TestDatabase[] = [];
 afterEach(async () => {
@@ -80,11 +79,7 @@ test("what PostgreSQL cannot store is the caller's mistake", async () => {
   await using store = await openStore(database);
   const [table] = await twoTables(store);
   const version = store.write((session) =>
-    insertVersion(session, {
-      ...{ tableId: table, branch: "main", version: 1, manifestName: "m", committedName: "m", finished: true },
-      ...{ manifestSize: 1, metadata: undefined, timestampMillis: 0, transactionId: "t" },
-      eTag: "with \u0000 in it",
-    }),
+    insertVersion(session, versionRecord(table, 1, { eTag: "with \u0000 in it" })),
   );
   await expect(version).rejects.toMatchObject({ kind: "InvalidInput", message: expect.stringContaining("U+0000") });
   const long = Array.from({ length: 5_000 }, () => crypto.randomUUID()).join("");
@@ -194,33 +189,10 @@ test("a schema may change under an open store", async () => {
   const { database, url } = await newDatabase();
   await using store = await openStore(database);
   const [table] = await twoTables(store);
-  const commit = (version: number) =>
-    store.write((session) =>
-      insertVersion(session, {
-        ...{ tableId: table, branch: "main", version, manifestName: "m", committedName: "m", finished: true },
-        ...{ manifestSize: 1, eTag: "e", metadata: undefined, timestampMillis: 0, transactionId: "t" },
-      }),
-    );
+  const commit = (version: number) => store.write((session) => insertVersion(session, versionRecord(table, version)));
   await commit(1);
   await runSql(url, "alter table table_versions add column added_later text default 'x'");
   await commit(2);
-});
-
-test("work that nobody else may do at the same time ends when the server says nothing any more", async () => {
-  const { url } = await newDatabase();
-  const { hostname: host, port } = new URL(url);
-  await using way = await startSilentWay({ host, port: Number(port) });
-  const silent = new URL(url);
-  silent.host = `127.0.0.1:${way.port}`;
-  await using store = await openStore(parseDatabaseUrl(silent.href, 5));
-  const silenced = store.exclusively("table", async () => {
-    way.fallSilent();
-    return "done";
-  });
-  // The server has not heard that the lock is free.
-  const next = store.exclusively("table", async () => "next").catch((error) => error);
-  expect(await silenced).toBe("done");
-  expect(await next).toMatchObject({ kind: "ServiceUnavailable", retryAfterSeconds: 1 });
 });
 
 test("a migration waits for the one that another replica runs", async () => {

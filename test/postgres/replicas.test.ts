@@ -1,5 +1,5 @@
 import { existsSync, readdirSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { finalName, pathOf, readText, stageManifest, uniqueName } from "../support/catalog.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { type Program, startProgram } from "../support/process.ts";
@@ -54,7 +54,9 @@ function replica(index: number): Replica {
 
 async function declare(body: object = {}) {
   const name = uniqueName("t");
-  const { location } = (await post(replica(0), `/v1/table/${name}/declare`, body)).body as { location: string };
+  const { status, body: answer } = await post(replica(0), `/v1/table/${name}/declare`, body);
+  expect(status).toBe(200);
+  const { location } = answer as { location: string };
   return { id: [name], location, path: `/v1/table/${name}` };
 }
 
@@ -154,12 +156,13 @@ describe("replicas on one database", () => {
   test("answer readers and drops of the same objects without losing what is put there next", async () => {
     const location = uniqueName("fixed");
     for (let round = 0; round < 5; round++) {
-      const table = await declare({ location });
+      // The location is free when one of the replicas has deleted what was there.
+      const table = await vi.waitFor(() => declare({ location }), { timeout: 20_000 });
       expect((await create(replica(round), table, 1, stageManifest(table, 1))).status).toBe(200);
       await Promise.all([0, 1, 2].map((index) => post(replica(index), `${table.path}/version/list`)));
       const dropped = await Promise.all([0, 1, 2].map((index) => post(replica(index), `${table.path}/drop`)));
       expect(dropped.map(({ status }) => status).toSorted()).toEqual([200, 404, 404]);
-      expect(existsSync(`/${pathOf(table)}`)).toBe(false);
+      await vi.waitFor(() => expect(existsSync(`/${pathOf(table)}`)).toBe(false), { timeout: 20_000 });
     }
   });
 

@@ -1,13 +1,8 @@
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CatalogError } from "@tiltyard/protocol";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { createFinisher, type Finisher } from "../../service/domain/finisher.ts";
-import { createLog } from "../../service/log.ts";
 import type { ObjectStore } from "../../service/storage/object-store.ts";
-import { createStorage } from "../../service/storage/storage.ts";
-import { openStore } from "../../service/store/open.ts";
-import type { Store } from "../../service/store/store.ts";
 import {
   commit,
   declareTable,
@@ -21,6 +16,7 @@ import {
 } from "../support/catalog.ts";
 import { commitSteps } from "../support/commit-steps.ts";
 import { createTestDatabase } from "../support/database.ts";
+import { doDeferredWork } from "../support/deferred-work.ts";
 import { type Program, startProgram } from "../support/process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -116,7 +112,10 @@ describe("a storage that fails", () => {
   });
 
   /** A catalog over the real file system, whose calls fail while they are among `failing`. */
-  async function startFailing(failing: Set<keyof ObjectStore>): Promise<TestCatalog> {
+  async function startFailing(
+    failing: Set<keyof ObjectStore>,
+    wrap = (store: ObjectStore): ObjectStore => store,
+  ): Promise<TestCatalog> {
     const unless = <Args extends unknown[], Result>(
       name: keyof ObjectStore,
       work: (...args: Args) => Promise<Result>,
@@ -139,7 +138,7 @@ describe("a storage that fails", () => {
     });
     const catalog = await startTestCatalog(
       {},
-      { wrapStorage: (storage) => ({ at: async (location) => failingStore(await storage.at(location)) }) },
+      { wrapStorage: (storage) => ({ at: async (location) => wrap(failingStore(await storage.at(location))) }) },
     );
     running.push(catalog);
     return catalog;
@@ -155,21 +154,47 @@ describe("a storage that fails", () => {
     expect((await catalog.call("listTableVersions", { id: table.id })).body.versions).toEqual([]);
   });
 
-  test("to copy leaves the staged path in the answer, until a reader comes and it works again", async () => {
+  test("to copy leads to 503 for the commit and for readers, and the same request again tells what became of it", async () => {
     const failing = new Set<keyof ObjectStore>(["copy"]);
     const catalog = await startFailing(failing);
     const table = await declareTable(catalog);
     const staged = stageManifest(table, 1);
     const request = { id: table.id, version: 1, manifest_path: staged };
-    expect((await catalog.call("createTableVersion", request)).body.version.manifest_path).toBe(staged);
-    const read = async () =>
-      (await catalog.call("describeTableVersion", { id: table.id, version: 1 })).body.version.manifest_path;
-    expect(await read()).toBe(staged);
+    const refused = await catalog.call("createTableVersion", request);
+    expect([refused.status, refused.error.code, refused.headers.get("retry-after")]).toEqual([503, 17, "1"]);
+    const read = () => catalog.call("describeTableVersion", { id: table.id, version: 1 });
+    expect((await read()).status).toBe(503);
+    expect((await catalog.call("listTableVersions", { id: table.id })).status).toBe(503);
     failing.clear();
     const final = `${pathOf(table)}/_versions/${finalName(1)}`;
-    expect(await read()).toBe(final);
-    await vi.waitFor(() => expect(existsSync(`/${staged}`)).toBe(false), { timeout: 10_000 });
     expect((await catalog.call("createTableVersion", request)).body.version.manifest_path).toBe(final);
+    expect((await read()).body.version.manifest_path).toBe(final);
+    await vi.waitFor(() => expect(existsSync(`/${staged}`)).toBe(false), { timeout: 10_000 });
+  });
+
+  test("to copy loses nothing that is acknowledged to a writer past the catalog that comes before it works again", async () => {
+    const failing = new Set<keyof ObjectStore>(["copy"]);
+    const catalog = await startFailing(failing);
+    const table = await declareTable(catalog);
+    const request = { id: table.id, version: 1, manifest_path: stageManifest(table, 1) };
+    expect((await catalog.call("createTableVersion", request)).status).toBe(503);
+    writeFileSync(`/${pathOf(table)}/_versions/${finalName(1)}`, "the other's");
+    failing.clear();
+    expect((await catalog.call("createTableVersion", request)).error).toMatchObject({ status: 409, code: 14 });
+    const { versions } = (await catalog.call("listTableVersions", { id: table.id })).body;
+    expect(versions.map(({ manifest_path }) => readText(`/${manifest_path}`))).toEqual(["the other's"]);
+  });
+
+  test("to copy leaves a version that nobody asks for again to deferred work", async () => {
+    const failing = new Set<keyof ObjectStore>(["copy"]);
+    const catalog = await startFailing(failing);
+    const table = await declareTable(catalog);
+    expect((await commit(catalog, table, 1)).status).toBe(503);
+    failing.clear();
+    await doDeferredWork(catalog.database);
+    const final = `/${pathOf(table)}/_versions/${finalName(1)}`;
+    await vi.waitFor(() => expect(existsSync(final)).toBe(true), { timeout: 10_000 });
+    await vi.waitFor(() => expect(stagedFilesOf(table)).toEqual([]), { timeout: 10_000 });
   });
 
   test("to delete leaves a version that is read under its final name, and its staged file until later", async () => {
@@ -184,42 +209,52 @@ describe("a storage that fails", () => {
     await vi.waitFor(() => expect(stagedFilesOf(table)).toEqual([]), { timeout: 10_000 });
   });
 
-  test("to delete a dropped table keeps its location taken until the next start deletes it", async () => {
+  test("to delete a dropped table keeps its location taken until it works again, and holds up no request", async () => {
     const failing = new Set<keyof ObjectStore>(["deleteFolder"]);
     const catalog = await startFailing(failing);
     const table = await declareTable(catalog);
     await commit(catalog, table, 1);
     expect((await catalog.call("dropTable", { id: table.id })).status).toBe(200);
+    const declareAgain = () => catalog.call("declareTable", { id: table.id, location: table.location });
+    expect((await declareAgain()).error).toMatchObject({ status: 409, code: 5 });
     expect(existsSync(`/${pathOf(table)}`)).toBe(true);
-    const again = await catalog.call("declareTable", { id: table.id, location: table.location });
-    expect(again.error).toMatchObject({ status: 409, code: 5 });
 
-    await using store = await openStore(catalog.database);
-    await finisherOf(store).sweep();
+    failing.clear();
+    await vi.waitFor(
+      async () => {
+        await doDeferredWork(catalog.database);
+        expect((await declareAgain()).status).toBe(200);
+      },
+      { timeout: 10_000 },
+    );
     expect(existsSync(`/${pathOf(table)}`)).toBe(false);
-    expect((await catalog.call("declareTable", { id: table.id, location: table.location })).status).toBe(200);
   });
 
-  test("deletes nothing of the table that is there next when it comes late", async () => {
-    const catalog = await startFailing(new Set());
+  test("slowly deletes nothing of the table that is there next", async () => {
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const catalog = await startFailing(new Set(), (store) => ({
+      ...store,
+      deleteFolder: async (folder, proceed) => {
+        await released;
+        await store.deleteFolder(folder, proceed);
+      },
+    }));
     const table = await declareTable(catalog);
+    await commit(catalog, table, 1);
     expect((await catalog.call("dropTable", { id: table.id })).status).toBe(200);
     const next = { id: table.id, location: table.location };
-    expect((await catalog.call("declareTable", next)).status).toBe(200);
+    expect((await catalog.call("declareTable", next)).error).toMatchObject({ status: 409, code: 5 });
+    // Another process over the same database waits for the lease of the one that is slow.
+    await doDeferredWork(catalog.database);
+    expect((await catalog.call("declareTable", next)).error).toMatchObject({ status: 409, code: 5 });
+    release();
+    await vi.waitFor(async () => expect((await catalog.call("declareTable", next)).status).toBe(200), {
+      timeout: 10_000,
+    });
     expect((await commit(catalog, table, 1)).status).toBe(200);
-
-    // Another replica, which read before the drop was finished that it is to be.
-    await using store = await openStore(catalog.database);
-    await finisherOf(store).deleteObjects(table.location);
     expect(existsSync(`/${pathOf(table)}/_versions/${finalName(1)}`)).toBe(true);
   });
 });
-
-function finisherOf(store: Store): Finisher {
-  return createFinisher({
-    store,
-    storage: createStorage({ s3ForcePathStyle: false }),
-    log: createLog("silent"),
-    dropRetentionMs: 0,
-  });
-}

@@ -3,6 +3,7 @@ import { openStore } from "../../service/store/open.ts";
 import { findTable } from "../../service/store/tables.ts";
 import { insertVersion } from "../../service/store/versions.ts";
 import { declareTable, type TestTable, useCatalog } from "../support/catalog.ts";
+import { versionRecord } from "../support/version-record.ts";
 
 const catalog = useCatalog();
 /** More than one database transaction deletes. */
@@ -14,22 +15,8 @@ beforeAll(async () => {
   await using store = await openStore(catalog.database);
   await store.write(async (session) => {
     const tableId = (await findTable(session, table.id))?.id ?? 0;
-    for (let version = 1; version <= versions; version += 1) {
-      const name = `${version}.manifest`;
-      await insertVersion(session, {
-        tableId,
-        branch: "main",
-        version,
-        manifestName: name,
-        committedName: name,
-        finished: true,
-        manifestSize: undefined,
-        eTag: undefined,
-        metadata: undefined,
-        timestampMillis: version,
-        transactionId: "",
-      });
-    }
+    for (let version = 1; version <= versions; version += 1)
+      await insertVersion(session, versionRecord(tableId, version));
   });
 });
 

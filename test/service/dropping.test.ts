@@ -1,14 +1,14 @@
 import { existsSync } from "node:fs";
 import { beforeAll, describe, expect, test } from "vitest";
-import { createFinisher } from "../../service/domain/finisher.ts";
-import { createLog } from "../../service/log.ts";
-import { createStorage } from "../../service/storage/storage.ts";
+import { createStorage, type Storage } from "../../service/storage/storage.ts";
 import { openStore } from "../../service/store/open.ts";
 import { statement } from "../../service/store/statement.ts";
 import { findTable } from "../../service/store/tables.ts";
 import { insertVersion } from "../../service/store/versions.ts";
-import { commit, declareTable, finalName, pathOf, type TestTable, uniqueName, useCatalog } from "../support/catalog.ts";
+import { commit, declareTable, pathOf, type TestTable, uniqueName, useCatalog } from "../support/catalog.ts";
+import { doDeferredWork } from "../support/deferred-work.ts";
 import { runCatalogCommand } from "../support/process.ts";
+import { versionRecord } from "../support/version-record.ts";
 
 const catalog = useCatalog({ TILTYARD_DROP_RETENTION: "1h" });
 
@@ -40,30 +40,12 @@ async function everyTable(): Promise<readonly string[]> {
   return (await catalog.call("listAllTables", { include_declared: true })).body.tables;
 }
 
-async function sweep(dropRetentionMs: number, storage = createStorage({ s3ForcePathStyle: false })): Promise<void> {
-  await using store = await openStore(catalog.database);
-  await createFinisher({ store, storage, log: createLog("silent"), dropRetentionMs }).sweep();
-}
-
 /** Records without manifests, behind those that are there. */
 async function insertVersions(table: TestTable, count: number): Promise<void> {
   await using store = await openStore(catalog.database);
   await store.write(async (session) => {
     const { id = Number.NaN } = (await findTable(session, table.id)) ?? {};
-    for (let version = 3; version < 3 + count; version += 1)
-      await insertVersion(session, {
-        tableId: id,
-        branch: "main",
-        version,
-        manifestName: finalName(version),
-        committedName: finalName(version),
-        finished: true,
-        manifestSize: undefined,
-        eTag: undefined,
-        metadata: undefined,
-        timestampMillis: 0,
-        transactionId: crypto.randomUUID(),
-      });
+    for (let version = 3; version < 3 + count; version += 1) await insertVersion(session, versionRecord(id, version));
   });
 }
 
@@ -84,7 +66,7 @@ describe("a table that is dropped with a retention", () => {
       (await catalog.call("listTables", { id: table.id.slice(0, 1), include_declared: true })).body.tables,
     ).toEqual([]);
     expect(await everyTable()).toEqual(before);
-    await sweep(3_600_000);
+    await doDeferredWork(catalog.database, { dropRetentionMs: 3_600_000 });
 
     const id = await droppedId(table);
     const back = await command("undrop", id ?? "");
@@ -117,7 +99,7 @@ describe("a table that is dropped with a retention", () => {
     expect((await catalog.call("declareTable", again)).error).toMatchObject({ status: 409, code: 5 });
     expect(existsSync(`/${pathOf(table)}`)).toBe(true);
     const id = (await droppedId(table)) ?? "";
-    await sweep(0);
+    await doDeferredWork(catalog.database);
     expect(existsSync(`/${pathOf(table)}`)).toBe(false);
     const late = await command("undrop", id);
     expect([late.code, late.stderr]).toEqual([1, expect.stringContaining("no dropped table has this id")]);
@@ -131,11 +113,12 @@ describe("a table that is dropped with a retention", () => {
     await catalog.call("dropTable", { id: table.id });
     const storage = createStorage({ s3ForcePathStyle: false });
     const deleteFolder = () => Promise.reject(new Error("broken off"));
-    await sweep(0, { ...storage, at: async (location) => ({ ...(await storage.at(location)), deleteFolder }) });
+    const failing: Storage = { at: async (location) => ({ ...(await storage.at(location)), deleteFolder }) };
+    await doDeferredWork(catalog.database, { storage: failing });
     expect([await droppedId(table), existsSync(`/${pathOf(table)}`)]).toEqual([undefined, true]);
     const again = { id: table.id, location: table.location };
     expect((await catalog.call("declareTable", again)).status).toBe(409);
-    await sweep(0);
+    await doDeferredWork(catalog.database);
     expect([await countVersions(), existsSync(`/${pathOf(table)}`)]).toEqual([before, false]);
     expect((await catalog.call("declareTable", again)).status).toBe(200);
   });

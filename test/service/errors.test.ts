@@ -227,7 +227,7 @@ describe("an error", () => {
       bodyMemory: createBodyMemory(bodies.large.bytes),
       connections: { accept: () => {}, takesItsTime: () => {} },
       loopWatch: { begin: () => {}, end: () => {}, [Symbol.dispose]: () => {} },
-      metrics: createMetrics(),
+      metrics: createMetrics(async () => []),
       log: createLog("silent"),
       isReady: async () => true,
     });

@@ -1,5 +1,5 @@
-import { mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
-import { describe, expect, test } from "vitest";
+import { existsSync, mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { describe, expect, test, vi } from "vitest";
 import type { ObjectStore } from "../../service/storage/object-store.ts";
 import type { Storage } from "../../service/storage/storage.ts";
 import {
@@ -12,6 +12,7 @@ import {
   startTestCatalog,
   type TestCatalog,
   type TestTable,
+  uniqueName,
   useCatalog,
 } from "../support/catalog.ts";
 
@@ -88,6 +89,148 @@ describe("a version that a writer committed without the catalog", () => {
   });
 });
 
+describe("a table whose first versions were committed without the catalog", () => {
+  async function declaredWith(count: number): Promise<TestTable> {
+    const table = await declareTable(catalog);
+    for (let version = 1; version <= count; version++) {
+      commitExternally(table, version);
+      // Connections that the catalog closes meanwhile are seen to be closed.
+      if (version % 1_000 === 0) await new Promise(setImmediate);
+    }
+    return table;
+  }
+  const contentsOf = async (table: TestTable, request: object = {}) => {
+    const { body } = await catalog.call("listTableVersions", { id: table.id, ...request });
+    return body.versions.map(({ manifest_path }) => readText(`/${manifest_path}`));
+  };
+
+  test("has them, whoever asks first", async () => {
+    expect(await versionsOf(await declaredWith(3))).toEqual([1, 2, 3]);
+    const described = await catalog.call("describeTable", { id: (await declaredWith(1)).id, check_declared: true });
+    expect(described.body.is_only_declared).toBe(false);
+    const { id } = await declaredWith(2);
+    expect((await catalog.call("describeTableVersion", { id, version: 1 })).body.version.version).toBe(1);
+    expect(
+      (await catalog.call("describeTable", { id: (await declareTable(catalog)).id, check_declared: true })).body,
+    ).toMatchObject({ is_only_declared: true });
+  });
+
+  test("loses none of them to the first commit through the catalog", async () => {
+    const table = await declaredWith(5);
+    expect((await commit(catalog, table, 3, { content: "stale" })).error).toMatchObject({ status: 409, code: 14 });
+    expect((await commit(catalog, table, 6, { content: "through" })).status).toBe(200);
+    const external = [1, 2, 3, 4, 5].map((version) => `external ${version}`);
+    expect(await contentsOf(table)).toEqual([...external, "through"]);
+  });
+
+  test("has those of its branches, and a branch without a manifest is unknown", async () => {
+    const table = await declaredWith(1);
+    const folder = `/${pathOf(table)}/tree/exp/_versions`;
+    const list = (branch: string) => catalog.call("listTableVersions", { id: table.id, branch });
+    expect((await list("exp")).error).toMatchObject({ status: 404, code: 22 });
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(`${folder}/${finalName(4)}`, "on a branch");
+    expect((await list("exp")).body.versions.map(({ version }) => version)).toEqual([4]);
+    expect((await commit(catalog, table, 5, { branch: "exp" })).status).toBe(200);
+    expect(await catalog.call("listTableVersions", { id: table.id })).toMatchObject({ status: 200 });
+  });
+
+  test("has those that are left when old ones were cleaned up, and goes on behind the latest", async () => {
+    const table = await declaredWith(6);
+    for (const version of [1, 3]) rmSync(`/${pathOf(table)}/_versions/${finalName(version)}`);
+    expect(await versionsOf(table)).toEqual([2, 4, 5, 6]);
+    expect((await commit(catalog, table, 3)).error).toMatchObject({ status: 409, code: 14 });
+    expect((await commit(catalog, table, 7)).status).toBe(200);
+  });
+
+  test("has all of thousands, a part of them at first, and none that is deleted meanwhile", async () => {
+    const latest = { descending: true, limit: 1 };
+    const all = async (table: TestTable) => {
+      const versions: number[] = [];
+      for (let page_token = ""; ; ) {
+        const { body } = await catalog.call("listTableVersions", { id: table.id, ...(page_token && { page_token }) });
+        versions.push(...body.versions.map(({ version }) => version));
+        if (body.page_token === undefined) return versions;
+        page_token = body.page_token;
+      }
+    };
+    const count = 6_000;
+    const [whole, cut] = [await declaredWith(count), await declaredWith(count)];
+    for (const table of [whole, cut]) expect(await versionsOf(table, latest)).toEqual([count]);
+    const ranges = [{ start_version: 1, end_version: 5_500 }];
+    await catalog.call("batchDeleteTableVersions", { id: cut.id, ranges });
+    await vi.waitFor(async () => expect(await all(whole)).toHaveLength(count), { timeout: 20_000, interval: 200 });
+    expect(await all(cut)).toEqual(Array.from({ length: count - 5_499 }, (_, index) => 5_500 + index));
+    for (let version = count + 1; version <= count + 1_200; version++) commitExternally(whole, version);
+    expect(await versionsOf(whole, latest)).toEqual([count + 1_200]);
+  }, 60_000);
+});
+
+describe("a branch whose records were all deleted", () => {
+  const deleteAll = (table: TestTable, branch?: string) =>
+    catalog.call("batchDeleteTableVersions", {
+      id: table.id,
+      ranges: [{ start_version: 0, end_version: -1 }],
+      ...(branch !== undefined && { branch }),
+    });
+  const nameIn = (table: TestTable, version: number) => `/${pathOf(table)}/_versions/${finalName(version)}`;
+
+  test("does not get them back by a new version of the same second", async () => {
+    const table = await tableWithVersions(3);
+    await deleteAll(table);
+    await commit(catalog, table, 1, { content: "anew" });
+    // As a store tells it whose times are whole seconds.
+    const second = new Date(1_795_000_000_000);
+    for (const version of [1, 2, 3]) utimesSync(nameIn(table, version), second, second);
+    expect(await versionsOf(table)).toEqual([1]);
+    expect((await commit(catalog, table, 2, { content: "anew" })).status).toBe(200);
+    expect([await versionsOf(table), readText(nameIn(table, 2))]).toEqual([[1, 2], "anew"]);
+  });
+
+  test("loses nothing that a writer past the catalog puts there, under a number that it had or a later one", async () => {
+    const [same, later] = [await tableWithVersions(3), await tableWithVersions(3)];
+    for (const table of [same, later]) await deleteAll(table);
+    rmSync(`/${pathOf(same)}/_versions`, { recursive: true });
+    commitExternally(same, 1);
+    commitExternally(later, 4);
+    expect([await versionsOf(same), await versionsOf(later)]).toEqual([[1], [4]]);
+    expect((await commit(catalog, same, 1)).error).toMatchObject({ status: 409, code: 14 });
+    expect(readText(nameIn(same, 1))).toBe("external 1");
+  });
+
+  test("keeps manifests of writers past the catalog, whose numbers are not taken again", async () => {
+    const table = await declareTable(catalog);
+    commitExternally(table, 1);
+    expect(await versionsOf(table)).toEqual([1]);
+    await deleteAll(table);
+    expect(await versionsOf(table)).toEqual([]);
+    expect((await commit(catalog, table, 1)).error).toMatchObject({ status: 409, code: 14 });
+    expect(readText(nameIn(table, 1))).toBe("external 1");
+    expect((await commit(catalog, table, 2)).status).toBe(200);
+  });
+
+  test("is emptied also when its records were not taken up yet", async () => {
+    const table = await declareTable(catalog);
+    commitExternally(table, 1);
+    expect((await deleteAll(table)).body.deleted_count).toBe(1);
+    expect(await versionsOf(table)).toEqual([]);
+  });
+
+  test("may be emptied again and again", async () => {
+    const table = await declareTable(catalog);
+    for (const round of [1, 2, 3]) {
+      for (const version of [1, 2]) {
+        const content = `round ${round} version ${version}`;
+        expect((await commit(catalog, table, version, { content })).status).toBe(200);
+        expect(readText(nameIn(table, version))).toBe(content);
+      }
+      expect(await versionsOf(table)).toEqual([1, 2]);
+      expect((await deleteAll(table)).body.deleted_count).toBe(2);
+      expect(await versionsOf(table)).toEqual([]);
+    }
+  });
+});
+
 describe("a branch that a client deleted without the catalog", () => {
   const folderOf = (table: TestTable) => `/${pathOf(table)}/tree/exp`;
 
@@ -117,9 +260,9 @@ describe("a commit that cannot be finished", () => {
   async function startInterrupted(interrupt: () => void | Promise<void>): Promise<TestCatalog> {
     return startOver((store) => ({
       ...store,
-      copy: async (from, to) => {
+      copy: async (from, to, replaced) => {
         await interrupt();
-        return store.copy(from, to);
+        return store.copy(from, to, replaced);
       },
     }));
   }
@@ -214,8 +357,148 @@ describe("a commit that cannot be finished", () => {
       expect(versions.map((each) => each.version)).toEqual([1]);
     }
     const { status } = (await own.call("describeTransaction", { id: transaction_id.split("$") })).body;
-    expect([failures, status]).toEqual([-1, "Succeeded"]);
+    expect(status).toBe("Succeeded");
+    await vi.waitFor(() => expect(failures).toBe(-1), { timeout: 10_000 });
     await own.stop();
+  });
+
+  test.each([undefined, "exp"])(
+    "because all was deleted meanwhile is not served in place of the one that is committed then, on branch %s",
+    async (branch) => {
+      let interrupt = async () => {};
+      const own = await startInterrupted(() => interrupt());
+      const table = await declareTable(own);
+      await commit(own, table, 1);
+      const on = branch === undefined ? {} : { branch };
+      const first = branch === undefined ? 2 : 1;
+      let second: Promise<number> | undefined;
+      interrupt = async () => {
+        interrupt = async () => {};
+        const ranges = [{ start_version: 0, end_version: -1 }];
+        await own.call("batchDeleteTableVersions", { id: table.id, ...on, ranges });
+        second = commit(own, table, first, { content: "second", ...on }).then(({ status }) => status);
+        // The second is recorded, and perhaps placed, before the first goes on.
+        await vi.waitFor(async () => {
+          const { status } = await own.call("describeTableVersion", { id: table.id, version: first, ...on });
+          expect(status).toBe(200);
+        });
+      };
+      await commit(own, table, first, { content: "first", ...on });
+      expect(await second).toBe(200);
+      const { versions } = (await own.call("listTableVersions", { id: table.id, ...on })).body;
+      expect(versions.map(({ manifest_path }) => readText(`/${manifest_path}`))).toEqual(["second"]);
+      await own.stop();
+    },
+  );
+
+  test("leaves the numbering of its branch as it was, also when no other record is there", async () => {
+    let interrupt = () => {};
+    const own = await startInterrupted(() => interrupt());
+    const table = await declareTable(own);
+    for (const version of [1, 2]) await commit(own, table, version);
+    await own.call("batchDeleteTableVersions", { id: table.id, ranges: [{ start_version: 1, end_version: 3 }] });
+    const staged = stageManifest(table, 3);
+    interrupt = () => rmSync(`/${staged}`, { force: true });
+    const request = { id: table.id, version: 3, manifest_path: staged };
+    expect((await own.call("createTableVersion", request)).status).toBe(409);
+    interrupt = () => {};
+    expect((await commit(own, table, 1)).error).toMatchObject({ status: 409, code: 14 });
+    expect((await commit(own, table, 3)).status).toBe(200);
+    await own.stop();
+  });
+
+  describe("in a batch", () => {
+    const startBatch = async (interrupt: (other: TestTable, to: string) => void) => {
+      let pair: readonly [TestTable, TestTable] | undefined;
+      const own = await startOver((store) => ({
+        ...store,
+        copy: async (from, to, replaced) => {
+          if (pair !== undefined) interrupt(pair[1], to);
+          return store.copy(from, to, replaced);
+        },
+      }));
+      const tables = [await declareTable(own), await declareTable(own)] as const;
+      for (const table of tables) await commit(own, table, 1);
+      pair = tables;
+      return { own, tables };
+    };
+    const entryOf = ({ id, location }: TestTable) => ({
+      id,
+      version: 2,
+      manifest_path: stageManifest({ id, location }, 2, { content: "batch" }),
+    });
+    const latestOf = async (own: TestCatalog, table: TestTable) => {
+      const { body } = await own.call("listTableVersions", { id: table.id });
+      return body.versions.map(({ manifest_path }) => readText(`/${manifest_path}`)).at(-1);
+    };
+
+    test.each(["versions", "commit"])("takes all of it back, and what else it does: %s", async (kind) => {
+      const { own, tables } = await startBatch((other, to) => {
+        if (to.startsWith(pathOf(other))) commitExternally(other, 2, "the other");
+      });
+      const entries = tables.map(entryOf);
+      const declared = [uniqueName("declared")];
+      const answer =
+        kind === "versions"
+          ? await own.call("batchCreateTableVersions", { entries })
+          : await own.call("batchCommitTables", {
+              operations: [
+                { declare_table: { id: declared } },
+                ...entries.map((entry) => ({ create_table_version: entry })),
+              ],
+            });
+      expect(answer.error).toMatchObject({ status: 409, code: 14 });
+      expect(await Promise.all(tables.map((table) => latestOf(own, table)))).toEqual(["version 1", "the other"]);
+      expect(existsSync(`/${pathOf(tables[0])}/_versions/${finalName(2)}`)).toBe(false);
+      expect((await own.call("tableExists", { id: declared })).status).toBe(404);
+      const { transactions } = (await own.call("listTransactions", { id: [] })).body;
+      expect(transactions.filter(({ operation }) => operation.startsWith("Batch"))).toEqual([]);
+      expect((await commit(own, tables[0], 2)).status).toBe(200);
+      await own.stop();
+    });
+
+    test("leaves what a writer past the catalog has built on as that one's", async () => {
+      const { own, tables } = await startBatch((other, to) => {
+        if (!to.startsWith(pathOf(other))) return;
+        commitExternally(tables[0], 3, "on top of the batch");
+        commitExternally(other, 2, "the other");
+      });
+      // The other table is placed last.
+      const answer = await own.call("batchCreateTableVersions", { entries: tables.map(entryOf) });
+      expect(answer.error).toMatchObject({ status: 409, code: 14 });
+      expect(await Promise.all(tables.map((table) => latestOf(own, table)))).toEqual([
+        "on top of the batch",
+        "the other",
+      ]);
+      await own.stop();
+    });
+
+    test("is not seen before all of it is there, nor after its process died", async () => {
+      let seen: readonly (string | undefined)[] = [];
+      let interrupt = async () => {};
+      const own = await startOver((store) => ({
+        ...store,
+        copy: async (from, to, replaced) => {
+          const copied = await store.copy(from, to, replaced);
+          await interrupt();
+          return copied;
+        },
+      }));
+      const tables = [await declareTable(own), await declareTable(own)] as const;
+      for (const table of tables) await commit(own, table, 1);
+      interrupt = async () => {
+        interrupt = async () => {};
+        seen = await Promise.all(tables.map((table) => latestOf(own, table)));
+        expect((await commit(own, tables[0], 2)).error).toMatchObject({ status: 409, code: 14 });
+      };
+      const entries = tables.map(entryOf);
+      expect((await own.call("batchCreateTableVersions", { entries })).status).toBe(200);
+      expect(seen).toEqual(["version 1", "version 1"]);
+      expect(await Promise.all(tables.map((table) => latestOf(own, table)))).toEqual(["batch", "batch"]);
+      // The same batch again is the same answer again.
+      expect((await own.call("batchCreateTableVersions", { entries })).status).toBe(200);
+      await own.stop();
+    });
   });
 
   test("leaves a branch without a record as unknown as it was", async () => {

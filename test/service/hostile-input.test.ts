@@ -88,6 +88,28 @@ describe("an id is refused", () => {
     expect(await send("/v1/table/batch-commit", { operations })).toEqual([400, containing("not valid Unicode")]);
   });
 
+  test("in a tag, a branch or a location, which become parts of a path", async () => {
+    const half = "a\ud800";
+    const requests: [string, object, string][] = [
+      ...["create", "version", "update", "delete"].map((each): [string, object, string] => [
+        `/v1/table/kept%24table/tags/${each}`,
+        { tag: half, version: 1 },
+        "tag",
+      ]),
+      ["/v1/table/kept%24table/describe", { tag: half }, "tag"],
+      ["/v1/table/kept%24table/describe", { branch: half }, "branch"],
+      ["/v1/table/kept%24table/branches/create", { name: half }, "name"],
+      ["/v1/table/kept%24table/branches/delete", { name: half }, "name"],
+    ];
+    for (const location of [half, `s3://bucket/${half}`, `file:///${half}`])
+      requests.push(
+        ["/v1/table/kept%24new/declare", { location }, "location"],
+        ["/v1/table/kept%24new/register", { location }, "location"],
+      );
+    for (const [path, body, field] of requests)
+      expect([path, ...(await send(path, body))]).toEqual([path, 400, `${field}: is not valid Unicode`]);
+  });
+
   test("that looks like another one: its Unicode form counts", async () => {
     for (const [made, missing] of [
       ["caf\u00e9", "cafe\u0301"],
@@ -253,7 +275,37 @@ describe("a number is refused", () => {
       expect((await catalog.fetch(`/v1/namespace/$/list?${query}`)).status).toBe(200);
   });
 
+  test.each(["2147483648", "9007199254740991", "-1"])("that is no id of a dropped table: %s", async (id) => {
+    const body = `{"dropped_id": ${id}}`;
+    expect(await refusal("/management/v1/table/kept%24gone/undrop", { body })).toEqual([
+      400,
+      containing("dropped_id:"),
+    ]);
+  });
+
   const token = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const management = "/management/v1/namespace/$";
+  test.each([
+    ["tables", "/v1/namespace/kept/table/list"],
+    ["namespaces", "/v1/namespace/$/list"],
+    ["all-tables", "/v1/table"],
+    ["tags", "/v1/table/kept%24table/tags/list"],
+    ["branches", "/v1/table/kept%24table/branches/list"],
+    ["versions main ascending", "/v1/table/kept%24table/version/list"],
+    ["transactions false", `${management}/transaction/list`],
+    ["dropped-tables", `${management}/dropped_table/list`],
+    ["grants", `${management}/grant/list`],
+    ["principals", "/management/v1/principal/list"],
+    ["api-keys", "/management/v1/api_key/list"],
+  ])("and so is a page of %s whose token holds what no item is found by", async (list, path) => {
+    const method = /(version|branches)\/list$/.test(path) ? "POST" : "GET";
+    const noKeys = [[1], ["a\0"], ["\ud800"], [1.5], [null], [2 ** 53, "x"], {}, 1.5, "a\0", null, [[]]];
+    for (const key of [...noKeys, { droppedAtMillis: 1, id: 2 ** 31 }, { createdAtMillis: "x", id: "x" }]) {
+      const answer = await refusal(`${path}?page_token=${token([list, key])}`, { method });
+      expect([key, ...answer]).toEqual([key, 400, containing("page_token: is not one")]);
+    }
+  });
+
   test.each([
     "x",
     "%00",

@@ -403,6 +403,29 @@ describe("protection of a table", () => {
     expect((await catalog.call("protectTable", { id: [namespace, "missing"] })).error.code).toBe(4);
   });
 
+  test("keeps a table from being deregistered, alone and in a batch, until an admin takes it away", async () => {
+    const table = await declareTable(catalog);
+    await commit(catalog, table, 1);
+    const { id } = table;
+    const [namespace = ""] = id;
+    const writer = await catalog.keyFor("deregisterer", { [namespace]: "writer" });
+    await catalog.call("protectTable", { id });
+    const operations = [{ deregister_table: { id } }];
+    for (const key of [writer, catalog.adminKey])
+      for (const refused of [
+        await catalog.call("deregisterTable", { id }, { key }),
+        await catalog.call("batchCommitTables", { operations }, { key }),
+      ])
+        expect(refused.error).toMatchObject({
+          status: 409,
+          code: 19,
+          detail: expect.stringContaining("UnprotectTable"),
+        });
+    expect((await catalog.call("listTableVersions", { id })).body.versions).toHaveLength(1);
+    await catalog.call("unprotectTable", { id });
+    expect((await catalog.call("batchCommitTables", { operations }, { key: writer })).status).toBe(200);
+  });
+
   test("stays when a writer overwrites the table", async () => {
     const id = await createFilms(catalog);
     const [namespace = ""] = id;

@@ -2,7 +2,7 @@ import { readdirSync, rmSync } from "node:fs";
 import { CatalogError } from "@tiltyard/protocol";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { versionOfManifest } from "../../service/domain/manifest.ts";
+import { versionOfManifest } from "../../service/commits/manifest.ts";
 import type { ObjectStore } from "../../service/storage/object-store.ts";
 import {
   declareTable,

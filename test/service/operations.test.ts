@@ -2,6 +2,7 @@ import { type AnyContract, contracts, ErrorResponse } from "@tiltyard/protocol";
 import { describe, expect, test } from "vitest";
 import { startTestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
 import { startProgram } from "../support/process.ts";
+import { arrowStream, filmTable } from "../support/rows.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const catalog = useCatalog();
@@ -204,4 +205,51 @@ describe("stopping", () => {
 test("the error schema is the same in the document and on the wire", async () => {
   const response = await catalog.fetch("/nothing");
   expect(ErrorResponse.strict().safeParse(await response.json()).success).toBe(true);
+});
+
+test("the log tells of rows that break off under the id of the request, which failed then", async () => {
+  const key = "the-secret-key-0123456789abcdef";
+  const program = startProgram(["service/main.ts", "serve"], {
+    TILTYARD_DATA_DIR: temporaryFolder("tiltyard-log-"),
+    TILTYARD_PORT: "0",
+    TILTYARD_BOOTSTRAP_API_KEY: key,
+  });
+  const url = /at (http:\S+)/.exec(await program.printed("curl"))?.[1];
+  const send = (path: string, body: NonNullable<RequestInit["body"]>) =>
+    fetch(`${url}/v1/table/films/${path}`, {
+      method: "POST",
+      headers: { "x-api-key": key, "x-request-id": path },
+      body,
+    });
+  // The library reads ahead: where it fails must be far behind the first rows.
+  const rows = Array.from({ length: 50_000 }, (_, id) => ({ id, title: `${id}` }));
+  expect((await send("create", arrowStream([filmTable(rows)]))).status).toBe(200);
+
+  const whole = await send("query", JSON.stringify({ k: 50_000 }));
+  expect((await whole.arrayBuffer()).byteLength).toBeGreaterThan(0);
+  const broken = await send("query", JSON.stringify({ k: 50_000, filter: "10 / (cast(id as bigint) - 45000) < 100" }));
+  expect(broken.status).toBe(200);
+  const read = broken.arrayBuffer().then(({ byteLength }) => `all ${byteLength} bytes`);
+  await expect(read).rejects.toThrow("terminated");
+  const left = await send("query", JSON.stringify({ k: 50_000 }));
+  await left.body?.cancel();
+
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  expect(metrics).toMatch(/tiltyard_operation_duration_seconds_count\{operation="QueryTable",status="500"\} 1/);
+  program.child.kill("SIGTERM");
+  const { stdout, stderr } = await program.finished;
+  const lines = stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  const queries = lines.filter(({ operation }) => operation === "QueryTable");
+  expect(queries.map(({ status }) => status)).toEqual([200, 500, 200]);
+  expect(lines.filter(({ level }) => level >= 50)).toMatchObject([
+    {
+      request_id: "query",
+      msg: expect.stringContaining("broken off"),
+      err: { message: expect.stringMatching(/divide by zero/i) },
+    },
+  ]);
+  expect(stderr).not.toMatch(/error/i);
 });

@@ -1,10 +1,13 @@
 import { CatalogError } from "@tiltyard/protocol";
 import { afterAll, describe, expect, test } from "vitest";
+import { findBranch } from "../../service/store/branches.ts";
 import { findNamespace, insertNamespace, listChildNamespaces } from "../../service/store/namespaces.ts";
 import { openStore } from "../../service/store/open.ts";
 import { insertTable, listAllTables, listTables } from "../../service/store/tables.ts";
-import { findHighestVersion, findVersion, insertVersion, type VersionRecord } from "../../service/store/versions.ts";
+import { findVersion, insertVersion } from "../../service/store/versions.ts";
+import { exclusively } from "../../service/tasks/exclusively.ts";
 import { createTestDatabase, databaseKind } from "../support/database.ts";
+import { versionRecord } from "../support/version-record.ts";
 
 const drops: (() => Promise<void>)[] = [];
 afterAll(async () => {
@@ -18,22 +21,6 @@ async function newDatabase() {
 }
 
 const namespace = (name: string) => ({ identifier: [name], properties: {} });
-
-function versionOf(tableId: number, version: number): VersionRecord {
-  return {
-    tableId,
-    branch: "main",
-    version,
-    manifestName: `${version}.manifest`,
-    committedName: `${version}.manifest`,
-    finished: true,
-    manifestSize: undefined,
-    eTag: undefined,
-    metadata: undefined,
-    timestampMillis: 0,
-    transactionId: "transaction",
-  };
-}
 
 const numbered = (index: number) => `ns${String(index).padStart(2, "0")}`;
 
@@ -70,8 +57,8 @@ describe(`the store over ${databaseKind}`, () => {
     const committed = await Promise.all(
       Array.from({ length: 20 }, () =>
         store.write(async (session) => {
-          const version = ((await findHighestVersion(session, table.id, "main")) ?? 0) + 1;
-          await insertVersion(session, versionOf(table.id, version));
+          const version = ((await findBranch(session, table.id, "main"))?.highestVersion ?? 0) + 1;
+          await insertVersion(session, versionRecord(table.id, version));
           return version;
         }),
       ),
@@ -129,7 +116,7 @@ describe(`the store over ${databaseKind}`, () => {
       await insertNamespace(session, namespace("n"));
       const { id } = await insertTable(session, { identifier: ["n", "t"], location: "file:///t", properties: {} });
       const record = {
-        ...versionOf(id, Number.MAX_SAFE_INTEGER),
+        ...versionRecord(id, Number.MAX_SAFE_INTEGER),
         manifestSize: Number.MAX_SAFE_INTEGER,
         timestampMillis: 1_795_000_000_000,
         metadata: { "\u0000": "\ud800 \u{1F600}" },
@@ -168,7 +155,7 @@ describe(`the store over ${databaseKind}`, () => {
   test("runs exclusive work of a key one after the other, also of two that share the database", async () => {
     const database = await newDatabase();
     await using first = await openStore(database);
-    await using second = databaseKind === "postgres" ? await openStore(database) : first;
+    await using second = await openStore(database);
     let inside = 0;
     let most = 0;
     const work = async () => {
@@ -178,11 +165,11 @@ describe(`the store over ${databaseKind}`, () => {
       inside -= 1;
     };
     await Promise.all(
-      Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? first : second).exclusively("key", work)),
+      Array.from({ length: 10 }, (_, index) => exclusively(index % 2 === 0 ? first : second, "key", work)),
     );
     expect(most).toBe(1);
-    await expect(first.exclusively("key", () => Promise.reject(new Error("broken")))).rejects.toThrow("broken");
-    expect(await second.exclusively("key", async () => "again")).toBe("again");
+    await expect(exclusively(first, "key", () => Promise.reject(new Error("broken")))).rejects.toThrow("broken");
+    expect(await exclusively(second, "key", async () => "again")).toBe("again");
   });
 
   test("finishes what it took on before it closes", async () => {

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { commit, declareTable, pathOf, startTestCatalog, type TestCatalog } from "../support/catalog.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -26,7 +26,7 @@ test("a warehouse may be a symbolic link", async () => {
   const table = await declareTable(catalog);
   expect((await commit(catalog, table, 1)).status).toBe(200);
   await catalog.call("dropTable", { id: table.id });
-  expect(existsSync(`/${pathOf(table)}`)).toBe(false);
+  await vi.waitFor(() => expect(existsSync(`/${pathOf(table)}`)).toBe(false), { timeout: 10_000 });
 });
 
 test("a table whose manifests are in a folder that is a link is not committed to", async () => {
@@ -48,6 +48,10 @@ test("a table is dropped, and what a link on the way to its folder leads to stay
   renameSync(namespaceFolder, join(path, "moved"));
   symlinkSync(join(path, "moved"), namespaceFolder);
   expect((await catalog.call("dropTable", { id: table.id })).status).toBe(200);
+  const metrics = async () => (await catalog.fetch("/metrics")).text();
+  await vi.waitFor(async () => expect(await metrics()).toContain('tiltyard_tasks_failing{kind="purge"} 1'), {
+    timeout: 10_000,
+  });
   expect(existsSync(join(path, "moved", pathOf(table).split("/").at(-1) ?? "", "_versions"))).toBe(true);
   expect(existsSync(file)).toBe(true);
 });
@@ -58,5 +62,6 @@ test("a link in a table goes with the table, and what it leads to stays", async 
   const { path, file } = elsewhere();
   symlinkSync(path, `/${pathOf(table)}/link`);
   await catalog.call("dropTable", { id: table.id });
-  expect([existsSync(`/${pathOf(table)}`), existsSync(file)]).toEqual([false, true]);
+  await vi.waitFor(() => expect(existsSync(`/${pathOf(table)}`)).toBe(false), { timeout: 10_000 });
+  expect(existsSync(file)).toBe(true);
 });

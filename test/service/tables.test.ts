@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { commit, declareTable, finalName, pathOf, type TestTable, uniqueName, useCatalog } from "../support/catalog.ts";
 
 const catalog = useCatalog();
@@ -176,6 +176,15 @@ describe("DescribeTable", () => {
   });
 });
 
+async function everyTable(): Promise<readonly string[]> {
+  return (await catalog.call("listAllTables", { include_declared: true })).body.tables;
+}
+
+/** The answer does not wait for the objects to be deleted. */
+async function untilGone(table: TestTable): Promise<void> {
+  await vi.waitFor(() => expect(existsSync(`/${pathOf(table)}`)).toBe(false), { timeout: 10_000 });
+}
+
 describe("a table that goes", () => {
   async function written(): Promise<TestTable> {
     const table = await declareTable(catalog);
@@ -195,17 +204,25 @@ describe("a table that goes", () => {
   test("loses its data when it is dropped, and its name and location are free again", async () => {
     const table = await written();
     const beside = await written();
+    const others = await everyTable();
     expect((await catalog.call("dropTable", { id: table.id })).body).toMatchObject({ location: table.location });
-    expect(existsSync(`/${pathOf(table)}`)).toBe(false);
-    expect(existsSync(`/${pathOf(beside)}`)).toBe(true);
+    expect(await everyTable()).toEqual(others.filter((name) => name !== table.id.join("$")));
     expect((await catalog.call("dropTable", { id: table.id })).error).toMatchObject({ status: 404, code: 4 });
-    expect((await catalog.call("declareTable", { id: table.id, location: table.location })).status).toBe(200);
+    await untilGone(table);
+    expect(existsSync(`/${pathOf(beside)}`)).toBe(true);
+    await vi.waitFor(
+      async () => {
+        const again = { id: table.id, location: table.location };
+        expect((await catalog.call("declareTable", again)).status).toBe(200);
+      },
+      { timeout: 10_000 },
+    );
   });
 
   test("loses its data with the namespace that is dropped by Cascade", async () => {
     const table = await written();
     await catalog.call("dropNamespace", { id: table.id.slice(0, 1), behavior: "Cascade" });
-    expect(existsSync(`/${pathOf(table)}`)).toBe(false);
+    await untilGone(table);
   });
 });
 

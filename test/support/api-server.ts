@@ -42,6 +42,8 @@ export interface TestApiServer {
   onDelete: () => void;
   /** Answers the next requests with this status instead. */
   failNext: number[];
+  /** Does what the next so many requests to make a RayCluster ask for, and breaks their connections off. */
+  loseCreations: number;
   /** Which requests are answered with 403. */
   forbids: (request: IncomingMessage) => boolean;
   /** Where forwarded ports lead to. */
@@ -72,6 +74,7 @@ export async function startTestApiServer(): Promise<TestApiServer> {
     onCreate: () => {},
     onDelete: () => {},
     failNext: [],
+    loseCreations: 0,
     forbids: () => false,
     forwardTo: 0,
     stop: async () => {
@@ -106,6 +109,7 @@ export async function startTestApiServer(): Promise<TestApiServer> {
       body.metadata = { ...body.metadata, uid: `uid-${++revision}`, resourceVersion: String(revision) };
       state.clusters.set(body.metadata.name, body);
       state.onCreate(body);
+      if (state.loseCreations-- > 0) return void request.socket.destroy();
       return void answer(201, body);
     }
     if (present === undefined) return void refuse(404, `rayclusters "${name}" not found`);

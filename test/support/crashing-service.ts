@@ -8,16 +8,16 @@ import { startService } from "../../service/start.ts";
 import type { ObjectStore } from "../../service/storage/object-store.ts";
 import type { Store } from "../../service/store/store.ts";
 import type { CommitStep } from "./commit-steps.ts";
+import { watchedStore } from "./watched-store.ts";
 
 const crashAt = process.argv[2] as CommitStep;
 let armed = false;
-let writes = 0;
 
 function pass(step: CommitStep): void {
   if (armed && step === crashAt) process.kill(process.pid, "SIGKILL");
 }
 
-async function around<Result>(step: "check" | "insert" | "copy" | "delete" | "finish", work: () => Promise<Result>) {
+async function around<Result>(step: "check" | "copy" | "delete", work: () => Promise<Result>) {
   pass(`before ${step}`);
   const result = await work();
   pass(`after ${step}`);
@@ -31,22 +31,28 @@ function crashingStorage(store: ObjectStore): ObjectStore {
       armed ||= key.includes("crash");
       return around("check", () => store.persist(key));
     },
-    copy: (from, to) => around("copy", () => store.copy(from, to)),
-    delete: (key) => around("delete", () => store.delete(key)),
+    copy: (...args) => around("copy", () => store.copy(...args)),
+    delete: (...args) => around("delete", () => store.delete(...args)),
   };
 }
 
+/** Tells the step of a commit by what is written: other work of the service writes too. */
+function stepOf(sql: string): "insert" | "finish" | undefined {
+  if (sql.startsWith('insert into "table_versions"')) return "insert";
+  return sql.startsWith('update "table_versions" set "finished"') ? "finish" : undefined;
+}
+
 function crashingStore(store: Store): Store {
-  return {
-    read: store.read,
-    write: (work, options) => {
-      if (armed) writes += 1;
-      return around(writes <= 1 ? "insert" : "finish", () => store.write(work, options));
+  return watchedStore(store, {
+    onStatement: (sql) => {
+      const step = stepOf(sql);
+      if (step !== undefined) pass(`before ${step}`);
     },
-    exclusively: (key, work) => store.exclusively(key, work),
-    createLimiter: (options) => store.createLimiter(options),
-    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
-  };
+    onCommit: (statements) => {
+      const step = statements.map(stepOf).find((each) => each !== undefined);
+      if (step !== undefined) pass(`after ${step}`);
+    },
+  });
 }
 
 const config = readConfig(process.env);

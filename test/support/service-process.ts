@@ -14,11 +14,14 @@ export interface ServiceProcess extends Service, AsyncDisposable {
   spawn(): Program;
   /** Ends it, by default as a crash does. */
   kill(signal?: "SIGKILL" | "SIGTERM"): Promise<void>;
+  /** Stops it as a machine that hangs does, and lets it go on. */
+  pause(): void;
+  resume(): void;
   declare(name: string): Promise<TestTable>;
 }
 
 const key = "the-key-of-the-fault-tests-0123456789";
-const sweptWithinMs = 60_000;
+const sweptWithinMs = 120_000;
 
 /** @param dataDir A folder that stays; one that goes with the process when absent. */
 export function createServiceProcess(dataDir?: string, environment: Record<string, string> = {}): ServiceProcess {
@@ -53,6 +56,12 @@ export function createServiceProcess(dataDir?: string, environment: Record<strin
       if (signal === "SIGTERM") expect(finished?.code).toBe(0);
       running = undefined;
     },
+    pause: () => {
+      running?.child.kill("SIGSTOP");
+    },
+    resume: () => {
+      running?.child.kill("SIGCONT");
+    },
     declare: async (name) => {
       const answer = await post(service, `/v1/table/${name}/declare`);
       if (answer?.status !== 200) throw new Error(`declaring a table was answered ${answer?.status}`);
@@ -70,7 +79,18 @@ function stagedFiles(table: TestTable): string[] {
   return readdirSync(`/${pathOf(table)}/_versions`).filter((name) => name.includes(".manifest-"));
 }
 
-/** Waits for the sweep. */
+/** Several services over the same data, as one whose requests go to any of those that run. */
+export function anyOf(services: readonly ServiceProcess[], isUp: (service: ServiceProcess) => boolean): Service {
+  return {
+    key,
+    url: () => {
+      const up = services.filter(isUp);
+      return (up[Math.floor(Math.random() * up.length)] ?? services[0])?.url() ?? "";
+    },
+  };
+}
+
+/** Waits until what was left over is taken up. */
 export async function expectNothingStaged(table: TestTable): Promise<void> {
   await vi.waitFor(() => expect(stagedFiles(table)).toEqual([]), { timeout: sweptWithinMs, interval: 200 });
 }

@@ -1,17 +1,17 @@
 import type { managementContracts } from "@tiltyard/protocol";
-import { readPage } from "../../domain/page.ts";
+import { z } from "zod";
+import { keyText, readPage } from "../../domain/page.ts";
 import { listApiKeys as listKeys } from "../../store/principals.ts";
 import type { Handler } from "../handler.ts";
 
+const apiKeys = { name: "api-keys", key: z.object({ createdAtMillis: z.int(), id: keyText }) };
+
 export const listApiKeys: Handler<typeof managementContracts.listApiKeys> = async (request, { store }) => {
   const { items, ...page } = await readPage(
-    "api-keys",
+    apiKeys,
     request,
-    (cursor, limit) => {
-      const after = cursor && { createdAtMillis: Number(cursor[0]), id: String(cursor[1]) };
-      return listKeys(store.read, request.principal, { after, limit });
-    },
-    ({ createdAtMillis, id }) => [createdAtMillis, id],
+    (after, limit) => listKeys(store.read, request.principal, { after, limit }),
+    ({ createdAtMillis, id }) => ({ createdAtMillis, id }),
   );
   return {
     api_keys: items.map(({ id, principal, createdAtMillis }) => ({

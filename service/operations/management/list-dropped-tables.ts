@@ -1,20 +1,20 @@
 import type { managementContracts } from "@tiltyard/protocol";
+import { z } from "zod";
 import { readPage } from "../../domain/page.ts";
 import { listDroppedTables as list } from "../../store/dropped-tables.ts";
 import type { Handler } from "../handler.ts";
+
+const droppedTables = { name: "dropped-tables", key: z.object({ droppedAtMillis: z.int(), id: z.int32() }) };
 
 export const listDroppedTables: Handler<typeof managementContracts.listDroppedTables> = async (
   request,
   { store, dropRetentionMs },
 ) => {
   const { items, ...page } = await readPage(
-    "dropped-tables",
+    droppedTables,
     request,
-    (cursor, limit) => {
-      const after = cursor && { droppedAtMillis: Number(cursor[0]), id: Number(cursor[1]) };
-      return list(store.read, { within: request.id, after, limit });
-    },
-    ({ droppedAtMillis, id }) => [droppedAtMillis, id],
+    (after, limit) => list(store.read, { within: request.id, after, limit }),
+    ({ droppedAtMillis, id }) => ({ droppedAtMillis, id }),
   );
   return {
     dropped_tables: items.map(({ id, identifier, location, droppedAtMillis }) => ({

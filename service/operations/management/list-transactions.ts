@@ -1,5 +1,5 @@
 import { formatIdentifier, type managementContracts, parseIdentifier } from "@tiltyard/protocol";
-import { readScannedPage } from "../../domain/page.ts";
+import { keyText, readScannedPage } from "../../domain/page.ts";
 import { listTransactions as list } from "../../store/transaction-lists.ts";
 import type { Handler } from "../handler.ts";
 
@@ -12,14 +12,13 @@ export const listTransactions: Handler<typeof managementContracts.listTransactio
   const table = request.table === undefined ? undefined : parseIdentifier(request.table, delimiter);
   const filter = { within, table, principal, statuses, sinceMillis, untilMillis };
   const { items, ...page } = await readScannedPage(
-    `transactions ${ascending}`,
+    { name: `transactions ${ascending}`, key: keyText },
     request,
-    async (cursor, limit) => {
-      const after = cursor && String(cursor[0]);
+    async (after, limit) => {
       const { records, next } = await list(store.read, filter, { after, limit, ascending });
-      return { items: [...records], next: next === undefined ? undefined : [next] };
+      return { items: [...records], next };
     },
-    ({ id }) => [id],
+    ({ id }) => id,
     pageSizeMax,
   );
   return {

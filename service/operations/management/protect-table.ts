@@ -1,5 +1,5 @@
 import type { managementContracts } from "@tiltyard/protocol";
-import { setProtected } from "../../domain/drop.ts";
+import { setProtected } from "../../domain/protection.ts";
 import type { Handler } from "../handler.ts";
 
 export const protectTable: Handler<typeof managementContracts.protectTable> = async (request, { store }, caller) => ({

@@ -1,5 +1,5 @@
 import type { managementContracts } from "@tiltyard/protocol";
-import { undropTable as undrop } from "../../domain/drop.ts";
+import { undropTable as undrop } from "../../dropping/undrop.ts";
 import type { Handler } from "../handler.ts";
 
 export const undropTable: Handler<typeof managementContracts.undropTable> = async (request, { store }, caller) => {

@@ -1,15 +1,13 @@
 import { CatalogError, formatIdentifier } from "@tiltyard/protocol";
 import { z } from "zod";
+import { versionsFolder } from "../commits/manifest.ts";
+import type { CommitParts } from "../commits/parts.ts";
+import { requireBranch, requireVersion } from "../commits/read.ts";
+import { branchOf, mainBranch } from "../domain/branch.ts";
 import { parseLocation } from "../storage/location.ts";
 import type { Storage } from "../storage/storage.ts";
-import type { Store } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
-import { branchOf, mainBranch } from "./branch.ts";
-import type { Finisher } from "./finisher.ts";
-import { versionsFolder } from "./manifest.ts";
 import { findRef, type Ref, type RefKind } from "./ref-files.ts";
-import { requireBranch } from "./require.ts";
-import { requireVersion } from "./versions.ts";
 
 /** The file names of every store can hold a tag of this length. */
 const tagLengthMax = 200;
@@ -87,16 +85,16 @@ export async function versionAsked(
  * @throws CatalogError TableBranchNotFound, TableVersionNotFound
  */
 export async function contentsFor(
-  catalog: { readonly store: Store; readonly storage: Storage; readonly finisher: Finisher },
+  parts: CommitParts,
   table: TableRecord,
   request: { readonly version: number; readonly branch?: string | undefined },
 ): Promise<TagContents> {
   const branch = branchOf(request);
-  await requireBranch(catalog.store.read, table, branch);
-  const record = await requireVersion(catalog, table, branch, request.version);
+  await requireBranch(parts, table, branch);
+  const { manifestName } = await requireVersion(parts, table, branch, request.version);
   const location = parseLocation(table.location);
-  const name = record.finished ? record.manifestName : record.committedName;
-  const manifest = await (await catalog.storage.at(location)).find(`${versionsFolder(location, branch)}/${name}`);
+  const objects = await parts.storage.at(location);
+  const manifest = await objects.find(`${versionsFolder(location, branch)}/${manifestName}`);
   if (manifest === undefined)
     throw new CatalogError(
       "TableVersionNotFound",

@@ -1,12 +1,13 @@
 import { CatalogError, type Identifier } from "@tiltyard/protocol";
 import type { z } from "zod";
+import { requireTable } from "../domain/require.ts";
 import { parseLocation } from "../storage/location.ts";
 import type { ObjectStore } from "../storage/object-store.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Store } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
-import type { Cursor } from "./page.ts";
-import { requireTable } from "./require.ts";
+import { exclusively } from "../tasks/exclusively.ts";
+import type { Lease } from "../tasks/lease.ts";
 
 /** How many files are read at the same time. */
 const readAtOnce = 32;
@@ -53,7 +54,7 @@ export async function findRef<Contents>(
 }
 
 /**
- * The refs of a table in the order of their names, from behind a cursor on.
+ * The refs of a table in the order of their names, from behind the name `after` on.
  *
  * @param limit All of them when undefined.
  */
@@ -61,12 +62,11 @@ export async function listRefs<Contents>(
   { storage }: Parts,
   table: TableRecord,
   kind: RefKind<Contents>,
-  cursor?: Cursor,
+  after = "",
   limit = Number.POSITIVE_INFINITY,
 ): Promise<Ref<Contents>[]> {
   const location = parseLocation(table.location);
   const objects = await storage.at(location);
-  const after = String(cursor?.[0] ?? "");
   const files = (await listFiles(objects, `${location.path}/${kind.folder}`)).filter(({ name }) => name > after);
   const found: Ref<Contents>[] = [];
   for (let from = 0; from < files.length && found.length < limit; from += readAtOnce) {
@@ -79,28 +79,28 @@ export async function listRefs<Contents>(
 }
 
 /**
- * Changes the refs of a table, one change at a time among all who use this database, and none
- * while the table's objects are deleted. Lance's clients change them at any time, without a lock.
+ * Changes the refs of a table, one change at a time among all processes that use this database. Lance's clients
+ * change them at any time.
  *
- * @throws CatalogError TableNotFound, ConcurrentModification
+ * @throws CatalogError TableNotFound, ConcurrentModification, ServiceUnavailable
  */
 export async function changeRefs<Result>(
   { store }: { readonly store: Store },
   identifier: Identifier,
-  work: (table: TableRecord) => Promise<Result>,
+  work: (table: TableRecord, lease: Lease) => Promise<Result>,
 ): Promise<Result> {
   const { location } = await requireTable(store.read, identifier);
-  return store.exclusively(location, async () => {
+  return exclusively(store, `refs ${location}`, async (lease) => {
     const table = await requireTable(store.read, identifier);
     if (table.location !== location)
       throw new CatalogError("ConcurrentModification", "the table was replaced meanwhile; try again");
-    return work(table);
+    return work(table, lease);
   });
 }
 
 async function listFiles(objects: ObjectStore, folder: string): Promise<RefFile[]> {
   const files: RefFile[] = [];
-  for await (const key of objects.list(folder)) {
+  for await (const { key } of objects.list(folder)) {
     const name = nameOf(key.slice(folder.length + 1));
     if (name !== undefined) files.push({ name, key });
   }

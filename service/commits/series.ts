@@ -6,28 +6,19 @@ import {
   type TableVersion,
 } from "@tiltyard/protocol";
 import { prepareAudit } from "../domain/audit.ts";
-import { withProtectionOf } from "../domain/drop.ts";
-import type { Finisher } from "../domain/finisher.ts";
 import { requireFreeLocation } from "../domain/locations.ts";
+import { withProtectionOf } from "../domain/protection.ts";
 import { requireFreeName, requireTable } from "../domain/require.ts";
-import {
-  finishCommit,
-  insertPrepared,
-  type PreparedVersion,
-  prepareVersion,
-  toTableVersion,
-  type VersionRequest,
-} from "../domain/versions.ts";
 import { parseLocation } from "../storage/location.ts";
 import type { Storage } from "../storage/storage.ts";
-import type { Session, Store } from "../store/store.ts";
+import type { Session } from "../store/store.ts";
 import { insertTable, setTableProperties, type TableRecord } from "../store/tables.ts";
-
-export interface CommitParts {
-  readonly store: Store;
-  readonly storage: Storage;
-  readonly finisher: Finisher;
-}
+import type { LocatedVersion } from "../store/versions.ts";
+import { commitVersions } from "./commit.ts";
+import type { CommitParts } from "./parts.ts";
+import { type PreparedVersion, prepareVersion, type VersionRequest } from "./prepare.ts";
+import { toTableVersion } from "./read.ts";
+import { recordVersion } from "./record.ts";
 
 /** On whose behalf versions are committed, and by which operation: the audit names these. */
 export interface Change {
@@ -44,7 +35,7 @@ export interface NewTable {
   readonly properties: Readonly<Record<string, string>>;
 }
 
-/** The commits that one operation makes. */
+/** The commits that one operation makes, one after the other or all at once. */
 export interface Commits {
   /** From now on versions are held back, until all of them are published at once. */
   hold(): void;
@@ -52,7 +43,7 @@ export interface Commits {
   readonly held: readonly TableVersion[];
   /** Commits a version, or holds it back. */
   commit(request: VersionRequest): Promise<{ readonly transaction_id?: string; readonly version: TableVersion }>;
-  /** Commits what is held back. @throws CatalogError ConcurrentModification when somebody else committed meanwhile. */
+  /** Commits what is held back. @throws CatalogError ConcurrentModification when another writer committed meanwhile. */
   publish(): Promise<void>;
   /** Deletes the manifests that are held back. */
   discard(): Promise<void>;
@@ -62,7 +53,7 @@ export interface Commits {
 
 /** @param table The table as it was when the operation began; a NewTable is made with the first commit. */
 export function createCommits(parts: CommitParts, change: Change, table: TableRecord | NewTable): Commits {
-  const { store, storage } = parts;
+  const { storage } = parts;
   const identifier = change.request.id;
   const held: { readonly prepared: PreparedVersion; readonly answer: TableVersion }[] = [];
   let current = table;
@@ -71,25 +62,29 @@ export function createCommits(parts: CommitParts, change: Change, table: TableRe
 
   async function write(prepared: readonly PreparedVersion[]): Promise<TableVersion[]> {
     const { contract, request, caller, properties } = change;
-    const transaction = prepareAudit({ contract, request, caller, objects: [identifier] });
-    const { present, records } = await store.write(
-      async (session) => {
-        const present = "id" in current ? await requireSame(session, current) : await makeTable(session, current);
-        const records = [];
-        for (const each of prepared) records.push(await insertPrepared(session, present, each, transaction.id));
-        if (properties !== undefined)
-          await setTableProperties(session, present.id, withProtectionOf(present, properties));
-        // A commit that is repeated was recorded the first time.
-        if (records.some((record) => record.transactionId === transaction.id)) await transaction.record(session);
-        return { present, records };
-      },
-      "id" in current ? {} : { locking: "tables" },
-    );
-    current = present;
-    transactionName = transaction.nameOf(records[0]?.transactionId ?? transaction.id);
-    const finished = [];
-    for (const record of records) finished.push(await finishCommit(parts, present.location, record));
-    return finished.map((record) => toTableVersion(present.location, record));
+    const audit = prepareAudit({ contract, request, caller, objects: [identifier] });
+    // Several versions of a table that is there come to be together; a new one is nobody else's to write to.
+    const together =
+      prepared.length > 1 && "id" in current ? prepared.map((each) => ({ identifier, prepared: each })) : [];
+    let present: TableRecord | undefined;
+    const apply = async (session: Session): Promise<LocatedVersion[]> => {
+      const table = "id" in current ? await requireSame(session, current) : await makeTable(session, current);
+      present = table;
+      const records = [];
+      for (const each of together.length > 0 ? [] : prepared)
+        records.push(await recordVersion(session, table, each, audit.id));
+      if (properties !== undefined) await setTableProperties(session, table.id, withProtectionOf(table, properties));
+      // A commit that is repeated was recorded the first time.
+      if (together.length > 0 || records.some((record) => record.transactionId === audit.id))
+        await audit.record(session);
+      return records.map((record) => ({ location: table.location, record }));
+    };
+    const locking = "id" in current ? undefined : "tables";
+    const committed = await commitVersions(parts, { audit, together, apply, locking });
+    if (present !== undefined) current = present;
+    const records = [...committed.together, ...committed.applied];
+    transactionName = audit.nameOf(records[0]?.transactionId ?? audit.id);
+    return records.map((record) => toTableVersion(table.location, record));
   }
 
   async function requireSame(session: Session, opened: TableRecord): Promise<TableRecord> {
@@ -150,7 +145,7 @@ export function createCommits(parts: CommitParts, change: Change, table: TableRe
 async function moveAside(storage: Storage, location: string, staged: string): Promise<string> {
   const aside = `${staged}-held`;
   const objects = await storage.at(parseLocation(location));
-  if ((await objects.copy(staged, aside)) === "missing")
+  if ((await objects.copy(staged, aside)).outcome === "missing")
     throw new CatalogError("InvalidInput", `manifest_path: there is no object at ${staged}`);
   await objects.delete(staged);
   return aside;

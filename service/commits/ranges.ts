@@ -1,6 +1,9 @@
+import { invalidInput } from "../domain/invalid-input.ts";
+import { emptyBranch } from "../store/branches.ts";
 import type { Session } from "../store/store.ts";
-import { deleteBranch, deleteVersions, findCut } from "../store/versions.ts";
-import { invalidInput } from "./invalid-input.ts";
+import { deleteTask } from "../store/tasks.ts";
+import { countVersions, deleteVersions, findCut } from "../store/versions.ts";
+import { adoptionOf } from "./adopt.ts";
 
 /** How many records one transaction deletes: it takes some milliseconds. */
 const deletedAtOnceMax = 1_000;
@@ -40,6 +43,7 @@ export async function deleteFirstOf(
   branch: string,
   ranges: readonly VersionRange[],
 ): Promise<number> {
+  if (ranges.some(isEverything)) return 0;
   for (const { start, end = Number.MAX_SAFE_INTEGER } of ranges) {
     const cut = await findCut(session, tableId, branch, { start, end }, deletedAtOnceMax);
     if (cut !== undefined) return deleteVersions(session, tableId, branch, { start, end: cut });
@@ -49,7 +53,8 @@ export async function deleteFirstOf(
 
 /**
  * Deletes the version records in the ranges; the objects of the table stay. Deleting all
- * of a branch, as a client does that drops it, starts its numbering anew.
+ * of a branch, as a client does that drops it, begins a new generation with a numbering of its own, and
+ * takes the same time for any number of records.
  *
  * @returns How many records there were.
  */
@@ -59,10 +64,19 @@ export async function deleteRanges(
   branch: string,
   ranges: readonly VersionRange[],
 ): Promise<number> {
-  let deleted = 0;
-  for (const { start, end } of ranges) {
-    deleted += await deleteVersions(session, tableId, branch, { start, end: end ?? Number.MAX_SAFE_INTEGER });
-    if (start === 0 && end === undefined) await deleteBranch(session, tableId, branch);
+  // Versions that were not taken up yet are among those that are deleted.
+  await deleteTask(session, adoptionOf(tableId, branch));
+  if (ranges.some(isEverything)) {
+    const deleted = await countVersions(session, tableId, branch);
+    await emptyBranch(session, tableId, branch);
+    return deleted;
   }
+  let deleted = 0;
+  for (const { start, end = Number.MAX_SAFE_INTEGER } of ranges)
+    deleted += await deleteVersions(session, tableId, branch, { start, end });
   return deleted;
+}
+
+function isEverything({ start, end }: VersionRange): boolean {
+  return start === 0 && end === undefined;
 }

@@ -1,6 +1,6 @@
 import { CatalogError } from "@tiltyard/protocol";
+import { mainBranch } from "../domain/branch.ts";
 import { type Location, parseLocation } from "../storage/location.ts";
-import { mainBranch } from "./branch.ts";
 
 /** How a table names its manifests; the protocol's `ManifestNamingScheme`. */
 export type NamingScheme = "V1" | "V2";

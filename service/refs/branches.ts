@@ -1,11 +1,12 @@
 import { CatalogError, formatIdentifier } from "@tiltyard/protocol";
 import { z } from "zod";
+import { branchFolder } from "../commits/manifest.ts";
 import { parseLocation } from "../storage/location.ts";
 import type { Storage } from "../storage/storage.ts";
+import { emptyBranch, listBranchNames } from "../store/branches.ts";
 import type { Store } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
-import { deleteBranch as deleteRecord, deleteVersions, listBranchNames } from "../store/versions.ts";
-import { branchFolder } from "./manifest.ts";
+import type { Lease } from "../tasks/lease.ts";
 import { findRef, listRefs, type Ref, type RefKind, refKey } from "./ref-files.ts";
 import { tagKind } from "./tags.ts";
 
@@ -27,7 +28,7 @@ export const branchKind: RefKind<BranchContents> = { folder: "_refs/branches", c
 
 /**
  * Makes sure that a branch can be made under this name. One that has records and no file is there
- * too: somebody is just making it, or that broke off.
+ * too: it is just being made, or that broke off.
  *
  * @throws CatalogError TableBranchAlreadyExists
  */
@@ -107,17 +108,17 @@ export async function deleteBranch(
   { store, storage }: { readonly store: Store; readonly storage: Storage },
   table: TableRecord,
   { name, key, nested }: DeletableBranch,
+  lease: Lease,
 ): Promise<void> {
   const location = parseLocation(table.location);
   const objects = await storage.at(location);
   const folder = branchFolder(location, name);
   await objects.delete(key);
-  if (nested.length === 0) await objects.deleteFolder(folder);
+  if (nested.length === 0) await objects.deleteFolder(folder, lease.requireValid);
   else
-    for await (const each of objects.list(folder))
+    for await (const { key: each } of objects.list(folder)) {
+      lease.requireValid();
       if (!nested.some((other) => each.startsWith(`${other}/`))) await objects.delete(each);
-  await store.write(async (session) => {
-    await deleteVersions(session, table.id, name, { start: 0, end: Number.MAX_SAFE_INTEGER });
-    await deleteRecord(session, table.id, name);
-  });
+    }
+  await store.write((session) => emptyBranch(session, table.id, name));
 }

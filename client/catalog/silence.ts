@@ -1,0 +1,45 @@
+/** The largest piece of a body that counts as progress. */
+const pieceBytes = 256 * 1024;
+
+/** Ends a request during which nothing has come or gone for a time, however long all of it takes. */
+export class SilenceLimit implements Disposable {
+  readonly #controller = new AbortController();
+  readonly #limitMs: number;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(limitMs: number) {
+    this.#limitMs = limitMs;
+    this.#restart();
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** The same bytes, each piece of which shows that it goes on. */
+  passing(body: Uint8Array | ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+    const stream = body instanceof Uint8Array ? ReadableStream.from(inPieces(body)) : body;
+    return stream.pipeThrough(
+      new TransformStream<Uint8Array, Uint8Array>({
+        transform: (piece, controller) => {
+          this.#restart();
+          controller.enqueue(piece);
+        },
+      }),
+    );
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+  }
+
+  #restart(): void {
+    clearTimeout(this.#timer);
+    const reason = () => new DOMException(`timeout: nothing came or went for ${this.#limitMs} ms`, "TimeoutError");
+    this.#timer = setTimeout(() => this.#controller.abort(reason()), this.#limitMs);
+  }
+}
+
+function* inPieces(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let from = 0; from < bytes.length; from += pieceBytes) yield bytes.subarray(from, from + pieceBytes);
+}

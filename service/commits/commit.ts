@@ -1,0 +1,168 @@
+import { CatalogError, type Identifier } from "@tiltyard/protocol";
+import pMap from "p-map";
+import type { AuditEntry } from "../domain/audit.ts";
+import { requireTable } from "../domain/require.ts";
+import { inTurns } from "../domain/turns.ts";
+import type { LockableTable, Session } from "../store/store.ts";
+import { deleteTask, insertTask } from "../store/tasks.ts";
+import { type LocatedVersion, publishVersions, type VersionRecord } from "../store/versions.ts";
+import { leaseMs } from "../tasks/lease.ts";
+import type { CommitParts } from "./parts.ts";
+import { type PlacedVersion, placeManifest } from "./place.ts";
+import type { PreparedVersion } from "./prepare.ts";
+import { recordVersion } from "./record.ts";
+import { rollBack } from "./withdraw.ts";
+
+/**
+ * How many versions of one batch are prepared or placed at once. More would keep the requests of
+ * others from the connections to the database, and all would be begun although the first is refused.
+ */
+export const versionsAtOnce = 8;
+
+/** A version to be committed, and the table that gets it. */
+export interface Entry {
+  readonly identifier: Identifier;
+  readonly prepared: PreparedVersion;
+}
+
+/** What is committed in one database transaction. */
+export interface Commit {
+  readonly audit: AuditEntry;
+  /**
+   * Versions of tables that are there. Their manifests get their final names before the commit point, and lose
+   * them again when one of them cannot, so that all or none of them come to be.
+   */
+  readonly together?: readonly Entry[];
+  /**
+   * What else happens at the commit point; it records the audit entry. It may run more than once.
+   *
+   * @returns The records that it inserted or found. Their manifests get their final names after the commit point.
+   */
+  readonly apply?: (session: Session) => Promise<readonly LocatedVersion[]>;
+  /** The database table that `apply` must not see changed. */
+  readonly locking?: LockableTable | undefined;
+}
+
+/** Versions that are in their place. */
+export interface Committed {
+  readonly together: readonly VersionRecord[];
+  readonly applied: readonly VersionRecord[];
+}
+
+/**
+ * Commits versions. When this resolves each manifest has its final name.
+ *
+ * @throws CatalogError ConcurrentModification; ServiceUnavailable when the outcome is in doubt: the same request
+ *   sent again tells it.
+ */
+export async function commitVersions(parts: CommitParts, commit: Commit): Promise<Committed> {
+  const { store, finishing } = parts;
+  const { audit, together = [], apply, locking } = commit;
+  if (together.length > 0 && apply !== undefined) await rehearse(parts, apply, locking);
+  const found = await reserve(parts, together, audit.id);
+  const held = found.filter(({ record }) => record.held);
+  const present = await finishAll(
+    parts,
+    found.filter(({ record }) => !record.held),
+  );
+  if (apply === undefined && held.length === 0) return { together: present, applied: [] };
+
+  let placed: readonly PlacedVersion[] = [];
+  let applied: readonly LocatedVersion[] = [];
+  try {
+    placed = await pMap(held, (each) => placeOrRefuse(parts, each), { concurrency: versionsAtOnce });
+    applied = await store.write(
+      async (session) => {
+        if ((await publishVersions(session, audit.id)) !== held.length) throw conflict("it took too long");
+        if (held.length > 0) await deleteTask(session, { kind: "finish", subject: audit.id });
+        if (apply !== undefined) return apply(session);
+        await audit.record(session);
+        return [];
+      },
+      { locking },
+    );
+  } catch (error) {
+    // What cannot be taken back now is left to the task.
+    if (held.length > 0) await rollBack(parts, audit.id).catch(() => undefined);
+    throw error;
+  }
+  for (const each of placed) finishing.note(each);
+  const inPlace = new Map(
+    [...present, ...placed.map(({ record }) => ({ ...record, finished: true }))].map((record) => [
+      nameOf(record),
+      record,
+    ]),
+  );
+  return {
+    together: found.map(({ record }) => inPlace.get(nameOf(record)) ?? record),
+    applied: await finishAll(parts, applied),
+  };
+}
+
+const rehearsal = new Error("this was a rehearsal");
+
+/** Does what is to happen at the commit point and takes it back, so that it fails before anything is placed. */
+async function rehearse(
+  { store }: CommitParts,
+  apply: NonNullable<Commit["apply"]>,
+  locking: LockableTable | undefined,
+): Promise<void> {
+  const work = async (session: Session) => {
+    await apply(session);
+    throw rehearsal;
+  };
+  await store.write(work, { locking }).catch((error: unknown) => {
+    if (error !== rehearsal) throw error;
+  });
+}
+
+/**
+ * Records versions that are out of sight until the commit point. A task takes them back when this process does
+ * not get there.
+ */
+async function reserve(
+  { store }: CommitParts,
+  entries: readonly Entry[],
+  transactionId: string,
+): Promise<readonly LocatedVersion[]> {
+  if (entries.length === 0) return [];
+  return store.write(async (session) => {
+    const found = [];
+    for await (const { identifier, prepared } of inTurns(entries)) {
+      const table = await requireTable(session, identifier);
+      const record = await recordVersion(session, table, prepared, transactionId, true);
+      found.push({ location: table.location, record });
+    }
+    if (found.some(({ record }) => record.held))
+      await insertTask(session, { kind: "finish", subject: transactionId }, leaseMs);
+    return found;
+  });
+}
+
+async function placeOrRefuse(parts: CommitParts, located: LocatedVersion): Promise<PlacedVersion> {
+  const placed = await placeManifest(parts, located);
+  if (placed !== undefined) return placed;
+  const { version, branch } = located.record;
+  throw conflict(`the manifest of version ${version} on branch ${branch} was deleted or its name was taken`);
+}
+
+function finishAll({ finishing }: CommitParts, versions: readonly LocatedVersion[]): Promise<VersionRecord[]> {
+  return pMap(
+    versions,
+    async (located) => {
+      const finished = await finishing.finish(located);
+      if (finished !== undefined) return finished;
+      const { version, branch } = located.record;
+      throw conflict(`the manifest of version ${version} on branch ${branch} was deleted or its name was taken`);
+    },
+    { concurrency: versionsAtOnce },
+  );
+}
+
+function conflict(problem: string): CatalogError {
+  return new CatalogError("ConcurrentModification", `the commit was withdrawn: ${problem}`);
+}
+
+function nameOf({ tableId, branch, version }: VersionRecord): string {
+  return `${tableId} ${version} ${branch}`;
+}

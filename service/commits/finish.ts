@@ -1,0 +1,198 @@
+import { CatalogError } from "@tiltyard/protocol";
+import type { Log } from "../log.ts";
+import { parseLocation } from "../storage/location.ts";
+import type { Storage } from "../storage/storage.ts";
+import type { Store } from "../store/store.ts";
+import { insertTask } from "../store/tasks.ts";
+import {
+  findVersion,
+  finishVersion,
+  identifyVersion,
+  type LocatedVersion,
+  listForgottenTransactions,
+  listUnfinishedVersions,
+  type VersionRecord,
+} from "../store/versions.ts";
+import { keysOf, type PlacedVersion, placeManifest } from "./place.ts";
+import { rollBack, withdraw } from "./withdraw.ts";
+
+/** How many manifests one database transaction notes at most. */
+const noteBatch = 256;
+/** How long after a failure the version is tried again. */
+const retryAfterMs = 1_000;
+/** How many transactions are looked at in one search for what was forgotten. */
+const forgottenBatch = 1_000;
+
+/**
+ * Step 4 of a commit: what is in the object store and in the database becomes the same. Each part may be
+ * repeated and may break off: the record says until the end that it is to be done.
+ */
+export interface Finishing {
+  /**
+   * Puts the manifest of a record in its place, and sees to it that this becomes durable and is noted, and the
+   * staged name is deleted, soon after.
+   *
+   * @returns undefined when the version turned out to be none and its record was withdrawn.
+   * @throws CatalogError ServiceUnavailable: the version is in doubt, and is finished or withdrawn later.
+   */
+  finish(located: LocatedVersion): Promise<VersionRecord | undefined>;
+  /** Sees to the rest for a version whose manifest has its final name. */
+  note(placed: PlacedVersion): void;
+  /** Finishes what a transaction left, or takes it back when it did not reach its commit point. */
+  finishTransaction(id: string): Promise<void>;
+  /** Makes tasks of the versions that were recorded until a time and that nobody is finishing. */
+  findForgotten(beforeMillis: number): Promise<void>;
+  /** Resolves when all manifests that have their final names are noted. */
+  settled(): Promise<void>;
+}
+
+export function createFinishing(parts: {
+  readonly store: Store;
+  readonly storage: Storage;
+  readonly log: Log;
+}): Finishing {
+  const { store, storage, log } = parts;
+  /** The versions that are being finished here: readers of one that is just being committed wait for the same work. */
+  const underWay = new Map<string, Promise<VersionRecord | undefined>>();
+  const placed: PlacedVersion[] = [];
+  let noting: Promise<void> | undefined;
+
+  async function place(located: LocatedVersion, key: string): Promise<VersionRecord | undefined> {
+    try {
+      const inPlace = await placeManifest(parts, located);
+      if (inPlace !== undefined) {
+        // Until it is noted, readers are told by what is under way that it is in its place.
+        note(inPlace);
+        return { ...inPlace.record, finished: true };
+      }
+      const finished = await takeBack(located);
+      underWay.delete(key);
+      return finished;
+    } catch (error) {
+      underWay.delete(key);
+      log.warn({ err: error, ...keysOf(located) }, "a version has no final name yet");
+      const { record } = located;
+      // When this cannot be noted either, `findForgotten` finds it.
+      await store.write((session) => insertTask(session, finishOf(record), retryAfterMs)).catch(() => undefined);
+      throw inDoubt(record, error);
+    }
+  }
+
+  /** @returns The record when another process has finished it meanwhile; undefined when it is no version. */
+  async function takeBack(located: LocatedVersion): Promise<VersionRecord | undefined> {
+    const { record } = located;
+    const isWithdrawn = await withdraw(store, record);
+    log.warn(
+      { ...keysOf(located), isWithdrawn },
+      "a commit cannot be finished: its manifest was deleted, or its name was taken",
+    );
+    if (isWithdrawn) return undefined;
+    const now = await findVersion(store.read, record.tableId, record.branch, record.version);
+    if (now === undefined || keyOf(now) !== keyOf(record)) return undefined;
+    if (now.finished) return now;
+    throw inDoubt(record);
+  }
+
+  function note(one: PlacedVersion): void {
+    placed.push(one);
+    noting ??= notePlaced();
+  }
+
+  /**
+   * Notes what is placed, group by group: versions that are committed meanwhile are the next
+   * group, and share a sync of their folder and a database transaction.
+   */
+  async function notePlaced(): Promise<void> {
+    while (placed.length > 0) {
+      const group = placed.splice(0, noteBatch);
+      const byFolder = Map.groupBy(group, (each) => `${each.location}\n${each.record.branch}`);
+      const durable = (await Promise.all([...byFolder.values()].map(makeDurable))).flat();
+      const late = group.filter((each) => !durable.includes(each));
+      try {
+        await store.write(async (session) => {
+          for (const { record } of durable) await finishVersion(session, record);
+          for (const { record } of late) await insertTask(session, finishOf(record), retryAfterMs);
+        });
+      } catch (error) {
+        // `findForgotten` finds them.
+        log.warn({ err: error, versions: group.length }, "versions that have their final names are not noted yet");
+      }
+      for (const { record } of group) underWay.delete(keyOf(record));
+    }
+    noting = undefined;
+  }
+
+  /** The staged name goes when the final one is durable. @returns Those of one folder that can be noted. */
+  async function makeDurable(group: readonly PlacedVersion[]): Promise<readonly PlacedVersion[]> {
+    const [first] = group;
+    if (first === undefined) return [];
+    const { folder } = keysOf(first);
+    try {
+      const objects = await storage.at(parseLocation(first.location));
+      await objects.settle(folder);
+      // Without the staged manifest only its identity tells whose the final one is.
+      const renamed = group.filter(({ hasNewIdentity }) => hasNewIdentity);
+      if (renamed.length > 0)
+        await store.write(async (session) => {
+          for (const { record } of renamed) await identifyVersion(session, record);
+        });
+      await Promise.all(group.map((each) => objects.delete(keysOf(each).staged)));
+      return group;
+    } catch (error) {
+      log.warn({ err: error, folder }, "versions have their final names, but are not durable yet");
+      return [];
+    }
+  }
+
+  function finish(located: LocatedVersion): Promise<VersionRecord | undefined> {
+    if (located.record.finished) return Promise.resolve(located.record);
+    const key = keyOf(located.record);
+    let work = underWay.get(key);
+    if (work === undefined) {
+      work = place(located, key);
+      underWay.set(key, work);
+    }
+    return work;
+  }
+
+  return {
+    finish,
+    note,
+    finishTransaction: async (id) => {
+      const left = await listUnfinishedVersions(store.read, id);
+      if (left.some(({ record }) => record.held)) await rollBack(parts, id);
+      else for (const located of left) await finish(located);
+      while (noting !== undefined) await noting;
+      if ((await listUnfinishedVersions(store.read, id)).length > 0)
+        throw new Error(`versions of the transaction ${id} could not be finished`);
+    },
+    findForgotten: async (beforeMillis) => {
+      const forgotten = await listForgottenTransactions(store.read, beforeMillis, forgottenBatch);
+      if (forgotten.length === 0) return;
+      await store.write(async (session) => {
+        for (const subject of forgotten) await insertTask(session, { kind: "finish", subject });
+      });
+    },
+    settled: async () => {
+      while (noting !== undefined) await noting;
+    },
+  };
+}
+
+/** The task that finishes what a transaction left. */
+function finishOf({ transactionId }: VersionRecord) {
+  return { kind: "finish", subject: transactionId } as const;
+}
+
+/** Names a commit: a version may be committed again after it was withdrawn, or in another generation. */
+function keyOf({ tableId, branch, generation, version, committedName }: VersionRecord): string {
+  return `${tableId} ${generation} ${version} ${committedName} ${branch}`;
+}
+
+function inDoubt({ version, branch }: VersionRecord, cause?: unknown): CatalogError {
+  return new CatalogError(
+    "ServiceUnavailable",
+    `version ${version} on branch ${branch} is recorded, but its manifest has no final name yet: send the same request again`,
+    { cause },
+  );
+}

@@ -1,0 +1,111 @@
+import { parseLocation } from "../storage/location.ts";
+import type { ObjectStore, StoredObject } from "../storage/object-store.ts";
+import type { Session } from "../store/store.ts";
+import { type LocatedVersion, listLeftOverVersions, type VersionRecord } from "../store/versions.ts";
+import { versionsFolder } from "./manifest.ts";
+import type { CommitParts } from "./parts.ts";
+
+/** How often a manifest is tried to be put in its place while others change what is there. */
+const attemptsMax = 5;
+
+/** Where the manifest of a version is, and where it is to be. */
+export interface ManifestKeys {
+  readonly folder: string;
+  readonly staged: string;
+  readonly final: string;
+}
+
+/** A version whose manifest has its final name, of which a crash of the machine might know nothing. */
+export interface PlacedVersion extends LocatedVersion {
+  /** Whether the store calls the manifest otherwise than what was staged. */
+  readonly hasNewIdentity: boolean;
+}
+
+export function keysOf({ location, record }: LocatedVersion): ManifestKeys {
+  const folder = versionsFolder(parseLocation(location), record.branch);
+  return { folder, staged: `${folder}/${record.committedName}`, final: `${folder}/${record.manifestName}` };
+}
+
+/**
+ * Step 3 of a commit: gives the staged manifest its final name, unless the name stands for anything that is not
+ * left over from an earlier generation of the branch. Any number of processes may try at once: each change is
+ * one conditional write, and what is there tells the others that it is done.
+ *
+ * @returns undefined when the commit cannot stand: a
+ *   writer past the catalog has taken the name, or the client deleted what it staged because it got no answer.
+ * @throws CatalogError ServiceUnavailable
+ */
+export async function placeManifest(
+  { store, storage }: Pick<CommitParts, "store" | "storage">,
+  located: LocatedVersion,
+): Promise<PlacedVersion | undefined> {
+  const { location, record } = located;
+  const objects = await storage.at(parseLocation(location));
+  const { folder, staged, final } = keysOf(located);
+  const placedAs = (identity: string | undefined): PlacedVersion => ({
+    location,
+    record: { ...record, identity },
+    hasNewIdentity: identity !== record.identity,
+  });
+  let replaced: StoredObject | undefined;
+  for (let attempt = 1; attempt <= attemptsMax; attempt += 1) {
+    const { outcome, identity = record.identity } = await objects.copy(staged, final, replaced);
+    if (outcome === "copied") return placedAs(identity);
+    const there = await objects.find(final);
+    if (there === undefined) {
+      if (outcome === "missing") return undefined;
+      replaced = undefined;
+      continue;
+    }
+    // Another attempt was faster, perhaps one that broke off after it had deleted the staged manifest.
+    if (await hasContentOf(objects, folder, record, { key: final, object: there })) return placedAs(there.identity);
+    if (
+      outcome === "missing" ||
+      !(await isLeftOver(store.read, objects, folder, record, { key: final, object: there }))
+    )
+      return undefined;
+    replaced = there;
+  }
+  return undefined;
+}
+
+interface Found {
+  readonly key: string;
+  readonly object: StoredObject;
+}
+
+/** Whether the object at a key is the manifest of a record: by its identity, or else by what the staged manifest still has. */
+export async function hasContentOf(
+  objects: ObjectStore,
+  folder: string,
+  record: VersionRecord,
+  { key, object }: Found,
+): Promise<boolean> {
+  if (record.identity === object.identity) return true;
+  const stagedKey = `${folder}/${record.committedName}`;
+  const staged = await objects.find(stagedKey);
+  // A record of an older release has no identity.
+  if (staged === undefined) return record.identity === undefined;
+  if (staged.identity === object.identity) return true;
+  if (staged.sizeBytes !== object.sizeBytes) return false;
+  const read = [key, stagedKey].map((each) => objects.read(each, object.sizeBytes));
+  const [one, other] = await Promise.all(read);
+  return one !== undefined && other !== undefined && Buffer.compare(one.bytes, other.bytes) === 0;
+}
+
+/** Whether the catalog itself put an object there for a version that was deleted together with its whole branch. */
+async function isLeftOver(
+  session: Session,
+  objects: ObjectStore,
+  folder: string,
+  record: VersionRecord,
+  found: Found,
+): Promise<boolean> {
+  if (record.generation === 1) return false;
+  const { version } = record;
+  for (const before of await listLeftOverVersions(session, record, version, version)) {
+    const wasStaged = before.committedName !== before.manifestName;
+    if (wasStaged && before.identity !== undefined && (await hasContentOf(objects, folder, before, found))) return true;
+  }
+  return false;
+}

@@ -1,0 +1,91 @@
+import { CatalogError } from "@tiltyard/protocol";
+import { branchOf } from "../domain/branch.ts";
+import { parseLocation } from "../storage/location.ts";
+import { findBranch } from "../store/branches.ts";
+import type { TableRecord } from "../store/tables.ts";
+import { findVersion } from "../store/versions.ts";
+import { catchUp, forgetDeletedBranch } from "./adopt.ts";
+import { type ManifestNames, type NamingScheme, readManifestPath, versionsFolder } from "./manifest.ts";
+import type { CommitParts } from "./parts.ts";
+
+/** What a client asks to commit; the fields of the protocol's CreateTableVersion. */
+export interface VersionRequest {
+  readonly version: number;
+  readonly branch?: string | undefined;
+  readonly manifest_path: string;
+  readonly manifest_size?: number | undefined;
+  readonly e_tag?: string | undefined;
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+  readonly naming_scheme?: NamingScheme | undefined;
+}
+
+/** A commit whose request was checked and whose manifest is there. */
+export interface PreparedVersion extends ManifestNames {
+  /** Where the table lives; the table itself may be declared in the same batch. */
+  readonly location: string;
+  readonly branch: string;
+  readonly request: VersionRequest;
+  /** What the store calls the content of the staged manifest; undefined for a commit that is repeated. */
+  readonly identity: string | undefined;
+  /**
+   * The branch as it was when its latest version was seen in its place. The commit follows that version;
+   * undefined for one that follows what its own batch does.
+   */
+  readonly base: Base | undefined;
+}
+
+export interface Base {
+  readonly generation: number;
+  readonly highestVersion: number | undefined;
+}
+
+const newBranch: Base = { generation: 1, highestVersion: undefined };
+
+/**
+ * Step 1 of a commit: checks the request and that the staged manifest is there, makes the manifest survive
+ * a crash, and takes up what writers past the catalog committed before.
+ *
+ * @param table Its location alone for a table that the same batch declares.
+ * @throws CatalogError InvalidInput, ServiceUnavailable
+ */
+export async function prepareVersion(
+  parts: CommitParts,
+  table: TableRecord | { readonly location: string },
+  request: VersionRequest,
+): Promise<PreparedVersion> {
+  const branch = branchOf(request);
+  const location = parseLocation(table.location);
+  const names = readManifestPath(
+    request.manifest_path,
+    { location, branch, version: request.version },
+    request.naming_scheme,
+  );
+  const prepared = { ...names, location: table.location, branch, request };
+
+  if ("id" in table) {
+    const present = await findVersion(parts.store.read, table.id, branch, request.version);
+    // The manifest of a commit that is repeated is no longer where it was staged.
+    if (present !== undefined && isManifestOf(present, names))
+      return { ...prepared, identity: undefined, base: newBranch };
+  }
+
+  const objects = await parts.storage.at(location);
+  const [staged] = await Promise.all([
+    objects.persist(`${versionsFolder(location, branch)}/${names.committedName}`),
+    "id" in table ? catchUp(parts, table, branch) : undefined,
+  ]);
+  if (staged === undefined)
+    throw new CatalogError("InvalidInput", `manifest_path: there is no object at ${request.manifest_path}`);
+  if (!("id" in table)) return { ...prepared, identity: staged.identity, base: newBranch };
+  await forgetDeletedBranch(parts, table, branch, request.version);
+  const base = (await findBranch(parts.store.read, table.id, branch)) ?? newBranch;
+  return { ...prepared, identity: staged.identity, base };
+}
+
+/** Whether a record is that of the manifest that a request names. */
+export function isManifestOf(
+  record: { readonly committedName: string; readonly manifestName: string },
+  { committedName }: ManifestNames,
+): boolean {
+  return [record.committedName, record.manifestName].includes(committedName);
+}

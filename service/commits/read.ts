@@ -1,0 +1,124 @@
+import { CatalogError, formatIdentifier, type TableVersion } from "@tiltyard/protocol";
+import { z } from "zod";
+import { mainBranch } from "../domain/branch.ts";
+import { readPage } from "../domain/page.ts";
+import { branchNotFound } from "../domain/require.ts";
+import { parseLocation } from "../storage/location.ts";
+import { findBranch } from "../store/branches.ts";
+import type { TableRecord } from "../store/tables.ts";
+import { findVersion, hasVersions, listVersions, type VersionRecord } from "../store/versions.ts";
+import { catchUp } from "./adopt.ts";
+import { versionsFolder } from "./manifest.ts";
+import type { CommitParts } from "./parts.ts";
+
+/**
+ * A branch exists from its first version on, also when a writer past the catalog made it; `main` exists always.
+ *
+ * @throws CatalogError TableBranchNotFound
+ */
+export async function requireBranch(parts: CommitParts, table: TableRecord, branch: string): Promise<void> {
+  if (branch === mainBranch) return;
+  if ((await findBranch(parts.store.read, table.id, branch))?.highestVersion !== undefined) return;
+  if ((await catchUp(parts, table, branch)) !== undefined) return;
+  throw branchNotFound(table, branch);
+}
+
+/** Takes up a branch that has no record, so that what is there is known before it is deleted. */
+export async function requireKnownBranch(parts: CommitParts, table: TableRecord, branch: string): Promise<void> {
+  if ((await findBranch(parts.store.read, table.id, branch)) === undefined) await catchUp(parts, table, branch);
+  await requireBranch(parts, table, branch);
+}
+
+/** Whether a table has a version, also one that a writer past the catalog made; else it is only declared. */
+export async function isWritten(parts: CommitParts, table: TableRecord): Promise<boolean> {
+  return (await hasVersions(parts.store.read, table.id)) || (await catchUp(parts, table, mainBranch)) !== undefined;
+}
+
+/**
+ * Reads records and finishes those that still wait for it: a reader sees nothing that is in doubt. A record that
+ * turns out to be none is not among them.
+ *
+ * @throws CatalogError ServiceUnavailable when one cannot be finished now.
+ */
+async function readFinished(
+  parts: CommitParts,
+  location: string,
+  read: () => Promise<VersionRecord[]>,
+): Promise<VersionRecord[]> {
+  const records = await read();
+  if (records.every((record) => record.finished)) return records;
+  const finished = await Promise.all(records.map((record) => parts.finishing.finish({ location, record })));
+  // A withdrawn record leaves room for the one before it.
+  return finished.includes(undefined)
+    ? readFinished(parts, location, read)
+    : finished.filter((record) => record !== undefined);
+}
+
+/** One page of the versions of a branch, those included that a writer past the catalog committed. */
+export async function readVersions(
+  parts: CommitParts,
+  table: TableRecord,
+  branch: string,
+  request: {
+    readonly page_token?: string | undefined;
+    readonly limit?: number | undefined;
+    readonly descending?: boolean | undefined;
+  },
+): Promise<{ readonly versions: TableVersion[]; readonly page_token?: string }> {
+  if (!request.page_token) await catchUp(parts, table, branch);
+  const descending = request.descending ?? false;
+  const { items, ...page } = await readPage(
+    { name: `versions ${branch} ${descending ? "descending" : "ascending"}`, key: z.int() },
+    request,
+    (after, limit) => {
+      const read = () => listVersions(parts.store.read, table.id, branch, { after, limit, descending });
+      return readFinished(parts, table.location, read);
+    },
+    (record) => record.version,
+  );
+  return { versions: items.map((record) => toTableVersion(table.location, record)), ...page };
+}
+
+/**
+ * A version of a branch, in its place.
+ *
+ * @param version The latest when undefined.
+ * @throws CatalogError TableVersionNotFound, ServiceUnavailable
+ */
+export async function requireVersion(
+  parts: CommitParts,
+  table: TableRecord,
+  branch: string,
+  version: number | undefined,
+): Promise<VersionRecord> {
+  const find = async () => {
+    const read = async () => {
+      const record = await findVersion(parts.store.read, table.id, branch, version ?? 0);
+      return record === undefined || record.held ? [] : [record];
+    };
+    return (await readFinished(parts, table.location, read))[0];
+  };
+  let found = version === undefined ? await catchUp(parts, table, branch) : await find();
+  if (found === undefined && version !== undefined) {
+    // A record may just have been withdrawn, because the version is that of a writer past the catalog.
+    await catchUp(parts, table, branch);
+    found = await find();
+  }
+  if (found !== undefined) return found;
+  throw new CatalogError(
+    "TableVersionNotFound",
+    `table ${formatIdentifier(table.identifier)} has no version${version === undefined ? "" : ` ${version}`} on branch ${branch}`,
+  );
+}
+
+/** Writes the record of a version that is in its place as the protocol's TableVersion. */
+export function toTableVersion(location: string, record: VersionRecord): TableVersion {
+  return {
+    version: record.version,
+    manifest_path: `${versionsFolder(parseLocation(location), record.branch)}/${record.manifestName}`,
+    ...(record.manifestSize !== undefined && { manifest_size: record.manifestSize }),
+    ...(record.eTag !== undefined && { e_tag: record.eTag }),
+    timestamp_millis: record.timestampMillis,
+    ...(record.metadata !== undefined && { metadata: { ...record.metadata } }),
+  };
+}

@@ -1,0 +1,68 @@
+import { CatalogError, formatIdentifier } from "@tiltyard/protocol";
+import { findBranch } from "../store/branches.ts";
+import type { Session } from "../store/store.ts";
+import type { TableRecord } from "../store/tables.ts";
+import { findVersion, insertVersion, type VersionRecord } from "../store/versions.ts";
+import { isManifestOf, type PreparedVersion } from "./prepare.ts";
+
+/**
+ * Step 2 of a commit: inserts its record. When the database transaction is durable, no other commit gets
+ * this number. The first record of a generation may have any number, after that only the next one is taken,
+ * counted from the highest that ever was: a stale writer must not make a version again that was cleaned up.
+ * Committing the same manifest again changes nothing.
+ *
+ * @param held Whether the version is to stay out of sight until `publishVersions`.
+ * @returns The record that is there now, which an earlier transaction may have made.
+ * @throws CatalogError ConcurrentModification
+ */
+export async function recordVersion(
+  session: Session,
+  table: TableRecord,
+  prepared: PreparedVersion,
+  transactionId: string,
+  held = false,
+): Promise<VersionRecord> {
+  const { branch, request, base } = prepared;
+  const { version } = request;
+  const conflict = (problem: string) =>
+    new CatalogError(
+      "ConcurrentModification",
+      `table ${formatIdentifier(table.identifier)}, branch ${branch}: ${problem}`,
+    );
+  if (table.location !== prepared.location) throw conflict("the table was replaced meanwhile");
+
+  const present = await findVersion(session, table.id, branch, version);
+  if (present?.held) throw conflict(`version ${version} is being committed by another request`);
+  if (present !== undefined && isManifestOf(present, prepared)) return present;
+  if (present !== undefined) throw conflict(`version ${version} exists already`);
+
+  const now = await findBranch(session, table.id, branch);
+  const highest = now?.highestVersion;
+  if (highest !== undefined && version !== highest + 1)
+    throw conflict(`requested version ${version}, expected ${highest + 1}`);
+  const { generation = 1 } = now ?? {};
+  const isUnchanged = base === undefined || (generation === base.generation && highest === base.highestVersion);
+  // The versions of one transaction may follow each other.
+  const previous =
+    isUnchanged || highest === undefined ? undefined : await findVersion(session, table.id, branch, highest);
+  if (!isUnchanged && previous?.transactionId !== transactionId) throw conflict("the branch was changed meanwhile");
+
+  const record: VersionRecord = {
+    tableId: table.id,
+    branch,
+    generation,
+    version,
+    manifestName: prepared.manifestName,
+    committedName: prepared.committedName,
+    identity: prepared.identity,
+    finished: prepared.manifestName === prepared.committedName,
+    held,
+    manifestSize: request.manifest_size,
+    eTag: request.e_tag,
+    metadata: request.metadata,
+    timestampMillis: Date.now(),
+    transactionId,
+  };
+  await insertVersion(session, record);
+  return record;
+}

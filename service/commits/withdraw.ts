@@ -1,0 +1,59 @@
+import { parseLocation } from "../storage/location.ts";
+import { insertAuditOutcome } from "../store/audit.ts";
+import type { Store } from "../store/store.ts";
+import {
+  condemnVersions,
+  type LocatedVersion,
+  listUnfinishedVersions,
+  type VersionRecord,
+  withdrawVersion,
+} from "../store/versions.ts";
+import { manifestName, schemeOf } from "./manifest.ts";
+import type { CommitParts } from "./parts.ts";
+import { hasContentOf, keysOf } from "./place.ts";
+
+const lost = "the manifest was deleted, or its name was taken, before the commit was finished";
+
+/**
+ * Takes back a commit that was never acknowledged, because its manifest cannot get its final name. Its number
+ * is free again.
+ *
+ * @returns False when it was finished meanwhile, is gone, or is not the latest version.
+ */
+export async function withdraw(store: Store, record: VersionRecord): Promise<boolean> {
+  return store.write(async (session) => {
+    const isWithdrawn = await withdrawVersion(session, record);
+    if (isWithdrawn) await insertAuditOutcome(session, record.transactionId, "Failed", lost);
+    return isWithdrawn;
+  });
+}
+
+/**
+ * Takes back a commit of several versions that did not reach its commit point. The decision comes first, so
+ * that no process publishes what another one takes away.
+ */
+export async function rollBack(
+  { store, storage }: Pick<CommitParts, "store" | "storage">,
+  transactionId: string,
+): Promise<void> {
+  await store.write((session) => condemnVersions(session, transactionId));
+  const condemned = (await listUnfinishedVersions(store.read, transactionId)).filter(({ record }) => record.held);
+  for (const each of condemned) await takeAway({ storage }, each);
+  await store.write(async (session) => {
+    for (const { record } of condemned) await withdrawVersion(session, record);
+  });
+}
+
+/**
+ * Takes the final name of a manifest away. A writer past the catalog may have built the next version on it: then
+ * it stays, and is taken up as such a writer's version.
+ */
+async function takeAway({ storage }: Pick<CommitParts, "storage">, located: LocatedVersion): Promise<void> {
+  const { location, record } = located;
+  const objects = await storage.at(parseLocation(location));
+  const { folder, final } = keysOf(located);
+  const there = await objects.find(final);
+  if (there === undefined || !(await hasContentOf(objects, folder, record, { key: final, object: there }))) return;
+  const next = `${folder}/${manifestName(record.version + 1, schemeOf(record.manifestName))}`;
+  if ((await objects.find(next)) === undefined) await objects.delete(final, there);
+}

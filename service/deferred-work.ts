@@ -1,0 +1,81 @@
+import { adoptRest } from "./commits/adopt.ts";
+import type { CommitParts } from "./commits/parts.ts";
+import { deleteExpiredTransactions } from "./domain/retention.ts";
+import { forgetRecords, purgeTable } from "./dropping/purge.ts";
+import type { Log } from "./log.ts";
+import { insertTask } from "./store/tasks.ts";
+import { createWorker, type Worker } from "./tasks/worker.ts";
+
+/** How often versions are looked for that a process recorded and did not finish. */
+const searchEveryMs = 60_000;
+/** How often the audit is searched for what is old enough to be deleted. */
+const retainEveryMs = 3_600_000;
+
+export interface DeferredWorkParts extends CommitParts {
+  readonly log: Log;
+  /** How long a dropped table can be brought back. */
+  readonly dropRetentionMs: number;
+  /** How long audit records and jobs are kept after they ended. */
+  readonly auditRetentionMs: number;
+}
+
+/** Works on what requests defer, and on what earlier processes left undone. */
+export function createDeferredWork(parts: DeferredWorkParts): Worker {
+  const { store, finishing, log, auditRetentionMs } = parts;
+  const worker = createWorker({
+    store,
+    log,
+    handlers: {
+      finish: async (transactionId) => {
+        await finishing.finishTransaction(transactionId);
+        return undefined;
+      },
+      adopt: async (subject) => {
+        await adoptRest(parts, subject);
+        return undefined;
+      },
+      purge: (subject, lease) => purgeTable(parts, subject, lease),
+      forget: async (subject, lease) => {
+        await forgetRecords(store, Number(subject), lease);
+        return undefined;
+      },
+      retain: async (_, lease) => {
+        do lease.requireValid();
+        while ((await deleteExpiredTransactions(store, auditRetentionMs)) > 0);
+        return retainEveryMs;
+      },
+    },
+  });
+
+  const search = async (recordedUntilMillis: number) => {
+    try {
+      await finishing.findForgotten(recordedUntilMillis);
+      await store.write((session) => insertTask(session, { kind: "retain", subject: "transactions" }));
+      worker.wake();
+    } catch (error) {
+      log.warn({ err: error }, "work that was left undone cannot be looked for now");
+    }
+  };
+  let searching = Promise.resolve();
+  let timer: NodeJS.Timeout | undefined;
+
+  return {
+    start: () => {
+      searching = search(Date.now());
+      timer = setInterval(() => {
+        searching = searching.then(() => search(Date.now() - searchEveryMs));
+      }, searchEveryMs);
+      worker.start();
+    },
+    wake: worker.wake,
+    drain: async () => {
+      await searching;
+      await worker.drain();
+    },
+    stop: async () => {
+      clearInterval(timer);
+      await searching;
+      await worker.stop();
+    },
+  };
+}

@@ -1,0 +1,52 @@
+import { CatalogError, formatIdentifier, type Identifier, managementContracts } from "@tiltyard/protocol";
+import type { Session } from "../store/store.ts";
+import { setTableProperties, type TableRecord } from "../store/tables.ts";
+import { prepareAudit } from "./audit.ts";
+import { requireTable } from "./require.ts";
+import type { By } from "./transaction.ts";
+
+/** The property that keeps a table from being dropped while it is `true`. */
+const protection = "protected";
+
+/** New properties for a table: setting them does not take its protection away. */
+export function withProtectionOf(
+  table: Pick<TableRecord, "properties">,
+  properties: TableRecord["properties"],
+): TableRecord["properties"] {
+  return isProtected(table) ? { ...properties, [protection]: "true" } : properties;
+}
+
+function isProtected({ properties }: Pick<TableRecord, "properties">): boolean {
+  return properties[protection] === "true";
+}
+
+/** @throws CatalogError InvalidTableState for a table that is protected. */
+export function requireUnprotected(table: TableRecord): void {
+  if (isProtected(table))
+    throw new CatalogError(
+      "InvalidTableState",
+      `table ${formatIdentifier(table.identifier)} is protected: an admin of it can allow this with ` +
+        `UnprotectTable, the operator with tiltyard-catalog tables unprotect`,
+    );
+}
+
+/**
+ * Protects a table from being dropped, or does so no more.
+ *
+ * @returns The name of the transaction.
+ * @throws CatalogError TableNotFound
+ */
+export async function setProtected(
+  session: Session,
+  by: By,
+  identifier: Identifier,
+  protect: boolean,
+): Promise<string> {
+  const table = await requireTable(session, identifier);
+  const { [protection]: _, ...others } = table.properties;
+  await setTableProperties(session, table.id, protect ? { ...others, [protection]: "true" } : others);
+  const contract = protect ? managementContracts.protectTable : managementContracts.unprotectTable;
+  const transaction = prepareAudit({ ...by, contract, objects: [identifier] });
+  await transaction.record(session);
+  return transaction.name;
+}

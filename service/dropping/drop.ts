@@ -1,0 +1,55 @@
+import type { Identifier } from "@tiltyard/protocol";
+import { requireUnprotected } from "../domain/protection.ts";
+import { buryTable, forgetTable, hideTable } from "../store/dropped-tables.ts";
+import { deleteNamespace, listChildNamespaces, listNamespacesBelow } from "../store/namespaces.ts";
+import type { Session } from "../store/store.ts";
+import { findTable, listTables, type TableRecord } from "../store/tables.ts";
+import { insertTask } from "../store/tasks.ts";
+import { purgeOf } from "./purge.ts";
+
+/** Whether a namespace holds neither a table nor a namespace. */
+export async function isEmpty(session: Session, namespace: Identifier): Promise<boolean> {
+  const tables = await listTables(session, namespace, "", { limit: 1, includeDeclared: true });
+  return tables.length === 0 && (await listChildNamespaces(session, namespace, "", 1)).length === 0;
+}
+
+/**
+ * Drops a table: it loses its name. What it leaves behind is purged by a task, at once or when the time is over
+ * for which it can be brought back. Until then nothing else can be put at its location.
+ *
+ * @throws CatalogError InvalidTableState for a table that is protected.
+ */
+export async function dropTable(session: Session, table: TableRecord, retentionMs: number): Promise<void> {
+  requireUnprotected(table);
+  if (retentionMs > 0) await hideTable(session, table);
+  else await buryTable(session, table.id);
+  await insertTask(session, purgeOf(table.id), retentionMs);
+}
+
+/**
+ * Forgets a table and leaves its objects alone. Its location is free at once; a task deletes its records.
+ *
+ * @throws CatalogError InvalidTableState for a table that is protected.
+ */
+export async function deregisterTable(session: Session, table: TableRecord): Promise<void> {
+  requireUnprotected(table);
+  const { id } = table;
+  await forgetTable(session, id);
+  await insertTask(session, { kind: "forget", subject: String(id) });
+}
+
+/**
+ * Drops all that a namespace holds.
+ *
+ * @throws CatalogError InvalidTableState when a table in it is protected.
+ */
+export async function dropContents(session: Session, namespace: Identifier, retentionMs: number): Promise<void> {
+  const below = await listNamespacesBelow(session, namespace);
+  for (const each of [...below, namespace]) {
+    for (const name of await listTables(session, each, "", { limit: Number.MAX_SAFE_INTEGER, includeDeclared: true })) {
+      const table = await findTable(session, [...each, name]);
+      if (table !== undefined) await dropTable(session, table, retentionMs);
+    }
+    if (each !== namespace) await deleteNamespace(session, each);
+  }
+}

@@ -1,0 +1,55 @@
+import { parseLocation } from "../storage/location.ts";
+import type { Storage } from "../storage/storage.ts";
+import { buryTable, findBuriedTable, findDroppedTable } from "../store/dropped-tables.ts";
+import type { Store } from "../store/store.ts";
+import { deleteTable } from "../store/tables.ts";
+import { deleteSomeVersions } from "../store/versions.ts";
+import type { Lease } from "../tasks/lease.ts";
+
+/** How many records one database transaction deletes: it takes some milliseconds. */
+const deletedAtOnce = 1_000;
+
+/** The task that deletes what a dropped table leaves behind. */
+export function purgeOf(tableId: number) {
+  return { kind: "purge", subject: String(tableId) } as const;
+}
+
+/**
+ * Deletes what a dropped table leaves behind: its objects, then its records, some at a time. Broken off, it goes
+ * on when it is called again. The location is free when it is done.
+ *
+ * @returns How long to wait, in milliseconds, while the table can still be brought back.
+ */
+export async function purgeTable(
+  parts: { readonly store: Store; readonly storage: Storage; readonly dropRetentionMs: number },
+  subject: string,
+  lease: Lease,
+): Promise<number | undefined> {
+  const { store, storage, dropRetentionMs } = parts;
+  const id = Number(subject);
+  const waitMs = await store.write(async (session) => {
+    const dropped = await findDroppedTable(session, id);
+    if (dropped === undefined) return 0;
+    const keptForMs = dropped.droppedAtMillis + dropRetentionMs - Date.now();
+    if (keptForMs <= 0) await buryTable(session, id);
+    return keptForMs;
+  });
+  if (waitMs > 0) return waitMs;
+  const location = await findBuriedTable(store.read, id);
+  // It was brought back, or another process was here.
+  if (location === undefined) return undefined;
+  const { path } = parseLocation(location);
+  await (await storage.at(parseLocation(location))).deleteFolder(path, lease.requireValid);
+  await forgetRecords(store, id, lease);
+  return undefined;
+}
+
+/** Deletes the records of a table that has no name and no objects any more, some at a time. */
+export async function forgetRecords(store: Store, tableId: number, lease: Lease): Promise<void> {
+  for (let isMore = true; isMore; ) {
+    lease.requireValid();
+    isMore = await store.write((session) => deleteSomeVersions(session, tableId, deletedAtOnce));
+  }
+  lease.requireValid();
+  await store.write((session) => deleteTable(session, tableId));
+}

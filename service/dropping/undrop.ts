@@ -1,0 +1,41 @@
+import { isDeepStrictEqual } from "node:util";
+import { CatalogError, type Identifier, managementContracts } from "@tiltyard/protocol";
+import { prepareAudit } from "../domain/audit.ts";
+import { requireFreeName } from "../domain/require.ts";
+import type { By } from "../domain/transaction.ts";
+import { findDroppedTable, showTable } from "../store/dropped-tables.ts";
+import type { Session } from "../store/store.ts";
+import { deleteTask } from "../store/tasks.ts";
+import { purgeOf } from "./purge.ts";
+
+/** The database counts tables in 32 bits. */
+const tableIdMax = 2 ** 31 - 1;
+
+/**
+ * Brings a dropped table back.
+ *
+ * @param dropped Its id; with what it was called, when the caller's rights were told from that.
+ * @param to What to call it; what it was called when undefined.
+ * @returns What it is called, and the name of the transaction.
+ * @throws CatalogError TableNotFound, NamespaceNotFound, TableAlreadyExists
+ */
+export async function undropTable(
+  session: Session,
+  by: By,
+  dropped: { readonly id: number; readonly identifier?: Identifier },
+  to: Identifier | undefined,
+): Promise<{ readonly identifier: Identifier; readonly transaction: string }> {
+  const isTableId = Number.isInteger(dropped.id) && dropped.id > 0 && dropped.id <= tableIdMax;
+  const found = isTableId ? await findDroppedTable(session, dropped.id) : undefined;
+  const { identifier: expected = found?.identifier } = dropped;
+  // Part by part: the parts of two names may give the same text when they are joined.
+  if (found === undefined || !isDeepStrictEqual(expected, found.identifier))
+    throw new CatalogError("TableNotFound", "no dropped table has this id and name; see the list of dropped tables");
+  const identifier = to ?? found.identifier;
+  await requireFreeName(session, identifier);
+  await showTable(session, found.id, identifier);
+  await deleteTask(session, purgeOf(found.id));
+  const transaction = prepareAudit({ ...by, contract: managementContracts.undropTable, objects: [identifier] });
+  await transaction.record(session);
+  return { identifier, transaction: transaction.name };
+}

@@ -1,0 +1,162 @@
+import { statement } from "./statement.ts";
+import type { Session } from "./store.ts";
+
+/** The kinds of work that is done after the request that asks for it is answered. */
+export const taskKinds = ["finish", "adopt", "purge", "forget", "retain"] as const;
+export type TaskKind = (typeof taskKinds)[number];
+
+/** A piece of deferred work. There is one task for a kind and a subject. */
+export interface Task {
+  readonly kind: TaskKind;
+  /** What is to be worked on, as the kind names it. */
+  readonly subject: string;
+}
+
+/** A task that this process works on until its claim runs out. */
+export interface ClaimedTask extends Task {
+  readonly claim: string;
+  /** How often it was begun, this time included. */
+  readonly attempts: number;
+}
+
+const insert = statement((db, p: Task & { delay: number }, { now }) =>
+  db
+    .insertInto("tasks")
+    .values((eb) => ({ kind: p.kind, subject: p.subject, not_before: eb(now, "+", p.delay), created_at: now }))
+    .onConflict((conflict) => conflict.columns(["kind", "subject"]).doNothing()),
+);
+
+/** Notes work to be done, unless it is noted already. */
+export async function insertTask(session: Session, { kind, subject }: Task, delayMs = 0): Promise<void> {
+  await session.run(insert, { kind, subject, delay: delayMs });
+}
+
+const remove = statement((db, p: Task) =>
+  db.deleteFrom("tasks").where("kind", "=", p.kind).where("subject", "=", p.subject),
+);
+
+/** Forgets work that is not to be done any more. */
+export async function deleteTask(session: Session, { kind, subject }: Task): Promise<void> {
+  await session.run(remove, { kind, subject });
+}
+
+const find = statement((db, p: Task) =>
+  db.selectFrom("tasks").select("attempts").where("kind", "=", p.kind).where("subject", "=", p.subject),
+);
+
+/** Whether work is still to be done. */
+export async function hasTask(session: Session, { kind, subject }: Task): Promise<boolean> {
+  return (await session.first(find, { kind, subject })) !== undefined;
+}
+
+const due = statement((db, p: { limit: number }, { now }) =>
+  db
+    .selectFrom("tasks")
+    .select(["kind", "subject", "attempts"])
+    .where("not_before", "<=", now)
+    .where("claimed_until", "<=", now)
+    .orderBy("not_before")
+    .limit(p.limit),
+);
+
+/** Tasks that may be claimed now, those that wait longest first. */
+export async function listDueTasks(session: Session, limit: number): Promise<(Task & { readonly attempts: number })[]> {
+  return (await session.all(due, { limit })).map((row) => ({ ...row, kind: row.kind as TaskKind }));
+}
+
+const claim = statement((db, p: Task & { claim: string; lease: number }, { now }) =>
+  db
+    .updateTable("tasks")
+    .set((eb) => ({
+      claim: p.claim,
+      claimed_until: eb(now, "+", p.lease),
+      attempts: eb("attempts", "+", 1),
+    }))
+    .where("kind", "=", p.kind)
+    .where("subject", "=", p.subject)
+    .where("not_before", "<=", now)
+    .where("claimed_until", "<=", now),
+);
+
+/** @returns Whether the task is this claim's now; false when another process was faster. */
+export async function claimTask(session: Session, task: Task, name: string, leaseMs: number): Promise<boolean> {
+  const { kind, subject } = task;
+  return (await session.run(claim, { kind, subject, claim: name, lease: leaseMs })) > 0;
+}
+
+const renew = statement((db, p: Task & { claim: string; lease: number }, { now }) =>
+  db
+    .updateTable("tasks")
+    .set((eb) => ({ claimed_until: eb(now, "+", p.lease) }))
+    .where("kind", "=", p.kind)
+    .where("subject", "=", p.subject)
+    .where("claim", "=", p.claim),
+);
+
+/** @returns False when the claim ran out and another process has the task, or when the task is gone. */
+export async function renewTask(session: Session, task: ClaimedTask, leaseMs: number): Promise<boolean> {
+  return (await session.run(renew, { ...keyOf(task), lease: leaseMs })) > 0;
+}
+
+const complete = statement((db, p: Task & { claim: string }) =>
+  db.deleteFrom("tasks").where("kind", "=", p.kind).where("subject", "=", p.subject).where("claim", "=", p.claim),
+);
+
+/** Notes that the work of a claim is done. */
+export async function completeTask(session: Session, task: ClaimedTask): Promise<void> {
+  await session.run(complete, keyOf(task));
+}
+
+const postpone = statement((db, p: Task & { claim: string; delay: number; reason: string | null }, { now }) =>
+  db
+    .updateTable("tasks")
+    .set((eb) => ({
+      claim: null,
+      claimed_until: 0,
+      not_before: eb(now, "+", p.delay),
+      reason: p.reason,
+    }))
+    .where("kind", "=", p.kind)
+    .where("subject", "=", p.subject)
+    .where("claim", "=", p.claim),
+);
+
+/** Gives a claim back: the task is to be done later. */
+export async function postponeTask(
+  session: Session,
+  task: ClaimedTask,
+  delayMs: number,
+  reason: string | undefined,
+): Promise<void> {
+  await session.run(postpone, { ...keyOf(task), delay: Math.round(delayMs), reason: reason ?? null });
+}
+
+const waiting = statement((db, _: Record<never, never>, { now }) =>
+  db
+    .selectFrom("tasks")
+    .select((eb) => ["kind" as const, eb.fn.countAll<number>().as("count")])
+    .where("not_before", "<=", now)
+    .groupBy("kind"),
+);
+
+const failing = statement((db, _: Record<never, never>) =>
+  db
+    .selectFrom("tasks")
+    .select((eb) => ["kind" as const, eb.fn.countAll<number>().as("count")])
+    .where("reason", "is not", null)
+    .groupBy("kind"),
+);
+
+/** How many tasks of each kind are due, and how many failed when they were last tried. */
+export async function countTasks(
+  session: Session,
+): Promise<{ readonly kind: TaskKind; readonly due: number; readonly failing: number }[]> {
+  const [dueRows, failingRows] = await Promise.all([session.all(waiting, {}), session.all(failing, {})]);
+  const of = (rows: readonly { kind: string; count: number }[], kind: string) =>
+    Number(rows.find((row) => row.kind === kind)?.count ?? 0);
+  return taskKinds.map((kind) => ({ kind, due: of(dueRows, kind), failing: of(failingRows, kind) }));
+}
+
+function keyOf({ kind, subject, claim: name }: ClaimedTask) {
+  return { kind, subject, claim: name };
+}

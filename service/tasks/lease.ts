@@ -1,0 +1,47 @@
+/**
+ * The time for which a process alone may work on something. Another process takes over when it runs out,
+ * also while this one is stopped: whatever cannot be undone or repeated asks `requireValid` right before.
+ */
+export interface Lease {
+  /** @throws Error when the lease may have run out. What is called in the same turn of the event loop is in time. */
+  requireValid(): void;
+}
+
+/** How long a lease lasts, by the clock of the database. */
+export const leaseMs = 60_000;
+/** How long after a renewal its holder still begins a step. No step takes as long as the rest of the lease. */
+const beginsWithinMs = 25_000;
+/** How often a lease is renewed while its holder works. */
+const renewEveryMs = 8_000;
+
+/**
+ * Runs work under a lease that this process has just got, and renews it until the work ends.
+ *
+ * @param renew Resolves to false when the lease is lost.
+ */
+export async function underLease<Result>(
+  renew: () => Promise<boolean>,
+  work: (lease: Lease) => Promise<Result>,
+): Promise<Result> {
+  // A monotonic clock: it goes on while the process is stopped, and is never put back.
+  let validUntil = performance.now() + beginsWithinMs;
+  const timer = setInterval(() => {
+    const asked = performance.now();
+    renew().then(
+      (isOurs) => {
+        validUntil = isOurs ? Math.max(validUntil, asked + beginsWithinMs) : Number.NEGATIVE_INFINITY;
+      },
+      // A database that is away for a moment renews it the next time, or the lease runs out.
+      () => undefined,
+    );
+  }, renewEveryMs);
+  try {
+    return await work({
+      requireValid: () => {
+        if (performance.now() > validUntil) throw new Error("the lease ran out: another process may go on with this");
+      },
+    });
+  } finally {
+    clearInterval(timer);
+  }
+}

@@ -1,0 +1,142 @@
+import { existsSync, readFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, expect, test, vi } from "vitest";
+import { stageManifest } from "../support/catalog.ts";
+import { type Acknowledgement, post, startCommitter } from "../support/committer.ts";
+import { type PostgresServer, startPostgres } from "../support/postgres-server.ts";
+import {
+  anyOf,
+  createServiceProcess,
+  expectKept,
+  expectNothingStaged,
+  type ServiceProcess,
+} from "../support/service-process.ts";
+import { finalName, pathOf, type TestTable } from "../support/table.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+
+/** How long a process is stopped, one time after the other: most often so that it is stopped somewhere else. */
+const stopsMs = [1_000, 30_000, 500, 2_000, 1_000, 500];
+/** How long a location may be taken by a deletion whose process was stopped. */
+const freeWithinMs = 120_000;
+
+let postgres: PostgresServer | undefined;
+afterAll(() => postgres?.destroy());
+
+async function startReplicas(): Promise<readonly ServiceProcess[]> {
+  postgres = await startPostgres();
+  const shared = {
+    TILTYARD_DATABASE_URL: postgres.urlOf("postgres"),
+    TILTYARD_WAREHOUSE: temporaryFolder("warehouse-"),
+  };
+  const replicas = Array.from({ length: 3 }, () => createServiceProcess(undefined, shared));
+  for (const replica of replicas) await replica.start();
+  return replicas;
+}
+
+async function startTwoOverOneFile(): Promise<readonly ServiceProcess[]> {
+  const first = createServiceProcess();
+  await first.start();
+  const second = createServiceProcess(first.dataDir);
+  await second.start();
+  return [first, second];
+}
+
+/** A client that drops a table and puts another one at the same location, again and again. */
+function startDropper(service: Parameters<typeof post>[0], location: string) {
+  let isStopped = false;
+  const rounds: { readonly problem: string | undefined }[] = [];
+
+  async function ask(path: string, body: object = {}): Promise<{ status: number; body: unknown }> {
+    for (;;) {
+      const answer = await post(service, `/v1/table/dropped${path}`, body);
+      if (answer !== undefined && answer.status !== 503) return answer;
+      await delay(20);
+    }
+  }
+
+  async function round(number: number): Promise<void> {
+    const declared = await vi.waitFor(
+      async () => {
+        const answer = await ask("/declare", { location });
+        // An answer that was lost may have declared it.
+        const there = answer.status === 409 ? await ask("/describe") : answer;
+        expect(there.status).toBe(200);
+        return there;
+      },
+      { timeout: freeWithinMs, interval: 50 },
+    );
+    const table: TestTable = { id: ["dropped"], location: (declared.body as { location: string }).location };
+    const acknowledged: Acknowledgement[] = [];
+    for (let version = 1; version <= 3; version += 1) {
+      const content = `round ${number} version ${version}`;
+      const manifest_path = stageManifest(table, version, { content });
+      const { status } = await ask("/version/create", { version, manifest_path, naming_scheme: "V2" });
+      if (status === 200) acknowledged.push({ version, content, manifestPath: manifest_path, answeredAt: 0 });
+    }
+    await delay(Math.random() * 20);
+    const lost = acknowledged.find(({ version, content }) => {
+      const file = `/${pathOf(table)}/_versions/${finalName(version)}`;
+      return !existsSync(file) || readFileSync(file, "utf8") !== content;
+    });
+    rounds.push({ problem: lost && `${lost.content} is lost` });
+    await ask("/drop");
+  }
+
+  const running = (async () => {
+    for (let number = 1; !isStopped; number += 1) await round(number);
+  })();
+  return {
+    rounds,
+    stop: () => {
+      isStopped = true;
+      return running;
+    },
+  };
+}
+
+test.each([
+  ["of three replicas", startReplicas],
+  ["of two processes over one file", startTwoOverOneFile],
+])(
+  "a process that is stopped in the middle of commits and drops, and goes on, costs nothing: one %s",
+  {
+    timeout: 600_000,
+  },
+  async (_, start) => {
+    const services = await start();
+    const [first] = services;
+    if (first === undefined) throw new Error("a service runs");
+    const up = new Set(services);
+    // The requests that the stopped process has are answered when it goes on; others go to those that run.
+    const service = anyOf(services, (each) => up.has(each));
+    const tables = [await first.declare("one"), await first.declare("two")];
+    const writers = tables.flatMap((table, index) =>
+      ["a", "b"].map((name) => ({ table, committer: startCommitter(service, table, `${name}${index}`) })),
+    );
+    const dropper = startDropper(service, "fixed/place.lance");
+    for (const stopMs of stopsMs) {
+      await delay(500 + Math.random() * 500);
+      const victim = services[Math.floor(Math.random() * services.length)] ?? first;
+      victim.pause();
+      up.delete(victim);
+      await delay(stopMs);
+      victim.resume();
+      up.add(victim);
+    }
+    await Promise.all([...writers.map(({ committer }) => committer.stop()), dropper.stop()]);
+    expect(dropper.rounds.filter(({ problem }) => problem !== undefined)).toEqual([]);
+    expect(dropper.rounds.length).toBeGreaterThan(0);
+    for (const table of tables) {
+      const own = writers.filter((each) => each.table === table);
+      await expectKept(
+        service,
+        table,
+        own.flatMap(({ committer }) => committer.acknowledged),
+      );
+      await expectNothingStaged(table);
+    }
+    const commits = writers.reduce((sum, { committer }) => sum + committer.acknowledged.length, 0);
+    process.stdout.write(`${commits} commits and ${dropper.rounds.length} drops while processes were stopped\n`);
+    for (const each of services) await each[Symbol.asyncDispose]();
+  },
+);

@@ -1,0 +1,26 @@
+import { createFinishing } from "../../service/commits/finish.ts";
+import { createDeferredWork } from "../../service/deferred-work.ts";
+import { createLog } from "../../service/log.ts";
+import { createStorage } from "../../service/storage/storage.ts";
+import type { Database } from "../../service/store/database.ts";
+import { openStore } from "../../service/store/open.ts";
+import { statement } from "../../service/store/statement.ts";
+
+const makeDue = statement((db, _: Record<never, never>) => db.updateTable("tasks").set({ not_before: 0 }));
+
+/** Does all deferred work, as another process over the same database would when its time has come. */
+export async function doDeferredWork(
+  database: Database,
+  { dropRetentionMs = 0, storage = createStorage({ s3ForcePathStyle: false }) } = {},
+): Promise<void> {
+  await using store = await openStore(database);
+  await store.write((session) => session.run(makeDue, {}));
+  const log = createLog("silent");
+  const finishing = createFinishing({ store, storage, log });
+  const auditRetentionMs = Number.MAX_SAFE_INTEGER;
+  const worker = createDeferredWork({ store, storage, finishing, log, dropRetentionMs, auditRetentionMs });
+  worker.start();
+  await worker.drain();
+  await worker.stop();
+  await finishing.settled();
+}

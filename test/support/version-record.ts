@@ -1,0 +1,24 @@
+import { mainBranch } from "../../service/domain/branch.ts";
+import type { VersionRecord } from "../../service/store/versions.ts";
+
+/** A record of main whose manifest has its final name, for what is not made through a request. */
+export function versionRecord(tableId: number, version: number, fields: Partial<VersionRecord> = {}): VersionRecord {
+  const name = `${version}.manifest`;
+  return {
+    tableId,
+    branch: mainBranch,
+    generation: 1,
+    version,
+    manifestName: name,
+    committedName: name,
+    identity: undefined,
+    finished: true,
+    held: false,
+    manifestSize: undefined,
+    eTag: undefined,
+    metadata: undefined,
+    timestampMillis: 0,
+    transactionId: "transaction",
+    ...fields,
+  };
+}

@@ -1,0 +1,43 @@
+import { sqlite } from "../../service/store/dialect.ts";
+import type { Session, Store } from "../../service/store/store.ts";
+
+/** A store of which is told what SQL it changes something with, and when that is durable. */
+export function watchedStore(
+  store: Store,
+  {
+    onStatement = () => {},
+    onCommit,
+  }: { onStatement?: (sql: string) => void; onCommit: (sql: readonly string[]) => void },
+): Store {
+  return {
+    read: store.read,
+    write: async (work, options) => {
+      let statements: string[] = [];
+      const result = await store.write((session) => {
+        statements = [];
+        const seen = (sql: string) => {
+          statements.push(sql);
+          onStatement(sql);
+        };
+        return work(watchedSession(session, seen));
+      }, options);
+      onCommit(statements);
+      return result;
+    },
+    createLimiter: (options) => store.createLimiter(options),
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+  };
+}
+
+function watchedSession(session: Session, seen: (sql: string) => void): Session {
+  return {
+    locked: session.locked,
+    all: (statement, parameters) => session.all(statement, parameters),
+    values: (statement, parameters) => session.values(statement, parameters),
+    first: (statement, parameters) => session.first(statement, parameters),
+    run: (statement, parameters) => {
+      seen(statement.compile(sqlite).sql);
+      return session.run(statement, parameters);
+    },
+  };
+}
