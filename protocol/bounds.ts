@@ -19,8 +19,8 @@ export const characters = {
   text: 256 * 1024,
   /** What is handed on whole to the compute side: a view's definition, a function, a manifest of code. */
   document: 1024 * 1024,
-  /** A credential; a token is refused from here on, wherever it stands. */
-  credential: 16 * 1024,
+  /** A credential. The service takes shorter ones, and says so itself. */
+  credential: 32 * 1024,
 } as const;
 
 /** The most items of an array. */

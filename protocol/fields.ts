@@ -49,7 +49,7 @@ export const Identity = z
   .object({ api_key: optional(text(characters.credential)), auth_token: optional(text(characters.credential)) })
   .meta({ id: "Identity", description: "Credentials, for callers that cannot set headers." });
 
-export const Context = map(text(characters.text), entries.context).meta({
+export const Context = map(text(characters.path), entries.context).meta({
   id: "Context",
   description: "Free-form entries that a caller and the service hand each other.",
 });
