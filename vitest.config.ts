@@ -38,6 +38,17 @@ export default defineConfig({
           fileParallelism: false,
         },
       },
+      // Over both databases: what hostile clients do to a service that runs by itself, and so one file at a time.
+      ...(["hostile", "hostile-postgres"] as const).map((name) => ({
+        test: {
+          name,
+          include: ["test/hostile/**/*.test.ts"],
+          globalSetup: [temporaryFolder, ...(name === "hostile" ? [] : ["test/support/postgres-project.ts"])],
+          testTimeout: 300_000,
+          hookTimeout: 60_000,
+          fileParallelism: false,
+        },
+      })),
       {
         test: {
           name: "e2e",

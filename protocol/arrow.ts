@@ -1,12 +1,13 @@
 import { z } from "zod";
-import { count } from "./fields.ts";
+import { characters, items, list, text } from "./bounds.ts";
+import { count, Properties } from "./fields.ts";
 
 /** Arrow's types as the protocol writes them in JSON. */
 export const JsonArrowDataType = z
   .object({
-    type: z.string(),
+    type: text(characters.name),
     get fields() {
-      return z.array(JsonArrowField).optional();
+      return list(JsonArrowField, items.columns).optional();
     },
     length: count.optional().describe("Of fixed-size types."),
   })
@@ -14,10 +15,10 @@ export const JsonArrowDataType = z
 
 const JsonArrowField = z
   .object({
-    name: z.string(),
+    name: text(characters.path),
     type: JsonArrowDataType,
     nullable: z.boolean(),
-    metadata: z.record(z.string(), z.string()).optional(),
+    metadata: Properties.optional(),
   })
   .meta({ id: "JsonArrowField" });
 

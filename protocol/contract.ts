@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { BodySize } from "./bounds.ts";
 import type { ErrorStatus } from "./errors.ts";
 import { commonRequest } from "./fields.ts";
 import type { Identifier } from "./identifier.ts";
@@ -10,7 +11,8 @@ export type Role = (typeof roles)[number];
 /** One right that a request needs. */
 export interface Access {
   readonly role: Role;
-  readonly object: Identifier;
+  /** `anywhere` for a role on any object: what the path of a batch tells, which names its objects in its body. */
+  readonly object: Identifier | "anywhere";
 }
 
 /**
@@ -41,27 +43,38 @@ export interface Contract<
   readonly status: 200 | 201 | 202;
   /** The statuses that the operation may answer besides success and `commonErrors`. */
   readonly errors: readonly ErrorStatus[];
-  /** The rights that a request needs, told from the request alone, so that a refusal says nothing about what exists. */
-  readonly access: (request: RequestFields<Query, Body>) => readonly Access[];
+  /** How much a JSON body may hold. */
+  readonly bodySize: BodySize;
+  /**
+   * The rights that a request needs as its path tells: they are looked at before its body is read. All rights are told
+   * from the request alone, so that a refusal says nothing about what exists.
+   */
+  readonly access: (path: PathFields) => readonly Access[];
+  /** The rights that a request needs besides those, as its query and its body tell. */
+  readonly bodyAccess: (request: RequestFields<Query, Body>) => readonly Access[];
   /** Whether it reads or writes rows, which an operator may turn off; then it is answered with 406. */
   readonly onRows: boolean;
 }
 
+/** What the path and the query of any operation tell. */
+export interface PathFields {
+  /** The parsed id of the path; `[]` for an operation that has none. */
+  readonly id: Identifier;
+  /** The name of the index in the path; empty for an operation that has none. */
+  readonly indexName: string;
+  /** What joins the parts of identifiers in this request and its answer. */
+  readonly delimiter: string;
+}
+
 type RequestFields<Query extends z.ZodObject, Body extends z.ZodObject> = Omit<z.infer<Query>, keyof z.infer<Body>> &
-  Omit<z.infer<Body>, "id"> & {
-    /** The parsed id of the path; `[]` for an operation that has none. */
-    readonly id: Identifier;
-    /** The name of the index in the path; empty for an operation that has none. */
-    readonly indexName: string;
-    /** What joins the parts of identifiers in this request and its answer. */
-    readonly delimiter: string;
-  };
+  Omit<z.infer<Body>, "id"> &
+  PathFields;
 
 /** A contract of which no more is known than what all have. */
-export type AnyContract = Omit<Contract, "access"> & { readonly access: (request: never) => readonly Access[] };
+export type AnyContract = Omit<Contract, "bodyAccess"> & { readonly bodyAccess: (request: never) => readonly Access[] };
 
 /** The parsed request of a contract: the id of the path, and the fields of query and body in one object. */
-export type RequestOf<C> = C extends { readonly access: (request: infer Request) => readonly Access[] }
+export type RequestOf<C> = C extends { readonly bodyAccess: (request: infer Request) => readonly Access[] }
   ? Request
   : never;
 
@@ -87,13 +100,13 @@ export function defineContract<
   Response extends z.ZodType = typeof noContent,
   const BareField extends string | undefined = undefined,
 >(
-  contract: Pick<Contract, "operationId" | "summary" | "path"> &
-    Partial<Pick<Contract, "methods" | "content" | "status" | "errors" | "onRows">> & {
+  contract: Pick<Contract, "operationId" | "summary" | "path" | "access"> &
+    Partial<Pick<Contract, "methods" | "content" | "status" | "errors" | "onRows" | "bodySize">> & {
       readonly bareField?: BareField;
       readonly query?: Query;
       readonly body?: Body;
       readonly response?: Response;
-      readonly access: Contract<Query, Body, Response>["access"];
+      readonly bodyAccess?: Contract<Query, Body, Response>["bodyAccess"];
     },
 ): Contract<Query, Body, Response> & { readonly bareField: BareField } {
   return {
@@ -102,6 +115,8 @@ export function defineContract<
     status: 200,
     errors: [],
     onRows: false,
+    bodySize: "small",
+    bodyAccess: () => [],
     ...contract,
     // What is absent has the type that its type parameter defaults to.
     bareField: contract.bareField as BareField,
@@ -113,5 +128,10 @@ export function defineContract<
 
 /** The access rule of most operations: a role on the object that the path names. */
 export function onPath(role: Role) {
-  return (request: { readonly id: Identifier }): readonly Access[] => [{ role, object: request.id }];
+  return ({ id }: { readonly id: Identifier }): readonly Access[] => [{ role, object: id }];
+}
+
+/** The access rule of a batch, as far as its path tells. */
+export function anywhere(role: Role) {
+  return (): readonly Access[] => [{ role, object: "anywhere" }];
 }

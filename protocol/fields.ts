@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { characters, entries, list, map, text } from "./bounds.ts";
 import type { ErrorStatus } from "./errors.ts";
 import { identifierLimits, problemOfIdentifier } from "./identifier.ts";
 
@@ -9,12 +10,11 @@ export function optional<Schema extends z.ZodType>(schema: Schema) {
 
 /** A word that the protocol takes in any letter case and in PascalCase or snake_case, e.g. `ExistOk`, `exist_ok`. */
 export function word<const Words extends readonly [string, ...string[]]>(words: Words) {
-  const fold = (text: string) => text.replaceAll("_", "").toLowerCase();
+  const fold = (given: string) => given.replaceAll("_", "").toLowerCase();
   const byFolded = new Map<string, Words[number]>(words.map((each) => [fold(each), each]));
-  return z
-    .string()
-    .transform((text, context): Words[number] => {
-      const found = byFolded.get(fold(text));
+  return text(characters.name)
+    .transform((given, context): Words[number] => {
+      const found = byFolded.get(fold(given));
       if (found !== undefined) return found;
       context.addIssue({ code: "custom", message: `must be one of ${words.join(", ")}` });
       return z.NEVER;
@@ -42,27 +42,28 @@ export function exactlyOneOf<Shape extends z.ZodRawShape>(shape: Shape) {
     });
 }
 
-/** A text that becomes a part of a path or a URI. JSON can write half a character, which these cannot. */
-export const pathText = z.string().refine((text) => text.isWellFormed(), "is not valid Unicode");
-
 /** An integer from 0 to 2^53-1. The protocol says int64: what JSON cannot carry exactly is refused, never rounded. */
 export const count = z.int().min(0);
 
 export const Identity = z
-  .object({ api_key: optional(z.string()), auth_token: optional(z.string()) })
+  .object({ api_key: optional(text(characters.credential)), auth_token: optional(text(characters.credential)) })
   .meta({ id: "Identity", description: "Credentials, for callers that cannot set headers." });
 
-export const Context = z
-  .record(z.string(), z.string())
-  .meta({ id: "Context", description: "Free-form entries that a caller and the service hand each other." });
+export const Context = map(text(characters.path), entries.context).meta({
+  id: "Context",
+  description: "Free-form entries that a caller and the service hand each other.",
+});
 
-export const Properties = z.record(z.string(), z.string());
+/** What a request may say about an object. */
+export const Properties = map(text(characters.text), entries.properties);
+
+/** What is known of an object: what made it may have had other bounds, and jobs add to it as they go on. */
+export const AnsweredProperties = z.record(z.string(), z.string());
 
 const { partsMax, partLengthMax, delimiterLengthMax, noControlCharacters } = identifierLimits;
 
 /** An object's identifier as a list of its parts. */
-export const id = z
-  .array(z.string())
+export const id = list(z.string(), partsMax)
   .superRefine((parts, context) => {
     const problem = problemOfIdentifier(parts);
     if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
@@ -96,10 +97,18 @@ export const commonRequest = {
   id: optional(id),
 };
 
-export const branch = optional(pathText).describe("The branch to use; the main branch when absent.");
+export const branch = optional(text(characters.name)).describe("The branch to use; the main branch when absent.");
 
 /** A field of a table: nested fields behind dots, and a segment that has a dot itself in backticks. */
-export const fieldPath = z.string().min(1);
+export const fieldPath = text(characters.path).min(1);
+
+/** Columns that Lance itself makes: a table that had one of these could not be read. */
+const reservedColumns = ["_rowid", "_rowaddr", "_rowoffset", "_row_created_at_version", "_row_last_updated_at_version"];
+
+/** What a new column is called. */
+export const columnName = text(characters.path)
+  .min(1)
+  .refine((name) => !reservedColumns.includes(name), `must not be one of ${reservedColumns.join(", ")}`);
 
 /** The statuses of what reads a dataset: 406 where the library for that is not installed. */
 export const datasetReadErrors = [404, 406] as const satisfies readonly ErrorStatus[];
@@ -124,8 +133,7 @@ export const queryBoolean = z
 
 /** An integer in a query, from a least one on. */
 export const queryInteger = (minimum: number) =>
-  z
-    .string()
+  text(characters.path)
     .regex(/^-?\d+$/, "must be an integer")
     .transform(Number)
     .pipe(z.int().min(minimum))
@@ -133,7 +141,7 @@ export const queryInteger = (minimum: number) =>
 
 /** Where a list goes on, and how many items it may answer. */
 export const pageQuery = {
-  page_token: z.string().optional().describe("The `page_token` of the answer before this one."),
+  page_token: text(characters.token).optional().describe("The `page_token` of the answer before this one."),
   limit: queryInteger(1).optional().describe("The most items to answer, from 1 on."),
 };
 

@@ -28,6 +28,16 @@ export interface Config {
   readonly bootstrapApiKey: string | undefined;
   /** Requests a second for one principal; undefined is no limit. */
   readonly rateLimit: number | undefined;
+  /** What all callers together, and each address, may take of the process. */
+  readonly limits: {
+    readonly bodyMemoryBytes: number;
+    readonly waitingConnections: number;
+    readonly waitingConnectionsPerAddress: number;
+    /** Refused credentials of an address in a minute. */
+    readonly failedCredentials: number;
+    /** How many proxies before the service tell in `X-Forwarded-For` whom a request is from. */
+    readonly trustedProxies: number;
+  };
   /** How long a dropped table can be brought back; 0 deletes it at once. */
   readonly dropRetentionMs: number;
   /** How long audit records and jobs are kept after they have ended. */
@@ -56,6 +66,13 @@ const location = z.string().transform((text, context) => {
     return z.NEVER;
   }
 });
+
+/** A whole number of something, from 1 on. */
+const numberOf = (what: string) =>
+  z
+    .string()
+    .regex(/^[1-9]\d{0,8}$/, `must be a number of ${what}`)
+    .transform(Number);
 
 const unitsMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 const toMs = (text: string) => Number.parseInt(text, 10) * (unitsMs[text.at(-1) ?? ""] ?? 0);
@@ -107,11 +124,16 @@ const Environment = z.object({
     .string()
     .min(bootstrapKeyLengthMin, `must have at least ${bootstrapKeyLengthMin} characters`)
     .optional(),
-  TILTYARD_RATE_LIMIT: z
+  TILTYARD_RATE_LIMIT: numberOf("requests a second").optional(),
+  TILTYARD_BODY_MEMORY: numberOf("MiB").default(32),
+  TILTYARD_WAITING_CONNECTIONS: numberOf("connections").default(2_048),
+  TILTYARD_WAITING_CONNECTIONS_PER_ADDRESS: numberOf("connections").default(512),
+  TILTYARD_FAILED_CREDENTIALS: numberOf("refused credentials a minute").default(100),
+  TILTYARD_TRUSTED_PROXIES: z
     .string()
-    .regex(/^[1-9]\d*$/, "must be a number of requests a second")
+    .regex(/^\d$/, "must be a number of proxies, 9 at most")
     .transform(Number)
-    .optional(),
+    .default(0),
   TILTYARD_DROP_RETENTION: z
     .string()
     .regex(/^(0|[1-9]\d{0,4}[mhd])$/, "must be 0, or a number of minutes, hours or days such as 7d")
@@ -176,6 +198,13 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     dropRetentionMs: values.TILTYARD_DROP_RETENTION,
     auditRetentionMs: values.TILTYARD_AUDIT_RETENTION,
     rateLimit: values.TILTYARD_RATE_LIMIT,
+    limits: {
+      bodyMemoryBytes: values.TILTYARD_BODY_MEMORY * 1024 * 1024,
+      waitingConnections: values.TILTYARD_WAITING_CONNECTIONS,
+      waitingConnectionsPerAddress: values.TILTYARD_WAITING_CONNECTIONS_PER_ADDRESS,
+      failedCredentials: values.TILTYARD_FAILED_CREDENTIALS,
+      trustedProxies: values.TILTYARD_TRUSTED_PROXIES,
+    },
     s3ForcePathStyle: values.TILTYARD_S3_FORCE_PATH_STYLE ?? false,
     dataOperations: values.TILTYARD_DATA_OPERATIONS === "on",
     vending: values.TILTYARD_VEND_CREDENTIALS ? { s3Role: values.TILTYARD_VEND_S3_ROLE } : undefined,

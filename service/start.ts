@@ -13,8 +13,13 @@ import type { Config } from "./config.ts";
 import { createDatasets } from "./dataset/datasets.ts";
 import { createDeferredWork } from "./deferred-work.ts";
 import { createLocations } from "./domain/locations.ts";
+import { createAddressOf } from "./http/address.ts";
 import { createApp } from "./http/app.ts";
+import { createBodyMemory } from "./http/body-memory.ts";
+import { guardConnections, headersTimeoutMs } from "./http/connections.ts";
+import { createFailedCredentials } from "./http/failed-credentials.ts";
 import { createGateway } from "./http/gateway.ts";
+import { watchLoop } from "./http/loop-delay.ts";
 import { createMetrics } from "./http/metrics.ts";
 import { createRateLimit } from "./http/rate-limit.ts";
 import type { Log } from "./log.ts";
@@ -29,6 +34,12 @@ import { countTasks } from "./store/tasks.ts";
 /** How long requests that were accepted may take to finish once the service is told to stop. */
 const drainMs = 25_000;
 const closeIdleEveryMs = 50;
+/** How long a client may take to read that its request was no HTTP. */
+const lingerMs = 1_000;
+/** How often connections are looked at whose headers take too long. */
+const connectionsEveryMs = 1_000;
+/** Node's own code for a request that does not come in time. */
+const lateRequestCode = "ERR_HTTP_REQUEST_TIMEOUT";
 /** How long a client may take to send a request: a long stream of rows takes its time. */
 const requestTimeoutMs = 3_600_000;
 
@@ -78,8 +89,20 @@ export async function startService(config: Config, log: Log, replacements: Repla
 
   const authenticator = createAuthenticator(store, tokens);
   const datasets = createDatasets(commitParts, createGateway(log));
-  const { dropRetentionMs, auditRetentionMs } = config;
+  const { dropRetentionMs, auditRetentionMs, limits } = config;
   const worker = createDeferredWork({ ...commitParts, log, dropRetentionMs, auditRetentionMs });
+  const metrics = createMetrics(() => countTasks(store.read));
+  const server = createHttpServer();
+  const connections = guardConnections(
+    server,
+    {
+      waitingMax: limits.waitingConnections,
+      waitingPerAddressMax: limits.trustedProxies === 0 ? limits.waitingConnectionsPerAddress : undefined,
+    },
+    metrics,
+    (socket) => answerBrokenRequest(socket, lateRequestCode),
+  );
+  const loopWatch = watchLoop(log);
   let stopping = false;
   const app = createApp({
     catalog: {
@@ -95,13 +118,18 @@ export async function startService(config: Config, log: Log, replacements: Repla
     authenticator,
     developmentIssuer: issuer,
     rateLimit: createRateLimit(store, config.rateLimit),
-    metrics: createMetrics(() => countTasks(store.read)),
+    failedCredentials: createFailedCredentials(limits.failedCredentials),
+    addressOf: createAddressOf(limits.trustedProxies),
+    bodyMemory: createBodyMemory(limits.bodyMemoryBytes),
+    connections,
+    loopWatch,
+    metrics,
     log,
     isReady: async () => !stopping && (await findNamespace(store.read, [])) !== undefined,
   });
   if (config.warehouse.scheme === "file") mkdirSync(`/${config.warehouse.path}`, { recursive: true });
 
-  const server = await listen(app.fetch, config);
+  await listen(server, app.fetch, config);
   worker.start();
 
   return {
@@ -109,6 +137,7 @@ export async function startService(config: Config, log: Log, replacements: Repla
     stop: async () => {
       stopping = true;
       await close(server);
+      loopWatch[Symbol.dispose]();
       await datasets[Symbol.asyncDispose]();
       await worker.stop();
       await finishing.settled();
@@ -130,18 +159,24 @@ async function openPrepared({ database, auth, dataDir, bootstrapApiKey }: Config
   }
 }
 
-async function listen(fetch: Parameters<typeof getRequestListener>[0], config: Config): Promise<Server> {
-  const errorHandler = () => Response.json(brokenRequest(), { status: 400 });
+function createHttpServer(): Server {
+  const server = createServer({
+    requireHostHeader: false,
+    requestTimeout: requestTimeoutMs,
+    headersTimeout: headersTimeoutMs,
+    connectionsCheckingInterval: connectionsEveryMs,
+  });
   // What Node and the adapter would refuse by an empty answer is refused by the error body.
-  const server = createServer(
-    { requireHostHeader: false, requestTimeout: requestTimeoutMs },
-    getRequestListener(fetch, { errorHandler }),
-  );
   server.on("checkExpectation", (request, response) => server.emit("request", request, response));
-  server.on("clientError", answerBrokenRequest);
+  server.on("clientError", ({ code }: NodeJS.ErrnoException, socket: Socket) => answerBrokenRequest(socket, code));
+  return server;
+}
+
+async function listen(server: Server, fetch: Parameters<typeof getRequestListener>[0], config: Config): Promise<void> {
+  const errorHandler = () => Response.json(brokenRequest(), { status: 400 });
+  server.on("request", getRequestListener(fetch, { errorHandler }));
   server.listen(config.port, config.host);
   await once(server, "listening");
-  return server;
 }
 
 /** Stops listening, waits for what is under way, and ends what takes too long. */
@@ -155,20 +190,26 @@ async function close(server: Server): Promise<void> {
   clearTimeout(overdue);
 }
 
-/** Answers what is not HTTP with the error body that all other errors have. */
-function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
+/**
+ * Answers what is not HTTP, or comes too late, with the error body that all other errors have, and closes the connection.
+ *
+ * @param code Of Node's parser.
+ */
+function answerBrokenRequest(socket: Socket, code?: string): void {
   if (!socket.writable) return;
-  const body = JSON.stringify(brokenRequest(error.code));
+  const body = JSON.stringify(brokenRequest(code));
   socket.end(
     `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
   );
+  // A client that does not read the answer, or goes on sending, has no claim to the connection.
+  setTimeout(() => socket.destroy(), lingerMs).unref();
 }
 
 /** @param code Of Node's parser. */
 function brokenRequest(code?: string): ErrorResponse {
   let why = "the request is not valid HTTP";
   if (code === "HPE_HEADER_OVERFLOW") why = `the path and the headers have more than ${maxHeaderSize} bytes`;
-  if (code === "ERR_HTTP_REQUEST_TIMEOUT") why = "the request did not come in time";
+  if (code === lateRequestCode) why = "the request did not come in time";
   return new CatalogError("InvalidInput", why).toResponse("");
 }
 

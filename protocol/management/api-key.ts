@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { characters, text } from "../bounds.ts";
 import { defineContract } from "../contract.ts";
 import { commonRequest, context, optional, pageQuery, pageResponse } from "../fields.ts";
 import { Grant, PrincipalName, timeMillis } from "./fields.ts";
@@ -39,7 +40,7 @@ export const revokeApiKey = defineContract({
   operationId: "RevokeApiKey",
   summary: "Make an API key worthless from now on",
   path: "/management/v1/api_key/revoke",
-  body: z.object({ ...commonRequest, api_key_id: z.string().min(1) }).meta({ id: "RevokeApiKeyRequest" }),
+  body: z.object({ ...commonRequest, api_key_id: text(characters.name).min(1) }).meta({ id: "RevokeApiKeyRequest" }),
   response: z.object({ context, transaction_id: z.string() }).meta({ id: "RevokeApiKeyResponse" }),
   errors: [404],
   access: onRoot,

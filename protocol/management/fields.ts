@@ -1,15 +1,14 @@
 import { z } from "zod";
+import { text } from "../bounds.ts";
 import { roles } from "../contract.ts";
 import { id } from "../fields.ts";
 
 const principalLengthMax = 256;
 
 /** The owner of an API key, or the subject of a token. */
-export const PrincipalName = z
-  .string()
+export const PrincipalName = text(principalLengthMax)
   .min(1, "must not be empty")
-  .max(principalLengthMax, `must have at most ${principalLengthMax} characters`)
-  .refine((name) => name.isWellFormed() && !/\p{Cc}/u.test(name), "must be text without control characters")
+  .refine((name) => !/\p{Cc}/u.test(name), "must be text without control characters")
   .describe("The owner of an API key, or the subject of a token.");
 
 export const Grant = z

@@ -41,7 +41,8 @@ export const undropTable = defineContract({
     .meta({ id: "UndropTableRequest" }),
   response: z.object({ context, transaction_id: z.string(), id }).meta({ id: "UndropTableResponse" }),
   errors: [404, 409],
-  access: (request) => [request.id, request.new_id ?? request.id].map((object) => ({ role: "writer", object })),
+  access: onPath("writer"),
+  bodyAccess: (request) => [{ role: "writer", object: request.new_id ?? request.id }],
 });
 
 /** The answer of protecting a table and of doing so no more. */

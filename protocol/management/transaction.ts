@@ -1,9 +1,10 @@
 import { z } from "zod";
+import { characters, list, text } from "../bounds.ts";
 import { defineContract, onPath } from "../contract.ts";
 import {
+  AnsweredProperties,
   context,
   id,
-  Properties,
   pageQuery,
   pageResponse,
   queryBoolean,
@@ -22,7 +23,7 @@ const Transaction = z
     objects: z.array(id).describe("The identifiers of what it changes, the main one first."),
     principal: z.string(),
     request_id: z.string(),
-    properties: Properties,
+    properties: AnsweredProperties,
     created_at_millis: timeMillis,
     updated_at_millis: timeMillis,
   })
@@ -31,10 +32,9 @@ const Transaction = z
 const time = queryInteger(0).optional();
 
 /** Statuses in a query, separated by commas. */
-const statuses = z
-  .string()
-  .transform((text) => text.split(",").map((each) => each.trim()))
-  .pipe(z.array(word(transactionStatuses)))
+const statuses = text(characters.name)
+  .transform((given) => given.split(",").map((each) => each.trim()))
+  .pipe(list(word(transactionStatuses), characters.name))
   .meta(shownAs({ type: "string" }));
 
 export const listTransactions = defineContract({
@@ -44,7 +44,9 @@ export const listTransactions = defineContract({
   path: "/management/v1/namespace/{id}/transaction/list",
   query: z.object({
     ...pageQuery,
-    table: z.string().optional().describe("Only those that change this table: its identifier, in the delimiter."),
+    table: text(characters.path)
+      .optional()
+      .describe("Only those that change this table: its identifier, in the delimiter."),
     principal: PrincipalName.optional(),
     status: statuses.optional().describe(`Some of ${transactionStatuses.join(", ")}, separated by commas.`),
     since_millis: time.describe("Only those that were opened at this time or after it, in milliseconds."),

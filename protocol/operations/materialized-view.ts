@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { characters, entries, items, list, map, text } from "../bounds.ts";
 import { defineContract, onPath } from "../contract.ts";
 import { commonRequest, context, count, datasetErrors, fieldPath, optional } from "../fields.ts";
 
@@ -7,20 +8,20 @@ const viewKinds = ["query", "udtf", "chunker"] as const;
 const UdtfEntry = z
   .object({
     kind: z.enum(["udtf", "chunker"]),
-    udtf: z.base64().describe("A UDTFSpec or ChunkerSpec, as JSON in Base64."),
-    udtf_sha: z.string().describe("The SHA-256 of what is in `udtf`, in hexadecimal digits."),
-    udtf_name: z.string(),
-    udtf_version: z.string(),
-    input_columns: optional(z.array(fieldPath)),
+    udtf: z.base64().max(characters.document).describe("A UDTFSpec or ChunkerSpec, as JSON in Base64."),
+    udtf_sha: text(characters.name).describe("The SHA-256 of what is in `udtf`, in hexadecimal digits."),
+    udtf_name: text(characters.name),
+    udtf_version: text(characters.name),
+    input_columns: optional(list(fieldPath, items.columns)),
     partition_by: optional(fieldPath),
     partition_by_indexed_column: optional(fieldPath),
     num_cpus: optional(z.number()),
     num_gpus: optional(z.number()),
     memory: optional(z.int()).describe("In bytes."),
-    error_handling: optional(z.record(z.string(), z.unknown())),
+    error_handling: optional(map(z.unknown(), entries.properties)),
     batch: optional(z.boolean()),
-    manifest: optional(z.string()),
-    manifest_checksum: optional(z.string()).describe("The SHA-256 of `manifest`, in hexadecimal digits."),
+    manifest: optional(text(characters.document)),
+    manifest_checksum: optional(text(characters.name)).describe("The SHA-256 of `manifest`, in hexadecimal digits."),
   })
   .meta({ id: "MaterializedViewUdtfEntry" });
 export type MaterializedViewUdtf = z.infer<typeof UdtfEntry>;
@@ -33,8 +34,8 @@ export const createMaterializedView = defineContract({
     .object({
       ...commonRequest,
       kind: z.enum(viewKinds),
-      source_query: z.string().describe("Kept as it is: the compute side reads it."),
-      output_schema: z.base64().describe("An Arrow schema as an IPC message, in Base64."),
+      source_query: text(characters.document).describe("Kept as it is: the compute side reads it."),
+      output_schema: z.base64().max(characters.document).describe("An Arrow schema as an IPC message, in Base64."),
       udtf_spec: optional(UdtfEntry),
       with_no_data: optional(z.boolean()).describe("False opens the first refresh; true when absent."),
       auto_refresh: optional(z.boolean()),
@@ -49,6 +50,7 @@ export const createMaterializedView = defineContract({
     .meta({ id: "CreateMaterializedViewResponse" }),
   status: 201,
   errors: datasetErrors,
+  bodySize: "large",
   access: onPath("writer"),
 });
 
@@ -64,9 +66,9 @@ export const refreshMaterializedView = defineContract({
       concurrency: optional(z.int()),
       intra_applier_concurrency: optional(z.int()),
       source_task_size: optional(z.int()),
-      cluster: optional(z.string()),
+      cluster: optional(text(characters.name)),
       output_limit: optional(z.int()).describe("Of chunker views only."),
-      manifest: optional(z.string()),
+      manifest: optional(text(characters.document)),
     })
     .meta({ id: "RefreshMaterializedViewRequest" }),
   response: z
@@ -74,5 +76,6 @@ export const refreshMaterializedView = defineContract({
     .meta({ id: "RefreshMaterializedViewResponse" }),
   status: 202,
   errors: [404],
+  bodySize: "large",
   access: onPath("writer"),
 });

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { defineContract, noContent, onPath } from "../contract.ts";
 import {
+  AnsweredProperties,
   commonRequest,
   context,
   optional,
@@ -23,11 +24,12 @@ export const createNamespace = defineContract({
     })
     .meta({ id: "CreateNamespaceRequest" }),
   response: z
-    .object({ context, transaction_id: z.string().optional(), properties: Properties })
+    .object({ context, transaction_id: z.string().optional(), properties: AnsweredProperties })
     .meta({ id: "CreateNamespaceResponse" }),
   errors: [404, 409],
+  access: onPath("writer"),
   // Overwrite drops what is there, so it needs the right to drop.
-  access: (request) => onPath(request.mode === "Overwrite" ? "admin" : "writer")(request),
+  bodyAccess: (request) => (request.mode === "Overwrite" ? onPath("admin")(request) : []),
 });
 
 export const listNamespaces = defineContract({
@@ -47,7 +49,7 @@ export const describeNamespace = defineContract({
   operationId: "DescribeNamespace",
   summary: "Describe a namespace",
   path: "/v1/namespace/{id}/describe",
-  response: z.object({ context, properties: Properties }).meta({ id: "DescribeNamespaceResponse" }),
+  response: z.object({ context, properties: AnsweredProperties }).meta({ id: "DescribeNamespaceResponse" }),
   errors: [404],
   access: onPath("reader"),
 });
@@ -64,7 +66,7 @@ export const dropNamespace = defineContract({
     })
     .meta({ id: "DropNamespaceRequest" }),
   response: z
-    .object({ context, properties: Properties.optional(), transaction_id: z.array(z.string()).optional() })
+    .object({ context, properties: AnsweredProperties.optional(), transaction_id: z.array(z.string()).optional() })
     .meta({ id: "DropNamespaceResponse" }),
   errors: [404, 409],
   access: onPath("admin"),

@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { characters, text } from "../bounds.ts";
 import { defineContract, onPath } from "../contract.ts";
-import { commonRequest, context, count, optional, pageQuery, pageResponse, pathText } from "../fields.ts";
+import { commonRequest, context, count, optional, pageQuery, pageResponse } from "../fields.ts";
 
 const BranchContents = z
   .object({
@@ -31,8 +32,8 @@ export const createTableBranch = defineContract({
   body: z
     .object({
       ...commonRequest,
-      name: pathText.min(1),
-      from_branch: optional(pathText).describe("Where it begins; the main branch when absent."),
+      name: text(characters.name).min(1),
+      from_branch: optional(text(characters.name)).describe("Where it begins; the main branch when absent."),
       from_version: optional(count).describe("The version that it begins with; the latest when absent."),
     })
     .meta({ id: "CreateTableBranchRequest" }),
@@ -45,7 +46,7 @@ export const deleteTableBranch = defineContract({
   operationId: "DeleteTableBranch",
   summary: "Delete a branch of a table with its data",
   path: "/v1/table/{id}/branches/delete",
-  body: z.object({ ...commonRequest, name: pathText.min(1) }).meta({ id: "DeleteTableBranchRequest" }),
+  body: z.object({ ...commonRequest, name: text(characters.name).min(1) }).meta({ id: "DeleteTableBranchRequest" }),
   response: z.object({ context, transaction_id: z.string().optional() }).meta({ id: "DeleteTableBranchResponse" }),
   errors: [404, 409],
   access: onPath("writer"),

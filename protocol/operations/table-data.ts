@@ -1,6 +1,8 @@
 import { z } from "zod";
+import { characters, items, list, map, numbers, text } from "../bounds.ts";
 import { arrowFile, defineContract, onPath } from "../contract.ts";
 import {
+  AnsweredProperties,
   branch,
   commonRequest,
   context,
@@ -19,11 +21,10 @@ import {
 const transaction_id = z.string().optional();
 
 /** A map of text that stands in a query parameter as JSON. */
-const queryMap = z
-  .string()
-  .transform((text, context): unknown => {
+const queryMap = text(characters.path)
+  .transform((given, context): unknown => {
     try {
-      return JSON.parse(text);
+      return JSON.parse(given);
     } catch {
       context.addIssue({ code: "custom", message: "must be JSON" });
       return z.NEVER;
@@ -49,7 +50,7 @@ export const createTable = defineContract({
       location: z.string(),
       version: count.optional(),
       storage_options: z.record(z.string(), z.string()).optional(),
-      properties: Properties,
+      properties: AnsweredProperties,
     })
     .meta({ id: "CreateTableResponse" }),
   errors: datasetErrors,
@@ -62,7 +63,7 @@ export const insertIntoTable = defineContract({
   summary: "Insert rows into a table",
   path: "/v1/table/{id}/insert",
   content: "arrow",
-  query: z.object({ branch: z.string().optional(), mode: word(["Append", "Overwrite"]).optional() }),
+  query: z.object({ branch: text(characters.name).optional(), mode: word(["Append", "Overwrite"]).optional() }),
   response: z
     .object({ context, transaction_id, num_inserted_rows: count, version: count })
     .meta({ id: "InsertIntoTableResponse" }),
@@ -77,15 +78,14 @@ export const mergeInsertIntoTable = defineContract({
   path: "/v1/table/{id}/merge_insert",
   content: "arrow",
   query: z.object({
-    branch: z.string().optional(),
+    branch: text(characters.name).optional(),
     on: fieldPath.describe("The field whose values say which rows are the same."),
     when_matched_update_all: queryBoolean.optional(),
-    when_matched_update_all_filt: z.string().optional(),
+    when_matched_update_all_filt: text(characters.text).optional(),
     when_not_matched_insert_all: queryBoolean.optional(),
     when_not_matched_by_source_delete: queryBoolean.optional(),
-    when_not_matched_by_source_delete_filt: z.string().optional(),
-    timeout: z
-      .string()
+    when_not_matched_by_source_delete_filt: text(characters.text).optional(),
+    timeout: text(characters.name)
       .regex(/^\d{1,9}(ms|s|m|h)$/, "must be a number with ms, s, m or h, such as 30s")
       .optional(),
     use_index: queryBoolean.optional(),
@@ -113,18 +113,18 @@ export const updateTable = defineContract({
     .object({
       ...commonRequest,
       branch,
-      predicate: optional(z.string().min(1)),
-      updates: z
-        .array(z.array(z.string()).length(2))
+      predicate: optional(text(characters.text).min(1)),
+      updates: list(list(text(characters.text), 2).min(2), items.columns)
         .min(1)
         .describe("Pairs of a field's path and the SQL expression of its new value."),
       properties: optional(Properties).describe("Not taken: rows are changed, not the table's properties."),
     })
     .meta({ id: "UpdateTableRequest" }),
   response: z
-    .object({ context, transaction_id, updated_rows: count, version: count, properties: Properties.optional() })
+    .object({ context, transaction_id, updated_rows: count, version: count, properties: AnsweredProperties.optional() })
     .meta({ id: "UpdateTableResponse" }),
   errors: datasetErrors,
+  bodySize: "large",
   access: onPath("writer"),
   onRows: true,
 });
@@ -134,7 +134,11 @@ export const deleteFromTable = defineContract({
   summary: "Delete rows of a table",
   path: "/v1/table/{id}/delete",
   body: z
-    .object({ ...commonRequest, branch, predicate: z.string().min(1).describe("SQL; true deletes every row.") })
+    .object({
+      ...commonRequest,
+      branch,
+      predicate: text(characters.text).min(1).describe("SQL; true deletes every row."),
+    })
     .meta({ id: "DeleteFromTableRequest" }),
   response: z.object({ context, transaction_id, version: count.optional() }).meta({ id: "DeleteFromTableResponse" }),
   errors: datasetErrors,
@@ -142,20 +146,20 @@ export const deleteFromTable = defineContract({
   onRows: true,
 });
 
-const term = { terms: z.string(), column: optional(fieldPath) };
+const term = { terms: text(characters.text), column: optional(fieldPath) };
 
 const MatchQuery = z
   .object({
     ...term,
     boost: optional(z.number()),
-    fuzziness: optional(count),
-    max_expansions: optional(count),
+    fuzziness: optional(count.max(numbers.candidates)),
+    max_expansions: optional(count.max(numbers.candidates)),
     operator: optional(word(["And", "Or"])),
-    prefix_length: optional(count),
+    prefix_length: optional(count.max(numbers.candidates)),
   })
   .meta({ id: "MatchQuery" });
 
-const PhraseQuery = z.object({ ...term, slop: optional(count) }).meta({ id: "PhraseQuery" });
+const PhraseQuery = z.object({ ...term, slop: optional(count.max(numbers.candidates)) }).meta({ id: "PhraseQuery" });
 
 /** A full-text query; exactly one of its members says which kind. */
 export const FtsQuery = z
@@ -165,9 +169,15 @@ export const FtsQuery = z
     get boost() {
       return optional(z.object({ positive: FtsQuery, negative: FtsQuery, negative_boost: optional(z.number()) }));
     },
-    multi_match: optional(z.object({ match_queries: z.array(MatchQuery).min(1) })),
+    multi_match: optional(z.object({ match_queries: list(MatchQuery, items.clauses).min(1) })),
     get boolean() {
-      return optional(z.object({ should: z.array(FtsQuery), must: z.array(FtsQuery), must_not: z.array(FtsQuery) }));
+      return optional(
+        z.object({
+          should: list(FtsQuery, items.clauses),
+          must: list(FtsQuery, items.clauses),
+          must_not: list(FtsQuery, items.clauses),
+        }),
+      );
     },
   })
   .meta({ id: "FtsQuery" });
@@ -181,31 +191,33 @@ const query = {
   offset: optional(count),
   columns: optional(
     z.object({
-      column_names: optional(z.array(fieldPath)),
-      column_aliases: optional(z.record(z.string(), fieldPath)),
+      column_names: optional(list(fieldPath, items.columns)),
+      column_aliases: optional(map(fieldPath, items.columns)),
     }),
   ),
-  filter: optional(z.string()),
+  filter: optional(text(characters.text)),
   prefilter: optional(z.boolean()).describe("Whether the filter comes before the search, as it does by default."),
   with_row_id: optional(z.boolean()),
   fast_search: optional(z.boolean()),
   vector: optional(
     z.object({
-      single_vector: optional(z.array(z.number())),
-      multi_vector: optional(z.array(z.array(z.number()))),
+      single_vector: optional(list(z.number(), items.dimensions)),
+      multi_vector: optional(list(list(z.number(), items.dimensions), items.vectors)),
     }),
   ),
   vector_column: optional(fieldPath),
-  distance_type: optional(z.string()),
+  distance_type: optional(text(characters.name)),
   lower_bound: optional(z.number()),
   upper_bound: optional(z.number()),
-  nprobes: optional(count),
-  ef: optional(count),
-  refine_factor: optional(count),
+  nprobes: optional(count.max(numbers.partitions)),
+  ef: optional(count.max(numbers.candidates)),
+  refine_factor: optional(count.max(numbers.candidates)),
   bypass_vector_index: optional(z.boolean()),
   full_text_query: optional(
     z.object({
-      string_query: optional(z.object({ query: z.string(), columns: optional(z.array(fieldPath)) })),
+      string_query: optional(
+        z.object({ query: text(characters.text), columns: optional(list(fieldPath, items.columns)) }),
+      ),
       structured_query: optional(z.object({ query: FtsQuery })),
     }),
   ),
@@ -221,6 +233,7 @@ export const queryTable = defineContract({
   body: QueryTableRequest,
   response: arrowFile,
   errors: datasetReadErrors,
+  bodySize: "large",
   access: onPath("reader"),
   onRows: true,
 });
@@ -231,12 +244,12 @@ export const countTableRows = defineContract({
   methods: ["GET", "POST"],
   path: "/v1/table/{id}/count_rows",
   query: z.object({
-    branch: z.string().optional(),
+    branch: text(characters.name).optional(),
     version: queryInteger(0).optional(),
-    predicate: z.string().optional(),
+    predicate: text(characters.text).optional(),
   }),
   body: z
-    .object({ ...commonRequest, branch, version: optional(count), predicate: optional(z.string()) })
+    .object({ ...commonRequest, branch, version: optional(count), predicate: optional(text(characters.text)) })
     .meta({ id: "CountTableRowsRequest" }),
   response: count,
   errors: datasetReadErrors,
@@ -253,6 +266,7 @@ export const explainTableQueryPlan = defineContract({
     .meta({ id: "ExplainTableQueryPlanRequest" }),
   response: z.string(),
   errors: datasetReadErrors,
+  bodySize: "large",
   access: onPath("reader"),
   onRows: true,
 });
@@ -264,6 +278,7 @@ export const analyzeTableQueryPlan = defineContract({
   body: z.object({ ...commonRequest, ...query }).meta({ id: "AnalyzeTableQueryPlanRequest" }),
   response: z.string(),
   errors: datasetReadErrors,
+  bodySize: "large",
   access: onPath("reader"),
   onRows: true,
 });

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { characters, numbers, text } from "../bounds.ts";
 import { defineContract, onPath } from "../contract.ts";
 import {
   branch,
@@ -13,27 +14,29 @@ import {
   queryInteger,
 } from "../fields.ts";
 
-const atLeastOne = optional(z.int().min(1));
+const upTo = (most: number) => optional(z.int().min(1).max(most));
 
 const newIndex = {
   ...commonRequest,
   branch,
   column: fieldPath,
-  index_type: z.string().min(1).describe("BTREE, BITMAP, LABEL_LIST, FTS, IVF_FLAT, IVF_PQ, IVF_HNSW_SQ, ..."),
-  name: optional(z.string().min(1)),
-  distance_type: optional(z.string()),
-  num_partitions: atLeastOne,
-  num_sub_vectors: atLeastOne,
-  num_bits: atLeastOne,
-  sample_rate: atLeastOne,
-  max_iterations: atLeastOne,
-  target_partition_size: atLeastOne,
-  m: atLeastOne,
-  ef_construction: atLeastOne,
+  index_type: text(characters.name)
+    .min(1)
+    .describe("BTREE, BITMAP, LABEL_LIST, FTS, IVF_FLAT, IVF_PQ, IVF_HNSW_SQ, ..."),
+  name: optional(text(characters.name).min(1)),
+  distance_type: optional(text(characters.name)),
+  num_partitions: upTo(numbers.partitions),
+  num_sub_vectors: upTo(numbers.subVectors),
+  num_bits: upTo(numbers.bits),
+  sample_rate: upTo(numbers.samples),
+  max_iterations: upTo(numbers.iterations),
+  target_partition_size: upTo(numbers.partitions),
+  m: upTo(numbers.neighbours),
+  ef_construction: upTo(numbers.candidates),
   with_position: optional(z.boolean()),
-  base_tokenizer: optional(z.string()),
-  language: optional(z.string()),
-  max_token_length: optional(count),
+  base_tokenizer: optional(text(characters.name)),
+  language: optional(text(characters.name)),
+  max_token_length: optional(count.max(numbers.tokenLength)),
   lower_case: optional(z.boolean()),
   stem: optional(z.boolean()),
   remove_stop_words: optional(z.boolean()),
@@ -73,7 +76,7 @@ export const listTableIndices = defineContract({
       ...commonRequest,
       branch,
       version,
-      page_token: optional(z.string()),
+      page_token: optional(text(characters.token)),
       limit: optional(z.int().min(1)),
     })
     .meta({ id: "ListTableIndicesRequest" }),
@@ -111,9 +114,9 @@ export const describeTableIndexStats = defineContract({
   summary: "Tell the statistics of an index",
   methods: ["GET", "POST"],
   path: "/v1/table/{id}/index/{index_name}/stats",
-  query: z.object({ branch: z.string().optional(), version: queryInteger(0).optional() }),
+  query: z.object({ branch: text(characters.name).optional(), version: queryInteger(0).optional() }),
   body: z
-    .object({ ...commonRequest, branch, version, index_name: optional(z.string()) })
+    .object({ ...commonRequest, branch, version, index_name: optional(text(characters.name)) })
     .meta({ id: "DescribeTableIndexStatsRequest" }),
   response: z
     .object({
@@ -133,7 +136,7 @@ export const dropTableIndex = defineContract({
   operationId: "DropTableIndex",
   summary: "Drop an index of a table",
   path: "/v1/table/{id}/index/{index_name}/drop",
-  query: z.object({ branch: z.string().optional() }),
+  query: z.object({ branch: text(characters.name).optional() }),
   response: z.object({ context, transaction_id: z.string().optional() }).meta({ id: "DropTableIndexResponse" }),
   errors: datasetErrors,
   access: onPath("writer"),

@@ -1,8 +1,9 @@
 import { z } from "zod";
+import { characters, text } from "../bounds.ts";
 import { defineContract, onPath } from "../contract.ts";
-import { branch, commonRequest, context, count, pageQuery, pageResponse, pathText } from "../fields.ts";
+import { branch, commonRequest, context, count, pageQuery, pageResponse } from "../fields.ts";
 
-const tag = pathText.min(1);
+const tag = text(characters.name).min(1);
 const tagged = { ...commonRequest, tag, version: count, branch };
 const changed = { context, transaction_id: z.string().optional() };
 

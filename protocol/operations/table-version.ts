@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { type Access, defineContract, onPath } from "../contract.ts";
+import { characters, items, list, text } from "../bounds.ts";
+import { type Access, anywhere, defineContract, onPath } from "../contract.ts";
 import {
   branch,
   commonRequest,
@@ -8,6 +9,7 @@ import {
   exactlyOneOf,
   id,
   optional,
+  Properties,
   pageQuery,
   pageResponse,
   queryBoolean,
@@ -30,10 +32,10 @@ export type TableVersion = z.infer<typeof TableVersion>;
 const newVersion = {
   version: count,
   branch,
-  manifest_path: z.string().min(1),
+  manifest_path: text(characters.path).min(1),
   manifest_size: optional(count),
-  e_tag: optional(z.string()),
-  metadata: optional(z.record(z.string(), z.string())),
+  e_tag: optional(text(characters.name)),
+  metadata: optional(Properties),
   naming_scheme: optional(z.enum(["V1", "V2"])),
 };
 
@@ -59,7 +61,7 @@ export const listTableVersions = defineContract({
   summary: "List the versions of a table, oldest first",
   path: "/v1/table/{id}/version/list",
   query: z.object({
-    branch: z.string().optional(),
+    branch: text(characters.name).optional(),
     ...pageQuery,
     descending: queryBoolean.optional().describe("Latest first."),
   }),
@@ -88,7 +90,7 @@ const VersionRange = z
   .meta({ id: "VersionRange" });
 
 const BatchDeleteTableVersionsRequest = z
-  .object({ ...commonRequest, branch, ranges: z.array(VersionRange) })
+  .object({ ...commonRequest, branch, ranges: list(VersionRange, items.ranges) })
   .meta({ id: "BatchDeleteTableVersionsRequest" });
 const BatchDeleteTableVersionsResponse = z
   .object({ context, deleted_count: count, transaction_id: z.string().optional() })
@@ -101,6 +103,7 @@ export const batchDeleteTableVersions = defineContract({
   body: BatchDeleteTableVersionsRequest,
   response: BatchDeleteTableVersionsResponse,
   errors: [404],
+  bodySize: "large",
   access: onPath("writer"),
 });
 
@@ -111,14 +114,16 @@ export const batchCreateTableVersions = defineContract({
   body: z
     .object({
       ...commonRequest,
-      entries: z.array(z.object({ ...newVersion, id }).meta({ id: "CreateTableVersionEntry" })).min(1),
+      entries: list(z.object({ ...newVersion, id }).meta({ id: "CreateTableVersionEntry" }), items.batch).min(1),
     })
     .meta({ id: "BatchCreateTableVersionsRequest" }),
   response: z
     .object({ context, transaction_id: z.string().optional(), versions: z.array(TableVersion) })
     .meta({ id: "BatchCreateTableVersionsResponse" }),
   errors: [404, 409],
-  access: (request) => request.entries.map((entry): Access => ({ role: "writer", object: entry.id })),
+  bodySize: "large",
+  access: anywhere("writer"),
+  bodyAccess: (request) => request.entries.map((entry): Access => ({ role: "writer", object: entry.id })),
 });
 
 const CommitTableOperation = exactlyOneOf({
@@ -146,13 +151,15 @@ export const batchCommitTables = defineContract({
   summary: "Commit a batch of table operations, all or none",
   path: "/v1/table/batch-commit",
   body: z
-    .object({ ...commonRequest, operations: z.array(CommitTableOperation).min(1) })
+    .object({ ...commonRequest, operations: list(CommitTableOperation, items.batch).min(1) })
     .meta({ id: "BatchCommitTablesRequest" }),
   response: z
     .object({ context, transaction_id: z.string().optional(), results: z.array(CommitTableResult) })
     .meta({ id: "BatchCommitTablesResponse" }),
   errors: [404, 409],
-  access: (request) =>
+  bodySize: "large",
+  access: anywhere("writer"),
+  bodyAccess: (request) =>
     request.operations
       .flatMap((operation) => Object.values(operation))
       .filter((each) => each !== undefined)

@@ -1,8 +1,11 @@
 import { z } from "zod";
 import { JsonArrowDataType, JsonArrowSchema } from "../arrow.ts";
+import { characters, entries, items, list, map, text } from "../bounds.ts";
 import { defineContract, noContent, onPath } from "../contract.ts";
 import {
+  AnsweredProperties,
   branch,
+  columnName,
   commonRequest,
   context,
   count,
@@ -12,7 +15,6 @@ import {
   id,
   optional,
   Properties,
-  pathText,
   queryBoolean,
   word,
 } from "../fields.ts";
@@ -22,7 +24,9 @@ const StorageOptions = z.record(z.string(), z.string());
 export const DeclareTableRequest = z
   .object({
     ...commonRequest,
-    location: optional(pathText.min(1)).describe("Where the table lives; chosen by the catalog when absent."),
+    location: optional(text(characters.path).min(1)).describe(
+      "Where the table lives; chosen by the catalog when absent.",
+    ),
     vend_credentials: optional(z.boolean()),
     properties: optional(Properties),
   })
@@ -34,7 +38,7 @@ export const DeclareTableResponse = z
     transaction_id: z.string().optional(),
     location: z.string(),
     storage_options: StorageOptions.optional(),
-    properties: Properties,
+    properties: AnsweredProperties,
     managed_versioning: z.boolean(),
   })
   .meta({ id: "DeclareTableResponse" });
@@ -56,13 +60,13 @@ export const registerTable = defineContract({
   body: z
     .object({
       ...commonRequest,
-      location: pathText.min(1),
+      location: text(characters.path).min(1),
       mode: optional(word(["Create", "Overwrite"])),
       properties: optional(Properties),
     })
     .meta({ id: "RegisterTableRequest" }),
   response: z
-    .object({ context, transaction_id: z.string().optional(), location: z.string(), properties: Properties })
+    .object({ context, transaction_id: z.string().optional(), location: z.string(), properties: AnsweredProperties })
     .meta({ id: "RegisterTableResponse" }),
   errors: [404, 409],
   access: onPath("writer"),
@@ -83,7 +87,7 @@ export const describeTable = defineContract({
     .object({
       ...commonRequest,
       version: optional(count),
-      tag: optional(pathText),
+      tag: optional(text(characters.name)),
       branch,
       with_table_uri: optional(described.with_table_uri),
       load_detailed_metadata: optional(described.load_detailed_metadata),
@@ -102,8 +106,8 @@ export const describeTable = defineContract({
       schema: JsonArrowSchema.optional(),
       storage_options: StorageOptions.optional(),
       stats: z.object({ num_deleted_rows: count, num_fragments: count }).optional(),
-      metadata: Properties.optional(),
-      properties: Properties,
+      metadata: AnsweredProperties.optional(),
+      properties: AnsweredProperties,
       managed_versioning: z.boolean(),
       is_only_declared: z.boolean().optional(),
     })
@@ -128,7 +132,7 @@ const goneTable = {
   transaction_id: z.string().optional(),
   id: id.optional(),
   location: z.string().optional(),
-  properties: Properties.optional(),
+  properties: AnsweredProperties.optional(),
 };
 
 export const dropTable = defineContract({
@@ -158,12 +162,12 @@ export const renameTable = defineContract({
   summary: "Rename a table, or move it to another namespace",
   path: "/v1/table/{id}/rename",
   body: z
-    .object({ ...commonRequest, new_table_name: z.string().min(1), new_namespace_id: optional(id) })
+    .object({ ...commonRequest, new_table_name: text(characters.name).min(1), new_namespace_id: optional(id) })
     .meta({ id: "RenameTableRequest" }),
   response: z.object({ context, transaction_id: z.string().optional() }).meta({ id: "RenameTableResponse" }),
   errors: [404, 409],
-  access: (request) => [
-    { role: "writer", object: request.id },
+  access: onPath("writer"),
+  bodyAccess: (request) => [
     { role: "writer", object: [...(request.new_namespace_id ?? request.id.slice(0, -1)), request.new_table_name] },
   ],
 });
@@ -178,8 +182,8 @@ export const alterTableBackfillColumns = defineContract({
     .object({
       ...commonRequest,
       branch,
-      column: z.string().min(1),
-      where: optional(z.string()),
+      column: text(characters.path).min(1),
+      where: optional(text(characters.text)),
       concurrency: nullableInteger,
       intra_applier_concurrency: nullableInteger,
       min_checkpoint_size: nullableInteger,
@@ -190,8 +194,8 @@ export const alterTableBackfillColumns = defineContract({
       num_frags: nullableInteger,
       checkpoint_size: nullableInteger,
       commit_granularity: nullableInteger,
-      cluster: optional(z.string()),
-      manifest: optional(z.string()),
+      cluster: optional(text(characters.name)),
+      manifest: optional(text(characters.document)),
     })
     .meta({ id: "AlterTableBackfillColumnsRequest" }),
   response: z
@@ -199,6 +203,7 @@ export const alterTableBackfillColumns = defineContract({
     .meta({ id: "AlterTableBackfillColumnsResponse" }),
   status: 202,
   errors: [404],
+  bodySize: "large",
   access: onPath("writer"),
 });
 
@@ -219,18 +224,19 @@ export const updateTableSchemaMetadata = defineContract({
   operationId: "UpdateTableSchemaMetadata",
   summary: "Replace the metadata of a table's schema",
   path: "/v1/table/{id}/schema_metadata/update",
-  query: z.object({ branch: z.string().optional() }),
-  body: z.object({ metadata: Properties }),
+  query: z.object({ branch: text(characters.name).optional() }),
+  body: z.object({ metadata: map(text(characters.document), entries.properties, characters.document) }),
   bareField: "metadata",
-  response: Properties,
+  response: AnsweredProperties,
   errors: datasetErrors,
+  bodySize: "large",
   access: onPath("writer"),
 });
 
 const FieldMetadataUpdate = z
   .object({
     path: fieldPath,
-    metadata: z.record(z.string(), z.string().nullable()).describe("Null deletes a key."),
+    metadata: map(text(characters.text).nullable(), entries.properties).describe("Null deletes a key."),
     replace: optional(z.boolean()).describe("Forgets what the field had."),
   })
   .meta({ id: "UpdateFieldMetadataEntry" });
@@ -240,12 +246,13 @@ export const updateFieldMetadata = defineContract({
   summary: "Update the metadata of a table's fields",
   path: "/v1/table/{id}/update_field_metadata",
   body: z
-    .object({ ...commonRequest, branch, updates: z.array(FieldMetadataUpdate).min(1) })
+    .object({ ...commonRequest, branch, updates: list(FieldMetadataUpdate, items.columns).min(1) })
     .meta({ id: "UpdateFieldMetadataRequest" }),
   response: z
     .object({ ...changed, fields: z.record(z.string(), z.record(z.string(), z.string())) })
     .meta({ id: "UpdateFieldMetadataResponse" }),
   errors: datasetErrors,
+  bodySize: "large",
   access: onPath("writer"),
 });
 
@@ -264,7 +271,7 @@ export const getTableStats = defineContract({
   summary: "Tell a table's statistics",
   methods: ["GET", "POST"],
   path: "/v1/table/{id}/stats",
-  query: z.object({ branch: z.string().optional() }),
+  query: z.object({ branch: text(characters.name).optional() }),
   body: z.object({ ...commonRequest, branch }).meta({ id: "GetTableStatsRequest" }),
   response: z
     .object({
@@ -282,36 +289,38 @@ export const getTableStats = defineContract({
 /** A column that a user's function computes. No library of the service can run one: what has it is refused. */
 const VirtualColumn = z
   .object({
-    input_columns: optional(z.array(fieldPath)),
-    image: optional(z.string()),
-    udf: optional(z.string()),
-    udf_name: optional(z.string()),
-    udf_version: optional(z.string()),
-    udf_backend: optional(z.string()),
+    input_columns: optional(list(fieldPath, items.columns)),
+    image: optional(text(characters.name)),
+    udf: optional(text(characters.document)),
+    udf_name: optional(text(characters.name)),
+    udf_version: optional(text(characters.name)),
+    udf_backend: optional(text(characters.name)),
     auto_backfill: optional(z.boolean()),
-    manifest: optional(z.string()),
-    manifest_checksum: optional(z.string()),
-    field_metadata: optional(z.record(z.string(), z.string())),
+    manifest: optional(text(characters.document)),
+    manifest_checksum: optional(text(characters.name)),
+    field_metadata: optional(Properties),
   })
   .meta({ id: "AlterVirtualColumnEntry" });
 
 const VirtualColumnOutput = z
   .object({
-    column: z.string(),
-    struct_field: z.string(),
-    data_type: z.record(z.string(), z.unknown()),
+    column: text(characters.path),
+    struct_field: text(characters.path),
+    data_type: map(z.unknown(), entries.properties),
     nullable: z.boolean(),
-    metadata: optional(z.record(z.string(), z.string())),
+    metadata: optional(Properties),
   })
   .meta({ id: "AddVirtualColumnOutputEntry" });
 
 const NewColumn = z
   .object({
-    name: z.string().min(1),
-    expression: optional(z.string()).describe("SQL over the other columns, computed once for the rows that there are."),
-    computed: optional(z.string()),
+    name: columnName,
+    expression: optional(text(characters.text)).describe(
+      "SQL over the other columns, computed once for the rows that there are.",
+    ),
+    computed: optional(text(characters.text)),
     virtual_column: optional(
-      VirtualColumn.extend({ outputs: z.array(VirtualColumnOutput) }).meta({ id: "AddVirtualColumnEntry" }),
+      VirtualColumn.extend({ outputs: list(VirtualColumnOutput, items.columns) }).meta({ id: "AddVirtualColumnEntry" }),
     ),
   })
   .meta({ id: "AddColumnsEntry" });
@@ -321,10 +330,11 @@ export const alterTableAddColumns = defineContract({
   summary: "Add columns to a table",
   path: "/v1/table/{id}/add_columns",
   body: z
-    .object({ ...commonRequest, branch, new_columns: z.array(NewColumn).min(1) })
+    .object({ ...commonRequest, branch, new_columns: list(NewColumn, items.columns).min(1) })
     .meta({ id: "AlterTableAddColumnsRequest" }),
   response: z.object(changed).meta({ id: "AlterTableAddColumnsResponse" }),
   errors: datasetErrors,
+  bodySize: "large",
   access: onPath("writer"),
 });
 
@@ -332,7 +342,7 @@ const ColumnAlteration = z
   .object({
     path: fieldPath,
     data_type: optional(JsonArrowDataType),
-    rename: optional(z.string().min(1)),
+    rename: optional(columnName),
     nullable: optional(z.boolean()),
     virtual_column: optional(VirtualColumn),
   })
@@ -343,10 +353,11 @@ export const alterTableAlterColumns = defineContract({
   summary: "Change columns of a table",
   path: "/v1/table/{id}/alter_columns",
   body: z
-    .object({ ...commonRequest, branch, alterations: z.array(ColumnAlteration).min(1) })
+    .object({ ...commonRequest, branch, alterations: list(ColumnAlteration, items.columns).min(1) })
     .meta({ id: "AlterTableAlterColumnsRequest" }),
   response: z.object(changed).meta({ id: "AlterTableAlterColumnsResponse" }),
   errors: datasetErrors,
+  bodySize: "large",
   access: onPath("writer"),
 });
 
@@ -355,9 +366,10 @@ export const alterTableDropColumns = defineContract({
   summary: "Drop columns of a table",
   path: "/v1/table/{id}/drop_columns",
   body: z
-    .object({ ...commonRequest, branch, columns: z.array(fieldPath).min(1) })
+    .object({ ...commonRequest, branch, columns: list(fieldPath, items.columns).min(1) })
     .meta({ id: "AlterTableDropColumnsRequest" }),
   response: z.object(changed).meta({ id: "AlterTableDropColumnsResponse" }),
   errors: datasetErrors,
+  bodySize: "large",
   access: onPath("writer"),
 });

@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { characters, items, list, text } from "../bounds.ts";
 import { defineContract, onPath } from "../contract.ts";
-import { Context, commonRequest, exactlyOneOf, optional, Properties, word } from "../fields.ts";
+import { AnsweredProperties, Context, commonRequest, exactlyOneOf, optional, word } from "../fields.ts";
 
 export const transactionStatuses = ["Queued", "Running", "Succeeded", "Failed", "Canceled"] as const;
 export type TransactionStatus = (typeof transactionStatuses)[number];
@@ -9,14 +10,14 @@ const SetStatusAction = z.object({ status: word(transactionStatuses) }).meta({ i
 
 const SetPropertyAction = z
   .object({
-    key: z.string().min(1),
-    value: z.string(),
+    key: text(characters.name).min(1),
+    value: text(characters.text),
     mode: optional(word(["Overwrite", "Fail", "Skip"])),
   })
   .meta({ id: "AlterTransactionSetProperty" });
 
 const UnsetPropertyAction = z
-  .object({ key: z.string().min(1), mode: optional(word(["Skip", "Fail"])) })
+  .object({ key: text(characters.name).min(1), mode: optional(word(["Skip", "Fail"])) })
   .meta({ id: "AlterTransactionUnsetProperty" });
 
 const AlterTransactionAction = exactlyOneOf({
@@ -30,7 +31,7 @@ export type AlterTransactionAction = z.infer<typeof AlterTransactionAction>;
 const transaction = {
   status: z.enum(transactionStatuses),
   context: Context.describe("Who did what to which object, and when."),
-  properties: Properties,
+  properties: AnsweredProperties,
 };
 
 export const describeTransaction = defineContract({
@@ -47,9 +48,10 @@ export const alterTransaction = defineContract({
   summary: "Apply actions to a transaction, all or none",
   path: "/v1/transaction/{id}/alter",
   body: z
-    .object({ ...commonRequest, actions: z.array(AlterTransactionAction).min(1) })
+    .object({ ...commonRequest, actions: list(AlterTransactionAction, items.actions).min(1) })
     .meta({ id: "AlterTransactionRequest" }),
   response: z.object(transaction).meta({ id: "AlterTransactionResponse" }),
   errors: [404, 409],
+  bodySize: "large",
   access: onPath("writer"),
 });

@@ -59,10 +59,7 @@ export function createAuthenticator(store: Store, tokens: TokenVerifier): Authen
 export function authorize(principal: Principal, accesses: readonly Access[]): void {
   for (const access of accesses)
     if (!isAllowed(principal, access))
-      throw new CatalogError(
-        "PermissionDenied",
-        `${principal.name} needs the role ${access.role} on ${formatIdentifier(access.object)} or on a namespace that holds it`,
-      );
+      throw new CatalogError("PermissionDenied", `${principal.name} needs the role ${access.role} ${placeOf(access)}`);
 }
 
 /** Whether the principal has a right. */
@@ -70,8 +67,14 @@ export function isAllowed(principal: Principal, access: Access): boolean {
   return principal.grants.some((grant) => includes(grant, access));
 }
 
-function includes(grant: Grant, access: Access): boolean {
-  return rank(grant.role) >= rank(access.role) && isWithin(access.object, grant.namespace);
+function placeOf({ object }: Access): string {
+  return object === "anywhere"
+    ? "on what it changes"
+    : `on ${formatIdentifier(object)} or on a namespace that holds it`;
+}
+
+function includes(grant: Grant, { role, object }: Access): boolean {
+  return rank(grant.role) >= rank(role) && (object === "anywhere" || isWithin(object, grant.namespace));
 }
 
 function rank(role: Role): number {

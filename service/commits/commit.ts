@@ -2,6 +2,7 @@ import { CatalogError, type Identifier } from "@tiltyard/protocol";
 import pMap from "p-map";
 import type { AuditEntry } from "../domain/audit.ts";
 import { requireTable } from "../domain/require.ts";
+import { inTurns } from "../domain/turns.ts";
 import type { LockableTable, Session } from "../store/store.ts";
 import { delayTask, deleteTask, insertTask } from "../store/tasks.ts";
 import { type LocatedVersion, publishVersions, type VersionRecord } from "../store/versions.ts";
@@ -130,7 +131,7 @@ async function reserve(
   if (entries.length === 0) return [];
   return store.write(async (session) => {
     const found = [];
-    for (const { identifier, prepared } of entries) {
+    for await (const { identifier, prepared } of inTurns(entries)) {
       const table = await requireTable(session, identifier);
       const record = await recordVersion(session, table, prepared, transactionId, true);
       found.push({ location: table.location, record });

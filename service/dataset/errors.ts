@@ -9,13 +9,14 @@ const kinds: readonly (readonly [RegExp, ErrorKind])[] = [
   [/index not found|no index (named|with)|index .* does not exist/i, "TableIndexNotFound"],
   [/index .* already exists/i, "TableIndexAlreadyExists"],
   [/\btag\b.* does not exist/i, "TableTagNotFound"],
+  [/duplicate (field|column) name|top level field \S+ cannot contain/i, "InvalidInput"],
   [
     /append with different schema|does not exist in table schema|schema mismatch|type conflicts|cannot be cast|non-nullable/i,
     "TableSchemaValidationError",
   ],
   [/(column|field)( path)? \S+ (does not exist|not found)|no field named|no vector column/i, "TableColumnNotFound"],
   [
-    /^invalid input|invalid user input|schema error|parsing statement|sql parser|not supported|unsupported|datafusion|arrow error/i,
+    /^invalid input|invalid user input|schema error|parsing statement|sql parser|not supported|unsupported|unprocessable|datafusion|arrow error|^LanceError\((Arrow|Schema)\)|divide by zero/i,
     "InvalidInput",
   ],
 ];
@@ -30,18 +31,25 @@ const messageLengthMax = 500;
 export function translate(error: unknown, failure: unknown): unknown {
   if (error instanceof CatalogError) return error;
   if (failure !== undefined) return failure;
-  const text = error instanceof Error ? error.message : String(error);
+  const text = sentenceOf(error instanceof Error ? error.message : String(error));
   const kind = kinds.find(([pattern]) => pattern.test(text))?.[1];
   return kind === undefined ? error : new CatalogError(kind, legible(text), { cause: error });
 }
 
-/** Leaves out of a message where in the library's source it comes from, and what it repeats. */
+/** What the library's bindings put before the sentence of the library itself. */
+const wrapping = /^(Failed to [^:]*: (GenericFailure, )?|lance error: )+/;
+
+function sentenceOf(text: string): string {
+  return text.replace(wrapping, "");
+}
+
+/** Leaves out of a sentence what kind of error the library has for it, where in its source it comes from, and what it repeats. */
 function legible(text: string): string {
-  const [first = ""] = text.split(/\s+Caused by:|, Schema \{|: Schema \{/);
+  const [first = ""] = text.split(/\s+Caused by:|[,:]?\s+Schema \{/);
   const message = first
-    .replace(/^Failed to execute query stream: GenericFailure, /, "")
-    .replace(/^(Invalid input, |lance error: )+/i, "")
-    .replaceAll(/, \/[^\s,]*\.rs:\d+:\d+/g, "");
+    .replace(/^(Invalid input, |Invalid user input: |LanceError\(\w+\): )+/i, "")
+    .replaceAll(/,? \/[^\s,]*:\d+:\d+/g, "")
+    .replaceAll(/(?<=^|[\s'"`(])\/[^\s/,'"`)]+\/[^\s,'"`)]+/g, "...");
   return message.length > messageLengthMax ? `${message.slice(0, messageLengthMax)}...` : message;
 }
 

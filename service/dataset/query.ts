@@ -1,5 +1,5 @@
 import type { FullTextQuery, Query, Table, VectorQuery } from "@lancedb/lancedb";
-import { CatalogError, type FtsQuery, type QueryTableRequest } from "@tiltyard/protocol";
+import { CatalogError, type FtsQuery, numbers, type QueryTableRequest } from "@tiltyard/protocol";
 import type { DatasetQuery, Lancedb } from "./library.ts";
 
 /** How deep a full-text query may nest. */
@@ -37,10 +37,16 @@ function withSearch(lancedb: Lancedb, query: Query, request: Omit<QueryTableRequ
 }
 
 function vectorSearch(query: Query, vector: readonly number[], request: Omit<QueryTableRequest, "id">): VectorQuery {
+  const { k, offset = 0, refine_factor: refineFactor = 1 } = request;
+  // The library takes memory for all rows that a search may find before it looks for the first.
+  if ((k + offset) * Math.max(1, refineFactor) > numbers.found)
+    throw new CatalogError(
+      "InvalidInput",
+      `k: a vector search finds ${numbers.found} rows at most, k and offset together, times refine_factor`,
+    );
   const search = query.nearestTo([...vector]);
   if (request.vector_column !== undefined) search.column(request.vector_column);
-  // The library checks the name of a distance.
-  if (request.distance_type !== undefined) search.distanceType(request.distance_type.toLowerCase() as "l2");
+  if (request.distance_type !== undefined) search.distanceType(distanceOf(request.distance_type));
   if (request.lower_bound !== undefined || request.upper_bound !== undefined)
     search.distanceRange(request.lower_bound, request.upper_bound);
   if (request.nprobes !== undefined && request.nprobes > 0) search.nprobes(request.nprobes);
@@ -49,6 +55,15 @@ function vectorSearch(query: Query, vector: readonly number[], request: Omit<Que
   if (request.bypass_vector_index) search.bypassVectorIndex();
   if (request.prefilter === false) search.postfilter();
   return search;
+}
+
+const distances = ["l2", "cosine", "dot", "hamming"] as const;
+
+function distanceOf(name: string): Exclude<(typeof distances)[number], "hamming"> {
+  const found = distances.find((each) => each === name.toLowerCase());
+  // The library takes one more than its types say.
+  if (found !== undefined) return found as "l2";
+  throw new CatalogError("InvalidInput", `distance_type: must be one of ${distances.join(", ")}`);
 }
 
 function toLancedb(lancedb: Lancedb, query: FtsQuery, depth: number): FullTextQuery {

@@ -1,18 +1,14 @@
 import { type AnyContract, CatalogError, contracts, managementContracts } from "@tiltyard/protocol";
 import { type Context, Hono } from "hono";
-import type { Authenticator } from "../auth/authenticator.ts";
 import type { DevelopmentIssuer } from "../auth/development-issuer.ts";
-import type { Log } from "../log.ts";
-import type { Catalog, Handler } from "../operations/handler.ts";
+import type { Handler } from "../operations/handler.ts";
 import { handlers } from "../operations/index.ts";
 import { managementHandlers } from "../operations/management/index.ts";
 import { mountConsole } from "./console-page.ts";
 import { mountDocsPage } from "./docs-page.ts";
 import { respondWithError } from "./error-response.ts";
-import type { Metrics } from "./metrics.ts";
 import { openApiDocument } from "./openapi.ts";
-import { serveOperation } from "./operation.ts";
-import type { RateLimit } from "./rate-limit.ts";
+import { type OperationParts, serveOperation } from "./operation.ts";
 import { requestIdOf } from "./request-id.ts";
 import { tokenEndpoint } from "./token-endpoint.ts";
 
@@ -33,14 +29,9 @@ const documents = {
   },
 } as const;
 
-export interface AppParts {
-  readonly catalog: Catalog;
-  readonly authenticator: Authenticator;
+export interface AppParts extends OperationParts {
   /** Absent when tokens come from an OIDC issuer. */
   readonly developmentIssuer: DevelopmentIssuer | undefined;
-  readonly rateLimit: RateLimit;
-  readonly metrics: Metrics;
-  readonly log: Log;
   /** Whether the service takes requests: false from the moment that it is told to stop. */
   readonly isReady: () => Promise<boolean>;
 }
@@ -66,7 +57,7 @@ export function createApp(parts: AppParts): Hono {
   }
 
   if (developmentIssuer !== undefined) {
-    others.post(tokenPath, tokenEndpoint(developmentIssuer, parts.authenticator));
+    others.post(tokenPath, tokenEndpoint(developmentIssuer, parts));
     refuseOtherMethods(others, tokenPath, ["POST"]);
   }
   for (const [path, document] of Object.entries(documents)) {

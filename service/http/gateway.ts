@@ -2,14 +2,16 @@ import { randomBytes } from "node:crypto";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { serve } from "@hono/node-server";
-import { type AnyContract, CatalogError, contracts } from "@tiltyard/protocol";
+import { type AnyContract, bodies, CatalogError, contracts } from "@tiltyard/protocol";
 import { Hono } from "hono";
 import { isConflict } from "../dataset/errors.ts";
 import { type Gateway, type TableView, viewOperations } from "../dataset/gateway.ts";
 import type { Log } from "../log.ts";
+import { createBodyMemory } from "./body-memory.ts";
 import { credentialOfHeaders } from "./credential.ts";
 import { respondWithError } from "./error-response.ts";
-import { createRequestParser, readJson } from "./parse-request.ts";
+import { createRequestParser } from "./parse-request.ts";
+import { readJson } from "./read-body.ts";
 
 interface Entry {
   readonly view: TableView;
@@ -23,17 +25,21 @@ export function createGateway(log: Log): Gateway {
   const entries = new Map<string, Entry>();
   let listening: Promise<Server> | undefined;
 
+  // What the library asks for was let in as a request of a caller.
+  const memory = createBodyMemory(Number.POSITIVE_INFINITY);
   const app = new Hono();
   app.onError((error, context) => respondWithError(context, error, crypto.randomUUID(), log));
   for (const name of viewOperations) {
     const contract: AnyContract = contracts[name];
-    const parseRequest = createRequestParser(contract);
+    const parser = createRequestParser(contract);
     app.post(contract.path.replace("{id}", ":id"), async (context) => {
       const credential = credentialOfHeaders((header) => context.req.header(header));
       const entry = credential?.kind === "bearer" ? entries.get(credential.token) : undefined;
       if (entry === undefined) throw new CatalogError("Unauthenticated", "this address is for the catalog itself");
       try {
-        const request = parseRequest(context.req, await readJson(context.req));
+        using lease = memory.lease({ isAnonymous: false });
+        const body = await readJson(context.req, bodies[contract.bodySize], lease);
+        const request = parser.body(parser.path(context.req), body);
         // The view's own type holds each operation to its contract.
         const answer = await (entry.view[name] as (request: unknown) => Promise<object>)(request);
         return context.json(answer);

@@ -1,7 +1,9 @@
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 
 export interface Metrics {
   observeOperation(operationId: string, status: number, durationMs: number): void;
+  /** Counts a connection that was closed because of a limit. */
+  countClosedConnection(reason: "too many without a request" | "a slow body"): void;
   /** The metrics in the text format of Prometheus. */
   text(): Promise<string>;
   readonly contentType: string;
@@ -26,6 +28,12 @@ export function createMetrics(countTasks: () => Promise<readonly TaskCount[]>): 
     help: "How long operations of the protocol took, by operation id and HTTP status.",
     labelNames: ["operation", "status"],
     buckets,
+    registers: [registry],
+  });
+  const closed = new Counter({
+    name: "tiltyard_closed_connections_total",
+    help: "Connections that were closed because of a limit, by reason.",
+    labelNames: ["reason"],
     registers: [registry],
   });
   const due = new Gauge({
@@ -58,6 +66,7 @@ export function createMetrics(countTasks: () => Promise<readonly TaskCount[]>): 
       }
       found.observe(durationMs / 1000);
     },
+    countClosedConnection: (reason) => closed.inc({ reason }),
     text: async () => {
       await readTasks().catch(() => {
         due.reset();

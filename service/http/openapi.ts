@@ -1,6 +1,7 @@
 import {
   type AnyContract,
   arrowFile,
+  bodies,
   commonErrors,
   delimiter,
   ErrorResponse,
@@ -89,7 +90,9 @@ function requestBodyOf(contract: AnyContract): NonNullable<ZodOpenApiOperationOb
   const required = !contract.body.safeParse({}).success;
   const whole = contract.bareField === undefined ? contract.body : contract.body.shape[contract.bareField];
   const schema = required ? whole : contract.body.nullable();
-  return { required, content: { "application/json": { schema } } };
+  const { bytes, values, keys, depth } = bodies[contract.bodySize];
+  const description = `At most ${bytes} bytes, ${values} values, ${keys} keys and ${depth} levels.`;
+  return { description, required, content: { "application/json": { schema } } };
 }
 
 function responsesOf(contract: AnyContract, method: "GET" | "POST"): ZodOpenApiOperationObject["responses"] {

@@ -1,13 +1,20 @@
-import { type AnyContract, arrowFile, CatalogError, type RequestOf } from "@tiltyard/protocol";
+import { type AnyContract, arrowFile, bodies, CatalogError, type RequestOf } from "@tiltyard/protocol";
 import type { Context, Handler as HonoHandler } from "hono";
-import { type Authenticator, authorize, type Principal } from "../auth/authenticator.ts";
+import { type Authenticator, authorize, type Credential, type Principal } from "../auth/authenticator.ts";
 import type { Log } from "../log.ts";
 import type { Catalog, Handler } from "../operations/handler.ts";
+import type { AddressOf } from "./address.ts";
+import type { BodyMemory } from "./body-memory.ts";
+import type { Connections } from "./connections.ts";
 import { credentialOfHeaders, credentialOfIdentity } from "./credential.ts";
 import { respondWithError } from "./error-response.ts";
+import type { FailedCredentials } from "./failed-credentials.ts";
+import { incomingOf } from "./incoming.ts";
+import type { LoopWatch } from "./loop-delay.ts";
 import type { Metrics } from "./metrics.ts";
-import { createRequestParser, envelopeOf, readJson } from "./parse-request.ts";
+import { createRequestParser, envelopeOf, type ParsedPath } from "./parse-request.ts";
 import type { RateLimit } from "./rate-limit.ts";
+import { readJson } from "./read-body.ts";
 import { requestIdOf, traceparentOf } from "./request-id.ts";
 import { followRows } from "./sent-rows.ts";
 
@@ -24,16 +31,23 @@ export interface OperationParts {
   readonly catalog: Catalog;
   readonly authenticator: Authenticator;
   readonly rateLimit: RateLimit;
+  readonly failedCredentials: FailedCredentials;
+  readonly addressOf: AddressOf;
+  readonly bodyMemory: BodyMemory;
+  readonly connections: Connections;
+  readonly loopWatch: LoopWatch;
   readonly metrics: Metrics;
   readonly log: Log;
 }
 
 /** What is known of a request by the time that it is logged. */
 interface Trail {
+  readonly operation: string;
   /** The caller's, from a header before the body's context; undefined while there is none. */
   requestId: string | undefined;
   traceparent: string | undefined;
   principal: string | undefined;
+  bodyBytes: number;
 }
 
 /** Names a request that its caller gave no name. */
@@ -43,53 +57,78 @@ function requestIdIn(trail: Trail): string {
 }
 
 /**
- * Serves one contract: authenticate, limit, parse, authorize, handle, respond, and then
- * one log line and one observation.
+ * Serves one contract: authenticate, limit, authorize, read, parse, authorize what the body is about, handle, respond,
+ * and then one log line and one observation. What the path and the headers tell comes before the body is read.
  */
 export function serveOperation<C extends AnyContract>(
   contract: C,
   handler: Handler<C>,
   parts: OperationParts,
 ): HonoHandler {
-  const { catalog, authenticator, rateLimit, metrics, log } = parts;
-  const parseRequest = createRequestParser(contract);
+  const { catalog, bodyMemory, connections, rateLimit, metrics, loopWatch, log } = parts;
+  const parser = createRequestParser(contract);
 
   async function respond(context: Context, trail: Trail): Promise<Response> {
     const credential = credentialOfHeaders((name) => context.req.header(name));
-    const early = credential && (await authenticate(credential));
-    const readsBody = context.req.method === "POST" && contract.content === "json";
-    const body = readsBody ? await readJsonOf(context, early) : {};
+    const early = credential && (await admit(credential));
+    using lease = bodyMemory.lease({ isAnonymous: early === undefined });
+    const body = await readBody();
     const envelope = envelopeOf(body);
     trail.requestId ??= requestIdOf(envelope.context?.["header.x-request-id"]);
     trail.traceparent ??= traceparentOf(envelope.context?.["header.traceparent"]);
 
-    const principal = early ?? (await authenticate(credentialOfIdentity(envelope.identity ?? undefined)));
-    const request = parseRequest(context.req, body) as RequestOf<C>;
-    authorize(principal, contract.access(request as never));
-    if (contract.onRows && !catalog.dataOperations)
-      throw new CatalogError(
-        "Unsupported",
-        "this catalog does no operations on rows (TILTYARD_DATA_OPERATIONS=off): open the table at its location",
-      );
+    const { principal, path } = early ?? (await admit(credentialOfIdentity(envelope.identity ?? undefined)));
+    const request = parser.body(path, body) as RequestOf<C>;
+    authorize(principal, contract.bodyAccess(request as never));
     const rows = contract.content === "arrow" ? (context.req.raw.body ?? emptyStream()) : noRows;
     const answer = await handler(request, catalog, { principal, requestId: requestIdIn(trail), body: rows });
     return respondWith(answer, contract.status, requestIdIn(trail));
 
-    async function authenticate(by: typeof credential): Promise<Principal> {
-      const found = await authenticator.authenticate(by);
-      trail.principal = found.name;
-      await rateLimit(found.name);
-      return found;
+    /** Lets a caller in that may do what the path says. */
+    async function admit(by: Credential | undefined): Promise<{ principal: Principal; path: ParsedPath }> {
+      const principal = await authenticate(by, context, parts);
+      trail.principal = principal.name;
+      await rateLimit(principal.name);
+      const path = parser.path(context.req);
+      authorize(principal, contract.access(path));
+      if (contract.onRows && !catalog.dataOperations)
+        throw new CatalogError(
+          "Unsupported",
+          "this catalog does no operations on rows (TILTYARD_DATA_OPERATIONS=off): open the table at its location",
+        );
+      const incoming = incomingOf(context);
+      connections.accept(incoming);
+      // Rows come as fast as they are computed.
+      if (contract.content === "arrow") connections.takesItsTime(incoming);
+      return { principal, path };
+    }
+
+    async function readBody(): Promise<unknown> {
+      if (context.req.method !== "POST" || contract.content !== "json") return {};
+      try {
+        return await readJson(context.req, early === undefined ? bodies.small : bodies[contract.bodySize], lease);
+      } catch (error) {
+        if (early !== undefined || !(error instanceof CatalogError) || error.kind !== "InvalidInput") throw error;
+        throw new CatalogError(
+          "Unauthenticated",
+          "no credential: the request has none in its headers, and its body cannot be read",
+        );
+      } finally {
+        trail.bodyBytes = lease.bytes;
+      }
     }
   }
 
   return async (context) => {
     const start = performance.now();
     const trail: Trail = {
+      operation: contract.operationId,
       requestId: requestIdOf(context.req.header("x-request-id")),
       traceparent: traceparentOf(context.req.header("traceparent")),
       principal: undefined,
+      bodyBytes: 0,
     };
+    loopWatch.begin(trail);
     let response: Response;
     try {
       response = await respond(context, trail);
@@ -97,6 +136,7 @@ export function serveOperation<C extends AnyContract>(
       response = respondWithError(context, error, requestIdIn(trail), log);
     }
     if (contract.content === "arrow") await discard(context.req.raw.body);
+    loopWatch.end(trail);
     const observe = (status: number) => {
       const durationMs = performance.now() - start;
       metrics.observeOperation(contract.operationId, status, durationMs);
@@ -152,15 +192,21 @@ function respondWith(answer: unknown, status: number, requestId: string): Respon
   return new Response(JSON.stringify(answer), { status, headers: { "content-type": "application/json", ...headers } });
 }
 
-/** Without a credential in the headers, a body that cannot be read is a request without a credential. */
-async function readJsonOf(context: Context, principal: Principal | undefined): Promise<unknown> {
+/** @throws CatalogError Unauthenticated, or Throttling where too many credentials came from that were refused. */
+export async function authenticate(
+  credential: Credential | undefined,
+  context: Context,
+  {
+    authenticator,
+    failedCredentials,
+    addressOf,
+  }: Pick<OperationParts, "authenticator" | "failedCredentials" | "addressOf">,
+): Promise<Principal> {
   try {
-    return await readJson(context.req);
+    return await authenticator.authenticate(credential);
   } catch (error) {
-    if (principal !== undefined || !(error instanceof CatalogError) || error.kind !== "InvalidInput") throw error;
-    throw new CatalogError(
-      "Unauthenticated",
-      "no credential: the request has none in its headers, and its body cannot be read",
-    );
+    const isRefused = error instanceof CatalogError && error.kind === "Unauthenticated" && credential !== undefined;
+    if (!isRefused) throw error;
+    return failedCredentials.refuse(addressOf(incomingOf(context)), error);
   }
 }

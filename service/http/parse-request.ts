@@ -5,8 +5,8 @@ import {
   checkDelimiter,
   defaultDelimiter,
   formatIdentifier,
-  type Identifier,
   Identity,
+  type PathFields,
   parseIdentifier,
 } from "@tiltyard/protocol";
 import type { HonoRequest } from "hono";
@@ -14,35 +14,13 @@ import { LRUCache } from "lru-cache";
 import { z } from "zod";
 import { invalidInput } from "../domain/invalid-input.ts";
 
-export const bodyBytesMax = 4 * 1024 * 1024;
 /** How many queries of an operation are kept with what they mean, and how long such a query may be. */
 const queriesKept = 100;
 const keptQueryLengthMax = 200;
 
 /** The request of any contract: the fields that all have, and the others unread. */
-export interface ParsedRequest {
-  readonly id: Identifier;
-  readonly indexName: string;
-  readonly delimiter: string;
+export interface ParsedRequest extends PathFields {
   readonly [field: string]: unknown;
-}
-
-/**
- * Reads a body as JSON. An absent body, `null` and `{}` are the same empty request; only
- * UTF-8 is read, and a key that JavaScript would take for the prototype is refused.
- *
- * @throws CatalogError InvalidInput
- */
-export async function readJson(request: HonoRequest): Promise<unknown> {
-  const text = await readText(request);
-  if (text.trim() === "") return {};
-  try {
-    const value: unknown = mayNamePrototype.test(text) ? JSON.parse(text, refusePrototype) : JSON.parse(text);
-    return value ?? {};
-  } catch (error) {
-    if (error instanceof CatalogError) throw error;
-    throw new CatalogError("InvalidInput", `the body is not JSON: ${error instanceof Error ? error.message : ""}`);
-  }
 }
 
 const EnvelopeBody = z.object({ identity: Identity.nullish(), context: Context.nullish() }).catch({});
@@ -55,40 +33,61 @@ export function envelopeOf(body: unknown): Envelope {
   return isThere ? EnvelopeBody.parse(body) : {};
 }
 
-/**
- * Makes what validates requests against a contract, and puts the fields of query and body into
- * one object; where both have a field, the body's counts.
- *
- * It throws CatalogError InvalidInput that lists the problems with their paths.
- */
-export function createRequestParser(contract: AnyContract): (request: HonoRequest, body: unknown) => ParsedRequest {
+/** What a request's path and query tell, before its body is read. */
+export interface ParsedPath extends PathFields {
+  /** The id as it stands in the path; undefined for an operation that has none. */
+  readonly pathId: string | undefined;
+  readonly query: z.ZodSafeParseResult<Readonly<Record<string, unknown>>>;
+}
+
+/** Validates the requests of one contract, in two steps: rights are looked at in between. */
+export interface RequestParser {
+  /** @throws CatalogError InvalidInput for an id or a delimiter that is not valid. */
+  path(request: HonoRequest): ParsedPath;
+  /**
+   * Puts the fields of query and body into one object; where both have a field, the body's counts.
+   *
+   * @throws CatalogError InvalidInput that lists the problems of both with their paths.
+   */
+  body(path: ParsedPath, body: unknown): ParsedRequest;
+}
+
+export function createRequestParser(contract: AnyContract): RequestParser {
   const segments = contract.path.split("/");
   const idSegment = segments.indexOf("{id}");
   const indexSegment = segments.indexOf("{index_name}");
   const readQuery = createQueryReader(contract);
   const { bareField } = contract;
 
-  return (request, body) => {
-    const { url } = request;
-    const mark = url.indexOf("?");
-    const { delimiter, parsed: parsedQuery } = readQuery(request, mark === -1 ? "" : url.slice(mark));
-    const path = mark === -1 ? url : url.slice(0, mark);
-    const pathId = idSegment === -1 ? undefined : inPath(path, idSegment, "id");
-    const indexName = indexSegment === -1 ? "" : inPath(path, indexSegment, "index_name");
-    const id = pathId === undefined ? [] : parseIdentifier(pathId, delimiter);
+  return {
+    path: (request) => {
+      const { url } = request;
+      const mark = url.indexOf("?");
+      const { delimiter, parsed: query } = readQuery(request, mark === -1 ? "" : url.slice(mark));
+      const path = mark === -1 ? url : url.slice(0, mark);
+      const pathId = idSegment === -1 ? undefined : inPath(path, idSegment, "id");
+      const indexName = indexSegment === -1 ? "" : inPath(path, indexSegment, "index_name");
+      return {
+        id: pathId === undefined ? [] : parseIdentifier(pathId, delimiter),
+        indexName,
+        delimiter,
+        pathId,
+        query,
+      };
+    },
+    body: ({ id, indexName, delimiter, pathId, query }, body) => {
+      const parsed = contract.body.safeParse(bareField === undefined ? body : { [bareField]: body });
+      if (!query.success || !parsed.success) throw invalidInput(problemsOf([query.error, parsed.error]));
 
-    const parsedBody = contract.body.safeParse(bareField === undefined ? body : { [bareField]: body });
-    if (!parsedQuery.success || !parsedBody.success)
-      throw invalidInput(problemsOf([parsedQuery.error, parsedBody.error]));
-
-    const { id: bodyId, index_name: bodyIndexName, ...fields } = parsedBody.data;
-    if (pathId !== undefined && Array.isArray(bodyId) && formatIdentifier(bodyId, delimiter) !== pathId)
-      throw new CatalogError("InvalidInput", "id: the body names another object than the path");
-    if (bodyIndexName !== undefined && bodyIndexName !== indexName)
-      throw new CatalogError("InvalidInput", "index_name: the body names another index than the path");
-    const merged: Record<string, unknown> = { ...parsedQuery.data };
-    for (const [name, value] of Object.entries(fields)) if (value !== undefined) merged[name] = value;
-    return { ...merged, id, indexName, delimiter };
+      const { id: bodyId, index_name: bodyIndexName, ...fields } = parsed.data;
+      if (pathId !== undefined && Array.isArray(bodyId) && formatIdentifier(bodyId, delimiter) !== pathId)
+        throw new CatalogError("InvalidInput", "id: the body names another object than the path");
+      if (bodyIndexName !== undefined && bodyIndexName !== indexName)
+        throw new CatalogError("InvalidInput", "index_name: the body names another index than the path");
+      const merged: Record<string, unknown> = { ...query.data };
+      for (const [name, value] of Object.entries(fields)) if (value !== undefined) merged[name] = value;
+      return { ...merged, id, indexName, delimiter };
+    },
   };
 }
 
@@ -132,48 +131,4 @@ function inPath(url: string, segment: number, name: string): string {
   } catch {
     throw new CatalogError("InvalidInput", `${name}: is not percent-encoded UTF-8`);
   }
-}
-
-const utf8 = new TextDecoder("utf-8", { fatal: true });
-
-/**
- * Reads a body as text.
- *
- * @throws CatalogError PayloadTooLarge, or InvalidInput for what is not UTF-8
- */
-export async function readText(request: HonoRequest): Promise<string> {
-  const bytes = await readBytes(request).catch((cause: unknown) => {
-    // A client that goes away in the middle of its body is no failure of the service.
-    if (cause instanceof CatalogError) throw cause;
-    throw new CatalogError("InvalidInput", "the body broke off", { cause });
-  });
-  try {
-    return utf8.decode(bytes);
-  } catch {
-    throw new CatalogError("InvalidInput", "the body is not UTF-8");
-  }
-}
-
-/** Trusts the length that a request tells, which Node holds it to; a body that tells none is counted as it comes. */
-async function readBytes(request: HonoRequest): Promise<ArrayBuffer | Uint8Array> {
-  const refuse = (): never => {
-    throw new CatalogError("PayloadTooLarge", `a request body may have ${bodyBytesMax} bytes, no more`);
-  };
-  const length = request.header("content-length");
-  if (length !== undefined) return Number(length) > bodyBytesMax ? refuse() : request.arrayBuffer();
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of request.raw.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > bodyBytesMax) refuse();
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
-}
-/** As it is, or with one of its characters escaped. */
-const mayNamePrototype = /__proto__|\\u00[567]/;
-
-function refusePrototype(key: string, value: unknown): unknown {
-  if (key === "__proto__") throw new CatalogError("InvalidInput", "the body has a key __proto__");
-  return value;
 }

@@ -1,16 +1,21 @@
 import { CatalogError } from "@tiltyard/protocol";
 import type { Context, Handler } from "hono";
-import type { Authenticator } from "../auth/authenticator.ts";
 import { type DevelopmentIssuer, tokenLifetimeSeconds } from "../auth/development-issuer.ts";
-import { readText } from "./parse-request.ts";
+import { authenticate, type OperationParts } from "./operation.ts";
+import { readText } from "./read-body.ts";
+
+/** A grant has three fields, and the longest is a key. */
+const formBytesMax = 8 * 1024;
+const fieldsMax = 16;
 
 /**
  * `POST /oauth/token` with the client-credentials grant (RFC 6749, 4.4): the client's
  * secret is an API key, and the token speaks for the principal of that key.
  */
-export function tokenEndpoint(issuer: DevelopmentIssuer, authenticator: Authenticator): Handler {
+export function tokenEndpoint(issuer: DevelopmentIssuer, parts: OperationParts): Handler {
   return async (context) => {
-    const form = new URLSearchParams(await readText(context.req));
+    using lease = parts.bodyMemory.lease({ isAnonymous: true });
+    const form = readForm(await readText(context.req, formBytesMax, lease));
     if (form.get("grant_type") !== "client_credentials")
       return refuse(
         context,
@@ -18,7 +23,7 @@ export function tokenEndpoint(issuer: DevelopmentIssuer, authenticator: Authenti
         new CatalogError("InvalidInput", "grant_type: must be client_credentials"),
       );
     try {
-      const principal = await authenticator.authenticate({ kind: "api-key", key: secretOf(context, form) });
+      const principal = await authenticate({ kind: "api-key", key: secretOf(context, form) }, context, parts);
       context.header("cache-control", "no-store");
       return context.json({
         access_token: await issuer.issue(principal.name),
@@ -35,6 +40,13 @@ export function tokenEndpoint(issuer: DevelopmentIssuer, authenticator: Authenti
       );
     }
   };
+}
+
+/** @throws CatalogError InvalidInput for a form with more fields than any grant has. */
+function readForm(text: string): URLSearchParams {
+  if (text.split("&", fieldsMax + 1).length > fieldsMax)
+    throw new CatalogError("InvalidInput", `the form has more than ${fieldsMax} fields`);
+  return new URLSearchParams(text);
 }
 
 /** The client's secret, from Basic authentication or from the form. */

@@ -8,6 +8,7 @@ import { prepareAudit } from "../domain/audit.ts";
 import { branchOf } from "../domain/branch.ts";
 import { requireFreeLocation } from "../domain/locations.ts";
 import { requireFreeName, requireRecordedBranch, requireTable } from "../domain/require.ts";
+import { inTurns } from "../domain/turns.ts";
 import { vendCredentials } from "../domain/vending.ts";
 import { deregisterTable } from "../dropping/drop.ts";
 import type { Session } from "../store/store.ts";
@@ -41,7 +42,8 @@ export const batchCommitTables: Handler<typeof contract> = async (request, catal
     together,
     apply: async (session) => {
       outcomes = [];
-      for (const { apply } of steps) if (apply !== undefined) outcomes.push(await apply(session, audit.id));
+      for await (const { apply } of inTurns(steps))
+        if (apply !== undefined) outcomes.push(await apply(session, audit.id));
       await audit.record(session);
       return outcomes.filter((outcome) => "record" in outcome);
     },
@@ -74,7 +76,7 @@ async function prepareSteps(
   /** The tables that the batch itself changed so far, with the locations of those that it declares. */
   const changed = new Map<string, string | undefined>();
   const steps: Step[] = [];
-  for (const operation of operations) {
+  for await (const operation of inTurns(operations)) {
     const identifier = identifierOf(operation);
     const { declare_table, create_table_version, delete_table_versions, deregister_table } = operation;
     if (declare_table) steps.push(await declare(identifier, declare_table, catalog, caller, changed));

@@ -54,9 +54,8 @@ function indexOf(make: ChangeableDataset["lancedb"]["Index"], request: Request):
       return make.fts(
         defined({
           withPosition: request.with_position,
-          // The library checks the name of a tokenizer.
-          baseTokenizer: request.base_tokenizer as "simple" | undefined,
-          language: request.language,
+          baseTokenizer: tokenizerOf(request),
+          language: languageOf(request),
           maxTokenLength: request.max_token_length,
           lowercase: request.lower_case,
           stem: request.stem,
@@ -89,6 +88,30 @@ function distanceOf({ distance_type }: Request): (typeof distances)[number] | un
   const found = distances.find((each) => each === distance_type.toLowerCase());
   if (found === undefined)
     throw new CatalogError("InvalidInput", `distance_type: must be one of ${distances.join(", ")}`);
+  return found;
+}
+
+const tokenizers = /^(simple|whitespace|raw|ngram|icu|icu\/split|(jieba|lindera)(\/\w[\w.-]*)+)$/;
+
+/** The library reads the model of a language from a folder of the name that it is given. */
+function tokenizerOf({ base_tokenizer: name }: Request) {
+  if (name === undefined || tokenizers.test(name)) return name as "simple" | undefined;
+  throw new CatalogError(
+    "InvalidInput",
+    "base_tokenizer: must be simple, whitespace, raw, ngram, icu, icu/split, or jieba/ or lindera/ with a model",
+  );
+}
+
+const languages = [
+  ...["Arabic", "Danish", "Dutch", "English", "Finnish", "French", "German", "Greek", "Hungarian", "Italian"],
+  ...["Norwegian", "Portuguese", "Romanian", "Russian", "Spanish", "Swedish", "Tamil", "Turkish"],
+];
+
+/** The library ends the process for a language that it does not know. */
+function languageOf({ language }: Request): string | undefined {
+  if (language === undefined) return undefined;
+  const found = languages.find((each) => each.toLowerCase() === language.toLowerCase());
+  if (found === undefined) throw new CatalogError("InvalidInput", `language: must be one of ${languages.join(", ")}`);
   return found;
 }
 

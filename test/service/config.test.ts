@@ -78,6 +78,13 @@ describe("the settings", () => {
     [{ TILTYARD_AUDIT_RETENTION: "0" }, "TILTYARD_AUDIT_RETENTION must be a number of minutes, hours or days"],
     [{ TILTYARD_AUTH: "none" }, "TILTYARD_AUTH"],
     [{ TILTYARD_RATE_LIMIT: "0" }, "TILTYARD_RATE_LIMIT must be a number of requests a second"],
+    [{ TILTYARD_BODY_MEMORY: "32M" }, "TILTYARD_BODY_MEMORY must be a number of MiB"],
+    [{ TILTYARD_WAITING_CONNECTIONS: "0" }, "TILTYARD_WAITING_CONNECTIONS must be a number of connections"],
+    [
+      { TILTYARD_FAILED_CREDENTIALS: "-1" },
+      "TILTYARD_FAILED_CREDENTIALS must be a number of refused credentials a minute",
+    ],
+    [{ TILTYARD_TRUSTED_PROXIES: "10" }, "TILTYARD_TRUSTED_PROXIES must be a number of proxies, 9 at most"],
     [{ TILTYARD_BOOTSTRAP_API_KEY: "short" }, "TILTYARD_BOOTSTRAP_API_KEY must have at least 24 characters"],
     [{ TILTYARD_ALLOW_INSECURE: "yes" }, "TILTYARD_ALLOW_INSECURE must be 1 or 0"],
     [{ TILTYARD_AUTH: "oidc" }, "TILTYARD_OIDC_ISSUER is required"],

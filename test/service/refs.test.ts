@@ -194,7 +194,7 @@ describe("a tag", () => {
     "that does not exist makes %s answer 404",
     async (operation) => {
       const table = await writtenTable(1);
-      for (const tag of ["missing", "../../secret", "x".repeat(5000), "\u0000"])
+      for (const tag of ["missing", "../../secret", "x".repeat(1000), "\u0000"])
         expect((await catalog.call(operation, { id: table.id, tag, version: 1 })).error).toMatchObject({
           status: 404,
           code: 8,

@@ -79,6 +79,8 @@ export async function startTestCatalog(
     TILTYARD_DATA_DIR: dataDir,
     TILTYARD_DATABASE_URL: database.url,
     TILTYARD_LOG_LEVEL: "silent",
+    // All tests come from one address.
+    TILTYARD_FAILED_CREDENTIALS: "1000000",
     TILTYARD_BOOTSTRAP_API_KEY: "admin-key-of-the-tests-0123456789",
     ...environment,
   });

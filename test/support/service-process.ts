@@ -8,8 +8,8 @@ import { temporaryFolder } from "./temporary-folder.ts";
 /** The service as a process that is killed and started again over the same data. */
 export interface ServiceProcess extends Service, AsyncDisposable {
   readonly dataDir: string;
-  /** Starts it and waits until it listens. */
-  start(): Promise<void>;
+  /** Starts it and waits until it listens. @returns Its process. */
+  start(): Promise<{ readonly pid: number }>;
   /** Starts it without waiting. */
   spawn(): Program;
   /** Ends it, by default as a crash does. */
@@ -45,8 +45,10 @@ export function createServiceProcess(dataDir?: string, environment: Record<strin
       return running;
     },
     start: async () => {
-      const printed = await service.spawn().printed("curl");
+      const program = service.spawn();
+      const printed = await program.printed("curl");
       url = /at (http:\S+)/.exec(printed)?.[1] ?? url;
+      return { pid: program.child.pid ?? 0 };
     },
     kill: async (signal = "SIGKILL") => {
       running?.child.kill(signal);

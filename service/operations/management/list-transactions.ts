@@ -18,6 +18,7 @@ export const listTransactions: Handler<typeof managementContracts.listTransactio
       const { records, next } = await list(store.read, filter, { after, limit, ascending });
       return { items: [...records], next };
     },
+    ({ id }) => id,
     pageSizeMax,
   );
   return {

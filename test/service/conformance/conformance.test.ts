@@ -7,6 +7,7 @@ import { join } from "node:path";
 import {
   type AnyContract,
   arrowFile,
+  bodies,
   CatalogError,
   contracts,
   ErrorResponse,
@@ -15,7 +16,6 @@ import {
 } from "@tiltyard/protocol";
 import { tableFromIPC } from "apache-arrow";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { bodyBytesMax } from "../../../service/http/parse-request.ts";
 import type { Store } from "../../../service/store/store.ts";
 import { httpRequest, stageManifest, startTestCatalog, type TestCatalog } from "../../support/catalog.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
@@ -158,7 +158,7 @@ async function checkError(response: Response, status: number): Promise<ErrorResp
 }
 
 const tooLarge = {
-  json: new TextEncoder().encode(`{"context": {"a": "${"x".repeat(bodyBytesMax)}"}}`),
+  json: new TextEncoder().encode(`{"context": {"a": "${"x".repeat(bodies.large.bytes)}"}}`),
   // The message that begins the stream says that it is larger than any may be.
   arrow: new Uint8Array([0xff, 0xff, 0xff, 0xff, 0xf8, 0xff, 0xff, 0x7f]),
 };

@@ -1,0 +1,50 @@
+import { bodies, CatalogError } from "@tiltyard/protocol";
+
+/** Who a body comes from, and how large it is: each kind has its own part of the memory, so that none takes it all. */
+const shares = { anonymous: 1 / 8, small: 3 / 8, large: 1 / 2 } as const;
+type Kind = keyof typeof shares;
+
+/** What the body of one request holds of the memory for bodies, until the request is over. */
+export interface BodyLease extends Disposable {
+  readonly bytes: number;
+  /** @throws CatalogError ServiceUnavailable when all bodies together would have too many bytes. */
+  grow(bytes: number): void;
+}
+
+/** The memory for bodies of requests that are read whole, of all requests together. */
+export interface BodyMemory {
+  lease(from: { readonly isAnonymous: boolean }): BodyLease;
+}
+
+export function createBodyMemory(bytesMax: number): BodyMemory {
+  const taken: Record<Kind, number> = { anonymous: 0, small: 0, large: 0 };
+
+  return {
+    lease: ({ isAnonymous }) => {
+      let [bytes, kind]: [number, Kind] = [0, isAnonymous ? "anonymous" : "small"];
+      const give = () => {
+        taken[kind] -= bytes;
+      };
+      return {
+        get bytes() {
+          return bytes;
+        },
+        grow: (by) => {
+          give();
+          bytes += by;
+          if (kind === "small" && bytes > bodies.small.bytes) kind = "large";
+          taken[kind] += bytes;
+          if (taken[kind] > bytesMax * shares[kind])
+            throw new CatalogError(
+              "ServiceUnavailable",
+              "too many requests with large bodies are under way; try again",
+            );
+        },
+        [Symbol.dispose]: () => {
+          give();
+          bytes = 0;
+        },
+      };
+    },
+  };
+}

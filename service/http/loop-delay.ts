@@ -1,0 +1,59 @@
+import type { Log } from "../log.ts";
+
+/** A request that holds the event loop for longer keeps all others waiting. */
+const heldMaxMs = 200;
+const beatEveryMs = 50;
+const toldMax = 5;
+const endedKept = 100;
+
+/** What a log line says of a request that was under way while the event loop was held. */
+export interface LoopRequest {
+  readonly operation: string;
+  readonly requestId: string | undefined;
+  readonly bodyBytes: number;
+}
+
+/** Finds requests that hold the event loop. How long it is held at all is a metric of prom-client's own. */
+export interface LoopWatch extends Disposable {
+  begin(request: LoopRequest): void;
+  end(request: LoopRequest): void;
+}
+
+/**
+ * Logs a line when the event loop was held. It was by one of the requests that were under way then: by the one, when
+ * there was one, and most likely by the one with the largest body, which comes first.
+ */
+export function watchLoop(log: Log): LoopWatch {
+  const underWay = new Set<LoopRequest>();
+  let ended: LoopRequest[] = [];
+  let lastBeat = performance.now();
+  const beats = setInterval(() => {
+    const now = performance.now();
+    const heldMs = now - lastBeat - beatEveryMs;
+    if (heldMs > heldMaxMs) {
+      const requests = [...ended, ...underWay].toSorted((one, other) => other.bodyBytes - one.bodyBytes);
+      log.warn(
+        {
+          held_ms: Math.round(heldMs),
+          requests: requests.slice(0, toldMax).map(({ operation, requestId, bodyBytes }) => ({
+            operation,
+            request_id: requestId,
+            body_bytes: bodyBytes,
+          })),
+        },
+        "the event loop was held",
+      );
+    }
+    ended = [];
+    lastBeat = now;
+  }, beatEveryMs).unref();
+
+  return {
+    begin: (request) => underWay.add(request),
+    end: (request) => {
+      underWay.delete(request);
+      if (ended.length < endedKept) ended.push(request);
+    },
+    [Symbol.dispose]: () => clearInterval(beats),
+  };
+}

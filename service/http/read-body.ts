@@ -1,0 +1,70 @@
+import { type BodyBounds, CatalogError } from "@tiltyard/protocol";
+import type { HonoRequest } from "hono";
+import { checkBudget } from "./body-budget.ts";
+import type { BodyLease } from "./body-memory.ts";
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/**
+ * Reads a body as JSON. An absent body, `null` and `{}` are the same empty request; only UTF-8 is read.
+ *
+ * @throws CatalogError PayloadTooLarge, InvalidInput, ServiceUnavailable
+ */
+export async function readJson(request: HonoRequest, bounds: BodyBounds, lease: BodyLease): Promise<unknown> {
+  const bytes = await readBytes(request, bounds.bytes, lease);
+  checkBudget(bytes, bounds);
+  const text = decode(bytes);
+  if (text.trim() === "") return {};
+  try {
+    return JSON.parse(text) ?? {};
+  } catch (error) {
+    throw new CatalogError("InvalidInput", `the body is not JSON: ${error instanceof Error ? error.message : ""}`);
+  }
+}
+
+/**
+ * Reads a body as text.
+ *
+ * @throws CatalogError PayloadTooLarge, ServiceUnavailable, or InvalidInput for what is not UTF-8
+ */
+export async function readText(request: HonoRequest, bytesMax: number, lease: BodyLease): Promise<string> {
+  return decode(await readBytes(request, bytesMax, lease));
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw new CatalogError("InvalidInput", "the body is not UTF-8");
+  }
+}
+
+async function readBytes(request: HonoRequest, bytesMax: number, lease: BodyLease): Promise<Uint8Array> {
+  try {
+    return await collect(request, bytesMax, lease);
+  } catch (cause) {
+    // A client that goes away in the middle of its body is no failure of the service.
+    if (cause instanceof CatalogError) throw cause;
+    throw new CatalogError("InvalidInput", "the body broke off", { cause });
+  }
+}
+
+/** Trusts the length that a request tells, which Node holds it to; a body that tells none is counted as it comes. */
+async function collect(request: HonoRequest, bytesMax: number, lease: BodyLease): Promise<Uint8Array> {
+  const length = request.header("content-length");
+  const grow = (bytes: number) => {
+    if (lease.bytes + bytes > bytesMax)
+      throw new CatalogError("PayloadTooLarge", `this request's body may have ${bytesMax} bytes, no more`);
+    lease.grow(bytes);
+  };
+  if (length !== undefined) {
+    grow(Number(length));
+    return new Uint8Array(await request.arrayBuffer());
+  }
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of request.raw.body ?? []) {
+    grow(chunk.byteLength);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}

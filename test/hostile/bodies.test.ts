@@ -1,0 +1,216 @@
+/**
+ * Every operation of the protocol and of management, and the token endpoint, with the worst bodies that their schemas
+ * let a client make: nobody else waits for long, the memory of the service stays small, and nothing is its failure.
+ * The operations and their bodies come from the OpenAPI documents, so that a new operation is in here by itself.
+ */
+import type { AnyContract } from "@tiltyard/protocol";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { operations } from "../support/catalog.ts";
+import { databaseKind } from "../support/database.ts";
+import { kept } from "./kept.ts";
+import { peakResidentMiB, type RawRequest, startWatchedService, type WatchedService } from "./service.ts";
+import { type Budget, type JsonSchema, worstBodies } from "./worst-bodies.ts";
+
+const waitMaxMs = 250;
+/** What really holds the service up does so again; what a busy machine does, does not. */
+const attempts = 3;
+const residentMaxMiB = 400;
+const largeBytes = 4 * 1024 * 1024;
+const operationTimeoutMs = 600_000;
+
+type Role = "none" | "reader" | "admin";
+const roles: readonly Role[] = ["none", "reader", "admin"];
+const small: Budget = { bytes: 64 * 1024, values: 8_192, keys: 4_096, depth: 128 };
+
+interface Document {
+  readonly paths: Readonly<
+    Record<
+      string,
+      Record<
+        string,
+        {
+          readonly requestBody?: {
+            readonly description?: string;
+            readonly content: Readonly<Record<string, { readonly schema: JsonSchema }>>;
+          };
+        }
+      >
+    >
+  >;
+  readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>> };
+}
+
+let service: WatchedService;
+let documents: readonly Document[] = [];
+const waits: { readonly what: string; readonly waitedMs: number }[] = [];
+let requests = 0;
+
+beforeAll(async () => {
+  service = await startWatchedService();
+  documents = await Promise.all(
+    ["/openapi.json", "/management/v1/openapi.json"].map(
+      async (path) => JSON.parse((await service.send({ method: "GET", path })).text) as Document,
+    ),
+  );
+}, 60_000);
+
+afterAll(async () => {
+  const worst = waits.toSorted((one, other) => other.waitedMs - one.waitedMs).slice(0, 10);
+  process.stderr.write(
+    `${databaseKind}: ${requests} requests, peak memory ${peakResidentMiB(service.pid).toFixed(0)} MiB, longest waits of others:\n` +
+      `${worst.map(({ what, waitedMs }) => `  ${waitedMs.toFixed(0).padStart(5)} ms  ${what}`).join("\n")}\n`,
+  );
+  await service[Symbol.asyncDispose]();
+});
+
+/** Sends a request, and checks what it did to the others. @returns Its status. */
+async function sendHostile(what: string, request: RawRequest): Promise<number> {
+  let [waitedMs, status, text] = [Number.POSITIVE_INFINITY, 0, ""];
+  for (let attempt = 0; attempt < attempts && waitedMs > waitMaxMs; attempt += 1) {
+    await service.longestWaitMs();
+    const answer = await service.send(request).catch((cause) => {
+      throw new Error(`${what}: no answer`, { cause });
+    });
+    waitedMs = Math.min(waitedMs, await service.longestWaitMs());
+    ({ status, text } = answer);
+    requests += 1;
+  }
+  waits.push({ what, waitedMs });
+  expect([status, text.slice(0, 500)], `${what}: is no failure of the service`).toSatisfy(() => status < 500);
+  expect(waitedMs, `${what}: others waited, in milliseconds`).toBeLessThan(waitMaxMs);
+  expect(peakResidentMiB(service.pid), `${what}: memory in MiB`).toBeLessThan(residentMaxMiB);
+  return status;
+}
+
+function headersOf(role: Role): Record<string, string> {
+  return role === "none" ? {} : { "x-api-key": service.keys[role] };
+}
+
+function pathOf(contract: AnyContract): string {
+  const id = /\/v1\/namespace\//.test(contract.path) ? kept.namespace : kept.table;
+  return contract.path.replace("{id}", encodeURIComponent(id)).replace("{index_name}", "an_index");
+}
+
+/** What the published document says that a body may be. */
+function bodyOf(contract: AnyContract) {
+  const document = documents.find(({ paths }) => contract.path in paths);
+  const body = document?.paths[contract.path]?.post?.requestBody;
+  const [bytes = 0, values = 0, keys = 0, depth = 0] = (body?.description ?? "").match(/\d+/g)?.map(Number) ?? [];
+  const json = body?.content["application/json"];
+  const resolve = (schema: JsonSchema): JsonSchema =>
+    schema.$ref === undefined ? schema : (document?.components.schemas[schema.$ref.split("/").at(-1) ?? ""] ?? {});
+  expect([json, bytes, values, keys, depth], "the document tells what a body may be").not.toContain(0);
+  return { schema: json?.schema ?? {}, resolve, budget: { bytes, values, keys, depth } };
+}
+
+const all: readonly AnyContract[] = Object.values(operations);
+const withBody = all.filter(({ methods, content }) => methods.includes("POST") && content === "json");
+const withRows = all.filter(({ content }) => content === "arrow");
+
+describe("the worst bodies do nothing to others, sent to", () => {
+  test.each(withBody.map((contract) => [contract.operationId, contract] as const))(
+    "%s",
+    { timeout: operationTimeoutMs },
+    async (operation, contract) => {
+      const { schema, resolve, budget } = bodyOf(contract);
+      for (const role of roles) {
+        await service.restore();
+        const request = { method: "POST", path: pathOf(contract), headers: headersOf(role) };
+        const too = { ...budget, bytes: largeBytes };
+        for (const [name, body] of worstBodies({}, resolve, too))
+          await sendHostile(`${operation}, ${role}, ${name}`, { ...request, body });
+        for (const [name, body] of worstBodies(schema, resolve, role === "none" ? small : budget))
+          await sendHostile(`${operation}, ${role}, ${name}`, { ...request, body });
+      }
+    },
+  );
+
+  test.each(withRows.map((contract) => [contract.operationId, contract] as const))(
+    "%s, which takes rows",
+    { timeout: operationTimeoutMs },
+    async (operation, contract) => {
+      const bodies = {
+        "no rows": Buffer.alloc(largeBytes, "["),
+        zeros: Buffer.alloc(largeBytes),
+        "a schema of 4 MiB": Buffer.concat([
+          Buffer.from([255, 255, 255, 255, 0, 0, 63, 0]),
+          Buffer.alloc(largeBytes - 8, 4),
+        ]),
+        "a schema that points to itself": Buffer.concat([
+          Buffer.from([255, 255, 255, 255, 0, 1, 0, 0]),
+          Buffer.alloc(largeBytes - 8),
+        ]),
+      };
+      for (const role of roles)
+        for (const [name, body] of Object.entries(bodies)) {
+          const path = `${pathOf(contract)}?on=id&when_not_matched_insert_all=true`;
+          await sendHostile(`${operation}, ${role}, ${name}`, { method: "POST", path, headers: headersOf(role), body });
+        }
+    },
+  );
+
+  test("the token endpoint", { timeout: operationTimeoutMs }, async () => {
+    for (const bytes of [8 * 1024, largeBytes])
+      for (const [name, text] of Object.entries({
+        "nothing but fields": "a&",
+        "nothing but empty fields": "&",
+        "fields that repeat": "grant_type=x&",
+        "one long field": "x",
+        "percent signs": "%",
+        "escaped characters": "%61",
+        pluses: "+",
+      })) {
+        const body = text.repeat(bytes / text.length);
+        const headers = { "content-type": "application/x-www-form-urlencoded" };
+        const request = { method: "POST", path: "/oauth/token", headers, body };
+        expect([400, 413]).toContain(await sendHostile(`the token endpoint, ${name}, ${bytes} bytes`, request));
+      }
+  });
+});
+
+describe("the worst paths and headers do nothing to others, sent to", () => {
+  const most = 14 * 1024;
+  test.each(all.map((contract) => [contract.operationId, contract] as const))(
+    "%s",
+    { timeout: operationTimeoutMs },
+    async (operation, contract) => {
+      for (const method of contract.methods)
+        for (const role of roles) {
+          const path = pathOf(contract);
+          const parameters = [...Object.keys(contract.query.shape), "delimiter", "x"];
+          const queries = [
+            ...parameters.flatMap((name) => [
+              `${name}=${"x".repeat(most)}`,
+              `${name}=${"%5B".repeat(most / 3)}`,
+              `${name}=${"1".repeat(most)}`,
+              `${name}=x&`.repeat(most / (name.length + 3)),
+            ]),
+            "&".repeat(most),
+            "a&".repeat(most / 2),
+          ];
+          for (const query of queries)
+            await sendHostile(`${operation} by ${method}, ${role}, ?${query.slice(0, 20)}...`, {
+              method,
+              path: `${path}?${query}`,
+              headers: headersOf(role),
+            });
+          for (const id of ["%24".repeat(most / 3), "a%24".repeat(most / 4), "x".repeat(most), "%".repeat(most)])
+            await sendHostile(`${operation} by ${method}, ${role}, /${id.slice(0, 20)}...`, {
+              method,
+              path: contract.path.replace("{id}", id).replace("{index_name}", id.slice(0, 1_000)),
+              headers: headersOf(role),
+            });
+        }
+      for (const credential of [
+        { authorization: `Bearer ${"x".repeat(most)}` },
+        { authorization: `Bearer ${"a.".repeat(most / 2)}` },
+        { authorization: " ".repeat(most) },
+        { "x-api-key": "x".repeat(most) },
+      ]) {
+        const [method = "POST"] = contract.methods;
+        const what = `${operation}, ${JSON.stringify(credential).slice(0, 40)}...`;
+        expect(await sendHostile(what, { method, path: pathOf(contract), headers: credential })).toBe(401);
+      }
+    },
+  );
+});

@@ -1,0 +1,157 @@
+/** Connections on which no whole request comes, beside clients that mean well. */
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { measure } from "../bench/load.ts";
+import { kept } from "./kept.ts";
+import { residentMiB, startWatchedService, type WatchedService } from "./service.ts";
+
+let service: WatchedService;
+beforeEach(async () => {
+  service = await startWatchedService();
+});
+afterEach(() => service[Symbol.asyncDispose]());
+
+const describeKept = `/v1/namespace/${kept.namespace}/describe`;
+
+interface Connection {
+  readonly socket: Socket;
+  readonly closed: Promise<void>;
+  /** All that came so far. */
+  readonly answer: () => string;
+}
+
+/** Sends bytes on a connection of its own, which stays open. */
+async function open(bytes: string | Uint8Array): Promise<Connection> {
+  const { hostname, port } = new URL(service.url);
+  const socket = connect(Number(port), hostname);
+  let answer = "";
+  socket
+    .on("error", () => {})
+    .on("data", (chunk) => {
+      answer += chunk;
+    });
+  await once(socket, "connect");
+  socket.write(bytes);
+  const closed = new Promise<void>((resolve) => {
+    socket.once("close", () => resolve());
+  });
+  return { socket, closed, answer: () => answer };
+}
+
+function head(path: string, length: number, headers: Readonly<Record<string, string>> = {}): string {
+  const lines = Object.entries({ host: "a", ...headers, "content-length": `${length}` });
+  return `POST ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n`;
+}
+
+describe("a thousand connections that send a byte a second", () => {
+  const seconds = 5;
+  /** A machine that is busy is slow now and then, which is not what this is about. */
+  const attempts = 3;
+
+  test.each(["headers", "body"])("of its %s leave the others as fast as they were", async (kind) => {
+    const target = { url: service.url, pid: service.pid, headers: { "x-api-key": service.keys.admin } };
+    const request = { method: "POST", path: describeKept, body: "{}" } as const;
+    const load = async () => (await measure(target, { connections: 8, seconds }, () => request)).p99Ms;
+    await load();
+    const ratios: number[] = [];
+    for (let attempt = 0; attempt < attempts && !ratios.some((ratio) => ratio <= 2); attempt += 1) {
+      const alone = await load();
+      const slow = fork(join(import.meta.dirname, "slow-clients.ts"), [service.url, "1000", kind]);
+      await once(slow, "message");
+      const beside = await load();
+      slow.kill();
+      process.stderr.write(`slow ${kind}: p99 ${alone.toFixed(1)} ms alone, ${beside.toFixed(1)} ms beside them\n`);
+      ratios.push(beside / alone);
+    }
+    expect(Math.min(...ratios), "p99 beside them, by p99 alone").toBeLessThanOrEqual(2);
+  });
+});
+
+describe("a connection is closed", () => {
+  test("whose headers do not come in ten seconds, with an answer that says so", async () => {
+    const { closed, answer } = await open("POST / HTTP/1.1\r\nhost: a\r\nx-a: ");
+    await closed;
+    expect(answer()).toMatch(/^HTTP\/1.1 400 (.|\n)*the request did not come in time/);
+  });
+
+  test("on which nothing comes at all", async () => {
+    await (await open("")).closed;
+  });
+
+  test("whose body comes too slowly, whoever sends it", async () => {
+    const { socket, closed, answer } = await open(head(describeKept, 60_000, { "x-api-key": service.keys.admin }));
+    const dripping = setInterval(() => socket.write(" "), 100);
+    await closed;
+    clearInterval(dripping);
+    expect(answer()).toMatch(/^HTTP\/1.1 400 (.|\n)*the request did not come in time/);
+    expect(await closedFor("a slow body")).toBeGreaterThan(0);
+  });
+
+  test("that waits the longest, when an address has too many; who sends a request is answered", async () => {
+    const idle: Connection[] = [];
+    for (let index = 0; index < 600; index += 1) idle.push(await open("POST / HTTP/1.1\r\n"));
+    await vi.waitFor(() => expect(idle.slice(0, 80).every(({ socket }) => socket.destroyed)).toBe(true));
+    expect((await service.send({ method: "GET", path: "/health/live" })).status).toBe(200);
+    expect(idle.slice(100).filter(({ socket }) => socket.destroyed)).toEqual([]);
+    expect(await closedFor("too many without a request")).toBeGreaterThanOrEqual(80);
+    for (const { socket } of idle) socket.destroy();
+  });
+
+  test("but not one whose rows take their time", async () => {
+    const path = `/v1/table/${kept.namespace}%24slow/create`;
+    const { socket, answer } = await open(head(path, 60_000, { "x-api-key": service.keys.admin }));
+    const stranger = await open(head(path, 60_000));
+    const dripping = setInterval(() => socket.write("\0"), 100);
+    await stranger.closed;
+    await service.send({ method: "GET", path: "/health/live" });
+    clearInterval(dripping);
+    expect([socket.destroyed, answer()]).toEqual([false, ""]);
+    socket.destroy();
+  });
+});
+
+/** How many connections were closed for a reason, as the metrics tell. */
+async function closedFor(reason: string): Promise<number> {
+  const { text } = await service.send({ method: "GET", path: "/metrics" });
+  return Number(new RegExp(`^tiltyard_closed_connections_total{reason="${reason}"} (\\d+)`, "m").exec(text)?.[1]);
+}
+
+describe("a hundred bodies of 4 MiB without their last byte", () => {
+  const bytes = 4 * 1024 * 1024;
+  const path = "/v1/table/batch-commit";
+  const residentGrowthMaxMiB = 150;
+
+  test.each([
+    ["no credential", () => ({}), "413"],
+    ["a reader's key", () => ({ "x-api-key": service.keys.reader }), "403"],
+    ["an admin's key", () => ({ "x-api-key": service.keys.admin }), "503"],
+  ] as const)("with %s take little memory, and are refused or closed", async (_, headers, status) => {
+    const before = residentMiB(service.pid);
+    const body = Buffer.alloc(bytes - 1, " ");
+    const all: Connection[] = [];
+    for (let index = 0; index < 100; index += 1) {
+      const each = await open(head(path, bytes, headers()));
+      each.socket.write(body);
+      all.push(each);
+    }
+    const closed = Promise.all(all.map((each) => each.closed));
+    let most = 0;
+    const looking = setInterval(() => {
+      most = Math.max(most, residentMiB(service.pid));
+    }, 50);
+    await closed;
+    clearInterval(looking);
+    expect(most - before).toBeLessThan(residentGrowthMaxMiB);
+    const answers = all.map(({ answer }) => answer().slice(9, 12));
+    expect(answers.filter((each) => each === status).length).toBeGreaterThan(80);
+    expect(all.find(({ answer }) => answer().slice(9, 12) === "503")?.answer() ?? "retry-after: 1").toContain(
+      "retry-after: 1",
+    );
+    expect((await service.send({ method: "POST", path: describeKept, headers: headers(), body: "{}" })).status).toBe(
+      status === "413" ? 401 : 200,
+    );
+  });
+});

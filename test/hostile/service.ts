@@ -1,0 +1,116 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { Agent, request } from "node:http";
+import { join } from "node:path";
+import { createTestDatabase } from "../support/database.ts";
+import { arrowStream, films } from "../support/rows.ts";
+import { createServiceProcess } from "../support/service-process.ts";
+import { kept } from "./kept.ts";
+
+/** A catalog in a process of its own, as its image runs it, and one that watches how long others wait for it. */
+export interface WatchedService extends AsyncDisposable {
+  readonly url: string;
+  readonly pid: number;
+  readonly keys: { readonly reader: string; readonly admin: string };
+  send(request: RawRequest): Promise<Answer>;
+  /** Makes what is kept anew, where a request has taken it away. */
+  restore(): Promise<void>;
+  /** The longest that anybody else waited for an answer since this was asked last, in milliseconds. */
+  longestWaitMs(): Promise<number>;
+}
+
+export interface RawRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+export async function startWatchedService(environment: Record<string, string> = {}): Promise<WatchedService> {
+  const database = await createTestDatabase();
+  const service = createServiceProcess(undefined, {
+    // As its image has it, and what Node gives itself in a pod of 512 MiB.
+    NODE_OPTIONS: "--max-semi-space-size=4 --max-old-space-size=256",
+    TILTYARD_DATABASE_URL: database.url,
+    TILTYARD_FAILED_CREDENTIALS: "1000000",
+    ...environment,
+  });
+  const { pid } = await service.start();
+  const url = service.url();
+  const agent = new Agent({ keepAlive: true });
+  const send = (raw: RawRequest) => sendRaw(url, agent, raw);
+
+  const admin = { "x-api-key": service.key };
+  const made = async (path: string, body: string | Uint8Array) => {
+    const { status, text } = await send({ method: "POST", path, headers: admin, body });
+    if (status !== 200) throw new Error(`${path} answered ${status} ${text}`);
+    return JSON.parse(text);
+  };
+  const restore = async () => {
+    await made(`/v1/namespace/${kept.namespace}/create`, '{"mode":"ExistOk"}');
+    await made(`/v1/table/${encodeURIComponent(kept.table)}/create?mode=ExistOk`, arrowStream(films));
+  };
+  await restore();
+  const grant = { namespace: [kept.namespace], role: "reader" };
+  const { key } = await made("/management/v1/api_key/create", JSON.stringify({ principal: "a reader", grant }));
+
+  const probe = fork(join(import.meta.dirname, "probe.ts"), [url, `${pid}`]);
+  await askProbe(probe);
+  return {
+    url,
+    pid,
+    keys: { reader: key, admin: service.key },
+    send,
+    restore,
+    longestWaitMs: () => askProbe(probe),
+    [Symbol.asyncDispose]: async () => {
+      probe.kill();
+      agent.destroy();
+      await service[Symbol.asyncDispose]();
+      await database.drop();
+    },
+  };
+}
+
+async function askProbe(probe: ChildProcess): Promise<number> {
+  const answered = once(probe, "message");
+  probe.send("longest");
+  const [longestMs] = await answered;
+  return Number(longestMs);
+}
+
+/** The most memory that a process ever had, in MiB. */
+export function peakResidentMiB(pid: number): number {
+  return Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
+}
+
+/** The memory that a process has, in MiB. */
+export function residentMiB(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
+}
+
+/** Sends bytes as they are. An answer that comes before all of them were sent is the answer. */
+function sendRaw(url: string, agent: Agent, { method, path, headers, body = "" }: RawRequest): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const bytes = Buffer.from(body);
+    const sent = method === "GET" ? {} : { "content-length": bytes.length };
+    const sending = request(url + path, { method, agent, headers: { ...headers, ...sent } }, (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (chunk: string) => {
+        // An answer of rows is long.
+        if (text.length < 1_000_000) text += chunk;
+      });
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, text }));
+      response.on("error", reject);
+    });
+    sending.on("error", reject);
+    sending.end(method === "GET" ? undefined : bytes);
+  });
+}

@@ -1,0 +1,262 @@
+/** What one request, and one caller, may take of the service. */
+import { type AnyContract, bodies, managementContracts } from "@tiltyard/protocol";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { networkOf } from "../../service/http/address.ts";
+import { createBodyMemory } from "../../service/http/body-memory.ts";
+import { operations, startTestCatalog, type TestCatalog, useCatalog } from "../support/catalog.ts";
+import { type Program, startProgram } from "../support/process.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+
+const catalog = useCatalog();
+const requestsWithBodies = Object.values<AnyContract>(operations).filter(
+  ({ methods, content }) => methods.includes("POST") && content === "json",
+);
+
+interface Schema {
+  readonly [name: string]: unknown;
+  readonly type?: string;
+}
+
+describe("the OpenAPI documents", () => {
+  /** Every string, array and map that a schema leads to and that has no bound, by its path. */
+  function unbounded(
+    schema: Schema,
+    components: Readonly<Record<string, Schema>>,
+    at: string,
+    seen: string[],
+  ): string[] {
+    const ref = schema.$ref === undefined ? undefined : String(schema.$ref).split("/").at(-1);
+    if (ref !== undefined)
+      return seen.includes(ref) ? [] : unbounded(components[ref] ?? {}, components, at, [...seen, ref]);
+    const isBounded =
+      (schema.type !== "string" || "maxLength" in schema || "enum" in schema) &&
+      (schema.type !== "array" || "maxItems" in schema) &&
+      (typeof schema.additionalProperties !== "object" || "maxProperties" in schema);
+    const nested = [
+      ...Object.entries((schema.properties ?? {}) as Record<string, Schema>),
+      ...((schema.anyOf ?? []) as Schema[]).map((each) => ["", each] as const),
+      ...[schema.items, schema.additionalProperties, schema.propertyNames].map((each) => ["[]", each] as const),
+    ];
+    const inner = nested.flatMap(([name, each]) =>
+      typeof each === "object" && each !== null ? unbounded(each as Schema, components, `${at}.${name}`, seen) : [],
+    );
+    return isBounded ? inner : [at, ...inner];
+  }
+
+  test("have a bound for every string, array and map of a body, and for each body as a whole", async () => {
+    for (const path of ["/openapi.json", "/management/v1/openapi.json"]) {
+      const document = (await (await catalog.fetch(path)).json()) as {
+        paths: Record<string, Record<string, Schema>>;
+        components: { schemas: Record<string, Schema> };
+      };
+      for (const [at, { post }] of Object.entries<Record<string, Schema>>(document.paths)) {
+        const body = post?.requestBody as
+          | { description?: string; content: Record<string, { schema: Schema }> }
+          | undefined;
+        const schema = body?.content["application/json"]?.schema;
+        if (schema === undefined) continue;
+        expect(unbounded(schema, document.components.schemas, at, [])).toEqual([]);
+        expect(body?.description).toMatch(/^At most \d+ bytes, \d+ values, \d+ keys and \d+ levels\.$/);
+      }
+    }
+  });
+});
+
+describe("what a list or a map holds is looked at after its length, and until there are twenty problems", () => {
+  const detailOf = async (name: Parameters<TestCatalog["call"]>[0], request: Readonly<Record<string, unknown>>) =>
+    (await catalog.call(name, request)).error.detail;
+
+  test("of a list", async () => {
+    const entries = (length: number) => ({ entries: Array(length).fill({ version: "x" }) });
+    expect(await detailOf("batchCreateTableVersions", entries(10_001))).toBe(
+      "entries: Too big: expected array to have <=10000 items",
+    );
+    const told = (await detailOf("batchCreateTableVersions", entries(10_000))).split("; ");
+    expect(told.slice(0, 20).every((problem) => problem.startsWith("entries."))).toBe(true);
+    expect(told.slice(20)).toEqual([expect.stringMatching(/^and \d more$/)]);
+  });
+
+  test("of a map", async () => {
+    const properties = (length: number, value: unknown) => ({
+      id: ["a"],
+      properties: Object.fromEntries(Array.from({ length }, (_, index) => [`p${index}`, value])),
+    });
+    expect(await detailOf("createNamespace", properties(1_001, 1))).toBe(
+      "properties: Too big: expected map to have <=1000 entries",
+    );
+    expect((await detailOf("createNamespace", properties(1_000, 1))).split("; ")).toHaveLength(20);
+    const metadata = Object.fromEntries(Array.from({ length: 5 }, (_, index) => [`p${index}`, "x".repeat(250_000)]));
+    expect(await detailOf("updateTableSchemaMetadata", { id: ["a"], metadata })).toBe(
+      "metadata: Too big: expected map to have <=1048576 characters",
+    );
+  });
+});
+
+describe("rights come before bodies:", () => {
+  const broken = "{".repeat(100);
+  let reader = "";
+  beforeAll(async () => {
+    reader = await catalog.keyFor("a reader", { $: "reader" });
+  });
+
+  test.each(requestsWithBodies.map((contract) => [contract.operationId, contract] as const))(
+    "%s",
+    async (_, contract) => {
+      const path = contract.path.replace("{id}", "a").replace("{index_name}", "b");
+      const post = async (body: string, headers: Record<string, string>) =>
+        (await catalog.fetch(path, { method: "POST", body, headers })).status;
+      const access = contract.access({ id: ["a"], indexName: "b", delimiter: "$" });
+      const isAllowed = access.every(({ role }) => role === "reader");
+      expect(await post(broken, { "x-api-key": reader })).toBe(isAllowed ? 400 : 403);
+      expect(await post(broken, { "x-api-key": "wrong" })).toBe(401);
+      expect(await post(" ".repeat(bodies.small.bytes), {})).toBe(401);
+      expect(await post(" ".repeat(bodies.small.bytes + 1), {})).toBe(413);
+    },
+  );
+
+  test("a batch asks for a role on anything, and then on all that it changes", async () => {
+    const elsewhere = await catalog.keyFor("a writer elsewhere", { other: "writer" });
+    const operationsOf = { operations: [{ deregister_table: { id: ["a", "t"] } }] };
+    expect((await catalog.call("batchCommitTables", operationsOf, { key: reader })).error.detail).toBe(
+      "a reader needs the role writer on what it changes",
+    );
+    expect((await catalog.call("batchCommitTables", operationsOf, { key: elsewhere })).error.detail).toBe(
+      "a writer elsewhere needs the role writer on a$t or on a namespace that holds it",
+    );
+  });
+});
+
+describe("a form of the token endpoint", () => {
+  const post = async (body: string) => {
+    const response = await catalog.fetch("/oauth/token", { method: "POST", body, headers: {} });
+    return [response.status, ((await response.json()) as { detail: string }).detail];
+  };
+
+  test("has 16 fields at most", async () => {
+    expect(await post("a&".repeat(15))).toEqual([400, "grant_type: must be client_credentials"]);
+    expect(await post("a&".repeat(16))).toEqual([400, "the form has more than 16 fields"]);
+  });
+
+  test("has 8 KiB at most", async () => {
+    expect(await post(`a=${"x".repeat(8 * 1024)}`)).toEqual([413, "this request's body may have 8192 bytes, no more"]);
+  });
+});
+
+describe("credentials that are refused", () => {
+  let own: TestCatalog;
+  beforeAll(async () => {
+    own = await startTestCatalog({ TILTYARD_FAILED_CREDENTIALS: "3", TILTYARD_TRUSTED_PROXIES: "1" });
+  });
+  afterAll(() => own.stop());
+
+  const ask = (key: string, from: string) =>
+    own.fetch("/v1/namespace/$/list", { headers: { "x-api-key": key, "x-forwarded-for": from } });
+
+  test("are too many for an address after a while, and a valid one from there still counts", async () => {
+    for (let attempt = 0; attempt < 3; attempt += 1) expect((await ask("wrong", "192.0.2.1")).status).toBe(401);
+    const throttled = await ask("wrong", "192.0.2.1");
+    expect([throttled.status, Number(throttled.headers.get("retry-after"))]).toEqual([503, expect.closeTo(60, -1)]);
+    expect(await throttled.json()).toMatchObject({ code: 21, detail: expect.stringContaining("this address") });
+    expect((await ask(own.adminKey, "192.0.2.1")).status).toBe(200);
+    expect((await ask("wrong", "192.0.2.2")).status).toBe(401);
+  });
+
+  test("are counted by what the proxy says, not by what the caller says before it", async () => {
+    for (let attempt = 0; attempt < 3; attempt += 1) await ask("wrong", `192.0.2.${attempt}, 198.51.100.1`);
+    expect((await ask("wrong", "203.0.113.1, 198.51.100.1")).status).toBe(503);
+  });
+
+  test("count at the token endpoint, too", async () => {
+    const form = "grant_type=client_credentials&client_secret=wrong";
+    const buy = async () =>
+      (await own.fetch("/oauth/token", { method: "POST", body: form, headers: { "x-forwarded-for": "192.0.2.9" } }))
+        .status;
+    expect([await buy(), await buy(), await buy(), await buy()]).toEqual([401, 401, 401, 503]);
+  });
+
+  test.each([
+    ["192.0.2.1", "192.0.2.1"],
+    ["::ffff:192.0.2.1", "192.0.2.1"],
+    ["2001:db8:0:1:aaaa::1", "2001:db8:0:1::/64"],
+    ["2001:0db8:0000:0001:bbbb:0:0:2", "2001:db8:0:1::/64"],
+    ["::1", "0:0:0:0::/64"],
+    ["not an address", "unknown"],
+  ])("are counted for the network of an address: %s", (address, network) => {
+    expect(networkOf(address)).toBe(network);
+  });
+});
+
+describe("the memory for bodies", () => {
+  const memory = createBodyMemory(16 * 1024 * 1024);
+  const full = expect.objectContaining({ kind: "ServiceUnavailable", retryAfterSeconds: 1 });
+
+  test("is refused when it is full, and given back when a request is over", () => {
+    const [first, second] = [memory.lease({ isAnonymous: false }), memory.lease({ isAnonymous: false })];
+    first.grow(5 * 1024 * 1024);
+    expect(() => second.grow(5 * 1024 * 1024)).toThrow(full);
+    second[Symbol.dispose]();
+    first[Symbol.dispose]();
+    const third = memory.lease({ isAnonymous: false });
+    third.grow(8 * 1024 * 1024);
+    third[Symbol.dispose]();
+  });
+
+  test("has parts, so that large bodies and those without a credential leave room for the others", () => {
+    using large = memory.lease({ isAnonymous: false });
+    large.grow(8 * 1024 * 1024);
+    const anonymous = Array.from({ length: 33 }, () => memory.lease({ isAnonymous: true }));
+    expect(() => {
+      for (const each of anonymous) each.grow(64 * 1024);
+    }).toThrow(full);
+    using small = memory.lease({ isAnonymous: false });
+    small.grow(64 * 1024);
+    for (const each of anonymous) each[Symbol.dispose]();
+  });
+});
+
+test("a page of a list has a mebibyte of items, and goes on behind the last of them", async () => {
+  const name = (index: number) => `${String(index).padStart(4, "0")}${"x".repeat(240)}`;
+  const deep = Array.from({ length: 31 }, (_, index) => `${"n".repeat(240)}${index}`);
+  for (let depth = 1; depth <= deep.length; depth += 1)
+    await catalog.call("createNamespace", { id: deep.slice(0, depth) });
+  const made = Array.from({ length: 300 }, (_, index) => name(index));
+  const declared = made.map((each) => ({ declare_table: { id: [...deep, each] } }));
+  for (let from = 0; from < declared.length; from += 100)
+    await catalog.call("batchCommitTables", { operations: declared.slice(from, from + 100) });
+  const pages = [];
+  for (let page_token: string | undefined; ; ) {
+    const { body } = await catalog.call("listAllTables", { ...(page_token !== undefined && { page_token }) });
+    pages.push(body.tables);
+    page_token = body.page_token;
+    if (page_token === undefined) break;
+  }
+  expect(pages.flat().map((each) => each.split("$").at(-1))).toEqual(made);
+  expect(pages.length).toBeGreaterThan(2);
+  for (const page of pages) expect(JSON.stringify(page).length).toBeLessThan(1.1 * 1024 * 1024);
+}, 60_000);
+
+describe("a request that holds the event loop", () => {
+  let program: Program;
+  beforeAll(() => {
+    program = startProgram(["test/support/held-loop.ts"], { TILTYARD_DATA_DIR: temporaryFolder("tiltyard-held-") });
+  });
+  afterAll(() => void program.child.kill());
+
+  test("is a line of the log, with its operation and size", async () => {
+    await program.finished;
+    const lines = program
+      .stdout()
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(lines.find(({ msg }) => msg === "the event loop was held")).toMatchObject({
+      level: 40,
+      held_ms: expect.closeTo(500, -3),
+      requests: [{ operation: "CreateTableVersion", request_id: "a-request", body_bytes: 1234 }],
+    });
+  });
+});
+
+test("management takes no large bodies", () => {
+  expect(Object.values<AnyContract>(managementContracts).filter(({ bodySize }) => bodySize === "large")).toEqual([]);
+});

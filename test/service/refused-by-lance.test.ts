@@ -1,0 +1,122 @@
+/** What Lance's library refuses about a request is the caller's to mend, and told as that. */
+import { Field, Int32, makeData, RecordBatch, Schema, Struct, Table, tableToIPC, vectorFromArray } from "apache-arrow";
+import { beforeAll, describe, expect, test } from "vitest";
+import { type OperationName, useCatalog } from "../support/catalog.ts";
+import { arrowStream, createFilms, films } from "../support/rows.ts";
+
+const catalog = useCatalog();
+let id: string[] = [];
+beforeAll(async () => {
+  id = await createFilms(catalog);
+  await catalog.call("alterTableAddColumns", { id, new_columns: [{ name: "n", expression: "cast(1 as bigint)" }] });
+});
+
+/** An Arrow stream of numbers in columns of these names. */
+function columns(...names: readonly string[]): Uint8Array {
+  const fields = names.map((name) => new Field(name, new Int32(), true));
+  const [numbers] = vectorFromArray([1, 2], new Int32()).data;
+  const children = names.flatMap(() => numbers ?? []);
+  const batch = new RecordBatch(new Schema(fields), makeData({ type: new Struct(fields), length: 2, children }));
+  return tableToIPC(new Table(batch.schema, [batch]), "stream");
+}
+
+async function refusal(name: OperationName, request: Readonly<Record<string, unknown>>, body?: Uint8Array) {
+  const { status, error } = await catalog.call(name, { id, ...request }, body === undefined ? {} : { body });
+  expect([status, error.detail]).toEqual([400, expect.not.stringMatching(/\.rs|\/rustc|\/usr|Schema \{|lance error/)]);
+  return error.detail;
+}
+
+describe("a request is 400 with Lance's own sentence", () => {
+  test("for columns with one name", async () => {
+    const twice = 'Duplicate field name "a" in schema';
+    expect(await refusal("createTable", { id: ["twice"] }, columns("a", "a"))).toBe(twice);
+    expect(await refusal("insertIntoTable", { mode: "Overwrite" }, columns("a", "a"))).toBe(twice);
+    const add = { name: "a", expression: "1" };
+    expect(await refusal("alterTableAddColumns", { new_columns: [add, add] })).toBe(twice);
+    const rename = { path: "title", rename: "n" };
+    expect(await refusal("alterTableAlterColumns", { alterations: [rename] })).toBe(
+      'Duplicate field name "n" in schema',
+    );
+    expect(
+      await refusal("mergeInsertIntoTable", { on: "n", when_not_matched_insert_all: true }, columns("n", "n")),
+    ).toBe('Duplicate field name "n" in schema');
+  });
+
+  test("for a column with a dot in its name", async () => {
+    const dotted = "Top level field a.b cannot contain `.`. Maybe you meant to create a struct field?";
+    expect(await refusal("createTable", { id: ["dotted"] }, columns("a.b"))).toBe(dotted);
+    expect(await refusal("alterTableAddColumns", { new_columns: [{ name: "a.b", expression: "1" }] })).toBe(dotted);
+    expect(await refusal("alterTableAlterColumns", { alterations: [{ path: "title", rename: "a.b" }] })).toBe(dotted);
+  });
+
+  test("for a column that Lance makes itself", async () => {
+    const reserved = expect.stringContaining("must not be one of _rowid,");
+    expect(await refusal("alterTableAddColumns", { new_columns: [{ name: "_rowid", expression: "1" }] })).toEqual(
+      reserved,
+    );
+    expect(await refusal("alterTableAlterColumns", { alterations: [{ path: "title", rename: "_rowaddr" }] })).toEqual(
+      reserved,
+    );
+  });
+
+  test("for a merge that would change nothing", async () => {
+    expect(await refusal("mergeInsertIntoTable", { on: "id" }, arrowStream(films))).toMatch(/not configured to change/);
+  });
+
+  test.each(["n / 0", "n % 0"])("for %s", async (expression) => {
+    const divided = expect.stringMatching(/Divide by zero error$/);
+    expect(await refusal("alterTableAddColumns", { new_columns: [{ name: "m", expression }] })).toEqual(divided);
+    expect(await refusal("updateTable", { updates: [["n", expression]] })).toEqual(divided);
+    expect(await refusal("queryTable", { k: 1, filter: `${expression} = 1` })).toEqual(divided);
+    expect(await refusal("countTableRows", { predicate: `${expression} = 1` })).toEqual(divided);
+    expect(await refusal("deleteFromTable", { predicate: `${expression} = 1` })).toEqual(divided);
+  });
+
+  test("for a plan of what cannot be searched", async () => {
+    const query = { k: 1, full_text_query: { string_query: { query: "a" } } };
+    expect(await refusal("explainTableQueryPlan", { query })).toMatch(/^Cannot perform full text search unless/);
+  });
+});
+
+/** Each of these ended the process, or would have it take gigabytes. */
+describe("what the library does not survive does not reach it:", () => {
+  test.each([
+    ["language", { language: "nope" }],
+    ["language", { language: "" }],
+    ["base_tokenizer", { base_tokenizer: "jieba/../../etc" }],
+    ["m", { index_type: "IVF_HNSW_PQ", m: 4_000_000_000 }],
+    ["ef_construction", { index_type: "IVF_HNSW_PQ", ef_construction: 4_000_000_000 }],
+    ["num_partitions", { index_type: "IVF_PQ", num_partitions: 2 ** 52 }],
+  ])("the %s of an index: %j", async (field, options) => {
+    const request = { column: "title", index_type: "FTS", ...options };
+    expect(await refusal("createTableIndex", request)).toMatch(new RegExp(`^${field}: `));
+  });
+
+  test("a language is known in any letter case", async () => {
+    const request = { id, column: "title", index_type: "FTS", language: "english" };
+    expect((await catalog.call("createTableIndex", request)).status).toBe(200);
+  });
+
+  test.each([{ k: 4_000_000_000 }, { k: 10, offset: 4_000_000_000 }, { k: 1_000, refine_factor: 65_536 }])(
+    "the rows that a vector search finds: %j",
+    async (query) => {
+      const vector = { single_vector: [1, 2] };
+      expect(await refusal("queryTable", { vector, ...query })).toMatch(
+        /^k: a vector search finds 1000000 rows at most/,
+      );
+    },
+  );
+
+  test.each([{ ef: 2 ** 52 }, { nprobes: 2 ** 32 }])("the candidates of a vector search: %j", async (query) => {
+    expect(await refusal("queryTable", { k: 1, vector: { single_vector: [1] }, ...query })).toContain("Too big");
+  });
+
+  test("a full-text query that nests deeper than any", async () => {
+    const nested = (depth: number): object =>
+      depth === 0
+        ? { match: { terms: "a", column: "title" } }
+        : { boost: { positive: nested(depth - 1), negative: {} } };
+    const query = { structured_query: { query: nested(100) } };
+    expect(await refusal("queryTable", { k: 1, full_text_query: query })).toBe("the body nests deeper than 128 levels");
+  });
+});
