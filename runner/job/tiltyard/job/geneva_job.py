@@ -1,0 +1,136 @@
+"""Backfills of UDF columns and refreshes of views, which Geneva does on Ray."""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import timedelta
+from typing import Any
+
+from tiltyard.job.work import Job, JobError, Report
+
+POLL_SECONDS = 1.0
+# What Geneva reserves for an applier whose UDF names no memory.
+APPLIER_MEMORY_BYTES = 4 * 2**30
+APPLIER_MEMORY = "JOB__APPLIER_DEFAULT_MEMORY_BYTES"
+
+# Set by whoever starts a job on a Ray whose nodes are made when they are needed.
+AUTOSCALES = "TILTYARD_RAY_AUTOSCALES"
+# What Geneva takes when a request says nothing, and what it needs beside its appliers.
+CONCURRENCY = 8
+DRIVER_CPUS = 1
+
+# Fields of AlterTableBackfillColumns that Geneva's backfill takes under the same names. `cluster` and `manifest`
+# are for whoever starts the job.
+BACKFILL_INTEGERS = (
+    "concurrency",
+    "intra_applier_concurrency",
+    "min_checkpoint_size",
+    "max_checkpoint_size",
+    "read_version",
+    "task_size",
+    "num_frags",
+    "checkpoint_size",
+    "commit_granularity",
+)
+BACKFILL_NUMBERS = ("batch_checkpoint_flush_interval_seconds",)
+REFRESH_INTEGERS = (
+    "src_version",
+    "max_rows_per_fragment",
+    "concurrency",
+    "intra_applier_concurrency",
+    "source_task_size",
+    "output_limit",
+)
+
+
+def backfill(job: Job, report: Report) -> None:
+    """Fills a UDF column where it is null, or where the request says. Goes on from checkpoints of the same job id."""
+    parameters = job.parameters
+    table = _open_table(job)
+    arguments: dict[str, Any] = {
+        **{name: int(parameters[name]) for name in BACKFILL_INTEGERS if name in parameters},
+        **{name: float(parameters[name]) for name in BACKFILL_NUMBERS if name in parameters},
+    }
+    if "where" in parameters:
+        arguments["where"] = parameters["where"]
+    running = table.backfill_async(parameters["column"], job_id=job.id, **_admitted(arguments))
+    tracker = running.future.job_tracker
+    while not running.done(timeout=POLL_SECONDS):
+        _report_tracker(tracker, report)
+    running.result()
+    _report_tracker(tracker, report)
+
+
+def refresh(job: Job, report: Report) -> None:
+    """Brings a view up to date with its source."""
+    parameters = job.parameters
+    table = _open_table(job)
+    arguments = {name: int(parameters[name]) for name in REFRESH_INTEGERS if name in parameters}
+    running = table.refresh_async(job_id=job.id, **_admitted(arguments))
+    while not running.done(timeout=POLL_SECONDS):
+        time.sleep(POLL_SECONDS)
+    running.result()
+    table.checkout_latest()
+    rows = table.count_rows()
+    report(rows, rows)
+
+
+def _open_table(job: Job) -> Any:
+    import ray
+
+    ray.init(ignore_reinit_error=True, log_to_driver=True)
+    _limit_reserved_memory(ray.nodes())
+    try:
+        import geneva
+    except ImportError as error:
+        message = f"UDF columns and views need Geneva where the job runs: pip install geneva ({error})"
+        raise JobError(message) from error
+
+    db = geneva.connect(
+        namespace_client_impl="rest",
+        namespace_client_properties=job.connection.properties,
+        # Geneva's own check for a newer version; without it some refreshes fail although all rows are there.
+        read_consistency_interval=timedelta(0),
+    )
+    *namespace, name = job.table
+    return db.open_table(name, namespace=namespace)
+
+
+def _admitted(arguments: dict[str, Any]) -> dict[str, Any]:
+    """As many appliers as this Ray has room for, so that Geneva refuses what not even one of them finds, at once.
+
+    A Ray that makes nodes when they are needed has room for all.
+    """
+    import ray
+
+    if os.environ.get(AUTOSCALES) == "1":
+        return arguments
+    room = max(1, int(ray.cluster_resources().get("CPU", 1) - DRIVER_CPUS))
+    concurrency = min(arguments.get("concurrency", CONCURRENCY), room)
+    return {**arguments, "concurrency": concurrency, "_admission_strict": True}
+
+
+def _limit_reserved_memory(nodes: list[dict[str, Any]]) -> None:
+    """An applier that reserves more memory than any node has would wait for ever."""
+    largest = max((node["Resources"].get("memory", 0) for node in nodes if node["Alive"]), default=0)
+    if largest < APPLIER_MEMORY_BYTES:
+        os.environ.setdefault(APPLIER_MEMORY, "0")
+
+
+def _report_tracker(tracker: Any, report: Report) -> None:
+    import ray
+
+    try:
+        counters = ray.get(tracker.get_all.remote(), timeout=POLL_SECONDS)
+    except (ray.exceptions.GetTimeoutError, ray.exceptions.RayActorError):
+        return
+    rows = counters.get("rows_committed")
+    if rows is None:
+        return
+    others = {
+        name: counters[name]["n"]
+        for name in ("rows_checkpointed", "tasks_completed", "rows_skipped_on_error")
+        if name in counters
+    }
+    report(rows["n"], rows["total"], **others)
