@@ -15,7 +15,7 @@ def catalog() -> LanceNamespace:
 
     Raises ConnectionSettingError when no job and no environment says where it is.
     """
-    from lance.namespace import RestNamespace  # noqa: PLC0415: a worker that needs no catalog does not load Lance.
+    from lance.namespace import RestNamespace
 
     return RestNamespace(**connection().properties)
 

@@ -13,8 +13,8 @@ import lancedb
 import pyarrow as pa
 import pytest
 from catalog import PROJECT, wait_until
+from jobs import ROWS, alter, backfill, describe
 
-ROWS = 40
 JOB_SECONDS = 180
 
 
@@ -54,7 +54,12 @@ class Runner:
             self.process = subprocess.Popen(
                 [os.environ["TILTYARD_TEST_NODE"], "client/main.ts", "runner", "--local", "--num-cpus", "4"],
                 cwd=PROJECT,
-                env={**inherited, "PATH": path, "TILTYARD_CATALOG_URL": self.catalog.url, "TILTYARD_API_KEY": self.catalog.key},
+                env={
+                    **inherited,
+                    "PATH": path,
+                    "TILTYARD_CATALOG_URL": self.catalog.url,
+                    "TILTYARD_API_KEY": self.catalog.key,
+                },
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
@@ -73,29 +78,9 @@ def runner(catalog, tmp_path_factory):
     running.stop()
 
 
-@pytest.fixture
-def films(catalog, table):
-    """A table of films in four fragments."""
-    titles = pa.table({"id": range(ROWS), "title": [f"Film {number}" for number in range(ROWS)]})
-    lance.write_dataset(titles, namespace_client=catalog.client(), table_id=table, mode="create", max_rows_per_file=10)
-    return table
-
-
 def open_with_geneva(catalog, table):
     db = geneva.connect(namespace_client_impl="rest", namespace_client_properties=catalog.properties)
     return db.open_table(table[-1], namespace=table[:-1])
-
-
-def backfill(catalog, table, column, **fields) -> str:
-    return catalog.post(f"/v1/table/{'%24'.join(table)}/backfill_column", {"column": column, **fields})["job_id"]
-
-
-def describe(catalog, job: str) -> dict:
-    return catalog.post(f"/v1/transaction/{job.replace('$', '%24')}/describe")
-
-
-def alter(catalog, job: str, *actions: dict) -> None:
-    catalog.post(f"/v1/transaction/{job.replace('$', '%24')}/alter", {"actions": list(actions)})
 
 
 def ended(catalog, runner, job: str) -> dict:
@@ -110,7 +95,12 @@ def ended(catalog, runner, job: str) -> dict:
 
 
 def values(catalog, table, column) -> list:
-    return lance.dataset(namespace_client=catalog.client(), table_id=table).to_table(columns=["id", column]).sort_by("id")[column].to_pylist()
+    return (
+        lance.dataset(namespace_client=catalog.client(), table_id=table)
+        .to_table(columns=["id", column])
+        .sort_by("id")[column]
+        .to_pylist()
+    )
 
 
 def test_a_rest_call_fills_a_udf_column(catalog, runner, films):
