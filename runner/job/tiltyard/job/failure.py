@@ -7,6 +7,7 @@ import re
 from tiltyard.job.transaction import CatalogUnavailable
 
 # Lance's clients raise plain errors whose text alone tells that a server was away.
+PASSING_KINDS = ("ConnectionError", "OSError", "RuntimeError", "TimeoutError")
 PASSING = re.compile(r"connect|connection|timed? ?out|unavailable|slow down|\b50[234]\b", re.IGNORECASE)
 
 CAUSED_BY = " | caused by "
@@ -28,12 +29,10 @@ def is_passing(error: BaseException) -> bool:
         ray.RaySystemError,
         ray.RpcError,
     )
-    chain = _causes(error)
-    if any(isinstance(each, (*lost, CatalogUnavailable, ConnectionError)) for each in chain):
+    if any(isinstance(each, (*lost, CatalogUnavailable)) for each in _causes(error)):
         return True
-    if any(isinstance(each, ray.RayTaskError) for each in chain):
-        return False
-    return any(isinstance(each, OSError | RuntimeError) and PASSING.search(str(each)) is not None for each in chain)
+    kind, _, text = reason_of(error).partition(": ")
+    return kind in PASSING_KINDS and (kind == ConnectionError.__name__ or PASSING.search(text) is not None)
 
 
 def reason_of(error: BaseException) -> str:
