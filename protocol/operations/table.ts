@@ -279,7 +279,7 @@ export const getTableStats = defineContract({
   access: onPath("reader"),
 });
 
-/** A column that a user's function computes. No library of the service can run one: what has it is refused. */
+/** A column that a user's function computes, in jobs. */
 const VirtualColumn = z
   .object({
     input_columns: optional(z.array(fieldPath)),
@@ -297,9 +297,9 @@ const VirtualColumn = z
 
 const VirtualColumnOutput = z
   .object({
-    column: z.string(),
+    column: z.string().min(1),
     struct_field: z.string(),
-    data_type: z.record(z.string(), z.unknown()),
+    data_type: JsonArrowDataType,
     nullable: z.boolean(),
     metadata: optional(z.record(z.string(), z.string())),
   })
@@ -309,9 +309,18 @@ const NewColumn = z
   .object({
     name: z.string().min(1),
     expression: optional(z.string()).describe("SQL over the other columns, computed once for the rows that there are."),
-    computed: optional(z.string()),
+    computed: optional(z.string()).describe(
+      "SQL over the other columns, computed by jobs for the rows without a value.",
+    ),
     virtual_column: optional(
-      VirtualColumn.extend({ outputs: z.array(VirtualColumnOutput) }).meta({ id: "AddVirtualColumnEntry" }),
+      VirtualColumn.extend({
+        input_columns: z.array(fieldPath),
+        outputs: z.array(VirtualColumnOutput),
+        image: z.string(),
+        udf: z.base64().describe("The function, as Geneva writes it."),
+        udf_name: z.string(),
+        udf_version: z.string(),
+      }).meta({ id: "AddVirtualColumnEntry" }),
     ),
   })
   .meta({ id: "AddColumnsEntry" });
