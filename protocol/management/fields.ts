@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { roles } from "../contract.ts";
-import { id } from "../fields.ts";
+import { id, shownAs, word } from "../fields.ts";
+import { transactionStatuses } from "../operations/transaction.ts";
 
 const principalLengthMax = 256;
 
@@ -18,3 +19,11 @@ export const Grant = z
 
 /** Milliseconds since the epoch. */
 export const timeMillis = z.int().min(0);
+
+/** Statuses in a query, separated by commas. */
+export const statusesInQuery = z
+  .string()
+  .transform((text) => text.split(",").map((each) => each.trim()))
+  .pipe(z.array(word(transactionStatuses)))
+  .meta(shownAs({ type: "string" }))
+  .describe(`Some of ${transactionStatuses.join(", ")}, separated by commas.`);

@@ -1,18 +1,8 @@
 import { z } from "zod";
 import { defineContract, onPath } from "../contract.ts";
-import {
-  context,
-  id,
-  Properties,
-  pageQuery,
-  pageResponse,
-  queryBoolean,
-  queryInteger,
-  shownAs,
-  word,
-} from "../fields.ts";
+import { context, id, Properties, pageQuery, pageResponse, queryBoolean, queryInteger } from "../fields.ts";
 import { transactionStatuses } from "../operations/transaction.ts";
-import { PrincipalName, timeMillis } from "./fields.ts";
+import { PrincipalName, statusesInQuery, timeMillis } from "./fields.ts";
 
 const Transaction = z
   .object({
@@ -30,13 +20,6 @@ const Transaction = z
 
 const time = queryInteger(0).optional();
 
-/** Statuses in a query, separated by commas. */
-const statuses = z
-  .string()
-  .transform((text) => text.split(",").map((each) => each.trim()))
-  .pipe(z.array(word(transactionStatuses)))
-  .meta(shownAs({ type: "string" }));
-
 export const listTransactions = defineContract({
   operationId: "ListTransactions",
   summary: "List the transactions of a namespace and of what is under it, latest first",
@@ -46,7 +29,7 @@ export const listTransactions = defineContract({
     ...pageQuery,
     table: z.string().optional().describe("Only those that change this table: its identifier, in the delimiter."),
     principal: PrincipalName.optional(),
-    status: statuses.optional().describe(`Some of ${transactionStatuses.join(", ")}, separated by commas.`),
+    status: statusesInQuery.optional(),
     since_millis: time.describe("Only those that were opened at this time or after it, in milliseconds."),
     until_millis: time.describe("Only those that were opened before this time, in milliseconds."),
     ascending: queryBoolean.optional().describe("Oldest first."),

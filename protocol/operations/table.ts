@@ -198,7 +198,7 @@ export const alterTableBackfillColumns = defineContract({
     .object({ context, job_id: z.string().describe("The id of the transaction that tracks the job.") })
     .meta({ id: "AlterTableBackfillColumnsResponse" }),
   status: 202,
-  errors: [404],
+  errors: [404, 409],
   access: onPath("writer"),
 });
 

@@ -4,7 +4,8 @@ import { JobKeys } from "../../runner/job-keys.ts";
 import { CatalogJobs } from "../../runner/jobs.ts";
 import { NeedsError, type Platform, type PlatformAttempt, type StartRequest } from "../../runner/platform.ts";
 import { type Limits, Reconciler } from "../../runner/reconcile.ts";
-import { commit, declareTable, startTestCatalog, type TestCatalog } from "../support/catalog.ts";
+import { startTestCatalog, type TestCatalog } from "../support/catalog.ts";
+import { createFilms } from "../support/rows.ts";
 
 const limits: Limits = { attempts: 3, jobs: 10, jobsPerPrincipal: 10, takeOverMs: 60_000, cancelGraceMs: 60_000 };
 
@@ -62,15 +63,19 @@ async function yard(): Promise<Yard> {
   const platform = new Imitation();
   const access = { url: catalog.url, apiKey: catalog.adminKey };
   const [client, management] = [createCatalogClient(access), createManagementClient(access)];
-  const table = await declareTable(catalog);
-  await commit(catalog, table, 1);
+  const id = await createFilms(catalog);
+  const columns = ["a", "a1", "a2", "a3", "b", "b1", "b2"];
+  await catalog.call("alterTableAddColumns", {
+    id,
+    new_columns: columns.map((name) => ({ name, computed: "id * 2" })),
+  });
   const alter = async (job: string, action: object) => {
     expect((await catalog.call("alterTransaction", { id: job.split("$"), actions: [action] })).status).toBe(200);
   };
   return {
     catalog,
     platform,
-    namespace: table.id[0] ?? "",
+    namespace: id[0] ?? "",
     runner: (changes = {}) =>
       new Reconciler(
         { jobs: new CatalogJobs(client, management), keys: new JobKeys(management), platform },
@@ -79,7 +84,7 @@ async function yard(): Promise<Yard> {
       ),
     open: async (column, apiKey = catalog.adminKey) => {
       const caller = createCatalogClient({ url: catalog.url, apiKey });
-      return (await caller.alterTableBackfillColumns({ id: table.id, column })).job_id;
+      return (await caller.alterTableBackfillColumns({ id, column })).job_id;
     },
     cancel: (job) => alter(job, { setStatusAction: { status: "Canceled" } }),
     beat: (job, number) => alter(job, { setPropertyAction: { key: `attempt.${number}`, value: crypto.randomUUID() } }),
