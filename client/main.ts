@@ -7,6 +7,7 @@ import { doctorCommand } from "./commands/doctor.ts";
 import { messageOf } from "./commands/error-message.ts";
 import { exitCodes, UsageError } from "./commands/exit-codes.ts";
 import { jobCommand } from "./commands/job.ts";
+import { jobsCommand } from "./commands/jobs.ts";
 import { handedOver } from "./commands/other-program.ts";
 import { runCommand } from "./commands/run.ts";
 import { ParameterError } from "./ray/parameters.ts";
@@ -17,7 +18,15 @@ const program = new Command("tiltyard")
   .version(version)
   .showHelpAfterError("(see --help)");
 const runner = handedOver("runner", "run the catalog's jobs on Ray (tiltyard-runner)", "runner", []);
-for (const command of [runCommand(), clusterCommand(), jobCommand(), runner, doctorCommand(), ...catalogCommands()])
+for (const command of [
+  runCommand(),
+  clusterCommand(),
+  jobCommand(),
+  jobsCommand(),
+  runner,
+  doctorCommand(),
+  ...catalogCommands(),
+])
   program.addCommand(command);
 program.addCommand(completionCommand(program));
 throwInsteadOfExit(program);

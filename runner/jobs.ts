@@ -1,25 +1,18 @@
 import { type CatalogClient, CatalogRequestError, type ManagementClient } from "@tiltyard/client";
-import { type AlterTransactionAction, parseIdentifier, type TransactionStatus } from "@tiltyard/protocol";
+import { type AlterTransactionAction, type Job, parseIdentifier, type TransactionStatus } from "@tiltyard/protocol";
 
 /** The operations that open jobs. */
 const jobOperations: readonly string[] = ["AlterTableBackfillColumns", "RefreshMaterializedView"];
 const claimPrefix = "attempt.";
 
 /** A job of the catalog that has not ended. */
-export interface OpenJob {
+export type OpenJob = Pick<
+  Job,
+  "operation" | "objects" | "principal" | "parameters" | "attempt" | "heartbeat" | "reason"
+> & {
   /** As the catalog answered it to whoever asked for the job. */
   readonly id: string;
-  readonly operation: string;
-  /** What it changes, the main one first. */
-  readonly objects: readonly (readonly string[])[];
-  /** Who asked for it. */
-  readonly principal: string;
-  readonly properties: Readonly<Record<string, string>>;
-  /** The number of its latest attempt; 0 before the first. */
-  readonly attempt: number;
-  /** What the latest attempt's heartbeat said last; each says something else. */
-  readonly heartbeat: string | undefined;
-}
+};
 
 /** The jobs of a catalog: which are open, and who attempts them. */
 export class CatalogJobs {
@@ -36,12 +29,12 @@ export class CatalogJobs {
     const jobs: OpenJob[] = [];
     let pageToken: string | undefined;
     do {
-      const page = await this.#management.listTransactions({
+      const page = await this.#management.listJobs({
         status: ["Queued", "Running"],
         ascending: true,
         ...(pageToken !== undefined && { page_token: pageToken }),
       });
-      jobs.push(...page.transactions.filter(({ operation }) => jobOperations.includes(operation)).map(toOpenJob));
+      jobs.push(...page.jobs.filter(isForRunners).map(({ job_id: id, ...job }) => ({ id, ...job })));
       pageToken = page.page_token ?? undefined;
     } while (pageToken !== undefined);
     return jobs;
@@ -95,25 +88,9 @@ export class CatalogJobs {
   }
 }
 
-function toOpenJob(transaction: {
-  readonly transaction_id: string;
-  readonly operation: string;
-  readonly objects: readonly (readonly string[])[];
-  readonly principal: string;
-  readonly properties: Readonly<Record<string, string>>;
-}): OpenJob {
-  const { transaction_id: id, operation, objects, principal, properties } = transaction;
-  const attempt = Math.max(
-    0,
-    ...Object.keys(properties)
-      .filter(isClaim)
-      .map((key) => Number(key.slice(claimPrefix.length))),
-  );
-  return { id, operation, objects, principal, properties, attempt, heartbeat: properties[claimOf(attempt)] };
-}
-
-function isClaim(key: string): boolean {
-  return /^attempt\.[1-9]\d*$/.test(key);
+/** One that is Running without an attempt is run by whoever moved it on. */
+function isForRunners({ operation, status, attempt }: Job): boolean {
+  return jobOperations.includes(operation) && (status === "Queued" || attempt > 0);
 }
 
 function claimOf(attempt: number): string {

@@ -76,7 +76,7 @@ export class Reconciler {
   async #afterAttempt(job: OpenJob, attempt: PlatformAttempt | undefined): Promise<boolean> {
     if (job.attempt < this.#limits.attempts) return false;
     const log = attempt === undefined ? "" : await this.#platform.lastLines(attempt);
-    const reason = job.properties.reason ?? attempt?.message ?? "its heartbeat stopped";
+    const reason = job.reason ?? attempt?.message ?? "its heartbeat stopped";
     const text = `given up after ${job.attempt} attempts: ${reason}`;
     await this.#jobs.fail(job, { reason: text, ...(log !== "" && { log_tail: log }) });
     this.#tell({ job: job.id, text });

@@ -93,7 +93,7 @@ async function yard(): Promise<Yard> {
   };
 }
 
-const startedColumns = (platform: Imitation) => platform.started.map(({ job }) => job.properties.column);
+const startedColumns = (platform: Imitation) => platform.started.map(({ job }) => job.parameters.column);
 
 describe("the runner", () => {
   test("starts a job once, however many runners there are and however often they look", async () => {

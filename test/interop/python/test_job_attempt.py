@@ -13,6 +13,7 @@ from jobs import ROWS, alter, backfill, describe, write_films
 from tiltyard.connection import Connection
 from tiltyard.job.attempt import Attempt, AttemptStopped, Stop
 from tiltyard.job.failure import is_passing, reason_of
+from tiltyard.job.log_tail import LogTail
 from tiltyard.job.transaction import Transaction
 
 PACKAGE = PROJECT / "runner/job"
@@ -151,6 +152,16 @@ def test_the_command_reads_its_key_from_a_file_and_shows_it_nowhere(catalog, job
     done = run(catalog, job, TILTYARD_API_KEY="", TILTYARD_API_KEY_FILE=str(file))
     assert done.returncode == 0, done.stderr
     assert catalog.key not in done.stdout + done.stderr
+
+
+def test_the_last_lines_of_a_job_are_in_the_catalog_without_its_key(catalog, job):
+    assert run(catalog, job).returncode == 0
+    assert "AlterTableBackfillColumns" in describe(catalog, job)["properties"]["log_tail"]
+    tail = LogTail("secret-key")
+    for number in range(100):
+        tail.add(f"line {number} with secret-")
+        tail.add("key\n")
+    assert tail.text().splitlines() == [f"line {number} with ***" for number in range(60, 100)]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ import lancedb
 import pyarrow as pa
 import pytest
 from catalog import PROJECT, wait_until
-from jobs import ROWS, alter, backfill, describe
+from geneva.transformer import UnpackedUDF
+from jobs import ROWS, alter, backfill, describe, write_films
 
 JOB_SECONDS = 180
 
@@ -36,7 +37,15 @@ def udfs():
         time.sleep(1)
         return len(title)
 
-    return {"title_length": title_length, "broken": broken, "slow": slow}
+    @geneva.udf(data_type=pa.list_(pa.float32(), 4))
+    def vector(title: str) -> list[float]:
+        return [float(len(title))] * 4
+
+    @geneva.udf(data_type=pa.struct([("length", pa.int64()), ("title", pa.string())]))
+    def two(title: str) -> dict:
+        return {"length": len(title), "title": title.upper()}
+
+    return {"vector": vector, "two": two, "title_length": title_length, "broken": broken, "slow": slow}
 
 
 class Runner:
@@ -128,6 +137,27 @@ def test_a_udf_that_fails_ends_the_job_with_its_own_words(catalog, runner, films
     assert found["properties"]["reason"].startswith("ValueError: no such film: Film ")
     # It was not attempted again: it would have ended the same.
     assert "attempt.2" not in found["properties"]
+
+
+def test_geneva_in_its_remote_mode_works_as_it_is(catalog, runner, table):
+    """What it calls a database of LanceDB Cloud is this catalog."""
+    films = write_films(catalog, [f"remote_{table[0]}"])
+    db = geneva.connect("db://films", api_key=catalog.key, host_override=catalog.url)
+    opened = db.open_table(films[0])
+    functions = udfs()
+    opened.add_columns({"title_length": functions["title_length"]})
+    opened.add_columns({"vector": functions["vector"]})
+    opened.add_columns(UnpackedUDF(functions["two"], "of_"))
+    for column in ("title_length", "vector", "of_length"):
+        opened.backfill(column)
+    lengths = [len(f"Film {number}") for number in range(ROWS)]
+    assert values(catalog, films, "title_length") == lengths
+    assert values(catalog, films, "vector") == [[float(length)] * 4 for length in lengths]
+    assert values(catalog, films, "of_length") == lengths
+    assert values(catalog, films, "of_title") == [f"FILM {number}" for number in range(ROWS)]
+    opened.add_columns({"broken": functions["broken"]})
+    with pytest.raises(Exception, match=r"FAILED|no such film|failed"):
+        opened.backfill("broken")
 
 
 def running_job(catalog, runner, films) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 import sys
 import traceback
 from enum import IntEnum
@@ -13,10 +14,13 @@ from tiltyard.connection import Connection, ConnectionSettingError, connection
 from tiltyard.job import geneva_record
 from tiltyard.job.attempt import Attempt, AttemptStopped, Stop
 from tiltyard.job.failure import is_passing, reason_of
+from tiltyard.job.log_tail import LogTail
 from tiltyard.job.transaction import CatalogRefusal, CatalogUnavailable, State, Transaction
 from tiltyard.job.work import Job, work_of
 
 LEASE_SECONDS = 60.0
+# What attempts note in a job's properties, beside the parameters that it was opened with.
+NOTED = re.compile(r"(attempt|progress)\.|ray_|(started_at|reason|log_tail)$")
 
 
 class Exit(IntEnum):
@@ -39,7 +43,11 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"tiltyard.job: {error}", file=sys.stderr)
         return Exit.USAGE
     transaction = Transaction(found, options.id)
-    attempt = Attempt(transaction, options.attempt, options.lease_seconds, lambda stop: _leave(found, options.id, stop))
+    log = LogTail(found.key)
+    log.install()
+    attempt = Attempt(
+        transaction, options.attempt, options.lease_seconds, lambda stop: _leave(found, options.id, stop), log.text
+    )
     try:
         state = attempt.begin()
     except AttemptStopped as stopped:
@@ -61,10 +69,12 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _job_of(job_id: str, state: State, found: Connection) -> Job:
-    return Job(job_id, state.operation, state.objects[0], state.properties, found)
+    parameters = {key: value for key, value in state.properties.items() if not NOTED.match(key)}
+    return Job(job_id, state.operation, state.objects[0], parameters, found)
 
 
 def _run(attempt: Attempt, job: Job) -> int:
+    print(f"{job.operation} {'$'.join(job.table)} {job.parameters}", flush=True)
     try:
         work_of(job)(job, attempt.report)
     except BaseException as error:

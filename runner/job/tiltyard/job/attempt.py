@@ -47,13 +47,20 @@ class Attempt:
     """
 
     def __init__(
-        self, transaction: Transaction, number: int, lease_seconds: float, on_stop: Callable[[Stop], None]
+        self,
+        transaction: Transaction,
+        number: int,
+        lease_seconds: float,
+        on_stop: Callable[[Stop], None],
+        log: Callable[[], str] = str,
     ) -> None:
-        """on_stop is called once, on the heartbeat's thread."""
+        """on_stop is called once, on the heartbeat's thread; log answers the last lines that were printed."""
         self._transaction = transaction
         self._claim = f"attempt.{number}"
         self._lease_seconds = lease_seconds
         self._on_stop = on_stop
+        self._log = log
+        self._log_told = ""
         self._progress: dict[str, int] = {}
         # Rows and time at the first report: an attempt may begin with rows of the one before.
         self._first: tuple[int, float] | None = None
@@ -109,12 +116,17 @@ class Attempt:
         with self._lock:
             progress = [set_property(f"progress.{name}", str(value)) for name, value in self._progress.items()]
         try:
-            state = self._transaction.alter([*require_and_set(self._claim, _now()), *progress, *actions], retry_seconds)
+            log = self._log()
+            told = [set_property("log_tail", log)] if log != self._log_told else []
+            state = self._transaction.alter(
+                [*require_and_set(self._claim, _now()), *progress, *told, *actions], retry_seconds
+            )
         except CatalogRefusal as refusal:
             raise AttemptStopped(self._why(refusal)) from refusal
         if state.status == "Canceled":
             raise AttemptStopped(Stop.CANCELED)
         self._accepted_at = time.monotonic()
+        self._log_told = log
         return state
 
     def _why(self, refusal: CatalogRefusal) -> Stop:
