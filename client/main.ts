@@ -9,6 +9,7 @@ import { exitCodes, UsageError } from "./commands/exit-codes.ts";
 import { jobCommand } from "./commands/job.ts";
 import { jobsCommand } from "./commands/jobs.ts";
 import { handedOver } from "./commands/other-program.ts";
+import { quickstartCommand } from "./commands/quickstart.ts";
 import { runCommand } from "./commands/run.ts";
 import { ParameterError } from "./ray/parameters.ts";
 import { version } from "./version.ts";
@@ -28,6 +29,7 @@ for (const command of [
   ...catalogCommands(),
 ])
   program.addCommand(command);
+program.addCommand(quickstartCommand());
 program.addCommand(completionCommand(program));
 throwInsteadOfExit(program);
 for (const stream of [process.stdout, process.stderr]) stream.on("error", ignoreClosedPipe);

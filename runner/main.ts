@@ -79,9 +79,13 @@ async function run(options: Options): Promise<void> {
     },
     ({ job, text }) => tell(`job ${job}: ${text}`),
   );
-  await ray();
-  tell(`running the jobs of ${catalog.url}`);
-  await untilAborted(reconciler, signal);
+  try {
+    await ray();
+    tell(`running the jobs of ${catalog.url}`);
+    await untilAborted(reconciler, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
 }
 
 async function untilAborted(reconciler: Reconciler, signal: AbortSignal): Promise<void> {

@@ -3,6 +3,7 @@ import type { Field } from "apache-arrow";
 import { readSchema } from "../dataset/arrow-schema.ts";
 import type { ChangeableDataset } from "../dataset/datasets.ts";
 import { fileOf, readUdf, virtualFields } from "../dataset/virtual-column.ts";
+import { ensureSystemNamespace } from "../domain/system-namespace.ts";
 import { parseLocation } from "../storage/location.ts";
 import type { Catalog, Handler } from "./handler.ts";
 import { transactionOf } from "./transaction-of.ts";
@@ -25,6 +26,7 @@ export const alterTableAddColumns: Handler<typeof contract> = async (request, ca
   if (computed.length > 0) additions.push(() => dataset.run((table) => table.addColumns({ computed })));
   if (expressions.length > 0) additions.push(() => dataset.run((table) => table.addColumns(expressions)));
   if (fields.length > 0) {
+    await ensureSystemNamespace(catalog.store, { caller, request });
     const file = await fileOf(fields);
     additions.push(() => dataset.runRaw((table) => table.addColumnsWithSchema(file)));
   }

@@ -2,6 +2,7 @@ import { CatalogError, contracts } from "@tiltyard/protocol";
 import { makeTable } from "../dataset/make-table.ts";
 import { readFiles } from "../dataset/rows-in.ts";
 import { definitionOf, prepareRefresh } from "../domain/materialized-view.ts";
+import { ensureSystemNamespace } from "../domain/system-namespace.ts";
 import type { Handler } from "./handler.ts";
 
 const contract = contracts.createMaterializedView;
@@ -10,6 +11,7 @@ const contract = contracts.createMaterializedView;
 export const createMaterializedView: Handler<typeof contract> = async (request, catalog, caller) => {
   const properties = definitionOf(request);
   const schema = await readSchema(request.output_schema);
+  await ensureSystemNamespace(catalog.store, { caller, request });
   const { version } = await makeTable(catalog, { contract, request, caller, properties }, schema.stream());
   if (request.with_no_data ?? true) return { version };
 

@@ -51,6 +51,8 @@ describe("a column that a function computes", () => {
     const { location } = (await catalog.call("describeTable", { id })).body;
     expect(readFileSync(`/${pathOf({ id, location })}/_udfs/${sha}`)).toEqual(payload);
     expect((await catalog.call("countTableRows", { id, predicate: "length IS NULL" })).body).toBe(3);
+    // Geneva's clients keep their records there.
+    expect((await catalog.call("describeNamespace", { id: ["__system"] })).status).toBe(200);
   });
 
   test("has the type that the client's own library writes", async () => {

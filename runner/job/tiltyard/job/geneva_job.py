@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -19,6 +20,7 @@ AUTOSCALES = "TILTYARD_RAY_AUTOSCALES"
 # What Geneva takes when a request says nothing, and what it needs beside its appliers.
 CONCURRENCY = 8
 DRIVER_CPUS = 1
+REFUSED_ADMISSION = "ResourcesUnavailableError"
 
 # Fields of AlterTableBackfillColumns that Geneva's backfill takes under the same names. `cluster` and `manifest`
 # are for whoever starts the job.
@@ -54,7 +56,7 @@ def backfill(job: Job, report: Report) -> None:
     }
     if "where" in parameters:
         arguments["where"] = parameters["where"]
-    running = table.backfill_async(parameters["column"], job_id=job.id, **_admitted(arguments))
+    running = _start(lambda fitted: table.backfill_async(parameters["column"], job_id=job.id, **fitted), arguments)
     tracker = running.future.job_tracker
     while not running.done(timeout=POLL_SECONDS):
         _report_tracker(tracker, report)
@@ -67,7 +69,7 @@ def refresh(job: Job, report: Report) -> None:
     parameters = job.parameters
     table = _open_table(job)
     arguments = {name: int(parameters[name]) for name in REFRESH_INTEGERS if name in parameters}
-    running = table.refresh_async(job_id=job.id, **_admitted(arguments))
+    running = _start(lambda fitted: table.refresh_async(job_id=job.id, **fitted), arguments)
     while not running.done(timeout=POLL_SECONDS):
         time.sleep(POLL_SECONDS)
     running.result()
@@ -97,24 +99,31 @@ def _open_table(job: Job) -> Any:
     return db.open_table(name, namespace=namespace)
 
 
-def _admitted(arguments: dict[str, Any]) -> dict[str, Any]:
-    """As many appliers as this Ray has room for, so that Geneva refuses what not even one of them finds, at once.
+def _start(start: Callable[[dict[str, Any]], Any], arguments: dict[str, Any]) -> Any:
+    """Starts with as many appliers as this Ray has room for: Geneva refuses what not even one of them finds, at once.
 
     A Ray that makes nodes when they are needed has room for all.
     """
     import ray
 
     if os.environ.get(AUTOSCALES) == "1":
-        return arguments
-    room = max(1, int(ray.cluster_resources().get("CPU", 1) - DRIVER_CPUS))
-    concurrency = min(arguments.get("concurrency", CONCURRENCY), room)
-    return {**arguments, "concurrency": concurrency, "_admission_strict": True}
+        return start(arguments)
+    cpus = max(1, int(ray.cluster_resources().get("CPU", 1) - DRIVER_CPUS))
+    concurrency = min(arguments.get("concurrency", CONCURRENCY), cpus)
+    while True:
+        try:
+            return start({**arguments, "concurrency": concurrency, "_admission_strict": True})
+        except RuntimeError as error:
+            if type(error).__name__ != REFUSED_ADMISSION or concurrency == 1:
+                raise
+        # What it reserves besides CPUs is told by its refusal alone.
+        concurrency //= 2
 
 
 def _limit_reserved_memory(nodes: list[dict[str, Any]]) -> None:
-    """An applier that reserves more memory than any node has would wait for ever."""
+    """Where no node has room for an applier beside what Geneva itself reserves, appliers reserve nothing."""
     largest = max((node["Resources"].get("memory", 0) for node in nodes if node["Alive"]), default=0)
-    if largest < APPLIER_MEMORY_BYTES:
+    if largest < 2 * APPLIER_MEMORY_BYTES:
         os.environ.setdefault(APPLIER_MEMORY, "0")
 
 
