@@ -8,6 +8,7 @@ export { JobError } from "./ray/dashboard.ts";
 export * from "./ray/jobs.ts";
 export { type LeasedCluster, listRayClusters, reapRayClusters } from "./ray/lease.ts";
 export { type LocalRay, LocalRayError, type LocalRayOptions, startLocalRay } from "./ray/local-ray.ts";
+export { rayClusterSpec } from "./ray/manifest.ts";
 export {
   type ClusterOptions,
   type ClusterParameters,

@@ -9,6 +9,7 @@ import {
   createManagementClient,
   JobError,
   JobsApi,
+  KubernetesError,
   LocalRayError,
 } from "@tiltyard/client";
 import { Command, InvalidArgumentError } from "commander";
@@ -16,10 +17,11 @@ import { readConfig } from "./config.ts";
 import { JobKeys } from "./job-keys.ts";
 import { CatalogJobs } from "./jobs.ts";
 import { KeptRay } from "./local-ray.ts";
+import { type KubernetesOptions, openRayJobs } from "./open-rayjobs.ts";
 import { RayPlatform } from "./ray-platform.ts";
 import { Reconciler } from "./reconcile.ts";
 
-interface Options {
+interface Options extends KubernetesOptions {
   readonly local?: boolean;
   readonly address?: string;
   readonly catalog?: string;
@@ -40,6 +42,9 @@ const environment = readConfig(process.env);
 await new Command("tiltyard runner")
   .description("run the catalog's jobs on Ray")
   .option("--local", "on a Ray that is started on this machine")
+  .option("--stack-outputs <file>", "on the Kubernetes of this stack: what `pulumi stack output --json` printed")
+  .option("-f, --file <file>", "the Ray clusters that jobs may have, as YAML: docs/jobs.md")
+  .option("--queue <name>", "a queue of Kueue, which lets RayJobs begin")
   .option("--address <url>", "on the Ray with this dashboard; its token: RAY_AUTH_TOKEN")
   .option("--catalog <url>", "the catalog; or TILTYARD_CATALOG_URL. Its key: TILTYARD_API_KEY")
   .option("--num-cpus <number>", "CPUs of the Ray that is started; as many as the machine has when absent", count)
@@ -62,13 +67,17 @@ async function run(options: Options): Promise<void> {
   for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stopped.abort());
   const catalog = catalogOf(options);
   await using resources = new AsyncDisposableStack();
-  const ray = rayOf(options, resources, signal);
   const management = createManagementClient(catalog);
+  const where = { catalogUrl: catalog.url, leaseSeconds: options.leaseSeconds };
+  const isRay = options.local === true || options.address !== undefined;
+  const platform = isRay
+    ? new RayPlatform({ ...where, ray: rayOf(options, resources, signal) })
+    : await openRayJobs(options, where);
   const reconciler = new Reconciler(
     {
       jobs: new CatalogJobs(createCatalogClient(catalog), management),
       keys: new JobKeys(management),
-      platform: new RayPlatform({ ray, catalogUrl: catalog.url, leaseSeconds: options.leaseSeconds }),
+      platform,
     },
     {
       attempts: options.attempts,
@@ -80,7 +89,7 @@ async function run(options: Options): Promise<void> {
     ({ job, text }) => tell(`job ${job}: ${text}`),
   );
   try {
-    await ray();
+    await platform.list();
     tell(`running the jobs of ${catalog.url}`);
     await untilAborted(reconciler, signal);
   } catch (error) {
@@ -105,7 +114,12 @@ async function untilAborted(reconciler: Reconciler, signal: AbortSignal): Promis
 /** What another pass may find mended. */
 function isPassing(error: unknown): error is Error {
   if (error instanceof CatalogRequestError) return error.status >= 500 || error.status === 429;
-  return error instanceof CatalogConnectionError || error instanceof JobError || error instanceof LocalRayError;
+  return (
+    error instanceof CatalogConnectionError ||
+    error instanceof JobError ||
+    error instanceof LocalRayError ||
+    error instanceof KubernetesError
+  );
 }
 
 function rayOf({ address, numCpus }: Options, resources: AsyncDisposableStack, signal: AbortSignal) {

@@ -66,7 +66,9 @@ async function quickstart(signal: AbortSignal): Promise<void> {
   await prepareTable(catalog, join(python, "python"), environment);
   const job = await post(catalog, `/v1/table/${table}/backfill_column`, { column });
   progress.end();
-  process.stderr.write(`POST /v1/table/${table}/backfill_column {"column": "${column}"} answered ${JSON.stringify(job)}\n`);
+  process.stderr.write(
+    `POST /v1/table/${table}/backfill_column {"column": "${column}"} answered ${JSON.stringify(job)}\n`,
+  );
   await untilEnded(catalog, String(job.job_id), running, progress, signal);
   showRows(join(python, "python"), environment);
   process.stderr.write("stopping Ray and the catalog\n");

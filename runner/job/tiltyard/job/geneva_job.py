@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -56,12 +55,16 @@ def backfill(job: Job, report: Report) -> None:
     }
     if "where" in parameters:
         arguments["where"] = parameters["where"]
-    running = _start(lambda fitted: table.backfill_async(parameters["column"], job_id=job.id, **fitted), arguments)
-    tracker = running.future.job_tracker
-    while not running.done(timeout=POLL_SECONDS):
+
+    def run(fitted: dict[str, Any]) -> None:
+        running = table.backfill_async(parameters["column"], job_id=job.id, **fitted)
+        tracker = running.future.job_tracker
+        while not running.done(timeout=POLL_SECONDS):
+            _report_tracker(tracker, report)
+        running.result()
         _report_tracker(tracker, report)
-    running.result()
-    _report_tracker(tracker, report)
+
+    _run_fitted(run, arguments)
 
 
 def refresh(job: Job, report: Report) -> None:
@@ -69,10 +72,7 @@ def refresh(job: Job, report: Report) -> None:
     parameters = job.parameters
     table = _open_table(job)
     arguments = {name: int(parameters[name]) for name in REFRESH_INTEGERS if name in parameters}
-    running = _start(lambda fitted: table.refresh_async(job_id=job.id, **fitted), arguments)
-    while not running.done(timeout=POLL_SECONDS):
-        time.sleep(POLL_SECONDS)
-    running.result()
+    _run_fitted(lambda fitted: table.refresh(job_id=job.id, **fitted), arguments)
     table.checkout_latest()
     rows = table.count_rows()
     report(rows, rows)
@@ -99,21 +99,21 @@ def _open_table(job: Job) -> Any:
     return db.open_table(name, namespace=namespace)
 
 
-def _start(start: Callable[[dict[str, Any]], Any], arguments: dict[str, Any]) -> Any:
-    """Starts with as many appliers as this Ray has room for: Geneva refuses what not even one of them finds, at once.
+def _run_fitted(run: Callable[[dict[str, Any]], None], arguments: dict[str, Any]) -> None:
+    """Runs with as many appliers as this Ray has room for: Geneva refuses what not even one of them finds, at once.
 
     A Ray that makes nodes when they are needed has room for all.
     """
     import ray
 
     if os.environ.get(AUTOSCALES) == "1":
-        return start(arguments)
+        return run(arguments)
     cpus = max(1, int(ray.cluster_resources().get("CPU", 1) - DRIVER_CPUS))
     concurrency = min(arguments.get("concurrency", CONCURRENCY), cpus)
     while True:
         try:
-            return start({**arguments, "concurrency": concurrency, "_admission_strict": True})
-        except RuntimeError as error:
+            return run({**arguments, "concurrency": concurrency, "_admission_strict": True})
+        except Exception as error:
             if type(error).__name__ != REFUSED_ADMISSION or concurrency == 1:
                 raise
         # What it reserves besides CPUs is told by its refusal alone.
