@@ -2,10 +2,14 @@ import { createHash } from "node:crypto";
 import { CatalogError, type contracts, type JsonArrowSchema, type RequestOf } from "@tiltyard/protocol";
 import type { Field } from "apache-arrow";
 import { z } from "zod";
+import { parseLocation } from "../storage/location.ts";
+import type { Storage } from "../storage/storage.ts";
+import { readSchema } from "./arrow-schema.ts";
 import { emptyFile, toArrowType } from "./arrow-type.ts";
+import type { ChangeableDataset } from "./datasets.ts";
 
 type NewColumn = RequestOf<typeof contracts.alterTableAddColumns>["new_columns"][number];
-export type VirtualColumn = NonNullable<NewColumn["virtual_column"]>;
+type VirtualColumn = NonNullable<NewColumn["virtual_column"]>;
 
 /** Where Geneva looks for a function, in the folder of the table. */
 const udfFolder = "_udfs";
@@ -16,13 +20,36 @@ const genevaBackend = "DockerUDFSpecV1";
 const GenevaPayload = z.object({ udf_pickle: z.base64().min(1) });
 
 /** A function as it is stored: its place in the folder of the table, and its content. */
-export interface StoredUdf {
+interface StoredUdf {
   readonly path: string;
   readonly content: Buffer;
 }
 
+/**
+ * Stores functions with the table. They are named by their content: one that no column comes to use harms nobody.
+ *
+ * @returns An Arrow IPC file that has their columns and no rows.
+ * @throws CatalogError InvalidInput for functions that no job could run, and for columns that cannot be.
+ */
+export async function storeFunctions(
+  storage: Storage,
+  dataset: ChangeableDataset,
+  columns: readonly VirtualColumn[],
+): Promise<Buffer> {
+  const schema = readSchema(await dataset.runRaw((table) => table.schema()));
+  const location = parseLocation(dataset.record.location);
+  const objects = await storage.at(location);
+  const fields: Field[] = [];
+  for (const each of columns) {
+    const udf = readUdf(each);
+    fields.push(...(await virtualFields(each, udf, schema)));
+    await objects.create(`${location.path}/${udf.path}`, udf.content);
+  }
+  return emptyFile(await import("apache-arrow"), fields);
+}
+
 /** @throws CatalogError InvalidInput for what no job could run. */
-export function readUdf({ udf, udf_backend = genevaBackend, manifest, manifest_checksum }: VirtualColumn): StoredUdf {
+function readUdf({ udf, udf_backend = genevaBackend, manifest, manifest_checksum }: VirtualColumn): StoredUdf {
   const content = Buffer.from(udf, "base64");
   if (udf_backend === genevaBackend && !GenevaPayload.safeParse(parseJson(content)).success)
     throw invalid("udf: is not a function as Geneva writes it: Base64 of a JSON object with udf_pickle");
@@ -37,7 +64,7 @@ export function readUdf({ udf, udf_backend = genevaBackend, manifest, manifest_c
  *
  * @throws CatalogError InvalidInput for inputs that are no columns and types that no column can have.
  */
-export async function virtualFields(virtual: VirtualColumn, udf: StoredUdf, schema: JsonArrowSchema): Promise<Field[]> {
+async function virtualFields(virtual: VirtualColumn, udf: StoredUdf, schema: JsonArrowSchema): Promise<Field[]> {
   const arrow = await import("apache-arrow");
   const present = schema.fields.map(({ name }) => name);
   for (const input of virtual.input_columns)
@@ -60,11 +87,6 @@ export async function virtualFields(virtual: VirtualColumn, udf: StoredUdf, sche
     // Rows that are not computed yet have no value.
     return new arrow.Field(column, toArrowType(arrow, data_type), true, all);
   });
-}
-
-/** The columns as an Arrow IPC file, from which the library adds them. */
-export async function fileOf(fields: readonly Field[]): Promise<Buffer> {
-  return emptyFile(await import("apache-arrow"), fields);
 }
 
 /** The column that a path begins with; a segment in backticks may have dots. */

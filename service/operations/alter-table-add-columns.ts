@@ -1,11 +1,7 @@
 import { CatalogError, contracts, type RequestOf } from "@tiltyard/protocol";
-import type { Field } from "apache-arrow";
-import { readSchema } from "../dataset/arrow-schema.ts";
-import type { ChangeableDataset } from "../dataset/datasets.ts";
-import { fileOf, readUdf, virtualFields } from "../dataset/virtual-column.ts";
+import { storeFunctions } from "../dataset/virtual-column.ts";
 import { ensureSystemNamespace } from "../domain/system-namespace.ts";
-import { parseLocation } from "../storage/location.ts";
-import type { Catalog, Handler } from "./handler.ts";
+import type { Handler } from "./handler.ts";
 import { transactionOf } from "./transaction-of.ts";
 
 const contract = contracts.alterTableAddColumns;
@@ -20,15 +16,15 @@ export const alterTableAddColumns: Handler<typeof contract> = async (request, ca
   const expressions = sqlOf(request.new_columns, "expression");
   const computed = sqlOf(request.new_columns, "computed");
   await using dataset = await catalog.datasets.openForChange({ contract, request, caller });
-  const fields = await storeFunctions(catalog, dataset, request.new_columns);
+  const ofFunctions = request.new_columns.flatMap(({ virtual_column }) => virtual_column ?? []);
   const additions: (() => Promise<{ readonly version: number }>)[] = [];
   // First: for these the library opens the latest version anew, which must not be one that is held back.
   if (computed.length > 0) additions.push(() => dataset.run((table) => table.addColumns({ computed })));
   if (expressions.length > 0) additions.push(() => dataset.run((table) => table.addColumns(expressions)));
-  if (fields.length > 0) {
+  if (ofFunctions.length > 0) {
     await ensureSystemNamespace(catalog.store, { caller, request });
-    const file = await fileOf(fields);
-    additions.push(() => dataset.runRaw((table) => table.addColumnsWithSchema(file)));
+    const schema = await storeFunctions(catalog.storage, dataset, ofFunctions);
+    additions.push(() => dataset.runRaw((table) => table.addColumnsWithSchema(schema)));
   }
   const { commits } = dataset;
   if (additions.length > 1) commits.hold();
@@ -54,24 +50,4 @@ function requireOneDefinition({ expression, computed, virtual_column }: NewColum
 
 function sqlOf(columns: readonly NewColumn[], kind: "expression" | "computed"): { name: string; valueSql: string }[] {
   return columns.flatMap(({ name, [kind]: valueSql }) => (valueSql === undefined ? [] : [{ name, valueSql }]));
-}
-
-/** Functions are named by their content: one that no column comes to use harms nobody. @returns Their columns. */
-async function storeFunctions(
-  { storage }: Catalog,
-  dataset: ChangeableDataset,
-  columns: readonly NewColumn[],
-): Promise<Field[]> {
-  const virtual = columns.flatMap(({ virtual_column }) => virtual_column ?? []);
-  if (virtual.length === 0) return [];
-  const schema = readSchema(await dataset.runRaw((table) => table.schema()));
-  const location = parseLocation(dataset.record.location);
-  const objects = await storage.at(location);
-  const fields: Field[] = [];
-  for (const each of virtual) {
-    const udf = readUdf(each);
-    fields.push(...(await virtualFields(each, udf, schema)));
-    await objects.create(`${location.path}/${udf.path}`, udf.content);
-  }
-  return fields;
 }
