@@ -12,7 +12,7 @@ import lance
 import lancedb
 import pyarrow as pa
 import pytest
-from catalog import PROJECT, wait_until
+from catalog import PROJECT, Catalog, wait_until
 from geneva.transformer import UnpackedUDF
 from jobs import ROWS, alter, backfill, describe, write_films
 
@@ -56,12 +56,12 @@ class Runner:
         self.log = log
         self.process: subprocess.Popen | None = None
 
-    def start(self) -> "Runner":
+    def start(self, *options: str) -> "Runner":
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("TILTYARD_")}
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         with self.log.open("a") as log:
             self.process = subprocess.Popen(
-                [os.environ["TILTYARD_TEST_NODE"], "client/main.ts", "runner", "--local", "--num-cpus", "4"],
+                [os.environ["TILTYARD_TEST_NODE"], "client/main.ts", "runner", "--local", "--num-cpus", "4", *options],
                 cwd=PROJECT,
                 env={
                     **inherited,
@@ -73,6 +73,13 @@ class Runner:
                 stderr=subprocess.STDOUT,
             )
         return self
+
+    def kill(self) -> None:
+        """The command hands over to the runner's own program, which is what is killed."""
+        assert self.process is not None
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+        os.kill(int(children.split()[0]), signal.SIGKILL)
+        self.process.wait(timeout=60)
 
     def stop(self) -> None:
         assert self.process is not None
@@ -182,9 +189,28 @@ def driver_of(job: str) -> int:
     raise AssertionError(f"no process runs {job}")
 
 
+def expect_hidden_keys(catalog, pid: int) -> None:
+    """A job has a key of its own, which is in a file alone, and knows nothing of the runner's."""
+    folder = Path(f"/proc/{pid}/cwd").resolve()
+    key = folder.joinpath("api-key").read_text()
+    assert key.startswith("tiltyard_")
+    assert key != catalog.key
+    assert catalog.key not in Path(f"/proc/{pid}/environ").read_text()
+    session = next(parent for parent in folder.parents if parent.name.startswith("session_"))
+    logs = [file for file in session.joinpath("logs").rglob("*") if file.is_file()]
+    processes = list(Path("/proc").glob("[0-9]*/cmdline"))
+    assert len(logs) > 0
+    for file in [*logs, *processes]:
+        with contextlib.suppress(OSError):
+            content = file.read_bytes()
+            assert key.encode() not in content, f"the job's key is in {file}"
+            assert catalog.key.encode() not in content, f"the runner's key is in {file}"
+
+
 def test_a_job_that_is_canceled_ends_within_ten_seconds(catalog, runner, films):
     job = running_job(catalog, runner, films)
     pid = driver_of(job)
+    expect_hidden_keys(catalog, pid)
     alter(catalog, job, {"setStatusAction": {"status": "Canceled"}})
     wait_until(lambda: not Path(f"/proc/{pid}").exists(), "the end of the process", seconds=10)
     assert describe(catalog, job)["status"] == "Canceled"
@@ -199,3 +225,19 @@ def test_a_job_that_is_killed_is_taken_up_again(catalog, runner, films):
     assert "attempt.2" in found["properties"]
     assert "attempt.1" not in found["properties"]
     assert values(catalog, films, "slow") == [len(f"Film {number}") for number in range(ROWS)]
+
+
+def test_a_runner_that_is_killed_loses_nothing(tmp_path):
+    """Its Ray ends with it. Another runner takes its jobs over when their leases have ended."""
+    with Catalog(tmp_path / "data") as catalog:
+        films = write_films(catalog, ["films"])
+        first = Runner(catalog, tmp_path / "first").start("--lease-seconds", "5")
+        job = running_job(catalog, first, films)
+        pid = driver_of(job)
+        first.kill()
+        wait_until(lambda: not Path(f"/proc/{pid}").exists(), "the end of the job with its Ray", seconds=60)
+        second = Runner(catalog, tmp_path / "second").start("--lease-seconds", "5")
+        found = ended(catalog, second, job)
+        second.stop()
+    assert (found["status"], found["properties"].get("reason")) == ("Succeeded", None)
+    assert "attempt.2" in found["properties"]
