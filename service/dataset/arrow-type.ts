@@ -38,6 +38,14 @@ export function emptyFile(arrow: Arrow, fields: readonly Field[]): Buffer {
   return Buffer.from(arrow.tableToIPC(new arrow.Table(new arrow.Schema([...fields])), "file"));
 }
 
+/** The schema that an Arrow stream begins with, with more metadata, as a stream without rows. */
+export async function withMetadata(schema: Blob, metadata: Readonly<Record<string, string>>): Promise<Blob> {
+  const arrow = await import("apache-arrow");
+  const { fields, metadata: present } = arrow.tableFromIPC(new Uint8Array(await schema.arrayBuffer())).schema;
+  const all = new Map([...present, ...Object.entries(metadata)]);
+  return new Blob([arrow.tableToIPC(new arrow.Table(new arrow.Schema(fields, all)), "stream")]);
+}
+
 const units = ["s", "ms", "us", "ns"];
 
 /**
