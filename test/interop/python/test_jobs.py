@@ -74,6 +74,12 @@ class Runner:
             )
         return self
 
+    def __enter__(self) -> "Runner":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.kill()
+
     def kill(self) -> None:
         """The command hands over to the runner's own program, which is what is killed."""
         assert self.process is not None
@@ -251,13 +257,12 @@ def test_a_runner_that_is_killed_loses_nothing(tmp_path):
     """Its Ray ends with it. Another runner takes its jobs over when their leases have ended."""
     with Catalog(tmp_path / "data") as catalog:
         films = write_films(catalog, ["films"])
-        first = Runner(catalog, tmp_path / "first").start("--lease-seconds", "5")
-        job = running_job(catalog, first, films)
-        pid = driver_of(job)
-        first.kill()
+        with Runner(catalog, tmp_path / "first").start("--lease-seconds", "5") as first:
+            job = running_job(catalog, first, films)
+            pid = driver_of(job)
+        # Leaving the scope killed it.
         wait_until(lambda: not Path(f"/proc/{pid}").exists(), "the end of the job with its Ray", seconds=60)
-        second = Runner(catalog, tmp_path / "second").start("--lease-seconds", "5")
-        found = ended(catalog, second, job)
-        second.stop()
+        with Runner(catalog, tmp_path / "second").start("--lease-seconds", "5") as second:
+            found = ended(catalog, second, job)
     assert (found["status"], found["properties"].get("reason")) == ("Succeeded", None)
     assert "attempt.2" in found["properties"]
