@@ -17,9 +17,8 @@ export async function openOnce(
   job: NewJob,
   check: (session: Session) => Promise<unknown> = async () => {},
 ): Promise<string> {
-  // Of two requests at once, one sees the other's job.
-  return store.exclusively(`jobs of ${JSON.stringify(job.opened.objects)}`, () =>
-    store.write(async (session) => {
+  return store.write(
+    async (session) => {
       await check(session);
       const open = (await findOpenJobs(session, job.opened.objects[0] ?? [])).find((each) => doesTheSame(each, job));
       if (open === undefined) {
@@ -31,7 +30,9 @@ export async function openOnce(
         "ConcurrentModification",
         `${describe(job)} has an open job with other parameters, ${job.nameOf(open.id)}: wait for its end, or cancel it`,
       );
-    }),
+    },
+    // Of two requests at once, one sees the other's job.
+    { locking: "jobs" },
   );
 }
 

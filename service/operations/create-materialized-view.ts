@@ -1,4 +1,5 @@
 import { CatalogError, contracts, type Identifier } from "@tiltyard/protocol";
+import { requireVersion } from "../commits/read.ts";
 import { withMetadata } from "../dataset/arrow-type.ts";
 import { makeTable } from "../dataset/make-table.ts";
 import { readFiles } from "../dataset/rows-in.ts";
@@ -6,7 +7,6 @@ import { mainBranch } from "../domain/branch.ts";
 import { definitionOf, prepareRefresh, sourceOf, viewMetadata } from "../domain/materialized-view.ts";
 import { requireTable } from "../domain/require.ts";
 import { ensureSystemNamespace } from "../domain/system-namespace.ts";
-import { requireVersion } from "../domain/versions.ts";
 import type { Catalog, Handler } from "./handler.ts";
 
 const contract = contracts.createMaterializedView;

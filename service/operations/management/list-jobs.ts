@@ -1,6 +1,6 @@
 import { type managementContracts, parseIdentifier } from "@tiltyard/protocol";
 import { toJob } from "../../domain/job-summary.ts";
-import { readScannedPage } from "../../domain/page.ts";
+import { keyText, readScannedPage } from "../../domain/page.ts";
 import { listTransactions } from "../../store/transaction-lists.ts";
 import type { Handler } from "../handler.ts";
 
@@ -12,12 +12,11 @@ export const listJobs: Handler<typeof managementContracts.listJobs> = async (req
   const table = request.table === undefined ? undefined : parseIdentifier(request.table, delimiter);
   const filter = { within, table, principal, statuses, jobsOnly: true };
   const { items, ...page } = await readScannedPage(
-    `jobs ${ascending}`,
+    { name: `jobs ${ascending}`, key: keyText },
     request,
-    async (cursor, limit) => {
-      const after = cursor && String(cursor[0]);
+    async (after, limit) => {
       const { records, next } = await listTransactions(store.read, filter, { after, limit, ascending });
-      return { items: [...records], next: next === undefined ? undefined : [next] };
+      return { items: [...records], next };
     },
     pageSizeMax,
   );
