@@ -173,24 +173,13 @@ def test_geneva_in_its_remote_mode_works_as_it_is(catalog, runner, table):
         opened.backfill("broken")
 
 
-def test_views_of_geneva_in_its_remote_mode_are_refreshed(catalog, runner, table):
+def test_a_view_of_geneva_in_its_remote_mode_is_refreshed(catalog, runner, table):
     films = write_films(catalog, [f"source_{table[0]}"])
     db = geneva.connect("db://films", api_key=catalog.key, host_override=catalog.url)
     query = db.open_table(films[0]).search(None).where("id >= 30").select(["id", "title"])
     late = db.create_materialized_view(f"late_{table[0]}", query)
     late.refresh()
     assert values(catalog, [f"late_{table[0]}"], "title") == [f"Film {number}" for number in range(30, ROWS)]
-
-    @geneva.chunker(output_schema=pa.schema([("word", pa.string())]), input_columns=["title"])
-    def words(title: str):
-        for word in title.split():
-            yield {"word": word}
-
-    everything = db.open_table(films[0]).search(None).select(["id", "title"])
-    chunks = db.create_udtf_view(f"words_{table[0]}", everything, words)
-    chunks.refresh()
-    found = lance.dataset(namespace_client=catalog.client(), table_id=[f"words_{table[0]}"]).to_table()
-    assert sorted(found["word"].to_pylist()) == sorted(["Film"] * ROWS + [str(number) for number in range(ROWS)])
 
 
 def running_job(catalog, runner, films) -> str:
