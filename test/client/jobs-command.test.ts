@@ -64,7 +64,10 @@ describe("tiltyard jobs", () => {
     expect((await start("cancel", job).finished).stdout).toBe(`job ${job} is Canceled\n`);
     expect((await start("logs", job).finished).stdout).toBe("one\ntwo\n");
     const again = (await start("retry", job).finished).stdout.trim();
-    expect(JSON.parse((await start("describe", again).finished).stdout)).toMatchObject({ job_id: again, status: "Queued" });
+    expect(JSON.parse((await start("describe", again).finished).stdout)).toMatchObject({
+      job_id: again,
+      status: "Queued",
+    });
     const refused = await start("retry", again).finished;
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("the job is Queued")]);
   });
