@@ -11,6 +11,7 @@ COPY protocol/package.json protocol/
 COPY service/package.json service/
 COPY infra/package.json infra/
 COPY client/package.json client/
+COPY runner/package.json runner/
 COPY test/package.json test/
 # Of the workspaces only what the service needs.
 RUN npm ci --omit=dev --workspace=service --include-workspace-root=false \

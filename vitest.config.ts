@@ -10,7 +10,7 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          include: ["test/*.test.ts", "test/{protocol,service,infra,client}/**/*.test.ts"],
+          include: ["test/*.test.ts", "test/{protocol,service,infra,client,runner}/**/*.test.ts"],
           globalSetup: temporaryFolder,
           testTimeout: 20_000,
           // Much of it waits for programs that it starts, so that two are no more than two cores can do.

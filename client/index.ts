@@ -7,6 +7,8 @@ export { type ClusterState, formatState } from "./ray/cluster-state.ts";
 export { JobError } from "./ray/dashboard.ts";
 export * from "./ray/jobs.ts";
 export { type LeasedCluster, listRayClusters, reapRayClusters } from "./ray/lease.ts";
+export { type LocalRay, LocalRayError, type LocalRayOptions, startLocalRay } from "./ray/local-ray.ts";
+export { rayClusterSpec } from "./ray/manifest.ts";
 export {
   type ClusterOptions,
   type ClusterParameters,

@@ -7,6 +7,9 @@ import { doctorCommand } from "./commands/doctor.ts";
 import { messageOf } from "./commands/error-message.ts";
 import { exitCodes, UsageError } from "./commands/exit-codes.ts";
 import { jobCommand } from "./commands/job.ts";
+import { jobsCommand } from "./commands/jobs.ts";
+import { handedOver } from "./commands/other-program.ts";
+import { quickstartCommand } from "./commands/quickstart.ts";
 import { runCommand } from "./commands/run.ts";
 import { ParameterError } from "./ray/parameters.ts";
 import { version } from "./version.ts";
@@ -15,8 +18,18 @@ const program = new Command("tiltyard")
   .description("Ray clusters and jobs over Lance tables, and the catalog.")
   .version(version)
   .showHelpAfterError("(see --help)");
-for (const command of [runCommand(), clusterCommand(), jobCommand(), doctorCommand(), ...catalogCommands()])
+const runner = handedOver("runner", "run the catalog's jobs on Ray (tiltyard-runner)", "runner", []);
+for (const command of [
+  runCommand(),
+  clusterCommand(),
+  jobCommand(),
+  jobsCommand(),
+  runner,
+  doctorCommand(),
+  ...catalogCommands(),
+])
   program.addCommand(command);
+program.addCommand(quickstartCommand());
 program.addCommand(completionCommand(program));
 throwInsteadOfExit(program);
 for (const stream of [process.stdout, process.stderr]) stream.on("error", ignoreClosedPipe);

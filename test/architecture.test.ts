@@ -2,7 +2,7 @@ import { globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 
-const sources = globSync("{protocol,service,infra,client}/**/*.ts", { exclude: ["**/node_modules/**"] });
+const sources = globSync("{protocol,service,infra,client,runner}/**/*.ts", { exclude: ["**/node_modules/**"] });
 
 /** What a file imports, statically or when it is needed. */
 function importsOf(file: string): string[] {
@@ -30,6 +30,8 @@ describe("the layers", () => {
     ["infra/", /^@tiltyard\/(?!protocol$)|^hono/],
     ["service/", /^@tiltyard\/(?!protocol$)|^@pulumi|^@kubernetes/],
     ["client/", /^@tiltyard\/(?!protocol$)|^@pulumi|^hono/],
+    // The runner is a user of the client's library.
+    ["runner/", /^@tiltyard\/(?!(protocol|client)$)|^@pulumi|^hono/],
   ])("keep the programs apart: %s has nothing of another but the protocol", (folder, others) => {
     const isForeign = (file: string, imported: string) =>
       imported.startsWith(".") ? !join(dirname(file), imported).startsWith(folder) : others.test(imported);

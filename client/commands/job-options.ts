@@ -1,6 +1,6 @@
 import { parseIdentifier } from "@tiltyard/protocol";
 import { type Command, InvalidArgumentError } from "commander";
-import { createCatalogClient } from "../catalog/catalog-client.ts";
+import { createCatalogClient, createManagementClient } from "../catalog/catalog-client.ts";
 import type { JobRequest } from "../ray/jobs.ts";
 import type { Tracking } from "../ray/tracked-job.ts";
 import { UsageError } from "./exit-codes.ts";
@@ -85,5 +85,5 @@ export function trackingOf(options: JobOptions, target = catalogTarget(options))
   const catalog = createCatalogClient(target);
   if (transaction !== undefined) return { catalog, transactionId: transaction };
   if (table === undefined || column === undefined) throw new UsageError("give --table and --column together");
-  return { catalog, table: parseIdentifier(table), column };
+  return { catalog, management: createManagementClient(target), table: parseIdentifier(table), column };
 }

@@ -3,9 +3,11 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Companion } from "../ray/companion.ts";
 import { startLocalRay } from "../ray/local-ray.ts";
-import { findCatalog } from "./catalog.ts";
+
 import { interruptible } from "./interruption.ts";
 import { type JobOptions, jobRequest, trackingOf } from "./job-options.ts";
+
+import { findProgram } from "./other-program.ts";
 import type { JsonOption } from "./output.ts";
 import { runJob } from "./run-job.ts";
 import { type CatalogTarget, catalogTarget } from "./target.ts";
@@ -39,9 +41,9 @@ function environmentOf({ url, apiKey }: CatalogTarget): NodeJS.ProcessEnv {
 }
 
 /** The catalog of this folder, at a free port; another one on the same database does no harm. */
-async function startCatalog(resources: AsyncDisposableStack, signal: AbortSignal): Promise<CatalogTarget> {
+export async function startCatalog(resources: AsyncDisposableStack, signal: AbortSignal): Promise<CatalogTarget> {
   const settings = { TILTYARD_PORT: "0", ...process.env };
-  const catalog = resources.use(new Companion([process.execPath, findCatalog(), "serve"], settings));
+  const catalog = resources.use(new Companion([process.execPath, findProgram("catalog"), "serve"], settings));
   const deadline = Date.now() + catalogStartTimeoutMs;
   for (;;) {
     const url = /^Tiltyard catalog at (\S+)$/m.exec(catalog.printed)?.[1];

@@ -31,6 +31,8 @@ export interface LocalRay extends AsyncDisposable {
   readonly jobs: JobsApi;
   /** What Ray wants from whoever talks to it; undefined for a Ray that knows no tokens. */
   readonly token: string | undefined;
+  /** Whether it died, or was stopped. */
+  readonly hasEnded: boolean;
 }
 
 /** Where Ray itself puts its sockets, whose paths have about a hundred characters at most: TMPDIR may be too long. */
@@ -81,7 +83,16 @@ export async function startLocalRay({ env, numCpus, signal }: LocalRayOptions): 
     await stop();
     throw error;
   }
-  return { version, dashboardUrl, token, jobs: new JobsApi(dashboardUrl, token), [Symbol.asyncDispose]: stop };
+  return {
+    version,
+    dashboardUrl,
+    token,
+    get hasEnded() {
+      return companion.hasEnded;
+    },
+    jobs: new JobsApi(dashboardUrl, token),
+    [Symbol.asyncDispose]: stop,
+  };
 }
 
 async function versionOf(env: NodeJS.ProcessEnv): Promise<string> {

@@ -44,7 +44,7 @@ export function rayClusterManifest(
   parameters: ClusterParameters,
   by: { readonly owner: string; readonly leaseUntil: Date; readonly creation: string },
 ): RayClusterObject {
-  const { name, namespace, headGroup, workerGroups, gcsFaultTolerance } = parameters;
+  const { name, namespace } = parameters;
   return {
     apiVersion: `${rayClusters.group}/${rayClusters.version}`,
     kind: "RayCluster",
@@ -58,40 +58,46 @@ export function rayClusterManifest(
         [annotations.creation]: by.creation,
       },
     },
-    spec: {
-      rayVersion: parameters.rayVersion,
-      enableInTreeAutoscaling: true,
-      autoscalerOptions: {
-        version: "v2",
-        idleTimeoutSeconds: Math.min(...workerGroups.map((worker) => worker.idleTimeoutSeconds), 60),
-        resources: { requests: { cpu: "200m", memory: "512Mi" }, limits: { cpu: "200m", memory: "512Mi" } },
-      },
-      ...(parameters.auth === "token" && { authOptions: { mode: "token" } }),
-      ...(gcsFaultTolerance && {
-        gcsFaultToleranceOptions: {
-          redisAddress: gcsFaultTolerance.redisAddress,
-          ...(gcsFaultTolerance.redisPasswordSecret !== undefined && {
-            redisPassword: {
-              valueFrom: { secretKeyRef: { name: gcsFaultTolerance.redisPasswordSecret, key: "password" } },
-            },
-          }),
-        },
-      }),
-      headGroupSpec: {
-        serviceType: "ClusterIP",
-        rayStartParams: { "dashboard-host": "0.0.0.0", "num-cpus": "0" },
-        template: podTemplate(parameters, { ...headGroup, kind: "head", numGpus: 0 }),
-      },
-      workerGroupSpecs: workerGroups.map((worker) => ({
-        groupName: worker.name,
-        replicas: worker.minReplicas,
-        minReplicas: worker.minReplicas,
-        maxReplicas: worker.maxReplicas,
-        idleTimeoutSeconds: worker.idleTimeoutSeconds,
-        rayStartParams: {},
-        template: podTemplate(parameters, { ...worker, kind: "worker" }),
-      })),
+    spec: rayClusterSpec(parameters),
+  };
+}
+
+/** What KubeRay makes of a cluster: of a RayCluster, and of the one of a RayJob. */
+export function rayClusterSpec(parameters: ClusterParameters): Readonly<Record<string, unknown>> {
+  const { headGroup, workerGroups, gcsFaultTolerance } = parameters;
+  return {
+    rayVersion: parameters.rayVersion,
+    enableInTreeAutoscaling: true,
+    autoscalerOptions: {
+      version: "v2",
+      idleTimeoutSeconds: Math.min(...workerGroups.map((worker) => worker.idleTimeoutSeconds), 60),
+      resources: { requests: { cpu: "200m", memory: "512Mi" }, limits: { cpu: "200m", memory: "512Mi" } },
     },
+    ...(parameters.auth === "token" && { authOptions: { mode: "token" } }),
+    ...(gcsFaultTolerance && {
+      gcsFaultToleranceOptions: {
+        redisAddress: gcsFaultTolerance.redisAddress,
+        ...(gcsFaultTolerance.redisPasswordSecret !== undefined && {
+          redisPassword: {
+            valueFrom: { secretKeyRef: { name: gcsFaultTolerance.redisPasswordSecret, key: "password" } },
+          },
+        }),
+      },
+    }),
+    headGroupSpec: {
+      serviceType: "ClusterIP",
+      rayStartParams: { "dashboard-host": "0.0.0.0", "num-cpus": "0" },
+      template: podTemplate(parameters, { ...headGroup, kind: "head", numGpus: 0 }),
+    },
+    workerGroupSpecs: workerGroups.map((worker) => ({
+      groupName: worker.name,
+      replicas: worker.minReplicas,
+      minReplicas: worker.minReplicas,
+      maxReplicas: worker.maxReplicas,
+      idleTimeoutSeconds: worker.idleTimeoutSeconds,
+      rayStartParams: {},
+      template: podTemplate(parameters, { ...worker, kind: "worker" }),
+    })),
   };
 }
 

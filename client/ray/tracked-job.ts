@@ -1,13 +1,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AlterTransactionAction, TransactionStatus } from "@tiltyard/protocol";
 import { parseIdentifier } from "@tiltyard/protocol";
-import type { CatalogClient } from "../catalog/catalog-client.ts";
+import type { CatalogClient, ManagementClient } from "../catalog/catalog-client.ts";
 import { CatalogRequestError } from "../catalog/errors.ts";
 import type { Job, JobDetails, JobRequest, JobStatus, JobsApi } from "./jobs.ts";
 
 /** What the catalog is told about a job: a column that it fills, or a transaction that is there already. */
 export type Tracking =
-  | { readonly catalog: CatalogClient; readonly table: readonly string[]; readonly column: string }
+  | {
+      readonly catalog: CatalogClient;
+      readonly management: ManagementClient;
+      readonly table: readonly string[];
+      readonly column: string;
+    }
   | { readonly catalog: CatalogClient; readonly transactionId: string };
 
 export interface TrackedJob {
@@ -99,8 +104,9 @@ export async function submitInTransaction(
 
 async function openTransaction(tracking: Tracking): Promise<string> {
   if ("transactionId" in tracking) return tracking.transactionId;
-  const { catalog, table, column } = tracking;
-  return (await catalog.alterTableBackfillColumns({ id: table, column })).job_id;
+  const { management, table, column } = tracking;
+  // Not one that a runner takes up: this process runs it.
+  return (await management.openJob({ id: table, column })).job_id;
 }
 
 /**

@@ -1,11 +1,12 @@
 import type { AnyContract } from "../contract.ts";
 import { createApiKey, listApiKeys, revokeApiKey } from "./api-key.ts";
 import { listGrants, putGrant, revokeGrant } from "./grant.ts";
+import { cancelJob, describeJob, describeJobLog, listJobs, openJob, retryJob } from "./job.ts";
 import { describeCaller, listPrincipals } from "./principal.ts";
 import { listDroppedTables, protectTable, undropTable, unprotectTable } from "./table.ts";
 import { listTransactions } from "./transaction.ts";
 
-/** What this catalog does besides the protocol: who may do what, who did what, and tables that were dropped. */
+/** What this catalog does besides the protocol: who may do what, who did what, jobs, and tables that were dropped. */
 export const managementContracts = {
   describeCaller,
   listPrincipals,
@@ -16,6 +17,12 @@ export const managementContracts = {
   putGrant,
   revokeGrant,
   listTransactions,
+  openJob,
+  listJobs,
+  describeJob,
+  cancelJob,
+  retryJob,
+  describeJobLog,
   listDroppedTables,
   undropTable,
   protectTable,

@@ -1,7 +1,8 @@
 import { z } from "zod";
-import { text } from "../bounds.ts";
+import { characters, list, text } from "../bounds.ts";
 import { roles } from "../contract.ts";
-import { id } from "../fields.ts";
+import { id, shownAs, word } from "../fields.ts";
+import { transactionStatuses } from "../operations/transaction.ts";
 
 const principalLengthMax = 256;
 
@@ -17,3 +18,10 @@ export const Grant = z
 
 /** Milliseconds since the epoch. */
 export const timeMillis = z.int().min(0);
+
+/** Statuses in a query, separated by commas. */
+export const statusesInQuery = text(characters.name)
+  .transform((given) => given.split(",").map((each) => each.trim()))
+  .pipe(list(word(transactionStatuses), characters.name))
+  .meta(shownAs({ type: "string" }))
+  .describe(`Some of ${transactionStatuses.join(", ")}, separated by commas.`);

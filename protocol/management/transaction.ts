@@ -1,19 +1,9 @@
 import { z } from "zod";
-import { characters, list, text } from "../bounds.ts";
+import { characters, text } from "../bounds.ts";
 import { defineContract, onPath } from "../contract.ts";
-import {
-  AnsweredProperties,
-  context,
-  id,
-  pageQuery,
-  pageResponse,
-  queryBoolean,
-  queryInteger,
-  shownAs,
-  word,
-} from "../fields.ts";
+import { AnsweredProperties, context, id, pageQuery, pageResponse, queryBoolean, queryInteger } from "../fields.ts";
 import { transactionStatuses } from "../operations/transaction.ts";
-import { PrincipalName, timeMillis } from "./fields.ts";
+import { PrincipalName, statusesInQuery, timeMillis } from "./fields.ts";
 
 const Transaction = z
   .object({
@@ -31,12 +21,6 @@ const Transaction = z
 
 const time = queryInteger(0).optional();
 
-/** Statuses in a query, separated by commas. */
-const statuses = text(characters.name)
-  .transform((given) => given.split(",").map((each) => each.trim()))
-  .pipe(list(word(transactionStatuses), characters.name))
-  .meta(shownAs({ type: "string" }));
-
 export const listTransactions = defineContract({
   operationId: "ListTransactions",
   summary: "List the transactions of a namespace and of what is under it, latest first",
@@ -48,7 +32,7 @@ export const listTransactions = defineContract({
       .optional()
       .describe("Only those that change this table: its identifier, in the delimiter."),
     principal: PrincipalName.optional(),
-    status: statuses.optional().describe(`Some of ${transactionStatuses.join(", ")}, separated by commas.`),
+    status: statusesInQuery.optional(),
     since_millis: time.describe("Only those that were opened at this time or after it, in milliseconds."),
     until_millis: time.describe("Only those that were opened before this time, in milliseconds."),
     ascending: queryBoolean.optional().describe("Oldest first."),

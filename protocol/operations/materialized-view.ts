@@ -75,7 +75,7 @@ export const refreshMaterializedView = defineContract({
     .object({ context, job_id: z.string().describe("The id of the transaction that tracks the refresh.") })
     .meta({ id: "RefreshMaterializedViewResponse" }),
   status: 202,
-  errors: [404],
+  errors: [404, 409],
   bodySize: "large",
   access: onPath("writer"),
 });

@@ -202,7 +202,7 @@ export const alterTableBackfillColumns = defineContract({
     .object({ context, job_id: z.string().describe("The id of the transaction that tracks the job.") })
     .meta({ id: "AlterTableBackfillColumnsResponse" }),
   status: 202,
-  errors: [404],
+  errors: [404, 409],
   bodySize: "large",
   access: onPath("writer"),
 });
@@ -286,7 +286,7 @@ export const getTableStats = defineContract({
   access: onPath("reader"),
 });
 
-/** A column that a user's function computes. No library of the service can run one: what has it is refused. */
+/** A column that a user's function computes, in jobs. */
 const VirtualColumn = z
   .object({
     input_columns: optional(list(fieldPath, items.columns)),
@@ -304,9 +304,9 @@ const VirtualColumn = z
 
 const VirtualColumnOutput = z
   .object({
-    column: text(characters.path),
+    column: text(characters.path).min(1),
     struct_field: text(characters.path),
-    data_type: map(z.unknown(), entries.properties),
+    data_type: JsonArrowDataType,
     nullable: z.boolean(),
     metadata: optional(Properties),
   })
@@ -318,9 +318,18 @@ const NewColumn = z
     expression: optional(text(characters.text)).describe(
       "SQL over the other columns, computed once for the rows that there are.",
     ),
-    computed: optional(text(characters.text)),
+    computed: optional(text(characters.text)).describe(
+      "SQL over the other columns, computed by jobs for the rows without a value.",
+    ),
     virtual_column: optional(
-      VirtualColumn.extend({ outputs: list(VirtualColumnOutput, items.columns) }).meta({ id: "AddVirtualColumnEntry" }),
+      VirtualColumn.extend({
+        input_columns: list(fieldPath, items.columns),
+        outputs: list(VirtualColumnOutput, items.columns),
+        image: text(characters.name),
+        udf: z.base64().max(characters.document).describe("The function, as Geneva writes it."),
+        udf_name: text(characters.name),
+        udf_version: text(characters.name),
+      }).meta({ id: "AddVirtualColumnEntry" }),
     ),
   })
   .meta({ id: "AddColumnsEntry" });

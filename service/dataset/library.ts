@@ -18,6 +18,8 @@ export interface RawTable {
   /** @returns An IPC file without rows. */
   schema(): Promise<Buffer>;
   add(file: Buffer, mode: "append" | "overwrite"): Promise<{ readonly version: number }>;
+  /** @param schema An IPC file without rows: its columns are added, without values. */
+  addColumnsWithSchema(schema: Buffer): Promise<{ readonly version: number }>;
   mergeInsert(on: readonly string[]): RawMerge;
 }
 
@@ -78,7 +80,7 @@ async function load(): Promise<Library> {
 
 /** @throws Error when the library has another inside than the version that is pinned. */
 export function rawTableOf(table: Table): RawTable {
-  return innerOf<RawTable>(table, ["schema", "add", "mergeInsert"]);
+  return innerOf<RawTable>(table, ["schema", "add", "addColumnsWithSchema", "mergeInsert"]);
 }
 
 export function rawConnectionOf(connection: Connection): RawConnection {

@@ -2,11 +2,12 @@ import { isDeepStrictEqual } from "node:util";
 import { type AlterTransactionAction, CatalogError, type TransactionStatus } from "@tiltyard/protocol";
 import { insertJob } from "../store/jobs.ts";
 import type { Session } from "../store/store.ts";
-import type { TransactionRecord } from "../store/transactions.ts";
+import type { NewTransaction, TransactionRecord } from "../store/transactions.ts";
 import { type Change, newTransaction, type TransactionNames } from "./transaction.ts";
 
 /** A job that is still to be opened. */
 export interface NewJob extends TransactionNames {
+  readonly opened: Omit<NewTransaction, "status">;
   /** Opens it as Queued: whoever runs it moves it on. */
   open(session: Session): Promise<void>;
 }
@@ -14,7 +15,7 @@ export interface NewJob extends TransactionNames {
 /** @param change With what the job needs to know in its properties. */
 export function prepareJob(change: Change): NewJob {
   const { names, opened } = newTransaction(change);
-  return { ...names, open: (session) => insertJob(session, { ...opened, status: "Queued" }) };
+  return { ...names, opened, open: (session) => insertJob(session, { ...opened, status: "Queued" }) };
 }
 
 /** The moves that a job may make; a status without one is final. */

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { CatalogError, contracts, type Identifier, type RequestOf } from "@tiltyard/protocol";
+import { CatalogError, contracts, type Identifier, parseIdentifier, type RequestOf } from "@tiltyard/protocol";
+import { z } from "zod";
 import type { TableRecord } from "../store/tables.ts";
 import { type NewJob, prepareJob, requireFitting } from "./job.ts";
 import { parametersOf } from "./parameters.ts";
@@ -49,9 +50,55 @@ function checkUdtf(kind: CreateRequest["kind"], udtf: CreateRequest["udtf_spec"]
     throw new CatalogError("InvalidInput", `udtf_spec.kind: is ${udtf.kind}, and the view's kind is ${kind}`);
   if (udtf.partition_by !== undefined && udtf.partition_by_indexed_column !== undefined)
     throw new CatalogError("InvalidInput", "udtf_spec: has partition_by and partition_by_indexed_column: use one");
-  const sha = createHash("sha256").update(Buffer.from(udtf.udtf, "base64")).digest("hex");
-  if (sha !== udtf.udtf_sha.toLowerCase())
-    throw new CatalogError("InvalidInput", `udtf_spec.udtf_sha: the SHA-256 of what is in udtf is ${sha}`);
+  // Geneva's client sends that of the text, the protocol says that of what the text stands for.
+  const [ofText, ofContent] = [udtf.udtf, Buffer.from(udtf.udtf, "base64")].map(sha256);
+  if (![ofText, ofContent].includes(udtf.udtf_sha.toLowerCase()))
+    throw new CatalogError("InvalidInput", `udtf_spec.udtf_sha: the SHA-256 of what is in udtf is ${ofContent}`);
+}
+
+function sha256(content: string | Buffer): string {
+  return createHash("sha256").update(content).digest("hex");
+}
+
+/** What a source query of Geneva's has besides the query itself. */
+const SourceQuery = z.looseObject({ source_table: z.string().min(1) });
+const viewPrefix = "geneva::view::";
+/** How Geneva names a source that it opens through a catalog. */
+const throughCatalog = "namespace://";
+
+/** The table that a view is computed from; undefined for a query that Geneva has not written. */
+export function sourceOf({ source_query }: CreateRequest): Identifier | undefined {
+  const query = readSourceQuery(source_query);
+  return query === undefined ? undefined : parseIdentifier(query.source_table);
+}
+
+/** The metadata of a view's schema by which Geneva refreshes it, as Geneva writes it itself. */
+export function viewMetadata(request: CreateRequest, sourceVersion: number): Record<string, string> {
+  const { kind, source_query, udtf_spec: udtf } = request;
+  const query = readSourceQuery(source_query);
+  if (query === undefined) return {};
+  return {
+    [`${viewPrefix}query`]: JSON.stringify({ ...query, source_db_uri: throughCatalog }),
+    [`${viewPrefix}base_table`]: query.source_table,
+    [`${viewPrefix}base_table_db_uri`]: throughCatalog,
+    [`${viewPrefix}base_table_version`]: String(sourceVersion),
+    [`${viewPrefix}version`]: kind === "query" ? "1" : kind,
+    ...(udtf !== undefined && { [`${viewPrefix}${kind}`]: Buffer.from(udtf.udtf, "base64").toString("utf8") }),
+    ...(udtf?.manifest !== undefined && { [`${viewPrefix}manifest`]: udtf.manifest }),
+  };
+}
+
+function isSourceQuery(query: unknown): query is z.infer<typeof SourceQuery> {
+  return SourceQuery.safeParse(query).success;
+}
+
+function readSourceQuery(text: string): z.infer<typeof SourceQuery> | undefined {
+  try {
+    const query: unknown = JSON.parse(text);
+    return isSourceQuery(query) ? query : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /**

@@ -1,21 +1,53 @@
-import { CatalogError, contracts } from "@tiltyard/protocol";
+import { CatalogError, contracts, type RequestOf } from "@tiltyard/protocol";
+import { storeFunctions } from "../dataset/virtual-column.ts";
+import { ensureSystemNamespace } from "../domain/system-namespace.ts";
 import type { Handler } from "./handler.ts";
 import { transactionOf } from "./transaction-of.ts";
 
 const contract = contracts.alterTableAddColumns;
+type NewColumn = RequestOf<typeof contract>["new_columns"][number];
 
-export const alterTableAddColumns: Handler<typeof contract> = async (request, { datasets }, caller) => {
-  const columns = request.new_columns.map(({ name, expression, computed, virtual_column }, index) => {
-    if (computed !== undefined || virtual_column !== undefined)
-      throw new CatalogError(
-        "Unsupported",
-        `new_columns.${index}: a column that is computed again and again is added with Geneva; this catalog takes an expression`,
-      );
-    if (expression === undefined)
-      throw new CatalogError("InvalidInput", `new_columns.${index}: needs an expression, such as "cast(null as int)"`);
-    return { name, valueSql: expression };
-  });
-  await using dataset = await datasets.openForChange({ contract, request, caller });
-  const { version } = await dataset.run((table) => table.addColumns(columns));
-  return { ...transactionOf(dataset), version };
+/**
+ * Columns of an expression have their values at once. Those that are computed again and again, by an
+ * expression or by a function, begin without values, which a job fills in.
+ */
+export const alterTableAddColumns: Handler<typeof contract> = async (request, catalog, caller) => {
+  request.new_columns.forEach(requireOneDefinition);
+  const expressions = sqlOf(request.new_columns, "expression");
+  const computed = sqlOf(request.new_columns, "computed");
+  await using dataset = await catalog.datasets.openForChange({ contract, request, caller });
+  const ofFunctions = request.new_columns.flatMap(({ virtual_column }) => virtual_column ?? []);
+  const additions: (() => Promise<{ readonly version: number }>)[] = [];
+  // First: for these the library opens the latest version anew, which must not be one that is held back.
+  if (computed.length > 0) additions.push(() => dataset.run((table) => table.addColumns({ computed })));
+  if (expressions.length > 0) additions.push(() => dataset.run((table) => table.addColumns(expressions)));
+  if (ofFunctions.length > 0) {
+    await ensureSystemNamespace(catalog.store, { caller, request });
+    const schema = await storeFunctions(catalog.storage, dataset, ofFunctions);
+    additions.push(() => dataset.runRaw((table) => table.addColumnsWithSchema(schema)));
+  }
+  const { commits } = dataset;
+  if (additions.length > 1) commits.hold();
+  try {
+    let version = dataset.version;
+    for (const add of additions) ({ version } = await add());
+    if (additions.length > 1) await commits.publish();
+    return { ...transactionOf(dataset), version };
+  } catch (error) {
+    await commits.discard().catch(() => undefined);
+    throw error;
+  }
 };
+
+function requireOneDefinition({ expression, computed, virtual_column }: NewColumn, index: number): void {
+  const given = [expression, computed, virtual_column].filter((each) => each !== undefined);
+  if (given.length !== 1)
+    throw new CatalogError(
+      "InvalidInput",
+      `new_columns.${index}: needs one of expression, such as "cast(null as int)", computed and virtual_column`,
+    );
+}
+
+function sqlOf(columns: readonly NewColumn[], kind: "expression" | "computed"): { name: string; valueSql: string }[] {
+  return columns.flatMap(({ name, [kind]: valueSql }) => (valueSql === undefined ? [] : [{ name, valueSql }]));
+}

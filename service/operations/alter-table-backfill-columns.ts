@@ -1,27 +1,24 @@
-import { contracts } from "@tiltyard/protocol";
-import { branchOf } from "../domain/branch.ts";
+import { CatalogError, contracts } from "@tiltyard/protocol";
+import { requireBranch } from "../commits/read.ts";
+import { checkBackfill } from "../dataset/computed-column.ts";
+import { branchOf, mainBranch } from "../domain/branch.ts";
 import { prepareJob } from "../domain/job.ts";
+import { openOnce } from "../domain/open-job.ts";
 import { parametersOf } from "../domain/parameters.ts";
-import { requireRecordedBranch, requireTable } from "../domain/require.ts";
+import { requireTable } from "../domain/require.ts";
 import type { Handler } from "./handler.ts";
 
 const contract = contracts.alterTableBackfillColumns;
 
 /** Opens a job only: it runs on a Ray cluster, and whoever runs it moves it on. */
-export const alterTableBackfillColumns: Handler<typeof contract> = async (request, { store }, caller) => {
+export const alterTableBackfillColumns: Handler<typeof contract> = async (request, catalog, caller) => {
+  const { store, datasets } = catalog;
   const branch = branchOf(request);
-  const job = prepareJob({
-    contract,
-    request,
-    caller,
-    objects: [request.id],
-    properties: parametersOf(request),
-  });
-
-  await store.write(async (session) => {
-    const table = await requireTable(session, request.id);
-    await requireRecordedBranch(session, table, branch);
-    await job.open(session);
-  });
-  return { job_id: job.name };
+  const table = await requireTable(store.read, request.id);
+  await requireBranch(catalog, table, branch);
+  if (branch !== mainBranch) throw new CatalogError("InvalidInput", "branch: jobs fill columns of main alone");
+  await checkBackfill(datasets, request);
+  const properties = parametersOf(request);
+  const job = prepareJob({ contract, request, caller, objects: [request.id], properties });
+  return { job_id: await openOnce(store, job, (session) => requireTable(session, request.id)) };
 };

@@ -1,8 +1,13 @@
-import { CatalogError, contracts } from "@tiltyard/protocol";
+import { CatalogError, contracts, type Identifier } from "@tiltyard/protocol";
+import { requireVersion } from "../commits/read.ts";
+import { withMetadata } from "../dataset/arrow-type.ts";
 import { makeTable } from "../dataset/make-table.ts";
 import { readFiles } from "../dataset/rows-in.ts";
-import { definitionOf, prepareRefresh } from "../domain/materialized-view.ts";
-import type { Handler } from "./handler.ts";
+import { mainBranch } from "../domain/branch.ts";
+import { definitionOf, prepareRefresh, sourceOf, viewMetadata } from "../domain/materialized-view.ts";
+import { requireTable } from "../domain/require.ts";
+import { ensureSystemNamespace } from "../domain/system-namespace.ts";
+import type { Catalog, Handler } from "./handler.ts";
 
 const contract = contracts.createMaterializedView;
 
@@ -10,7 +15,11 @@ const contract = contracts.createMaterializedView;
 export const createMaterializedView: Handler<typeof contract> = async (request, catalog, caller) => {
   const properties = definitionOf(request);
   const schema = await readSchema(request.output_schema);
-  const { version } = await makeTable(catalog, { contract, request, caller, properties }, schema.stream());
+  await ensureSystemNamespace(catalog.store, { caller, request });
+  const source = sourceOf(request);
+  const described =
+    source === undefined ? schema : await withMetadata(schema, viewMetadata(request, await latestOf(catalog, source)));
+  const { version } = await makeTable(catalog, { contract, request, caller, properties }, described.stream());
   if (request.with_no_data ?? true) return { version };
 
   const { id, delimiter } = request;
@@ -18,6 +27,12 @@ export const createMaterializedView: Handler<typeof contract> = async (request, 
   await catalog.store.write((session) => refresh.open(session));
   return { version, job_id: refresh.name };
 };
+
+/** @throws CatalogError TableNotFound, TableVersionNotFound */
+async function latestOf(catalog: Catalog, id: Identifier): Promise<number> {
+  const table = await requireTable(catalog.store.read, id);
+  return (await requireVersion(catalog, table, mainBranch, undefined)).version;
+}
 
 /** A schema's message is how an Arrow stream begins; here nothing comes after it. */
 async function readSchema(base64: string): Promise<Blob> {

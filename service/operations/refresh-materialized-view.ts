@@ -1,5 +1,6 @@
 import type { contracts } from "@tiltyard/protocol";
 import { prepareRefresh } from "../domain/materialized-view.ts";
+import { openOnce } from "../domain/open-job.ts";
 import { requireTable } from "../domain/require.ts";
 import type { Handler } from "./handler.ts";
 
@@ -9,10 +10,6 @@ export const refreshMaterializedView: Handler<typeof contracts.refreshMaterializ
   { store },
   caller,
 ) => {
-  const job = await store.write(async (session) => {
-    const refresh = prepareRefresh(await requireTable(session, request.id), request, caller);
-    await refresh.open(session);
-    return refresh;
-  });
-  return { job_id: job.name };
+  const job = prepareRefresh(await requireTable(store.read, request.id), request, caller);
+  return { job_id: await openOnce(store, job, (session) => requireTable(session, request.id)) };
 };

@@ -41,6 +41,19 @@ export async function findJob(session: Session, identifier: Identifier): Promise
   return row && toRecord(row);
 }
 
+const findOpen = statement((db, p: { objects: string }) =>
+  selectJobs(db)
+    .where("t.objects", "=", p.objects)
+    .where("t.objects", "not like", "%],[%")
+    .where("t.status", "in", ["Queued", "Running"])
+    .orderBy("t.id"),
+);
+
+/** The jobs on one table that have not ended, the oldest first. */
+export async function findOpenJobs(session: Session, table: Identifier): Promise<TransactionRecord[]> {
+  return (await session.all(findOpen, { objects: JSON.stringify([table]) })).map(toRecord);
+}
+
 const update = statement((db, p: { id: string; status: string; properties: string; updated_at: number }) =>
   db
     .updateTable("jobs")

@@ -102,7 +102,11 @@ class SqliteStore implements Store {
     this.#writer = writer;
     this.#reader = reader;
     this.#control = prepareControl(writer);
-    this.#sessions = { none: new SqliteSession(writer), tables: new SqliteSession(writer, "tables") };
+    this.#sessions = {
+      none: new SqliteSession(writer),
+      tables: new SqliteSession(writer, "tables"),
+      jobs: new SqliteSession(writer, "jobs"),
+    };
     this.read = new SqliteSession(reader);
   }
 

@@ -2,7 +2,7 @@ import type { RateLimiterAbstract } from "rate-limiter-flexible";
 import type { Statement } from "./statement.ts";
 
 /** A database table that a transaction may keep all others from changing. */
-export type LockableTable = "tables";
+export type LockableTable = "tables" | "jobs";
 
 /** Runs statements, each with its values. */
 export interface Session {

@@ -20,6 +20,8 @@ export interface TransactionFilter {
   readonly sinceMillis?: number | undefined;
   /** Exclusive. */
   readonly untilMillis?: number | undefined;
+  /** Jobs alone; audit records as well when absent. */
+  readonly jobsOnly?: boolean;
 }
 
 export interface TransactionPage {
@@ -84,6 +86,7 @@ const tables = {
 } as const;
 type Table = keyof typeof tables;
 const tableNames: readonly Table[] = ["audit", "jobs"];
+const jobsAlone: readonly Table[] = ["jobs"];
 
 function statementsOf(table: Table, condition: Condition, ascending: boolean) {
   const direction = ascending ? "asc" : "desc";
@@ -136,7 +139,9 @@ export async function listTransactions(
   const isBefore = (a: string, b: string) => (page.ascending ? a < b : a > b);
   const parts = await Promise.all(
     conditionsOf(filter).flatMap((condition) =>
-      tableNames.map((table) => searchIn(session, statementsFor(table, condition, page.ascending), parameters)),
+      (filter.jobsOnly ? jobsAlone : tableNames).map((table) =>
+        searchIn(session, statementsFor(table, condition, page.ascending), parameters),
+      ),
     ),
   );
 

@@ -324,7 +324,7 @@ describe("tiltyard job", () => {
     dashboard.script = () => ({ logs: [""], statuses: ["FAILED"] });
     const table = await declareTable(catalog);
     await commit(catalog, table, 1);
-    const id = (await catalog.call("alterTableBackfillColumns", { id: table.id, column: "c" })).body.job_id;
+    const id = (await catalog.call("openJob", { id: table.id, column: "c" })).body.job_id;
     const { code, stdout } = await start(
       ["job", "submit", "--address", dashboard.url, "--no-wait", "--transaction", id, "--", "true"],
       { TILTYARD_CATALOG_URL: catalog.url, TILTYARD_API_KEY: catalog.adminKey },

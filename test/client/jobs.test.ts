@@ -2,7 +2,7 @@ import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { strFromU8, unzipSync } from "fflate";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createCatalogClient, JobsApi, submitTracked } from "../../client/index.ts";
+import { createCatalogClient, createManagementClient, JobsApi, submitTracked } from "../../client/index.ts";
 import { commit, declareTable, useCatalog } from "../support/catalog.ts";
 import { startTestDashboard, type TestDashboard } from "../support/ray-dashboard.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -144,7 +144,8 @@ describe("the transaction of a job", () => {
     const table = await declareTable(catalog);
     await commit(catalog, table, 1);
     const describe = async (id: string) => client.describeTransaction({ id: id.split("$") });
-    return { target: { catalog: client, table: table.id, column: "c" }, describe };
+    const management = createManagementClient({ url: catalog.url, apiKey: catalog.adminKey });
+    return { target: { catalog: client, management, table: table.id, column: "c" }, describe };
   }
 
   test.each([
@@ -165,7 +166,7 @@ describe("the transaction of a job", () => {
 
   test("of a job that could not be submitted is failed, and says why", async () => {
     const { target, describe } = await tracking();
-    const { job_id: transactionId } = await target.catalog.alterTableBackfillColumns({ id: target.table, column: "c" });
+    const { job_id: transactionId } = await target.management.openJob({ id: target.table, column: "c" });
     await jobs.submit({ entrypoint: "x", submissionId: "mine" });
     const request = { entrypoint: "x", submissionId: "mine" };
     const submitted = submitTracked(jobs, request, { catalog: target.catalog, transactionId });
@@ -195,7 +196,7 @@ describe("the transaction of a job", () => {
 
   test("that has ended already stops the job", async () => {
     const { target } = await tracking();
-    const { job_id: transactionId } = await target.catalog.alterTableBackfillColumns({ id: target.table, column: "c" });
+    const { job_id: transactionId } = await target.management.openJob({ id: target.table, column: "c" });
     const canceled = { setStatusAction: { status: "Canceled" as const } };
     await target.catalog.alterTransaction({ id: transactionId.split("$"), actions: [canceled] });
     dashboard.script = () => ({ logs: [""], statuses: ["RUNNING"] });

@@ -41,7 +41,12 @@ function itsTests(variant: "eks" | "gke"): void {
   let settings: AutoscalerSettings;
 
   const definitions = {
-    "our client's": () => rayClusterManifest(parseParameters({ ...parameters, name, workerGroups }), "e2e", new Date()),
+    "our client's": () =>
+      rayClusterManifest(parseParameters({ ...parameters, name, workerGroups }), {
+        owner: "e2e",
+        leaseUntil: new Date(),
+        creation: "e2e",
+      }),
     "Geneva's own": () => genevaRayCluster(name, namespace, serviceAccount),
   };
   const kinds = ["our client's", "Geneva's own"] as const;

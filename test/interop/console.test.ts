@@ -303,8 +303,7 @@ describe("transactions", () => {
     const { page } = await signedIn();
     await visit(page, "transactions/production");
     await row(page, "CreateTableVersion").first().waitFor();
-    const { job_id } = (await catalog.call("alterTableBackfillColumns", { id: ["production", "films"], column: "c" }))
-      .body;
+    const { job_id } = (await catalog.call("openJob", { id: ["production", "films"], column: "c" })).body;
     const job = row(page, "AlterTableBackfillColumns").first();
     await job.getByText("Queued").waitFor();
     const alter = (actions: object[]) => catalog.call("alterTransaction", { id: job_id.split("$"), actions });

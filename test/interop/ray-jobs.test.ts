@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createCatalogClient, type Job, JobsApi, submitTracked } from "../../client/index.ts";
+import { createCatalogClient, createManagementClient, type Job, JobsApi, submitTracked } from "../../client/index.ts";
 import type { LocalRay } from "../../client/ray/local-ray.ts";
 import { commit, declareTable, useCatalog } from "../support/catalog.ts";
 import { startProgram } from "../support/process.ts";
@@ -135,7 +135,8 @@ describe("jobs on a real Ray", () => {
       const client = createCatalogClient({ url: catalog.url, apiKey: catalog.adminKey });
       const table = await declareTable(catalog);
       await commit(catalog, table, 1);
-      return { catalog: client, table: table.id, column: "c" };
+      const management = createManagementClient({ url: catalog.url, apiKey: catalog.adminKey });
+      return { catalog: client, management, table: table.id, column: "c" };
     }
 
     test.each([
@@ -155,7 +156,7 @@ describe("jobs on a real Ray", () => {
       ["has no place yet", ["--entrypoint-num-cpus", "50"], "Canceled", /did not end in time/],
     ])("are stopped with the command that follows them, when the job %s", async (_, options, outcome, reason) => {
       const target = await tracking();
-      const { job_id: transactionId } = await target.catalog.alterTableBackfillColumns({
+      const { job_id: transactionId } = await target.management.openJob({
         id: target.table,
         column: "c",
       });

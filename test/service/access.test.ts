@@ -178,7 +178,7 @@ describe("a role", () => {
   test("on a namespace is what its transactions need", async () => {
     await catalog.call("createNamespace", { id: ["jobs"] });
     await catalog.call("declareTable", { id: ["jobs", "t"] });
-    const { job_id } = (await catalog.call("alterTableBackfillColumns", { id: ["jobs", "t"], column: "c" })).body;
+    const { job_id } = (await catalog.call("openJob", { id: ["jobs", "t"], column: "c" })).body;
     const id = job_id.split("$");
     const reader = await catalog.keyFor("watcher", { jobs: "reader" });
     expect((await catalog.call("describeTransaction", { id }, { key: reader })).status).toBe(200);

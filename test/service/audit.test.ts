@@ -96,18 +96,18 @@ describe("audit records and jobs", () => {
   test("are listed together, in the order in which they were opened", async () => {
     const namespace = uniqueName("ns");
     const { id } = await declareTable(catalog, namespace);
-    await catalog.call("alterTableBackfillColumns", { id, column: "c" });
+    await catalog.call("openJob", { id, column: "c" });
     await catalog.call("renameTable", { id, new_table_name: "renamed" });
     const backfill = { id: [namespace, "renamed"], column: "d" };
-    const { job_id } = (await catalog.call("alterTableBackfillColumns", backfill)).body;
+    const { job_id } = (await catalog.call("openJob", backfill)).body;
     const actions = [{ setStatusAction: { status: "Canceled" } }];
     await catalog.call("alterTransaction", { id: job_id.split("$"), actions });
     const found = await transactionsOf(catalog, [namespace]);
     expect(found.map(({ operation, status }) => [operation, status])).toEqual([
       ["DeclareTable", "Succeeded"],
-      ["AlterTableBackfillColumns", "Queued"],
+      ["OpenJob", "Queued"],
       ["RenameTable", "Succeeded"],
-      ["AlterTableBackfillColumns", "Canceled"],
+      ["OpenJob", "Canceled"],
     ]);
     // Page by page, however small, and the other way round too.
     expect(await transactionsOf(catalog, [namespace], { limit: 1 })).toEqual(found);
@@ -134,7 +134,7 @@ describe("retention", () => {
     await commit(own, table, 1);
     await own.call("createTableTag", { id: table.id, tag: "release", version: 1 });
     for (const status of ["Queued", "Running", "Failed"]) {
-      const { job_id } = (await own.call("alterTableBackfillColumns", { id: table.id, column: status })).body;
+      const { job_id } = (await own.call("openJob", { id: table.id, column: status })).body;
       const actions = [{ setStatusAction: { status } }];
       await own.call("alterTransaction", { id: job_id.split("$"), actions });
     }

@@ -14,7 +14,7 @@ beforeAll(async () => {
   await catalog.call("createNamespace", { id: ["kept"], properties: { owner: "me" } });
   table.location = (await catalog.call("declareTable", { id: table.id })).body.location;
   await commit(catalog, table, 1);
-  const { body } = await catalog.call("alterTableBackfillColumns", { id: table.id, column: "c" });
+  const { body } = await catalog.call("openJob", { id: table.id, column: "c" });
   transaction = body.job_id;
 });
 

@@ -239,7 +239,7 @@ describe("transactions", () => {
     await commit(catalog, table, 1);
     const jobs = [];
     for (const status of ["Queued", "Running", "Failed"]) {
-      const { job_id } = (await catalog.call("alterTableBackfillColumns", { id: table.id, column: "c" })).body;
+      const { job_id } = (await catalog.call("openJob", { id: table.id, column: "c" })).body;
       jobs.push(job_id);
       if (status === "Queued") continue;
       const actions = [{ setStatusAction: { status } }];
@@ -462,7 +462,7 @@ describe("the OpenAPI document of management", () => {
     const found = await read("/management/v1/openapi.json");
     expect(found.map(({ operationId }) => operationId).toSorted()).toEqual(idsOf(managementContracts).toSorted());
     expect(new Set(found.flatMap(({ tags }) => tags))).toEqual(
-      new Set(["caller", "principal", "api key", "namespace", "table"]),
+      new Set(["caller", "principal", "api key", "namespace", "table", "job"]),
     );
     const ofProtocol = (await read("/openapi.json")).flatMap(({ operationId }) => operationId ?? []);
     expect(ofProtocol.toSorted()).toEqual(idsOf(contracts).toSorted());

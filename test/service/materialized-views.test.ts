@@ -1,10 +1,13 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { declareTable, uniqueName, useCatalog } from "../support/catalog.ts";
 import { arrowStream, films, readRows } from "../support/rows.ts";
 
 const catalog = useCatalog();
+beforeAll(async () => {
+  expect((await catalog.call("createTable", { id: ["films"] }, { body: arrowStream(films) })).status).toBe(200);
+});
 
 /** A schema alone, as pyarrow's `Schema.serialize()` makes it. */
 const output_schema = Buffer.from(arrowStream([])).toString("base64");
@@ -52,6 +55,31 @@ describe("CreateMaterializedView", () => {
     expect(await readRows((await catalog.call("queryTable", { id, k: 9 })).body)).toEqual([]);
     await catalog.call("insertIntoTable", { id }, { body: arrowStream(films) });
     expect((await catalog.call("countTableRows", { id })).body).toBe(films.length);
+  });
+
+  test("says in the schema's metadata what Geneva refreshes it by", async () => {
+    const metadataOf = async (request: object) => {
+      const id = await newView();
+      expect((await create(id, request)).status).toBe(201);
+      return (await catalog.call("describeTable", { id, load_detailed_metadata: true })).body.schema?.metadata;
+    };
+    const shared = {
+      "geneva::view::query": '{"base":{},"source_table":"films","source_db_uri":"namespace://"}',
+      "geneva::view::base_table": "films",
+      "geneva::view::base_table_db_uri": "namespace://",
+      "geneva::view::base_table_version": "1",
+    };
+    expect(await metadataOf(query)).toEqual({ ...shared, "geneva::view::version": "1" });
+    // Geneva's client sends the SHA-256 of the Base64 text.
+    const udtf_sha = createHash("sha256").update(udtf_spec.udtf).digest("hex");
+    expect(await metadataOf({ ...chunker, udtf_spec: { ...udtf_spec, udtf_sha } })).toEqual({
+      ...shared,
+      "geneva::view::version": "chunker",
+      "geneva::view::chunker": udtf.toString(),
+    });
+    expect(await metadataOf({ ...query, source_query: "SELECT 1" })).toBeUndefined();
+    const missing = await create(await newView(), { ...query, source_query: '{"source_table": "missing"}' });
+    expect(missing.error).toMatchObject({ status: 404, detail: expect.stringContaining("missing") });
   });
 
   test("opens the first refresh when it is to have data, with all that the compute side needs", async () => {

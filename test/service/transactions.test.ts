@@ -1,13 +1,14 @@
 import type { TransactionStatus } from "@tiltyard/protocol";
 import { describe, expect, test } from "vitest";
-import { commit, declareTable, stageManifest, uniqueName, useCatalog } from "../support/catalog.ts";
+import { declareTable, stageManifest, uniqueName, useCatalog } from "../support/catalog.ts";
+import { createFilms } from "../support/rows.ts";
 
 const catalog = useCatalog();
 
 /** Opens a Queued transaction as a job does. @returns Its identifier. */
 async function openJob(): Promise<string[]> {
   const { id } = await declareTable(catalog);
-  const { body } = await catalog.call("alterTableBackfillColumns", { id, column: "embedding" });
+  const { body } = await catalog.call("openJob", { id, column: "embedding" });
   return body.job_id.split("$");
 }
 
@@ -25,14 +26,14 @@ async function describeTransaction(id: string[]) {
 
 describe("AlterTableBackfillColumns", () => {
   test("opens a Queued transaction that carries what was asked for", async () => {
-    const table = await declareTable(catalog);
-    await commit(catalog, table, 1);
-    const request = { id: table.id, column: "embedding", where: "a > 1", concurrency: 4, cluster: null };
+    const id = await createFilms(catalog);
+    await catalog.call("alterTableAddColumns", { id, new_columns: [{ name: "twice", computed: "id * 2" }] });
+    const request = { id, column: "twice", where: "id > 1", concurrency: 4, cluster: null };
     const answer = await catalog.call("alterTableBackfillColumns", request);
     expect(answer.status).toBe(202);
     expect(await describeTransaction(answer.body.job_id.split("$"))).toMatchObject({
       status: "Queued",
-      properties: { column: "embedding", where: "a > 1", concurrency: "4" },
+      properties: { column: "twice", where: "id > 1", concurrency: "4" },
     });
   });
 

@@ -14,7 +14,7 @@ const sources = [
   ".dockerignore",
   "package*.json",
   ".npmrc",
-  "{infra,client,test}/package.json",
+  "{infra,client,runner,test}/package.json",
   "{protocol,service}/**/*.*",
 ];
 

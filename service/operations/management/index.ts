@@ -1,14 +1,20 @@
 import type { ManagementContracts } from "@tiltyard/protocol";
 import type { Handler } from "../handler.ts";
+import { cancelJob } from "./cancel-job.ts";
 import { createApiKey } from "./create-api-key.ts";
 import { describeCaller } from "./describe-caller.ts";
+import { describeJob } from "./describe-job.ts";
+import { describeJobLog } from "./describe-job-log.ts";
 import { listApiKeys } from "./list-api-keys.ts";
 import { listDroppedTables } from "./list-dropped-tables.ts";
 import { listGrants } from "./list-grants.ts";
+import { listJobs } from "./list-jobs.ts";
 import { listPrincipals } from "./list-principals.ts";
 import { listTransactions } from "./list-transactions.ts";
+import { openJob } from "./open-job.ts";
 import { protectTable } from "./protect-table.ts";
 import { putGrant } from "./put-grant.ts";
+import { retryJob } from "./retry-job.ts";
 import { revokeApiKey } from "./revoke-api-key.ts";
 import { revokeGrant } from "./revoke-grant.ts";
 import { undropTable } from "./undrop-table.ts";
@@ -20,6 +26,12 @@ export const managementHandlers: {
 } = {
   createApiKey,
   describeCaller,
+  retryJob,
+  openJob,
+  listJobs,
+  describeJobLog,
+  describeJob,
+  cancelJob,
   listApiKeys,
   listDroppedTables,
   listGrants,

@@ -6,6 +6,7 @@ import urllib.request
 
 import pytest
 from catalog import PROJECT, Catalog, free_port, wait_until
+from jobs import write_films
 from lance_namespace_urllib3_client import ApiClient, Configuration
 
 
@@ -37,6 +38,12 @@ def namespace(catalog):
 def table(namespace):
     """The identifier of a table that does not exist yet."""
     return [namespace, "table"]
+
+
+@pytest.fixture
+def films(catalog, table):
+    """A table of films in four fragments."""
+    return write_films(catalog, table)
 
 
 @pytest.fixture

@@ -135,9 +135,11 @@ export const cases: { readonly [Name in OperationName]: Cases } = {
     ],
   },
   alterTableBackfillColumns: {
-    success: ({ films: id }) => ({ id, column: "embedding" }),
+    success: ({ newComputed }) => newComputed(),
     refusals: [
-      ["InvalidInput", ({ films: id }) => ({ id })],
+      ["InvalidInput", ({ films: id }) => ({ id, column: "title" })],
+      ["TableColumnNotFound", ({ films: id }) => ({ id, column: "missing" })],
+      ["ConcurrentModification", async ({ newBackfilled }) => ({ ...(await newBackfilled()), where: "id > 1" })],
       ["TableNotFound", ({ newId }) => ({ id: newId(1), column: "embedding" })],
       ["TableBranchNotFound", ({ films: id }) => ({ id, column: "embedding", branch: "missing" })],
     ],
@@ -341,6 +343,7 @@ export const cases: { readonly [Name in OperationName]: Cases } = {
     success: ({ films: id }) => ({ id, src_version: 1 }),
     refusals: [
       ["InvalidInput", ({ films: id }) => ({ id, src_version: -1 })],
+      ["ConcurrentModification", async ({ newRefreshed }) => ({ id: await newRefreshed(), src_version: 1 })],
       ["TableNotFound", ({ newId }) => ({ id: newId(1) })],
     ],
   },

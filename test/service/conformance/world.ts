@@ -24,6 +24,12 @@ export interface World {
   /** Makes the index `by_id`. */
   readonly addIndex: (id: string[]) => Promise<CaseRequest>;
   readonly newJob: () => Promise<string[]>;
+  /** A request to fill a column that is computed. */
+  readonly newComputed: () => Promise<CaseRequest>;
+  /** One that was sent already. */
+  readonly newBackfilled: () => Promise<CaseRequest>;
+  /** A table whose refresh is open. */
+  readonly newRefreshed: () => Promise<string[]>;
   readonly newTag: () => Promise<CaseRequest>;
   readonly newBranch: () => Promise<CaseRequest>;
   /** A request to commit a version whose manifest is staged, of a new table when none is named. */
@@ -51,6 +57,12 @@ export async function createWorld(catalog: TestCatalog): Promise<World> {
     const indexName = "by_id";
     await catalog.call("createTableScalarIndex", { id, column: "id", index_type: "BTREE", name: indexName });
     return { id, indexName };
+  };
+
+  const newComputed = async () => {
+    const of = await newFilms();
+    await catalog.call("alterTableAddColumns", { id: of, new_columns: [{ name: "computed", computed: "id * 2" }] });
+    return { id: of, column: "computed" };
   };
 
   for (const id of [namespace, ["empty"]]) await catalog.call("createNamespace", { id });
@@ -88,7 +100,18 @@ export async function createWorld(catalog: TestCatalog): Promise<World> {
     newDeclared,
     newFilms,
     addIndex,
-    newJob: async () => (await catalog.call("alterTableBackfillColumns", { id, column: "c" })).body.job_id.split("$"),
+    newJob: async () => (await catalog.call("openJob", { id, column: "c" })).body.job_id.split("$"),
+    newComputed,
+    newBackfilled: async () => {
+      const request = await newComputed();
+      await catalog.call("alterTableBackfillColumns", request);
+      return request;
+    },
+    newRefreshed: async () => {
+      const of = await newFilms();
+      await catalog.call("refreshMaterializedView", { id: of });
+      return of;
+    },
     newTag: async () => {
       const [tag] = newId(0);
       await catalog.call("createTableTag", { id, tag, version: 1 });

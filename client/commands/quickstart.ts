@@ -1,0 +1,133 @@
+import { spawnSync } from "node:child_process";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Command } from "commander";
+import { createCatalogClient, createManagementClient } from "../catalog/catalog-client.ts";
+import { CatalogRequestError } from "../catalog/errors.ts";
+import { Companion } from "../ray/companion.ts";
+import { exitCodes } from "./exit-codes.ts";
+import { interruptible } from "./interruption.ts";
+import { describeProgress } from "./jobs.ts";
+import { findProgram } from "./other-program.ts";
+import { Progress } from "./output.ts";
+import { preparePython } from "./python-environment.ts";
+import { startCatalog } from "./run-local.ts";
+import type { CatalogTarget } from "./target.ts";
+
+const table = "quickstart_films";
+const column = "title_length";
+const expression = "character_length(title)";
+const rows = 1_000;
+const pollMs = 500;
+
+const openCatalog = `
+import os, lance, lance.namespace, pyarrow as pa
+key = {"header.x-api-key": os.environ["TILTYARD_API_KEY"]}
+catalog = lance.namespace.RestNamespace(uri=os.environ["TILTYARD_CATALOG_URL"], **key)
+`;
+/** Any program of Lance's makes a table; this one has four fragments. */
+const makeTable = `${openCatalog}
+films = pa.table({"id": range(${rows}), "title": [f"Film number {number}" for number in range(${rows})]})
+lance.write_dataset(films, namespace_client=catalog, table_id=["${table}"], mode="create", max_rows_per_file=${rows / 4})
+`;
+
+const readTable = `${openCatalog}
+films = lance.dataset(namespace_client=catalog, table_id=["${table}"])
+filled = films.count_rows("${column} IS NOT NULL")
+print(f"{filled} of {films.count_rows()} rows have a ${column}; the first of them:")
+for film in films.to_table(limit=3).to_pylist():
+    print("  ", film)
+`;
+
+/** `quickstart`: from nothing to a column that a REST call filled. */
+export function quickstartCommand(): Command {
+  return new Command("quickstart")
+    .description("start the catalog, its runner and a Ray on this machine, and fill a column by a REST call")
+    .action(() => interruptible(quickstart));
+}
+
+async function quickstart(signal: AbortSignal): Promise<void> {
+  using progress = new Progress();
+  await using resources = new AsyncDisposableStack();
+  const runner = findProgram("runner");
+  const python = await preparePython(join(dirname(runner), "job/requirements.txt"), progress, signal);
+  progress.tell("starting the catalog of this folder, data/");
+  const catalog = await startCatalog(resources, signal);
+  const environment = {
+    ...process.env,
+    PATH: `${python}:${process.env.PATH}`,
+    TILTYARD_CATALOG_URL: catalog.url,
+    ...(catalog.apiKey !== undefined && { TILTYARD_API_KEY: catalog.apiKey }),
+  };
+  progress.tell("starting the runner, and Ray on this machine");
+  const running = resources.use(new Companion([process.execPath, runner, "--local"], environment));
+
+  progress.tell(`making the table ${table} with ${rows} films`);
+  await prepareTable(catalog, join(python, "python"), environment);
+  const job = await post(catalog, `/v1/table/${table}/backfill_column`, { column });
+  progress.end();
+  process.stderr.write(
+    `POST /v1/table/${table}/backfill_column {"column": "${column}"} answered ${JSON.stringify(job)}\n`,
+  );
+  await untilEnded(catalog, String(job.job_id), running, progress, signal);
+  showRows(join(python, "python"), environment);
+  process.stderr.write("stopping Ray and the catalog\n");
+  process.stdout.write(next);
+}
+
+async function prepareTable(catalog: CatalogTarget, python: string, env: NodeJS.ProcessEnv): Promise<void> {
+  const client = createCatalogClient(catalog);
+  await client.dropTable({ id: [table] }).catch((error) => {
+    if (!(error instanceof CatalogRequestError && error.status === 404)) throw error;
+  });
+  const made = spawnSync(python, ["-c", makeTable], { env });
+  if (made.status !== 0) throw new Error(`the table could not be made: ${made.stderr}`);
+  await post(catalog, `/v1/table/${table}/add_columns`, { new_columns: [{ name: column, computed: expression }] });
+}
+
+/** A request as curl sends it. */
+async function post({ url, apiKey }: CatalogTarget, path: string, body: object): Promise<Record<string, unknown>> {
+  const headers = { "content-type": "application/json", ...(apiKey !== undefined && { "x-api-key": apiKey }) };
+  const answer = await fetch(url + path, { method: "POST", headers, body: JSON.stringify(body) });
+  if (!answer.ok) throw new Error(`${path} answered ${answer.status}: ${await answer.text()}`);
+  return answer.json() as Promise<Record<string, unknown>>;
+}
+
+async function untilEnded(
+  catalog: CatalogTarget,
+  id: string,
+  runner: Companion,
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<void> {
+  const management = createManagementClient(catalog);
+  let told = "";
+  for (;;) {
+    const { job } = await management.describeJob({ id: [id] });
+    const text = job.status === "Queued" ? "Queued: waiting for Ray" : describeProgress(job);
+    if (text !== told) progress.tell(text);
+    told = text;
+    if (job.status === "Succeeded") return;
+    if (job.status === "Failed" || job.status === "Canceled") {
+      process.exitCode = exitCodes.jobFailed;
+      throw new Error(`the job is ${job.status}: ${job.reason}`);
+    }
+    if (runner.hasEnded) throw new Error(`the runner ended: ${runner.printed.trim()}`);
+    await sleep(pollMs, undefined, { signal });
+  }
+}
+
+/** Rows as any client of Lance's reads them. */
+function showRows(python: string, env: NodeJS.ProcessEnv): void {
+  const shown = spawnSync(python, ["-c", readTable], { env });
+  if (shown.status !== 0) throw new Error(`the rows could not be read: ${shown.stderr}`);
+  process.stdout.write(shown.stdout);
+}
+
+const next = `
+What to try next:
+  npm start                                   the catalog; its page: http://127.0.0.1:2333/console
+  npm run -s tiltyard -- runner --local       runs its jobs on a Ray of this machine; needs a Python with
+                                              runner/job/requirements.txt on the PATH
+  pip install geneva                          for columns that a Python function computes: docs/jobs.md
+`;

@@ -1,0 +1,120 @@
+import { z } from "zod";
+import { characters, text } from "../bounds.ts";
+import { defineContract, onPath } from "../contract.ts";
+import {
+  AnsweredProperties,
+  commonRequest,
+  context,
+  count,
+  id,
+  optional,
+  pageQuery,
+  pageResponse,
+  queryBoolean,
+} from "../fields.ts";
+import { transactionStatuses } from "../operations/transaction.ts";
+import { PrincipalName, statusesInQuery, timeMillis } from "./fields.ts";
+
+const jobId = z.string().describe("As DescribeTransaction takes it.");
+
+const JobProgress = z
+  .object({
+    rows_committed: count.optional(),
+    rows_total: count.optional(),
+    rows_per_second: count.optional(),
+  })
+  .catchall(count)
+  .meta({ id: "JobProgress", description: "How far the latest attempt has come; without what is not known." });
+
+/** A job as management tells it. */
+export const Job = z
+  .object({
+    job_id: jobId,
+    status: z.enum(transactionStatuses),
+    operation: z.string().describe("The operation id that opened it."),
+    objects: z.array(id).describe("The identifiers of what it changes, the main one first."),
+    principal: z.string().describe("Who asked for it."),
+    request_id: z.string(),
+    parameters: AnsweredProperties.describe("Those of the request that opened it, as text."),
+    progress: JobProgress,
+    attempt: count.describe("The number of its latest attempt; 0 before the first."),
+    heartbeat: z.string().optional().describe("When the latest attempt was heard of last, by its own clock."),
+    reason: z.string().optional().describe("Why it has failed or was canceled, or what its latest attempt fell over."),
+    platform: AnsweredProperties.describe("Where its latest attempt runs."),
+    created_at_millis: timeMillis,
+    updated_at_millis: timeMillis,
+  })
+  .meta({ id: "Job" });
+export type Job = z.infer<typeof Job>;
+
+export const openJob = defineContract({
+  operationId: "OpenJob",
+  summary: "Open a job on a table that the caller runs itself, and moves on by AlterTransaction",
+  path: "/management/v1/table/{id}/job/open",
+  body: z
+    .object({ ...commonRequest, column: optional(text(characters.path).min(1)).describe("The column that it fills.") })
+    .meta({ id: "OpenJobRequest" }),
+  response: z.object({ context, job_id: jobId }).meta({ id: "OpenJobResponse" }),
+  status: 201,
+  errors: [404],
+  access: onPath("writer"),
+});
+
+export const listJobs = defineContract({
+  operationId: "ListJobs",
+  summary: "List the jobs of a namespace and of what is under it, latest first",
+  methods: ["GET"],
+  path: "/management/v1/namespace/{id}/job/list",
+  query: z.object({
+    ...pageQuery,
+    table: text(characters.path).optional().describe("Only those on this table: its identifier, in the delimiter."),
+    principal: PrincipalName.optional(),
+    status: statusesInQuery.optional(),
+    ascending: queryBoolean.optional().describe("Oldest first."),
+  }),
+  response: z.object({ context, jobs: z.array(Job), ...pageResponse }).meta({ id: "ListJobsResponse" }),
+  access: onPath("reader"),
+});
+
+/** The errors of what is about one job: 409 when the id is that of an audit record. */
+const jobErrors = [404, 409] as const;
+
+export const describeJob = defineContract({
+  operationId: "DescribeJob",
+  summary: "Describe a job: its parameters, its progress, where it runs",
+  methods: ["GET"],
+  path: "/management/v1/job/{id}/describe",
+  response: z.object({ context, job: Job }).meta({ id: "DescribeJobResponse" }),
+  errors: jobErrors,
+  access: onPath("reader"),
+});
+
+export const cancelJob = defineContract({
+  operationId: "CancelJob",
+  summary: "Cancel a job that has not ended: what runs of it stops within seconds",
+  path: "/management/v1/job/{id}/cancel",
+  response: z.object({ context, job: Job }).meta({ id: "CancelJobResponse" }),
+  errors: jobErrors,
+  access: onPath("writer"),
+});
+
+export const retryJob = defineContract({
+  operationId: "RetryJob",
+  summary:
+    "Open a job again that has failed or was canceled, with the same parameters; it goes on with rows without a value",
+  path: "/management/v1/job/{id}/retry",
+  response: z.object({ context, job_id: jobId }).meta({ id: "RetryJobResponse" }),
+  status: 201,
+  errors: jobErrors,
+  access: onPath("writer"),
+});
+
+export const describeJobLog = defineContract({
+  operationId: "DescribeJobLog",
+  summary: "Tell the last lines that a job has printed",
+  methods: ["GET"],
+  path: "/management/v1/job/{id}/log",
+  response: z.object({ context, lines: z.array(z.string()) }).meta({ id: "DescribeJobLogResponse" }),
+  errors: jobErrors,
+  access: onPath("reader"),
+});

@@ -1,0 +1,1 @@
+"""Runs one attempt of one job: `python -m tiltyard.job ID --attempt N`."""

@@ -1,0 +1,120 @@
+"""The command: runs one attempt of one job, and ends with how it went."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import re
+import sys
+import traceback
+from enum import IntEnum
+
+from tiltyard.connection import Connection, ConnectionSettingError, connection
+from tiltyard.job import geneva_record
+from tiltyard.job.attempt import Attempt, AttemptStopped, Stop
+from tiltyard.job.failure import is_passing, reason_of
+from tiltyard.job.log_tail import LogTail
+from tiltyard.job.transaction import CatalogRefusal, CatalogUnavailable, State, Transaction
+from tiltyard.job.work import Job, work_of
+
+LEASE_SECONDS = 60.0
+# What attempts note in a job's properties, beside the parameters that it was opened with.
+NOTED = re.compile(r"(attempt|progress)\.|ray_|(started_at|reason|log_tail)$")
+
+
+class Exit(IntEnum):
+    """How the process ends. The catalog knows the outcome, except of LOST and AGAIN."""
+
+    SUCCEEDED = 0
+    USAGE = 2
+    FAILED = 3
+    CANCELED = 4
+    LOST = 5
+    # As sysexits.h has it for a failure that may pass: another attempt may do better.
+    AGAIN = 75
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _parse(arguments)
+    try:
+        found = connection()
+    except ConnectionSettingError as error:
+        print(f"tiltyard.job: {error}", file=sys.stderr)
+        return Exit.USAGE
+    transaction = Transaction(found, options.id)
+    log = LogTail(found.key)
+    log.install()
+    attempt = Attempt(
+        transaction, options.attempt, options.lease_seconds, lambda stop: _leave(found, options.id, stop), log.text
+    )
+    try:
+        state = attempt.begin()
+    except AttemptStopped as stopped:
+        return _stopped(found, options.id, stopped.stop)
+    except CatalogUnavailable as error:
+        print(f"tiltyard.job: {error}", file=sys.stderr)
+        return Exit.AGAIN
+    return _run(attempt, _job_of(options.id, state, found))
+
+
+def _parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tiltyard.job", description="Runs one attempt of a job.")
+    parser.add_argument("id", help="the job's id, as the catalog answered it")
+    parser.add_argument("--attempt", type=int, required=True, help="whose claim, attempt.N, is set already")
+    parser.add_argument(
+        "--lease-seconds", type=float, default=LEASE_SECONDS, help="how long it goes on without an accepted heartbeat"
+    )
+    return parser.parse_args(arguments)
+
+
+def _job_of(job_id: str, state: State, found: Connection) -> Job:
+    parameters = {key: value for key, value in state.properties.items() if not NOTED.match(key)}
+    return Job(job_id, state.operation, state.objects[0], parameters, found)
+
+
+def _run(attempt: Attempt, job: Job) -> int:
+    print(f"{job.operation} {'$'.join(job.table)} {job.parameters}", flush=True)
+    try:
+        work_of(job)(job, attempt.report)
+    except BaseException as error:
+        traceback.print_exc()
+        if is_passing(error):
+            attempt.give_up(reason_of(error))
+            return Exit.AGAIN
+        _close_record(job.connection, job.id, "FAILED")
+        attempt.end("Failed", {"reason": reason_of(error)})
+        return Exit.FAILED
+    attempt.end("Succeeded")
+    return Exit.SUCCEEDED
+
+
+def _stopped(found: Connection, job_id: str, stop: Stop) -> int:
+    print(f"tiltyard.job: {stop.value}", file=sys.stderr, flush=True)
+    if stop is Stop.LOST:
+        return Exit.LOST
+    _close_record(found, job_id, "CANCELLED")
+    return Exit.CANCELED
+
+
+def _leave(found: Connection, job_id: str, stop: Stop) -> None:
+    """Ends the process at once: Ray ends the tasks and actors of a driver that is gone."""
+    os._exit(_stopped(found, job_id, stop))
+
+
+def _close_record(found: Connection, job_id: str, status: str) -> None:
+    # Best effort: jobs without Geneva have no record, and the outcome in the catalog is what counts.
+    with contextlib.suppress(Exception):
+        geneva_record.close(found, job_id, status)
+
+
+if __name__ == "__main__":
+    try:
+        code = main()
+    except (AttemptStopped, CatalogRefusal, CatalogUnavailable) as error:
+        print(f"tiltyard.job: {error}", file=sys.stderr)
+        code = Exit.AGAIN
+    # Geneva's threads may outlive what was asked of them.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

@@ -1,0 +1,143 @@
+"""One attempt at a job: its claim, its heartbeat, its progress and its end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from enum import Enum
+from http import HTTPStatus
+
+from tiltyard.job.transaction import (
+    Action,
+    CatalogRefusal,
+    CatalogUnavailable,
+    State,
+    Transaction,
+    require_and_set,
+    set_property,
+    set_status,
+)
+
+BEAT_SECONDS = 2.0
+
+
+class Stop(Enum):
+    """Why an attempt must not go on."""
+
+    CANCELED = "the job was canceled"
+    LOST = "the attempt is no longer this process's"
+
+
+class AttemptStopped(Exception):
+    """The job was canceled, or another attempt has taken it over."""
+
+    def __init__(self, stop: Stop) -> None:
+        super().__init__(stop.value)
+        self.stop = stop
+
+
+class Attempt:
+    """Holds the claim `attempt.N`, a property of the job's transaction whose value is the latest heartbeat.
+
+    Who starts the attempt sets the property, in mode Fail. Each heartbeat requires it and sets it anew in one
+    request, so that an attempt that was taken over is refused. An attempt without an accepted heartbeat
+    for the length of its lease stops by itself: the one that takes over waits longer than that.
+    """
+
+    def __init__(
+        self,
+        transaction: Transaction,
+        number: int,
+        lease_seconds: float,
+        on_stop: Callable[[Stop], None],
+        log: Callable[[], str] = str,
+    ) -> None:
+        """on_stop is called once, on the heartbeat's thread; log answers the last lines that were printed."""
+        self._transaction = transaction
+        self._claim = f"attempt.{number}"
+        self._lease_seconds = lease_seconds
+        self._on_stop = on_stop
+        self._log = log
+        self._log_told = ""
+        self._progress: dict[str, int] = {}
+        # Rows and time at the first report: an attempt may begin with rows of the one before.
+        self._first: tuple[int, float] | None = None
+        self._ended = threading.Event()
+        self._lock = threading.Lock()
+        self._accepted_at = time.monotonic()
+        self._thread = threading.Thread(target=self._beat_until_ended, name="heartbeat", daemon=True)
+
+    def begin(self) -> State:
+        """Moves the job to Running, and beats from then on. Raises AttemptStopped, CatalogUnavailable."""
+        started = set_property("started_at", _now())
+        state = self._alter([started, set_status("Running")], self._lease_seconds)
+        self._thread.start()
+        return state
+
+    def report(self, rows_committed: int, rows_total: int, **counters: int) -> None:
+        """Notes how far the work has come; the next heartbeat tells it. Numbers never go back."""
+        with self._lock:
+            committed = max(min(rows_committed, rows_total), self._progress.get("rows_committed", 0))
+            self._first = self._first or (committed, time.monotonic())
+            told = {"rows_committed": committed, "rows_total": max(rows_total, committed), **counters}
+            self._progress = {**self._progress, **told}
+            elapsed = time.monotonic() - self._first[1]
+            if elapsed > 0 and committed > self._first[0]:
+                self._progress["rows_per_second"] = round((committed - self._first[0]) / elapsed)
+
+    def end(self, status: str, properties: Mapping[str, str] | None = None) -> None:
+        """Moves the job to its final status. Raises AttemptStopped, CatalogUnavailable."""
+        self._ended.set()
+        given = [set_property(key, value) for key, value in (properties or {}).items()]
+        self._alter([*given, set_status(status)], self._lease_seconds)
+
+    def give_up(self, reason: str) -> None:
+        """Leaves the job open for another attempt, and says why. Raises AttemptStopped, CatalogUnavailable."""
+        self._ended.set()
+        self._alter([set_property("reason", reason)], self._lease_seconds)
+
+    def _beat_until_ended(self) -> None:
+        while not self._ended.wait(BEAT_SECONDS):
+            try:
+                self._alter([])
+            except CatalogUnavailable:
+                if time.monotonic() - self._accepted_at > self._lease_seconds:
+                    return self._stop(Stop.LOST)
+            except AttemptStopped as stopped:
+                return self._stop(stopped.stop)
+
+    def _stop(self, stop: Stop) -> None:
+        if not self._ended.is_set():
+            self._on_stop(stop)
+
+    def _alter(self, actions: list[Action], retry_seconds: float = 0) -> State:
+        with self._lock:
+            progress = [set_property(f"progress.{name}", str(value)) for name, value in self._progress.items()]
+        try:
+            log = self._log()
+            told = [set_property("log_tail", log)] if log != self._log_told else []
+            state = self._transaction.alter(
+                [*require_and_set(self._claim, _now()), *progress, *told, *actions], retry_seconds
+            )
+        except CatalogRefusal as refusal:
+            raise AttemptStopped(self._why(refusal)) from refusal
+        if state.status == "Canceled":
+            raise AttemptStopped(Stop.CANCELED)
+        self._accepted_at = time.monotonic()
+        self._log_told = log
+        return state
+
+    def _why(self, refusal: CatalogRefusal) -> Stop:
+        if refusal.status != HTTPStatus.CONFLICT:
+            return Stop.LOST
+        try:
+            status = self._transaction.describe(self._lease_seconds).status
+        except (CatalogRefusal, CatalogUnavailable):
+            return Stop.LOST
+        return Stop.CANCELED if status == "Canceled" else Stop.LOST
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

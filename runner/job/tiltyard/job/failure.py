@@ -1,0 +1,56 @@
+"""What became of a job that raised: whether another attempt may do better, and what to tell of it."""
+
+from __future__ import annotations
+
+import re
+
+from tiltyard.job.transaction import CatalogUnavailable
+
+# Lance's clients raise plain errors whose text alone tells that a server was away.
+PASSING_KINDS = ("ConnectionError", "OSError", "RuntimeError", "TimeoutError")
+PASSING = re.compile(r"connect|connection|timed? ?out|unavailable|slow down|\b50[234]\b", re.IGNORECASE)
+
+CAUSED_BY = " | caused by "
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether the machines or the catalog failed, and not the job itself."""
+    from ray import exceptions as ray
+
+    lost = (
+        ray.ActorDiedError,
+        ray.ActorUnavailableError,
+        ray.NodeDiedError,
+        ray.WorkerCrashedError,
+        ray.OutOfMemoryError,
+        ray.LocalRayletDiedError,
+        ray.ObjectLostError,
+        ray.OwnerDiedError,
+        ray.RaySystemError,
+        ray.RpcError,
+    )
+    if any(isinstance(each, (*lost, CatalogUnavailable)) for each in _causes(error)):
+        return True
+    kind, _, text = reason_of(error).partition(": ")
+    return kind in PASSING_KINDS and (kind == ConnectionError.__name__ or PASSING.search(text) is not None)
+
+
+def reason_of(error: BaseException) -> str:
+    """The innermost error as one line; Ray's own text has the whole trace of the worker."""
+    cause = getattr(error, "cause", None)
+    innermost = cause if isinstance(cause, BaseException) else _causes(error)[-1]
+    # Geneva tells of a worker's error as text, behind a description of the task.
+    text = str(innermost).strip()
+    if CAUSED_BY in text:
+        return text.rsplit(CAUSED_BY, 1)[1].removeprefix("builtins.")
+    lines = [line for line in text.splitlines() if line.strip()]
+    return f"{type(innermost).__name__}: {lines[-1].strip()}" if lines else type(innermost).__name__
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    chain: list[BaseException] = []
+    current: BaseException | None = error
+    while current is not None and current not in chain:
+        chain.append(current)
+        current = getattr(current, "cause", None) or current.__cause__ or current.__context__
+    return chain

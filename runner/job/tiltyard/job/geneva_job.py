@@ -1,0 +1,145 @@
+"""Backfills of UDF columns and refreshes of views, which Geneva does on Ray."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from tiltyard.job.work import Job, JobError, Report
+
+POLL_SECONDS = 1.0
+# What Geneva reserves for an applier whose UDF names no memory.
+APPLIER_MEMORY_BYTES = 4 * 2**30
+APPLIER_MEMORY = "JOB__APPLIER_DEFAULT_MEMORY_BYTES"
+
+# Set by whoever starts a job on a Ray whose nodes are made when they are needed.
+AUTOSCALES = "TILTYARD_RAY_AUTOSCALES"
+# What Geneva takes when a request says nothing, and what it needs beside its appliers.
+CONCURRENCY = 8
+DRIVER_CPUS = 1
+REFUSED_ADMISSION = "ResourcesUnavailableError"
+
+# Fields of AlterTableBackfillColumns that Geneva's backfill takes under the same names. `cluster` and `manifest`
+# are for whoever starts the job.
+BACKFILL_INTEGERS = (
+    "concurrency",
+    "intra_applier_concurrency",
+    "min_checkpoint_size",
+    "max_checkpoint_size",
+    "read_version",
+    "task_size",
+    "num_frags",
+    "checkpoint_size",
+    "commit_granularity",
+)
+BACKFILL_NUMBERS = ("batch_checkpoint_flush_interval_seconds",)
+REFRESH_INTEGERS = (
+    "src_version",
+    "max_rows_per_fragment",
+    "concurrency",
+    "intra_applier_concurrency",
+    "source_task_size",
+    "output_limit",
+)
+
+
+def backfill(job: Job, report: Report) -> None:
+    """Fills a UDF column where it is null, or where the request says. Goes on from checkpoints of the same job id."""
+    parameters = job.parameters
+    table = _open_table(job)
+    arguments: dict[str, Any] = {
+        **{name: int(parameters[name]) for name in BACKFILL_INTEGERS if name in parameters},
+        **{name: float(parameters[name]) for name in BACKFILL_NUMBERS if name in parameters},
+    }
+    if "where" in parameters:
+        arguments["where"] = parameters["where"]
+
+    def run(fitted: dict[str, Any]) -> None:
+        running = table.backfill_async(parameters["column"], job_id=job.id, **fitted)
+        tracker = running.future.job_tracker
+        while not running.done(timeout=POLL_SECONDS):
+            _report_tracker(tracker, report)
+        running.result()
+        _report_tracker(tracker, report)
+
+    _run_fitted(run, arguments)
+
+
+def refresh(job: Job, report: Report) -> None:
+    """Brings a view up to date with its source."""
+    parameters = job.parameters
+    table = _open_table(job)
+    arguments = {name: int(parameters[name]) for name in REFRESH_INTEGERS if name in parameters}
+    _run_fitted(lambda fitted: table.refresh(job_id=job.id, **fitted), arguments)
+    table.checkout_latest()
+    rows = table.count_rows()
+    report(rows, rows)
+
+
+def _open_table(job: Job) -> Any:
+    import ray
+
+    ray.init(ignore_reinit_error=True, log_to_driver=True)
+    _limit_reserved_memory(ray.nodes())
+    try:
+        import geneva
+    except ImportError as error:
+        message = f"UDF columns and views need Geneva where the job runs: pip install geneva ({error})"
+        raise JobError(message) from error
+
+    db = geneva.connect(
+        namespace_client_impl="rest",
+        namespace_client_properties=job.connection.properties,
+        # Geneva's own check for a newer version; without it some refreshes fail although all rows are there.
+        read_consistency_interval=timedelta(0),
+    )
+    *namespace, name = job.table
+    return db.open_table(name, namespace=namespace)
+
+
+def _run_fitted(run: Callable[[dict[str, Any]], None], arguments: dict[str, Any]) -> None:
+    """Runs with as many appliers as this Ray has room for: Geneva refuses what not even one of them finds, at once.
+
+    A Ray that makes nodes when they are needed has room for all.
+    """
+    import ray
+
+    if os.environ.get(AUTOSCALES) == "1":
+        return run(arguments)
+    cpus = max(1, int(ray.cluster_resources().get("CPU", 1) - DRIVER_CPUS))
+    concurrency = min(arguments.get("concurrency", CONCURRENCY), cpus)
+    while True:
+        try:
+            return run({**arguments, "concurrency": concurrency, "_admission_strict": True})
+        except Exception as error:
+            if type(error).__name__ != REFUSED_ADMISSION or concurrency == 1:
+                raise
+        # What it reserves besides CPUs is told by its refusal alone.
+        concurrency //= 2
+
+
+def _limit_reserved_memory(nodes: list[dict[str, Any]]) -> None:
+    """Where no node has room for an applier beside what Geneva itself reserves, appliers reserve nothing."""
+    largest = max((node["Resources"].get("memory", 0) for node in nodes if node["Alive"]), default=0)
+    if largest < 2 * APPLIER_MEMORY_BYTES:
+        os.environ.setdefault(APPLIER_MEMORY, "0")
+
+
+def _report_tracker(tracker: Any, report: Report) -> None:
+    import ray
+
+    try:
+        counters = ray.get(tracker.get_all.remote(), timeout=POLL_SECONDS)
+    except (ray.exceptions.GetTimeoutError, ray.exceptions.RayActorError):
+        return
+    rows = counters.get("rows_committed")
+    if rows is None:
+        return
+    others = {
+        name: counters[name]["n"]
+        for name in ("rows_checkpointed", "tasks_completed", "rows_skipped_on_error")
+        if name in counters
+    }
+    report(rows["n"], rows["total"], **others)

@@ -1,0 +1,47 @@
+"""The last lines that a job prints, which the catalog shows to those who cannot reach Ray."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from typing import TextIO
+
+LINES = 40
+LENGTH_MAX = 4_000
+
+
+class LogTail:
+    """Keeps the last lines of what goes to standard output and standard error, without secrets."""
+
+    def __init__(self, secret: str) -> None:
+        self._secret = secret
+        self._lines: deque[str] = deque(maxlen=LINES)
+        self._begun = ""
+
+    def install(self) -> None:
+        """From now on what this process prints goes through here. Ray prints there what its workers print."""
+        sys.stdout = _Tee(sys.stdout, self)
+        sys.stderr = _Tee(sys.stderr, self)
+
+    def add(self, text: str) -> None:
+        *lines, self._begun = (self._begun + text).split("\n")
+        self._lines.extend(line.rsplit("\r", 1)[-1] for line in lines)
+
+    def text(self) -> str:
+        kept = [*self._lines, self._begun] if self._begun else list(self._lines)
+        return "\n".join(kept).replace(self._secret, "***")[-LENGTH_MAX:]
+
+
+class _Tee:
+    """A stream that another one sees, too."""
+
+    def __init__(self, stream: TextIO, tail: LogTail) -> None:
+        self._stream = stream
+        self._tail = tail
+
+    def write(self, text: str) -> int:
+        self._tail.add(text)
+        return self._stream.write(text)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)

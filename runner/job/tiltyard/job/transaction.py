@@ -1,0 +1,127 @@
+"""A job's transaction in the catalog, over DescribeTransaction and AlterTransaction."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from tiltyard.connection import Connection
+
+Action = Mapping[str, Mapping[str, str]]
+
+CALL_TIMEOUT_SECONDS = 10.0
+FIRST_PAUSE_SECONDS = 0.2
+MOST_PAUSE_SECONDS = 5.0
+VALUE_LENGTH_MAX = 4_000
+
+
+class CatalogRefusal(Exception):
+    """The catalog refused a request."""
+
+    def __init__(self, status: int, detail: str) -> None:
+        super().__init__(detail)
+        self.status = status
+
+
+class CatalogUnavailable(Exception):
+    """The catalog gave no answer, or said that it cannot answer now."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What the catalog says of a job."""
+
+    status: str
+    operation: str
+    # The identifiers of what the job changes, the main one first.
+    objects: list[list[str]]
+    properties: dict[str, str]
+
+    @property
+    def is_open(self) -> bool:
+        return self.status in ("Queued", "Running")
+
+
+class Transaction:
+    def __init__(self, connection: Connection, job_id: str) -> None:
+        self.job_id = job_id
+        self._connection = connection
+
+    def describe(self, retry_seconds: float = 0) -> State:
+        """Raises CatalogRefusal; CatalogUnavailable when there is no answer for that long."""
+        return self._call("describe", {}, retry_seconds)
+
+    def alter(self, actions: list[Action], retry_seconds: float = 0) -> State:
+        """Applies all actions or none.
+
+        Raises CatalogRefusal with status 409 when a mode Fail triggers or the move is not allowed;
+        CatalogUnavailable when there is no answer for that long. Actions must be safe to repeat.
+        """
+        return self._call("alter", {"actions": actions}, retry_seconds)
+
+    def _call(self, operation: str, body: Mapping[str, Any], retry_seconds: float) -> State:
+        deadline = time.monotonic() + retry_seconds
+        pause = FIRST_PAUSE_SECONDS
+        while True:
+            try:
+                return self._call_once(operation, body)
+            except CatalogUnavailable:
+                if time.monotonic() + pause > deadline:
+                    raise
+            time.sleep(pause)
+            pause = min(2 * pause, MOST_PAUSE_SECONDS)
+
+    def _call_once(self, operation: str, body: Mapping[str, Any]) -> State:
+        path = f"/v1/transaction/{urllib.parse.quote(self.job_id, safe='')}/{operation}"
+        request = urllib.request.Request(
+            self._connection.url + path,
+            data=json.dumps(body).encode(),
+            headers={"x-api-key": self._connection.key, "content-type": "application/json"},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=CALL_TIMEOUT_SECONDS) as answer:
+                found = json.load(answer)
+        except urllib.error.HTTPError as error:
+            detail = _detail_of(error)
+            if error.code >= HTTPStatus.INTERNAL_SERVER_ERROR or error.code == HTTPStatus.TOO_MANY_REQUESTS:
+                raise CatalogUnavailable(detail) from error
+            raise CatalogRefusal(error.code, detail) from error
+        except (OSError, ValueError) as error:
+            raise CatalogUnavailable(f"no answer from the catalog at {self._connection.url}: {error}") from error
+        context = found.get("context", {})
+        objects = json.loads(context.get("objects", "[]"))
+        return State(found["status"], context.get("operation", ""), objects, found["properties"])
+
+
+def set_status(status: str) -> Action:
+    return {"setStatusAction": {"status": status}}
+
+
+def set_property(key: str, value: str) -> Action:
+    return {"setPropertyAction": {"key": key, "value": _shorten(value)}}
+
+
+def require_and_set(key: str, value: str) -> list[Action]:
+    """Sets a property that must be there: the catalog refuses all actions with 409 when it is not."""
+    return [{"unsetPropertyAction": {"key": key, "mode": "Fail"}}, set_property(key, value)]
+
+
+def _shorten(text: str) -> str:
+    """The end of an error tells most."""
+    if len(text) <= VALUE_LENGTH_MAX:
+        return text
+    return f"{text[: VALUE_LENGTH_MAX // 4]}\u2026{text[-(VALUE_LENGTH_MAX * 3 // 4 - 1) :]}"
+
+
+def _detail_of(error: urllib.error.HTTPError) -> str:
+    try:
+        return str(json.load(error)["detail"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return f"HTTP {error.code}"

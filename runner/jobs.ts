@@ -1,0 +1,119 @@
+import { type CatalogClient, CatalogRequestError, type ManagementClient } from "@tiltyard/client";
+import { type AlterTransactionAction, type Job, parseIdentifier, type TransactionStatus } from "@tiltyard/protocol";
+
+/** The operations that open jobs. */
+const jobOperations: readonly string[] = ["AlterTableBackfillColumns", "RefreshMaterializedView"];
+const claimPrefix = "attempt.";
+
+/** A job of the catalog that has not ended. */
+export type OpenJob = Pick<
+  Job,
+  "operation" | "objects" | "principal" | "parameters" | "attempt" | "heartbeat" | "reason"
+> & {
+  /** As the catalog answered it to whoever asked for the job. */
+  readonly id: string;
+};
+
+/** The jobs of a catalog: which are open, and who attempts them. */
+export class CatalogJobs {
+  readonly #catalog: CatalogClient;
+  readonly #management: ManagementClient;
+
+  constructor(catalog: CatalogClient, management: ManagementClient) {
+    this.#catalog = catalog;
+    this.#management = management;
+  }
+
+  /** The oldest first. @throws CatalogRequestError, CatalogConnectionError */
+  async listOpen(): Promise<readonly OpenJob[]> {
+    const jobs: OpenJob[] = [];
+    let pageToken: string | undefined;
+    do {
+      const page = await this.#management.listJobs({
+        status: ["Queued", "Running"],
+        ascending: true,
+        ...(pageToken !== undefined && { page_token: pageToken }),
+      });
+      jobs.push(...page.jobs.filter(isForRunners).map(({ job_id: id, ...job }) => ({ id, ...job })));
+      pageToken = page.page_token ?? undefined;
+    } while (pageToken !== undefined);
+    return jobs;
+  }
+
+  /** @returns undefined for a job that the catalog does not know. */
+  async statusOf(id: string): Promise<TransactionStatus | undefined> {
+    try {
+      return (await this.#catalog.describeTransaction({ id: parseIdentifier(id) })).status;
+    } catch (error) {
+      if (error instanceof CatalogRequestError && error.status === 404) return undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * Claims the next attempt of a job in place of the latest one, which must still be the latest.
+   *
+   * @returns Whether it was claimed: of several runners one is.
+   */
+  claimNext({ id, attempt }: OpenJob, note: Readonly<Record<string, string>>): Promise<boolean> {
+    return this.#alter(id, [
+      ...(attempt === 0 ? [] : [requireProperty(claimOf(attempt))]),
+      setProperty(claimOf(attempt + 1), now(), "Fail"),
+      ...Object.entries(note).map(([name, value]) => setProperty(name, value)),
+    ]);
+  }
+
+  /** A heartbeat in place of an attempt that waits for room. @returns false when it was taken over. */
+  beat({ id, attempt }: OpenJob): Promise<boolean> {
+    return this.#alter(id, holding(attempt));
+  }
+
+  /** Ends a job after its last attempt. @returns false when somebody else moved it on. */
+  fail({ id, attempt }: OpenJob, note: Readonly<Record<string, string>>): Promise<boolean> {
+    return this.#alter(id, [
+      ...(attempt === 0 ? [] : holding(attempt)),
+      ...Object.entries(note).map(([name, value]) => setProperty(name, value)),
+      action({ setStatusAction: { status: "Failed" } }),
+    ]);
+  }
+
+  async #alter(id: string, actions: AlterTransactionAction[]): Promise<boolean> {
+    try {
+      await this.#catalog.alterTransaction({ id: parseIdentifier(id), actions });
+      return true;
+    } catch (error) {
+      if (error instanceof CatalogRequestError && (error.status === 409 || error.status === 404)) return false;
+      throw error;
+    }
+  }
+}
+
+/** One that is Running without an attempt is run by whoever moved it on. */
+function isForRunners({ operation, status, attempt }: Job): boolean {
+  return jobOperations.includes(operation) && (status === "Queued" || attempt > 0);
+}
+
+function claimOf(attempt: number): string {
+  return `${claimPrefix}${attempt}`;
+}
+
+/** The catalog carries these out only while the attempt is the latest one. */
+function holding(attempt: number): AlterTransactionAction[] {
+  return [requireProperty(claimOf(attempt)), setProperty(claimOf(attempt), now())];
+}
+
+function requireProperty(key: string): AlterTransactionAction {
+  return action({ unsetPropertyAction: { key, mode: "Fail" } });
+}
+
+function setProperty(key: string, value: string, mode?: "Fail"): AlterTransactionAction {
+  return action({ setPropertyAction: { key, value, mode } });
+}
+
+function action(given: Partial<AlterTransactionAction>): AlterTransactionAction {
+  return { setStatusAction: undefined, setPropertyAction: undefined, unsetPropertyAction: undefined, ...given };
+}
+
+function now(): string {
+  return new Date().toISOString();
+}

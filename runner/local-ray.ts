@@ -1,0 +1,51 @@
+import { type LocalRay, startLocalRay } from "@tiltyard/client";
+
+/** A Ray of this machine that is started when it is needed first, and anew when it has died. */
+export class KeptRay implements AsyncDisposable {
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #numCpus: number | undefined;
+  readonly #signal: AbortSignal;
+  readonly #tell: (text: string) => void;
+  #started: Promise<LocalRay> | undefined;
+
+  constructor(options: {
+    readonly env: NodeJS.ProcessEnv;
+    readonly numCpus?: number | undefined;
+    readonly signal: AbortSignal;
+    readonly tell: (text: string) => void;
+  }) {
+    [this.#env, this.#numCpus] = [options.env, options.numCpus];
+    [this.#signal, this.#tell] = [options.signal, options.tell];
+  }
+
+  /** @throws LocalRayError */
+  async get(): Promise<LocalRay> {
+    const present = await this.#started;
+    if (present !== undefined && !present.hasEnded) return present;
+    if (present !== undefined) {
+      this.#tell("Ray has ended; starting another one");
+      await present[Symbol.asyncDispose]();
+    }
+    this.#started = this.#start();
+    // One that did not start is tried again.
+    this.#started.catch(() => {
+      this.#started = undefined;
+    });
+    return this.#started;
+  }
+
+  async #start(): Promise<LocalRay> {
+    const ray = await startLocalRay({
+      env: this.#env,
+      signal: this.#signal,
+      ...(this.#numCpus !== undefined && { numCpus: this.#numCpus }),
+    });
+    this.#tell(`Ray ${ray.version} is ready; dashboard: ${ray.dashboardUrl}`);
+    return ray;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const present = await this.#started?.catch(() => undefined);
+    await present?.[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,146 @@
+#!/usr/bin/env node
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  CatalogConnectionError,
+  CatalogRequestError,
+  createCatalogClient,
+  createManagementClient,
+  JobError,
+  JobsApi,
+  KubernetesError,
+  LocalRayError,
+} from "@tiltyard/client";
+import { Command, InvalidArgumentError } from "commander";
+import { readConfig } from "./config.ts";
+import { JobKeys } from "./job-keys.ts";
+import { CatalogJobs } from "./jobs.ts";
+import { KeptRay } from "./local-ray.ts";
+import { type KubernetesOptions, openRayJobs } from "./open-rayjobs.ts";
+import { RayPlatform } from "./ray-platform.ts";
+import { Reconciler } from "./reconcile.ts";
+
+interface Options extends KubernetesOptions {
+  readonly local?: boolean;
+  readonly address?: string;
+  readonly catalog?: string;
+  readonly numCpus?: number;
+  readonly maxJobs: number;
+  readonly maxJobsPerPrincipal: number;
+  readonly attempts: number;
+  readonly leaseSeconds: number;
+}
+
+const pauseMs = { pass: 1_000, afterFailure: 5_000 };
+const cancelGraceMs = 6_000;
+/** Who takes over waits longer than an attempt goes on without a heartbeat, so that never two of them run. */
+const takeOverFactor = 1.5;
+
+const environment = readConfig(process.env);
+
+await new Command("tiltyard runner")
+  .description("run the catalog's jobs on Ray")
+  .option("--local", "on a Ray that is started on this machine")
+  .option("--stack-outputs <file>", "on the Kubernetes of this stack: what `pulumi stack output --json` printed")
+  .option("-f, --file <file>", "the Ray clusters that jobs may have, as YAML: docs/jobs.md")
+  .option("--queue <name>", "a queue of Kueue, which lets RayJobs begin")
+  .option("--address <url>", "on the Ray with this dashboard; its token: RAY_AUTH_TOKEN")
+  .option("--catalog <url>", "the catalog; or TILTYARD_CATALOG_URL. Its key: TILTYARD_API_KEY")
+  .option("--num-cpus <number>", "CPUs of the Ray that is started; as many as the machine has when absent", count)
+  .option("--max-jobs <number>", "how many jobs run at a time", count, 2)
+  .option("--max-jobs-per-principal <number>", "how many jobs of one principal run at a time", count, 2)
+  .option("--attempts <number>", "how often a job is attempted before it is Failed", count, 3)
+  .option("--lease-seconds <number>", "how long a job goes on when the catalog hears nothing of it", count, 20)
+  .action(run)
+  .parseAsync();
+
+function count(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError("It must be a whole number above 0.");
+  return value;
+}
+
+async function run(options: Options): Promise<void> {
+  const stopped = new AbortController();
+  const { signal } = stopped;
+  for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stopped.abort());
+  const catalog = catalogOf(options);
+  await using resources = new AsyncDisposableStack();
+  const management = createManagementClient(catalog);
+  const where = { catalogUrl: catalog.url, leaseSeconds: options.leaseSeconds };
+  const isRay = options.local === true || options.address !== undefined;
+  const platform = isRay
+    ? new RayPlatform({ ...where, ray: rayOf(options, resources, signal) })
+    : await openRayJobs(options, where);
+  const reconciler = new Reconciler(
+    {
+      jobs: new CatalogJobs(createCatalogClient(catalog), management),
+      keys: new JobKeys(management),
+      platform,
+    },
+    {
+      attempts: options.attempts,
+      jobs: options.maxJobs,
+      jobsPerPrincipal: options.maxJobsPerPrincipal,
+      takeOverMs: options.leaseSeconds * 1_000 * takeOverFactor,
+      cancelGraceMs,
+    },
+    ({ job, text }) => tell(`job ${job}: ${text}`),
+  );
+  try {
+    await platform.list();
+    tell(`running the jobs of ${catalog.url}`);
+    await untilAborted(reconciler, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
+
+async function untilAborted(reconciler: Reconciler, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const pause = await reconciler.reconcile().then(
+      () => pauseMs.pass,
+      (error) => {
+        if (!isPassing(error)) throw error;
+        tell(error.message);
+        return pauseMs.afterFailure;
+      },
+    );
+    await sleep(pause, undefined, { signal }).catch(() => {});
+  }
+}
+
+/** What another pass may find mended. */
+function isPassing(error: unknown): error is Error {
+  if (error instanceof CatalogRequestError) return error.status >= 500 || error.status === 429;
+  return (
+    error instanceof CatalogConnectionError ||
+    error instanceof JobError ||
+    error instanceof LocalRayError ||
+    error instanceof KubernetesError
+  );
+}
+
+function rayOf({ address, numCpus }: Options, resources: AsyncDisposableStack, signal: AbortSignal) {
+  if (address !== undefined) {
+    const named = { dashboardUrl: address, jobs: new JobsApi(address, environment.rayToken) };
+    return async () => named;
+  }
+  const kept = resources.use(new KeptRay({ env: environment.forRay, numCpus, signal, tell }));
+  return () => kept.get();
+}
+
+/** Without a setting, the catalog that `npm start` runs in this folder. */
+function catalogOf({ catalog }: Options): { readonly url: string; readonly apiKey: string } {
+  const url = catalog ?? environment.catalogUrl ?? "http://127.0.0.1:2333";
+  const development = join("data", "development.key");
+  const apiKey = environment.apiKey ?? (existsSync(development) ? readFileSync(development, "utf8").trim() : undefined);
+  if (apiKey === undefined)
+    throw new Error("set TILTYARD_API_KEY to a key of the catalog that is an admin of everything");
+  return { url, apiKey };
+}
+
+function tell(text: string): void {
+  process.stderr.write(`${text}\n`);
+}

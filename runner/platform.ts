@@ -1,0 +1,38 @@
+import type { OpenJob } from "./jobs.ts";
+
+/** How an attempt is where it runs. One that waits has not begun, for example because there is no room yet. */
+export type AttemptState = "waiting" | "running" | "ended";
+
+/** An attempt as the platform knows it. */
+export interface PlatformAttempt {
+  readonly jobId: string;
+  readonly number: number;
+  readonly state: AttemptState;
+  /** Why it ended, in the platform's words. */
+  readonly message: string | undefined;
+}
+
+export interface StartRequest {
+  readonly job: OpenJob;
+  readonly number: number;
+  /** Of the job alone. */
+  readonly apiKey: string;
+}
+
+/** Where jobs run: a Ray of this machine, or RayJobs of Kubernetes. */
+export interface Platform {
+  /** All attempts that were started here and are not forgotten yet. */
+  list(): Promise<readonly PlatformAttempt[]>;
+  /** Starts an attempt; one that is there already is left alone. @throws NeedsError */
+  start(request: StartRequest): Promise<void>;
+  stop(attempt: PlatformAttempt): Promise<void>;
+  /** The last lines that it printed; empty when that cannot be had. */
+  lastLines(attempt: PlatformAttempt): Promise<string>;
+  /** What users see of an attempt in the job's properties: where it runs. */
+  describe(jobId: string, number: number): Promise<Readonly<Record<string, string>>>;
+}
+
+/** What a job needs and the platform will never have: a sentence for whoever asked for it. */
+export class NeedsError extends Error {
+  override readonly name = "NeedsError";
+}

@@ -1,0 +1,100 @@
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type JobDetails, JobError, type JobsApi } from "@tiltyard/client";
+import type { AttemptState, Platform, PlatformAttempt, StartRequest } from "./platform.ts";
+
+/** The Python package that runs a job inside Ray; it is uploaded with each, so that nothing has to be installed. */
+const pythonPackage = join(import.meta.dirname, "job/tiltyard");
+/** In the job's working directory, which every node of the Ray gets. */
+const keyFile = "api-key";
+const logLines = 40;
+const logLengthMax = 4_000;
+const idPattern = /^tiltyard-(.+)-(\d+)$/;
+
+const states: Readonly<Record<JobDetails["status"], AttemptState>> = {
+  PENDING: "waiting",
+  RUNNING: "running",
+  SUCCEEDED: "ended",
+  FAILED: "ended",
+  STOPPED: "ended",
+};
+
+/** Where an attempt's job may come from and go to. */
+export interface RayPlatformOptions {
+  /** The Ray of now: another one after the first has died. */
+  readonly ray: () => Promise<{ readonly dashboardUrl: string; readonly jobs: JobsApi }>;
+  readonly catalogUrl: string;
+  readonly leaseSeconds: number;
+}
+
+/** Runs attempts as jobs of one Ray, through its Jobs API. The name of a job is made from its attempt. */
+export class RayPlatform implements Platform {
+  readonly #options: RayPlatformOptions;
+
+  constructor(options: RayPlatformOptions) {
+    this.#options = options;
+  }
+
+  async list(): Promise<readonly PlatformAttempt[]> {
+    const { jobs } = await this.#options.ray();
+    return (await jobs.list()).flatMap((details) => {
+      const [, jobId, number] = idPattern.exec(details.submission_id ?? "") ?? [];
+      if (jobId === undefined) return [];
+      const state = states[details.status];
+      return [
+        { jobId: details.metadata?.tiltyard_job ?? jobId, number: Number(number), state, message: messageOf(details) },
+      ];
+    });
+  }
+
+  async start({ job, number, apiKey }: StartRequest): Promise<void> {
+    const { jobs } = await this.#options.ray();
+    const { catalogUrl, leaseSeconds } = this.#options;
+    const folder = mkdtempSync(join(tmpdir(), "tiltyard-job-"));
+    try {
+      cpSync(pythonPackage, join(folder, "tiltyard"), { recursive: true });
+      // Variables of a job are in Ray's logs and dashboard.
+      writeFileSync(join(folder, keyFile), apiKey, { mode: 0o600 });
+      await jobs.submit({
+        entrypoint: `python -m tiltyard.job '${job.id}' --attempt ${number} --lease-seconds ${leaseSeconds}`,
+        submissionId: submissionIdOf(job.id, number),
+        workingDirectory: folder,
+        runtimeEnv: { env_vars: { TILTYARD_CATALOG_URL: catalogUrl, TILTYARD_API_KEY_FILE: keyFile } },
+        metadata: { tiltyard_job: job.id },
+      });
+    } catch (error) {
+      if (!(error instanceof JobError && error.message.includes("already exists"))) throw error;
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  }
+
+  async stop({ jobId, number }: PlatformAttempt): Promise<void> {
+    await (await this.#options.ray()).jobs.stop(submissionIdOf(jobId, number));
+  }
+
+  async lastLines({ jobId, number }: PlatformAttempt): Promise<string> {
+    try {
+      const output = await (await this.#options.ray()).jobs.output(submissionIdOf(jobId, number));
+      return output.trimEnd().split("\n").slice(-logLines).join("\n").slice(-logLengthMax);
+    } catch (error) {
+      if (error instanceof JobError) return "";
+      throw error;
+    }
+  }
+
+  async describe(jobId: string, number: number): Promise<Readonly<Record<string, string>>> {
+    const { dashboardUrl } = await this.#options.ray();
+    return { ray_address: dashboardUrl, ray_submission_id: submissionIdOf(jobId, number) };
+  }
+}
+
+/** Ray takes an id once, so that an attempt starts once however often it is submitted. */
+function submissionIdOf(jobId: string, number: number): string {
+  return `tiltyard-${jobId}-${number}`;
+}
+
+function messageOf({ message, status }: JobDetails): string | undefined {
+  return status === "SUCCEEDED" ? undefined : (message?.split("\n")[0] ?? undefined);
+}

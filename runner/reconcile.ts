@@ -1,0 +1,147 @@
+import type { JobKeys } from "./job-keys.ts";
+import type { CatalogJobs, OpenJob } from "./jobs.ts";
+import { NeedsError, type Platform, type PlatformAttempt } from "./platform.ts";
+
+export interface Limits {
+  /** How often a job is attempted before it is Failed. */
+  readonly attempts: number;
+  /** How many jobs run at a time, of all principals and of each. */
+  readonly jobs: number;
+  readonly jobsPerPrincipal: number;
+  /** How long the heartbeat of an attempt may be away before the attempt is taken over, in milliseconds. */
+  readonly takeOverMs: number;
+  /** How long a job that was canceled may take to end by itself, in milliseconds. */
+  readonly cancelGraceMs: number;
+}
+
+export interface Event {
+  readonly job: string;
+  readonly text: string;
+}
+
+/**
+ * Makes true what should be true of open jobs: each has one attempt, oldest first within the limits; what has
+ * lost its heartbeat or ended without an outcome is attempted again; what has ended in the catalog is stopped.
+ *
+ * All that must last is in the catalog and on the platform. What is kept here is since when things have not
+ * changed, as this process saw it, so that no clock of another machine counts; a new process waits anew.
+ */
+export class Reconciler {
+  readonly #jobs: CatalogJobs;
+  readonly #keys: JobKeys;
+  readonly #platform: Platform;
+  readonly #limits: Limits;
+  readonly #tell: (event: Event) => void;
+  readonly #unchanged = new Unchanged();
+
+  constructor(
+    { jobs, keys, platform }: { readonly jobs: CatalogJobs; readonly keys: JobKeys; readonly platform: Platform },
+    limits: Limits,
+    tell: (event: Event) => void,
+  ) {
+    [this.#jobs, this.#keys, this.#platform] = [jobs, keys, platform];
+    [this.#limits, this.#tell] = [limits, tell];
+  }
+
+  /** One pass. It may fail half-way: the next one goes on. */
+  async reconcile(): Promise<void> {
+    // First the platform: an attempt that is seen ended has told the catalog its outcome before.
+    const attempts = await this.#platform.list();
+    const open = await this.#jobs.listOpen();
+    const isOpen = (id: string) => open.some((job) => job.id === id);
+    const final = attempts.filter(({ jobId, state }) => state !== "ended" && !isOpen(jobId));
+    this.#unchanged.keep([...open.map(heartbeatKey), ...final.map(finalKey)]);
+
+    const waiting: OpenJob[] = [];
+    const busy: OpenJob[] = [];
+    for (const job of open) ((await this.#isAttempted(job, attempts)) ? busy : waiting).push(job);
+    await this.#startFairly(waiting, busy);
+    await this.#stopFinal(final);
+    await this.#keys.revokeAllBut((id) => isOpen(id) || final.some(({ jobId }) => jobId === id));
+  }
+
+  /** Whether an attempt of the job waits, runs, or may still run; what has ended is looked after. */
+  async #isAttempted(job: OpenJob, attempts: readonly PlatformAttempt[]): Promise<boolean> {
+    if (job.attempt === 0) return false;
+    const attempt = attempts.find(({ jobId, number }) => jobId === job.id && number === job.attempt);
+    if (attempt?.state === "waiting") return this.#jobs.beat(job);
+    if (attempt?.state === "ended") return this.#afterAttempt(job, attempt);
+    if (this.#unchanged.forMs(heartbeatKey(job)) < this.#limits.takeOverMs) return true;
+    this.#tell({ job: job.id, text: `attempt ${job.attempt} has no heartbeat any more` });
+    if (attempt !== undefined) await this.#platform.stop(attempt);
+    return this.#afterAttempt(job, attempt);
+  }
+
+  /** @returns false when the job waits for its next attempt. */
+  async #afterAttempt(job: OpenJob, attempt: PlatformAttempt | undefined): Promise<boolean> {
+    if (job.attempt < this.#limits.attempts) return false;
+    const log = attempt === undefined ? "" : await this.#platform.lastLines(attempt);
+    const reason = job.reason ?? attempt?.message ?? "its heartbeat stopped";
+    const text = `given up after ${job.attempt} attempts: ${reason}`;
+    await this.#jobs.fail(job, { reason: text, ...(log !== "" && { log_tail: log }) });
+    this.#tell({ job: job.id, text });
+    return true;
+  }
+
+  async #startFairly(waiting: readonly OpenJob[], busy: readonly OpenJob[]): Promise<void> {
+    const running = [...busy];
+    for (const job of waiting) {
+      if (running.length >= this.#limits.jobs) return;
+      if (running.filter(({ principal }) => principal === job.principal).length >= this.#limits.jobsPerPrincipal)
+        continue;
+      if (await this.#start(job)) running.push(job);
+    }
+  }
+
+  async #start(job: OpenJob): Promise<boolean> {
+    const number = job.attempt + 1;
+    if (!(await this.#jobs.claimNext(job, await this.#platform.describe(job.id, number)))) return true;
+    this.#tell({ job: job.id, text: `attempt ${number}` });
+    try {
+      const apiKey = await this.#keys.make(job);
+      await this.#platform.start({ job, number, apiKey });
+      return true;
+    } catch (error) {
+      if (!(error instanceof NeedsError)) throw error;
+      await this.#jobs.fail({ ...job, attempt: number }, { reason: error.message });
+      this.#tell({ job: job.id, text: error.message });
+      return false;
+    }
+  }
+
+  /** What has ended in the catalog stops by itself at its next heartbeat; what does not, is stopped. */
+  async #stopFinal(final: readonly PlatformAttempt[]): Promise<void> {
+    for (const attempt of final) {
+      const isInTime = this.#unchanged.forMs(finalKey(attempt)) < this.#limits.cancelGraceMs;
+      if (attempt.state === "running" && isInTime) continue;
+      // One that was opened after the list was read is not final.
+      const status = await this.#jobs.statusOf(attempt.jobId);
+      if (status === "Queued" || status === "Running") continue;
+      this.#tell({ job: attempt.jobId, text: `attempt ${attempt.number} is stopped: the job is ${status ?? "gone"}` });
+      await this.#platform.stop(attempt);
+    }
+  }
+}
+
+function heartbeatKey({ id, attempt, heartbeat }: OpenJob): string {
+  return `heartbeat ${id} ${attempt} ${heartbeat}`;
+}
+
+function finalKey({ jobId, number }: PlatformAttempt): string {
+  return `final ${jobId} ${number}`;
+}
+
+/** Since when facts are as they are, as this process saw them. */
+class Unchanged {
+  #since = new Map<string, number>();
+
+  /** Notes which facts there are now, and forgets the others. */
+  keep(facts: readonly string[]): void {
+    const now = performance.now();
+    this.#since = new Map(facts.map((fact) => [fact, this.#since.get(fact) ?? now]));
+  }
+
+  forMs(fact: string): number {
+    return performance.now() - (this.#since.get(fact) ?? performance.now());
+  }
+}

@@ -1,0 +1,37 @@
+import { CatalogError, formatIdentifier, type Identifier } from "@tiltyard/protocol";
+import { readSchema } from "./arrow-schema.ts";
+import type { Datasets } from "./datasets.ts";
+
+/**
+ * Checks what can be checked of a backfill before it runs. Without Lance's library nothing can: then the job tells.
+ *
+ * @param where A condition for the rows; undefined for none.
+ * @throws CatalogError TableVersionNotFound, TableColumnNotFound, and InvalidInput for a column that nothing computes
+ *   and for a condition that is none.
+ */
+export async function checkBackfill(
+  datasets: Datasets,
+  { id, column, where }: { readonly id: Identifier; readonly column: string; readonly where?: string | undefined },
+): Promise<void> {
+  try {
+    await using dataset = await datasets.openVersion({ id });
+    const { fields } = readSchema(await dataset.runRaw((table) => table.schema()));
+    requireComputed(fields, id, column);
+    // Nothing is read for a plan, but the condition is.
+    if (where !== undefined) await dataset.run((table) => table.query().where(where).limit(1).explainPlan());
+  } catch (error) {
+    if (!(error instanceof CatalogError && error.kind === "Unsupported")) throw error;
+  }
+}
+
+function requireComputed(fields: ReturnType<typeof readSchema>["fields"], id: Identifier, column: string): void {
+  const field = fields.find(({ name }) => name === column);
+  if (field === undefined)
+    throw new CatalogError("TableColumnNotFound", `table ${formatIdentifier(id)} has no column ${column}`);
+  const metadata = field.metadata ?? {};
+  if (metadata.virtual_column === "true" || metadata.computed_column !== undefined) return;
+  throw new CatalogError(
+    "InvalidInput",
+    `column: ${column} is not computed: add it by add_columns with virtual_column or computed`,
+  );
+}

@@ -1,0 +1,112 @@
+import { createHash } from "node:crypto";
+import { CatalogError, type contracts, type JsonArrowSchema, type RequestOf } from "@tiltyard/protocol";
+import type { Field } from "apache-arrow";
+import { z } from "zod";
+import { parseLocation } from "../storage/location.ts";
+import type { Storage } from "../storage/storage.ts";
+import { readSchema } from "./arrow-schema.ts";
+import { emptyFile, toArrowType } from "./arrow-type.ts";
+import type { ChangeableDataset } from "./datasets.ts";
+
+type NewColumn = RequestOf<typeof contracts.alterTableAddColumns>["new_columns"][number];
+type VirtualColumn = NonNullable<NewColumn["virtual_column"]>;
+
+/** Where Geneva looks for a function, in the folder of the table. */
+const udfFolder = "_udfs";
+/** What marks a column as one that a function computes, and begins the names of all that is told of it. */
+const prefix = "virtual_column";
+/** The backend that Geneva has, and the part of its payload that it cannot do without. */
+const genevaBackend = "DockerUDFSpecV1";
+const GenevaPayload = z.object({ udf_pickle: z.base64().min(1) });
+
+/** A function as it is stored: its place in the folder of the table, and its content. */
+interface StoredUdf {
+  readonly path: string;
+  readonly content: Buffer;
+}
+
+/**
+ * Stores functions with the table. They are named by their content: one that no column comes to use harms nobody.
+ *
+ * @returns An Arrow IPC file that has their columns and no rows.
+ * @throws CatalogError InvalidInput for functions that no job could run, and for columns that cannot be.
+ */
+export async function storeFunctions(
+  storage: Storage,
+  dataset: ChangeableDataset,
+  columns: readonly VirtualColumn[],
+): Promise<Buffer> {
+  const schema = readSchema(await dataset.runRaw((table) => table.schema()));
+  const location = parseLocation(dataset.record.location);
+  const objects = await storage.at(location);
+  const fields: Field[] = [];
+  for (const each of columns) {
+    const udf = readUdf(each);
+    fields.push(...(await virtualFields(each, udf, schema)));
+    await objects.create(`${location.path}/${udf.path}`, udf.content);
+  }
+  return emptyFile(await import("apache-arrow"), fields);
+}
+
+/** @throws CatalogError InvalidInput for what no job could run. */
+function readUdf({ udf, udf_backend = genevaBackend, manifest, manifest_checksum }: VirtualColumn): StoredUdf {
+  const content = Buffer.from(udf, "base64");
+  if (udf_backend === genevaBackend && !GenevaPayload.safeParse(parseJson(content)).success)
+    throw invalid("udf: is not a function as Geneva writes it: Base64 of a JSON object with udf_pickle");
+  if (manifest !== undefined && manifest_checksum !== undefined && sha256(manifest) !== manifest_checksum.toLowerCase())
+    throw invalid(`manifest_checksum: the SHA-256 of what is in manifest is ${sha256(manifest)}`);
+  return { path: `${udfFolder}/${sha256(content)}`, content };
+}
+
+/**
+ * The columns of a function, without values: each says in its metadata where the function is and what it takes,
+ * as Geneva itself writes it.
+ *
+ * @throws CatalogError InvalidInput for inputs that are no columns and types that no column can have.
+ */
+async function virtualFields(virtual: VirtualColumn, udf: StoredUdf, schema: JsonArrowSchema): Promise<Field[]> {
+  const arrow = await import("apache-arrow");
+  const present = schema.fields.map(({ name }) => name);
+  for (const input of virtual.input_columns)
+    if (!present.includes(rootOf(input))) throw invalid(`input_columns: there is no column ${input}`);
+  if (virtual.outputs.length === 0) throw invalid("outputs: a function has one output at least");
+  const { manifest, manifest_checksum } = virtual;
+  const shared = {
+    ...virtual.field_metadata,
+    [prefix]: "true",
+    [`${prefix}.udf_backend`]: virtual.udf_backend ?? genevaBackend,
+    [`${prefix}.udf_name`]: virtual.udf_name,
+    [`${prefix}.udf`]: udf.path,
+    [`${prefix}.udf_inputs`]: JSON.stringify(virtual.input_columns),
+    [`${prefix}.auto_backfill`]: String(virtual.auto_backfill ?? false),
+    ...(manifest !== undefined && { [`${prefix}.manifest`]: manifest }),
+    ...(manifest_checksum !== undefined && { [`${prefix}.manifest_checksum`]: manifest_checksum }),
+  };
+  return virtual.outputs.map(({ column, data_type, metadata }) => {
+    const all = new Map(Object.entries({ ...shared, ...metadata }));
+    // Rows that are not computed yet have no value.
+    return new arrow.Field(column, toArrowType(arrow, data_type), true, all);
+  });
+}
+
+/** The column that a path begins with; a segment in backticks may have dots. */
+function rootOf(path: string): string {
+  const [, quoted, plain] = /^(?:`((?:[^`]|``)*)`|([^.]+))/.exec(path) ?? [];
+  return quoted?.replaceAll("``", "`") ?? plain ?? path;
+}
+
+function sha256(content: string | Buffer): string {
+  return createHash("sha256").update(content).digest("hex");
+}
+
+function parseJson(content: Buffer): unknown {
+  try {
+    return JSON.parse(content.toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+function invalid(detail: string): CatalogError {
+  return new CatalogError("InvalidInput", `virtual_column.${detail}`);
+}

@@ -1,0 +1,55 @@
+import { formatIdentifier, type Job } from "@tiltyard/protocol";
+import type { TransactionRecord } from "../store/transactions.ts";
+
+/** What an attempt notes in a job's properties; all others are parameters of the request that opened it. */
+const noted = {
+  attempt: /^attempt\.([1-9]\d*)$/,
+  progress: /^progress\.(.+)$/,
+  platform: /^(ray_.+|started_at)$/,
+  text: /^(reason|log_tail)$/,
+} as const;
+
+type Properties = Readonly<Record<string, string>>;
+
+/** The parameters of the request that opened a job. */
+export function parametersIn(properties: Properties): Record<string, string> {
+  return pick(properties, (name) => !Object.values(noted).some((pattern) => pattern.test(name)));
+}
+
+/** The last lines that a job has printed. */
+export function logIn({ log_tail = "" }: Properties): string[] {
+  return log_tail === "" ? [] : log_tail.split("\n");
+}
+
+/** A job as management tells it. */
+export function toJob(record: TransactionRecord, delimiter: string): Job {
+  const { properties } = record;
+  const attempt = Math.max(0, ...namesIn(properties, noted.attempt).map(Number));
+  const heartbeat = properties[`attempt.${attempt}`];
+  const progress = namesIn(properties, noted.progress).map((name) => [name, Number(properties[`progress.${name}`])]);
+  return {
+    job_id: formatIdentifier([...record.namespace, record.id], delimiter),
+    status: record.status,
+    operation: record.operation,
+    objects: record.objects.map((object) => [...object]),
+    principal: record.principal,
+    request_id: record.requestId,
+    parameters: parametersIn(properties),
+    // Whoever may alter a job may write anything there.
+    progress: Object.fromEntries(progress.filter(([, value]) => Number.isSafeInteger(value) && Number(value) >= 0)),
+    attempt,
+    ...(heartbeat !== undefined && { heartbeat }),
+    ...(properties.reason !== undefined && { reason: properties.reason }),
+    platform: pick(properties, (name) => noted.platform.test(name)),
+    created_at_millis: record.createdAtMillis,
+    updated_at_millis: record.updatedAtMillis,
+  };
+}
+
+function namesIn(properties: Properties, pattern: RegExp): string[] {
+  return Object.keys(properties).flatMap((key) => pattern.exec(key)?.[1] ?? []);
+}
+
+function pick(properties: Properties, isMeant: (name: string) => boolean): Record<string, string> {
+  return Object.fromEntries(Object.entries(properties).filter(([name]) => isMeant(name)));
+}

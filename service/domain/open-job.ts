@@ -1,0 +1,49 @@
+import { isDeepStrictEqual } from "node:util";
+import { CatalogError, formatIdentifier } from "@tiltyard/protocol";
+import { findOpenJobs } from "../store/jobs.ts";
+import type { Session, Store } from "../store/store.ts";
+import type { NewJob } from "./job.ts";
+import { parametersIn } from "./job-summary.ts";
+
+/**
+ * Opens a job, unless there is an open one that does the same: two at a time would undo each other's work.
+ *
+ * @param check What must hold in the transaction that opens it.
+ * @returns The name of the job, the one that is open already when its parameters are the same.
+ * @throws CatalogError ConcurrentModification when they are others.
+ */
+export async function openOnce(
+  store: Store,
+  job: NewJob,
+  check: (session: Session) => Promise<unknown> = async () => {},
+): Promise<string> {
+  return store.write(
+    async (session) => {
+      await check(session);
+      const open = (await findOpenJobs(session, job.opened.objects[0] ?? [])).find((each) => doesTheSame(each, job));
+      if (open === undefined) {
+        await job.open(session);
+        return job.name;
+      }
+      if (isDeepStrictEqual(parametersIn(open.properties), { ...job.opened.properties })) return job.nameOf(open.id);
+      throw new CatalogError(
+        "ConcurrentModification",
+        `${describe(job)} has an open job with other parameters, ${job.nameOf(open.id)}: wait for its end, or cancel it`,
+      );
+    },
+    // Of two requests at once, one sees the other's job.
+    { locking: "jobs" },
+  );
+}
+
+type Opened = Pick<NewJob["opened"], "operation" | "properties">;
+
+/** Whether two jobs on one table do the same, for the same column if they fill one. */
+function doesTheSame(open: Opened, { opened }: NewJob): boolean {
+  return open.operation === opened.operation && open.properties.column === opened.properties.column;
+}
+
+function describe({ opened: { objects, properties } }: NewJob): string {
+  const table = formatIdentifier(objects[0] ?? []);
+  return properties.column === undefined ? table : `${table}, column ${properties.column},`;
+}

@@ -1,0 +1,25 @@
+import { type managementContracts, parseIdentifier } from "@tiltyard/protocol";
+import { toJob } from "../../domain/job-summary.ts";
+import { keyText, readScannedPage } from "../../domain/page.ts";
+import { listTransactions } from "../../store/transaction-lists.ts";
+import type { Handler } from "../handler.ts";
+
+/** Each may have 256 KiB of properties. */
+const pageSizeMax = 100;
+
+export const listJobs: Handler<typeof managementContracts.listJobs> = async (request, { store }) => {
+  const { id: within, delimiter, principal, status: statuses, ascending = false } = request;
+  const table = request.table === undefined ? undefined : parseIdentifier(request.table, delimiter);
+  const filter = { within, table, principal, statuses, jobsOnly: true };
+  const { items, ...page } = await readScannedPage(
+    { name: `jobs ${ascending}`, key: keyText },
+    request,
+    async (after, limit) => {
+      const { records, next } = await listTransactions(store.read, filter, { after, limit, ascending });
+      return { items: [...records], next };
+    },
+    ({ id }) => id,
+    pageSizeMax,
+  );
+  return { jobs: items.map((record) => toJob(record, delimiter)), ...page };
+};

@@ -1,0 +1,25 @@
+"""Jobs of a catalog, as those who ask for them see them."""
+
+import lance
+import pyarrow as pa
+
+ROWS = 40
+
+
+def write_films(catalog, table: list[str]) -> list[str]:
+    """Makes a table of films in four fragments."""
+    titles = pa.table({"id": range(ROWS), "title": [f"Film {number}" for number in range(ROWS)]})
+    lance.write_dataset(titles, namespace_client=catalog.client(), table_id=table, mode="create", max_rows_per_file=10)
+    return table
+
+
+def backfill(catalog, table, column, **fields) -> str:
+    return catalog.post(f"/v1/table/{'%24'.join(table)}/backfill_column", {"column": column, **fields})["job_id"]
+
+
+def describe(catalog, job: str) -> dict:
+    return catalog.post(f"/v1/transaction/{job.replace('$', '%24')}/describe")
+
+
+def alter(catalog, job: str, *actions: dict) -> None:
+    catalog.post(f"/v1/transaction/{job.replace('$', '%24')}/alter", {"actions": list(actions)})

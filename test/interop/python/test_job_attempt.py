@@ -1,0 +1,213 @@
+"""One attempt of a job, as `python -m tiltyard.job` makes it: its claim, its heartbeat and its end in the catalog."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import lancedb
+import pytest
+from catalog import PROJECT, Catalog, wait_until
+from jobs import ROWS, alter, backfill, describe, write_films
+from tiltyard.connection import Connection
+from tiltyard.job.attempt import Attempt, AttemptStopped, Stop
+from tiltyard.job.failure import is_passing, reason_of
+from tiltyard.job.log_tail import LogTail
+from tiltyard.job.transaction import Transaction
+
+PACKAGE = PROJECT / "runner/job"
+
+
+def open_job(catalog, table: list[str]) -> str:
+    """An open job that nobody runs, whose first attempt is claimed."""
+    db = lancedb.connect_namespace("rest", catalog.properties)
+    db.open_table(table[-1], namespace_path=table[:-1]).add_columns(computed={"twice": "id * 2"})
+    opened = backfill(catalog, table, "twice")
+    alter(catalog, opened, claim(1))
+    return opened
+
+
+@pytest.fixture
+def job(catalog, films):
+    return open_job(catalog, films)
+
+
+def claim(number: int) -> dict:
+    return {"setPropertyAction": {"key": f"attempt.{number}", "value": "claimed", "mode": "Fail"}}
+
+
+def take_over(catalog, job: str) -> None:
+    alter(catalog, job, {"unsetPropertyAction": {"key": "attempt.1", "mode": "Fail"}}, claim(2))
+
+
+class Stops:
+    """What an attempt was told to stop by."""
+
+    def __init__(self) -> None:
+        self.told: list[Stop] = []
+        self.happened = threading.Event()
+
+    def __call__(self, stop: Stop) -> None:
+        self.told.append(stop)
+        self.happened.set()
+
+
+def begin(catalog, job: str, lease_seconds: float = 20) -> tuple[Attempt, Stops]:
+    stops = Stops()
+    attempt = Attempt(Transaction(Connection(catalog.url, catalog.key), job), 1, lease_seconds, stops)
+    attempt.begin()
+    return attempt, stops
+
+
+def run(catalog, job: str, number: int = 1, **environment: str) -> subprocess.CompletedProcess:
+    """The command, without a Ray: a computed column needs none."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("TILTYARD_")}
+    settings = {"TILTYARD_CATALOG_URL": catalog.url, "TILTYARD_API_KEY": catalog.key, **environment}
+    return subprocess.run(
+        [sys.executable, "-m", "tiltyard.job", job, "--attempt", str(number)],
+        cwd=PACKAGE,
+        env={**inherited, **{name: value for name, value in settings.items() if value}},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_an_attempt_moves_its_job_on_and_tells_how_far_it_is(catalog, job):
+    attempt, stops = begin(catalog, job)
+    assert describe(catalog, job)["status"] == "Running"
+    attempt.report(10, 40, tasks_completed=1)
+
+    def told():
+        return describe(catalog, job)["properties"].get("progress.rows_committed")
+
+    wait_until(lambda: told() == "10", "the next heartbeat")
+    # A number that goes back, as after a restart from checkpoints, is not told.
+    attempt.report(5, 40)
+    attempt.end("Succeeded")
+    found = describe(catalog, job)
+    assert (found["status"], found["properties"]["progress.rows_committed"]) == ("Succeeded", "10")
+    assert stops.told == []
+
+
+def test_a_heartbeat_finds_that_the_job_was_canceled(catalog, job):
+    attempt, stops = begin(catalog, job)
+    alter(catalog, job, {"setStatusAction": {"status": "Canceled"}})
+    assert stops.happened.wait(timeout=10)
+    assert stops.told == [Stop.CANCELED]
+    with pytest.raises(AttemptStopped, match="canceled"):
+        attempt.end("Succeeded")
+
+
+def test_an_attempt_that_was_taken_over_stops_and_changes_nothing(catalog, job):
+    attempt, stops = begin(catalog, job)
+    take_over(catalog, job)
+    assert stops.happened.wait(timeout=10)
+    assert stops.told == [Stop.LOST]
+    with pytest.raises(AttemptStopped, match="no longer"):
+        attempt.end("Failed", {"reason": "of the former attempt"})
+    found = describe(catalog, job)
+    assert (found["status"], found["properties"].get("reason")) == ("Running", None)
+
+
+def test_an_attempt_outlives_a_catalog_that_is_away_for_less_than_its_lease(tmp_path):
+    with Catalog(tmp_path) as catalog:
+        job = open_job(catalog, write_films(catalog, ["films"]))
+        attempt, stops = begin(catalog, job, lease_seconds=60)
+        catalog.kill()
+        attempt.report(7, 40)
+        catalog.start()
+        wait_until(lambda: describe(catalog, job)["properties"].get("progress.rows_committed") == "7", "a heartbeat")
+        attempt.end("Succeeded")
+        assert stops.told == []
+
+
+def test_an_attempt_stops_when_no_heartbeat_is_accepted_for_the_length_of_its_lease(tmp_path):
+    with Catalog(tmp_path) as catalog:
+        job = open_job(catalog, write_films(catalog, ["films"]))
+        _, stops = begin(catalog, job, lease_seconds=1)
+        catalog.kill()
+        assert stops.happened.wait(timeout=30)
+        assert stops.told == [Stop.LOST]
+        catalog.start()
+
+
+def test_the_command_runs_a_job_to_its_end(catalog, job, films):
+    done = run(catalog, job)
+    assert (done.returncode, describe(catalog, job)["status"]) == (0, "Succeeded"), done.stderr
+    progress = describe(catalog, job)["properties"]
+    assert (progress["progress.rows_committed"], progress["progress.rows_total"]) == (str(ROWS), str(ROWS))
+
+
+def test_the_command_runs_nothing_without_its_claim(catalog, job):
+    done = run(catalog, job, number=2)
+    assert (done.returncode, describe(catalog, job)["status"]) == (5, "Queued"), done.stderr
+
+
+def test_the_command_reads_its_key_from_a_file_and_shows_it_nowhere(catalog, job, tmp_path):
+    file = tmp_path / "key"
+    file.write_text(catalog.key + "\n")
+    done = run(catalog, job, TILTYARD_API_KEY="", TILTYARD_API_KEY_FILE=str(file))
+    assert done.returncode == 0, done.stderr
+    assert catalog.key not in done.stdout + done.stderr
+
+
+def test_the_last_lines_of_a_job_are_in_the_catalog_without_its_key(catalog, job):
+    assert run(catalog, job).returncode == 0
+    assert "AlterTableBackfillColumns" in describe(catalog, job)["properties"]["log_tail"]
+    tail = LogTail("secret-key")
+    for number in range(100):
+        tail.add(f"line {number} with secret-")
+        tail.add("key\n")
+    assert tail.text().splitlines() == [f"line {number} with ***" for number in range(60, 100)]
+
+
+@pytest.mark.parametrize(
+    ("environment", "sentence"),
+    [
+        ({"TILTYARD_CATALOG_URL": ""}, "TILTYARD_CATALOG_URL is not set"),
+        ({"TILTYARD_API_KEY": ""}, "set TILTYARD_API_KEY, or TILTYARD_API_KEY_FILE"),
+        ({"TILTYARD_API_KEY": "", "TILTYARD_API_KEY_FILE": "/nowhere"}, "TILTYARD_API_KEY_FILE: cannot be read"),
+    ],
+)
+def test_the_command_says_which_setting_is_missing(catalog, job, environment, sentence):
+    done = run(catalog, job, **environment)
+    assert (done.returncode, describe(catalog, job)["status"]) == (2, "Queued")
+    assert sentence in done.stderr
+
+
+def test_what_may_pass_is_told_from_what_will_fail_again():
+    import ray
+
+    assert is_passing(ray.exceptions.WorkerCrashedError())
+    assert is_passing(RuntimeError("lance error: connection refused"))
+    assert is_passing(ray.exceptions.RayTaskError("f", "trace", OSError("timed out")))
+    assert not is_passing(ValueError("no such film"))
+    assert not is_passing(ray.exceptions.RayTaskError("f", "trace", ValueError("no connection")))
+    task = RuntimeError("Error running task ScanTask(timeout=1) | caused by builtins.ValueError: no such film")
+    assert not is_passing(task)
+    assert reason_of(task) == "ValueError: no such film"
+
+
+def test_the_package_is_typed_and_makes_a_wheel(tmp_path):
+    mypy = subprocess.run([sys.executable, "-m", "mypy"], cwd=PACKAGE, capture_output=True, text=True, check=False)
+    assert mypy.returncode == 0, mypy.stdout
+    ruff = subprocess.run(
+        [sys.executable, "-m", "ruff", "check", PACKAGE, Path(__file__).parent / "jobs.py"],
+        cwd=PACKAGE,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ruff.returncode == 0, ruff.stdout
+    built = subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path],
+        cwd=PACKAGE,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["tiltyard-0.1.0-py3-none-any.whl"]

@@ -1,0 +1,257 @@
+"""Jobs that run: a REST call is all that a caller sends, and the runner does the rest on a Ray of this machine."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import geneva
+import lance
+import lancedb
+import pyarrow as pa
+import pytest
+from catalog import PROJECT, Catalog, wait_until
+from geneva.transformer import UnpackedUDF
+from jobs import ROWS, alter, backfill, describe, write_films
+
+JOB_SECONDS = 180
+
+
+def udfs():
+    """Functions of a function are pickled by value, as those of a notebook are: workers have no module of tests."""
+
+    @geneva.udf(data_type=pa.int64())
+    def title_length(title: str) -> int:
+        return len(title)
+
+    @geneva.udf(data_type=pa.int64())
+    def broken(title: str) -> int:
+        raise ValueError(f"no such film: {title}")
+
+    @geneva.udf(data_type=pa.int64())
+    def slow(title: str) -> int:
+        import time
+
+        time.sleep(1)
+        return len(title)
+
+    @geneva.udf(data_type=pa.list_(pa.float32(), 4))
+    def vector(title: str) -> list[float]:
+        return [float(len(title))] * 4
+
+    @geneva.udf(data_type=pa.struct([("length", pa.int64()), ("title", pa.string())]))
+    def two(title: str) -> dict:
+        return {"length": len(title), "title": title.upper()}
+
+    return {"vector": vector, "two": two, "title_length": title_length, "broken": broken, "slow": slow}
+
+
+class Runner:
+    """`tiltyard runner --local`, as a user starts it."""
+
+    def __init__(self, catalog, log: Path) -> None:
+        self.catalog = catalog
+        self.log = log
+        self.process: subprocess.Popen | None = None
+
+    def start(self, *options: str) -> "Runner":
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("TILTYARD_")}
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        with self.log.open("a") as log:
+            self.process = subprocess.Popen(
+                [os.environ["TILTYARD_TEST_NODE"], "client/main.ts", "runner", "--local", "--num-cpus", "4", *options],
+                cwd=PROJECT,
+                env={
+                    **inherited,
+                    "PATH": path,
+                    "TILTYARD_CATALOG_URL": self.catalog.url,
+                    "TILTYARD_API_KEY": self.catalog.key,
+                },
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        return self
+
+    def __enter__(self) -> "Runner":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.kill()
+
+    def kill(self) -> None:
+        """The command hands over to the runner's own program, which is what is killed."""
+        assert self.process is not None
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+        os.kill(int(children.split()[0]), signal.SIGKILL)
+        self.process.wait(timeout=60)
+
+    def stop(self) -> None:
+        assert self.process is not None
+        self.process.terminate()
+        assert self.process.wait(timeout=60) == 0, self.log.read_text()
+
+
+@pytest.fixture(scope="module")
+def runner(catalog, tmp_path_factory):
+    running = Runner(catalog, tmp_path_factory.mktemp("runner") / "log").start()
+    yield running
+    running.stop()
+
+
+def open_with_geneva(catalog, table):
+    db = geneva.connect(namespace_client_impl="rest", namespace_client_properties=catalog.properties)
+    return db.open_table(table[-1], namespace=table[:-1])
+
+
+def ended(catalog, runner, job: str) -> dict:
+    """Waits for the end of a job."""
+
+    def is_final():
+        assert runner.process.poll() is None, runner.log.read_text()
+        return describe(catalog, job)["status"] not in ("Queued", "Running")
+
+    wait_until(is_final, f"the end of the job {job}", seconds=JOB_SECONDS)
+    return describe(catalog, job)
+
+
+def values(catalog, table, column) -> list:
+    return (
+        lance.dataset(namespace_client=catalog.client(), table_id=table)
+        .to_table(columns=["id", column])
+        .sort_by("id")[column]
+        .to_pylist()
+    )
+
+
+def test_a_rest_call_fills_a_udf_column(catalog, runner, films):
+    open_with_geneva(catalog, films).add_columns({"title_length": udfs()["title_length"]})
+    job = backfill(catalog, films, "title_length")
+    found = ended(catalog, runner, job)
+    assert (found["status"], found["properties"].get("reason")) == ("Succeeded", None)
+    assert values(catalog, films, "title_length") == [len(f"Film {number}") for number in range(ROWS)]
+    progress = {name: value for name, value in found["properties"].items() if name.startswith("progress.rows")}
+    assert (progress["progress.rows_committed"], progress["progress.rows_total"]) == (str(ROWS), str(ROWS))
+
+
+def test_a_rest_call_fills_a_computed_column(catalog, runner, films):
+    db = lancedb.connect_namespace("rest", catalog.properties)
+    db.open_table(films[-1], namespace_path=films[:-1]).add_columns(computed={"twice": "id * 2"})
+    found = ended(catalog, runner, backfill(catalog, films, "twice"))
+    assert (found["status"], found["properties"].get("reason")) == ("Succeeded", None)
+    assert values(catalog, films, "twice") == [2 * number for number in range(ROWS)]
+
+
+def test_a_udf_that_fails_ends_the_job_with_its_own_words(catalog, runner, films):
+    open_with_geneva(catalog, films).add_columns({"broken": udfs()["broken"]})
+    found = ended(catalog, runner, backfill(catalog, films, "broken"))
+    assert found["status"] == "Failed"
+    assert found["properties"]["reason"].startswith("ValueError: no such film: Film ")
+    # It was not attempted again: it would have ended the same.
+    assert "attempt.2" not in found["properties"]
+
+
+def test_geneva_in_its_remote_mode_works_as_it_is(catalog, runner, table):
+    """What it calls a database of LanceDB Cloud is this catalog."""
+    films = write_films(catalog, [f"remote_{table[0]}"])
+    db = geneva.connect("db://films", api_key=catalog.key, host_override=catalog.url)
+    opened = db.open_table(films[0])
+    functions = udfs()
+    opened.add_columns({"title_length": functions["title_length"]})
+    opened.add_columns({"vector": functions["vector"]})
+    opened.add_columns(UnpackedUDF(functions["two"], "of_"))
+    for column in ("title_length", "vector", "of_length"):
+        opened.backfill(column)
+    lengths = [len(f"Film {number}") for number in range(ROWS)]
+    assert values(catalog, films, "title_length") == lengths
+    assert values(catalog, films, "vector") == [[float(length)] * 4 for length in lengths]
+    assert values(catalog, films, "of_length") == lengths
+    assert values(catalog, films, "of_title") == [f"FILM {number}" for number in range(ROWS)]
+    opened.add_columns({"broken": functions["broken"]})
+    with pytest.raises(Exception, match=r"FAILED|no such film|failed"):
+        opened.backfill("broken")
+
+
+def test_a_view_of_geneva_in_its_remote_mode_is_refreshed(catalog, runner, table):
+    films = write_films(catalog, [f"source_{table[0]}"])
+    db = geneva.connect("db://films", api_key=catalog.key, host_override=catalog.url)
+    query = db.open_table(films[0]).search(None).where("id >= 30").select(["id", "title"])
+    late = db.create_materialized_view(f"late_{table[0]}", query)
+    late.refresh()
+    assert values(catalog, [f"late_{table[0]}"], "title") == [f"Film {number}" for number in range(30, ROWS)]
+
+
+def running_job(catalog, runner, films) -> str:
+    """A job that takes a while, of which some is done."""
+    open_with_geneva(catalog, films).add_columns({"slow": udfs()["slow"]})
+    job = backfill(catalog, films, "slow")
+    wait_until(lambda: checkpointed(catalog, job) > 0, "the first rows of the job", seconds=JOB_SECONDS)
+    return job
+
+
+def checkpointed(catalog, job: str) -> int:
+    return int(describe(catalog, job)["properties"].get("progress.rows_checkpointed", "0"))
+
+
+def driver_of(job: str) -> int:
+    """The process that runs a job."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            arguments = process.joinpath("cmdline").read_text().split("\0")
+            if arguments[1:4] == ["-m", "tiltyard.job", job]:
+                return int(process.name)
+    raise AssertionError(f"no process runs {job}")
+
+
+def expect_hidden_keys(catalog, pid: int) -> None:
+    """A job has a key of its own, which is in a file alone, and knows nothing of the runner's."""
+    folder = Path(f"/proc/{pid}/cwd").resolve()
+    key = folder.joinpath("api-key").read_text()
+    assert key.startswith("tiltyard_")
+    assert key != catalog.key
+    assert catalog.key not in Path(f"/proc/{pid}/environ").read_text()
+    session = next(parent for parent in folder.parents if parent.name.startswith("session_"))
+    logs = [file for file in session.joinpath("logs").rglob("*") if file.is_file()]
+    processes = list(Path("/proc").glob("[0-9]*/cmdline"))
+    assert len(logs) > 0
+    for file in [*logs, *processes]:
+        with contextlib.suppress(OSError):
+            content = file.read_bytes()
+            assert key.encode() not in content, f"the job's key is in {file}"
+            assert catalog.key.encode() not in content, f"the runner's key is in {file}"
+
+
+def test_a_job_that_is_canceled_ends_within_ten_seconds(catalog, runner, films):
+    job = running_job(catalog, runner, films)
+    pid = driver_of(job)
+    expect_hidden_keys(catalog, pid)
+    alter(catalog, job, {"setStatusAction": {"status": "Canceled"}})
+    wait_until(lambda: not Path(f"/proc/{pid}").exists(), "the end of the process", seconds=10)
+    assert describe(catalog, job)["status"] == "Canceled"
+    assert values(catalog, films, "slow").count(None) > 0
+
+
+def test_a_job_that_is_killed_is_taken_up_again(catalog, runner, films):
+    job = running_job(catalog, runner, films)
+    os.kill(driver_of(job), signal.SIGKILL)
+    found = ended(catalog, runner, job)
+    assert (found["status"], found["properties"].get("reason")) == ("Succeeded", None)
+    assert "attempt.2" in found["properties"]
+    assert "attempt.1" not in found["properties"]
+    assert values(catalog, films, "slow") == [len(f"Film {number}") for number in range(ROWS)]
+
+
+def test_a_runner_that_is_killed_loses_nothing(tmp_path):
+    """Its Ray ends with it. Another runner takes its jobs over when their leases have ended."""
+    with Catalog(tmp_path / "data") as catalog:
+        films = write_films(catalog, ["films"])
+        with Runner(catalog, tmp_path / "first").start("--lease-seconds", "5") as first:
+            job = running_job(catalog, first, films)
+            pid = driver_of(job)
+        # Leaving the scope killed it.
+        wait_until(lambda: not Path(f"/proc/{pid}").exists(), "the end of the job with its Ray", seconds=60)
+        with Runner(catalog, tmp_path / "second").start("--lease-seconds", "5") as second:
+            found = ended(catalog, second, job)
+    assert (found["status"], found["properties"].get("reason")) == ("Succeeded", None)
+    assert "attempt.2" in found["properties"]

@@ -1,0 +1,21 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { platformDefaults, rayImage } from "@tiltyard/protocol";
+import { expect, test } from "vitest";
+
+const project = join(import.meta.dirname, "../..");
+const read = (file: string) => readFileSync(join(project, file), "utf8");
+
+test("the image of Ray has the version that the client asks for, and packages that are all pinned", () => {
+  const { rayVersion } = platformDefaults;
+  const dockerfile = read("Dockerfile.ray");
+  const argument = (name: string) => new RegExp(`^ARG ${name}=(.*)$`, "m").exec(dockerfile)?.[1];
+  expect(rayImage(rayVersion)).toBe(`rayproject/ray:${argument("RAY_VERSION")}-${argument("PYTHON")}`);
+  const requirements = read("runner/job/requirements.txt")
+    .split("\n")
+    .filter((line) => /^[^#]/.test(line));
+  expect(requirements).toContain(`ray==${rayVersion}`);
+  expect(requirements.filter((line) => !/^[\w.-]+==[\w.]+$/.test(line))).toEqual([]);
+  // Its licence does not let us hand it out.
+  expect(requirements.filter((line) => line.startsWith("geneva"))).toEqual([]);
+});

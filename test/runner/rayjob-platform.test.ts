@@ -1,0 +1,168 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { json } from "node:stream/consumers";
+import { KubeConfig } from "@kubernetes/client-node";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { parseParameters } from "../../client/index.ts";
+import type { OpenJob } from "../../runner/jobs.ts";
+import { NeedsError } from "../../runner/platform.ts";
+import { RayJobApi } from "../../runner/rayjob-api.ts";
+import { type RayJobOptions, RayJobPlatform } from "../../runner/rayjob-platform.ts";
+
+// biome-ignore lint/suspicious/noExplicitAny: any object of Kubernetes.
+type Stored = any;
+
+/** The few things of an API server that a runner uses. The end-to-end tests use a real one. */
+let server: Server;
+let objects: Map<string, Stored>;
+let forbidden: string | undefined;
+let kubeConfig: KubeConfig;
+
+beforeEach(async () => {
+  [objects, forbidden] = [new Map(), undefined];
+  server = createServer(async (request, response) => {
+    const answer = (status: number, body: unknown) =>
+      response
+        .writeHead(status, { "content-type": typeof body === "string" ? "text/plain" : "application/json" })
+        .end(typeof body === "string" ? body : JSON.stringify(body));
+    const refuse = (status: number) => answer(status, { kind: "Status", code: status, message: `it is ${status}` });
+    const { pathname } = new URL(request.url ?? "", "http://localhost");
+    const [, resource = "", name] = /\/namespaces\/[^/]+\/(\w+)(?:\/([^/]+))?/.exec(pathname) ?? [];
+    if (resource === forbidden) return void refuse(403);
+    if (pathname.endsWith("/log")) return void answer(200, "one\ntwo\n");
+    if (request.method === "GET" && name === undefined)
+      return void answer(200, { items: [...objects].flatMap(([key, each]) => (key.startsWith(resource) ? each : [])) });
+    if (request.method === "DELETE")
+      return void (objects.delete(`${resource} ${name}`) ? answer(200, {}) : refuse(404));
+    const body = (await json(request)) as Stored;
+    const key = `${resource} ${body.metadata.name}`;
+    if (objects.has(key)) return void refuse(409);
+    body.metadata.uid = `uid of ${body.metadata.name}`;
+    objects.set(key, body);
+    answer(201, body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  kubeConfig = new KubeConfig();
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  kubeConfig.loadFromClusterAndUser({ name: "test", server: url, skipTLSVerify: true }, { name: "me" });
+});
+afterEach(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+const uuid = "01a202d5-72e1-748d-90d9-eb704f5cc3f7";
+const job: OpenJob = {
+  id: `ns$${uuid}`,
+  operation: "AlterTableBackfillColumns",
+  objects: [["ns", "films"]],
+  principal: "ann",
+  parameters: { column: "c" },
+  attempt: 0,
+  heartbeat: undefined,
+  reason: undefined,
+};
+const name = `job-${uuid}-1`;
+
+function platform(changes: Partial<RayJobOptions> = {}): RayJobPlatform {
+  return new RayJobPlatform({
+    api: new RayJobApi(kubeConfig, "lancedb"),
+    templates: {
+      default: parseParameters({ name: "default", workerGroups: [{ maxReplicas: 3 }] }),
+      gpu: parseParameters({ name: "gpu", workerGroups: [{ numGpus: 1 }] }),
+    },
+    queue: undefined,
+    catalogUrl: "http://tiltyard-catalog:2333",
+    leaseSeconds: 60,
+    ...changes,
+  });
+}
+
+describe("a job on Kubernetes", () => {
+  test("is a RayJob that is named from it, with the job's own key in a Secret that it owns", async () => {
+    await platform().start({ job, number: 1, apiKey: "secret-key" });
+    const rayJob = objects.get(`rayjobs ${name}`);
+    expect(rayJob.metadata.annotations).toEqual({ "tiltyard.dev/job": job.id, "tiltyard.dev/attempt": "1" });
+    expect(rayJob.spec).toMatchObject({
+      entrypoint: `python -m tiltyard.job 'ns$${uuid}' --attempt 1 --lease-seconds 60`,
+      suspend: false,
+      backoffLimit: 0,
+      shutdownAfterJobFinishes: true,
+      ttlSecondsAfterFinished: 600,
+      rayClusterSpec: { workerGroupSpecs: [{ groupName: "worker", maxReplicas: 3 }] },
+    });
+    const env = rayJob.spec.rayClusterSpec.headGroupSpec.template.spec.containers[0].env;
+    expect(env).toEqual([
+      { name: "TILTYARD_CATALOG_URL", value: "http://tiltyard-catalog:2333" },
+      { name: "TILTYARD_RAY_AUTOSCALES", value: "1" },
+      { name: "TILTYARD_API_KEY", valueFrom: { secretKeyRef: { name, key: "apiKey" } } },
+    ]);
+    expect(JSON.stringify(rayJob)).not.toContain("secret-key");
+    expect(objects.get(`secrets ${name}`)).toMatchObject({
+      stringData: { apiKey: "secret-key" },
+      metadata: { ownerReferences: [{ kind: "RayJob", name, uid: `uid of ${name}` }] },
+    });
+    // KubeRay takes no longer ones.
+    expect(name.length).toBeLessThanOrEqual(47);
+  });
+
+  test("is started once by several runners", async () => {
+    await Promise.all(["one", "two", "three"].map((apiKey) => platform().start({ job, number: 1, apiKey })));
+    expect([...objects.keys()].toSorted()).toEqual([`rayjobs ${name}`, `secrets ${name}`]);
+  });
+
+  test("waits for Kueue where there is a queue", async () => {
+    await platform({ queue: "team-a" }).start({ job, number: 1, apiKey: "k" });
+    expect(objects.get(`rayjobs ${name}`)).toMatchObject({
+      metadata: { labels: { "kueue.x-k8s.io/queue-name": "team-a" } },
+      spec: { suspend: true },
+    });
+  });
+
+  test("has the Ray cluster that its request names, and fails at once when there is none of that name", async () => {
+    const named = (cluster: string) => ({ ...job, parameters: { column: "c", cluster } });
+    await platform().start({ job: named("gpu"), number: 1, apiKey: "k" });
+    const [group] = objects.get(`rayjobs ${name}`).spec.rayClusterSpec.workerGroupSpecs;
+    expect(group.template.spec.containers[0].resources.limits).toMatchObject({ "nvidia.com/gpu": "1" });
+    const refused = platform().start({ job: named("tpu"), number: 2, apiKey: "k" });
+    await expect(refused).rejects.toThrow(NeedsError);
+    await expect(refused).rejects.toThrow('the runner has no Ray cluster "tpu"; it has: default, gpu');
+    expect(objects.size).toBe(2);
+  });
+
+  test.each([
+    [undefined, "waiting"],
+    ["Initializing", "waiting"],
+    ["Suspended", "waiting"],
+    ["Running", "running"],
+    ["Complete", "ended"],
+    ["Failed", "ended"],
+  ])("whose RayJob is %s is %s", async (jobDeploymentStatus, state) => {
+    await platform().start({ job, number: 1, apiKey: "k" });
+    objects.get(`rayjobs ${name}`).status = { jobDeploymentStatus, message: "so" };
+    expect(await platform().list()).toEqual([{ jobId: job.id, number: 1, state, message: "so" }]);
+  });
+
+  test("is stopped by deleting its RayJob, and shows the last lines of its submitter", async () => {
+    const own = platform();
+    await own.start({ job, number: 1, apiKey: "k" });
+    const [attempt] = await own.list();
+    if (attempt === undefined) throw new Error("there is an attempt");
+    expect(await own.lastLines(attempt)).toBe("");
+    objects.set("pods submitter", { metadata: { name: "submitter", labels: { "job-name": name } } });
+    expect(await own.lastLines(attempt)).toBe("one\ntwo");
+    await own.stop(attempt);
+    await own.stop(attempt);
+    expect(objects.has(`rayjobs ${name}`)).toBe(false);
+    objects.set(`rayjobs ${name}`, { metadata: { name, annotations: {}, deletionTimestamp: "now" } });
+    expect(await own.list()).toEqual([]);
+  });
+
+  test("says which right the runner lacks, and leaves no RayJob that waits for a key for ever", async () => {
+    forbidden = "secrets";
+    await expect(platform().start({ job, number: 1, apiKey: "k" })).rejects.toThrow(/cannot create the Secret job-/);
+    expect(objects.size).toBe(0);
+    forbidden = "rayjobs";
+    await expect(platform().list()).rejects.toThrow(/cannot list RayJobs/);
+  });
+});

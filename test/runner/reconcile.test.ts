@@ -1,0 +1,213 @@
+import { describe, expect, test } from "vitest";
+import { createCatalogClient, createManagementClient } from "../../client/index.ts";
+import { JobKeys } from "../../runner/job-keys.ts";
+import { CatalogJobs } from "../../runner/jobs.ts";
+import { NeedsError, type Platform, type PlatformAttempt, type StartRequest } from "../../runner/platform.ts";
+import { type Limits, Reconciler } from "../../runner/reconcile.ts";
+import { startTestCatalog, type TestCatalog } from "../support/catalog.ts";
+import { createFilms } from "../support/rows.ts";
+
+const limits: Limits = { attempts: 3, jobs: 10, jobsPerPrincipal: 10, takeOverMs: 60_000, cancelGraceMs: 60_000 };
+
+/** A place where attempts are what a test says. */
+class Imitation implements Platform {
+  readonly started: StartRequest[] = [];
+  readonly stopped: string[] = [];
+  readonly states = new Map<string, PlatformAttempt>();
+  needs: string | undefined;
+
+  async list() {
+    return [...this.states.values()];
+  }
+
+  async start(request: StartRequest) {
+    if (this.needs !== undefined) throw new NeedsError(this.needs);
+    this.started.push(request);
+    this.become(request.job.id, request.number, "running");
+  }
+
+  async stop({ jobId, number }: PlatformAttempt) {
+    this.stopped.push(`${jobId} ${number}`);
+    this.become(jobId, number, "ended");
+  }
+
+  async lastLines() {
+    return "the last line";
+  }
+
+  async describe() {
+    return { ray_address: "http://imitation" };
+  }
+
+  become(jobId: string, number: number, state: PlatformAttempt["state"], message?: string) {
+    this.states.set(`${jobId} ${number}`, { jobId, number, state, message });
+  }
+}
+
+interface Yard extends AsyncDisposable {
+  readonly catalog: TestCatalog;
+  readonly platform: Imitation;
+  readonly namespace: string;
+  /** A process of its own, as far as the catalog and the platform can tell. */
+  runner(changes?: Partial<Limits>): Reconciler;
+  open(column: string, key?: string): Promise<string>;
+  cancel(job: string): Promise<void>;
+  /** As an attempt does. */
+  beat(job: string, number: number): Promise<void>;
+  describe(job: string): Promise<{ readonly status: string; readonly properties: Readonly<Record<string, string>> }>;
+}
+
+/** A catalog of its own: a runner sees all jobs of its catalog. */
+async function yard(): Promise<Yard> {
+  const catalog = await startTestCatalog();
+  const platform = new Imitation();
+  const access = { url: catalog.url, apiKey: catalog.adminKey };
+  const [client, management] = [createCatalogClient(access), createManagementClient(access)];
+  const id = await createFilms(catalog);
+  const columns = ["a", "a1", "a2", "a3", "b", "b1", "b2"];
+  await catalog.call("alterTableAddColumns", {
+    id,
+    new_columns: columns.map((name) => ({ name, computed: "id * 2" })),
+  });
+  const alter = async (job: string, action: object) => {
+    expect((await catalog.call("alterTransaction", { id: job.split("$"), actions: [action] })).status).toBe(200);
+  };
+  return {
+    catalog,
+    platform,
+    namespace: id[0] ?? "",
+    runner: (changes = {}) =>
+      new Reconciler(
+        { jobs: new CatalogJobs(client, management), keys: new JobKeys(management), platform },
+        { ...limits, ...changes },
+        () => {},
+      ),
+    open: async (column, apiKey = catalog.adminKey) => {
+      const caller = createCatalogClient({ url: catalog.url, apiKey });
+      return (await caller.alterTableBackfillColumns({ id, column })).job_id;
+    },
+    cancel: (job) => alter(job, { setStatusAction: { status: "Canceled" } }),
+    beat: (job, number) => alter(job, { setPropertyAction: { key: `attempt.${number}`, value: crypto.randomUUID() } }),
+    describe: (job) => client.describeTransaction({ id: job.split("$") }),
+    [Symbol.asyncDispose]: () => catalog.stop(),
+  };
+}
+
+const startedColumns = (platform: Imitation) => platform.started.map(({ job }) => job.parameters.column);
+
+describe("the runner", () => {
+  test("starts a job once, however many runners there are and however often they look", async () => {
+    await using each = await yard();
+    const job = await each.open("a");
+    const runners = [each.runner(), each.runner(), each.runner()];
+    for (let pass = 0; pass < 2; pass++) await Promise.all(runners.map((runner) => runner.reconcile()));
+    expect(each.platform.started).toHaveLength(1);
+    expect((await each.describe(job)).properties).toMatchObject({ ray_address: "http://imitation" });
+  });
+
+  test("starts the oldest first, as many as the limits allow, and no principal keeps others waiting", async () => {
+    await using each = await yard();
+    const [ann, bob] = [
+      await each.catalog.keyFor("ann", { $: "writer" }),
+      await each.catalog.keyFor("bob", { $: "writer" }),
+    ];
+    for (const column of ["a1", "a2", "a3"]) await each.open(column, ann);
+    for (const column of ["b1", "b2"]) await each.open(column, bob);
+    await each.runner({ jobs: 3, jobsPerPrincipal: 2 }).reconcile();
+    expect(startedColumns(each.platform)).toEqual(["a1", "a2", "b1"]);
+  });
+
+  test("gives a job a key that reaches what it changes and what its principal may read, until it has ended", async () => {
+    await using each = await yard();
+    const { catalog, platform } = each;
+    const ann = await catalog.keyFor("ann", { [each.namespace]: "writer" });
+    const job = await each.open("a", ann);
+    const runner = each.runner();
+    await runner.reconcile();
+    const key = platform.started[0]?.apiKey ?? "";
+    const statusOf = async (name: "describeTransaction" | "describeNamespace" | "createNamespace", id: string[]) =>
+      (await catalog.call(name, { id }, { key })).status;
+    expect(await statusOf("describeTransaction", job.split("$"))).toBe(200);
+    expect(await statusOf("createNamespace", ["__system"])).toBe(200);
+    expect(await statusOf("describeNamespace", [each.namespace])).toBe(200);
+    expect(await statusOf("createNamespace", [each.namespace, "other"])).toBe(403);
+    expect(await statusOf("describeNamespace", ["elsewhere"])).toBe(403);
+    const principals = async () =>
+      (await catalog.call("listPrincipals")).body.principals.map(({ principal }) => principal);
+    expect(await principals()).toContain(`job:${job} for ann`);
+
+    await each.cancel(job);
+    platform.become(job, 1, "ended");
+    await each.runner().reconcile();
+    expect(await statusOf("describeTransaction", job.split("$"))).toBe(401);
+    expect(await principals()).not.toContain(`job:${job} for ann`);
+  });
+
+  test("attempts again what ended without an outcome, and gives up with the last reason and lines", async () => {
+    await using each = await yard();
+    const job = await each.open("a");
+    const runner = each.runner({ attempts: 2 });
+    await runner.reconcile();
+    each.platform.become(job, 1, "ended", "it was killed");
+    await runner.reconcile();
+    expect(each.platform.started.map(({ number }) => number)).toEqual([1, 2]);
+    each.platform.become(job, 2, "ended", "it was killed again");
+    await runner.reconcile();
+    expect(await each.describe(job)).toMatchObject({
+      status: "Failed",
+      properties: { reason: "given up after 2 attempts: it was killed again", log_tail: "the last line" },
+    });
+  });
+
+  test("takes over an attempt whose heartbeat stopped, stops it, and leaves one alone that has one", async () => {
+    await using each = await yard();
+    const [silent, alive] = [await each.open("a"), await each.open("b")];
+    const runner = each.runner({ takeOverMs: 200 });
+    await expect
+      .poll(async () => {
+        await runner.reconcile();
+        await each.beat(alive, 1);
+        return startedOf(each.platform, silent);
+      })
+      .toEqual([1, 2]);
+    expect(startedOf(each.platform, alive)).toEqual([1]);
+    expect(each.platform.stopped).toEqual([`${silent} 1`]);
+  });
+
+  test("does not take over what waits for room, on its own platform or another's", async () => {
+    await using each = await yard();
+    const job = await each.open("a");
+    await each.runner().reconcile();
+    each.platform.become(job, 1, "waiting");
+    const before = (await each.describe(job)).properties["attempt.1"];
+    await each.runner({ takeOverMs: 0 }).reconcile();
+    expect(startedOf(each.platform, job)).toEqual([1]);
+    expect((await each.describe(job)).properties["attempt.1"]).not.toBe(before);
+  });
+
+  test("stops what was canceled and does not end by itself; at once what has not begun", async () => {
+    await using each = await yard();
+    const [waiting, running] = [await each.open("a"), await each.open("b")];
+    const runner = each.runner();
+    await runner.reconcile();
+    each.platform.become(waiting, 1, "waiting");
+    await each.cancel(waiting);
+    await each.cancel(running);
+    await runner.reconcile();
+    expect(each.platform.stopped).toEqual([`${waiting} 1`]);
+    await each.runner({ cancelGraceMs: 0 }).reconcile();
+    expect(each.platform.stopped).toEqual([`${waiting} 1`, `${running} 1`]);
+  });
+
+  test("fails at once, with the sentence, what the platform can never run", async () => {
+    await using each = await yard();
+    const job = await each.open("a");
+    each.platform.needs = "no template has a GPU: add one to rayClusters";
+    await each.runner().reconcile();
+    expect(await each.describe(job)).toMatchObject({ status: "Failed", properties: { reason: each.platform.needs } });
+  });
+});
+
+function startedOf({ started }: Imitation, id: string): number[] {
+  return started.filter(({ job }) => job.id === id).map(({ number }) => number);
+}

@@ -1,0 +1,167 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { pathOf, useCatalog } from "../support/catalog.ts";
+import { createFilms } from "../support/rows.ts";
+
+const catalog = useCatalog();
+
+const payload = Buffer.from(JSON.stringify({ image: "x", udf_pickle: Buffer.from("pickled").toString("base64") }));
+const sha = createHash("sha256").update(payload).digest("hex");
+
+/** A function as Geneva's client sends it. */
+const virtual = (outputs: readonly object[], more: object = {}) => ({
+  input_columns: ["title"],
+  outputs: outputs.map((each) => ({ struct_field: "", nullable: true, ...each })),
+  image: "x",
+  udf: payload.toString("base64"),
+  udf_name: "title_length",
+  udf_version: "1",
+  udf_backend: "DockerUDFSpecV1",
+  ...more,
+});
+
+async function fieldsOf(id: readonly string[]) {
+  const { schema } = (await catalog.call("describeTable", { id, load_detailed_metadata: true })).body;
+  return Object.fromEntries((schema?.fields ?? []).map((field) => [field.name, field]));
+}
+
+async function add(id: readonly string[], ...new_columns: readonly object[]) {
+  return catalog.call("alterTableAddColumns", { id, new_columns });
+}
+
+describe("a column that a function computes", () => {
+  test("is added without values, with all that a job needs to fill it", async () => {
+    const id = await createFilms(catalog);
+    const column = virtual([{ column: "length", data_type: { type: "int64" } }], { field_metadata: { mine: "x" } });
+    const added = await add(id, { name: "length", virtual_column: column });
+    expect(added.body).toMatchObject({ version: 2, transaction_id: expect.any(String) });
+    expect((await fieldsOf(id)).length).toMatchObject({
+      type: { type: "int64" },
+      metadata: {
+        virtual_column: "true",
+        "virtual_column.udf_backend": "DockerUDFSpecV1",
+        "virtual_column.udf_name": "title_length",
+        "virtual_column.udf": `_udfs/${sha}`,
+        "virtual_column.udf_inputs": '["title"]',
+        "virtual_column.auto_backfill": "false",
+        mine: "x",
+      },
+    });
+    const { location } = (await catalog.call("describeTable", { id })).body;
+    expect(readFileSync(`/${pathOf({ id, location })}/_udfs/${sha}`)).toEqual(payload);
+    expect((await catalog.call("countTableRows", { id, predicate: "length IS NULL" })).body).toBe(3);
+    // Geneva's clients keep their records there.
+    expect((await catalog.call("describeNamespace", { id: ["__system"] })).status).toBe(200);
+  });
+
+  test("has the type that the client's own library writes", async () => {
+    const id = await createFilms(catalog);
+    const item = { name: "item", nullable: true, type: { type: "float" } };
+    const types: Readonly<Record<string, object>> = {
+      vector: { type: "fixed_size_list", fields: [item], length: 4 },
+      list: { type: "list", fields: [item] },
+      struct: { type: "struct", fields: [{ name: "a", nullable: true, type: { type: "string" } }] },
+      time: { type: "timestamp[us]" },
+      money: { type: "decimal128(10, 2)" },
+    };
+    const outputs = Object.entries(types).map(([column, data_type]) => ({ column, data_type }));
+    await add(id, { name: "vector", virtual_column: virtual(outputs) });
+    expect(await fieldsOf(id)).toMatchObject({
+      vector: { type: { type: "fixed_size_list", length: 4, fields: [{ type: { type: "float32" } }] } },
+      list: { type: { type: "list", fields: [{ type: { type: "float32" } }] } },
+      struct: { type: { type: "struct", fields: [{ name: "a", type: { type: "utf8" } }] } },
+      time: { type: { type: "timestamp" } },
+      money: { type: { type: "decimal128", length: 10_002 } },
+    });
+  });
+
+  test("is one of several of the same function, each with metadata of its own", async () => {
+    const id = await createFilms(catalog);
+    const outputs = ["a", "b"].map((column) => ({
+      column,
+      struct_field: column,
+      data_type: { type: "int64" },
+      metadata: { "virtual_column.unpack_field": column },
+    }));
+    await add(id, { name: "a", virtual_column: virtual(outputs) });
+    const fields = await fieldsOf(id);
+    expect([
+      fields.a?.metadata?.["virtual_column.unpack_field"],
+      fields.b?.metadata?.["virtual_column.unpack_field"],
+    ]).toEqual(["a", "b"]);
+    expect(fields.b?.metadata?.["virtual_column.udf"]).toBe(`_udfs/${sha}`);
+  });
+
+  const length = { column: "length", data_type: { type: "int64" } };
+  test.each([
+    [
+      "a function that is none",
+      virtual([length], { udf: Buffer.from("{}").toString("base64") }),
+      /udf: is not a function/,
+    ],
+    ["a function that is no Base64", virtual([length], { udf: "*" }), /udf/],
+    ["an input that is no column", virtual([length], { input_columns: ["nothing"] }), /there is no column nothing/],
+    [
+      "a type that there is not",
+      virtual([{ ...length, data_type: { type: "int65" } }]),
+      /no column can be added with the type "int65"/,
+    ],
+    ["no output", virtual([]), /one output at least/],
+    ["a manifest that is another", virtual([length], { manifest: "{}", manifest_checksum: "00" }), /manifest_checksum/],
+  ])("is refused with %s, and nothing is changed", async (_, column, message) => {
+    const id = await createFilms(catalog);
+    const refused = await add(id, { name: "before", expression: "id * 2" }, { name: "length", virtual_column: column });
+    expect([refused.status, refused.error.detail]).toEqual([400, expect.stringMatching(message)]);
+    expect(Object.keys(await fieldsOf(id))).toEqual(["id", "title"]);
+  });
+
+  test("is added together with others in one commit, or none is", async () => {
+    const id = await createFilms(catalog);
+    const columns = [
+      { name: "once", expression: "id * 2" },
+      { name: "again", computed: "id * 3" },
+      { name: "length", virtual_column: virtual([length]) },
+    ];
+    expect((await add(id, ...columns)).status).toBe(200);
+    expect(Object.keys(await fieldsOf(id))).toEqual(["id", "title", "again", "once", "length"]);
+    const refused = await add(
+      id,
+      { name: "more", expression: "id" },
+      { name: "length", virtual_column: virtual([length]) },
+    );
+    expect(refused.status).toBe(400);
+    expect(Object.keys(await fieldsOf(id))).not.toContain("more");
+  });
+});
+
+describe("a computed column", () => {
+  test("is added without values, with its expression and its inputs", async () => {
+    const id = await createFilms(catalog);
+    expect((await add(id, { name: "twice", computed: "id * 2" })).status).toBe(200);
+    expect((await fieldsOf(id)).twice?.metadata).toMatchObject({
+      "computed_column.expression": "id * 2",
+      "computed_column.kind": "sql",
+    });
+    expect((await catalog.call("countTableRows", { id, predicate: "twice IS NULL" })).body).toBe(3);
+  });
+
+  test.each(["nothing * 2", "id *", "sum(id)"])(
+    "is refused when its expression cannot be computed: %s",
+    async (computed) => {
+      const id = await createFilms(catalog);
+      const refused = await add(id, { name: "twice", computed });
+      expect([refused.status, refused.error.detail]).toEqual([400, expect.stringContaining("'twice'")]);
+      expect(Object.keys(await fieldsOf(id))).toEqual(["id", "title"]);
+    },
+  );
+});
+
+test("what is added needs one definition", async () => {
+  const id = await createFilms(catalog);
+  for (const column of [{ name: "x" }, { name: "x", expression: "id", computed: "id" }])
+    expect((await add(id, column)).error).toMatchObject({
+      status: 400,
+      detail: expect.stringContaining("needs one of"),
+    });
+});

@@ -1,0 +1,153 @@
+import { describe, expect, test } from "vitest";
+import { declareTable, useCatalog } from "../support/catalog.ts";
+import { createFilms } from "../support/rows.ts";
+
+const catalog = useCatalog();
+
+/** A table with computed columns, for which jobs are asked. */
+async function createComputed(...names: readonly string[]): Promise<string[]> {
+  const id = await createFilms(catalog);
+  const new_columns = names.map((name) => ({ name, computed: "id * 2" }));
+  await catalog.call("alterTableAddColumns", { id, new_columns });
+  return id;
+}
+
+async function backfill(id: readonly string[], column: string, more: object = {}) {
+  return catalog.call("alterTableBackfillColumns", { id, column, ...more });
+}
+
+async function alter(job: string, ...actions: readonly object[]) {
+  expect((await catalog.call("alterTransaction", { id: job.split("$"), actions })).status).toBe(200);
+}
+
+const setStatus = (status: string) => ({ setStatusAction: { status } });
+const set = (key: string, value: string) => ({ setPropertyAction: { key, value } });
+
+describe("a backfill", () => {
+  test.each([
+    ["a column that is not there", { column: "missing" }, 404, /no column missing/],
+    ["a column that nothing computes", { column: "title" }, 400, /title is not computed: add it by add_columns/],
+    ["a condition that is none", { column: "twice", where: "id >" }, 400, /id >/],
+    ["a condition on a column that is not there", { column: "twice", where: "missing > 1" }, 404, /missing/],
+  ])("is refused at once for %s", async (_, request, status, message) => {
+    const id = await createComputed("twice");
+    const { error } = await catalog.call("alterTableBackfillColumns", { id, ...request });
+    expect([error.status, error.detail]).toEqual([status, expect.stringMatching(message)]);
+    expect((await catalog.call("listJobs", { id: id.slice(0, -1) })).body.jobs).toEqual([]);
+  });
+
+  test("is refused on a branch: jobs fill main", async () => {
+    const id = await createComputed("twice");
+    await catalog.call("createTableBranch", { id, name: "side" });
+    expect((await backfill(id, "twice", { branch: "side" })).error).toMatchObject({
+      status: 400,
+      detail: "branch: jobs fill columns of main alone",
+    });
+  });
+
+  test("that is asked for again while it is open is the same job, and another one of the column is a conflict", async () => {
+    const id = await createComputed("twice", "again");
+    const answers = await Promise.all(Array.from({ length: 5 }, () => backfill(id, "twice", { where: "id > 1" })));
+    const jobs = new Set(answers.map(({ body }) => body.job_id));
+    expect(jobs.size).toBe(1);
+    const [job = ""] = jobs;
+    // What its attempts note are no parameters.
+    await alter(job, set("attempt.1", "now"), set("progress.rows_committed", "1"), setStatus("Running"));
+    expect((await backfill(id, "twice", { where: "id > 1" })).body.job_id).toBe(job);
+    const other = await backfill(id, "twice");
+    expect([other.status, other.error.detail]).toEqual([409, expect.stringContaining(job)]);
+    expect((await backfill(id, "again")).status).toBe(202);
+    await alter(job, setStatus("Succeeded"));
+    expect((await backfill(id, "twice")).status).toBe(202);
+  });
+});
+
+describe("management of jobs", () => {
+  test("tells parameters, progress and where a job runs, each apart", async () => {
+    const id = await createComputed("twice");
+    const { job_id } = (await backfill(id, "twice", { where: "id > 1", concurrency: 4 })).body;
+    const describe = async () => (await catalog.call("describeJob", { id: job_id.split("$") })).body.job;
+    expect(await describe()).toMatchObject({ status: "Queued", attempt: 0, progress: {}, platform: {} });
+    await alter(
+      job_id,
+      set("attempt.2", "2026-01-01T00:00:00Z"),
+      set("progress.rows_committed", "5"),
+      setStatus("Running"),
+    );
+    await alter(
+      job_id,
+      set("ray_address", "http://ray"),
+      set("progress.rows_total", "many"),
+      set("log_tail", "one\ntwo"),
+    );
+    expect(await describe()).toMatchObject({
+      job_id,
+      status: "Running",
+      operation: "AlterTableBackfillColumns",
+      objects: [id],
+      parameters: { column: "twice", where: "id > 1", concurrency: "4" },
+      attempt: 2,
+      heartbeat: "2026-01-01T00:00:00Z",
+      progress: { rows_committed: 5 },
+      platform: { ray_address: "http://ray" },
+    });
+    expect((await catalog.call("describeJobLog", { id: job_id.split("$") })).body.lines).toEqual(["one", "two"]);
+  });
+
+  test("lists jobs of a namespace, a table, a status and a principal, and no audit records", async () => {
+    const [a, b] = [await createComputed("twice"), await createComputed("twice")];
+    const first = (await backfill(a, "twice")).body.job_id;
+    const second = (await backfill(b, "twice")).body.job_id;
+    await alter(first, setStatus("Failed"));
+    const list = async (request: Readonly<Record<string, unknown>>) =>
+      (await catalog.call("listJobs", request)).body.jobs.map(({ job_id }) => job_id);
+    expect(await list({ id: a.slice(0, -1) })).toEqual([first]);
+    expect(await list({ table: b.join("$") })).toEqual([second]);
+    const failed = await list({ status: "failed" });
+    expect(failed).toContain(first);
+    expect(failed).not.toContain(second);
+    expect(await list({ id: a.slice(0, -1), principal: "nobody" })).toEqual([]);
+  });
+
+  test("cancels what is open, also a second time, and nothing that has ended otherwise", async () => {
+    const id = await createComputed("twice");
+    const job = (await backfill(id, "twice")).body.job_id.split("$");
+    for (let time = 0; time < 2; time++)
+      expect((await catalog.call("cancelJob", { id: job })).body.job).toMatchObject({
+        status: "Canceled",
+        reason: "canceled by bootstrap",
+      });
+    const done = (await backfill(id, "twice")).body.job_id;
+    await alter(done, setStatus("Running"), setStatus("Succeeded"));
+    expect((await catalog.call("cancelJob", { id: done.split("$") })).error.status).toBe(409);
+  });
+
+  test("tries again what has failed, with the parameters that it had, and nothing that is open", async () => {
+    const id = await createComputed("twice");
+    const job = (await backfill(id, "twice", { where: "id > 1" })).body.job_id;
+    expect((await catalog.call("retryJob", { id: job.split("$") })).error.status).toBe(409);
+    await alter(job, set("attempt.1", "now"), set("reason", "it fell over"), setStatus("Failed"));
+    const again = await catalog.call("retryJob", { id: job.split("$") });
+    expect(again.status).toBe(201);
+    expect(again.body.job_id).not.toBe(job);
+    expect((await catalog.call("describeJob", { id: again.body.job_id.split("$") })).body.job).toMatchObject({
+      status: "Queued",
+      attempt: 0,
+      parameters: { column: "twice", where: "id > 1" },
+    });
+  });
+
+  test("has a job of the caller's own on any table, and is 404 for a job that is not there, 409 for a record", async () => {
+    const { id } = await declareTable(catalog);
+    const { job_id } = (await catalog.call("openJob", { id, column: "c" })).body;
+    expect((await catalog.call("describeJob", { id: job_id.split("$") })).body.job).toMatchObject({
+      operation: "OpenJob",
+      parameters: { column: "c" },
+    });
+    const [record] = (await catalog.call("listTransactions", { table: id.join("$") })).body.transactions.slice(-1);
+    for (const name of ["describeJob", "describeJobLog", "cancelJob", "retryJob"] as const) {
+      expect((await catalog.call(name, { id: ["nothing"] })).error.status).toBe(404);
+      expect((await catalog.call(name, { id: record?.transaction_id.split("$") ?? [] })).error.status).toBe(409);
+    }
+  });
+});
