@@ -1,4 +1,5 @@
 import contextlib
+import functools
 import itertools
 import os
 import subprocess
@@ -6,6 +7,16 @@ import urllib.request
 
 import pytest
 from catalog import PROJECT, Catalog, free_port, wait_until
+from clouds import (
+    Cloud,
+    Place,
+    gcs_environment,
+    gcs_options,
+    list_gcs_keys,
+    list_s3_keys,
+    s3_environment,
+    s3_options,
+)
 from lance_namespace_urllib3_client import ApiClient, Configuration
 
 
@@ -72,6 +83,31 @@ def gcs(tmp_path_factory):
         request = urllib.request.Request(buckets, data=b'{"name": "bucket"}', headers=headers)
         urllib.request.urlopen(request).close()
         yield url
+
+
+@pytest.fixture(scope="session")
+def s3_cloud(s3, tmp_path_factory):
+    with Catalog(tmp_path_factory.mktemp("s3"), s3_environment(s3)) as catalog:
+        catalog.post("/v1/namespace/ns/create")
+        yield Cloud(catalog, s3_options(s3), functools.partial(list_s3_keys, s3))
+
+
+@pytest.fixture(scope="session")
+def gcs_cloud(gcs, tmp_path_factory):
+    with Catalog(tmp_path_factory.mktemp("gcs data"), gcs_environment(gcs)) as catalog:
+        catalog.post("/v1/namespace/ns/create")
+        yield Cloud(catalog, gcs_options(gcs), functools.partial(list_gcs_keys, gcs))
+
+
+@pytest.fixture(scope="session")
+def files(catalog):
+    return Place(catalog)
+
+
+@pytest.fixture(params=["files", "s3_cloud", "gcs_cloud"])
+def place(request) -> Place:
+    """Each of the places where tables can be, one after the other."""
+    return request.getfixturevalue(request.param)
 
 
 @pytest.fixture(scope="session")
