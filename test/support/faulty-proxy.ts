@@ -27,7 +27,10 @@ export interface FaultyProxy extends AsyncDisposable {
  *
  * @param next Says what befalls the next request; undefined for nothing.
  */
-export async function startFaultyProxy(url: string, next: (request: IncomingMessage) => Fault | undefined): Promise<FaultyProxy> {
+export async function startFaultyProxy(
+  url: string,
+  next: (request: IncomingMessage) => Fault | undefined,
+): Promise<FaultyProxy> {
   const counts = { refused: 0, failed: 0, answerLost: 0, hangs: 0 };
   const hanging = new Set<IncomingMessage>();
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Callable
 
 from catalog import Catalog, those_that_stay
+from faulty_proxy import FaultyProxy
 
 
 @dataclass
@@ -19,11 +20,11 @@ class Place:
     """What a Lance client needs to reach the warehouse itself."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Cloud(Place):
     """A catalog whose warehouse is in a cloud."""
 
-    list_keys: Callable[[str], list[str]] = lambda _: []
+    list_keys: Callable[[str], list[str]]
     """The keys of the bucket's objects that begin with a prefix; the first thousand of them."""
 
     def keys(self, table: str) -> list[str]:
@@ -33,6 +34,13 @@ class Cloud(Place):
     def staged(self, table: str) -> list[str]:
         """The staged manifests of a table that stay."""
         return those_that_stay(lambda: [key for key in self.keys(table) if ".manifest-" in key])
+
+
+@dataclass(kw_only=True)
+class FaultyPlace(Place):
+    """A catalog that reaches its warehouse by a proxy on which requests come to grief."""
+
+    proxy: FaultyProxy
 
 
 def s3_options(url: str) -> dict[str, str]:

@@ -9,6 +9,7 @@ import pytest
 from catalog import PROJECT, Catalog, free_port, wait_until
 from clouds import (
     Cloud,
+    FaultyPlace,
     Place,
     gcs_environment,
     gcs_options,
@@ -17,6 +18,7 @@ from clouds import (
     s3_environment,
     s3_options,
 )
+from faulty_proxy import faulty_proxy
 from lance_namespace_urllib3_client import ApiClient, Configuration
 
 
@@ -89,14 +91,23 @@ def gcs(tmp_path_factory):
 def s3_cloud(s3, tmp_path_factory):
     with Catalog(tmp_path_factory.mktemp("s3"), s3_environment(s3)) as catalog:
         catalog.post("/v1/namespace/ns/create")
-        yield Cloud(catalog, s3_options(s3), functools.partial(list_s3_keys, s3))
+        yield Cloud(catalog, s3_options(s3), list_keys=functools.partial(list_s3_keys, s3))
 
 
 @pytest.fixture(scope="session")
 def gcs_cloud(gcs, tmp_path_factory):
     with Catalog(tmp_path_factory.mktemp("gcs data"), gcs_environment(gcs)) as catalog:
         catalog.post("/v1/namespace/ns/create")
-        yield Cloud(catalog, gcs_options(gcs), functools.partial(list_gcs_keys, gcs))
+        yield Cloud(catalog, gcs_options(gcs), list_keys=functools.partial(list_gcs_keys, gcs))
+
+
+@pytest.fixture(scope="session")
+def faulty_s3(s3, tmp_path_factory):
+    """A catalog whose way to S3 is a faulty one; clients have a way of their own."""
+    with faulty_proxy(s3) as proxy, Catalog(
+        tmp_path_factory.mktemp("faulty s3"), {**s3_environment(proxy.url), "TILTYARD_LOG_LEVEL": "silent"}
+    ) as catalog:
+        yield FaultyPlace(catalog, s3_options(s3), proxy=proxy)
 
 
 @pytest.fixture(scope="session")

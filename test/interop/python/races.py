@@ -32,6 +32,15 @@ def open_past(place: Place, location: str) -> lance.LanceDataset:
     return lance.dataset(location, storage_options=place.storage_options)
 
 
+def attempt(write) -> Exception | None:
+    """Calls a function. Returns what it raised."""
+    try:
+        write()
+    except Exception as error:  # Lance has no class for a commit that failed.
+        return error
+    return None
+
+
 def race(first, second, head_start: float) -> list[Exception | None]:
     """
     Calls two functions, each in a thread of its own, the second so many seconds after the first.
@@ -42,11 +51,7 @@ def race(first, second, head_start: float) -> list[Exception | None]:
     def run(write, wait: float) -> Exception | None:
         begin.wait()
         time.sleep(wait)
-        try:
-            write()
-        except Exception as error:  # Lance has no class for a commit that failed.
-            return error
-        return None
+        return attempt(write)
 
     with ThreadPoolExecutor(2) as threads:
         return list(threads.map(run, [first, second], [0, head_start]))
