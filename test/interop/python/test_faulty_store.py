@@ -13,6 +13,7 @@ from races import append_past, append_through, attempt, declare, open_past, open
 from writers import read_ids
 
 FINAL_MANIFEST = r"/_versions/\d{20}\.manifest(\?|$)"
+APPENDS = 10
 names = itertools.count(1)
 
 
@@ -62,30 +63,30 @@ def test_a_writer_past_the_catalog_takes_nothing_from_a_commit_whose_store_fails
 
 def test_writers_in_a_store_that_fails_now_and_then_lose_nothing_that_was_acknowledged(faulty_s3, table):
     location = location_of(faulty_s3, table)
-    appends, acknowledged, failed = 12, {0}, []
+    acknowledged = {0}
 
     def write(first: int, append) -> None:
-        for id in range(first, first + appends):
-            error = attempt(lambda: append(id))
-            if error is None:
+        """Appends until enough of it was acknowledged, each time a row that was not tried before."""
+        left = APPENDS
+        for id in itertools.count(first):
+            if left == 0:
+                return
+            if attempt(lambda: append(id)) is None:
                 acknowledged.add(id)
-            else:
-                failed.append(error)
+                left -= 1
 
     through = [lambda id: append_through(faulty_s3, table, [id])] * 2
     writers = [*through, lambda id: append_past(faulty_s3, location, [id])]
+    struck = 0
     with ThreadPoolExecutor(len(writers)) as threads:
         writing = [threads.submit(write, 1_000 * number, append) for number, append in enumerate(writers, 1)]
-        struck = 0
         while not all(each.done() for each in writing):
             method, path = random.choice([("PUT", FINAL_MANIFEST), ("HEAD", FINAL_MANIFEST), ("DELETE", "manifest-")])
             faulty_s3.proxy.befall(random.choice(["refused", "failed", "answerLost"]), method, path)
             time.sleep(random.uniform(0, 1))
-            struck = faulty_s3.proxy.lift()
+            struck += faulty_s3.proxy.lift()
             time.sleep(random.uniform(0, 0.3))
         for each in writing:
             each.result()
     assert struck > 0
-    assert {id for id in acknowledged if id >= 3_000} == set(range(3_000, 3_000 + appends))
-    assert len(acknowledged) > appends + 1, f"no append through the catalog was acknowledged: {failed[:3]}"
     check_acknowledged(faulty_s3, table, acknowledged)
