@@ -328,6 +328,16 @@ describe("creating a table", () => {
     expect(await ids(id, { version: 1 })).toEqual([1, 2, 3]);
   });
 
+  test("takes maps that are empty for none, as Java's client sends them, and no options of a store", async () => {
+    const id = [uniqueName("java")];
+    const path = `/v1/table/${id[0]}/create?mode=create&properties=%7B%7D&storage_options=`;
+    const headers = { "x-api-key": catalog.adminKey, "content-type": "application/vnd.apache.arrow.stream" };
+    const request = { method: "POST", headers, body: Buffer.from(arrowStream(rows)) };
+    expect((await catalog.fetch(`${path}%7B%22a%22%3A%22b%22%7D`, request)).status).toBe(406);
+    expect((await catalog.fetch(`${path}%7B%7D`, request)).status).toBe(200);
+    expect(await ids(id)).toEqual([7]);
+  });
+
   test("answers a client that goes on sending rows to a table that is there", async () => {
     const id = await createFilms(catalog);
     const url = `${catalog.url}/v1/table/${id.join("%24")}/create?mode=ExistOk`;

@@ -245,6 +245,15 @@ describe("RenameTable", () => {
     expect((await catalog.call("tableExists", { id: [table.id[0], "renamed"] })).status).toBe(200);
   });
 
+  test("stays in its namespace when the list of the other's names is empty, as Java's client sends it", async () => {
+    const table = await declareTable(catalog);
+    const body = JSON.stringify({ new_table_name: "renamed", new_namespace_id: [] });
+    const renamed = await catalog.fetch(`/v1/table/${table.id.join("%24")}/rename`, { method: "POST", body });
+    expect(renamed.status).toBe(200);
+    expect((await catalog.call("tableExists", { id: [table.id[0], "renamed"] })).status).toBe(200);
+    expect((await catalog.call("tableExists", { id: ["renamed"] })).status).toBe(404);
+  });
+
   test("is refused when the name is taken, the target is unknown or the name is not valid", async () => {
     const { id } = await declareTable(catalog);
     const other = await declareTable(catalog, id[0]);

@@ -18,6 +18,8 @@ export interface FaultyProxy extends AsyncDisposable {
   readonly url: string;
   /** How many requests each fault has befallen. */
   readonly counts: Readonly<Record<Fault, number>>;
+  /** Breaks the connections of the requests that hang. */
+  breakHanging(): void;
 }
 
 /**
@@ -25,14 +27,18 @@ export interface FaultyProxy extends AsyncDisposable {
  *
  * @param next Says what befalls the next request; undefined for nothing.
  */
-export async function startFaultyProxy(url: string, next: () => Fault | undefined): Promise<FaultyProxy> {
+export async function startFaultyProxy(
+  url: string,
+  next: (request: IncomingMessage) => Fault | undefined,
+): Promise<FaultyProxy> {
   const counts = { refused: 0, failed: 0, answerLost: 0, hangs: 0 };
+  const hanging = new Set<IncomingMessage>();
 
   function handle(from: IncomingMessage, answer: ServerResponse): void {
-    const fault = next();
+    const fault = next(from);
     if (fault !== undefined) counts[fault] += 1;
     if (fault === "refused") return void from.socket.destroy();
-    if (fault === "hangs") return void from.resume();
+    if (fault === "hangs") return void hanging.add(from.resume());
     if (fault === "failed") {
       from.resume().on("end", () => answer.writeHead(500).end());
       return;
@@ -56,6 +62,10 @@ export async function startFaultyProxy(url: string, next: () => Fault | undefine
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     counts,
+    breakHanging: () => {
+      for (const { socket } of hanging) socket.destroy();
+      hanging.clear();
+    },
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

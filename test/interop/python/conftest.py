@@ -1,4 +1,5 @@
 import contextlib
+import functools
 import itertools
 import os
 import subprocess
@@ -6,6 +7,18 @@ import urllib.request
 
 import pytest
 from catalog import PROJECT, Catalog, free_port, wait_until
+from clouds import (
+    Cloud,
+    FaultyPlace,
+    Place,
+    gcs_environment,
+    gcs_options,
+    list_gcs_keys,
+    list_s3_keys,
+    s3_environment,
+    s3_options,
+)
+from faulty_proxy import faulty_proxy
 from jobs import write_films
 from lance_namespace_urllib3_client import ApiClient, Configuration
 
@@ -79,6 +92,40 @@ def gcs(tmp_path_factory):
         request = urllib.request.Request(buckets, data=b'{"name": "bucket"}', headers=headers)
         urllib.request.urlopen(request).close()
         yield url
+
+
+@pytest.fixture(scope="session")
+def s3_cloud(s3, tmp_path_factory):
+    with Catalog(tmp_path_factory.mktemp("s3"), s3_environment(s3)) as catalog:
+        catalog.post("/v1/namespace/ns/create")
+        yield Cloud(catalog, s3_options(s3), list_keys=functools.partial(list_s3_keys, s3))
+
+
+@pytest.fixture(scope="session")
+def gcs_cloud(gcs, tmp_path_factory):
+    with Catalog(tmp_path_factory.mktemp("gcs data"), gcs_environment(gcs)) as catalog:
+        catalog.post("/v1/namespace/ns/create")
+        yield Cloud(catalog, gcs_options(gcs), list_keys=functools.partial(list_gcs_keys, gcs))
+
+
+@pytest.fixture(scope="session")
+def faulty_s3(s3, tmp_path_factory):
+    """A catalog whose way to S3 is a faulty one; clients have a way of their own."""
+    with faulty_proxy(s3) as proxy, Catalog(
+        tmp_path_factory.mktemp("faulty s3"), {**s3_environment(proxy.url), "TILTYARD_LOG_LEVEL": "silent"}
+    ) as catalog:
+        yield FaultyPlace(catalog, s3_options(s3), proxy=proxy)
+
+
+@pytest.fixture(scope="session")
+def files(catalog):
+    return Place(catalog)
+
+
+@pytest.fixture(params=["files", "s3_cloud", "gcs_cloud"])
+def place(request) -> Place:
+    """Each of the places where tables can be, one after the other."""
+    return request.getfixturevalue(request.param)
 
 
 @pytest.fixture(scope="session")

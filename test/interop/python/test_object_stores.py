@@ -1,16 +1,12 @@
 """Tables in S3 and in Google Cloud Storage."""
 
-import json
-import re
 import urllib.parse
 import urllib.request
-from dataclasses import dataclass
-from typing import Callable
 
 import lance
 import pyarrow as pa
 import pytest
-from catalog import Catalog, those_that_stay
+from clouds import Cloud
 from lance_namespace import (
     CountTableRowsRequest,
     CreateTableBranchRequest,
@@ -27,78 +23,9 @@ from rows import stream, vectors
 from writers import check_eight_writers, check_writers_past_the_catalog, create_table, read_ids
 
 
-@dataclass
-class Cloud:
-    """A catalog whose warehouse is in a cloud."""
-
-    catalog: Catalog
-    storage_options: dict[str, str]
-    """What a Lance client needs to reach the cloud itself."""
-    list_keys: Callable[[str], list[str]]
-    """The keys of the bucket's objects that begin with a prefix; the first thousand of them."""
-
-    def keys(self, table: str) -> list[str]:
-        """The keys of the objects of a table in the namespace ns."""
-        return self.list_keys(f"ware house/ns/{table}-")
-
-    def staged(self, table: str) -> list[str]:
-        """The staged manifests of a table that stay."""
-        return those_that_stay(lambda: [key for key in self.keys(table) if ".manifest-" in key])
-
-
 @pytest.fixture(scope="module", params=["s3_cloud", "gcs_cloud"])
 def cloud(request) -> Cloud:
     return request.getfixturevalue(request.param)
-
-
-@pytest.fixture(scope="module")
-def s3_cloud(s3, tmp_path_factory):
-    options = {
-        "aws_endpoint": s3,
-        "aws_region": "us-east-1",
-        "aws_access_key_id": "test",
-        "aws_secret_access_key": "test",
-        "aws_virtual_hosted_style_request": "false",
-        "allow_http": "true",
-    }
-    environment = {
-        "TILTYARD_WAREHOUSE": "s3://bucket/ware house",
-        "TILTYARD_S3_FORCE_PATH_STYLE": "1",
-        "AWS_ENDPOINT_URL": s3,
-        "AWS_REGION": "us-east-1",
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-    }
-
-    def list_keys(prefix: str) -> list[str]:
-        with urllib.request.urlopen(f"{s3}/bucket?list-type=2&prefix={urllib.parse.quote(prefix)}") as answer:
-            return re.findall(r"<Key>([^<]*)</Key>", answer.read().decode())
-
-    with Catalog(tmp_path_factory.mktemp("s3"), environment) as catalog:
-        catalog.post("/v1/namespace/ns/create")
-        yield Cloud(catalog, options, list_keys)
-
-
-@pytest.fixture(scope="module")
-def gcs_cloud(gcs, tmp_path_factory):
-    account = {"gcs_base_url": gcs, "disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""}
-    options = {"google_service_account_key": json.dumps(account), "allow_http": "true"}
-    # Google's library for Node takes the path of the API as a part of the emulator's address.
-    environment = {
-        "TILTYARD_WAREHOUSE": "gs://bucket/ware house",
-        "STORAGE_EMULATOR_HOST": f"{gcs}/storage/v1",
-        # Lance's own library, by which the catalog opens datasets, knows of no emulator.
-        "GOOGLE_SERVICE_ACCOUNT_KEY": json.dumps(account),
-        "ALLOW_HTTP": "true",
-    }
-
-    def list_keys(prefix: str) -> list[str]:
-        with urllib.request.urlopen(f"{gcs}/storage/v1/b/bucket/o?prefix={urllib.parse.quote(prefix)}") as listing:
-            return [each["name"] for each in json.load(listing).get("items", [])]
-
-    with Catalog(tmp_path_factory.mktemp("gcs data"), environment) as catalog:
-        catalog.post("/v1/namespace/ns/create")
-        yield Cloud(catalog, options, list_keys)
 
 
 def test_pylance_writes_branches_and_drops_in_a_cloud(cloud):

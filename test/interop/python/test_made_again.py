@@ -1,0 +1,191 @@
+"""Versions that are deleted and made again under the same numbers, at once."""
+
+import itertools
+import re
+import urllib.error
+import urllib.parse
+from pathlib import Path
+
+import lance
+import pyarrow as pa
+import pyarrow.fs
+import pytest
+from catalog import wait_until
+from clouds import Place
+from lance_namespace import DeleteTableBranchRequest
+from races import append_past, append_through, declare, open_through
+from writers import create_table, read_ids
+
+ROUNDS = 5
+names = itertools.count(1)
+
+
+@pytest.fixture
+def table():
+    """The identifier of a table that does not exist yet."""
+    return [f"again{next(names)}"]
+
+
+def delete_all(place: Place, table: list[str], branch: str | None = None) -> None:
+    body = {"ranges": [{"start_version": 0, "end_version": -1}], **({"branch": branch} if branch else {})}
+    place.catalog.post(f"/v1/table/{'%24'.join(table)}/version/delete", body)
+
+
+def versions(place: Place, table: list[str], branch: str | None = None) -> list[int]:
+    return [each["version"] for each in place.catalog.versions(table, branch)]
+
+
+def write_side(place: Place, table: list[str], ids: list[int]) -> None:
+    """Makes the branch `side` and appends to it."""
+    lance.write_dataset(pa.table({"id": ids}), open_through(place, table).create_branch("side"), mode="append")
+
+
+def read_side(place: Place, table: list[str]) -> list[int]:
+    return read_ids(open_through(place, table).checkout_version(("side", None)))
+
+
+def delete_side(place: Place, table: list[str], by: str) -> None:
+    if by == "pylance":
+        # It deletes the folder, and does not tell the catalog.
+        open_through(place, table).branches.delete("side")
+    else:
+        place.catalog.client().delete_table_branch(DeleteTableBranchRequest(id=table, name="side"))
+
+
+@pytest.mark.parametrize("by", ["pylance", "the catalog"])
+def test_a_branch_of_pylance_that_is_deleted_and_made_again_has_what_was_written_last(place, table, by):
+    create_table(place.catalog, table, place.storage_options)
+    for number in range(ROUNDS):
+        write_side(place, table, [number])
+        assert read_side(place, table) == [-1, number]
+        assert versions(place, table, "side") == [1, 2]
+        delete_side(place, table, by)
+    assert read_ids(open_through(place, table)) == [-1]
+
+
+def stage(place: Place, location: str, version: int, ids: list[int]) -> str:
+    """
+    Writes what pylance commits, a manifest and its data, and leaves the commit to the caller. The
+    manifest is that of a table beside it, which has these rows. Returns the manifest's path.
+    """
+    beside = f"{location}-beside{next(names)}"
+    append_past(place, beside, ids, mode="create")
+    store, source, target = open_store(place, beside, location)
+    staged = f"{target}/_versions/{2**64 - 1 - version:020d}.manifest-{next(names)}"
+    [manifest] = [each.path for each in store.get_file_info(pa.fs.FileSelector(f"{source}/_versions")) if each.path.endswith(".manifest")]
+    data = [each.path for each in store.get_file_info(pa.fs.FileSelector(f"{source}/data"))]
+    for path, copy in [(manifest, staged), *((path, path.replace(source, target)) for path in data)]:
+        store.create_dir(str(Path(copy).parent))
+        store.copy_file(path, copy)
+    # The keys of a bucket have the bucket before them here.
+    return staged.removeprefix("bucket/")
+
+
+def open_store(place: Place, *locations: str) -> tuple:
+    """The store of locations, and their paths in it."""
+    [scheme] = {urllib.parse.urlparse(location).scheme for location in locations}
+    paths = [urllib.parse.unquote(re.sub(r"^(file|s3)://", "", location)) for location in locations]
+    if scheme == "file":
+        return pa.fs.LocalFileSystem(), *paths
+    options = place.storage_options
+    assert options is not None
+    return (
+        pa.fs.S3FileSystem(
+            access_key=options["aws_access_key_id"],
+            secret_key=options["aws_secret_access_key"],
+            endpoint_override=options["aws_endpoint"],
+            allow_bucket_creation=True,
+        ),
+        *paths,
+    )
+
+
+def commit(place: Place, table: list[str], version: int, staged: str) -> None:
+    body = {"version": version, "manifest_path": staged, "naming_scheme": "V2"}
+    place.catalog.post(f"/v1/table/{'%24'.join(table)}/version/create", body)
+
+
+@pytest.mark.parametrize("where", ["files", "s3_cloud"])
+def test_versions_of_main_that_are_deleted_and_made_again_are_those_that_were_written_last(request, table, where):
+    place = request.getfixturevalue(where)
+    location = declare(place, table)
+    for number in range(ROUNDS):
+        for version, ids in [(1, [number]), (2, [number, 10 + number])]:
+            commit(place, table, version, stage(place, location, version, ids))
+            # The manifests of the versions before are still there, some of them a moment old.
+            assert versions(place, table) == list(range(1, version + 1))
+            assert read_ids(open_through(place, table)) == ids
+        delete_all(place, table)
+        assert versions(place, table) == []
+
+
+@pytest.mark.parametrize(
+    "fault, method, path",
+    [
+        ("failed", "DELETE", r"\.manifest-"),
+        ("hangs", "DELETE", r"\.manifest-"),
+    ],
+)
+@pytest.mark.parametrize("branch", [None, "side"])
+def test_a_version_that_is_made_again_while_the_first_is_being_finished_stands(faulty_s3, table, branch, fault, method, path):
+    """The first one has its final name, and its staged one cannot be deleted."""
+    location = declare(faulty_s3, table)
+    if branch:
+        append_through(faulty_s3, table, [-1])
+
+    def make(ids: list[int]) -> None:
+        if branch:
+            write_side(faulty_s3, table, ids)
+        else:
+            commit(faulty_s3, table, 1, stage(faulty_s3, location, 1, ids))
+
+    def check() -> None:
+        if branch:
+            assert read_side(faulty_s3, table) == [-1, 2]
+            assert versions(faulty_s3, table, "side") == [1, 2]
+        else:
+            assert read_ids(open_through(faulty_s3, table)) == [2]
+            assert versions(faulty_s3, table) == [1]
+
+    store, folder = open_store(faulty_s3, location)
+
+    def staged() -> set[str]:
+        found = store.get_file_info(pa.fs.FileSelector(folder, recursive=True))
+        return {each.path for each in found if ".manifest-" in each.path}
+
+    try:
+        faulty_s3.proxy.befall(fault, method, path)
+        make([1])
+        wait_until(lambda: faulty_s3.proxy.count() > 0, "the fault")
+        if branch:
+            delete_side(faulty_s3, table, "pylance")
+        else:
+            delete_all(faulty_s3, table)
+        # That of a version whose record was deleted stays: clients clean up.
+        left = staged()
+        make([2])
+        check()
+    finally:
+        faulty_s3.proxy.lift()
+    check()
+    wait_until(lambda: staged() <= left, "the end of the second commit")
+    check()
+
+
+def test_a_version_takes_the_place_of_one_that_never_got_its_final_name(faulty_s3, table):
+    """A commit is in doubt because the store failed, its record is deleted, and its number is taken anew."""
+    location = declare(faulty_s3, table)
+    first = stage(faulty_s3, location, 1, [1])
+    try:
+        faulty_s3.proxy.befall("failed", "PUT", r"/_versions/\d{20}\.manifest(\?|$)")
+        with pytest.raises(urllib.error.HTTPError, match="503"):
+            commit(faulty_s3, table, 1, first)
+        delete_all(faulty_s3, table)
+    finally:
+        faulty_s3.proxy.lift()
+    commit(faulty_s3, table, 1, stage(faulty_s3, location, 1, [2]))
+    assert read_ids(open_through(faulty_s3, table)) == [2]
+    # The staged manifest of the first one may be finished no more.
+    with pytest.raises(urllib.error.HTTPError, match="409"):
+        commit(faulty_s3, table, 1, first)
+    assert read_ids(open_through(faulty_s3, table)) == [2]

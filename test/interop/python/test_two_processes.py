@@ -1,0 +1,113 @@
+"""Two processes of the service over one SQLite file, as `tiltyard run --local` beside `npm start`."""
+
+import contextlib
+import time
+import urllib.error
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from catalog import Catalog, wait_until
+from clouds import FaultyPlace, Place, s3_environment, s3_options
+from faulty_proxy import faulty_proxy
+from lance_namespace import DropTableRequest
+from races import append_past, append_through, open_past, open_through
+from writers import read_ids
+
+ROUNDS = 10
+LOCATION = "fixed/place.lance"
+# Longer than it takes a process to look for work that another one left.
+SLOW_DELETION_SECONDS = 7
+
+
+@pytest.fixture(params=["files", "s3"])
+def two(request, tmp_path):
+    """Both reach the store as it is."""
+    s3 = request.getfixturevalue("s3") if request.param == "s3" else None
+    environment = s3_environment(s3) if s3 else {}
+    options = s3_options(s3) if s3 else None
+    with Catalog(tmp_path, environment) as first, Catalog(tmp_path, environment) as second:
+        yield [Place(first, options), Place(second, options)]
+
+
+@pytest.fixture
+def one_that_is_slow(s3, tmp_path):
+    """The first one reaches S3 by a faulty proxy."""
+    with contextlib.ExitStack() as stack:
+        proxy = stack.enter_context(faulty_proxy(s3))
+        first = stack.enter_context(Catalog(tmp_path, s3_environment(proxy.url)))
+        second = stack.enter_context(Catalog(tmp_path, s3_environment(s3)))
+        yield [FaultyPlace(first, s3_options(s3), proxy=proxy), Place(second, s3_options(s3))]
+
+
+def try_to_declare(place: Place, table: str) -> str | None:
+    """Declares a table at the fixed place. Returns its location; None while another table is there."""
+    try:
+        return place.catalog.post(f"/v1/table/{table}/declare", {"location": LOCATION})["location"]
+    except urllib.error.HTTPError as error:
+        assert error.code == 409, error.read()
+        return None
+
+
+def declare(place: Place, table: str) -> str:
+    found: list[str | None] = [None]
+
+    def is_declared() -> bool:
+        found[0] = try_to_declare(place, table)
+        return found[0] is not None
+
+    wait_until(is_declared, "the end of the table that was there before")
+    assert found[0] is not None
+    return found[0]
+
+
+def drop(place: Place, table: str) -> None:
+    place.catalog.client().drop_table(DropTableRequest(id=[table]))
+
+
+def test_a_table_at_a_place_whose_table_the_other_process_drops_keeps_all_that_was_written(two):
+    """Each process drops the table of the other one and makes its own there."""
+    declare(two[0], "table0")
+    append_through(two[0], ["table0"], [0])
+    for number in range(1, ROUNDS):
+        dropper, maker = two if number % 2 else two[::-1]
+        with ThreadPoolExecutor(1) as thread:
+            declaring = thread.submit(declare, maker, f"table{number}")
+            drop(dropper, f"table{number - 1}")
+            location = declaring.result()
+        table, ids = [f"table{number}"], list(range(number, number + 3))
+        for id in ids[:2]:
+            append_through(maker, table, [id])
+        append_past(maker, location, ids[2:])
+        for place in two:
+            assert read_ids(open_through(place, table)) == ids
+        assert read_ids(open_past(maker, location)) == ids
+
+
+def test_a_slow_deletion_by_one_process_takes_nothing_from_the_next_table_there(one_that_is_slow):
+    slow, other = one_that_is_slow
+    declare(slow, "before")
+    for id in range(3):
+        append_through(slow, ["before"], [id])
+    slow.proxy.befall("hangs", "POST", r"[?&]delete")
+    drop(slow, "before")
+    # The other process waits with its own table, or has seen to the deletion itself.
+    wait_until(lambda: slow.proxy.count() > 0, "the deletion")
+    until = time.monotonic() + SLOW_DELETION_SECONDS
+    location = None
+    while location is None and time.monotonic() < until:
+        location = try_to_declare(other, "after")
+        time.sleep(0.2)
+    if location is not None:
+        append_through(other, ["after"], [10])
+    slow.proxy.lift()
+    if location is None:
+        location = declare(other, "after")
+        append_through(other, ["after"], [10])
+    append_through(slow, ["after"], [11])
+    append_through(other, ["after"], [12])
+    for place in one_that_is_slow:
+        assert read_ids(open_through(place, ["after"])) == [10, 11, 12]
+        # Every version is there, the first one too, whose manifest has the name of the one before.
+        dataset = open_through(place, ["after"])
+        assert [read_ids(dataset.checkout_version(version)) for version in (1, 2)] == [[10], [10, 11]]
+    assert read_ids(open_past(other, location)) == [10, 11, 12]
