@@ -83,8 +83,9 @@ class Runner:
     def kill(self) -> None:
         """The command hands over to the runner's own program, which is what is killed."""
         assert self.process is not None
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
-        os.kill(int(children.split()[0]), signal.SIGKILL)
+        found = subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True, check=False)
+        for child in found.stdout.split():
+            os.kill(int(child), signal.SIGKILL)
         self.process.wait(timeout=60)
 
     def stop(self) -> None:
