@@ -60,10 +60,14 @@ describe("the layers", () => {
   });
 
   test.each([
-    ["service/domain/", /\/(operations|http|commands|dataset)\//],
     ["service/dataset/", /\/(operations|http|commands)\//],
-    ["service/store/", /\/(operations|http|commands|domain|storage|auth)\//],
-    ["service/storage/", /\/(operations|http|commands|domain|store|auth)\//],
+    ["service/refs/", /\/(operations|http|commands|dataset)\//],
+    ["service/dropping/", /\/(operations|http|commands|dataset|refs)\//],
+    ["service/commits/", /\/(operations|http|commands|dataset|refs|dropping)\//],
+    ["service/domain/", /\/(operations|http|commands|dataset|refs|dropping|commits)\//],
+    ["service/tasks/", /\/(operations|http|commands|dataset|refs|dropping|commits|domain|storage|auth)\//],
+    ["service/store/", /\/(operations|http|commands|dataset|refs|dropping|commits|domain|tasks|storage|auth)\//],
+    ["service/storage/", /\/(operations|http|commands|dataset|refs|dropping|commits|domain|tasks|store|auth)\//],
     ["service/operations/", /\/(http|commands)\//],
   ])("let %s use only what is below it", (folder, above) => {
     expect(importers(above, folder)).toEqual([]);
