@@ -78,19 +78,20 @@ test("a database whose disk is full loses nothing, answers 503 and what can be r
   await expectNothingStaged(table);
 });
 
-test("a warehouse that turns read-only leaves committed versions readable, and they are finished afterwards", async () => {
+test("a warehouse that turns read-only leaves a commit in doubt, and the same request finishes it afterwards", async () => {
   await using service = createServiceProcess(undefined, { TILTYARD_WAREHOUSE: disk });
   await service.start();
   const table = await service.declare("table");
   const staged = stageManifest(table, 1);
   mount("-o", "remount,ro", disk);
   const request = { version: 1, manifest_path: staged };
-  const answer = await post(service, "/v1/table/table/version/create", request);
-  expect(answer).toMatchObject({ status: 200, body: { version: { manifest_path: staged } } });
+  const create = () => post(service, "/v1/table/table/version/create", request);
+  const read = () => post(service, "/v1/table/table/version/describe", { version: 1 });
+  expect([await create(), await read()]).toMatchObject([{ status: 503 }, { status: 503 }]);
   mount("-o", "remount,rw", disk);
-  const read = await post(service, "/v1/table/table/version/describe", { version: 1 });
   const manifest_path = expect.stringMatching(/\.manifest$/);
-  expect(read).toMatchObject({ status: 200, body: { version: { manifest_path } } });
+  const answer = { status: 200, body: { version: { manifest_path } } };
+  expect([await create(), await read()]).toMatchObject([answer, answer]);
   await expectNothingStaged(table);
   await service.kill();
 });
