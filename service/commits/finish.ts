@@ -9,6 +9,7 @@ import {
   finishVersion,
   identifyVersion,
   type LocatedVersion,
+  latestVersion,
   listForgottenTransactions,
   listUnfinishedVersions,
   type VersionRecord,
@@ -78,7 +79,7 @@ export function createFinishing(parts: {
     }
   }
 
-  /** @returns The record when another process has finished it meanwhile; undefined when it is no version. */
+  /** @returns The record when the version was in its place meanwhile; undefined when it is no version. */
   async function takeBack(located: LocatedVersion): Promise<VersionRecord | undefined> {
     const { record } = located;
     const isWithdrawn = await withdraw(store, record);
@@ -90,7 +91,11 @@ export function createFinishing(parts: {
     const now = await findVersion(store.read, record.tableId, record.branch, record.version);
     if (now === undefined || keyOf(now) !== keyOf(record)) return undefined;
     if (now.finished) return now;
-    throw inDoubt(record);
+    const latest = await latestVersion(store.read, record.tableId, record.branch);
+    if (latest === undefined || latest.transactionId === record.transactionId) throw inDoubt(record);
+    // A later commit saw it in its place, so that it stands. A client has cleaned it up since.
+    await store.write((session) => finishVersion(session, now));
+    return { ...now, finished: true };
   }
 
   function note(one: PlacedVersion): void {

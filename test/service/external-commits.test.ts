@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { CatalogError } from "@tiltyard/protocol";
 import { describe, expect, test, vi } from "vitest";
 import type { ObjectStore } from "../../service/storage/object-store.ts";
 import type { Storage } from "../../service/storage/storage.ts";
@@ -333,6 +334,24 @@ describe("a commit that cannot be finished", () => {
     const { versions } = (await own.call("listTableVersions", { id: table.id })).body;
     expect(versions.map((each) => each.version)).toEqual([1]);
     expect((await commit(own, table, 2)).status).toBe(200);
+    await own.stop();
+  });
+
+  test("because the client cleaned its version up first keeps no reader from the later ones", async () => {
+    const own = await startOver((store) => ({
+      ...store,
+      delete: () => Promise.reject(new CatalogError("ServiceUnavailable", "nothing can be deleted")),
+    }));
+    const table = await declareTable(own);
+    for (let version = 1; version <= 3; version++) expect((await commit(own, table, version)).status).toBe(200);
+    const folder = `/${pathOf(table)}/_versions`;
+    for (const name of readdirSync(folder)) if (name.startsWith(finalName(1))) rmSync(`${folder}/${name}`);
+    await vi.waitFor(async () => {
+      const listed = await own.call("listTableVersions", { id: table.id });
+      expect(listed.status).toBe(200);
+      expect(listed.body.versions.map((each) => each.version)).toEqual([1, 2, 3]);
+    });
+    expect((await commit(own, table, 4)).status).toBe(200);
     await own.stop();
   });
 
