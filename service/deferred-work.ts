@@ -1,15 +1,18 @@
 import { adoptRest } from "./commits/adopt.ts";
 import type { CommitParts } from "./commits/parts.ts";
 import { deleteExpiredTransactions } from "./domain/retention.ts";
-import { forgetRecords, purgeTable } from "./dropping/purge.ts";
+import { forgetRecords, purgeOf, purgeTable } from "./dropping/purge.ts";
 import type { Log } from "./log.ts";
-import { insertTask } from "./store/tasks.ts";
+import { listDroppedTables } from "./store/dropped-tables.ts";
+import { delayTask, insertTask } from "./store/tasks.ts";
 import { createWorker, type Worker } from "./tasks/worker.ts";
 
 /** How often versions are looked for that a process recorded and did not finish. */
 const searchEveryMs = 60_000;
 /** How often the audit is searched for what is old enough to be deleted. */
 const retainEveryMs = 3_600_000;
+/** How many dropped tables one search looks at. */
+const hastenedAtOnce = 1_000;
 
 export interface DeferredWorkParts extends CommitParts {
   readonly log: Log;
@@ -21,7 +24,7 @@ export interface DeferredWorkParts extends CommitParts {
 
 /** Works on what requests defer, and on what earlier processes left undone. */
 export function createDeferredWork(parts: DeferredWorkParts): Worker {
-  const { store, finishing, log, auditRetentionMs } = parts;
+  const { store, finishing, log, auditRetentionMs, dropRetentionMs } = parts;
   const worker = createWorker({
     store,
     log,
@@ -47,9 +50,16 @@ export function createDeferredWork(parts: DeferredWorkParts): Worker {
     },
   });
 
+  /** A retention that is shorter now counts for tables that were dropped before, too. */
+  const hastenPurges = async () => {
+    const untilMillis = Date.now() - dropRetentionMs;
+    for (const { id } of await listDroppedTables(store.read, { untilMillis, limit: hastenedAtOnce }))
+      await store.write((session) => delayTask(session, purgeOf(id), 0));
+  };
   const search = async (recordedUntilMillis: number) => {
     try {
       await finishing.findForgotten(recordedUntilMillis);
+      await hastenPurges();
       await store.write((session) => insertTask(session, { kind: "retain", subject: "transactions" }));
       worker.wake();
     } catch (error) {

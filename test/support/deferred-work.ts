@@ -6,7 +6,13 @@ import type { Database } from "../../service/store/database.ts";
 import { openStore } from "../../service/store/open.ts";
 import { statement } from "../../service/store/statement.ts";
 
-const makeDue = statement((db, _: Record<never, never>) => db.updateTable("tasks").set({ not_before: 0 }));
+/** What waits to be tried again. A dropped table that is kept waits for its time. */
+const makeDue = statement((db, _: Record<never, never>) =>
+  db
+    .updateTable("tasks")
+    .set({ not_before: 0 })
+    .where((eb) => eb.or([eb("kind", "!=", "purge"), eb("attempts", ">", 0)])),
+);
 
 /** Does all deferred work, as another process over the same database would when its time has come. */
 export async function doDeferredWork(
