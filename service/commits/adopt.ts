@@ -195,7 +195,8 @@ async function withoutLeftOvers(
   const later = found.filter(({ version }) => version > leftOverVersion);
   if (later.length === found.length) return later;
   const of = { tableId: table.id, branch, generation };
-  const before = Map.groupBy(await listLeftOverVersions(session, of, 0, leftOverVersion), ({ version }) => version);
+  const lowest = found.reduce((least, { version }) => Math.min(least, version), leftOverVersion);
+  const before = Map.groupBy(await listLeftOverVersions(session, of, lowest, leftOverVersion), (each) => each.version);
   for (const manifest of found) {
     const records = before.get(manifest.version);
     if (manifest.version > leftOverVersion || records === undefined) continue;

@@ -65,15 +65,15 @@ export async function commitVersions(parts: CommitParts, commit: Commit): Promis
   if (together.length > 0 && apply !== undefined) await rehearse(parts, apply, locking);
   const found = await reserve(parts, together, audit.id);
   const held = found.filter(({ record }) => record.held);
-  const present = await finishAll(
-    parts,
-    found.filter(({ record }) => !record.held),
-  );
-  if (apply === undefined && held.length === 0) return { together: present, applied: [] };
-
+  let present: readonly VersionRecord[] = [];
   let placed: readonly PlacedVersion[] = [];
   let applied: readonly LocatedVersion[] = [];
   try {
+    present = await finishAll(
+      parts,
+      found.filter(({ record }) => !record.held),
+    );
+    if (apply === undefined && held.length === 0) return { together: present, applied: [] };
     placed = await pMap(held, (each) => placeOrRefuse(parts, each), { concurrency: versionsAtOnce });
     applied = await store.write(
       async (session) => {
