@@ -6,6 +6,7 @@ import urllib.request
 import lance
 import pyarrow as pa
 import pytest
+from catalog import wait_until
 from clouds import Cloud
 from lance_namespace import (
     CountTableRowsRequest,
@@ -54,7 +55,7 @@ def test_pylance_writes_branches_and_drops_in_a_cloud(cloud):
     assert cloud.staged("basic") == []
     assert cloud.keys("basic") != []
     client.drop_table(DropTableRequest(id=table))
-    assert cloud.keys("basic") == []
+    wait_until(lambda: cloud.keys("basic") == [], "the deletion")
 
 
 def test_rows_go_through_the_catalog_into_a_cloud(cloud):
@@ -69,7 +70,7 @@ def test_rows_go_through_the_catalog_into_a_cloud(cloud):
     assert read_ids(dataset) == [1, 3, 4]
     assert dataset.schema.metadata == {b"by": b"the catalog"}
     client.drop_table(DropTableRequest(id=table))
-    assert cloud.keys("rows") == []
+    wait_until(lambda: cloud.keys("rows") == [], "the deletion")
 
 
 def test_eight_writers_append_to_one_table_in_a_cloud_and_no_row_is_lost(cloud):
@@ -96,7 +97,7 @@ def test_a_staged_object_gets_its_final_name_in_google_cloud_storage(gcs, gcs_cl
     assert gcs_cloud.keys("plain") == [final]
     assert read_gcs_object(gcs, final) == b"the manifest"
     catalog.post("/v1/table/ns$plain/drop")
-    assert gcs_cloud.keys("plain") == []
+    wait_until(lambda: gcs_cloud.keys("plain") == [], "the deletion")
 
 
 def put_gcs_object(url: str, key: str, content: bytes) -> None:

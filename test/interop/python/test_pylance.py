@@ -5,7 +5,7 @@ import datetime
 import lance
 import pyarrow as pa
 import pytest
-from catalog import folder_of, staged_manifests, version_in_manifest_name
+from catalog import folder_of, staged_manifests, version_in_manifest_name, wait_until
 from lance_namespace import (
     CreateTableBranchRequest,
     CreateTableTagRequest,
@@ -256,7 +256,7 @@ def test_a_dropped_table_is_gone_with_its_objects(catalog, table):
     folder = folder_of(dataset.uri)
     assert folder.exists()
     client.drop_table(DropTableRequest(id=table))
-    assert not folder.exists()
+    wait_until(lambda: not folder.exists(), "the deletion")
     with pytest.raises(errors.TableNotFoundError):
         client.describe_table(DescribeTableRequest(id=table))
     assert write(client, table, rows(7, 8), "create").version == 1
