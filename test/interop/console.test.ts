@@ -304,7 +304,7 @@ describe("transactions", () => {
     await visit(page, "transactions/production");
     await row(page, "CreateTableVersion").first().waitFor();
     const { job_id } = (await catalog.call("openJob", { id: ["production", "films"], column: "c" })).body;
-    const job = row(page, "AlterTableBackfillColumns").first();
+    const job = row(page, "OpenJob").first();
     await job.getByText("Queued").waitFor();
     const alter = (actions: object[]) => catalog.call("alterTransaction", { id: job_id.split("$"), actions });
     await alter([{ setStatusAction: { status: "Running" } }]);
@@ -314,7 +314,7 @@ describe("transactions", () => {
       { setPropertyAction: { key: "reason", value: "out of memory" } },
     ]);
     await job.getByText("Failed").waitFor();
-    await job.getByRole("button", { name: "AlterTableBackfillColumns" }).click();
+    await job.getByRole("button", { name: "OpenJob" }).click();
     await page.getByText("out of memory").waitFor();
   });
 
