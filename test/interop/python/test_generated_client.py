@@ -197,13 +197,21 @@ def on_views_and_transactions(client, namespace):
     assert created.version == 1
     detailed = client.describe_table(view, models.DescribeTableRequest(), load_detailed_metadata=True)
     assert [field.name for field in detailed.var_schema.fields] == ["id", "title"]
+
+    def move_on(job, status):
+        action = models.AlterTransactionAction(set_status_action=models.AlterTransactionSetStatus(status=status))
+        client.alter_transaction(job, models.AlterTransactionRequest(actions=[action]))
+
+    # A view has one open job at a time.
+    move_on(created.job_id, "Running")
+    move_on(created.job_id, "Succeeded")
     request = models.RefreshMaterializedViewRequest(src_version=1)
     refresh = client.refresh_materialized_view(view, refresh_materialized_view_request=request).job_id
-    backfill = client.alter_table_backfill_columns(
-        f"{namespace}$rows", models.AlterTableBackfillColumnsRequest(column="embedding")
-    ).job_id
-    for job in (created.job_id, refresh, backfill):
-        running = models.AlterTransactionSetStatus(status="Running")
-        actions = [models.AlterTransactionAction(set_status_action=running)]
-        client.alter_transaction(job, models.AlterTransactionRequest(actions=actions))
+    table_id = f"{namespace}$rows"
+    computed = models.AddColumnsEntry(name="computed", computed="id + 1")
+    client.alter_table_add_columns(table_id, models.AlterTableAddColumnsRequest(new_columns=[computed]))
+    filled = models.AlterTableBackfillColumnsRequest(column="computed")
+    backfill = client.alter_table_backfill_columns(table_id, filled).job_id
+    for job in (refresh, backfill):
+        move_on(job, "Running")
         assert client.describe_transaction(job, models.DescribeTransactionRequest()).status == "Running"
