@@ -3,7 +3,14 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type CatalogClient, createCatalogClient, type Job, submitTracked } from "../../../client/index.ts";
+import {
+  type CatalogClient,
+  createCatalogClient,
+  createManagementClient,
+  type Job,
+  type ManagementClient,
+  submitTracked,
+} from "../../../client/index.ts";
 import { freePort } from "../../../client/ray/free-port.ts";
 import type { LocalRay } from "../../../client/ray/local-ray.ts";
 import { required, startRay } from "../../interop/servers.ts";
@@ -24,6 +31,7 @@ let url: string;
 let settings: Record<string, string>;
 let ray: LocalRay;
 let catalog: CatalogClient;
+let management: ManagementClient;
 
 describe("the catalog that a stack deploys", () => {
   beforeAll(async () => {
@@ -34,6 +42,7 @@ describe("the catalog that a stack deploys", () => {
     await startService();
     settings = { TILTYARD_CATALOG_URL: url, TILTYARD_API_KEY: String(catalogApiKey) };
     catalog = createCatalogClient({ url, apiKey: String(catalogApiKey) });
+    management = createManagementClient({ url, apiKey: String(catalogApiKey) });
     await catalog.createNamespace({ id: ["films"] });
     await createTables("films$good=number", "films$bad=price");
     ray = await rayStarts;
@@ -164,7 +173,7 @@ async function createTables(...tables: readonly string[]): Promise<void> {
 async function backfillOf(name: string) {
   const id = ["films", name];
   const gate = join(folder, `${name}.gate`);
-  const { job_id: transaction } = await catalog.alterTableBackfillColumns({ id, column: "squared" });
+  const { job_id: transaction } = await management.openJob({ id, column: "squared" });
   const request = {
     entrypoint: `python backfill.py '${id.join("$")}' '${gate}'`,
     workingDirectory: jobs,
