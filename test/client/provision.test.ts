@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { RayClusterApi } from "../../client/ray/cluster-api.ts";
 import { formatState } from "../../client/ray/cluster-state.ts";
 import { listRayClusters, reapRayClusters } from "../../client/ray/lease.ts";
@@ -278,6 +278,64 @@ describe("the lease of a Ray cluster", () => {
     };
     expect(await reapRayClusters(slow, later(70))).toEqual([]);
     expect(server.clusters.size).toBe(1);
+  });
+
+  describe.each([
+    ["behind", -3600],
+    ["ahead", 3600],
+  ])("of an owner whose clock is an hour %s", (_, seconds) => {
+    // The owner and the reaper run in this process; the clock of the API server is its own.
+    const noon = Date.parse("2026-01-01T12:00:00Z");
+    let passed: number;
+    const setClock = (offset: number) => vi.setSystemTime(noon + (passed + offset) * 1000);
+    beforeEach(() => {
+      passed = 0;
+      server.now = () => noon + passed * 1000;
+      vi.useFakeTimers({ toFake: ["Date", "setInterval", "clearInterval"] });
+      setClock(seconds);
+      comesUp();
+    });
+    afterEach(() => {
+      vi.useRealTimers();
+    });
+
+    test.each([0, -7200, 7200])("lasts as long as it says, by a reaper whose clock is off by %i s", async (offset) => {
+      await provision({ leaseSeconds: 60 });
+      setClock(offset);
+      passed = 59;
+      expect(await reapRayClusters(api())).toEqual([]);
+      passed = 61;
+      expect(await reapRayClusters(api())).toMatchObject([{ name: "a", isOrphan: true }]);
+    });
+
+    test("is renewed by the clock of the API server", async () => {
+      await provision({ leaseSeconds: 60 });
+      passed = 55;
+      vi.advanceTimersByTime(20_000);
+      await expect.poll(async () => (await listRayClusters(api()))[0]?.leaseUntil).toEqual(new Date(noon + 115_000));
+      passed = 114;
+      expect(await reapRayClusters(api())).toEqual([]);
+      passed = 116;
+      expect(await reapRayClusters(api())).toHaveLength(1);
+    });
+
+    test("is that of whoever adopts the cluster", async () => {
+      await provision({ leaseSeconds: 60 });
+      passed = 50;
+      await provision({ leaseSeconds: 60, adopt: true });
+      expect(await listRayClusters(api())).toMatchObject([{ leaseUntil: new Date(noon + 110_000) }]);
+    });
+  });
+
+  test("of an earlier release, written by the clock of its owner, ends by that of the API server", async () => {
+    comesUp();
+    await provision();
+    const { annotations: written } = server.clusters.get("a")?.metadata ?? {};
+    if (written) written[annotations.leaseUntil] = "2026-01-01T12:00:00.000Z";
+    server.now = () => Date.parse("2026-01-01T11:59:59Z");
+    expect(await reapRayClusters(api())).toEqual([]);
+    server.now = () => Date.parse("2026-01-01T12:00:01Z");
+    expect(await reapRayClusters(api())).toMatchObject([{ name: "a" }]);
   });
 
   test("is no matter of clusters that others made", async () => {
