@@ -84,7 +84,11 @@ export class RayClusterApi {
     });
   }
 
-  /** Writes down until when the owner lives, by the clock of the API server, and who that is. @returns False when the cluster is gone. */
+  /**
+   * Writes down until when the owner lives, by the clock of the API server, and who that is.
+   *
+   * @returns False when the cluster is gone.
+   */
   async renewLease(cluster: ClusterIdentity, until: Date, owner?: string): Promise<boolean> {
     const lease = { [annotations.leaseUntil]: until.toISOString() };
     return this.annotate(cluster, owner === undefined ? lease : { ...lease, [annotations.owner]: owner });

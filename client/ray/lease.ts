@@ -6,16 +6,22 @@ import { annotations, type RayClusterObject } from "./manifest.ts";
  * next time: the lease is as long as three of them.
  */
 export function keepLease(api: RayClusterApi, cluster: ClusterIdentity, leaseSeconds: number): { stop(): void } {
+  let isStopped = false;
   const timer = setInterval(
     () => {
       leaseEnd(api, leaseSeconds)
-        .then((until) => api.renewLease(cluster, until))
+        // Who stopped it may have written another lease since.
+        .then((until) => isStopped || api.renewLease(cluster, until))
         .catch(() => {});
     },
     (leaseSeconds * 1000) / 3,
   );
   timer.unref();
-  return { stop: () => clearInterval(timer) };
+  const stop = () => {
+    isStopped = true;
+    clearInterval(timer);
+  };
+  return { stop };
 }
 
 /**

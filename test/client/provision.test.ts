@@ -161,6 +161,16 @@ describe("a Ray cluster", () => {
     await expect(cluster.detach(new Date())).rejects.toThrow("the RayCluster a was deleted by somebody else");
   });
 
+  test("that cannot be left to itself says so once, and leaves its scope", async () => {
+    comesUp();
+    const work = async () => {
+      await using cluster = await provision();
+      server.clusters.delete("a");
+      await cluster.detach(new Date());
+    };
+    await expect(work()).rejects.toMatchObject({ name: "ProvisionError" });
+  });
+
   test("that neither comes up nor can be deleted is an error that tells both", async () => {
     server.onCreate = () => void server.failNext.push(403, 403, 403, 403, 403, 403, 403, 403, 403, 403);
     const coming = provision({ timeoutSeconds: 1 });
@@ -317,6 +327,20 @@ describe("the lease of a Ray cluster", () => {
       expect(await reapRayClusters(api())).toEqual([]);
       passed = 116;
       expect(await reapRayClusters(api())).toHaveLength(1);
+    });
+
+    test("is the one that the cluster was left with, although it was about to be renewed", async () => {
+      const cluster = await provision({ leaseSeconds: 60 });
+      const until = new Date("2030-01-01T00:00:00Z");
+      const left = new Promise((resolve) => {
+        server.now = () => {
+          resolve(cluster.detach(until));
+          return noon;
+        };
+      });
+      vi.advanceTimersByTime(20_000);
+      await left;
+      expect(await listRayClusters(api())).toMatchObject([{ leaseUntil: until }]);
     });
 
     test("is that of whoever adopts the cluster", async () => {
