@@ -27,13 +27,13 @@ export function clusterCommand(): Command {
       const { provisionRayCluster } = await import("../ray/provision.ts");
       await interruptible(async (signal) => {
         using progress = new Progress();
-        const made = await provisionRayCluster(parameters, {
+        await using made = await provisionRayCluster(parameters, {
           onProgress: (state) => progress.tell(describeProgress(parameters.name, state)),
           signal,
           handleSignals: false,
         });
         progress.end();
-        const until = new Date(Date.now() + options.ttl);
+        const until = new Date((await made.now()).getTime() + options.ttl);
         await made.detach(until);
         const { name, namespace } = made;
         print(

@@ -68,7 +68,27 @@ export class RayClusterApi {
     return items;
   }
 
-  /** Writes down until when the owner lives, and who that is. @returns False when the cluster is gone. */
+  /**
+   * The time by the clock of the API server, in whole seconds. Leases are written and judged by this
+   * one clock: those of owners and reapers differ.
+   *
+   * @param purpose What an error says could not be done.
+   */
+  async now(purpose = "ask the API server for the time"): Promise<Date> {
+    return this.#try(purpose, async () => {
+      const { headers } = await this.#objects.listNamespacedCustomObjectWithHttpInfo({ ...this.#where, limit: 1 });
+      // Every answer of an HTTP server that has a clock tells the time (RFC 9110, 6.6.1).
+      const millis = Date.parse(headers.date ?? "");
+      if (Number.isNaN(millis)) throw new Error("its answer has no Date");
+      return new Date(millis);
+    });
+  }
+
+  /**
+   * Writes down until when the owner lives, by the clock of the API server, and who that is.
+   *
+   * @returns False when the cluster is gone.
+   */
   async renewLease(cluster: ClusterIdentity, until: Date, owner?: string): Promise<boolean> {
     const lease = { [annotations.leaseUntil]: until.toISOString() };
     return this.annotate(cluster, owner === undefined ? lease : { ...lease, [annotations.owner]: owner });

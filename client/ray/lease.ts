@@ -6,14 +6,31 @@ import { annotations, type RayClusterObject } from "./manifest.ts";
  * next time: the lease is as long as three of them.
  */
 export function keepLease(api: RayClusterApi, cluster: ClusterIdentity, leaseSeconds: number): { stop(): void } {
+  let isStopped = false;
   const timer = setInterval(
     () => {
-      api.renewLease(cluster, new Date(Date.now() + leaseSeconds * 1000)).catch(() => {});
+      leaseEnd(api, leaseSeconds)
+        // Who stopped it may have written another lease since.
+        .then((until) => isStopped || api.renewLease(cluster, until))
+        .catch(() => {});
     },
     (leaseSeconds * 1000) / 3,
   );
   timer.unref();
-  return { stop: () => clearInterval(timer) };
+  const stop = () => {
+    isStopped = true;
+    clearInterval(timer);
+  };
+  return { stop };
+}
+
+/**
+ * When a lease ends that begins now, by the clock of the API server.
+ *
+ * @param purpose What an error says could not be done.
+ */
+export async function leaseEnd(api: RayClusterApi, leaseSeconds: number, purpose?: string): Promise<Date> {
+  return new Date((await api.now(purpose)).getTime() + leaseSeconds * 1000);
 }
 
 /** A cluster of this client, with who made it and until when they live. */
@@ -27,20 +44,27 @@ export interface LeasedCluster {
   readonly isOrphan: boolean;
 }
 
-/** The clusters that this client made in a namespace, whoever ran it. */
-export async function listRayClusters(api: RayClusterApi, now = new Date()): Promise<readonly LeasedCluster[]> {
-  return (await api.list()).map((cluster) => describe(cluster, now));
+/**
+ * The clusters that this client made in a namespace, whoever ran it.
+ *
+ * @param now Instead of the API server's time.
+ */
+export async function listRayClusters(api: RayClusterApi, now?: Date): Promise<readonly LeasedCluster[]> {
+  const at = now ?? (await api.now());
+  return (await api.list()).map((cluster) => describe(cluster, at));
 }
 
 /**
  * Deletes the clusters whose owners died. One whose lease is renewed meanwhile stays.
  *
+ * @param now Instead of the API server's time.
  * @returns Those that were deleted.
  */
-export async function reapRayClusters(api: RayClusterApi, now = new Date()): Promise<readonly LeasedCluster[]> {
+export async function reapRayClusters(api: RayClusterApi, now?: Date): Promise<readonly LeasedCluster[]> {
+  const at = now ?? (await api.now());
   const reaped: LeasedCluster[] = [];
   for (const cluster of await api.list()) {
-    const leased = describe(cluster, now);
+    const leased = describe(cluster, at);
     if (!leased.isOrphan || cluster.metadata?.deletionTimestamp !== undefined) continue;
     const { uid, resourceVersion } = cluster.metadata ?? {};
     if (await api.delete({ name: leased.name, uid, resourceVersion })) reaped.push(leased);

@@ -10,7 +10,10 @@ export const rayClusters = { group: "ray.io", version: "v1", plural: "raycluster
 export const annotations = {
   /** Who made it: a person or a program, and from where. */
   owner: "tiltyard.dev/owner",
-  /** Until when its owner lives for sure; a time in ISO 8601. The reaper deletes it after that. */
+  /**
+   * Until when its owner lives for sure, by the clock of the API server; a time in ISO 8601. The reaper
+   * deletes it after that.
+   */
   leaseUntil: "tiltyard.dev/lease-until",
   /** Names the request that made it: one whose answer was lost finds its cluster by that. */
   creation: "tiltyard.dev/creation",

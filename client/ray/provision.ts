@@ -7,7 +7,7 @@ import { type Forwarding, forwardPort } from "../kubernetes/port-forward.ts";
 import { type Annotations, type ClusterIdentity, KubernetesError, RayClusterApi } from "./cluster-api.ts";
 import { type ClusterState, clusterState, formatState } from "./cluster-state.ts";
 import { type Job, type JobRequest, JobsApi } from "./jobs.ts";
-import { keepLease } from "./lease.ts";
+import { keepLease, leaseEnd } from "./lease.ts";
 import { annotations, dashboardPort, rayClusterManifest } from "./manifest.ts";
 import { type ClusterOptions, type ClusterParameters, parseParameters } from "./parameters.ts";
 
@@ -41,6 +41,7 @@ export class RayCluster implements AsyncDisposable {
   readonly #jobs: JobsApi;
   readonly #close: () => Promise<void>;
   readonly #detach: (until: Date) => Promise<void>;
+  readonly #now: () => Promise<Date>;
   #closed: Promise<void> | undefined;
 
   constructor(parts: {
@@ -50,6 +51,7 @@ export class RayCluster implements AsyncDisposable {
     readonly token: string | undefined;
     readonly close: () => Promise<void>;
     readonly detach: (until: Date) => Promise<void>;
+    readonly now: () => Promise<Date>;
   }) {
     this.name = parts.name;
     this.namespace = parts.namespace;
@@ -57,6 +59,7 @@ export class RayCluster implements AsyncDisposable {
     this.#jobs = new JobsApi(parts.dashboardUrl, parts.token);
     this.#close = parts.close;
     this.#detach = parts.detach;
+    this.#now = parts.now;
   }
 
   /** @throws JobError */
@@ -75,14 +78,24 @@ export class RayCluster implements AsyncDisposable {
     return this.#closed;
   }
 
-  /** Leaves the cluster to itself: it stays until somebody deletes it, or the reaper does after that time. */
+  /** The time by the clock of the API server, which tells when a lease has ended. */
+  now(): Promise<Date> {
+    return this.#now();
+  }
+
+  /**
+   * Leaves the cluster to itself: it stays until somebody deletes it, or the reaper does after that time.
+   *
+   * @param until By the clock of the API server.
+   */
   detach(until: Date): Promise<void> {
     this.#closed ??= this.#detach(until);
     return this.#closed;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
+    // The failure of an earlier call was told to its caller.
+    return this.#closed?.catch(() => {}) ?? this.close();
   }
 }
 
@@ -139,7 +152,9 @@ export async function provisionRayCluster(
         ? `${name}-head-svc.${api.namespace}.svc:${dashboardPort}`
         : `127.0.0.1:${forwarding.port}`;
     leave = close;
-    return new RayCluster({ name, namespace: api.namespace, dashboardUrl: `http://${host}`, token, close, detach });
+    const dashboardUrl = `http://${host}`;
+    const now = () => api.now();
+    return new RayCluster({ name, namespace: api.namespace, dashboardUrl, token, close, detach, now });
   } catch (error) {
     await leave().catch((cause) => {
       throw new SuppressedError(cause, error, `${messageOf(error)}; and then: ${messageOf(cause)}`);
@@ -156,15 +171,15 @@ async function createOrAdopt(
   signal: AbortSignal | undefined,
 ): Promise<{ readonly identity: ClusterIdentity; readonly before?: Annotations }> {
   const { name, leaseSeconds, adopt } = parameters;
-  const until = new Date(Date.now() + leaseSeconds * 1000);
   try {
-    return { identity: await create(api, parameters, { owner, leaseUntil: until, creation: randomUUID() }, signal) };
+    return { identity: await create(api, parameters, { owner, creation: randomUUID() }, signal) };
   } catch (error) {
     if (!(error instanceof KubernetesError) || error.status !== 409) throw error;
     const { metadata } = (await api.find(name)) ?? {};
     const theirs = metadata?.annotations?.[annotations.owner];
     const identity = { name, uid: metadata?.uid };
-    if (adopt && metadata?.deletionTimestamp === undefined && (await api.renewLease(identity, until, owner))) {
+    const takeOver = async () => api.renewLease(identity, await leaseEnd(api, leaseSeconds), owner);
+    if (adopt && metadata?.deletionTimestamp === undefined && (await takeOver())) {
       const leaseUntil = metadata?.annotations?.[annotations.leaseUntil];
       const before = { [annotations.owner]: theirs ?? null, [annotations.leaseUntil]: leaseUntil ?? null };
       return { identity, before };
@@ -185,10 +200,10 @@ async function createOrAdopt(
 async function create(
   api: RayClusterApi,
   parameters: ClusterParameters,
-  by: Parameters<typeof rayClusterManifest>[1],
+  by: Omit<Parameters<typeof rayClusterManifest>[1], "leaseUntil">,
   signal: AbortSignal | undefined,
 ): Promise<ClusterIdentity> {
-  const { name, timeoutSeconds } = parameters;
+  const { name, timeoutSeconds, leaseSeconds } = parameters;
   const deadline = Date.now() + Math.min(createTimeoutMs, timeoutSeconds * 1000);
   const findOwn = async (): Promise<ClusterIdentity | undefined> => {
     const { metadata } = (await api.find(name)) ?? {};
@@ -196,7 +211,8 @@ async function create(
   };
   const createOnce = async (): Promise<ClusterIdentity> => {
     try {
-      const { metadata } = await api.create(rayClusterManifest(parameters, by));
+      const leaseUntil = await leaseEnd(api, leaseSeconds, `create the RayCluster ${name}`);
+      const { metadata } = await api.create(rayClusterManifest(parameters, { ...by, leaseUntil }));
       return { name, uid: metadata?.uid };
     } catch (error) {
       const own = error instanceof KubernetesError && error.status === 409 ? await findOwn() : undefined;

@@ -285,6 +285,26 @@ describe("tiltyard cluster", () => {
     expect(server.clusters.size).toBe(0);
   });
 
+  test("makes one that stays for a time by the clock of the API server, which the reaper goes by", async () => {
+    server.now = () => Date.parse("2020-01-01T12:00:00Z");
+    const up = await tiltyard("cluster", "up", "-f", file, "--ttl", "2h", "--json");
+    expect(JSON.parse(up.stdout)).toMatchObject({ leaseUntil: "2020-01-01T14:00:00.000Z" });
+    expect((await tiltyard("cluster", "reap", "--json")).stdout).toBe("[]\n");
+    server.now = () => Date.parse("2020-01-01T14:00:01Z");
+    expect(JSON.parse((await tiltyard("cluster", "reap", "--json")).stdout)).toMatchObject([{ name: "embeddings" }]);
+  });
+
+  test("is deleted when it cannot be left to itself, because the time is not told", async () => {
+    server.forbids = ({ method, url }) =>
+      method === "GET" && url?.includes("limit=1") === true && server.clusters.size > 0;
+    const { code, stderr } = await tiltyard("cluster", "up", "-f", file);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining("cannot ask the API server for the time: told to fail"),
+    ]);
+    expect(server.clusters.size).toBe(0);
+  });
+
   test("is deleted when it is interrupted before it is up", async () => {
     server.onCreate = () => {};
     const program = start(["cluster", "up", "-f", file]);

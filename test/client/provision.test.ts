@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { RayClusterApi } from "../../client/ray/cluster-api.ts";
 import { formatState } from "../../client/ray/cluster-state.ts";
 import { listRayClusters, reapRayClusters } from "../../client/ray/lease.ts";
@@ -161,6 +161,16 @@ describe("a Ray cluster", () => {
     await expect(cluster.detach(new Date())).rejects.toThrow("the RayCluster a was deleted by somebody else");
   });
 
+  test("that cannot be left to itself says so once, and leaves its scope", async () => {
+    comesUp();
+    const work = async () => {
+      await using cluster = await provision();
+      server.clusters.delete("a");
+      await cluster.detach(new Date());
+    };
+    await expect(work()).rejects.toMatchObject({ name: "ProvisionError" });
+  });
+
   test("that neither comes up nor can be deleted is an error that tells both", async () => {
     server.onCreate = () => void server.failNext.push(403, 403, 403, 403, 403, 403, 403, 403, 403, 403);
     const coming = provision({ timeoutSeconds: 1 });
@@ -278,6 +288,78 @@ describe("the lease of a Ray cluster", () => {
     };
     expect(await reapRayClusters(slow, later(70))).toEqual([]);
     expect(server.clusters.size).toBe(1);
+  });
+
+  describe.each([
+    ["behind", -3600],
+    ["ahead", 3600],
+  ])("of an owner whose clock is an hour %s", (_, seconds) => {
+    // The owner and the reaper run in this process; the clock of the API server is its own.
+    const noon = Date.parse("2026-01-01T12:00:00Z");
+    let passed: number;
+    const setClock = (offset: number) => vi.setSystemTime(noon + (passed + offset) * 1000);
+    beforeEach(() => {
+      passed = 0;
+      server.now = () => noon + passed * 1000;
+      vi.useFakeTimers({ toFake: ["Date", "setInterval", "clearInterval"] });
+      setClock(seconds);
+      comesUp();
+    });
+    afterEach(() => {
+      vi.useRealTimers();
+    });
+
+    test.each([0, -7200, 7200])("lasts as long as it says, by a reaper whose clock is off by %i s", async (offset) => {
+      await provision({ leaseSeconds: 60 });
+      setClock(offset);
+      passed = 59;
+      expect(await reapRayClusters(api())).toEqual([]);
+      passed = 61;
+      expect(await reapRayClusters(api())).toMatchObject([{ name: "a", isOrphan: true }]);
+    });
+
+    test("is renewed by the clock of the API server", async () => {
+      await provision({ leaseSeconds: 60 });
+      passed = 55;
+      vi.advanceTimersByTime(20_000);
+      await expect.poll(async () => (await listRayClusters(api()))[0]?.leaseUntil).toEqual(new Date(noon + 115_000));
+      passed = 114;
+      expect(await reapRayClusters(api())).toEqual([]);
+      passed = 116;
+      expect(await reapRayClusters(api())).toHaveLength(1);
+    });
+
+    test("is the one that the cluster was left with, although it was about to be renewed", async () => {
+      const cluster = await provision({ leaseSeconds: 60 });
+      const until = new Date("2030-01-01T00:00:00Z");
+      const left = new Promise((resolve) => {
+        server.now = () => {
+          resolve(cluster.detach(until));
+          return noon;
+        };
+      });
+      vi.advanceTimersByTime(20_000);
+      await left;
+      expect(await listRayClusters(api())).toMatchObject([{ leaseUntil: until }]);
+    });
+
+    test("is that of whoever adopts the cluster", async () => {
+      await provision({ leaseSeconds: 60 });
+      passed = 50;
+      await provision({ leaseSeconds: 60, adopt: true });
+      expect(await listRayClusters(api())).toMatchObject([{ leaseUntil: new Date(noon + 110_000) }]);
+    });
+  });
+
+  test("of an earlier release, written by the clock of its owner, ends by that of the API server", async () => {
+    comesUp();
+    await provision();
+    const { annotations: written } = server.clusters.get("a")?.metadata ?? {};
+    if (written) written[annotations.leaseUntil] = "2026-01-01T12:00:00.000Z";
+    server.now = () => Date.parse("2026-01-01T11:59:59Z");
+    expect(await reapRayClusters(api())).toEqual([]);
+    server.now = () => Date.parse("2026-01-01T12:00:01Z");
+    expect(await reapRayClusters(api())).toMatchObject([{ name: "a" }]);
   });
 
   test("is no matter of clusters that others made", async () => {

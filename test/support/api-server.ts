@@ -40,6 +40,8 @@ export interface TestApiServer {
   onCreate: (cluster: StoredObject) => void;
   /** Called when a RayCluster was deleted. */
   onDelete: () => void;
+  /** What its clock shows; that of this machine is another one. */
+  now: () => number;
   /** Answers the next requests with this status instead. */
   failNext: number[];
   /** Does what the next so many requests to make a RayCluster ask for, and breaks their connections off. */
@@ -73,6 +75,7 @@ export async function startTestApiServer(): Promise<TestApiServer> {
     events: [],
     onCreate: () => {},
     onDelete: () => {},
+    now: Date.now,
     failNext: [],
     loseCreations: 0,
     forbids: () => false,
@@ -87,7 +90,9 @@ export async function startTestApiServer(): Promise<TestApiServer> {
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? "", "http://localhost");
     const answer = (status: number, body: unknown) =>
-      response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+      response
+        .writeHead(status, { "content-type": "application/json", date: new Date(state.now()).toUTCString() })
+        .end(JSON.stringify(body));
     const refuse = (status: number, message: string) => answer(status, { kind: "Status", code: status, message });
     const failure = state.forbids(request) ? 403 : state.failNext.shift();
     if (failure !== undefined) return void refuse(failure, "told to fail");
