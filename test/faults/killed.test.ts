@@ -39,7 +39,7 @@ describe("a service that is killed while clients commit", () => {
         { table: shared, committer: startCommitter(service, shared, "d") },
       ];
       const acknowledgements = () => writers.reduce((sum, { committer }) => sum + committer.acknowledged.length, 0);
-      for (let kill = 1; kill <= kills; kill += 1) {
+      for (let kill = 1; kill <= times; kill += 1) {
         const victim = services[Math.floor(Math.random() * services.length)] ?? first;
         const before = acknowledgements();
         const commits = Math.floor(Math.random() * commitsPerLifeMax);
@@ -67,7 +67,7 @@ describe("a service that is killed while clients commit", () => {
         await expectNothingStaged(table);
       }
       process.stdout.write(
-        `killed ${kills} times under ${acknowledgements()} acknowledged commits, none of them lost\n`,
+        `killed ${times} times under ${acknowledgements()} acknowledged commits, none of them lost\n`,
       );
     },
   );
