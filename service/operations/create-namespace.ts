@@ -25,6 +25,7 @@ export const createNamespace: Handler<typeof contract> = async (request, catalog
     await audit.record(session);
     return { transaction_id: audit.name, properties };
   });
-  catalog.worker.wake();
+  // What the namespace held before is purged.
+  if (mode === "Overwrite") catalog.worker.wake();
   return answer;
 };
