@@ -331,19 +331,21 @@ async function recordAdoption(
  * folder and do not tell the catalog, and make a branch of the same name again later. It is
  * called for a commit whose own manifest was found, so the store can be read, and looks only
  * when that commit would be refused.
+ *
+ * @returns Whether the branch is another one now.
  */
 export async function forgetDeletedBranch(
   parts: CommitParts,
   table: TableRecord,
   branch: string,
   requestedVersion: number,
-): Promise<void> {
-  if (branch === mainBranch) return;
+): Promise<boolean> {
+  if (branch === mainBranch) return false;
   const { store, storage } = parts;
   const latest = await latestInPlace(parts, table, branch);
-  if (latest === undefined || requestedVersion === latest.version + 1) return;
+  if (latest === undefined || requestedVersion === latest.version + 1) return false;
   const { objects, folder } = await placeOf(storage, table, branch, undefined);
-  if ((await objects.find(`${folder}/${latest.manifestName}`)) !== undefined) return;
+  if ((await objects.find(`${folder}/${latest.manifestName}`)) !== undefined) return false;
 
   await store.write(async (session) => {
     const still = await latestVersion(session, table.id, branch);
@@ -351,6 +353,7 @@ export async function forgetDeletedBranch(
     await emptyBranch(session, table.id, branch);
     await prepareAudit({ ...byItself("ForgetTableBranch", table), properties: { branch } }).record(session);
   });
+  return true;
 }
 
 /** The latest version of a branch, in its place. @throws CatalogError ServiceUnavailable */

@@ -70,15 +70,18 @@ export async function prepareVersion(
   }
 
   const objects = await parts.storage.at(location);
-  const [staged] = await Promise.all([
+  const [staged, latest] = await Promise.all([
     objects.persist(`${versionsFolder(location, branch)}/${names.committedName}`),
     "id" in table ? catchUp(parts, table, branch) : undefined,
   ]);
   if (staged === undefined)
     throw new CatalogError("InvalidInput", `manifest_path: there is no object at ${request.manifest_path}`);
   if (!("id" in table)) return { ...prepared, identity: staged.identity, base: newBranch };
-  await forgetDeletedBranch(parts, table, branch, request.version);
-  const base = (await findBranch(parts.store.read, table.id, branch)) ?? newBranch;
+  const isForgotten = await forgetDeletedBranch(parts, table, branch, request.version);
+  const base =
+    latest === undefined || isForgotten
+      ? ((await findBranch(parts.store.read, table.id, branch)) ?? newBranch)
+      : { generation: latest.generation, highestVersion: latest.version };
   return { ...prepared, identity: staged.identity, base };
 }
 
