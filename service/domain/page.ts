@@ -63,8 +63,9 @@ export async function readScannedPage<Item, Key>(
   const after = request.page_token ? readToken(list, request.page_token) : undefined;
   const asked = Math.min(limit, most * readAtFirst);
   let { items, next } = fitting(await read(after, asked), pageLengthMax, keyOf);
-  const left = Math.min(limit - items.length, roomFor(items));
-  if (next !== undefined && items.length === asked && left > 0) {
+  const mayHaveMore = next !== undefined && items.length === asked && limit > asked;
+  const left = mayHaveMore ? Math.min(limit - asked, roomFor(items)) : 0;
+  if (next !== undefined && left > 0) {
     const rest = fitting(await read(next, left), pageLengthMax - lengthOf(items), keyOf);
     items = [...items, ...rest.items];
     next = rest.next;
@@ -85,6 +86,8 @@ function fitting<Item, Key>(
   lengthMax: number,
   keyOf: (item: Item) => Key,
 ): Part<Item, Key> {
+  // Between the brackets, without the commas. Most pages fit, and are told so at once.
+  if (lengthOf(items) - items.length - 1 <= lengthMax) return { items, next };
   let length = 0;
   for (const [index, item] of items.entries()) {
     length += lengthOf(item);
