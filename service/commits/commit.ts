@@ -6,6 +6,7 @@ import { inTurns } from "../domain/turns.ts";
 import type { LockableTable, Session } from "../store/store.ts";
 import { delayTask, deleteTask, insertTask } from "../store/tasks.ts";
 import { type LocatedVersion, publishVersions, type VersionRecord } from "../store/versions.ts";
+import { finishOf } from "./finish.ts";
 import type { CommitParts } from "./parts.ts";
 import { type PlacedVersion, placeManifest } from "./place.ts";
 import type { PreparedVersion } from "./prepare.ts";
@@ -79,7 +80,7 @@ export async function commitVersions(parts: CommitParts, commit: Commit): Promis
       async (session) => {
         if (held.length > 0) {
           if ((await publishVersions(session, audit.id)) !== held.length) throw conflict("it took too long");
-          await deleteTask(session, { kind: "finish", subject: audit.id });
+          await deleteTask(session, finishOf(audit.id));
         }
         if (apply !== undefined) return apply(session);
         await audit.record(session);
@@ -139,7 +140,7 @@ async function reserve(
       found.push({ location: table.location, record });
     }
     if (found.some(({ record }) => record.held))
-      await insertTask(session, { kind: "finish", subject: transactionId }, heldForMs + heldForEachMs * found.length);
+      await insertTask(session, finishOf(transactionId), heldForMs + heldForEachMs * found.length);
     return found;
   });
 }
@@ -149,8 +150,9 @@ async function rollBackSoon(parts: CommitParts, transactionId: string): Promise<
   try {
     await rollBack(parts, transactionId);
   } catch {
-    const task = { kind: "finish", subject: transactionId } as const;
-    await parts.store.write((session) => delayTask(session, task, retryAfterMs)).catch(() => undefined);
+    await parts.store
+      .write((session) => delayTask(session, finishOf(transactionId), retryAfterMs))
+      .catch(() => undefined);
   }
 }
 

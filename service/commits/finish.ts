@@ -74,7 +74,9 @@ export function createFinishing(parts: {
       log.warn({ err: error, ...keysOf(located) }, "a version has no final name yet");
       const { record } = located;
       // When this cannot be noted either, `findForgotten` finds it.
-      await store.write((session) => insertTask(session, finishOf(record), retryAfterMs)).catch(() => undefined);
+      await store
+        .write((session) => insertTask(session, finishOf(record.transactionId), retryAfterMs))
+        .catch(() => undefined);
       throw inDoubt(record, error);
     }
   }
@@ -116,7 +118,7 @@ export function createFinishing(parts: {
       try {
         await store.write(async (session) => {
           for (const { record } of durable) await finishVersion(session, record);
-          for (const { record } of late) await insertTask(session, finishOf(record), retryAfterMs);
+          for (const { record } of late) await insertTask(session, finishOf(record.transactionId), retryAfterMs);
         });
       } catch (error) {
         // `findForgotten` finds them.
@@ -175,7 +177,7 @@ export function createFinishing(parts: {
       const forgotten = await listForgottenTransactions(store.read, beforeMillis, forgottenBatch);
       if (forgotten.length === 0) return;
       await store.write(async (session) => {
-        for (const subject of forgotten) await insertTask(session, { kind: "finish", subject });
+        for (const id of forgotten) await insertTask(session, finishOf(id));
       });
     },
     settled: async () => {
@@ -185,7 +187,7 @@ export function createFinishing(parts: {
 }
 
 /** The task that finishes what a transaction left. */
-function finishOf({ transactionId }: VersionRecord) {
+export function finishOf(transactionId: string) {
   return { kind: "finish", subject: transactionId } as const;
 }
 

@@ -121,8 +121,8 @@ export async function insertVersions(session: Session, records: readonly Version
   for (const row of rows) await session.run(insert, row);
 }
 
-/** The records of the present generation of a branch, those of unfinished commits of several versions among them. */
-function ofBranch(db: Kysely<Schema>, p: { readonly table_id: number; readonly branch: string }) {
+/** The records of the present generation of each branch, those that are held among them. */
+function presentVersions(db: Kysely<Schema>) {
   return db
     .selectFrom("branches")
     .innerJoin("table_versions", (join) =>
@@ -130,9 +130,11 @@ function ofBranch(db: Kysely<Schema>, p: { readonly table_id: number; readonly b
         .onRef("table_versions.table_id", "=", "branches.table_id")
         .onRef("table_versions.branch", "=", "branches.name")
         .onRef("table_versions.generation", "=", "branches.generation"),
-    )
-    .where("branches.table_id", "=", p.table_id)
-    .where("branches.name", "=", p.branch);
+    );
+}
+
+function ofBranch(db: Kysely<Schema>, p: { readonly table_id: number; readonly branch: string }) {
+  return presentVersions(db).where("branches.table_id", "=", p.table_id).where("branches.name", "=", p.branch);
 }
 
 const find = statement((db, p: { table_id: number; branch: string; version: number }) =>
@@ -212,14 +214,7 @@ export async function listLeftOverVersions(
 }
 
 const hasAny = statement((db, p: { table_id: number }) =>
-  db
-    .selectFrom("branches")
-    .innerJoin("table_versions", (join) =>
-      join
-        .onRef("table_versions.table_id", "=", "branches.table_id")
-        .onRef("table_versions.branch", "=", "branches.name")
-        .onRef("table_versions.generation", "=", "branches.generation"),
-    )
+  presentVersions(db)
     .select("table_versions.version")
     .where("branches.table_id", "=", p.table_id)
     .where("table_versions.held", "=", 0)
