@@ -10,6 +10,7 @@ import {
   SqliteQueryCompiler,
   sql,
 } from "kysely";
+import { Placeholder } from "./placeholder.ts";
 import type { Schema } from "./schema.ts";
 
 /**
@@ -32,6 +33,30 @@ export interface Dialect {
   readonly builder: Kysely<Schema>;
 }
 
+/**
+ * SQLite plans a statement again at each run when its planner has looked at a bound value, which takes longer than
+ * most of them do. It looks at bare placeholders alone: behind a collation, which is the default one, it does not.
+ * Constants are literals, so that the conditions of partial indices are seen to hold.
+ */
+class SqlitePlannedOnce extends SqliteQueryCompiler {
+  protected override appendValue(value: unknown): void {
+    if (value instanceof Placeholder) super.appendValue(value);
+    else this.appendImmediateValue(value);
+  }
+
+  protected override getCurrentParameterPlaceholder(): string {
+    return "(? collate binary)";
+  }
+}
+
+/** PostgreSQL keeps one plan for all values when that is as good, which a partial index needs literals for. */
+class PostgresPlannedOnce extends PostgresQueryCompiler {
+  protected override appendValue(value: unknown): void {
+    if (value instanceof Placeholder) super.appendValue(value);
+    else this.appendImmediateValue(value);
+  }
+}
+
 export const sqlite: Dialect = {
   name: "sqlite",
   text: sql`text`,
@@ -44,7 +69,7 @@ export const sqlite: Dialect = {
       createAdapter: () => new SqliteAdapter(),
       createDriver: () => new DummyDriver(),
       createIntrospector: (db) => new SqliteIntrospector(db),
-      createQueryCompiler: () => new SqliteQueryCompiler(),
+      createQueryCompiler: () => new SqlitePlannedOnce(),
     },
   }),
 };
@@ -61,7 +86,7 @@ export const postgres: Dialect = {
       createAdapter: () => new PostgresAdapter(),
       createDriver: () => new DummyDriver(),
       createIntrospector: (db) => new PostgresIntrospector(db),
-      createQueryCompiler: () => new PostgresQueryCompiler(),
+      createQueryCompiler: () => new PostgresPlannedOnce(),
     },
   }),
 };

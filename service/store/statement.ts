@@ -1,5 +1,6 @@
 import type { Kysely } from "kysely";
 import type { Dialect } from "./dialect.ts";
+import { Placeholder } from "./placeholder.ts";
 import type { Schema } from "./schema.ts";
 
 /**
@@ -20,15 +21,6 @@ export interface CompiledStatement<Parameters extends object, _Row> {
 interface Compilable<Row> {
   compile(): { readonly sql: string; readonly parameters: readonly unknown[]; readonly query: unknown };
   execute(): Promise<Row[]>;
-}
-
-/** Stands for a value that a statement gets when it is run. */
-class Placeholder {
-  readonly name: string;
-
-  constructor(name: string) {
-    this.name = name;
-  }
 }
 
 /**
@@ -57,10 +49,9 @@ function compileStatement<Parameters extends object, Row>(
 ): CompiledStatement<Parameters, Row> {
   const placeholders = new Proxy({}, { get: (_, name) => new Placeholder(String(name)) }) as Parameters;
   const { sql, parameters } = build(dialect.builder, placeholders, dialect).compile();
-  const read = parameters.map((each) => {
-    if (!(each instanceof Placeholder)) return () => each;
-    const name = each.name as keyof Parameters;
-    return (values: Parameters) => values[name];
+  const names = parameters.map((each) => {
+    if (!(each instanceof Placeholder)) throw new Error(`${sql} has a value that is neither a literal nor a parameter`);
+    return each.name as keyof Parameters;
   });
-  return { sql, bind: (values) => read.map((each) => each(values)) };
+  return { sql, bind: (values) => names.map((name) => values[name]) };
 }
