@@ -87,10 +87,12 @@ type Outcome = { readonly job: Job } & ({ readonly result: unknown } | { readonl
 
 /**
  * One connection reads; one writes and commits many transactions at once: an fsync costs
- * more than all else in a commit, and a group pays it once.
+ * more than all else in a commit, and a group pays it once. Reads of one turn of the event loop share a
+ * snapshot, because the locks of a file cost more than a read.
  */
 class SqliteStore implements Store {
   readonly read: Session;
+  readonly #snapshot: Snapshot;
   readonly #reader: Database.Database;
   readonly #writer: Database.Database;
   readonly #sessions: Record<LockableTable | "none", Session>;
@@ -107,7 +109,8 @@ class SqliteStore implements Store {
       tables: new SqliteSession(writer, "tables"),
       jobs: new SqliteSession(writer, "jobs"),
     };
-    this.read = new SqliteSession(reader);
+    this.#snapshot = new Snapshot(reader);
+    this.read = new SqliteSession(reader, undefined, this.#snapshot);
   }
 
   /** One transaction runs at a time, so that every table is locked anyway. */
@@ -128,6 +131,7 @@ class SqliteStore implements Store {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#committing;
+    this.#snapshot.end();
     this.#reader.close();
     this.#writer.close();
   }
@@ -148,6 +152,8 @@ class SqliteStore implements Store {
       this.#control.begin.run();
       for (const job of group) outcomes.push(await this.#runInSavepoint(job));
       this.#control.commit.run();
+      // Reads that follow the commit see it.
+      this.#snapshot.end();
     } catch (error) {
       const failure = asUnavailable(error);
       for (const job of group) job.reject(failure);
@@ -187,14 +193,42 @@ function prepareControl(writer: Database.Database) {
   };
 }
 
+/**
+ * A read transaction of one turn of the event loop. It begins with the first read. Requests that are taken up in this
+ * turn had come by then, so that each sees what other processes had answered before it was sent.
+ */
+class Snapshot {
+  readonly #reader: Database.Database;
+  readonly #begin: Database.Statement;
+  readonly #commit: Database.Statement;
+
+  constructor(reader: Database.Database) {
+    this.#reader = reader;
+    this.#begin = reader.prepare("BEGIN");
+    this.#commit = reader.prepare("COMMIT");
+  }
+
+  begin(): void {
+    if (this.#reader.inTransaction) return;
+    this.#begin.run();
+    setImmediate(() => this.end());
+  }
+
+  end(): void {
+    if (this.#reader.inTransaction) this.#commit.run();
+  }
+}
+
 class SqliteSession implements Session {
   readonly locked: LockableTable | undefined;
   readonly #database: Database.Database;
+  readonly #snapshot: Snapshot | undefined;
   readonly #prepared = new WeakMap<object, { compiled: CompiledStatement<object, unknown>; sql: Database.Statement }>();
 
-  constructor(database: Database.Database, locked?: LockableTable) {
+  constructor(database: Database.Database, locked?: LockableTable, snapshot?: Snapshot) {
     this.locked = locked;
     this.#database = database;
+    this.#snapshot = snapshot;
   }
 
   async all<Parameters extends object, Row>(statement: Statement<Parameters, Row>, parameters: Parameters) {
@@ -225,6 +259,7 @@ class SqliteSession implements Session {
   }
 
   #prepare<Parameters extends object>(statement: Statement<Parameters, unknown>) {
+    this.#snapshot?.begin();
     let found = this.#prepared.get(statement);
     if (found === undefined) {
       const compiled = statement.compile(sqlite) as CompiledStatement<object, unknown>;
