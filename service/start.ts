@@ -16,7 +16,7 @@ import { createLocations } from "./domain/locations.ts";
 import { createAddressOf } from "./http/address.ts";
 import { createApp } from "./http/app.ts";
 import { createBodyMemory } from "./http/body-memory.ts";
-import { guardConnections, headersTimeoutMs } from "./http/connections.ts";
+import { type Connections, guardConnections, headersTimeoutMs } from "./http/connections.ts";
 import { createFailedCredentials } from "./http/failed-credentials.ts";
 import { createGateway } from "./http/gateway.ts";
 import { watchLoop } from "./http/loop-delay.ts";
@@ -129,7 +129,7 @@ export async function startService(config: Config, log: Log, replacements: Repla
   });
   if (config.warehouse.scheme === "file") mkdirSync(`/${config.warehouse.path}`, { recursive: true });
 
-  await listen(server, app.fetch, config);
+  await listen(server, app.fetch, connections, config);
   worker.start();
 
   return {
@@ -172,9 +172,18 @@ function createHttpServer(): Server {
   return server;
 }
 
-async function listen(server: Server, fetch: Parameters<typeof getRequestListener>[0], config: Config): Promise<void> {
+async function listen(
+  server: Server,
+  fetch: Parameters<typeof getRequestListener>[0],
+  connections: Connections,
+  config: Config,
+): Promise<void> {
   const errorHandler = () => Response.json(brokenRequest(), { status: 400 });
-  server.on("request", getRequestListener(fetch, { errorHandler }));
+  const answer = getRequestListener(fetch, { errorHandler });
+  server.on("request", (incoming, response) => {
+    connections.begin(incoming, response);
+    void answer(incoming, response);
+  });
   server.listen(config.port, config.host);
   await once(server, "listening");
 }

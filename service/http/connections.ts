@@ -20,6 +20,8 @@ export interface ConnectionLimits {
 
 /** Watches over connections on which no whole request has come. */
 export interface Connections {
+  /** The headers of a request have come. */
+  begin(incoming: IncomingMessage, response: ServerResponse): void;
   /** The caller of a request may do what it asks for: it no longer counts as waiting. */
   accept(incoming: IncomingMessage): void;
   /** The body of a request may come as slowly as its caller makes it. */
@@ -28,9 +30,28 @@ export interface Connections {
 
 /** A body that is coming, and how much its connection had brought when the stretch of time began. */
 interface ComingBody {
+  readonly incoming: IncomingMessage;
   readonly response: ServerResponse;
-  readonly since: number;
-  readonly bytesBefore: number;
+  since: number;
+  bytesBefore: number;
+}
+
+/** What is known of an open connection. */
+interface Connection {
+  readonly socket: Socket;
+  readonly neighbourhood: Neighbourhood;
+  /** Its requests whose answers are not sent: a client may send one before it has the answers to those before. */
+  underWay: number;
+  /** When it began to wait, as a place in the order; undefined while it does not. */
+  waitsSince: number | undefined;
+  body: ComingBody | undefined;
+}
+
+/** The connections of one address. */
+interface Neighbourhood {
+  readonly address: string;
+  readonly connections: Set<Connection>;
+  waiting: number;
 }
 
 /**
@@ -45,102 +66,107 @@ export function guardConnections(
   metrics: Metrics,
   refuse: (socket: Socket) => void,
 ): Connections {
-  const waiting = new WaitingConnections();
-  const bodies = new Map<IncomingMessage, ComingBody>();
-  /** Of each connection: a client may send requests before it has the answers to those before. */
-  const underWay = new WeakMap<Socket, number>();
+  const { waitingMax, waitingPerAddressMax = waitingMax } = limits;
+  const open = new Map<Socket, Connection>();
+  const neighbourhoods = new Map<string, Neighbourhood>();
+  let waiting = 0;
+  let waits = 0;
 
-  const startsToWait = (socket: Socket) => {
+  const startsToWait = (connection: Connection) => {
+    const { neighbourhood, socket } = connection;
     if (socket.destroyed) return;
-    waiting.add(socket);
-    const longest = waiting.oneTooMany(socket, limits);
+    connection.waitsSince = waits += 1;
+    waiting += 1;
+    neighbourhood.waiting += 1;
+    const isCrowded = neighbourhood.waiting > waitingPerAddressMax;
+    if (!isCrowded && waiting <= waitingMax) return;
+    const longest = waitingLongest(isCrowded ? neighbourhood.connections : open.values());
     if (longest === undefined) return;
     metrics.countClosedConnection("too many without a request");
-    waiting.delete(longest);
-    longest.destroy();
+    stopsToWait(longest);
+    longest.socket.destroy();
   };
+  const stopsToWait = (connection: Connection) => {
+    if (connection.waitsSince === undefined) return;
+    connection.waitsSince = undefined;
+    waiting -= 1;
+    connection.neighbourhood.waiting -= 1;
+  };
+
   server.on("connection", (socket: Socket) => {
-    socket.once("close", () => waiting.delete(socket));
-    startsToWait(socket);
-  });
-  // Before the listener that serves the request.
-  server.prependListener("request", (incoming, response) => {
-    const { socket } = incoming;
-    underWay.set(socket, (underWay.get(socket) ?? 0) + 1);
-    if (hasBody(incoming)) bodies.set(incoming, { response, since: performance.now(), bytesBefore: socket.bytesRead });
-    else waiting.delete(socket);
-    response.once("close", () => {
-      const left = (underWay.get(socket) ?? 1) - 1;
-      underWay.set(socket, left);
-      bodies.delete(incoming);
-      if (left === 0) startsToWait(socket);
+    const address = networkOf(socket.remoteAddress);
+    const neighbourhood = neighbourhoods.get(address) ?? { address, connections: new Set(), waiting: 0 };
+    const connection = { socket, neighbourhood, underWay: 0, waitsSince: undefined, body: undefined };
+    neighbourhoods.set(address, neighbourhood);
+    neighbourhood.connections.add(connection);
+    open.set(socket, connection);
+    socket.once("close", () => {
+      stopsToWait(connection);
+      open.delete(socket);
+      neighbourhood.connections.delete(connection);
+      if (neighbourhood.connections.size === 0) neighbourhoods.delete(address);
     });
+    startsToWait(connection);
   });
   const looking = setInterval(() => {
-    for (const [incoming, body] of bodies) {
-      const now = performance.now();
-      const { bytesRead } = incoming.socket;
+    const now = performance.now();
+    for (const connection of open.values()) {
+      const { body, socket } = connection;
+      if (body === undefined) continue;
+      const { incoming, response } = body;
       // What has come and was not taken is no fault of the client's.
-      const keepsUp = incoming.readableLength > 0 || bytesRead - body.bytesBefore >= bodyBytesMin;
-      if (incoming.complete) bodies.delete(incoming);
+      const keepsUp = incoming.readableLength > 0 || socket.bytesRead - body.bytesBefore >= bodyBytesMin;
+      if (incoming.complete) connection.body = undefined;
       else if (now - body.since < stretchMs) continue;
-      else if (keepsUp) bodies.set(incoming, { ...body, since: now, bytesBefore: bytesRead });
-      else {
+      else if (keepsUp) {
+        body.since = now;
+        body.bytesBefore = socket.bytesRead;
+      } else {
         metrics.countClosedConnection("a slow body");
-        bodies.delete(incoming);
-        if (body.response.headersSent) incoming.socket.destroy();
-        else refuse(incoming.socket);
+        connection.body = undefined;
+        if (response.headersSent) socket.destroy();
+        else refuse(socket);
       }
     }
   }, lookEveryMs).unref();
   server.once("close", () => clearInterval(looking));
 
   return {
-    accept: (incoming) => waiting.delete(incoming.socket),
-    takesItsTime: (incoming) => bodies.delete(incoming),
+    begin: (incoming, response) => {
+      const { socket } = incoming;
+      const connection = open.get(socket);
+      if (connection === undefined) return;
+      connection.underWay += 1;
+      if (hasBody(incoming))
+        connection.body = { incoming, response, since: performance.now(), bytesBefore: socket.bytesRead };
+      else stopsToWait(connection);
+      response.once("close", () => {
+        connection.underWay -= 1;
+        if (connection.body?.incoming === incoming) connection.body = undefined;
+        if (connection.underWay > 0) return;
+        stopsToWait(connection);
+        startsToWait(connection);
+      });
+    },
+    accept: ({ socket }) => {
+      const connection = open.get(socket);
+      if (connection !== undefined) stopsToWait(connection);
+    },
+    takesItsTime: ({ socket }) => {
+      const connection = open.get(socket);
+      if (connection !== undefined) connection.body = undefined;
+    },
   };
+}
+
+function waitingLongest(connections: Iterable<Connection>): Connection | undefined {
+  let longest: Connection | undefined;
+  for (const connection of connections)
+    if ((connection.waitsSince ?? Number.POSITIVE_INFINITY) < (longest?.waitsSince ?? Number.POSITIVE_INFINITY))
+      longest = connection;
+  return longest;
 }
 
 function hasBody({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0";
-}
-
-/** Connections in the order in which they began to wait. */
-class WaitingConnections {
-  readonly #all = new Set<Socket>();
-  readonly #byAddress = new Map<string, Set<Socket>>();
-  /** A socket that is closed has no address any more. */
-  readonly #addresses = new WeakMap<Socket, string>();
-
-  add(socket: Socket): void {
-    const address = this.#addressOf(socket);
-    this.delete(socket);
-    this.#all.add(socket);
-    const neighbours = this.#byAddress.get(address) ?? new Set();
-    this.#byAddress.set(address, neighbours.add(socket));
-  }
-
-  delete(socket: Socket): void {
-    if (!this.#all.delete(socket)) return;
-    const address = this.#addressOf(socket);
-    const neighbours = this.#byAddress.get(address);
-    neighbours?.delete(socket);
-    if (neighbours?.size === 0) this.#byAddress.delete(address);
-  }
-
-  /** The one that has been waiting longest, when there are too many now that one was added. */
-  oneTooMany(added: Socket, { waitingMax, waitingPerAddressMax = waitingMax }: ConnectionLimits): Socket | undefined {
-    const neighbours = this.#byAddress.get(this.#addressOf(added)) ?? new Set();
-    if (neighbours.size > waitingPerAddressMax) return neighbours.values().next().value;
-    return this.#all.size > waitingMax ? this.#all.values().next().value : undefined;
-  }
-
-  #addressOf(socket: Socket): string {
-    let address = this.#addresses.get(socket);
-    if (address === undefined) {
-      address = networkOf(socket.remoteAddress);
-      this.#addresses.set(socket, address);
-    }
-    return address;
-  }
 }

@@ -38,7 +38,7 @@ export function createGateway(log: Log): Gateway {
       if (entry === undefined) throw new CatalogError("Unauthenticated", "this address is for the catalog itself");
       try {
         using lease = memory.lease({ isAnonymous: false });
-        const body = await readJson(context.req, bodies[contract.bodySize], lease);
+        const body = await readJson(context, bodies[contract.bodySize], lease);
         const request = parser.body(parser.path(context.req), body);
         // The view's own type holds each operation to its contract.
         const answer = await (entry.view[name] as (request: unknown) => Promise<object>)(request);

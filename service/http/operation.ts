@@ -106,7 +106,7 @@ export function serveOperation<C extends AnyContract>(
     async function readBody(): Promise<unknown> {
       if (context.req.method !== "POST" || contract.content !== "json") return {};
       try {
-        return await readJson(context.req, early === undefined ? bodies.small : bodies[contract.bodySize], lease);
+        return await readJson(context, early === undefined ? bodies.small : bodies[contract.bodySize], lease);
       } catch (error) {
         if (early !== undefined || !(error instanceof CatalogError) || error.kind !== "InvalidInput") throw error;
         throw new CatalogError(

@@ -1,7 +1,8 @@
 import { type BodyBounds, CatalogError } from "@tiltyard/protocol";
-import type { HonoRequest } from "hono";
+import type { Context } from "hono";
 import { checkBudget } from "./body-budget.ts";
 import type { BodyLease } from "./body-memory.ts";
+import { incomingOf } from "./incoming.ts";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
@@ -10,8 +11,8 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
  *
  * @throws CatalogError PayloadTooLarge, InvalidInput, ServiceUnavailable
  */
-export async function readJson(request: HonoRequest, bounds: BodyBounds, lease: BodyLease): Promise<unknown> {
-  const bytes = await readBytes(request, bounds.bytes, lease);
+export async function readJson(context: Context, bounds: BodyBounds, lease: BodyLease): Promise<unknown> {
+  const bytes = await readBytes(context, bounds.bytes, lease);
   checkBudget(bytes, bounds);
   const text = decode(bytes);
   if (text.trim() === "") return {};
@@ -27,8 +28,8 @@ export async function readJson(request: HonoRequest, bounds: BodyBounds, lease: 
  *
  * @throws CatalogError PayloadTooLarge, ServiceUnavailable, or InvalidInput for what is not UTF-8
  */
-export async function readText(request: HonoRequest, bytesMax: number, lease: BodyLease): Promise<string> {
-  return decode(await readBytes(request, bytesMax, lease));
+export async function readText(context: Context, bytesMax: number, lease: BodyLease): Promise<string> {
+  return decode(await readBytes(context, bytesMax, lease));
 }
 
 function decode(bytes: Uint8Array): string {
@@ -39,9 +40,9 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-async function readBytes(request: HonoRequest, bytesMax: number, lease: BodyLease): Promise<Uint8Array> {
+async function readBytes(context: Context, bytesMax: number, lease: BodyLease): Promise<Uint8Array> {
   try {
-    return await collect(request, bytesMax, lease);
+    return await collect(context, bytesMax, lease);
   } catch (cause) {
     // A client that goes away in the middle of its body is no failure of the service.
     if (cause instanceof CatalogError) throw cause;
@@ -50,7 +51,8 @@ async function readBytes(request: HonoRequest, bytesMax: number, lease: BodyLeas
 }
 
 /** Trusts the length that a request tells, which Node holds it to; a body that tells none is counted as it comes. */
-async function collect(request: HonoRequest, bytesMax: number, lease: BodyLease): Promise<Uint8Array> {
+async function collect(context: Context, bytesMax: number, lease: BodyLease): Promise<Uint8Array> {
+  const request = context.req;
   const length = request.header("content-length");
   const grow = (bytes: number) => {
     if (lease.bytes + bytes > bytesMax)
@@ -59,6 +61,9 @@ async function collect(request: HonoRequest, bytesMax: number, lease: BodyLease)
   };
   if (length !== undefined) {
     grow(Number(length));
+    const incoming = incomingOf(context);
+    // Most bodies come with the headers: they are there by now, and need not be waited for.
+    if (incoming?.complete && incoming.readableLength === Number(length)) return incoming.read() ?? new Uint8Array();
     return new Uint8Array(await request.arrayBuffer());
   }
   const chunks: Uint8Array[] = [];

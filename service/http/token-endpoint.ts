@@ -15,7 +15,7 @@ const fieldsMax = 16;
 export function tokenEndpoint(issuer: DevelopmentIssuer, parts: OperationParts): Handler {
   return async (context) => {
     using lease = parts.bodyMemory.lease({ isAnonymous: true });
-    const form = readForm(await readText(context.req, formBytesMax, lease));
+    const form = readForm(await readText(context, formBytesMax, lease));
     if (form.get("grant_type") !== "client_credentials")
       return refuse(
         context,

@@ -225,7 +225,7 @@ describe("an error", () => {
       failedCredentials: { refuse: (_, refusal) => Promise.reject(refusal) },
       addressOf: () => "",
       bodyMemory: createBodyMemory(bodies.large.bytes),
-      connections: { accept: () => {}, takesItsTime: () => {} },
+      connections: { begin: () => {}, accept: () => {}, takesItsTime: () => {} },
       loopWatch: { begin: () => {}, end: () => {}, [Symbol.dispose]: () => {} },
       metrics: createMetrics(async () => []),
       log: createLog("silent"),
