@@ -18,33 +18,36 @@ export interface BodyMemory {
 
 export function createBodyMemory(bytesMax: number): BodyMemory {
   const taken: Record<Kind, number> = { anonymous: 0, small: 0, large: 0 };
+  return { lease: ({ isAnonymous }) => new Lease(taken, bytesMax, isAnonymous ? "anonymous" : "small") };
+}
 
-  return {
-    lease: ({ isAnonymous }) => {
-      let [bytes, kind]: [number, Kind] = [0, isAnonymous ? "anonymous" : "small"];
-      const give = () => {
-        taken[kind] -= bytes;
-      };
-      return {
-        get bytes() {
-          return bytes;
-        },
-        grow: (by) => {
-          give();
-          bytes += by;
-          if (kind === "small" && bytes > bodies.small.bytes) kind = "large";
-          taken[kind] += bytes;
-          if (taken[kind] > bytesMax * shares[kind])
-            throw new CatalogError(
-              "ServiceUnavailable",
-              "too many requests with large bodies are under way; try again",
-            );
-        },
-        [Symbol.dispose]: () => {
-          give();
-          bytes = 0;
-        },
-      };
-    },
-  };
+class Lease implements BodyLease {
+  readonly #taken: Record<Kind, number>;
+  readonly #bytesMax: number;
+  #kind: Kind;
+  #bytes = 0;
+
+  constructor(taken: Record<Kind, number>, bytesMax: number, kind: Kind) {
+    this.#taken = taken;
+    this.#bytesMax = bytesMax;
+    this.#kind = kind;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  grow(by: number): void {
+    this.#taken[this.#kind] -= this.#bytes;
+    this.#bytes += by;
+    if (this.#kind === "small" && this.#bytes > bodies.small.bytes) this.#kind = "large";
+    this.#taken[this.#kind] += this.#bytes;
+    if (this.#taken[this.#kind] > this.#bytesMax * shares[this.#kind])
+      throw new CatalogError("ServiceUnavailable", "too many requests with large bodies are under way; try again");
+  }
+
+  [Symbol.dispose](): void {
+    this.#taken[this.#kind] -= this.#bytes;
+    this.#bytes = 0;
+  }
 }

@@ -201,6 +201,7 @@ class Snapshot {
   readonly #reader: Database.Database;
   readonly #begin: Database.Statement;
   readonly #commit: Database.Statement;
+  #isOpen = false;
 
   constructor(reader: Database.Database) {
     this.#reader = reader;
@@ -209,14 +210,18 @@ class Snapshot {
   }
 
   begin(): void {
-    if (this.#reader.inTransaction) return;
+    if (this.#isOpen) return;
     this.#begin.run();
-    setImmediate(() => this.end());
+    this.#isOpen = true;
+    setImmediate(this.end);
   }
 
-  end(): void {
+  readonly end = (): void => {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    // SQLite itself ends a transaction in which a read failed.
     if (this.#reader.inTransaction) this.#commit.run();
-  }
+  };
 }
 
 class SqliteSession implements Session {
