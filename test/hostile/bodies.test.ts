@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { operations } from "../support/catalog.ts";
 import { databaseKind } from "../support/database.ts";
 import { kept } from "./kept.ts";
-import { peakResidentMiB, type RawRequest, startWatchedService, type WatchedService } from "./service.ts";
+import { type RawRequest, startWatchedService, type WatchedService } from "./service.ts";
 import { type Budget, type JsonSchema, worstBodies } from "./worst-bodies.ts";
 
 const waitMaxMs = 250;
@@ -57,7 +57,7 @@ beforeAll(async () => {
 afterAll(async () => {
   const worst = waits.toSorted((one, other) => other.waitedMs - one.waitedMs).slice(0, 10);
   process.stderr.write(
-    `${databaseKind}: ${requests} requests, peak memory ${peakResidentMiB(service.pid).toFixed(0)} MiB, longest waits of others:\n` +
+    `${databaseKind}: ${requests} requests, peak memory ${service.peakResidentMiB().toFixed(0)} MiB, longest waits of others:\n` +
       `${worst.map(({ what, waitedMs }) => `  ${waitedMs.toFixed(0).padStart(5)} ms  ${what}`).join("\n")}\n`,
   );
   await service[Symbol.asyncDispose]();
@@ -78,7 +78,7 @@ async function sendHostile(what: string, request: RawRequest): Promise<number> {
   waits.push({ what, waitedMs });
   expect([status, text.slice(0, 500)], `${what}: is no failure of the service`).toSatisfy(() => status < 500);
   expect(waitedMs, `${what}: others waited, in milliseconds`).toBeLessThan(waitMaxMs);
-  expect(peakResidentMiB(service.pid), `${what}: memory in MiB`).toBeLessThan(residentMaxMiB);
+  expect(service.peakResidentMiB(), `${what}: memory in MiB`).toBeLessThan(residentMaxMiB);
   return status;
 }
 

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { createTestDatabase } from "../support/database.ts";
 import { arrowStream, films } from "../support/rows.ts";
 import { createServiceProcess } from "../support/service-process.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { kept } from "./kept.ts";
 
 /** A catalog in a process of its own, as its image runs it, and one that watches how long others wait for it. */
@@ -13,12 +14,18 @@ export interface WatchedService extends AsyncDisposable {
   readonly url: string;
   readonly pid: number;
   readonly keys: { readonly reader: string; readonly admin: string };
+  /** Sends a request to each of the processes in turn. */
   send(request: RawRequest): Promise<Answer>;
   /** Makes what is kept anew, where a request has taken it away. */
   restore(): Promise<void>;
   /** The longest that anybody else waited for an answer since this was asked last, in milliseconds. */
   longestWaitMs(): Promise<number>;
+  /** The most memory that any of its processes ever had, in MiB. */
+  peakResidentMiB(): number;
 }
+
+/** How many processes serve one database. Each has an address of its own here. */
+const processes = Number(process.env.TILTYARD_HOSTILE_PROCESSES ?? 1);
 
 export interface RawRequest {
   readonly method: string;
@@ -34,19 +41,28 @@ export interface Answer {
 
 export async function startWatchedService(environment: Record<string, string> = {}): Promise<WatchedService> {
   const database = await createTestDatabase();
-  const service = createServiceProcess(undefined, {
-    // As its image has it, and what Node gives itself in a pod of 512 MiB.
-    NODE_OPTIONS: "--max-semi-space-size=4 --max-old-space-size=256",
-    TILTYARD_DATABASE_URL: database.url,
-    TILTYARD_FAILED_CREDENTIALS: "1000000",
-    ...environment,
-  });
-  const { pid } = await service.start();
-  const url = service.url();
+  const folder = temporaryFolder("tiltyard-hostile-");
+  const services = Array.from({ length: processes }, () =>
+    createServiceProcess(folder, {
+      // As its image has it, and what Node gives itself in a pod of 512 MiB.
+      NODE_OPTIONS: "--max-semi-space-size=4 --max-old-space-size=256",
+      TILTYARD_DATABASE_URL: database.url,
+      TILTYARD_FAILED_CREDENTIALS: "1000000",
+      ...environment,
+    }),
+  );
+  const pids: number[] = [];
+  for (const service of services) pids.push((await service.start()).pid);
+  const urls = services.map((service) => service.url());
+  const [[url = ""], [pid = 0], [{ key: adminKey } = { key: "" }]] = [urls, pids, services];
   const agent = new Agent({ keepAlive: true });
-  const send = (raw: RawRequest) => sendRaw(url, agent, raw);
+  let sent = 0;
+  const send = (raw: RawRequest) => {
+    sent += 1;
+    return sendRaw(urls[sent % urls.length] ?? url, agent, raw);
+  };
 
-  const admin = { "x-api-key": service.key };
+  const admin = { "x-api-key": adminKey };
   const made = async (path: string, body: string | Uint8Array) => {
     const { status, text } = await send({ method: "POST", path, headers: admin, body });
     if (status !== 200) throw new Error(`${path} answered ${status} ${text}`);
@@ -60,19 +76,21 @@ export async function startWatchedService(environment: Record<string, string> = 
   const grant = { namespace: [kept.namespace], role: "reader" };
   const { key } = await made("/management/v1/api_key/create", JSON.stringify({ principal: "a reader", grant }));
 
-  const probe = fork(join(import.meta.dirname, "probe.ts"), [url, `${pid}`]);
-  await askProbe(probe);
+  const probes = pids.map((each, index) => fork(join(import.meta.dirname, "probe.ts"), [urls[index] ?? "", `${each}`]));
+  const longestWaitMs = async () => Math.max(...(await Promise.all(probes.map(askProbe))));
+  await longestWaitMs();
   return {
     url,
     pid,
-    keys: { reader: key, admin: service.key },
+    keys: { reader: key, admin: adminKey },
     send,
     restore,
-    longestWaitMs: () => askProbe(probe),
+    longestWaitMs,
+    peakResidentMiB: () => Math.max(...pids.map(peakResidentMiB)),
     [Symbol.asyncDispose]: async () => {
-      probe.kill();
+      for (const probe of probes) probe.kill();
       agent.destroy();
-      await service[Symbol.asyncDispose]();
+      for (const service of services) await service[Symbol.asyncDispose]();
       await database.drop();
     },
   };
@@ -86,7 +104,7 @@ async function askProbe(probe: ChildProcess): Promise<number> {
 }
 
 /** The most memory that a process ever had, in MiB. */
-export function peakResidentMiB(pid: number): number {
+function peakResidentMiB(pid: number): number {
   return Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
 }
 
