@@ -21,6 +21,29 @@ describe("the SQLite store", () => {
     expect(await findNamespace(store.read, ["a"])).toEqual(namespace("a"));
   });
 
+  test("reads what it committed, though it has read in the same turn before that", async () => {
+    await using store = await openSqliteStore(temporaryFile());
+    await store.write(async (session) => {
+      await insertNamespace(session, namespace("a"));
+      expect(await findNamespace(store.read, ["a"])).toBeUndefined();
+    });
+    expect(await findNamespace(store.read, ["a"])).toEqual(namespace("a"));
+  });
+
+  test("reads one state in a turn, and in the next what another process has committed", async () => {
+    const file = temporaryFile();
+    await using store = await openSqliteStore(file);
+    await using other = await openSqliteStore(file);
+    const written = other.write(async (session) => {
+      await insertNamespace(session, namespace("a"));
+      expect(await findNamespace(store.read, ["a"])).toBeUndefined();
+    });
+    await written;
+    expect(await findNamespace(store.read, ["a"])).toBeUndefined();
+    await new Promise(setImmediate);
+    expect(await findNamespace(store.read, ["a"])).toEqual(namespace("a"));
+  });
+
   test("takes up writes again after the disk was full", async () => {
     const file = temporaryFile();
     await using store = await openSqliteStore(file);
