@@ -3,6 +3,7 @@ import { createApiKey, listApiKeys, revokeApiKey } from "./api-key.ts";
 import { listGrants, putGrant, revokeGrant } from "./grant.ts";
 import { cancelJob, describeJob, describeJobLog, listJobs, openJob, retryJob } from "./job.ts";
 import { describeCaller, listPrincipals } from "./principal.ts";
+import { listTableRows } from "./row.ts";
 import { listDroppedTables, protectTable, undropTable, unprotectTable } from "./table.ts";
 import { listTransactions } from "./transaction.ts";
 
@@ -23,6 +24,7 @@ export const managementContracts = {
   cancelJob,
   retryJob,
   describeJobLog,
+  listTableRows,
   listDroppedTables,
   undropTable,
   protectTable,
