@@ -1,10 +1,10 @@
 import * as api from "./api.js";
 import { entriesOf, may, roles } from "./caller.js";
 import { announce, confirm, copyButton, h } from "./dom.js";
+import { field } from "./filters.js";
 import { dateAndTime, nameOf, parseName } from "./format.js";
 import { empty, grid, paged, sentence } from "./list.js";
 import { linkTo } from "./routes.js";
-import { field } from "./transactions.js";
 
 /** @typedef {import("./main.js").PageContext} PageContext */
 

@@ -22,7 +22,12 @@ export function browsePage({ id, caller, signal }) {
       "div",
       { class: "heading" },
       h("h1", { tabindex: "-1" }, title),
-      h("a", { class: "button quiet", href: linkTo("transactions", id) }, "Transactions here"),
+      h(
+        "div",
+        { class: "links" },
+        h("a", { class: "button quiet", href: linkTo("jobs", id) }, "Jobs here"),
+        h("a", { class: "button quiet", href: linkTo("transactions", id) }, "Transactions here"),
+      ),
     ),
     loaded(
       signal,
