@@ -89,7 +89,7 @@ async function openJob(id: readonly string[], column = "double") {
   const job = (await catalog.call("alterTableBackfillColumns", { id, column })).body.job_id;
   const parts = job.split("$");
   return {
-    id: parts,
+    table: id,
     route: `job/${parts.join("/")}`,
     alter: (status: string | undefined, properties: Readonly<Record<string, string>> = {}) =>
       catalog.call("alterTransaction", {
@@ -412,6 +412,7 @@ describe("jobs", () => {
   test.each([
     { rows_total: 1_000_000, rows_committed: 412_345, rows_per_second: 2231 },
     { rows_total: 10_000_000, rows_committed: 1, rows_per_second: 900 },
+    { rows_total: 1000, rows_committed: 100, rows_per_second: 9 },
     { rows_total: 10, rows_committed: 3, rows_per_second: 0 },
     { rows_total: 10 },
   ])("are told of in the words of the command for %j", async (progress) => {
@@ -505,10 +506,15 @@ describe("jobs", () => {
     await page.getByRole("textbox", { name: "Table" }).fill("waiting");
     await page.keyboard.press("Enter");
     await advice.waitFor();
+    // A job that runs shows that there is a runner, which may be at its limit.
+    await openJob(job.table, "caption");
     await job.alter("Running", { "attempt.1": new Date(Date.now() + 290_000).toISOString() });
     await page.reload();
-    await page.getByText("starting").waitFor();
-    await command.waitFor({ state: "hidden" });
+    await page.getByRole("textbox", { name: "Table" }).fill("waiting");
+    await page.keyboard.press("Enter");
+    await row(page, "Fill double").getByText("starting").waitFor();
+    await row(page, "Fill caption").getByText("waiting for a runner").waitFor();
+    expect(await command.count()).toBe(0);
   });
 
   test("that are not there say how to open one", async () => {
