@@ -527,8 +527,8 @@ describe("jobs", () => {
   });
 });
 
-describe("the computed columns of a table", () => {
-  test("tell how they are computed and how many rows are not filled, and are filled by a job", async () => {
+describe("the columns of a table", () => {
+  test("that are computed tell how, and how many rows are not filled, and are filled by a job", async () => {
     await createScenes("computed");
     const { page, complaints } = await signedIn();
     await visit(page, "table/studio/computed?show=schema");
@@ -549,6 +549,18 @@ describe("the computed columns of a table", () => {
     await page.getByRole("link", { name: "Jobs" }).last().click();
     await row(page, "Fill double").waitFor();
     expect(complaints).toEqual([]);
+  });
+
+  test("of a materialized view are refreshed by a job", async () => {
+    const schema = tableToIPC(new Table({ title: vectorFromArray(["a"], new Utf8()) }).slice(0, 0), "stream");
+    const view = { kind: "query", output_schema: Buffer.from(schema).toString("base64") };
+    const source_query = JSON.stringify({ base: {}, source_table: "studio$scenes" });
+    await catalog.call("createMaterializedView", { id: ["studio", "view"], source_query, ...view });
+    const { page } = await signedIn();
+    await visit(page, "table/studio/view?show=schema");
+    await page.getByRole("link", { name: "studio$scenes" }).waitFor();
+    await page.getByRole("button", { name: "Refresh studio$view" }).click();
+    await page.getByRole("heading", { level: 1, name: "Refresh the view" }).waitFor();
   });
 
   test("tell why the catalog opens no job", async () => {
