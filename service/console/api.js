@@ -10,7 +10,7 @@
  */
 
 /**
- * What proves who is calling.
+ * The credential of the caller.
  *
  * @typedef {{ readonly kind: "api-key" | "token", readonly value: string }} Credential
  */

@@ -57,7 +57,7 @@ export function icon(name) {
   return svg;
 }
 
-/** Tells people who do not see the page what happened. @param {string} text */
+/** Announces what happened to screen readers. @param {string} text */
 export function announce(text) {
   const region = document.getElementById("announcements");
   if (region !== null) region.textContent = text;

@@ -192,7 +192,7 @@ function jobView(id, first, mayChange, signal) {
   return root;
 }
 
-/** What the one who looks at a job should know or do. @param {Job} job @returns {Node[]} */
+/** The reason of a job, or what to do about it. @param {Job} job @returns {Node[]} */
 function adviceOf(job) {
   const { status, reason, operation } = job;
   if (status === "Failed")

@@ -21,7 +21,7 @@ export function duration(seconds) {
 /**
  * A bar, and beside it what it stands for in words.
  *
- * @param {string} label What goes on, for people who do not see the bar.
+ * @param {string} label What the bar measures, for screen readers.
  */
 export function progressBar(label) {
   const bar = h("progress", { "aria-label": label });

@@ -29,7 +29,7 @@ const tabs = [
   ["details", "Details", details],
 ];
 
-/** One table: what it looked like when, and who changed it. @param {PageContext} context */
+/** One table: its versions, columns, rows, tags, jobs and transactions. @param {PageContext} context */
 export function tablePage(context) {
   const { id, caller } = context;
   const title = id.at(-1) ?? "";

@@ -21,7 +21,7 @@ const periods = /** @type {const} */ ([
   ["604800000", "the last week"],
 ]);
 
-/** Who does what, as it happens. @param {import("./main.js").PageContext} context */
+/** The transactions of a namespace, as they happen. @param {import("./main.js").PageContext} context */
 export function transactionsPage(context) {
   const status = h(
     "select",
