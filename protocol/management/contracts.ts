@@ -24,11 +24,11 @@ export const managementContracts = {
   cancelJob,
   retryJob,
   describeJobLog,
-  listTableRows,
   listDroppedTables,
   undropTable,
   protectTable,
   unprotectTable,
+  listTableRows,
 } as const satisfies Record<string, AnyContract>;
 
 export type ManagementContracts = typeof managementContracts;

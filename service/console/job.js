@@ -22,9 +22,9 @@ export const isOpen = ({ status }) => openStatuses.includes(status);
 
 /** What a job does, e.g. `Fill title_length`. @param {Job} job */
 export function titleOf({ operation, parameters: { column } }) {
+  if (operation === "BuildTableIndex") return `Index ${column}`;
   if (column !== undefined) return `Fill ${column}`;
   if (operation.endsWith("MaterializedView")) return "Refresh the view";
-  if (operation === "OpenJob") return "Job of its opener";
   const words = operation.replaceAll(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
