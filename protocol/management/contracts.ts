@@ -3,6 +3,7 @@ import { createApiKey, listApiKeys, revokeApiKey } from "./api-key.ts";
 import { listGrants, putGrant, revokeGrant } from "./grant.ts";
 import { cancelJob, describeJob, describeJobLog, listJobs, openJob, retryJob } from "./job.ts";
 import { describeCaller, listPrincipals } from "./principal.ts";
+import { listTableRows } from "./row.ts";
 import { listDroppedTables, protectTable, undropTable, unprotectTable } from "./table.ts";
 import { listTransactions } from "./transaction.ts";
 
@@ -27,6 +28,7 @@ export const managementContracts = {
   undropTable,
   protectTable,
   unprotectTable,
+  listTableRows,
 } as const satisfies Record<string, AnyContract>;
 
 export type ManagementContracts = typeof managementContracts;

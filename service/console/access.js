@@ -1,16 +1,16 @@
 import * as api from "./api.js";
 import { entriesOf, may, roles } from "./caller.js";
 import { announce, confirm, copyButton, h } from "./dom.js";
+import { field } from "./filters.js";
 import { dateAndTime, nameOf, parseName } from "./format.js";
 import { empty, grid, paged, sentence } from "./list.js";
 import { linkTo } from "./routes.js";
-import { field } from "./transactions.js";
 
 /** @typedef {import("./main.js").PageContext} PageContext */
 
 const pageSize = 100;
 
-/** Who may do what. @param {PageContext} context */
+/** Roles, and the API keys of the catalog. @param {PageContext} context */
 export function accessPage(context) {
   const { caller, tab } = context;
   message.textContent = "";
@@ -152,7 +152,7 @@ function grants(context) {
             ),
           ),
         ),
-      empty: () => empty(h("p", {}, "Nobody has a role here.")),
+      empty: () => empty(h("p", {}, "No role is granted here.")),
       more: "Show more roles",
     });
   }
@@ -262,11 +262,11 @@ function keys(context) {
     const isSure = await confirm({
       title: "Revoke this key?",
       text: [
-        "Whoever calls with the key ",
+        "Calls with the key ",
         h("code", {}, id),
         " of ",
         h("strong", {}, principal),
-        " is refused from the next request on. It cannot be brought back.",
+        " are refused from the next request on. This cannot be undone.",
       ],
       action: "Revoke the key",
     });

@@ -10,7 +10,7 @@
  */
 
 /**
- * What proves who is calling.
+ * The credential of the caller.
  *
  * @typedef {{ readonly kind: "api-key" | "token", readonly value: string }} Credential
  */
@@ -157,6 +157,16 @@ export const listTables = (id, page) => call("GET", "v1/namespace/{id}/table/lis
  */
 export const describeTable = (id, body, signal) => call("POST", "v1/table/{id}/describe", { id, body, signal });
 
+/** @param {Identifier} id @param {string | undefined} predicate Of all rows when absent. @param {AbortSignal} signal @returns {Promise<Answer<Contracts["countTableRows"]>>} */
+export const countRows = (id, predicate, signal) =>
+  call("POST", "v1/table/{id}/count_rows", { id, body: { predicate }, signal });
+
+/** @param {Identifier} id @param {string} column @returns {Promise<Answer<Contracts["alterTableBackfillColumns"]>>} */
+export const fillColumn = (id, column) => call("POST", "v1/table/{id}/backfill_column", { id, body: { column } });
+
+/** @param {Identifier} id @returns {Promise<Answer<Contracts["refreshMaterializedView"]>>} */
+export const refreshView = (id) => call("POST", "v1/materialized_view/{id}/refresh", { id });
+
 /** @param {Identifier} id @param {Page & { branch?: string | undefined }} page @returns {Promise<Answer<Contracts["listTableVersions"]>>} */
 export const listTableVersions = (id, page) => {
   const { query, signal } = split({ ...page, descending: true });
@@ -234,6 +244,33 @@ export const revokeGrant = (id, principal) =>
  */
 export const listTransactions = (id, page) =>
   call("GET", "management/v1/namespace/{id}/transaction/list", { id, ...split(page) });
+
+/** @typedef {Answer<ManagementContracts["describeJob"]>["job"]} Job */
+
+/**
+ * @param {Identifier} id
+ * @param {Page & { table?: string, principal?: string, status?: string }} page
+ * @returns {Promise<Answer<ManagementContracts["listJobs"]>>}
+ */
+export const listJobs = (id, page) => call("GET", "management/v1/namespace/{id}/job/list", { id, ...split(page) });
+
+/** @param {Identifier} id @param {AbortSignal} signal @returns {Promise<Answer<ManagementContracts["describeJob"]>>} */
+export const describeJob = (id, signal) => call("GET", "management/v1/job/{id}/describe", { id, signal });
+
+/** @param {Identifier} id @param {AbortSignal} signal @returns {Promise<Answer<ManagementContracts["describeJobLog"]>>} */
+export const describeJobLog = (id, signal) => call("GET", "management/v1/job/{id}/log", { id, signal });
+
+/** @param {Identifier} id @returns {Promise<Answer<ManagementContracts["cancelJob"]>>} */
+export const cancelJob = (id) => call("POST", "management/v1/job/{id}/cancel", { id });
+
+/** @param {Identifier} id @returns {Promise<Answer<ManagementContracts["retryJob"]>>} */
+export const retryJob = (id) => call("POST", "management/v1/job/{id}/retry", { id });
+
+/** @typedef {Answer<ManagementContracts["listTableRows"]>} FirstRows */
+
+/** @param {Identifier} id @param {number} limit @param {AbortSignal} signal @returns {Promise<FirstRows>} */
+export const listTableRows = (id, limit, signal) =>
+  call("GET", "management/v1/table/{id}/row/list", { id, query: { limit }, signal });
 
 /** @param {Identifier} id @param {Page} page @returns {Promise<Answer<ManagementContracts["listDroppedTables"]>>} */
 export const listDroppedTables = (id, page) =>

@@ -11,7 +11,7 @@ const pageSize = 50;
 /** The namespaces and tables of a namespace. @param {import("./main.js").PageContext} context */
 export function browsePage({ id, caller, signal }) {
   const title = id.at(-1) ?? "Catalog";
-  // Who may not read the root begins at the namespaces that it was given.
+  // A caller without a role on the root starts at the namespaces of its grants.
   if (id.length === 0 && !may(caller, "reader", [])) return { title, content: startPage(caller) };
 
   const content = h(
@@ -22,7 +22,12 @@ export function browsePage({ id, caller, signal }) {
       "div",
       { class: "heading" },
       h("h1", { tabindex: "-1" }, title),
-      h("a", { class: "button quiet", href: linkTo("transactions", id) }, "Transactions here"),
+      h(
+        "div",
+        { class: "links" },
+        h("a", { class: "button quiet", href: linkTo("jobs", id) }, "Jobs here"),
+        h("a", { class: "button quiet", href: linkTo("transactions", id) }, "Transactions here"),
+      ),
     ),
     loaded(
       signal,

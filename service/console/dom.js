@@ -57,7 +57,7 @@ export function icon(name) {
   return svg;
 }
 
-/** Tells people who do not see the page what happened. @param {string} text */
+/** Announces what happened to screen readers. @param {string} text */
 export function announce(text) {
   const region = document.getElementById("announcements");
   if (region !== null) region.textContent = text;
@@ -92,10 +92,10 @@ export function copyButton(text, what) {
 /**
  * Asks before something is done that cannot be undone.
  *
- * @param {{ title: string, text: Child, action: string }} question
+ * @param {{ title: string, text: Child, action: string, keep?: string }} question
  * @returns {Promise<boolean>}
  */
-export function confirm({ title, text, action }) {
+export function confirm({ title, text, action, keep = "Cancel" }) {
   return new Promise((resolve) => {
     const dialog = h(
       "dialog",
@@ -108,7 +108,7 @@ export function confirm({ title, text, action }) {
         h(
           "div",
           { class: "actions" },
-          h("button", { value: "no", class: "quiet", autofocus: true }, "Cancel"),
+          h("button", { value: "no", class: "quiet", autofocus: true }, keep),
           h("button", { value: "yes", class: "danger" }, action),
         ),
       ),

@@ -30,7 +30,7 @@ export function empty(...children) {
   return h("div", { class: "empty" }, ...children);
 }
 
-/** Why something cannot be shown, when that is nobody's mistake. @param {...import("./dom.js").Child} children */
+/** Why something cannot be shown, when that is no error. @param {...import("./dom.js").Child} children */
 export function note(...children) {
   return h("p", { class: "note" }, ...children);
 }

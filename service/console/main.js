@@ -2,6 +2,8 @@ import { accessPage } from "./access.js";
 import { ApiError, describeCaller, isSignedIn, setCredential, whenUnauthenticated } from "./api.js";
 import { browsePage } from "./browse.js";
 import { h } from "./dom.js";
+import { jobPage } from "./job.js";
+import { jobsPage } from "./jobs.js";
 import { loading, problem } from "./list.js";
 import { currentRoute } from "./routes.js";
 import { shell } from "./shell.js";
@@ -16,7 +18,16 @@ import { transactionsPage } from "./transactions.js";
  */
 
 /** @type {Record<string, (context: PageContext) => { title: string, content: Node }>} */
-const pages = { tables: browsePage, table: tablePage, transactions: transactionsPage, access: accessPage };
+const pages = {
+  tables: browsePage,
+  table: tablePage,
+  jobs: jobsPage,
+  job: jobPage,
+  transactions: transactionsPage,
+  access: accessPage,
+};
+/** Pages that are part of another one. @type {Record<string, string>} */
+const parents = { table: "tables", job: "jobs" };
 
 const app = document.getElementById("app") ?? document.body;
 /** Ends what the present page does. */
@@ -48,7 +59,7 @@ function showConsole(caller) {
     const render = pages[page] ?? missingPage;
     const { title, content } = render({ id, tab, caller, signal: leaving.signal });
     document.title = `${title} · Tiltyard`;
-    setPage(page === "table" ? "tables" : page);
+    setPage(parents[page] ?? page);
     main.replaceChildren(content);
     // On a narrow screen the tabs are wider than what is seen of them.
     main.querySelector("nav.tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });

@@ -15,6 +15,7 @@ export function mark() {
 export function shell(caller, signOut) {
   const links = [
     ["tables", "Tables"],
+    ["jobs", "Jobs"],
     ["transactions", "Transactions"],
     ...(entriesOf(caller, "admin").length > 0 ? [["access", "Access"]] : []),
   ].map(([page = "", text]) => h("a", { href: linkTo(page), "data-page": page }, text));

@@ -1,9 +1,12 @@
 import * as api from "./api.js";
 import { may } from "./caller.js";
+import { data } from "./data.js";
 import { announce, copyButton, h, icon } from "./dom.js";
 import { ago, bytes, dateAndTime, day, nameOf, timeOfDay } from "./format.js";
+import { jobList } from "./jobs.js";
 import { empty, grid, loaded, note, paged, sentence } from "./list.js";
 import { linkTo } from "./routes.js";
+import { schema } from "./schema.js";
 import { breadcrumb } from "./shell.js";
 import { transactionList } from "./transactions.js";
 
@@ -14,19 +17,19 @@ import { transactionList } from "./transactions.js";
 
 const pageSize = 50;
 const mainBranch = "main";
-/** The status of an operation that the catalog does not carry out. */
-const unsupported = 406;
 
 /** @type {readonly (readonly [string, string, (context: PageContext) => Node])[]} */
 const tabs = [
   ["history", "History", history],
   ["schema", "Schema", schema],
+  ["data", "Data", data],
   ["tags", "Tags", tags],
+  ["jobs", "Jobs", jobs],
   ["transactions", "Transactions", transactions],
   ["details", "Details", details],
 ];
 
-/** One table: what it looked like when, and who changed it. @param {PageContext} context */
+/** One table: its versions, columns, rows, tags, jobs and transactions. @param {PageContext} context */
 export function tablePage(context) {
   const { id, caller } = context;
   const title = id.at(-1) ?? "";
@@ -160,68 +163,6 @@ function versionsOf(id, branch, tagsByVersion, signal) {
   });
 }
 
-// ----- Schema
-
-/** @typedef {{ name: string, nullable: boolean, type: { type: string, length?: number | undefined, fields?: Field[] | undefined }, metadata?: Record<string, string> | undefined }} Field */
-
-/** @param {PageContext} context */
-function schema({ id, signal }) {
-  const load = () => api.describeTable(id, { load_detailed_metadata: true }, signal);
-  /** @param {unknown} error */
-  const instead = (error) =>
-    error instanceof api.ApiError && error.status === unsupported
-      ? note(
-          "This catalog does not open tables, so that it cannot tell the schema. Any Lance client can: open the table at its location.",
-        )
-      : undefined;
-  /** @param {Awaited<ReturnType<typeof load>>} table */
-  const show = (table) => {
-    const fields = /** @type {Field[]} */ (table.schema?.fields ?? []);
-    if (fields.length === 0) return empty(h("p", {}, "No column yet."));
-    const facts = [
-      table.version !== undefined && `Version ${table.version}`,
-      `${fields.length} ${fields.length === 1 ? "column" : "columns"}`,
-      table.stats !== undefined && `${table.stats.num_fragments} fragments`,
-    ].filter((each) => each !== false);
-    return h(
-      "div",
-      {},
-      h("p", { class: "hint" }, facts.join(" · ")),
-      grid(
-        ["Column", "Type", "Nullable"],
-        h(
-          "tbody",
-          {},
-          fields.flatMap((field) => fieldRows(field, 0)),
-        ),
-      ),
-    );
-  };
-  return loaded(signal, load, show, instead);
-}
-
-/** @param {Field} field @param {number} depth @returns {Node[]} */
-function fieldRows(field, depth) {
-  const inner = field.type.fields ?? [];
-  return [
-    h(
-      "tr",
-      { "data-depth": Math.min(depth, 6) },
-      h("td", { "data-label": "Column", class: "mono column" }, field.name),
-      h("td", { "data-label": "Type", class: "mono" }, typeOf(field.type)),
-      h("td", { "data-label": "Nullable" }, field.nullable ? "yes" : "no"),
-    ),
-    ...(field.type.type.toLowerCase().includes("struct") ? inner.flatMap((each) => fieldRows(each, depth + 1)) : []),
-  ];
-}
-
-/** @param {Field["type"]} type @returns {string} */
-function typeOf({ type, fields = [], length }) {
-  const inner = type.toLowerCase().includes("struct") ? [] : fields.map((field) => typeOf(field.type));
-  const more = [...inner, ...(length === undefined ? [] : [String(length)])];
-  return more.length === 0 ? type : `${type}<${more.join(", ")}>`;
-}
-
 // ----- Tags
 
 /** @param {PageContext} context */
@@ -256,14 +197,30 @@ function tags({ id, signal }) {
   );
 }
 
-// ----- Transactions
+// ----- Jobs and transactions
 
 /** @param {PageContext} context */
-function transactions({ id, caller, signal }) {
+function jobs(context) {
+  return ofNamespace(context, "jobs", jobList);
+}
+
+/** @param {PageContext} context */
+function transactions(context) {
+  return ofNamespace(context, "transactions", transactionList);
+}
+
+/**
+ * What is listed by namespace, of this table alone.
+ *
+ * @param {PageContext} context
+ * @param {string} what
+ * @param {(options: { namespace: Identifier, filter: { table: string }, signal: AbortSignal }) => Node} list
+ */
+function ofNamespace({ id, caller, signal }, what, list) {
   const namespace = id.slice(0, -1);
   if (!may(caller, "reader", namespace))
-    return note(`The transactions of this table are for readers of ${nameOf(namespace)}.`);
-  return transactionList({ namespace, filter: { table: id.join(api.delimiterFor(namespace)) }, signal });
+    return note(`The ${what} of this table are for readers of ${nameOf(namespace)}.`);
+  return list({ namespace, filter: { table: id.join(api.delimiterFor(namespace)) }, signal });
 }
 
 // ----- Details

@@ -1,8 +1,9 @@
 import { ApiError, delimiterFor, describeTransaction, listTransactions } from "./api.js";
-import { entriesOf } from "./caller.js";
 import { announce, h } from "./dom.js";
-import { ago, dateAndTime, nameOf, parseName } from "./format.js";
+import { field, filtered } from "./filters.js";
+import { ago, dateAndTime, nameOf } from "./format.js";
 import { empty, grid, paged } from "./list.js";
+import { poll } from "./poll.js";
 
 /**
  * @typedef {import("./api.js").Answer<import("./api.js").ManagementContracts["listTransactions"]>["transactions"][number]} Transaction
@@ -20,92 +21,31 @@ const periods = /** @type {const} */ ([
   ["604800000", "the last week"],
 ]);
 
-/** Who does what, as it happens. @param {import("./main.js").PageContext} context */
-export function transactionsPage({ id, caller, signal }) {
-  const entries = entriesOf(caller, "reader");
-  const start = id.length > 0 ? id : (entries[0] ?? []);
-  const result = h("div");
-  const namespace = field(
-    "Namespace",
-    h("input", {
-      name: "namespace",
-      value: start.join("$"),
-      placeholder: "all",
-      autocomplete: "off",
-      spellcheck: "false",
-    }),
+/** The transactions of a namespace, as they happen. @param {import("./main.js").PageContext} context */
+export function transactionsPage(context) {
+  const status = h(
+    "select",
+    { name: "status" },
+    h("option", { value: "" }, "any"),
+    h("option", { value: openStatuses.join(",") }, "not over yet"),
+    statuses.map((each) => h("option", { value: each }, each)),
   );
-  const form = h(
-    "form",
-    { class: "filters", onsubmit: apply, onchange: apply },
-    namespace,
-    field("Table", h("input", { name: "table", placeholder: "any", autocomplete: "off", spellcheck: "false" })),
-    field(
-      "Principal",
-      h("input", { name: "principal", placeholder: "anyone", autocomplete: "off", spellcheck: "false" }),
-    ),
-    field(
-      "Status",
-      h(
-        "select",
-        { name: "status" },
-        h("option", { value: "" }, "any"),
-        h("option", { value: openStatuses.join(",") }, "not over yet"),
-        statuses.map((status) => h("option", { value: status }, status)),
-      ),
-    ),
-    field(
-      "Opened in",
-      h(
-        "select",
-        { name: "since" },
-        periods.map(([value, text]) => h("option", { value }, text)),
-      ),
-    ),
-    h("button", { type: "submit" }, "Filter"),
+  const period = h(
+    "select",
+    { name: "since" },
+    periods.map(([value, text]) => h("option", { value }, text)),
   );
-  let leaving = new AbortController();
-
-  /** @param {Event} [event] */
-  function apply(event) {
-    event?.preventDefault();
-    leaving.abort();
-    leaving = new AbortController();
-    const data = new FormData(form);
-    const text = (/** @type {string} */ name) => String(data.get(name) ?? "").trim();
-    const within = parseName(text("namespace"));
-    const since = text("since");
-    // A table may be written as it is called in the namespace, or by its whole identifier.
-    const table = parseName(text("table"));
-    const whole = table.length === 1 ? [...within, ...table] : table;
-    result.replaceChildren(
-      transactionList({
-        namespace: within,
-        filter: {
-          ...(text("table") !== "" && { table: whole.join(delimiterFor(within)) }),
-          principal: text("principal"),
-          status: text("status"),
-          ...(since !== "" && { since_millis: Date.now() - Number(since) }),
-        },
-        signal: AbortSignal.any([signal, leaving.signal]),
-      }),
-    );
-  }
-
-  apply();
   const content = h(
     "div",
     { class: "page" },
     h("div", { class: "heading" }, h("h1", { tabindex: "-1" }, "Transactions")),
-    form,
-    result,
+    filtered(context, [field("Status", status), field("Opened in", period)], ({ namespace, filter, text, signal }) => {
+      const since = text("since");
+      const more = { status: text("status"), ...(since !== "" && { since_millis: Date.now() - Number(since) }) };
+      return transactionList({ namespace, filter: { ...filter, ...more }, signal });
+    }),
   );
   return { title: "Transactions", content };
-}
-
-/** @param {string} label @param {HTMLElement} control */
-export function field(label, control) {
-  return h("label", { class: "field" }, h("span", {}, label), control);
 }
 
 /**
@@ -123,7 +63,12 @@ export function transactionList({ namespace, filter, signal }) {
     class: "transactions",
   });
   const state = h("span", { class: "hint" });
-  const live = h("input", { type: "checkbox", checked: true, role: "switch", onchange: () => tick() });
+  const live = h("input", {
+    type: "checkbox",
+    checked: true,
+    role: "switch",
+    onchange: () => (live.checked ? now() : stop()),
+  });
   const list = paged({
     signal,
     load: async (page_token) => {
@@ -175,26 +120,17 @@ export function transactionList({ namespace, filter, signal }) {
     announce(`${fresh.length} new ${fresh.length === 1 ? "transaction" : "transactions"}.`);
   }
 
-  /** @type {number | undefined} */
-  let timer;
-  let isBusy = false;
-  async function tick() {
-    clearTimeout(timer);
-    if (signal.aborted || isBusy || !live.checked) return;
-    if (!document.hidden && list.querySelector(".loading, .problem") === null) {
-      isBusy = true;
-      try {
-        await refresh();
-        state.textContent = "";
-      } catch (error) {
-        if (!signal.aborted) state.textContent = `Not up to date: ${/** @type {Error} */ (error).message}`;
-      }
-      isBusy = false;
-    }
-    if (!signal.aborted) timer = setTimeout(tick, pollEveryMs);
-  }
-  timer = setTimeout(tick, pollEveryMs);
-  signal.addEventListener("abort", () => clearTimeout(timer));
+  const { now, stop } = poll({
+    signal,
+    everyMs: pollEveryMs,
+    work: async () => {
+      if (list.querySelector(".loading, .problem") === null) await refresh();
+      return true;
+    },
+    tell: (text) => {
+      state.textContent = text;
+    },
+  });
 
   return h(
     "div",

@@ -10,6 +10,7 @@ import { listDroppedTables } from "./list-dropped-tables.ts";
 import { listGrants } from "./list-grants.ts";
 import { listJobs } from "./list-jobs.ts";
 import { listPrincipals } from "./list-principals.ts";
+import { listTableRows } from "./list-table-rows.ts";
 import { listTransactions } from "./list-transactions.ts";
 import { openJob } from "./open-job.ts";
 import { protectTable } from "./protect-table.ts";
@@ -36,6 +37,7 @@ export const managementHandlers: {
   listDroppedTables,
   listGrants,
   listPrincipals,
+  listTableRows,
   listTransactions,
   protectTable,
   putGrant,

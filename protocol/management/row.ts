@@ -1,0 +1,61 @@
+import { z } from "zod";
+import { defineContract, onPath } from "../contract.ts";
+import { context, count, datasetReadErrors, queryInteger } from "../fields.ts";
+
+/** How much of a table the list of its first rows tells. */
+export const shown = {
+  rows: 100,
+  columns: 64,
+  /** Characters of a text. */
+  characters: 300,
+  /** Items of a list. */
+  items: 8,
+  /** Of bytes that are no image. */
+  bytes: 16,
+  /** Bytes of one image; a larger one is not answered. */
+  imageBytes: 256 * 1024,
+  /** Bytes of all values of an answer: what does not fit is not answered. */
+  answerBytes: 4 * 1024 * 1024,
+} as const;
+
+const Value = z
+  .object({
+    text: z.string().describe(`As people read it: ${shown.characters} characters at most.`),
+    length: count.optional().describe("What the whole value has; of a text that is not cut it is left out."),
+    unit: z.enum(["characters", "bytes", "items"]).optional().describe("What `length` counts."),
+    image: z
+      .object({ media_type: z.enum(["image/png", "image/jpeg"]), base64: z.string() })
+      .optional()
+      .describe(`Bytes that are an image, up to ${shown.imageBytes} of them.`),
+  })
+  .meta({ id: "ShownValue" });
+export type ShownValue = z.infer<typeof Value>;
+
+const Column = z
+  .object({
+    name: z.string(),
+    is_shown: z.boolean().describe("False where Lance has no text of the values: they are null here."),
+  })
+  .meta({ id: "ShownColumn" });
+
+export const listTableRows = defineContract({
+  operationId: "ListTableRows",
+  summary: "List the first rows of a table's latest version, for people: long values are cut",
+  methods: ["GET"],
+  path: "/management/v1/table/{id}/row/list",
+  query: z.object({
+    limit: queryInteger(1).optional().describe(`The most rows: 20 when absent, ${shown.rows} at most.`),
+  }),
+  response: z
+    .object({
+      context,
+      version: count,
+      columns: z.array(Column).describe(`The first ${shown.columns}.`),
+      columns_in_all: count,
+      rows: z.array(z.array(Value.nullable())).describe("The values of a row, in the order of the columns."),
+    })
+    .meta({ id: "ListTableRowsResponse" }),
+  errors: datasetReadErrors,
+  access: onPath("reader"),
+  onRows: true,
+});

@@ -1,0 +1,172 @@
+import { type JsonArrowDataType, type JsonArrowSchema, type ShownValue, shown } from "@tiltyard/protocol";
+
+type Field = JsonArrowSchema["fields"][number];
+
+/** A column as SQL that answers its values cut, and how these become values that are shown. */
+export interface ShownColumn {
+  readonly expressions: readonly string[];
+  /** @param values Those of the expressions, for one row. */
+  read(values: readonly unknown[]): ShownValue | null;
+}
+
+/** The most fields of structs, one inside of the other, that one column is read by. */
+const fieldsMax = 32;
+/** Base64 of the bytes of the largest image. */
+const base64Max = Math.ceil(shown.imageBytes / 3) * 4;
+/** The metadata of a column whose bytes lie beside the rows: what a query answers for it is where they are. */
+const blobEncoding = "lance-encoding:blob";
+const texts = ["utf8", "large_utf8"];
+const bytes = ["binary", "large_binary", "fixed_size_binary"];
+const lists = ["list", "large_list", "fixed_size_list"];
+const nested = [...lists, "struct", "map"];
+/** What JavaScript cannot read. */
+const unreadable = ["large_list", "union", "interval", "unknown"];
+
+/** @returns Undefined for a column of a type that has no text. */
+export function shownColumn({ name, type, metadata }: Field): ShownColumn | undefined {
+  return metadata?.[blobEncoding] === "true" ? undefined : columnOf(quoted(name), type, { fields: fieldsMax });
+}
+
+/** @param left How many fields of structs there is room for; what is inside takes of it. */
+function columnOf(path: string, type: JsonArrowDataType, left: { fields: number }): ShownColumn | undefined {
+  const name = type.type;
+  if (texts.includes(name)) return textColumn(path);
+  if (bytes.includes(name)) return bytesColumn(path);
+  if (lists.includes(name)) return listColumn(path, type);
+  if (name === "struct") return structColumn(path, type, left);
+  if (name === "map") return rawColumn(path, type);
+  return { expressions: [asText(path)], read: ([value]) => (typeof value === "string" ? { text: value } : null) };
+}
+
+function textColumn(path: string): ShownColumn {
+  const text = asText(path);
+  return {
+    expressions: [asText(`left(${text}, ${shown.characters})`), `character_length(${text})`],
+    read: ([value, length]) => {
+      if (typeof value !== "string") return null;
+      return Number(length) > shown.characters
+        ? { text: value, length: Number(length), unit: "characters" }
+        : { text: value };
+    },
+  };
+}
+
+/** Bytes come as Base64, which the library writes without padding; it tells the length of text alone. */
+function bytesColumn(path: string): ShownColumn {
+  const base64 = `encode(${path}, 'base64')`;
+  return {
+    expressions: [asText(`left(${base64}, ${base64Max})`), `octet_length(${base64})`],
+    read: ([encoded, encodedLength]) => {
+      if (typeof encoded !== "string") return null;
+      const length = Math.floor((Number(encodedLength) * 3) / 4);
+      const head = Buffer.from(encoded.slice(0, 2 * shown.bytes), "base64").subarray(0, shown.bytes);
+      const image = images.find(({ signature }) => head.subarray(0, signature.length).equals(signature));
+      if (image === undefined)
+        return { text: head.toString("hex").replaceAll(/(..)(?=.)/g, "$1 "), length, unit: "bytes" };
+      const { media_type, text } = image;
+      return {
+        text,
+        length,
+        unit: "bytes",
+        ...(length <= shown.imageBytes && { image: { media_type, base64: encoded } }),
+      };
+    },
+  };
+}
+
+/** How files of images begin. */
+const images = [
+  {
+    media_type: "image/png",
+    text: "PNG image",
+    signature: Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]),
+  },
+  { media_type: "image/jpeg", text: "JPEG image", signature: Buffer.from([0xff, 0xd8, 0xff]) },
+] as const;
+
+/** The first items of a list. */
+function listColumn(path: string, type: JsonArrowDataType): ShownColumn | undefined {
+  const items = `array_slice(${path}, 1, ${shown.items})`;
+  const inner = type.fields?.[0]?.type.type ?? "unknown";
+  const column = [...nested, ...bytes].includes(inner) ? rawColumn(items, type) : textColumn(items);
+  return (
+    column && {
+      expressions: [`array_length(${path})`, ...column.expressions],
+      read: ([length, ...values]) => {
+        const value = column.read(values);
+        if (value === null || Number(length) <= shown.items) return value;
+        return { text: value.text, length: Number(length), unit: "items" };
+      },
+    }
+  );
+}
+
+/** A struct is read field by field: the library has no text of a whole one. */
+function structColumn(path: string, { fields = [] }: JsonArrowDataType, left: { fields: number }): ShownColumn {
+  const inner = fields.slice(0, left.fields).map(({ name, type }) => {
+    left.fields -= 1;
+    return { name, column: left.fields < 0 ? undefined : columnOf(`${path}.${quoted(name)}`, type, left) };
+  });
+  return {
+    expressions: [`${path} IS NULL`, ...inner.flatMap(({ column }) => column?.expressions ?? [])],
+    read: ([isNull, ...values]) => {
+      if (isNull === true) return null;
+      const shownFields = readEach(
+        inner.map(({ column }) => column),
+        values,
+      );
+      const texts = inner.map(
+        ({ name, column }, index) => `${name}: ${column ? (shownFields[index]?.text ?? "null") : "…"}`,
+      );
+      const image = shownFields.find((field) => field?.image !== undefined)?.image;
+      const whole = [...texts, ...(fields.length > inner.length ? ["…"] : [])].join(", ");
+      return { ...cut(`{${whole}}`), ...(image !== undefined && { image }) };
+    },
+  };
+}
+
+/** Hands each column the values of its own expressions, which stand one behind the other. */
+export function readEach(
+  columns: readonly (ShownColumn | undefined)[],
+  values: readonly unknown[],
+): (ShownValue | null)[] {
+  let at = 0;
+  return columns.map((column) => {
+    if (column === undefined) return null;
+    const own = values.slice(at, at + column.expressions.length);
+    at += own.length;
+    return column.read(own);
+  });
+}
+
+/** What JavaScript makes a text of, because the library has none. */
+function rawColumn(expression: string, type: JsonArrowDataType): ShownColumn | undefined {
+  if (!isReadable(type)) return undefined;
+  return {
+    expressions: [expression],
+    read: ([value]) =>
+      value === null || value === undefined ? null : cut(JSON.stringify(value, (_, each) => legible(each))),
+  };
+}
+
+function legible(value: unknown): unknown {
+  if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : `${value}`;
+  // As many digits as a float32 has.
+  if (typeof value === "number") return Number(value.toPrecision(8));
+  return ArrayBuffer.isView(value) ? `${value.byteLength} bytes` : value;
+}
+
+function isReadable(type: JsonArrowDataType): boolean {
+  return !unreadable.includes(type.type) && (type.fields ?? []).every((field) => isReadable(field.type));
+}
+
+function cut(text: string): ShownValue {
+  if (text.length <= shown.characters) return { text };
+  return { text: text.slice(0, shown.characters), length: text.length, unit: "characters" };
+}
+
+const asText = (expression: string) => `arrow_cast(${expression}, 'Utf8')`;
+
+function quoted(name: string): string {
+  return `\`${name.replaceAll("`", "``")}\``;
+}

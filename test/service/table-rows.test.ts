@@ -1,0 +1,222 @@
+import { shown } from "@tiltyard/protocol";
+import {
+  Binary,
+  Bool,
+  type DataType,
+  DateDay,
+  Decimal,
+  Dictionary,
+  Field,
+  FixedSizeList,
+  Float32,
+  Int32,
+  Int64,
+  List,
+  Struct,
+  Table,
+  Timestamp,
+  TimeUnit,
+  tableToIPC,
+  Utf8,
+  type Vector,
+  vectorFromArray,
+} from "apache-arrow";
+import { describe, expect, test } from "vitest";
+import { startTestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
+
+const catalog = useCatalog();
+
+const png = Buffer.from("89504e470d0a1a0a", "hex");
+const jpeg = Buffer.from("ffd8ffe0", "hex");
+/** Bytes that begin like an image. */
+const bytesOf = (length: number, head = png) => Buffer.concat([head, Buffer.alloc(length - head.length, 7)]);
+const item = (type: DataType) => new Field("item", type, true);
+const texts = (values: readonly (string | null)[]) => vectorFromArray(values, new Utf8());
+
+async function createTable(columns: Readonly<Record<string, Vector>>): Promise<string[]> {
+  const id = [uniqueName("ns"), "t"];
+  await catalog.call("createNamespace", { id: id.slice(0, 1) });
+  await catalog.call("createTable", { id }, { body: tableToIPC(new Table(columns), "stream") });
+  return id;
+}
+
+async function firstRows(columns: Readonly<Record<string, Vector>>, request: object = {}) {
+  return (await catalog.call("listTableRows", { id: await createTable(columns), ...request })).body;
+}
+
+describe("the first rows of a table", () => {
+  test.each([
+    ["integers exactly", vectorFromArray([2n ** 60n], new Int64()), { text: "1152921504606846976" }],
+    ["numbers as short as they are", vectorFromArray([0.1], new Float32()), { text: "0.1" }],
+    ["booleans", vectorFromArray([false], new Bool()), { text: "false" }],
+    ["nothing", texts([null]), null],
+    ["dates", vectorFromArray([new Date("2026-11-22")], new DateDay()), { text: "2026-11-22" }],
+    [
+      "times",
+      vectorFromArray([Date.parse("2026-11-22T12:00:00.123Z")], new Timestamp(TimeUnit.MILLISECOND, "UTC")),
+      { text: "2026-11-22T12:00:00.123Z" },
+    ],
+    ["decimals", vectorFromArray([new Uint32Array([12345, 0, 0, 0])], new Decimal(2, 10, 128)), { text: "123.45" }],
+    ["dictionaries", vectorFromArray(["a"], new Dictionary(new Utf8(), new Int32())), { text: "a" }],
+    ["short texts whole", texts(["né"]), { text: "né" }],
+    [
+      "long texts cut",
+      texts(["né".repeat(500)]),
+      { text: "né".repeat(shown.characters / 2), length: 1000, unit: "characters" },
+    ],
+    ["short lists whole", vectorFromArray([["a", "b"]], new List(item(new Utf8()))), { text: "[a, b]" }],
+    [
+      "vectors by their first items",
+      vectorFromArray([Array.from({ length: 768 }, () => 0.5)], new FixedSizeList(768, item(new Float32()))),
+      { text: `[${Array.from({ length: shown.items }, () => "0.5").join(", ")}]`, length: 768, unit: "items" },
+    ],
+    [
+      "lists of vectors",
+      vectorFromArray(
+        [
+          [
+            [1, 2.5],
+            [3, 4],
+          ],
+        ],
+        new List(item(new List(item(new Float32())))),
+      ),
+      { text: "[[1,2.5],[3,4]]" },
+    ],
+    [
+      "lists of structs",
+      vectorFromArray([[{ x: 1 }]], new List(item(new Struct([new Field("x", new Int32(), true)])))),
+      { text: '[{"x":1}]' },
+    ],
+    [
+      "structs",
+      vectorFromArray(
+        [{ x: 1, in: { y: "z" } }],
+        new Struct([
+          new Field("x", new Int32(), true),
+          new Field("in", new Struct([new Field("y", new Utf8(), true)]), true),
+        ]),
+      ),
+      { text: "{x: 1, in: {y: z}}" },
+    ],
+    [
+      "bytes by how they begin",
+      vectorFromArray([Buffer.from("hi")], new Binary()),
+      { text: "68 69", length: 2, unit: "bytes" },
+    ],
+    [
+      "long bytes by how they begin",
+      vectorFromArray([Buffer.alloc(1001, 255)], new Binary()),
+      { text: Array.from({ length: shown.bytes }, () => "ff").join(" "), length: 1001, unit: "bytes" },
+    ],
+  ])("are %s", async (_, values, expected) => {
+    expect((await firstRows({ values })).rows).toEqual([[expected]]);
+  });
+
+  test("have images whole, up to a size, and those of structs", async () => {
+    const images = [bytesOf(1000), bytesOf(1001, jpeg), bytesOf(shown.imageBytes), bytesOf(shown.imageBytes + 1)];
+    const struct = new Struct([new Field("bytes", new Binary(), true), new Field("path", new Utf8(), true)]);
+    const { rows } = await firstRows({
+      plain: vectorFromArray(images, new Binary()),
+      inside: vectorFromArray(
+        images.map((bytes) => ({ bytes, path: "a" })),
+        struct,
+      ),
+    });
+    const imageOf = (bytes: Buffer, media_type: string) => ({
+      media_type,
+      base64: bytes.toString("base64").replaceAll("=", ""),
+    });
+    const [first, second, third] = [
+      imageOf(images[0] ?? png, "image/png"),
+      imageOf(images[1] ?? png, "image/jpeg"),
+      imageOf(images[2] ?? png, "image/png"),
+    ];
+    expect(rows[0]?.[0]).toEqual({ text: "PNG image", length: 1000, unit: "bytes", image: first });
+    expect(rows[1]?.[0]).toEqual({ text: "JPEG image", length: 1001, unit: "bytes", image: second });
+    expect(rows[2]?.[0]).toEqual({ text: "PNG image", length: shown.imageBytes, unit: "bytes", image: third });
+    expect(rows[3]?.[0]).toEqual({ text: "PNG image", length: shown.imageBytes + 1, unit: "bytes" });
+    expect(rows[0]?.[1]).toEqual({ text: "{bytes: PNG image, path: a}", image: first });
+  });
+
+  test("are so many as are asked for, up to a limit", async () => {
+    const id = await createTable({
+      n: vectorFromArray(
+        Array.from({ length: 150 }, (_, index) => index),
+        new Int32(),
+      ),
+    });
+    const told = async (request: object) =>
+      (await catalog.call("listTableRows", { id, ...request })).body.rows.map(([value]) => Number(value?.text));
+    expect(await told({})).toEqual(Array.from({ length: 20 }, (_, index) => index));
+    expect(await told({ limit: 3 })).toEqual([0, 1, 2]);
+    expect(await told({ limit: 1_000_000 })).toHaveLength(shown.rows);
+    expect((await catalog.call("listTableRows", { id, limit: 0 })).status).toBe(400);
+  });
+
+  test("have the first columns, in order, and tell how many there are", async () => {
+    const values = vectorFromArray([1], new Int32());
+    const names = Array.from({ length: shown.columns + 5 }, (_, index) => `Column ${index}`);
+    const { columns, columns_in_all, rows } = await firstRows(Object.fromEntries(names.map((name) => [name, values])));
+    expect(columns).toEqual(names.slice(0, shown.columns).map((name) => ({ name, is_shown: true })));
+    expect(columns_in_all).toBe(names.length);
+    expect(rows[0]).toHaveLength(shown.columns);
+  });
+
+  test("hold no more images than fit into an answer", async () => {
+    const images = Array.from({ length: 20 }, () => bytesOf(shown.imageBytes));
+    const { rows } = await firstRows({
+      image: vectorFromArray(images, new Binary()),
+      n: vectorFromArray(
+        images.map((_, n) => n),
+        new Int32(),
+      ),
+    });
+    const shownImages = rows.filter(([value]) => value?.image !== undefined);
+    expect(shownImages.length).toBe(Math.floor(shown.answerBytes / (Math.ceil(shown.imageBytes / 3) * 4)));
+    expect(rows[19]).toEqual([{ text: "PNG image", length: shown.imageBytes, unit: "bytes" }, { text: "19" }]);
+  });
+
+  test("cut what a struct has in all, however many fields are in it", async () => {
+    const leaf = (index: number) => new Field(`field_${index}`, new Utf8(), true);
+    const wide = new Struct(Array.from({ length: 100 }, (_, index) => leaf(index)));
+    const value = Object.fromEntries(wide.children.map(({ name }) => [name, "x".repeat(1000)]));
+    const { rows } = await firstRows({ wide: vectorFromArray([value], wide) });
+    expect(rows[0]?.[0]?.text).toHaveLength(shown.characters);
+  });
+
+  test("of the latest version, which is told", async () => {
+    const id = await createTable({ n: vectorFromArray([1, 2], new Int32()) });
+    await catalog.call("deleteFromTable", { id, predicate: "n = 1" });
+    expect((await catalog.call("listTableRows", { id })).body).toMatchObject({ version: 2, rows: [[{ text: "2" }]] });
+  });
+
+  test("leave out the columns whose values Lance has no text of", async () => {
+    const { columns, rows } = await firstRows({
+      "a`b": vectorFromArray([1], new Int32()),
+      n: vectorFromArray([2], new Int32()),
+    });
+    expect(columns).toEqual([
+      { name: "a`b", is_shown: false },
+      { name: "n", is_shown: true },
+    ]);
+    expect(rows).toEqual([[null, { text: "2" }]]);
+  });
+
+  test("are 404 for a table that is not there, and for one that is only declared", async () => {
+    const id = await createTable({ n: vectorFromArray([1], new Int32()) });
+    const declared = [...id.slice(0, 1), "declared"];
+    await catalog.call("declareTable", { id: declared });
+    for (const missing of [[...id.slice(0, 1), "missing"], declared])
+      expect((await catalog.call("listTableRows", { id: missing })).status).toBe(404);
+  });
+
+  test("are 406 where operations on rows are off", async () => {
+    const off = await startTestCatalog({ TILTYARD_DATA_OPERATIONS: "off" });
+    try {
+      expect((await off.call("listTableRows", { id: ["t"] })).error.detail).toContain("TILTYARD_DATA_OPERATIONS");
+    } finally {
+      await off.stop();
+    }
+  });
+});
