@@ -3,20 +3,16 @@
 import contextlib
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import geneva
-import lance
 import lancedb
 import pyarrow as pa
 import pytest
-from catalog import PROJECT, Catalog, wait_until
+from catalog import Catalog, wait_until
 from geneva.transformer import UnpackedUDF
-from jobs import ROWS, alter, backfill, describe, write_films
-
-JOB_SECONDS = 180
+from jobs import ROWS, alter, backfill, describe, values, write_films
+from runner import JOB_SECONDS, Runner, ended
 
 
 def udfs():
@@ -48,87 +44,9 @@ def udfs():
     return {"vector": vector, "two": two, "title_length": title_length, "broken": broken, "slow": slow}
 
 
-class Runner:
-    """`tiltyard runner --local`, as a user starts it."""
-
-    def __init__(self, catalog, log: Path) -> None:
-        self.catalog = catalog
-        self.log = log
-        self.process: subprocess.Popen | None = None
-
-    def start(self, *options: str) -> "Runner":
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("TILTYARD_")}
-        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-        with self.log.open("a") as log:
-            self.process = subprocess.Popen(
-                [os.environ["TILTYARD_TEST_NODE"], "client/main.ts", "runner", "--local", "--num-cpus", "4", *options],
-                cwd=PROJECT,
-                env={
-                    **inherited,
-                    "PATH": path,
-                    "TILTYARD_CATALOG_URL": self.catalog.url,
-                    "TILTYARD_API_KEY": self.catalog.key,
-                },
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
-        return self
-
-    def __enter__(self) -> "Runner":
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.kill()
-
-    def kill(self) -> None:
-        """The command hands over to the runner's own program, which is what is killed."""
-        assert self.process is not None
-        pid = str(self.process.pid)
-
-        def children() -> list[str]:
-            return subprocess.run(["pgrep", "-P", pid], capture_output=True, text=True, check=False).stdout.split()
-
-        wait_until(lambda: children() or self.process.poll() is not None, "the runner's own program")
-        for child in children():
-            os.kill(int(child), signal.SIGKILL)
-        self.process.wait(timeout=60)
-
-    def stop(self) -> None:
-        assert self.process is not None
-        self.process.terminate()
-        assert self.process.wait(timeout=60) == 0, self.log.read_text()
-
-
-@pytest.fixture(scope="module")
-def runner(catalog, tmp_path_factory):
-    running = Runner(catalog, tmp_path_factory.mktemp("runner") / "log").start()
-    yield running
-    running.stop()
-
-
 def open_with_geneva(catalog, table):
     db = geneva.connect(namespace_client_impl="rest", namespace_client_properties=catalog.properties)
     return db.open_table(table[-1], namespace=table[:-1])
-
-
-def ended(catalog, runner, job: str) -> dict:
-    """Waits for the end of a job."""
-
-    def is_final():
-        assert runner.process.poll() is None, runner.log.read_text()
-        return describe(catalog, job)["status"] not in ("Queued", "Running")
-
-    wait_until(is_final, f"the end of the job {job}", seconds=JOB_SECONDS)
-    return describe(catalog, job)
-
-
-def values(catalog, table, column) -> list:
-    return (
-        lance.dataset(namespace_client=catalog.client(), table_id=table)
-        .to_table(columns=["id", column])
-        .sort_by("id")[column]
-        .to_pylist()
-    )
 
 
 def test_a_rest_call_fills_a_udf_column(catalog, runner, films):

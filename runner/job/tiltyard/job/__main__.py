@@ -20,7 +20,7 @@ from tiltyard.job.work import Job, work_of
 
 LEASE_SECONDS = 60.0
 # What attempts note in a job's properties, beside the parameters that it was opened with.
-NOTED = re.compile(r"(attempt|progress)\.|ray_|(started_at|reason|log_tail)$")
+NOTED = re.compile(r"(attempt|progress|result)\.|ray_|(started_at|reason|log_tail)$")
 
 
 class Exit(IntEnum):
@@ -76,16 +76,17 @@ def _job_of(job_id: str, state: State, found: Connection) -> Job:
 def _run(attempt: Attempt, job: Job) -> int:
     print(f"{job.operation} {'$'.join(job.table)} {job.parameters}", flush=True)
     try:
-        work_of(job)(job, attempt.report)
+        result = work_of(job)(job, attempt.report)
     except BaseException as error:
         traceback.print_exc()
         if is_passing(error):
             attempt.give_up(reason_of(error))
             return Exit.AGAIN
-        _close_record(job.connection, job.id, "FAILED")
-        attempt.end("Failed", {"reason": reason_of(error)})
+        reason = reason_of(error)
+        _close_record(job.connection, job.id, "FAILED", reason)
+        attempt.end("Failed", {"reason": reason})
         return Exit.FAILED
-    attempt.end("Succeeded")
+    attempt.end("Succeeded", {f"result.{name}": str(value) for name, value in result.items()})
     return Exit.SUCCEEDED
 
 
@@ -93,7 +94,7 @@ def _stopped(found: Connection, job_id: str, stop: Stop) -> int:
     print(f"tiltyard.job: {stop.value}", file=sys.stderr, flush=True)
     if stop is Stop.LOST:
         return Exit.LOST
-    _close_record(found, job_id, "CANCELLED")
+    _close_record(found, job_id, "CANCELLED", stop.value)
     return Exit.CANCELED
 
 
@@ -102,10 +103,10 @@ def _leave(found: Connection, job_id: str, stop: Stop) -> None:
     os._exit(_stopped(found, job_id, stop))
 
 
-def _close_record(found: Connection, job_id: str, status: str) -> None:
+def _close_record(found: Connection, job_id: str, status: str, reason: str) -> None:
     # Best effort: jobs without Geneva have no record, and the outcome in the catalog is what counts.
     with contextlib.suppress(Exception):
-        geneva_record.close(found, job_id, status)
+        geneva_record.close(found, job_id, status, reason)
 
 
 if __name__ == "__main__":

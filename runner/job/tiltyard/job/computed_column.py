@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tiltyard.job.work import Job, Report, open_table
+from tiltyard.job.work import Job, Report, Result, open_table
 
 
-def refresh_column(job: Job, report: Report) -> None:
+def refresh_column(job: Job, report: Report) -> Result:
     """Fills the rows of a computed column that have no value, and those whose inputs changed."""
     import lancedb
 
@@ -13,5 +13,8 @@ def refresh_column(job: Job, report: Report) -> None:
     report(0, total)
     *namespace, name = job.table
     db = lancedb.connect_namespace("rest", job.connection.properties)
-    db.open_table(name, namespace_path=namespace).refresh_column(job.parameters["column"])
+    done = db.open_table(name, namespace_path=namespace).refresh_column(job.parameters["column"])
     report(total, total)
+    result = {"rows_assigned": done.rows_assigned, "source_version": done.source_version}
+    # Without it nothing was to be done.
+    return result if done.published_version is None else {**result, "published_version": done.published_version}

@@ -34,7 +34,9 @@ class JobError(Exception):
     """The job cannot be done as it was asked for; another attempt would end the same."""
 
 
-Work = Callable[[Job, Report], None]
+# What a job has done, in numbers that have names.
+Result = dict[str, int]
+Work = Callable[[Job, Report], Result]
 
 
 def work_of(job: Job) -> Work:
