@@ -40,6 +40,7 @@ const requests: Partial<Record<OperationName, Readonly<Record<string, unknown>>>
   putGrant: { principal: "made", role: "reader" },
   revokeGrant: { principal: "nobody" },
   undropTable: { dropped_id: 0 },
+  buildTableIndex: { column: "c", index_type: "BTREE" },
   describeRemoteJob: { job_id: "secret$t" },
   cancelRemoteJob: { job_id: "secret$t" },
   queryRemoteJobEvents: { job_id: "secret$t" },

@@ -9,12 +9,15 @@ def refresh_column(job: Job, report: Report) -> Result:
     """Fills the rows of a computed column that have no value, and those whose inputs changed."""
     import lancedb
 
-    total = open_table(job).count_rows()
+    dataset = open_table(job)
+    total = dataset.count_rows()
     report(0, total)
     *namespace, name = job.table
     db = lancedb.connect_namespace("rest", job.connection.properties)
     done = db.open_table(name, namespace_path=namespace).refresh_column(job.parameters["column"])
     report(total, total)
-    result = {"rows_assigned": done.rows_assigned, "source_version": done.source_version}
-    # Without it nothing was to be done.
-    return result if done.published_version is None else {**result, "published_version": done.published_version}
+    return {
+        "rows_assigned": done.rows_filled,
+        "source_version": dataset.version,
+        "published_version": done.version,
+    }
