@@ -25,6 +25,7 @@ const ofManifest = {
   timestamp: 7,
   readerFeatureFlags: 9,
   writerFeatureFlags: 10,
+  maxFragmentId: 11,
   transactionFile: 12,
 } as const;
 const ofTransaction = { readVersion: 1, uuid: 2, updateConfig: 110 } as const;
@@ -65,6 +66,11 @@ export function replaceSchemaMetadata(file: Uint8Array, change: ReplacedMetadata
 export function hasStableRowIds(file: Uint8Array): boolean {
   const flags = uint(readFields(readFile(file).manifest.content), ofManifest.readerFeatureFlags) ?? 0n;
   return (flags & stableRowIds) !== 0n;
+}
+
+/** The highest id that a fragment of the table ever had; -1 when it never had one. @throws CatalogError Unsupported */
+export function highestFragmentOf(file: Uint8Array): number {
+  return Number(uint(readFields(readFile(file).manifest.content), ofManifest.maxFragmentId) ?? -1n);
 }
 
 function next(file: Uint8Array, { version, timestampMillis, uuid, metadata }: ReplacedMetadata): NextManifest {

@@ -1,4 +1,5 @@
 import { CatalogError, contracts, type Identifier } from "@tiltyard/protocol";
+import { refreshOnNewRows } from "../automation/register.ts";
 import { requireVersion } from "../commits/read.ts";
 import { withMetadata } from "../dataset/arrow-type.ts";
 import { makeTable } from "../dataset/make-table.ts";
@@ -25,6 +26,7 @@ export const createMaterializedView: Handler<typeof contract> = async (request, 
   const stableRowIds = source?.hasStableRowIds ?? false;
   const change = { contract, request, caller, properties };
   const { version } = await makeTable(catalog, change, described.stream(), { stableRowIds });
+  if (request.auto_refresh && id !== undefined) await refreshOnNewRows(catalog, id, request.id, caller);
   if (request.with_no_data ?? true) return { version };
 
   const refresh = prepareRefresh({ properties }, { id: request.id, delimiter: request.delimiter }, caller);

@@ -62,13 +62,12 @@ def _versions_of(job: Job) -> list[tuple[int, int]]:
 
 def _delete_records(job: Job, versions: list[int]) -> None:
     from lance.namespace import RestNamespace
-    from lance_namespace import BatchDeleteTableVersionsRequest, VersionRange
 
-    ranges: list[VersionRange] = []
+    ranges: list[dict[str, int]] = []
     for version in versions:
-        if ranges and ranges[-1].end_version == version:
-            ranges[-1].end_version = version + 1
+        if ranges and ranges[-1]["end_version"] == version:
+            ranges[-1]["end_version"] = version + 1
         else:
-            ranges.append(VersionRange(start_version=version, end_version=version + 1))
+            ranges.append({"start_version": version, "end_version": version + 1})
     client = RestNamespace(**job.connection.properties)
-    client.batch_delete_table_versions(BatchDeleteTableVersionsRequest(id=job.table, ranges=ranges))
+    client.batch_delete_table_versions({"id": job.table, "ranges": ranges})
