@@ -76,7 +76,7 @@ const numberOf = (what: string) =>
     .regex(/^[1-9]\d{0,8}$/, `must be a number of ${what}`)
     .transform(Number);
 
-const unitsMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+const unitsMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const toMs = (text: string) => Number.parseInt(text, 10) * (unitsMs[text.at(-1) ?? ""] ?? 0);
 const bootstrapKeyLengthMin = 24;
 const defaultHost = "127.0.0.1";
