@@ -1,6 +1,7 @@
 """One attempt of a job, as `python -m tiltyard.job` makes it: its claim, its heartbeat and its end in the catalog."""
 
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -11,9 +12,10 @@ import pytest
 from catalog import PROJECT, Catalog, wait_until
 from jobs import ROWS, alter, backfill, describe, write_films
 from tiltyard.connection import Connection
-from tiltyard.job.attempt import Attempt, AttemptStopped, Stop
+from tiltyard.job.attempt import Attempt, AttemptStopped, Process, Stop
 from tiltyard.job.failure import is_passing, reason_of
 from tiltyard.job.log_tail import LogTail
+from tiltyard.job.ray_head import has_ray
 from tiltyard.job.transaction import Transaction
 
 PACKAGE = PROJECT / "runner/job"
@@ -55,7 +57,7 @@ class Stops:
 
 def begin(catalog, job: str, lease_seconds: float = 20) -> tuple[Attempt, Stops]:
     stops = Stops()
-    attempt = Attempt(Transaction(Connection(catalog.url, catalog.key), job), 1, lease_seconds, stops)
+    attempt = Attempt(Transaction(Connection(catalog.url, catalog.key), job), 1, lease_seconds, Process(stops))
     attempt.begin()
     return attempt, stops
 
@@ -132,6 +134,21 @@ def test_an_attempt_stops_when_no_heartbeat_is_accepted_for_the_length_of_its_le
         assert stops.happened.wait(timeout=30)
         assert stops.told == [Stop.LOST]
         catalog.start()
+
+
+def test_an_attempt_whose_ray_is_gone_stops_when_its_lease_has_ended(catalog, job):
+    stops = Stops()
+    with socket.create_server(("127.0.0.1", 0)) as head:
+        environment = {"RAY_ADDRESS": f"127.0.0.1:{head.getsockname()[1]}"}
+        assert has_ray(environment)
+    transaction = Transaction(Connection(catalog.url, catalog.key), job)
+    attempt = Attempt(transaction, 1, 1, Process(stops, has_ray=lambda: has_ray(environment)))
+    claimed = attempt.begin().properties["attempt.1"]
+    assert stops.happened.wait(timeout=10)
+    assert stops.told == [Stop.LOST]
+    # It did not beat any more, so that another one can take it over.
+    assert describe(catalog, job)["properties"]["attempt.1"] == claimed
+    assert has_ray({})
 
 
 def test_the_command_runs_a_job_to_its_end(catalog, job, films):

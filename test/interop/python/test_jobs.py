@@ -1,11 +1,15 @@
 """Jobs that run: a REST call is all that a caller sends, and the runner does the rest on a Ray of this machine."""
 
 import contextlib
+import json
 import os
 import signal
+import sqlite3
+import urllib.request
 from pathlib import Path
 
 import geneva
+import lance
 import lancedb
 import pyarrow as pa
 import pytest
@@ -179,3 +183,45 @@ def test_a_runner_that_is_killed_loses_nothing(tmp_path):
             found = ended(catalog, second, job)
     assert (found["status"], found["properties"].get("reason")) == ("Succeeded", None)
     assert "attempt.2" in found["properties"]
+
+
+def test_new_rows_are_filled_by_a_job_that_nobody_asks_for(tmp_path):
+    """One job fills them. What it commits brings no new rows, and so no other job."""
+
+    @geneva.udf(data_type=pa.int64(), auto_backfill=True)
+    def title_length(title: str) -> int:
+        return len(title)
+
+    settings = {"TILTYARD_AUTOMATION_DELAY": "1s"}
+    with Catalog(tmp_path / "data", settings) as catalog, Runner(catalog, tmp_path / "log").start() as runner:
+        films = write_films(catalog, ["films"])
+        db = geneva.connect("db://films", api_key=catalog.key, host_override=catalog.url)
+        db.open_table("films").add_columns({"title_length": title_length})
+        for number in (ROWS, ROWS + 1):
+            more = pa.table({"id": [number], "title": [f"Film {number}"]})
+            lance.write_dataset(more, namespace_client=catalog.client(), table_id=films, mode="append")
+        lengths = [len(f"Film {number}") for number in range(ROWS + 2)]
+        wait_until(lambda: values(catalog, films, "title_length") == lengths, "the new rows", seconds=JOB_SECONDS)
+        wait_until(lambda: not open_jobs(catalog), "the end of the job", seconds=JOB_SECONDS)
+        found = [describe(catalog, job) for job in jobs_of(catalog)]
+        assert [each["status"] for each in found] == ["Succeeded"], runner.log.read_text()
+        # The catalog has looked at the commits of the job when there is nothing left to look at.
+        wait_until(lambda: not waiting_tasks(catalog), "the catalog's look at all commits")
+        assert len(jobs_of(catalog)) == 1
+
+
+def jobs_of(catalog, query: str = "") -> list[str]:
+    request = urllib.request.Request(
+        f"{catalog.url}/management/v1/namespace/$/job/list{query}", headers={"x-api-key": catalog.key}
+    )
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return [job["job_id"] for job in json.load(answer)["jobs"]]
+
+
+def open_jobs(catalog) -> list[str]:
+    return jobs_of(catalog, "?status=Queued,Running")
+
+
+def waiting_tasks(catalog) -> int:
+    with sqlite3.connect(f"file:{catalog.data_dir}/catalog.sqlite?mode=ro", uri=True) as database:
+        return database.execute("SELECT count(*) FROM tasks WHERE kind = 'automate'").fetchone()[0]

@@ -12,9 +12,10 @@ from enum import IntEnum
 
 from tiltyard.connection import Connection, ConnectionSettingError, connection
 from tiltyard.job import geneva_record
-from tiltyard.job.attempt import Attempt, AttemptStopped, Stop
+from tiltyard.job.attempt import Attempt, AttemptStopped, Process, Stop
 from tiltyard.job.failure import is_passing, reason_of
 from tiltyard.job.log_tail import LogTail
+from tiltyard.job.ray_head import has_ray
 from tiltyard.job.transaction import CatalogRefusal, CatalogUnavailable, State, Transaction
 from tiltyard.job.work import Job, work_of
 
@@ -46,7 +47,10 @@ def main(arguments: list[str] | None = None) -> int:
     log = LogTail(found.key)
     log.install()
     attempt = Attempt(
-        transaction, options.attempt, options.lease_seconds, lambda stop: _leave(found, options.id, stop), log.text
+        transaction,
+        options.attempt,
+        options.lease_seconds,
+        Process(lambda stop: _leave(found, options.id, stop), log.text, has_ray),
     )
     try:
         state = attempt.begin()
