@@ -48,7 +48,7 @@ export async function openDueJobs(parts: AutomationParts, subject: string): Prom
   return waits.length === 0 ? undefined : Math.min(...waits);
 }
 
-/** @returns false when a job runs that may not see the newest rows. */
+/** @returns false while a job is open that may leave new rows out: it runs already, or has other parameters. */
 async function openDue(
   parts: AutomationParts,
   table: TableRecord,
@@ -65,9 +65,14 @@ async function openDue(
   const open = (await findOpenJobs(store.read, objects[0] ?? [])).find(
     (each) => each.operation === operation && each.properties.column === properties.column,
   );
-  if (open !== undefined && open.status !== "Queued") return false;
-  // One that waits will see them, whoever opened it and however.
-  if (open === undefined) await openOnce(store, job);
+  if (open?.status === "Running") return false;
+  try {
+    // One that waits, with the same parameters, is it.
+    await openOnce(store, job);
+  } catch (error) {
+    if (error instanceof CatalogError && error.kind === "ConcurrentModification") return false;
+    throw error;
+  }
   await store.write((session) => noteSeen(session, automation, now));
   return true;
 }

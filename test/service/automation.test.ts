@@ -73,6 +73,15 @@ describe("a column with auto_backfill", () => {
     expect(await jobsOn(id)).toHaveLength(2);
   });
 
+  test("gets its own job after one that may leave new rows out", async () => {
+    const id = await createAutomatic();
+    const asked = await catalog.call("alterTableBackfillColumns", { id, column: "length", where: "id = 1" });
+    await append(id);
+    expect(await jobsOn(id)).toHaveLength(1);
+    await end(asked.body.job_id, "Canceled");
+    expect(await jobsOn(id)).toMatchObject([{ status: "Queued", parameters: { column: "length" } }, {}]);
+  });
+
   test("that is gone gets none, and neither does one without auto_backfill", async () => {
     const id = await createAutomatic();
     await catalog.call("alterTableDropColumns", { id, columns: ["length"] });

@@ -11,6 +11,7 @@ import lancedb
 import pytest
 from catalog import PROJECT, Catalog, wait_until
 from jobs import ROWS, alter, backfill, describe, write_films
+from lance_namespace.errors import ServiceUnavailableError
 from tiltyard.connection import Connection
 from tiltyard.job.attempt import Attempt, AttemptStopped, Process, Stop
 from tiltyard.job.failure import is_passing, reason_of
@@ -201,6 +202,7 @@ def test_what_may_pass_is_told_from_what_will_fail_again():
     assert is_passing(ray.exceptions.WorkerCrashedError())
     assert is_passing(RuntimeError("lance error: connection refused"))
     assert is_passing(ray.exceptions.RayTaskError("f", "trace", OSError("timed out")))
+    assert is_passing(ServiceUnavailableError('Connect, "Connection refused"'))
     assert not is_passing(ValueError("no such film"))
     assert not is_passing(ray.exceptions.RayTaskError("f", "trace", ValueError("no connection")))
     task = RuntimeError("Error running task ScanTask(timeout=1) | caused by builtins.ValueError: no such film")

@@ -7,7 +7,15 @@ import re
 from tiltyard.job.transaction import CatalogUnavailable
 
 # Lance's clients raise plain errors whose text alone tells that a server was away.
-PASSING_KINDS = ("ConnectionError", "OSError", "RuntimeError", "TimeoutError")
+PASSING_KINDS = (
+    "ConnectionError",
+    "InternalError",
+    "OSError",
+    "RuntimeError",
+    "ServiceUnavailableError",
+    "ThrottlingError",
+    "TimeoutError",
+)
 PASSING = re.compile(r"connect|connection|timed? ?out|unavailable|slow down|\b50[234]\b", re.IGNORECASE)
 
 CAUSED_BY = " | caused by "
