@@ -1,5 +1,6 @@
 import { type AutomationParts, openDueJobs } from "./automation/open-due-jobs.ts";
 import { adoptRest } from "./commits/adopt.ts";
+import { endGenevaRecord } from "./dataset/geneva-record.ts";
 import { deleteExpiredTransactions } from "./domain/retention.ts";
 import { forgetRecords, purgeOf, purgeTable } from "./dropping/purge.ts";
 import type { Log } from "./log.ts";
@@ -35,6 +36,10 @@ export function createDeferredWork(parts: DeferredWorkParts): Worker {
       },
       adopt: async (subject) => {
         await adoptRest(parts, subject);
+        return undefined;
+      },
+      end_record: async (subject) => {
+        await endGenevaRecord(parts, subject);
         return undefined;
       },
       automate: (subject) => openDueJobs(parts, subject),

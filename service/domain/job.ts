@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { type AlterTransactionAction, CatalogError, type TransactionStatus } from "@tiltyard/protocol";
-import { insertJob } from "../store/jobs.ts";
+import { insertJob, updateJob } from "../store/jobs.ts";
 import type { Session } from "../store/store.ts";
+import { insertTask } from "../store/tasks.ts";
 import type { NewTransaction, TransactionRecord } from "../store/transactions.ts";
 import { type Actor, type Change, newTransaction, type TransactionNames } from "./transaction.ts";
 
@@ -44,6 +45,13 @@ export function cancel(job: TransactionRecord, { principal }: Pick<Actor, "princ
   const status = move(job.status, "Canceled");
   const properties = { ...job.properties, reason: `canceled by ${principal.name}` };
   return { ...job, status, properties, updatedAtMillis: Date.now() };
+}
+
+/** Writes what has changed of a job. Its end is told to those who wait for it in Geneva's own way. */
+export async function writeJob(session: Session, job: TransactionRecord): Promise<void> {
+  await updateJob(session, job);
+  if (job.status !== "Failed" && job.status !== "Canceled") return;
+  await insertTask(session, { kind: "end_record", subject: JSON.stringify([...job.namespace, job.id]) });
 }
 
 type State = Pick<TransactionRecord, "status" | "properties">;

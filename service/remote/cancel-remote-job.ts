@@ -1,8 +1,7 @@
 import { parseIdentifier, type remoteContracts } from "@tiltyard/protocol";
-import { cancel, hasEnded } from "../domain/job.ts";
+import { cancel, hasEnded, writeJob } from "../domain/job.ts";
 import { requireJob } from "../domain/require.ts";
 import type { Handler } from "../operations/handler.ts";
-import { updateJob } from "../store/jobs.ts";
 import { remoteState } from "./job-state.ts";
 
 /** Canceling what has ended is no error to LanceDB's client, and changes nothing. */
@@ -12,7 +11,7 @@ export const cancelRemoteJob: Handler<typeof remoteContracts.cancelRemoteJob> = 
     const present = await requireJob(session, id);
     if (hasEnded(present)) return present;
     const canceled = cancel(present, caller);
-    await updateJob(session, canceled);
+    await writeJob(session, canceled);
     return canceled;
   });
   return { job_id: request.job_id, job_state: remoteState[status] };

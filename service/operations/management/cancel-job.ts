@@ -1,14 +1,13 @@
 import type { managementContracts } from "@tiltyard/protocol";
-import { cancel } from "../../domain/job.ts";
+import { cancel, writeJob } from "../../domain/job.ts";
 import { toJob } from "../../domain/job-summary.ts";
 import { requireJob } from "../../domain/require.ts";
-import { updateJob } from "../../store/jobs.ts";
 import type { Handler } from "../handler.ts";
 
 export const cancelJob: Handler<typeof managementContracts.cancelJob> = async (request, { store }, caller) => {
   const job = await store.write(async (session) => {
     const canceled = cancel(await requireJob(session, request.id), caller);
-    await updateJob(session, canceled);
+    await writeJob(session, canceled);
     return canceled;
   });
   return { job: toJob(job, request.delimiter) };

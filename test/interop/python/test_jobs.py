@@ -110,6 +110,17 @@ def test_a_view_of_geneva_in_its_remote_mode_is_refreshed(catalog, runner, table
     assert values(catalog, [f"late_{table[0]}"], "title") == [f"Film {number}" for number in range(30, ROWS)]
 
 
+def test_geneva_waits_no_longer_for_a_job_that_was_canceled_before_anything_ran_it(tmp_path):
+    with Catalog(tmp_path / "data") as catalog:
+        films = write_films(catalog, ["films"])
+        opened = geneva.connect("db://films", api_key=catalog.key, host_override=catalog.url).open_table(films[0])
+        opened.add_columns({"title_length": udfs()["title_length"]})
+        waiting = opened.backfill_async("title_length")
+        catalog.post(f"/management/v1/job/{waiting.job_id}/cancel")
+        with pytest.raises(Exception, match="canceled by development"):
+            waiting.result()
+
+
 def running_job(catalog, runner, films) -> str:
     """A job that takes a while, of which some is done."""
     open_with_geneva(catalog, films).add_columns({"slow": udfs()["slow"]})

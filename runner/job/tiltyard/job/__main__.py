@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import re
 import sys
@@ -11,7 +10,6 @@ import traceback
 from enum import IntEnum
 
 from tiltyard.connection import Connection, ConnectionSettingError, connection
-from tiltyard.job import geneva_record
 from tiltyard.job.attempt import Attempt, AttemptStopped, Process, Stop
 from tiltyard.job.failure import is_passing, reason_of
 from tiltyard.job.log_tail import LogTail
@@ -50,12 +48,12 @@ def main(arguments: list[str] | None = None) -> int:
         transaction,
         options.attempt,
         options.lease_seconds,
-        Process(lambda stop: _leave(found, options.id, stop), log.text, has_ray),
+        Process(_leave, log.text, has_ray),
     )
     try:
         state = attempt.begin()
     except AttemptStopped as stopped:
-        return _stopped(found, options.id, stopped.stop)
+        return _stopped(stopped.stop)
     except CatalogUnavailable as error:
         print(f"tiltyard.job: {error}", file=sys.stderr)
         return Exit.AGAIN
@@ -86,31 +84,20 @@ def _run(attempt: Attempt, job: Job) -> int:
         if is_passing(error):
             attempt.give_up(reason_of(error))
             return Exit.AGAIN
-        reason = reason_of(error)
-        _close_record(job.connection, job.id, "FAILED", reason)
-        attempt.end("Failed", {"reason": reason})
+        attempt.end("Failed", {"reason": reason_of(error)})
         return Exit.FAILED
     attempt.end("Succeeded", {f"result.{name}": str(value) for name, value in result.items()})
     return Exit.SUCCEEDED
 
 
-def _stopped(found: Connection, job_id: str, stop: Stop) -> int:
+def _stopped(stop: Stop) -> int:
     print(f"tiltyard.job: {stop.value}", file=sys.stderr, flush=True)
-    if stop is Stop.LOST:
-        return Exit.LOST
-    _close_record(found, job_id, "CANCELLED", stop.value)
-    return Exit.CANCELED
+    return Exit.LOST if stop is Stop.LOST else Exit.CANCELED
 
 
-def _leave(found: Connection, job_id: str, stop: Stop) -> None:
+def _leave(stop: Stop) -> None:
     """Ends the process at once: Ray ends the tasks and actors of a driver that is gone."""
-    os._exit(_stopped(found, job_id, stop))
-
-
-def _close_record(found: Connection, job_id: str, status: str, reason: str) -> None:
-    # Best effort: jobs without Geneva have no record, and the outcome in the catalog is what counts.
-    with contextlib.suppress(Exception):
-        geneva_record.close(found, job_id, status, reason)
+    os._exit(_stopped(stop))
 
 
 if __name__ == "__main__":

@@ -6,9 +6,16 @@ import re
 
 from tiltyard.job.transaction import CatalogUnavailable
 
+# What a machine that goes away looks like, in Python's words and in Geneva's.
+LOST_KINDS = (
+    "ConnectionError",
+    "FatalWorkerCrashError",
+    "FatalWorkerExitError",
+    "FatalWorkerHardwareError",
+    "FatalWorkerTransientError",
+)
 # Lance's clients raise plain errors whose text alone tells that a server was away.
 PASSING_KINDS = (
-    "ConnectionError",
     "InternalError",
     "OSError",
     "RuntimeError",
@@ -40,7 +47,7 @@ def is_passing(error: BaseException) -> bool:
     if any(isinstance(each, (*lost, CatalogUnavailable)) for each in _causes(error)):
         return True
     kind, _, text = reason_of(error).partition(": ")
-    return kind in PASSING_KINDS and (kind == ConnectionError.__name__ or PASSING.search(text) is not None)
+    return kind in LOST_KINDS or (kind in PASSING_KINDS and PASSING.search(text) is not None)
 
 
 def reason_of(error: BaseException) -> str:
