@@ -87,11 +87,13 @@ def test_an_attempt_moves_its_job_on_and_tells_how_far_it_is(catalog, job):
         return describe(catalog, job)["properties"].get("progress.rows_committed")
 
     wait_until(lambda: told() == "10", "the next heartbeat")
+    alter(catalog, job, {"setPropertyAction": {"key": "reason", "value": "an attempt before this one fell over"}})
     # A number that goes back, as after a restart from checkpoints, is not told.
     attempt.report(5, 40)
     attempt.end("Succeeded")
     found = describe(catalog, job)
     assert (found["status"], found["properties"]["progress.rows_committed"]) == ("Succeeded", "10")
+    assert "reason" not in found["properties"]
     assert stops.told == []
 
 

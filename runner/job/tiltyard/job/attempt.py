@@ -19,6 +19,7 @@ from tiltyard.job.transaction import (
     require_and_set,
     set_property,
     set_status,
+    unset_property,
 )
 
 BEAT_SECONDS = 2.0
@@ -101,8 +102,10 @@ class Attempt:
     def end(self, status: str, properties: Mapping[str, str] | None = None) -> None:
         """Moves the job to its final status. Raises AttemptStopped, CatalogUnavailable."""
         self._ended.set()
+        # An attempt before this one may have said why it gave up.
+        cleared = [unset_property("reason")]
         given = [set_property(key, value) for key, value in (properties or {}).items()]
-        self._alter([*given, set_status(status)], self._lease_seconds)
+        self._alter([*cleared, *given, set_status(status)], self._lease_seconds)
 
     def give_up(self, reason: str) -> None:
         """Leaves the job open for another attempt, and says why. Raises AttemptStopped, CatalogUnavailable."""
