@@ -37,7 +37,7 @@ export interface Contract<
   readonly content: "json" | "arrow";
   /** The field of `body` that is the whole body on the wire, without the object around it; the answer is then bare too. */
   readonly bareField: string | undefined;
-  /** The JSON answer; `noContent` or `arrowFile` for another one. */
+  /** The JSON answer; `noContent`, `arrowFile` or `arrowStream` for another one. */
   readonly response: Response;
   /** The HTTP status of success. */
   readonly status: 200 | 201 | 202;
@@ -89,6 +89,14 @@ export const noContent = z.undefined();
 
 /** The response schema of an operation that answers with an Arrow IPC file, in pieces. */
 export const arrowFile = z.custom<ReadableStream<Uint8Array>>((value) => value instanceof ReadableStream);
+/** As `arrowFile`, in Arrow's format for streams. */
+export const arrowStream = z.custom<ReadableStream<Uint8Array>>((value) => value instanceof ReadableStream);
+
+/** The media type of an answer that is Arrow; undefined for others. */
+export function arrowTypeOf(response: z.ZodType): string | undefined {
+  if (response === arrowFile) return "application/vnd.apache.arrow.file";
+  return response === arrowStream ? "application/vnd.apache.arrow.stream" : undefined;
+}
 
 const noFields = z.object({});
 const commonFields = z.object(commonRequest);

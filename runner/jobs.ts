@@ -2,7 +2,13 @@ import { type CatalogClient, CatalogRequestError, type ManagementClient } from "
 import { type AlterTransactionAction, type Job, parseIdentifier, type TransactionStatus } from "@tiltyard/protocol";
 
 /** The operations that open jobs. */
-const jobOperations: readonly string[] = ["AlterTableBackfillColumns", "RefreshMaterializedView"];
+const jobOperations: readonly string[] = [
+  "AlterTableBackfillColumns",
+  "RefreshMaterializedView",
+  "CompactTable",
+  "BuildTableIndex",
+  "CleanUpTable",
+];
 const claimPrefix = "attempt.";
 
 /** A job of the catalog that has not ended. */

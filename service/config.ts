@@ -42,6 +42,8 @@ export interface Config {
   readonly dropRetentionMs: number;
   /** How long audit records and jobs are kept after they have ended. */
   readonly auditRetentionMs: number;
+  /** How long after a commit the jobs are opened that its new rows are for. */
+  readonly automationDelayMs: number;
   readonly s3ForcePathStyle: boolean;
   /** Whether operations on the rows of tables are done. */
   readonly dataOperations: boolean;
@@ -74,7 +76,7 @@ const numberOf = (what: string) =>
     .regex(/^[1-9]\d{0,8}$/, `must be a number of ${what}`)
     .transform(Number);
 
-const unitsMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+const unitsMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const toMs = (text: string) => Number.parseInt(text, 10) * (unitsMs[text.at(-1) ?? ""] ?? 0);
 const bootstrapKeyLengthMin = 24;
 const defaultHost = "127.0.0.1";
@@ -144,6 +146,11 @@ const Environment = z.object({
     .regex(/^[1-9]\d{0,4}[mhd]$/, "must be a number of minutes, hours or days such as 365d")
     .default("365d")
     .transform(toMs),
+  TILTYARD_AUTOMATION_DELAY: z
+    .string()
+    .regex(/^(0|[1-9]\d{0,4}[smhd])$/, "must be a number of seconds, minutes, hours or days such as 10s, or 0")
+    .default("10s")
+    .transform(toMs),
   TILTYARD_S3_FORCE_PATH_STYLE: flag,
   TILTYARD_DATA_OPERATIONS: z.enum(["on", "off"]).default("on"),
   TILTYARD_VEND_CREDENTIALS: flag,
@@ -197,6 +204,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     bootstrapApiKey: values.TILTYARD_BOOTSTRAP_API_KEY,
     dropRetentionMs: values.TILTYARD_DROP_RETENTION,
     auditRetentionMs: values.TILTYARD_AUDIT_RETENTION,
+    automationDelayMs: values.TILTYARD_AUTOMATION_DELAY,
     rateLimit: values.TILTYARD_RATE_LIMIT,
     limits: {
       bodyMemoryBytes: values.TILTYARD_BODY_MEMORY * 1024 * 1024,

@@ -1,5 +1,6 @@
+import { type AutomationParts, openDueJobs } from "./automation/open-due-jobs.ts";
 import { adoptRest } from "./commits/adopt.ts";
-import type { CommitParts } from "./commits/parts.ts";
+import { endGenevaRecord } from "./dataset/geneva-record.ts";
 import { deleteExpiredTransactions } from "./domain/retention.ts";
 import { forgetRecords, purgeOf, purgeTable } from "./dropping/purge.ts";
 import type { Log } from "./log.ts";
@@ -14,7 +15,7 @@ const retainEveryMs = 3_600_000;
 /** How many dropped tables one search looks at. */
 const hastenedAtOnce = 1_000;
 
-export interface DeferredWorkParts extends CommitParts {
+export interface DeferredWorkParts extends AutomationParts {
   readonly log: Log;
   /** How long a dropped table can be brought back. */
   readonly dropRetentionMs: number;
@@ -37,6 +38,11 @@ export function createDeferredWork(parts: DeferredWorkParts): Worker {
         await adoptRest(parts, subject);
         return undefined;
       },
+      end_record: async (subject) => {
+        await endGenevaRecord(parts, subject);
+        return undefined;
+      },
+      automate: (subject) => openDueJobs(parts, subject),
       purge: (subject, lease) => purgeTable(parts, subject, lease),
       forget: async (subject, lease) => {
         await forgetRecords(store, Number(subject), lease);

@@ -89,8 +89,15 @@ export async function startService(config: Config, log: Log, replacements: Repla
 
   const authenticator = createAuthenticator(store, tokens);
   const datasets = createDatasets(commitParts, createGateway(log));
-  const { dropRetentionMs, auditRetentionMs, limits } = config;
-  const worker = createDeferredWork({ ...commitParts, log, dropRetentionMs, auditRetentionMs });
+  const { dropRetentionMs, auditRetentionMs, automationDelayMs, limits } = config;
+  const worker = createDeferredWork({
+    ...commitParts,
+    datasets,
+    log,
+    dropRetentionMs,
+    auditRetentionMs,
+    automationDelayMs,
+  });
   const metrics = createMetrics(() => countTasks(store.read));
   const server = createHttpServer();
   const connections = guardConnections(

@@ -60,7 +60,7 @@ describe("the layers", () => {
   });
 
   test.each([
-    ["service/dataset/", /\/(operations|http|commands)\//],
+    ["service/dataset/", /\/(automation|operations|http|commands)\//],
     ["service/refs/", /\/(operations|http|commands|dataset)\//],
     ["service/dropping/", /\/(operations|http|commands|dataset|refs)\//],
     ["service/commits/", /\/(operations|http|commands|dataset|refs|dropping)\//],
@@ -68,7 +68,9 @@ describe("the layers", () => {
     ["service/tasks/", /\/(operations|http|commands|dataset|refs|dropping|commits|domain|storage|auth)\//],
     ["service/store/", /\/(operations|http|commands|dataset|refs|dropping|commits|domain|tasks|storage|auth)\//],
     ["service/storage/", /\/(operations|http|commands|dataset|refs|dropping|commits|domain|tasks|store|auth)\//],
-    ["service/operations/", /\/(http|commands)\//],
+    ["service/automation/", /\/(operations|remote|http|commands)\//],
+    ["service/operations/", /\/(remote|http|commands)\//],
+    ["service/remote/", /\/(http|commands)\//],
   ])("let %s use only what is below it", (folder, above) => {
     expect(importers(above, folder)).toEqual([]);
   });

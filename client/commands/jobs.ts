@@ -62,6 +62,42 @@ export function jobsCommand(): Command {
     },
   );
 
+  addOfTable(jobs, "compact", "make few large fragments of many small ones")
+    .addOption(number("--target-rows <number>", "rows of a fragment"))
+    .action((table: string, options: Options & { readonly targetRows?: number }) =>
+      open(options, (management) =>
+        management.compactTable({ id: parseIdentifier(table), target_rows_per_fragment: options.targetRows }),
+      ),
+    );
+
+  addOfTable(jobs, "index", "build an index, anew where there is one of its name")
+    .requiredOption("--column <name>", "the column")
+    .requiredOption("--type <type>", "e.g. BTREE, BITMAP, FTS, IVF_FLAT, IVF_PQ")
+    .option("--name <name>", "of the index; the column with _idx when absent")
+    .action((table: string, options: Options & { readonly column: string; readonly type: string; name?: string }) =>
+      open(options, (management) =>
+        management.buildTableIndex({
+          id: parseIdentifier(table),
+          column: options.column,
+          index_type: options.type,
+          name: options.name,
+        }),
+      ),
+    );
+
+  addOfTable(jobs, "clean-up", "delete old versions, and the files that only they had")
+    .addOption(number("--older-than <seconds>", "versions that were committed longer ago; 14 days when absent"))
+    .addOption(number("--keep <number>", "how many of the latest versions stay however old"))
+    .action((table: string, options: Options & { readonly olderThan?: number; readonly keep?: number }) =>
+      open(options, (management) =>
+        management.cleanUpTable({
+          id: parseIdentifier(table),
+          older_than_seconds: options.olderThan,
+          keep_versions: options.keep,
+        }),
+      ),
+    );
+
   addOfOne(jobs, "logs", "show the last lines that a job has printed").action(async (id: string, options: Options) => {
     const { lines } = await managementOf(options).describeJobLog({ id: parseIdentifier(id) });
     print(options, lines, lines.join("\n"));
@@ -79,6 +115,22 @@ function add(to: Command, name: string, description: string): Command {
 
 function addOfOne(to: Command, name: string, description: string): Command {
   return add(to, name, description).argument("<id>", "the job's id, as the catalog answered it");
+}
+
+function addOfTable(to: Command, name: string, description: string): Command {
+  return add(to, name, `${description}; prints the job's id`).argument(
+    "<table>",
+    "the table's identifier, e.g. 'prod$films'",
+  );
+}
+
+function number(flags: string, description: string): Option {
+  return new Option(flags, description).argParser(Number);
+}
+
+async function open(options: Options, request: (management: ManagementClient) => Promise<{ readonly job_id: string }>) {
+  const { job_id } = await request(managementOf(options));
+  print(options, { job_id }, job_id);
 }
 
 /** @throws UsageError */

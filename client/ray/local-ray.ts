@@ -44,7 +44,6 @@ const install = "install it with pip install 'ray[default]', and activate the en
 const ports = [
   "port",
   "dashboard-port",
-  "dashboard-agent-listen-port",
   "ray-client-server-port",
   "runtime-env-agent-port",
   "metrics-export-port",
@@ -67,6 +66,8 @@ export async function startLocalRay({ env, numCpus, signal }: LocalRayOptions): 
     ...["ray", "start", "--head", "--block", "--include-dashboard=true", "--dashboard-host=127.0.0.1"],
     ...["--disable-usage-stats", `--temp-dir=${folder}`],
     ...[...numbers].map(([name, port]) => `--${name}=${port}`),
+    // Ray goes on without its agent when the agent's port is taken meanwhile, and then takes no jobs.
+    "--dashboard-agent-listen-port=0",
     ...(numCpus === undefined ? [] : [`--num-cpus=${numCpus}`]),
   ];
   const companion = new Companion(command, {

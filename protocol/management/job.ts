@@ -26,6 +26,11 @@ const JobProgress = z
   .catchall(count)
   .meta({ id: "JobProgress", description: "How far the latest attempt has come; without what is not known." });
 
+const JobResult = z.record(z.string(), count).meta({
+  id: "JobResult",
+  description: "What a job that has succeeded has done, such as `rows_assigned` and `published_version`.",
+});
+
 /** A job as management tells it. */
 export const Job = z
   .object({
@@ -37,6 +42,7 @@ export const Job = z
     request_id: z.string(),
     parameters: AnsweredProperties.describe("Those of the request that opened it, as text."),
     progress: JobProgress,
+    result: JobResult,
     attempt: count.describe("The number of its latest attempt; 0 before the first."),
     heartbeat: z.string().optional().describe("When the latest attempt was heard of last, by its own clock."),
     reason: z.string().optional().describe("Why it has failed or was canceled, or what its latest attempt fell over."),

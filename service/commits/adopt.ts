@@ -1,6 +1,7 @@
 import type { Identifier } from "@tiltyard/protocol";
 import { z } from "zod";
 import { prepareAudit, unknownActor } from "../domain/audit.ts";
+import { automationOf } from "../domain/automation.ts";
 import { mainBranch } from "../domain/branch.ts";
 import { type Location, parseLocation } from "../storage/location.ts";
 import type { ObjectStore, StoredObject } from "../storage/object-store.ts";
@@ -8,7 +9,7 @@ import type { Storage } from "../storage/storage.ts";
 import { type BranchRecord, emptyBranch, findBranch, raiseBranch } from "../store/branches.ts";
 import type { Session, Store } from "../store/store.ts";
 import { findTableById, type TableRecord } from "../store/tables.ts";
-import { deleteTask, hasTask, insertTask } from "../store/tasks.ts";
+import { deleteTask, hasTask, insertTask, noteTask } from "../store/tasks.ts";
 import {
   findVersion,
   insertVersions,
@@ -283,6 +284,7 @@ async function insertFound(
   const { generation = 1 } = now ?? {};
   await raiseBranch(session, { tableId: table.id, name: branch, generation, lowest, highest });
   await insertVersions(session, recordsOf(place, generation, found, await recordAdoption(session, place, found)));
+  if (table.isAutomated && branch === mainBranch) await noteTask(session, automationOf(table.id));
   return true;
 }
 

@@ -1,7 +1,10 @@
 import { CatalogError, formatIdentifier } from "@tiltyard/protocol";
+import { automationOf } from "../domain/automation.ts";
+import { mainBranch } from "../domain/branch.ts";
 import { findBranch } from "../store/branches.ts";
 import type { Session } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
+import { noteTask } from "../store/tasks.ts";
 import { findVersion, insertVersion, type VersionRecord } from "../store/versions.ts";
 import { isManifestOf, type PreparedVersion } from "./prepare.ts";
 
@@ -65,5 +68,6 @@ export async function recordVersion(
     transactionId,
   };
   await insertVersion(session, record);
+  if (table.isAutomated && branch === mainBranch) await noteTask(session, automationOf(table.id));
   return record;
 }

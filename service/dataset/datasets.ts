@@ -24,7 +24,13 @@ export interface Datasets extends AsyncDisposable {
   /** Opens the latest version of a branch for changes, which are committed as the operation's. */
   openForChange(change: Change): Promise<ChangeableDataset>;
   /** Opens a table that has no version yet; a NewTable comes into being with its first. */
-  openEmpty(change: Change, table: TableRecord | NewTable): Promise<EmptyDataset>;
+  openEmpty(change: Change, table: TableRecord | NewTable, options?: TableOptions): Promise<EmptyDataset>;
+}
+
+/** What a table is for all its life. */
+export interface TableOptions {
+  /** Whether rows keep their ids when they are moved or updated. */
+  readonly stableRowIds?: boolean;
 }
 
 export interface VersionRequest {
@@ -96,12 +102,11 @@ export function createDatasets(parts: CommitParts, gateway: Gateway): Datasets {
       await opened.openTable(branch, undefined);
       return Object.assign(opened, { isEmpty: false as const, record, version, commits });
     },
-    openEmpty: async (change, table) => {
+    openEmpty: async (change, table, { stableRowIds = false } = {}) => {
       const commits = createCommits(parts, change, table);
-      return Object.assign(await connect(table.location, viewOfTable(parts, table, commits)), {
-        isEmpty: true as const,
-        commits,
-      });
+      const opened = await connect(table.location, viewOfTable(parts, table, commits));
+      opened.newTableOptions = stableRowIds ? { new_table_enable_stable_row_ids: "true" } : {};
+      return Object.assign(opened, { isEmpty: true as const, commits });
     },
     [Symbol.asyncDispose]: () => gateway[Symbol.asyncDispose](),
   };
@@ -110,6 +115,8 @@ export function createDatasets(parts: CommitParts, gateway: Gateway): Datasets {
 /** A connection of the library for one request, and the table that it opened. */
 class Opened implements AsyncDisposable {
   readonly lancedb: Library["lancedb"];
+  /** In the library's words. */
+  newTableOptions: Readonly<Record<string, string>> = {};
   readonly #connection: Connection;
   readonly #served: ServedView;
   #table: Table | undefined;
@@ -141,7 +148,7 @@ class Opened implements AsyncDisposable {
     return this.#translating(async () => {
       const connection = rawConnectionOf(this.#connection);
       // It is not opened anew: that would put a manifest in place that is held back.
-      this.#raw = await connection.createTable(name.table, file, "create", name.namespace);
+      this.#raw = await connection.createTable(name.table, file, "create", name.namespace, this.newTableOptions);
       return this.#raw.version();
     });
   }

@@ -39,7 +39,13 @@ export interface RawMerge {
 }
 
 export interface RawConnection {
-  createTable(name: string, file: Buffer, mode: "create", namespace: readonly string[]): Promise<RawTable>;
+  createTable(
+    name: string,
+    file: Buffer,
+    mode: "create",
+    namespace: readonly string[],
+    storageOptions: Readonly<Record<string, string>>,
+  ): Promise<RawTable>;
 }
 
 export interface RawQuery {

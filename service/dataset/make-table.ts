@@ -4,7 +4,7 @@ import type { Locations } from "../domain/locations.ts";
 import { requireFreeName } from "../domain/require.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Store } from "../store/store.ts";
-import type { Datasets } from "./datasets.ts";
+import type { Datasets, TableOptions } from "./datasets.ts";
 import { writeRows } from "./write-rows.ts";
 
 export interface MadeTable {
@@ -28,13 +28,14 @@ export async function makeTable(
   },
   change: Change,
   rows: ReadableStream<Uint8Array>,
+  options: TableOptions = {},
 ): Promise<MadeTable> {
   const { store, storage, locations, datasets } = catalog;
   const { id } = change.request;
   await requireFreeName(store.read, id);
   const location = locations.choose(id);
   const table = { location: location.uri, properties: change.properties ?? {} };
-  await using dataset = await datasets.openEmpty(change, table);
+  await using dataset = await datasets.openEmpty(change, table, options);
   const { commits } = dataset;
   try {
     const { version } = await writeRows(dataset, rows, "append");

@@ -23,7 +23,9 @@ const ofManifest = {
   schemaMetadata: 5,
   indexSection: 6,
   timestamp: 7,
+  readerFeatureFlags: 9,
   writerFeatureFlags: 10,
+  maxFragmentId: 11,
   transactionFile: 12,
 } as const;
 const ofTransaction = { readVersion: 1, uuid: 2, updateConfig: 110 } as const;
@@ -33,6 +35,8 @@ const ofTimestamp = { seconds: 1, nanos: 2 } as const;
 /** Of an entry of any map. */
 const ofEntry = { key: 1, value: 2 } as const;
 
+/** What a reader has to know of a table whose rows keep their ids, also when they are moved or updated. */
+const stableRowIds = 2n;
 /** What a writer has to know of the table; a change of its metadata keeps what all of these stand for. */
 const knownFeatureFlags = 0xffn;
 const footerBytes = 16;
@@ -56,6 +60,17 @@ export function replaceSchemaMetadata(file: Uint8Array, change: ReplacedMetadata
     if (cause instanceof CatalogError) throw cause;
     throw unsupported("it cannot be read", cause);
   }
+}
+
+/** Whether the rows of the table keep their ids from version to version. @throws CatalogError Unsupported */
+export function hasStableRowIds(file: Uint8Array): boolean {
+  const flags = uint(readFields(readFile(file).manifest.content), ofManifest.readerFeatureFlags) ?? 0n;
+  return (flags & stableRowIds) !== 0n;
+}
+
+/** The highest id that a fragment of the table ever had; -1 when it never had one. @throws CatalogError Unsupported */
+export function highestFragmentOf(file: Uint8Array): number {
+  return Number(uint(readFields(readFile(file).manifest.content), ofManifest.maxFragmentId) ?? -1n);
 }
 
 function next(file: Uint8Array, { version, timestampMillis, uuid, metadata }: ReplacedMetadata): NextManifest {
@@ -188,9 +203,7 @@ function section(content: Uint8Array): readonly Uint8Array[] {
 }
 
 function unsupported(why: string, cause?: unknown): CatalogError {
-  return new CatalogError(
-    "Unsupported",
-    `this catalog cannot change the schema's metadata, because the table's manifest is not one that it knows: ${why}`,
-    { cause },
-  );
+  return new CatalogError("Unsupported", `this catalog does not know how the table's manifest is laid out: ${why}`, {
+    cause,
+  });
 }

@@ -6,6 +6,8 @@ import { type Change, createCommits } from "../commits/series.ts";
 import { branchOf } from "../domain/branch.ts";
 import { requireTable } from "../domain/require.ts";
 import { parseLocation } from "../storage/location.ts";
+import type { TableRecord } from "../store/tables.ts";
+import type { VersionRecord } from "../store/versions.ts";
 import { isConflict } from "./errors.ts";
 import { replaceSchemaMetadata } from "./manifest-file.ts";
 
@@ -34,6 +36,22 @@ export async function commitSchemaMetadata(
     }
 }
 
+/**
+ * The manifest of a version that is in its place.
+ *
+ * @throws CatalogError ConcurrentModification: a staged manifest is given its final name at any moment.
+ */
+export async function readManifest(
+  { storage }: Pick<CommitParts, "storage">,
+  { location }: Pick<TableRecord, "location">,
+  record: VersionRecord,
+): Promise<Uint8Array> {
+  const { manifest_path: path } = toTableVersion(location, record);
+  const read = await (await storage.at(parseLocation(location))).read(path, manifestBytesMax);
+  if (read === undefined) throw new CatalogError("ConcurrentModification", `there is no manifest at ${path}`);
+  return read.bytes;
+}
+
 async function tryToCommit(
   parts: CommitParts,
   change: Change,
@@ -46,14 +64,15 @@ async function tryToCommit(
   const latest = await requireVersion(parts, table, branch, undefined);
   const location = parseLocation(table.location);
   const objects = await storage.at(location);
-  const { manifest_path: latestPath } = toTableVersion(table.location, latest);
-  const read = await objects.read(latestPath, manifestBytesMax);
-  // A staged manifest is given its final name at any moment.
-  if (read === undefined) throw new CatalogError("ConcurrentModification", `there is no manifest at ${latestPath}`);
 
   const uuid = crypto.randomUUID();
   const version = latest.version + 1;
-  const made = replaceSchemaMetadata(read.bytes, { version, timestampMillis: Date.now(), uuid, metadata });
+  const made = replaceSchemaMetadata(await readManifest(parts, table, latest), {
+    version,
+    timestampMillis: Date.now(),
+    uuid,
+    metadata,
+  });
   const naming_scheme = schemeOf(latest.manifestName);
   const transactionKey = `${branchFolder(location, branch)}/_transactions/${made.transactionFile}`;
   const manifest_path = `${versionsFolder(location, branch)}/${manifestName(version, naming_scheme)}-${uuid}`;

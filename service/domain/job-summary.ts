@@ -5,6 +5,7 @@ import type { TransactionRecord } from "../store/transactions.ts";
 const noted = {
   attempt: /^attempt\.([1-9]\d*)$/,
   progress: /^progress\.(.+)$/,
+  result: /^result\.(.+)$/,
   platform: /^(ray_.+|started_at)$/,
   text: /^(reason|log_tail)$/,
 } as const;
@@ -26,7 +27,6 @@ export function toJob(record: TransactionRecord, delimiter: string): Job {
   const { properties } = record;
   const attempt = Math.max(0, ...namesIn(properties, noted.attempt).map(Number));
   const heartbeat = properties[`attempt.${attempt}`];
-  const progress = namesIn(properties, noted.progress).map((name) => [name, Number(properties[`progress.${name}`])]);
   return {
     job_id: formatIdentifier([...record.namespace, record.id], delimiter),
     status: record.status,
@@ -35,8 +35,8 @@ export function toJob(record: TransactionRecord, delimiter: string): Job {
     principal: record.principal,
     request_id: record.requestId,
     parameters: parametersIn(properties),
-    // Whoever may alter a job may write anything there.
-    progress: Object.fromEntries(progress.filter(([, value]) => Number.isSafeInteger(value) && Number(value) >= 0)),
+    progress: countsIn(properties, "progress"),
+    result: countsIn(properties, "result"),
     attempt,
     ...(heartbeat !== undefined && { heartbeat }),
     ...(properties.reason !== undefined && { reason: properties.reason }),
@@ -48,6 +48,12 @@ export function toJob(record: TransactionRecord, delimiter: string): Job {
 
 function namesIn(properties: Properties, pattern: RegExp): string[] {
   return Object.keys(properties).flatMap((key) => pattern.exec(key)?.[1] ?? []);
+}
+
+/** Whoever may alter a job may write anything there. */
+function countsIn(properties: Properties, kind: "progress" | "result"): Record<string, number> {
+  const counts = namesIn(properties, noted[kind]).map((name) => [name, Number(properties[`${kind}.${name}`])] as const);
+  return Object.fromEntries(counts.filter(([, value]) => Number.isSafeInteger(value) && value >= 0));
 }
 
 function pick(properties: Properties, isMeant: (name: string) => boolean): Record<string, string> {

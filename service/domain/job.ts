@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import { type AlterTransactionAction, CatalogError, type TransactionStatus } from "@tiltyard/protocol";
-import { insertJob } from "../store/jobs.ts";
+import { insertJob, updateJob } from "../store/jobs.ts";
 import type { Session } from "../store/store.ts";
+import { insertTask } from "../store/tasks.ts";
 import type { NewTransaction, TransactionRecord } from "../store/transactions.ts";
-import { type Change, newTransaction, type TransactionNames } from "./transaction.ts";
+import { type Actor, type Change, newTransaction, type TransactionNames } from "./transaction.ts";
 
 /** A job that is still to be opened. */
 export interface NewJob extends TransactionNames {
@@ -30,6 +31,29 @@ const moves: Record<TransactionStatus, readonly TransactionStatus[]> = {
 /** The most that the properties of one job may hold, as JSON. */
 const propertiesLengthMax = 256 * 1024;
 
+export function hasEnded({ status }: Pick<TransactionRecord, "status">): boolean {
+  return moves[status].length === 0;
+}
+
+/**
+ * Cancels a job: what runs of it learns that by its heartbeat. One that is canceled already stays so.
+ *
+ * @throws CatalogError ConcurrentModification for a job that has ended otherwise.
+ */
+export function cancel(job: TransactionRecord, { principal }: Pick<Actor, "principal">): TransactionRecord {
+  if (job.status === "Canceled") return job;
+  const status = move(job.status, "Canceled");
+  const properties = { ...job.properties, reason: `canceled by ${principal.name}` };
+  return { ...job, status, properties, updatedAtMillis: Date.now() };
+}
+
+/** Writes what has changed of a job. Its end is told to those who wait for it in Geneva's own way. */
+export async function writeJob(session: Session, job: TransactionRecord): Promise<void> {
+  await updateJob(session, job);
+  if (job.status !== "Failed" && job.status !== "Canceled") return;
+  await insertTask(session, { kind: "end_record", subject: JSON.stringify([...job.namespace, job.id]) });
+}
+
 type State = Pick<TransactionRecord, "status" | "properties">;
 
 /**
@@ -42,7 +66,7 @@ type State = Pick<TransactionRecord, "status" | "properties">;
  */
 export function applyActions<Job extends State>(job: Job, actions: readonly AlterTransactionAction[]): Job {
   const applied = { ...job, ...actions.reduce(applyAction, job as State) };
-  if (moves[job.status].length === 0) {
+  if (hasEnded(job)) {
     if (isDeepStrictEqual(applied, job)) return job;
     throw new CatalogError("ConcurrentModification", `the job has ended as ${job.status}: its properties stay`);
   }

@@ -1,5 +1,12 @@
 import { createHash } from "node:crypto";
-import { CatalogError, contracts, type Identifier, parseIdentifier, type RequestOf } from "@tiltyard/protocol";
+import {
+  CatalogError,
+  contracts,
+  defaultDelimiter,
+  type Identifier,
+  parseIdentifier,
+  type RequestOf,
+} from "@tiltyard/protocol";
 import { z } from "zod";
 import type { TableRecord } from "../store/tables.ts";
 import { type NewJob, prepareJob, requireFitting } from "./job.ts";
@@ -72,19 +79,31 @@ export function sourceOf({ source_query }: CreateRequest): Identifier | undefine
   return query === undefined ? undefined : parseIdentifier(query.source_table);
 }
 
+/** The table that a view is computed from, as it is when the view is made. */
+export interface ViewSource {
+  readonly version: number;
+  /** Only a view of a table whose rows keep their ids follows it from version to version. */
+  readonly hasStableRowIds: boolean;
+}
+
 /** The metadata of a view's schema by which Geneva refreshes it, as Geneva writes it itself. */
-export function viewMetadata(request: CreateRequest, sourceVersion: number): Record<string, string> {
+export function viewMetadata(request: CreateRequest, source: ViewSource): Record<string, string> {
   const { kind, source_query, udtf_spec: udtf } = request;
   const query = readSourceQuery(source_query);
   if (query === undefined) return {};
+  const table = parseIdentifier(query.source_table);
+  const [name = ""] = table.slice(-1);
+  const queryVersion = source.hasStableRowIds ? "2" : "1";
   return {
-    [`${viewPrefix}query`]: JSON.stringify({ ...query, source_db_uri: throughCatalog }),
-    [`${viewPrefix}base_table`]: query.source_table,
+    [`${viewPrefix}query`]: JSON.stringify({ ...query, source_table: name, source_db_uri: throughCatalog }),
+    [`${viewPrefix}base_table`]: name,
     [`${viewPrefix}base_table_db_uri`]: throughCatalog,
-    [`${viewPrefix}base_table_version`]: String(sourceVersion),
-    [`${viewPrefix}version`]: kind === "query" ? "1" : kind,
+    ...(table.length > 1 && { [`${viewPrefix}namespace_path`]: table.slice(0, -1).join(defaultDelimiter) }),
+    [`${viewPrefix}base_table_version`]: String(source.version),
+    [`${viewPrefix}version`]: kind === "query" ? queryVersion : kind,
     ...(udtf !== undefined && { [`${viewPrefix}${kind}`]: Buffer.from(udtf.udtf, "base64").toString("utf8") }),
     ...(udtf?.manifest !== undefined && { [`${viewPrefix}manifest`]: udtf.manifest }),
+    ...(udtf?.manifest_checksum !== undefined && { [`${viewPrefix}manifest_checksum`]: udtf.manifest_checksum }),
   };
 }
 

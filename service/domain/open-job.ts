@@ -1,9 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
-import { CatalogError, formatIdentifier } from "@tiltyard/protocol";
+import { CatalogError, formatIdentifier, type Identifier } from "@tiltyard/protocol";
 import { findOpenJobs } from "../store/jobs.ts";
 import type { Session, Store } from "../store/store.ts";
-import type { NewJob } from "./job.ts";
+import { type NewJob, prepareJob } from "./job.ts";
 import { parametersIn } from "./job-summary.ts";
+import { parametersOf } from "./parameters.ts";
+import { requireTable } from "./require.ts";
+import type { By, Change } from "./transaction.ts";
 
 /**
  * Opens a job, unless there is an open one that does the same: two at a time would undo each other's work.
@@ -34,6 +37,21 @@ export async function openOnce(
     // Of two requests at once, one sees the other's job.
     { locking: "jobs" },
   );
+}
+
+interface TableRequest extends By, Pick<Change, "contract"> {
+  readonly request: { readonly id: Identifier; readonly delimiter: string };
+}
+
+/**
+ * Opens the job of a request about one table, whose parameters are those of the request.
+ *
+ * @throws CatalogError TableNotFound, and what `openOnce` throws.
+ */
+export async function openTableJob(store: Store, { contract, request, caller }: TableRequest): Promise<string> {
+  const properties = parametersOf({ ...request });
+  const job = prepareJob({ contract, request, caller, objects: [request.id], properties });
+  return openOnce(store, job, (session) => requireTable(session, request.id));
 }
 
 type Opened = Pick<NewJob["opened"], "operation" | "properties">;

@@ -1,19 +1,19 @@
-import { contracts } from "@tiltyard/protocol";
+import { contracts, type Identifier } from "@tiltyard/protocol";
 import { findNamespace, insertNamespace } from "../store/namespaces.ts";
 import type { Store } from "../store/store.ts";
 import { prepareAudit } from "./audit.ts";
 import type { By } from "./transaction.ts";
 
 /** Where Geneva's clients keep their records of jobs. They make tables there, and expect that it exists. */
-const identifier = ["__system"];
+export const systemNamespace: Identifier = ["__system"];
 
 /** Makes the namespace that Geneva's clients need, for the first thing that Geneva will compute. */
 export async function ensureSystemNamespace(store: Store, by: By): Promise<void> {
-  if ((await findNamespace(store.read, identifier)) !== undefined) return;
-  const audit = prepareAudit({ ...by, contract: contracts.createNamespace, objects: [identifier] });
+  if ((await findNamespace(store.read, systemNamespace)) !== undefined) return;
+  const audit = prepareAudit({ ...by, contract: contracts.createNamespace, objects: [systemNamespace] });
   await store.write(async (session) => {
-    if ((await findNamespace(session, identifier)) !== undefined) return;
-    await insertNamespace(session, { identifier, properties: {} });
+    if ((await findNamespace(session, systemNamespace)) !== undefined) return;
+    await insertNamespace(session, { identifier: systemNamespace, properties: {} });
     await audit.record(session);
   });
 }

@@ -1,9 +1,10 @@
-import { type AnyContract, CatalogError, contracts, managementContracts } from "@tiltyard/protocol";
+import { type AnyContract, CatalogError, contracts, managementContracts, remoteContracts } from "@tiltyard/protocol";
 import { type Context, Hono } from "hono";
 import type { DevelopmentIssuer } from "../auth/development-issuer.ts";
 import type { Handler } from "../operations/handler.ts";
 import { handlers } from "../operations/index.ts";
 import { managementHandlers } from "../operations/management/index.ts";
+import { remoteHandlers } from "../remote/index.ts";
 import { mountConsole } from "./console-page.ts";
 import { mountDocsPage } from "./docs-page.ts";
 import { respondWithError } from "./error-response.ts";
@@ -13,7 +14,12 @@ import { requestIdOf } from "./request-id.ts";
 import { tokenEndpoint } from "./token-endpoint.ts";
 
 const tokenPath = "/oauth/token";
-const allHandlers: Readonly<Record<string, unknown>> = { ...handlers, ...managementHandlers };
+const allHandlers: Readonly<Record<string, unknown>> = { ...handlers, ...managementHandlers, ...remoteHandlers };
+const allContracts: Readonly<Record<string, AnyContract>> = {
+  ...contracts,
+  ...managementContracts,
+  ...remoteContracts,
+};
 
 /** The OpenAPI documents: the protocol's own has what the protocol has, and nothing else. */
 const documents = {
@@ -47,7 +53,7 @@ export function createApp(parts: AppParts): Hono {
   // operations on one object are here by themselves, and all else is looked for where they are not.
   const app = new Hono().onError(respond).notFound((context) => others.fetch(context.req.raw, context.env));
 
-  for (const [name, contract] of Object.entries<AnyContract>({ ...contracts, ...managementContracts })) {
+  for (const [name, contract] of Object.entries(allContracts)) {
     const path = contract.path.replaceAll(/\{(\w+)\}/g, ":$1");
     // The registries' own types hold each handler to its contract.
     const handler = allHandlers[name] as Handler<AnyContract>;

@@ -1,6 +1,6 @@
 import {
   type AnyContract,
-  arrowFile,
+  arrowTypeOf,
   bodies,
   commonErrors,
   delimiter,
@@ -12,7 +12,6 @@ import {
 } from "@tiltyard/protocol";
 import { z } from "zod";
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from "zod-openapi";
-import { arrowFileType } from "./operation.ts";
 
 const binary = { type: "string", format: "binary" } as const;
 
@@ -115,6 +114,7 @@ function responsesOf(contract: AnyContract, method: "GET" | "POST"): ZodOpenApiO
 
 function contentOf(response: z.ZodType) {
   if (response === noContent) return {};
-  if (response === arrowFile) return { content: { [arrowFileType]: { schema: binary } } };
+  const arrowType = arrowTypeOf(response);
+  if (arrowType !== undefined) return { content: { [arrowType]: { schema: binary } } };
   return { content: { "application/json": { schema: response } } };
 }

@@ -1,4 +1,4 @@
-import { type AnyContract, arrowFile, bodies, CatalogError, type RequestOf } from "@tiltyard/protocol";
+import { type AnyContract, arrowTypeOf, bodies, CatalogError, type RequestOf } from "@tiltyard/protocol";
 import type { Context, Handler as HonoHandler } from "hono";
 import { type Authenticator, authorize, type Credential, type Principal } from "../auth/authenticator.ts";
 import type { Log } from "../log.ts";
@@ -24,8 +24,6 @@ const discardedBytesMax = 512 * 1024 * 1024;
 /** How rows are counted and logged that broke off after the client was sent 200. */
 const statusOfFailure = 500;
 const brokenOff = "the rows of an answer could not be read to their end: the connection was broken off";
-
-export const arrowFileType = "application/vnd.apache.arrow.file";
 
 export interface OperationParts {
   readonly catalog: Catalog;
@@ -82,7 +80,7 @@ export function serveOperation<C extends AnyContract>(
     authorize(principal, contract.bodyAccess(request as never));
     const rows = contract.content === "arrow" ? (context.req.raw.body ?? emptyStream()) : noRows;
     const answer = await handler(request, catalog, { principal, requestId: requestIdIn(trail), body: rows });
-    return respondWith(answer, contract.status, requestIdIn(trail));
+    return respondWith(answer, contract, requestIdIn(trail));
 
     /** Lets a caller in that may do what the path says. */
     async function admit(by: Credential | undefined): Promise<{ principal: Principal; path: ParsedPath }> {
@@ -150,7 +148,7 @@ export function serveOperation<C extends AnyContract>(
         duration_ms: Math.round(durationMs * 1000) / 1000,
       });
     };
-    if (contract.response === arrowFile && response.ok && response.body !== null) {
+    if (arrowTypeOf(contract.response) !== undefined && response.ok && response.body !== null) {
       const rows = followRows(context, response.body, (failure) => {
         if (failure !== undefined) log.error({ err: failure.cause, request_id: requestIdIn(trail) }, brokenOff);
         observe(failure === undefined ? response.status : statusOfFailure);
@@ -184,11 +182,12 @@ function emptyStream(): ReadableStream<Uint8Array> {
 const noRows = emptyStream();
 
 /** Plain headers go out as they are; those of `context.json` would become a `Headers` object and be read from it again. */
-function respondWith(answer: unknown, status: number, requestId: string): Response {
+function respondWith(answer: unknown, { status, response }: AnyContract, requestId: string): Response {
+  const arrowType = arrowTypeOf(response);
   const headers = { "x-request-id": requestId };
   if (answer === undefined) return new Response(null, { status, headers });
-  if (answer instanceof ReadableStream)
-    return new Response(answer, { status, headers: { "content-type": arrowFileType, ...headers } });
+  if (answer instanceof ReadableStream && arrowType !== undefined)
+    return new Response(answer, { status, headers: { "content-type": arrowType, ...headers } });
   return new Response(JSON.stringify(answer), { status, headers: { "content-type": "application/json", ...headers } });
 }
 

@@ -1,4 +1,5 @@
 import { CatalogError, contracts, type RequestOf } from "@tiltyard/protocol";
+import { backfillNewRows } from "../automation/register.ts";
 import { storeFunctions } from "../dataset/virtual-column.ts";
 import { ensureSystemNamespace } from "../domain/system-namespace.ts";
 import type { Handler } from "./handler.ts";
@@ -32,6 +33,11 @@ export const alterTableAddColumns: Handler<typeof contract> = async (request, ca
     let version = dataset.version;
     for (const add of additions) ({ version } = await add());
     if (additions.length > 1) await commits.publish();
+    for (const { auto_backfill, outputs } of ofFunctions) {
+      // A function has all its outputs filled together.
+      const [first] = outputs;
+      if (auto_backfill && first !== undefined) await backfillNewRows(catalog, request.id, first.column, caller);
+    }
     return { ...transactionOf(dataset), version };
   } catch (error) {
     await commits.discard().catch(() => undefined);

@@ -1,10 +1,8 @@
 import { CatalogError, contracts } from "@tiltyard/protocol";
 import { requireBranch } from "../commits/read.ts";
-import { checkBackfill } from "../dataset/computed-column.ts";
+import { checkBackfill } from "../dataset/columns.ts";
 import { branchOf, mainBranch } from "../domain/branch.ts";
-import { prepareJob } from "../domain/job.ts";
-import { openOnce } from "../domain/open-job.ts";
-import { parametersOf } from "../domain/parameters.ts";
+import { openTableJob } from "../domain/open-job.ts";
 import { requireTable } from "../domain/require.ts";
 import type { Handler } from "./handler.ts";
 
@@ -18,7 +16,5 @@ export const alterTableBackfillColumns: Handler<typeof contract> = async (reques
   await requireBranch(catalog, table, branch);
   if (branch !== mainBranch) throw new CatalogError("InvalidInput", "branch: jobs fill columns of main alone");
   await checkBackfill(datasets, request);
-  const properties = parametersOf(request);
-  const job = prepareJob({ contract, request, caller, objects: [request.id], properties });
-  return { job_id: await openOnce(store, job, (session) => requireTable(session, request.id)) };
+  return { job_id: await openTableJob(store, { contract, request, caller }) };
 };

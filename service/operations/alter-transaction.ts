@@ -1,8 +1,7 @@
 import type { contracts } from "@tiltyard/protocol";
-import { applyActions } from "../domain/job.ts";
+import { applyActions, writeJob } from "../domain/job.ts";
 import { requireJob } from "../domain/require.ts";
 import { toAnswer } from "../domain/transaction.ts";
-import { updateJob } from "../store/jobs.ts";
 import type { Handler } from "./handler.ts";
 
 /** Moves a job on. What the audit has cannot be altered. */
@@ -12,7 +11,7 @@ export const alterTransaction: Handler<typeof contracts.alterTransaction> = asyn
     const applied = applyActions(present, request.actions);
     if (applied === present) return present;
     const altered = { ...applied, updatedAtMillis: Date.now() };
-    await updateJob(session, altered);
+    await writeJob(session, altered);
     return altered;
   });
   return toAnswer(job);

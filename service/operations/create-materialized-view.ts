@@ -1,10 +1,13 @@
 import { CatalogError, contracts, type Identifier } from "@tiltyard/protocol";
+import { refreshOnNewRows } from "../automation/register.ts";
 import { requireVersion } from "../commits/read.ts";
 import { withMetadata } from "../dataset/arrow-type.ts";
 import { makeTable } from "../dataset/make-table.ts";
+import { hasStableRowIds } from "../dataset/manifest-file.ts";
 import { readFiles } from "../dataset/rows-in.ts";
+import { readManifest } from "../dataset/schema-metadata.ts";
 import { mainBranch } from "../domain/branch.ts";
-import { definitionOf, prepareRefresh, sourceOf, viewMetadata } from "../domain/materialized-view.ts";
+import { definitionOf, prepareRefresh, sourceOf, type ViewSource, viewMetadata } from "../domain/materialized-view.ts";
 import { requireTable } from "../domain/require.ts";
 import { ensureSystemNamespace } from "../domain/system-namespace.ts";
 import type { Catalog, Handler } from "./handler.ts";
@@ -16,22 +19,26 @@ export const createMaterializedView: Handler<typeof contract> = async (request, 
   const properties = definitionOf(request);
   const schema = await readSchema(request.output_schema);
   await ensureSystemNamespace(catalog.store, { caller, request });
-  const source = sourceOf(request);
-  const described =
-    source === undefined ? schema : await withMetadata(schema, viewMetadata(request, await latestOf(catalog, source)));
-  const { version } = await makeTable(catalog, { contract, request, caller, properties }, described.stream());
+  const id = sourceOf(request);
+  const source = id && (await describeSource(catalog, id));
+  const described = source === undefined ? schema : await withMetadata(schema, viewMetadata(request, source));
+  // As Geneva makes views itself.
+  const stableRowIds = source?.hasStableRowIds ?? false;
+  const change = { contract, request, caller, properties };
+  const { version } = await makeTable(catalog, change, described.stream(), { stableRowIds });
+  if (request.auto_refresh && id !== undefined) await refreshOnNewRows(catalog, id, request.id, caller);
   if (request.with_no_data ?? true) return { version };
 
-  const { id, delimiter } = request;
-  const refresh = prepareRefresh({ properties }, { id, delimiter }, caller);
+  const refresh = prepareRefresh({ properties }, { id: request.id, delimiter: request.delimiter }, caller);
   await catalog.store.write((session) => refresh.open(session));
   return { version, job_id: refresh.name };
 };
 
-/** @throws CatalogError TableNotFound, TableVersionNotFound */
-async function latestOf(catalog: Catalog, id: Identifier): Promise<number> {
+/** @throws CatalogError TableNotFound, TableVersionNotFound, Unsupported */
+async function describeSource(catalog: Catalog, id: Identifier): Promise<ViewSource> {
   const table = await requireTable(catalog.store.read, id);
-  return (await requireVersion(catalog, table, mainBranch, undefined)).version;
+  const latest = await requireVersion(catalog, table, mainBranch, undefined);
+  return { version: latest.version, hasStableRowIds: hasStableRowIds(await readManifest(catalog, table, latest)) };
 }
 
 /** A schema's message is how an Arrow stream begins; here nothing comes after it. */

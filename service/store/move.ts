@@ -18,6 +18,7 @@ const tables = {
   audit_outcomes: ["record_id"],
   audit_retention: ["deleted_before"],
   jobs: ["id"],
+  automations: ["table_id", "kind", "target"],
   api_keys: ["id"],
   grants: ["principal", "namespace"],
   tasks: ["kind", "subject"],

@@ -24,6 +24,8 @@ export interface Schema {
     /** The path of a dropped table, which has no name any more; null for all others. */
     dropped_from: string | null;
     dropped_at: number | null;
+    /** Whether `automations` may have rows of it, so that commits of all others need not look. */
+    is_automated: Generated<0 | 1>;
   };
   /** A row for every branch that has or had version records, `main` included. */
   branches: {
@@ -96,6 +98,21 @@ export interface Schema {
     /** Why the last attempt failed. */
     reason: string | null;
     created_at: number;
+  };
+  /** Jobs that are opened when a commit brings new rows. A row goes with its table. */
+  automations: {
+    /** The table whose new rows they are. */
+    table_id: number;
+    /** `backfill` or `refresh`. */
+    kind: string;
+    /** A column of the table, or the id of a view. */
+    target: string;
+    /** Who asked for it: its jobs run for them. */
+    principal: string;
+    /** The latest version of the table when the latest of these jobs was opened. */
+    seen_version: number;
+    /** The highest fragment that the table ever had then; new rows have higher ones. */
+    seen_fragment: number;
   };
   /** Who may change what a name stands for, until when. */
   leases: { name: string; holder: string; held_until: number };

@@ -15,19 +15,23 @@ export interface NewTable {
 export interface TableRecord extends NewTable {
   /** Stays the same when the table is renamed. */
   readonly id: number;
+  /** Whether new rows may open jobs. */
+  readonly isAutomated?: boolean;
 }
 
 const find = statement((db, p: { namespace: string; name: string }) =>
   db
     .selectFrom("tables")
-    .select(["id", "location", "properties"])
+    .select(["id", "location", "properties", "is_automated"])
     .where("namespace", "=", p.namespace)
     .where("name", "=", p.name),
 );
 
 export async function findTable(session: Session, identifier: Identifier): Promise<TableRecord | undefined> {
   const row = await session.first(find, keyOf(identifier));
-  return row && { id: row.id, identifier, location: row.location, properties: JSON.parse(row.properties) };
+  if (row === undefined) return undefined;
+  const { id, location } = row;
+  return { id, identifier, location, properties: JSON.parse(row.properties), isAutomated: row.is_automated === 1 };
 }
 
 const findById = statement((db, p: { id: number; namespace: string }) =>

@@ -2,7 +2,7 @@ import { statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 
 /** The kinds of work that is done after the request that asks for it is answered. */
-export const taskKinds = ["finish", "adopt", "purge", "forget", "retain"] as const;
+export const taskKinds = ["finish", "adopt", "purge", "forget", "retain", "automate", "end_record"] as const;
 export type TaskKind = (typeof taskKinds)[number];
 
 /** A piece of deferred work. There is one task for a kind and a subject. */
@@ -29,6 +29,20 @@ const insert = statement((db, p: Task & { delay: number }, { now }) =>
 /** Notes work to be done, unless it is noted already. */
 export async function insertTask(session: Session, { kind, subject }: Task, delayMs = 0): Promise<void> {
   await session.run(insert, { kind, subject, delay: delayMs });
+}
+
+const noteAnew = statement((db, p: Task, { now }) =>
+  db
+    .insertInto("tasks")
+    .values({ kind: p.kind, subject: p.subject, not_before: now, created_at: now })
+    .onConflict((conflict) =>
+      conflict.columns(["kind", "subject"]).doUpdateSet({ claim: null, claimed_until: 0, not_before: now }),
+    ),
+);
+
+/** Notes work to be done from the beginning, also when somebody is at it: what they have seen is out of date. */
+export async function noteTask(session: Session, { kind, subject }: Task): Promise<void> {
+  await session.run(noteAnew, { kind, subject });
 }
 
 const hasten = statement((db, p: Task & { delay: number }, { now }) =>

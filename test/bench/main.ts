@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { makeFolder } from "./folder.ts";
 import { measureGrowth } from "./growth.ts";
 import { measureLoad } from "./hostile-load.ts";
+import { measureJobs } from "./jobs.ts";
 import { type Measurement, measure, type Target } from "./load.ts";
 import { type BenchOptions, readOptions } from "./options.ts";
 import { profileCatalog } from "./profile.ts";
@@ -30,6 +31,7 @@ try {
   const [mode, ...args] = process.argv.slice(2);
   if (mode === "growth") await measureGrowth(args);
   else if (mode === "load") await measureLoad(args);
+  else if (mode === "jobs") await measureJobs(args);
   else if (mode === "profile") await profileCatalog(args);
   else await bench(readOptions(process.argv.slice(2), process.env));
 } catch (error) {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { declareTable, useCatalog } from "../support/catalog.ts";
 import { startProgram } from "../support/process.ts";
+import { createFilms } from "../support/rows.ts";
 
 const catalog = useCatalog();
 
@@ -16,6 +17,8 @@ async function open(): Promise<string> {
   const { id } = await declareTable(catalog);
   return (await catalog.call("openJob", { id, column: "c" })).body.job_id;
 }
+
+const columnC = (table: string) => ({ id: table.split("$"), new_columns: [{ name: "c", expression: "id" }] });
 
 async function alter(job: string, status: string, properties: Readonly<Record<string, string>> = {}) {
   const set = Object.entries(properties).map(([key, value]) => ({ setPropertyAction: { key, value } }));
@@ -88,5 +91,18 @@ describe("tiltyard jobs", () => {
     program.child.kill("SIGINT");
     expect((await program.finished).code).toBe(130);
     expect((await catalog.call("describeTransaction", { id: job.split("$") })).body.status).toBe("Queued");
+  });
+
+  test.each([
+    [["compact", "--target-rows", "1000"], "CompactTable", { target_rows_per_fragment: "1000" }],
+    [["index", "--column", "c", "--type", "BTREE"], "BuildTableIndex", { column: "c", index_type: "BTREE" }],
+    [["clean-up", "--older-than", "0", "--keep", "2"], "CleanUpTable", { older_than_seconds: "0", keep_versions: "2" }],
+  ])("%s opens a job and prints its id", async (args, operation, parameters) => {
+    const table = (await createFilms(catalog)).join("$");
+    if (args[0] === "index") await catalog.call("alterTableAddColumns", columnC(table));
+    const { code, stdout, stderr } = await start(...args, table).finished;
+    expect([code, stderr]).toEqual([0, ""]);
+    const { job } = (await catalog.call("describeJob", { id: stdout.trim().split("$") })).body;
+    expect(job).toMatchObject({ operation, parameters, objects: [table.split("$")] });
   });
 });

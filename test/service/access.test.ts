@@ -1,4 +1,4 @@
-import { type AnyContract, managementContracts } from "@tiltyard/protocol";
+import { type AnyContract, managementContracts, remoteContracts } from "@tiltyard/protocol";
 import { describe, expect, test } from "vitest";
 import { operations as contracts, httpRequest, type OperationName, useCatalog } from "../support/catalog.ts";
 
@@ -40,6 +40,10 @@ const requests: Partial<Record<OperationName, Readonly<Record<string, unknown>>>
   putGrant: { principal: "made", role: "reader" },
   revokeGrant: { principal: "nobody" },
   undropTable: { dropped_id: 0 },
+  buildTableIndex: { column: "c", index_type: "BTREE" },
+  describeRemoteJob: { job_id: "secret$t" },
+  cancelRemoteJob: { job_id: "secret$t" },
+  queryRemoteJobEvents: { job_id: "secret$t" },
 };
 /** What any principal may ask that has a credential. */
 const open: readonly OperationName[] = ["describeCaller"];
@@ -50,6 +54,7 @@ const onRoot: readonly OperationName[] = [
   "createApiKey",
   "listApiKeys",
   "revokeApiKey",
+  "listRemoteJobs",
 ];
 const needAdmin: readonly OperationName[] = [
   "dropNamespace",
@@ -69,7 +74,7 @@ const operations = (Object.keys(contracts) as OperationName[]).flatMap((name) =>
 );
 const guarded = operations.filter(([name]) => !open.includes(name));
 /** Those of the protocol are 401 and 403 in `conformance/`. */
-const ofManagement = operations.filter(([name]) => name in managementContracts);
+const ofManagement = operations.filter(([name]) => name in managementContracts || name in remoteContracts);
 
 /** Sends the least valid request of an operation. */
 async function send(name: OperationName, method: string, headers: Record<string, string>) {

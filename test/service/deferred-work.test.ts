@@ -17,7 +17,7 @@ async function startWorkers(handlers: readonly TaskHandler[]) {
   const workers = handlers.map((purge, index): Worker => {
     const store = stores[index];
     if (store === undefined) throw new Error("each worker has a store");
-    const others = { finish: none, adopt: none, forget: none, retain: none };
+    const others = { finish: none, adopt: none, forget: none, retain: none, automate: none, end_record: none };
     return createWorker({ store, log: createLog("silent"), handlers: { ...others, purge } });
   });
   const [store] = stores;

@@ -62,6 +62,35 @@ describe("a backfill", () => {
   });
 });
 
+describe("jobs that look after a table", () => {
+  test.each([
+    ["compactTable", "CompactTable", { target_rows_per_fragment: 1000 }],
+    ["buildTableIndex", "BuildTableIndex", { column: "title", index_type: "BTREE" }],
+    ["cleanUpTable", "CleanUpTable", { older_than_seconds: 0, keep_versions: 3 }],
+  ] as const)("%s opens one, with the parameters of the request", async (name, operation, request) => {
+    const id = await createFilms(catalog);
+    const first = await catalog.call(name, { id, ...request });
+    expect(first.status).toBe(202);
+    const { job_id } = first.body;
+    const parameters = Object.fromEntries(Object.entries(request).map(([key, value]) => [key, String(value)]));
+    const { job } = (await catalog.call("describeJob", { id: job_id.split("$") })).body;
+    expect(job).toMatchObject({ status: "Queued", operation, objects: [id], parameters, result: {} });
+    expect((await catalog.call(name, { id, ...request })).body.job_id).toBe(job_id);
+    expect((await catalog.call(name, { id, ...request, cluster: "other" })).error.status).toBe(409);
+    await alter(job_id, set("result.versions_deleted", "4"), setStatus("Running"), setStatus("Succeeded"));
+    const ended = (await catalog.call("describeJob", { id: job_id.split("$") })).body.job;
+    expect(ended).toMatchObject({ parameters, result: { versions_deleted: 4 } });
+    expect((await catalog.call(name, { id: [...id.slice(0, -1), "missing"], ...request })).error.status).toBe(404);
+  });
+
+  test("build an index of a column that is there, and several columns at a time", async () => {
+    const id = await createFilms(catalog);
+    const index = (column: string) => catalog.call("buildTableIndex", { id, column, index_type: "BTREE" });
+    expect((await index("missing")).error).toMatchObject({ status: 404, code: 12 });
+    expect((await index("id")).body.job_id).not.toBe((await index("title")).body.job_id);
+  });
+});
+
 describe("management of jobs", () => {
   test("tells parameters, progress and where a job runs, each apart", async () => {
     const id = await createComputed("twice");

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
+import * as lancedb from "@lancedb/lancedb";
 import { beforeAll, describe, expect, test } from "vitest";
 import { declareTable, uniqueName, useCatalog } from "../support/catalog.ts";
 import { arrowStream, films, readRows } from "../support/rows.ts";
@@ -80,6 +81,30 @@ describe("CreateMaterializedView", () => {
     expect(await metadataOf({ ...query, source_query: "SELECT 1" })).toBeUndefined();
     const missing = await create(await newView(), { ...query, source_query: '{"source_table": "missing"}' });
     expect(missing.error).toMatchObject({ status: 404, detail: expect.stringContaining("missing") });
+  });
+
+  test("follows a table whose rows keep their ids, and has such rows itself", async () => {
+    const id = await newView();
+    const folder = `${catalog.dataDir}/warehouse/${id[0]}-written`;
+    const db = await lancedb.connect(folder);
+    const written = { storageOptions: { newTableEnableStableRowIds: "true" } };
+    await db.createTable("stable", [{ id: 1, title: "Stalker" }], written);
+    const source = [...id.slice(0, -1), "stable"];
+    const registered = await catalog.call("registerTable", { id: source, location: `file://${folder}/stable.lance` });
+    expect(registered.status).toBe(200);
+    const request = { ...query, source_query: JSON.stringify({ base: {}, source_table: source.join("$") }) };
+    expect((await create(id, request)).status).toBe(201);
+    const metadata = async (table: readonly string[]) =>
+      (await catalog.call("describeTable", { id: table, load_detailed_metadata: true })).body.schema?.metadata;
+    expect(await metadata(id)).toMatchObject({
+      "geneva::view::version": "2",
+      "geneva::view::base_table": "stable",
+      "geneva::view::namespace_path": id[0],
+    });
+    // A view of the view follows that, too.
+    const second = [...id.slice(0, -1), "second"];
+    await create(second, { ...query, source_query: JSON.stringify({ base: {}, source_table: id.join("$") }) });
+    expect(await metadata(second)).toMatchObject({ "geneva::view::version": "2" });
   });
 
   test("opens the first refresh when it is to have data, with all that the compute side needs", async () => {

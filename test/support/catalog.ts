@@ -2,15 +2,17 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import {
   type AnyContract,
-  arrowFile,
+  arrowTypeOf,
   type Contracts,
   contracts,
   ErrorResponse,
   formatIdentifier,
   type ManagementContracts,
   managementContracts,
+  type RemoteContracts,
   type ResponseOf,
   type Role,
+  remoteContracts,
 } from "@tiltyard/protocol";
 import { afterAll, beforeAll } from "vitest";
 import { generateApiKey, hashApiKey } from "../../service/auth/api-key.ts";
@@ -25,9 +27,9 @@ import { finalName, pathOf, type TestTable } from "./table.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 export { finalName, pathOf, type TestTable };
-/** Every operation: those of the protocol, and those of management. */
-export const operations = { ...contracts, ...managementContracts };
-export type Operations = Contracts & ManagementContracts;
+/** Every operation: those of the protocol, those of management, and those of LanceDB's remote client. */
+export const operations = { ...contracts, ...managementContracts, ...remoteContracts };
+export type Operations = Contracts & ManagementContracts & RemoteContracts;
 export type OperationName = keyof Operations;
 
 /** A catalog that listens on a port of its own, over a database of its own and a warehouse in a temporary folder. */
@@ -168,7 +170,7 @@ async function readAnswer<Name extends OperationName>(
   contract: AnyContract,
   response: Response,
 ): Promise<Answer<Name>> {
-  if (response.ok && contract.response === arrowFile && response.body !== null)
+  if (response.ok && arrowTypeOf(contract.response) !== undefined && response.body !== null)
     return answerOf(contract, response, response.body);
   const text = await response.text();
   const where = `${contract.operationId} answered ${response.status} ${text}`;

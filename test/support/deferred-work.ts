@@ -1,5 +1,7 @@
 import { createFinishing } from "../../service/commits/finish.ts";
+import { createDatasets } from "../../service/dataset/datasets.ts";
 import { createDeferredWork } from "../../service/deferred-work.ts";
+import { createGateway } from "../../service/http/gateway.ts";
 import { createLog } from "../../service/log.ts";
 import { createStorage } from "../../service/storage/storage.ts";
 import type { Database } from "../../service/store/database.ts";
@@ -24,7 +26,9 @@ export async function doDeferredWork(
   const log = createLog("silent");
   const finishing = createFinishing({ store, storage, log });
   const auditRetentionMs = Number.MAX_SAFE_INTEGER;
-  const worker = createDeferredWork({ store, storage, finishing, log, dropRetentionMs, auditRetentionMs });
+  await using datasets = createDatasets({ store, storage, finishing }, createGateway(log));
+  const times = { dropRetentionMs, auditRetentionMs, automationDelayMs: 0 };
+  const worker = createDeferredWork({ store, storage, finishing, datasets, log, ...times });
   worker.start();
   await worker.drain();
   await worker.stop();

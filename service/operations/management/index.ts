@@ -1,6 +1,9 @@
 import type { ManagementContracts } from "@tiltyard/protocol";
 import type { Handler } from "../handler.ts";
+import { buildTableIndex } from "./build-table-index.ts";
 import { cancelJob } from "./cancel-job.ts";
+import { cleanUpTable } from "./clean-up-table.ts";
+import { compactTable } from "./compact-table.ts";
 import { createApiKey } from "./create-api-key.ts";
 import { describeCaller } from "./describe-caller.ts";
 import { describeJob } from "./describe-job.ts";
@@ -25,6 +28,9 @@ import { unprotectTable } from "./unprotect-table.ts";
 export const managementHandlers: {
   readonly [Name in keyof ManagementContracts]: Handler<ManagementContracts[Name]>;
 } = {
+  buildTableIndex,
+  cleanUpTable,
+  compactTable,
   createApiKey,
   describeCaller,
   retryJob,

@@ -21,6 +21,7 @@ from clouds import (
 from faulty_proxy import faulty_proxy
 from jobs import write_films
 from lance_namespace_urllib3_client import ApiClient, Configuration
+from runner import Runner
 
 
 def pytest_configure() -> None:
@@ -57,6 +58,14 @@ def table(namespace):
 def films(catalog, table):
     """A table of films in four fragments."""
     return write_films(catalog, table)
+
+
+@pytest.fixture(scope="module")
+def runner(catalog, tmp_path_factory):
+    """Runs the jobs of the catalog on a Ray of this machine."""
+    running = Runner(catalog, tmp_path_factory.mktemp("runner") / "log").start()
+    yield running
+    running.stop()
 
 
 @pytest.fixture

@@ -23,3 +23,12 @@ def describe(catalog, job: str) -> dict:
 
 def alter(catalog, job: str, *actions: dict) -> None:
     catalog.post(f"/v1/transaction/{job.replace('$', '%24')}/alter", {"actions": list(actions)})
+
+
+def values(catalog, table, column) -> list:
+    return (
+        lance.dataset(namespace_client=catalog.client(), table_id=table)
+        .to_table(columns=["id", column])
+        .sort_by("id")[column]
+        .to_pylist()
+    )

@@ -1,6 +1,7 @@
 """One attempt of a job, as `python -m tiltyard.job` makes it: its claim, its heartbeat and its end in the catalog."""
 
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -10,10 +11,12 @@ import lancedb
 import pytest
 from catalog import PROJECT, Catalog, wait_until
 from jobs import ROWS, alter, backfill, describe, write_films
+from lance_namespace.errors import ServiceUnavailableError
 from tiltyard.connection import Connection
-from tiltyard.job.attempt import Attempt, AttemptStopped, Stop
+from tiltyard.job.attempt import Attempt, AttemptStopped, Process, Stop
 from tiltyard.job.failure import is_passing, reason_of
 from tiltyard.job.log_tail import LogTail
+from tiltyard.job.ray_head import has_ray
 from tiltyard.job.transaction import Transaction
 
 PACKAGE = PROJECT / "runner/job"
@@ -55,7 +58,7 @@ class Stops:
 
 def begin(catalog, job: str, lease_seconds: float = 20) -> tuple[Attempt, Stops]:
     stops = Stops()
-    attempt = Attempt(Transaction(Connection(catalog.url, catalog.key), job), 1, lease_seconds, stops)
+    attempt = Attempt(Transaction(Connection(catalog.url, catalog.key), job), 1, lease_seconds, Process(stops))
     attempt.begin()
     return attempt, stops
 
@@ -84,11 +87,13 @@ def test_an_attempt_moves_its_job_on_and_tells_how_far_it_is(catalog, job):
         return describe(catalog, job)["properties"].get("progress.rows_committed")
 
     wait_until(lambda: told() == "10", "the next heartbeat")
+    alter(catalog, job, {"setPropertyAction": {"key": "reason", "value": "an attempt before this one fell over"}})
     # A number that goes back, as after a restart from checkpoints, is not told.
     attempt.report(5, 40)
     attempt.end("Succeeded")
     found = describe(catalog, job)
     assert (found["status"], found["properties"]["progress.rows_committed"]) == ("Succeeded", "10")
+    assert "reason" not in found["properties"]
     assert stops.told == []
 
 
@@ -132,6 +137,21 @@ def test_an_attempt_stops_when_no_heartbeat_is_accepted_for_the_length_of_its_le
         assert stops.happened.wait(timeout=30)
         assert stops.told == [Stop.LOST]
         catalog.start()
+
+
+def test_an_attempt_whose_ray_is_gone_stops_when_its_lease_has_ended(catalog, job):
+    stops = Stops()
+    with socket.create_server(("127.0.0.1", 0)) as head:
+        environment = {"RAY_ADDRESS": f"127.0.0.1:{head.getsockname()[1]}"}
+        assert has_ray(environment)
+    transaction = Transaction(Connection(catalog.url, catalog.key), job)
+    attempt = Attempt(transaction, 1, 1, Process(stops, has_ray=lambda: has_ray(environment)))
+    claimed = attempt.begin().properties["attempt.1"]
+    assert stops.happened.wait(timeout=10)
+    assert stops.told == [Stop.LOST]
+    # It did not beat any more, so that another one can take it over.
+    assert describe(catalog, job)["properties"]["attempt.1"] == claimed
+    assert has_ray({})
 
 
 def test_the_command_runs_a_job_to_its_end(catalog, job, films):
@@ -184,6 +204,7 @@ def test_what_may_pass_is_told_from_what_will_fail_again():
     assert is_passing(ray.exceptions.WorkerCrashedError())
     assert is_passing(RuntimeError("lance error: connection refused"))
     assert is_passing(ray.exceptions.RayTaskError("f", "trace", OSError("timed out")))
+    assert is_passing(ServiceUnavailableError('Connect, "Connection refused"'))
     assert not is_passing(ValueError("no such film"))
     assert not is_passing(ray.exceptions.RayTaskError("f", "trace", ValueError("no connection")))
     task = RuntimeError("Error running task ScanTask(timeout=1) | caused by builtins.ValueError: no such film")

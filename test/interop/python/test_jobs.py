@@ -1,10 +1,11 @@
 """Jobs that run: a REST call is all that a caller sends, and the runner does the rest on a Ray of this machine."""
 
 import contextlib
+import json
 import os
 import signal
-import subprocess
-import sys
+import sqlite3
+import urllib.request
 from pathlib import Path
 
 import geneva
@@ -12,11 +13,10 @@ import lance
 import lancedb
 import pyarrow as pa
 import pytest
-from catalog import PROJECT, Catalog, wait_until
+from catalog import Catalog, wait_until
 from geneva.transformer import UnpackedUDF
-from jobs import ROWS, alter, backfill, describe, write_films
-
-JOB_SECONDS = 180
+from jobs import ROWS, alter, backfill, describe, values, write_films
+from runner import JOB_SECONDS, Runner, ended
 
 
 def udfs():
@@ -48,87 +48,9 @@ def udfs():
     return {"vector": vector, "two": two, "title_length": title_length, "broken": broken, "slow": slow}
 
 
-class Runner:
-    """`tiltyard runner --local`, as a user starts it."""
-
-    def __init__(self, catalog, log: Path) -> None:
-        self.catalog = catalog
-        self.log = log
-        self.process: subprocess.Popen | None = None
-
-    def start(self, *options: str) -> "Runner":
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("TILTYARD_")}
-        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-        with self.log.open("a") as log:
-            self.process = subprocess.Popen(
-                [os.environ["TILTYARD_TEST_NODE"], "client/main.ts", "runner", "--local", "--num-cpus", "4", *options],
-                cwd=PROJECT,
-                env={
-                    **inherited,
-                    "PATH": path,
-                    "TILTYARD_CATALOG_URL": self.catalog.url,
-                    "TILTYARD_API_KEY": self.catalog.key,
-                },
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
-        return self
-
-    def __enter__(self) -> "Runner":
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.kill()
-
-    def kill(self) -> None:
-        """The command hands over to the runner's own program, which is what is killed."""
-        assert self.process is not None
-        pid = str(self.process.pid)
-
-        def children() -> list[str]:
-            return subprocess.run(["pgrep", "-P", pid], capture_output=True, text=True, check=False).stdout.split()
-
-        wait_until(lambda: children() or self.process.poll() is not None, "the runner's own program")
-        for child in children():
-            os.kill(int(child), signal.SIGKILL)
-        self.process.wait(timeout=60)
-
-    def stop(self) -> None:
-        assert self.process is not None
-        self.process.terminate()
-        assert self.process.wait(timeout=60) == 0, self.log.read_text()
-
-
-@pytest.fixture(scope="module")
-def runner(catalog, tmp_path_factory):
-    running = Runner(catalog, tmp_path_factory.mktemp("runner") / "log").start()
-    yield running
-    running.stop()
-
-
 def open_with_geneva(catalog, table):
     db = geneva.connect(namespace_client_impl="rest", namespace_client_properties=catalog.properties)
     return db.open_table(table[-1], namespace=table[:-1])
-
-
-def ended(catalog, runner, job: str) -> dict:
-    """Waits for the end of a job."""
-
-    def is_final():
-        assert runner.process.poll() is None, runner.log.read_text()
-        return describe(catalog, job)["status"] not in ("Queued", "Running")
-
-    wait_until(is_final, f"the end of the job {job}", seconds=JOB_SECONDS)
-    return describe(catalog, job)
-
-
-def values(catalog, table, column) -> list:
-    return (
-        lance.dataset(namespace_client=catalog.client(), table_id=table)
-        .to_table(columns=["id", column])
-        .sort_by("id")[column]
-        .to_pylist()
-    )
 
 
 def test_a_rest_call_fills_a_udf_column(catalog, runner, films):
@@ -186,6 +108,17 @@ def test_a_view_of_geneva_in_its_remote_mode_is_refreshed(catalog, runner, table
     late = db.create_materialized_view(f"late_{table[0]}", query)
     late.refresh()
     assert values(catalog, [f"late_{table[0]}"], "title") == [f"Film {number}" for number in range(30, ROWS)]
+
+
+def test_geneva_waits_no_longer_for_a_job_that_was_canceled_before_anything_ran_it(tmp_path):
+    with Catalog(tmp_path / "data") as catalog:
+        films = write_films(catalog, ["films"])
+        opened = geneva.connect("db://films", api_key=catalog.key, host_override=catalog.url).open_table(films[0])
+        opened.add_columns({"title_length": udfs()["title_length"]})
+        waiting = opened.backfill_async("title_length")
+        catalog.post(f"/management/v1/job/{waiting.job_id}/cancel")
+        with pytest.raises(Exception, match="canceled by development"):
+            waiting.result()
 
 
 def running_job(catalog, runner, films) -> str:
@@ -261,3 +194,45 @@ def test_a_runner_that_is_killed_loses_nothing(tmp_path):
             found = ended(catalog, second, job)
     assert (found["status"], found["properties"].get("reason")) == ("Succeeded", None)
     assert "attempt.2" in found["properties"]
+
+
+def test_new_rows_are_filled_by_a_job_that_nobody_asks_for(tmp_path):
+    """One job fills them. What it commits brings no new rows, and so no other job."""
+
+    @geneva.udf(data_type=pa.int64(), auto_backfill=True)
+    def title_length(title: str) -> int:
+        return len(title)
+
+    settings = {"TILTYARD_AUTOMATION_DELAY": "1s"}
+    with Catalog(tmp_path / "data", settings) as catalog, Runner(catalog, tmp_path / "log").start() as runner:
+        films = write_films(catalog, ["films"])
+        db = geneva.connect("db://films", api_key=catalog.key, host_override=catalog.url)
+        db.open_table("films").add_columns({"title_length": title_length})
+        for number in (ROWS, ROWS + 1):
+            more = pa.table({"id": [number], "title": [f"Film {number}"]})
+            lance.write_dataset(more, namespace_client=catalog.client(), table_id=films, mode="append")
+        lengths = [len(f"Film {number}") for number in range(ROWS + 2)]
+        wait_until(lambda: values(catalog, films, "title_length") == lengths, "the new rows", seconds=JOB_SECONDS)
+        wait_until(lambda: not open_jobs(catalog), "the end of the job", seconds=JOB_SECONDS)
+        found = [describe(catalog, job) for job in jobs_of(catalog)]
+        assert [each["status"] for each in found] == ["Succeeded"], runner.log.read_text()
+        # The catalog has looked at the commits of the job when there is nothing left to look at.
+        wait_until(lambda: not waiting_tasks(catalog), "the catalog's look at all commits")
+        assert len(jobs_of(catalog)) == 1
+
+
+def jobs_of(catalog, query: str = "") -> list[str]:
+    request = urllib.request.Request(
+        f"{catalog.url}/management/v1/namespace/$/job/list{query}", headers={"x-api-key": catalog.key}
+    )
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return [job["job_id"] for job in json.load(answer)["jobs"]]
+
+
+def open_jobs(catalog) -> list[str]:
+    return jobs_of(catalog, "?status=Queued,Running")
+
+
+def waiting_tasks(catalog) -> int:
+    with sqlite3.connect(f"file:{catalog.data_dir}/catalog.sqlite?mode=ro", uri=True) as database:
+        return database.execute("SELECT count(*) FROM tasks WHERE kind = 'automate'").fetchone()[0]

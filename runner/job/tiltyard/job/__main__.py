@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import re
 import sys
@@ -11,16 +10,16 @@ import traceback
 from enum import IntEnum
 
 from tiltyard.connection import Connection, ConnectionSettingError, connection
-from tiltyard.job import geneva_record
-from tiltyard.job.attempt import Attempt, AttemptStopped, Stop
+from tiltyard.job.attempt import Attempt, AttemptStopped, Process, Stop
 from tiltyard.job.failure import is_passing, reason_of
 from tiltyard.job.log_tail import LogTail
+from tiltyard.job.ray_head import has_ray
 from tiltyard.job.transaction import CatalogRefusal, CatalogUnavailable, State, Transaction
 from tiltyard.job.work import Job, work_of
 
 LEASE_SECONDS = 60.0
 # What attempts note in a job's properties, beside the parameters that it was opened with.
-NOTED = re.compile(r"(attempt|progress)\.|ray_|(started_at|reason|log_tail)$")
+NOTED = re.compile(r"(attempt|progress|result)\.|ray_|(started_at|reason|log_tail)$")
 
 
 class Exit(IntEnum):
@@ -46,12 +45,15 @@ def main(arguments: list[str] | None = None) -> int:
     log = LogTail(found.key)
     log.install()
     attempt = Attempt(
-        transaction, options.attempt, options.lease_seconds, lambda stop: _leave(found, options.id, stop), log.text
+        transaction,
+        options.attempt,
+        options.lease_seconds,
+        Process(_leave, log.text, has_ray),
     )
     try:
         state = attempt.begin()
     except AttemptStopped as stopped:
-        return _stopped(found, options.id, stopped.stop)
+        return _stopped(stopped.stop)
     except CatalogUnavailable as error:
         print(f"tiltyard.job: {error}", file=sys.stderr)
         return Exit.AGAIN
@@ -76,36 +78,26 @@ def _job_of(job_id: str, state: State, found: Connection) -> Job:
 def _run(attempt: Attempt, job: Job) -> int:
     print(f"{job.operation} {'$'.join(job.table)} {job.parameters}", flush=True)
     try:
-        work_of(job)(job, attempt.report)
+        result = work_of(job)(job, attempt.report)
     except BaseException as error:
         traceback.print_exc()
         if is_passing(error):
             attempt.give_up(reason_of(error))
             return Exit.AGAIN
-        _close_record(job.connection, job.id, "FAILED")
         attempt.end("Failed", {"reason": reason_of(error)})
         return Exit.FAILED
-    attempt.end("Succeeded")
+    attempt.end("Succeeded", {f"result.{name}": str(value) for name, value in result.items()})
     return Exit.SUCCEEDED
 
 
-def _stopped(found: Connection, job_id: str, stop: Stop) -> int:
+def _stopped(stop: Stop) -> int:
     print(f"tiltyard.job: {stop.value}", file=sys.stderr, flush=True)
-    if stop is Stop.LOST:
-        return Exit.LOST
-    _close_record(found, job_id, "CANCELLED")
-    return Exit.CANCELED
+    return Exit.LOST if stop is Stop.LOST else Exit.CANCELED
 
 
-def _leave(found: Connection, job_id: str, stop: Stop) -> None:
+def _leave(stop: Stop) -> None:
     """Ends the process at once: Ray ends the tasks and actors of a driver that is gone."""
-    os._exit(_stopped(found, job_id, stop))
-
-
-def _close_record(found: Connection, job_id: str, status: str) -> None:
-    # Best effort: jobs without Geneva have no record, and the outcome in the catalog is what counts.
-    with contextlib.suppress(Exception):
-        geneva_record.close(found, job_id, status)
+    os._exit(_stopped(stop))
 
 
 if __name__ == "__main__":

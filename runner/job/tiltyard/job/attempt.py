@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from http import HTTPStatus
@@ -18,6 +19,7 @@ from tiltyard.job.transaction import (
     require_and_set,
     set_property,
     set_status,
+    unset_property,
 )
 
 BEAT_SECONDS = 2.0
@@ -38,12 +40,25 @@ class AttemptStopped(Exception):
         self.stop = stop
 
 
+@dataclass(frozen=True)
+class Process:
+    """What an attempt needs to know of the process that it runs in."""
+
+    # Called once, on the heartbeat's thread.
+    on_stop: Callable[[Stop], None]
+    # The last lines that were printed.
+    log: Callable[[], str] = str
+    # Whether its Ray is there.
+    has_ray: Callable[[], bool] = lambda: True
+
+
 class Attempt:
     """Holds the claim `attempt.N`, a property of the job's transaction whose value is the latest heartbeat.
 
     Who starts the attempt sets the property, in mode Fail. Each heartbeat requires it and sets it anew in one
     request, so that an attempt that was taken over is refused. An attempt without an accepted heartbeat
-    for the length of its lease stops by itself: the one that takes over waits longer than that.
+    for the length of its lease stops by itself: the one that takes over waits longer than that. Nor does one beat
+    whose Ray is gone: it would wait for it for ever.
     """
 
     def __init__(
@@ -51,15 +66,12 @@ class Attempt:
         transaction: Transaction,
         number: int,
         lease_seconds: float,
-        on_stop: Callable[[Stop], None],
-        log: Callable[[], str] = str,
+        process: Process,
     ) -> None:
-        """on_stop is called once, on the heartbeat's thread; log answers the last lines that were printed."""
         self._transaction = transaction
         self._claim = f"attempt.{number}"
         self._lease_seconds = lease_seconds
-        self._on_stop = on_stop
-        self._log = log
+        self._process = process
         self._log_told = ""
         self._progress: dict[str, int] = {}
         # Rows and time at the first report: an attempt may begin with rows of the one before.
@@ -90,8 +102,10 @@ class Attempt:
     def end(self, status: str, properties: Mapping[str, str] | None = None) -> None:
         """Moves the job to its final status. Raises AttemptStopped, CatalogUnavailable."""
         self._ended.set()
+        # An attempt before this one may have said why it gave up.
+        cleared = [unset_property("reason")]
         given = [set_property(key, value) for key, value in (properties or {}).items()]
-        self._alter([*given, set_status(status)], self._lease_seconds)
+        self._alter([*cleared, *given, set_status(status)], self._lease_seconds)
 
     def give_up(self, reason: str) -> None:
         """Leaves the job open for another attempt, and says why. Raises AttemptStopped, CatalogUnavailable."""
@@ -101,22 +115,24 @@ class Attempt:
     def _beat_until_ended(self) -> None:
         while not self._ended.wait(BEAT_SECONDS):
             try:
-                self._alter([])
+                if self._process.has_ray():
+                    self._alter([])
             except CatalogUnavailable:
-                if time.monotonic() - self._accepted_at > self._lease_seconds:
-                    return self._stop(Stop.LOST)
+                pass
             except AttemptStopped as stopped:
                 return self._stop(stopped.stop)
+            if time.monotonic() - self._accepted_at > self._lease_seconds:
+                return self._stop(Stop.LOST)
 
     def _stop(self, stop: Stop) -> None:
         if not self._ended.is_set():
-            self._on_stop(stop)
+            self._process.on_stop(stop)
 
     def _alter(self, actions: list[Action], retry_seconds: float = 0) -> State:
         with self._lock:
             progress = [set_property(f"progress.{name}", str(value)) for name, value in self._progress.items()]
         try:
-            log = self._log()
+            log = self._process.log()
             told = [set_property("log_tail", log)] if log != self._log_told else []
             state = self._transaction.alter(
                 [*require_and_set(self._claim, _now()), *progress, *told, *actions], retry_seconds

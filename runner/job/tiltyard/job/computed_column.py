@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from tiltyard.job.work import Job, Report, open_table
+from tiltyard.job.work import Job, Report, Result, open_table
 
 
-def refresh_column(job: Job, report: Report) -> None:
+def refresh_column(job: Job, report: Report) -> Result:
     """Fills the rows of a computed column that have no value, and those whose inputs changed."""
     import lancedb
 
-    total = open_table(job).count_rows()
+    dataset = open_table(job)
+    total = dataset.count_rows()
     report(0, total)
     *namespace, name = job.table
     db = lancedb.connect_namespace("rest", job.connection.properties)
-    db.open_table(name, namespace_path=namespace).refresh_column(job.parameters["column"])
+    done = db.open_table(name, namespace_path=namespace).refresh_column(job.parameters["column"])
     report(total, total)
+    return {
+        "rows_assigned": done.rows_filled,
+        "source_version": dataset.version,
+        "published_version": done.version,
+    }

@@ -6,8 +6,23 @@ import re
 
 from tiltyard.job.transaction import CatalogUnavailable
 
+# What a machine that goes away looks like, in Python's words and in Geneva's.
+LOST_KINDS = (
+    "ConnectionError",
+    "FatalWorkerCrashError",
+    "FatalWorkerExitError",
+    "FatalWorkerHardwareError",
+    "FatalWorkerTransientError",
+)
 # Lance's clients raise plain errors whose text alone tells that a server was away.
-PASSING_KINDS = ("ConnectionError", "OSError", "RuntimeError", "TimeoutError")
+PASSING_KINDS = (
+    "InternalError",
+    "OSError",
+    "RuntimeError",
+    "ServiceUnavailableError",
+    "ThrottlingError",
+    "TimeoutError",
+)
 PASSING = re.compile(r"connect|connection|timed? ?out|unavailable|slow down|\b50[234]\b", re.IGNORECASE)
 
 CAUSED_BY = " | caused by "
@@ -32,7 +47,7 @@ def is_passing(error: BaseException) -> bool:
     if any(isinstance(each, (*lost, CatalogUnavailable)) for each in _causes(error)):
         return True
     kind, _, text = reason_of(error).partition(": ")
-    return kind in PASSING_KINDS and (kind == ConnectionError.__name__ or PASSING.search(text) is not None)
+    return kind in LOST_KINDS or (kind in PASSING_KINDS and PASSING.search(text) is not None)
 
 
 def reason_of(error: BaseException) -> str:

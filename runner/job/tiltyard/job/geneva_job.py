@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from tiltyard.job.work import Job, JobError, Report
+from tiltyard.job.work import Job, JobError, Report, Result
 
 POLL_SECONDS = 1.0
 # What Geneva reserves for an applier whose UDF names no memory.
@@ -45,7 +45,7 @@ REFRESH_INTEGERS = (
 )
 
 
-def backfill(job: Job, report: Report) -> None:
+def backfill(job: Job, report: Report) -> Result:
     """Fills a UDF column where it is null, or where the request says. Goes on from checkpoints of the same job id."""
     parameters = job.parameters
     table = _open_table(job)
@@ -55,6 +55,7 @@ def backfill(job: Job, report: Report) -> None:
     }
     if "where" in parameters:
         arguments["where"] = parameters["where"]
+    source_version = table.version
 
     def run(fitted: dict[str, Any]) -> None:
         running = table.backfill_async(parameters["column"], job_id=job.id, **fitted)
@@ -65,17 +66,21 @@ def backfill(job: Job, report: Report) -> None:
         _report_tracker(tracker, report)
 
     _run_fitted(run, arguments)
+    table.checkout_latest()
+    return {"source_version": source_version, "published_version": table.version}
 
 
-def refresh(job: Job, report: Report) -> None:
+def refresh(job: Job, report: Report) -> Result:
     """Brings a view up to date with its source."""
     parameters = job.parameters
     table = _open_table(job)
     arguments = {name: int(parameters[name]) for name in REFRESH_INTEGERS if name in parameters}
+    source_version = table.version
     _run_fitted(lambda fitted: table.refresh(job_id=job.id, **fitted), arguments)
     table.checkout_latest()
     rows = table.count_rows()
     report(rows, rows)
+    return {"source_version": source_version, "published_version": table.version}
 
 
 def _open_table(job: Job) -> Any:

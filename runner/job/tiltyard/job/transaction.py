@@ -108,6 +108,11 @@ def set_property(key: str, value: str) -> Action:
     return {"setPropertyAction": {"key": key, "value": _shorten(value)}}
 
 
+def unset_property(key: str) -> Action:
+    """Of a property that may be absent."""
+    return {"unsetPropertyAction": {"key": key, "mode": "Skip"}}
+
+
 def require_and_set(key: str, value: str) -> list[Action]:
     """Sets a property that must be there: the catalog refuses all actions with 409 when it is not."""
     return [{"unsetPropertyAction": {"key": key, "mode": "Fail"}}, set_property(key, value)]

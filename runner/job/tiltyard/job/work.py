@@ -29,12 +29,18 @@ class Job:
     parameters: Parameters
     connection: Connection
 
+    def integer(self, parameter: str) -> int | None:
+        """A parameter that is a whole number; None when the request had none."""
+        return int(self.parameters[parameter]) if parameter in self.parameters else None
+
 
 class JobError(Exception):
     """The job cannot be done as it was asked for; another attempt would end the same."""
 
 
-Work = Callable[[Job, Report], None]
+# What a job has done, in numbers that have names.
+Result = dict[str, int]
+Work = Callable[[Job, Report], Result]
 
 
 def work_of(job: Job) -> Work:
@@ -46,6 +52,18 @@ def work_of(job: Job) -> Work:
             from tiltyard.job.geneva_job import refresh
 
             return refresh
+        case "CompactTable":
+            from tiltyard.job.compaction import compact
+
+            return compact
+        case "BuildTableIndex":
+            from tiltyard.job.index import build
+
+            return build
+        case "CleanUpTable":
+            from tiltyard.job.clean_up import clean_up
+
+            return clean_up
     raise JobError(f"no job runs {job.operation}")
 
 
@@ -74,7 +92,13 @@ def _metadata_of(job: Job, column: str) -> dict[str, str]:
 
 def open_table(job: Job) -> Any:
     """The table as Lance's own dataset, at its latest version."""
+    return open_dataset(job.connection, job.table)
+
+
+def open_dataset(connection: Connection, table: list[str], version: int | None = None) -> Any:
+    """A table as Lance's own dataset, whose commits go through the catalog."""
     import lance
     from lance.namespace import RestNamespace
 
-    return lance.dataset(namespace_client=RestNamespace(**job.connection.properties), table_id=job.table)
+    namespace = RestNamespace(**connection.properties)
+    return lance.dataset(namespace_client=namespace, table_id=table, version=version)

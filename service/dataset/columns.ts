@@ -24,10 +24,33 @@ export async function checkBackfill(
   }
 }
 
-function requireComputed(fields: ReturnType<typeof readSchema>["fields"], id: Identifier, column: string): void {
+/**
+ * Checks that the latest version of a table has a column. Without Lance's library nothing is known.
+ *
+ * @throws CatalogError TableNotFound, TableVersionNotFound, TableColumnNotFound
+ */
+export async function requireColumn(
+  datasets: Datasets,
+  { id, column }: { readonly id: Identifier; readonly column: string },
+): Promise<void> {
+  try {
+    await using dataset = await datasets.openVersion({ id });
+    findField(readSchema(await dataset.runRaw((table) => table.schema())).fields, id, column);
+  } catch (error) {
+    if (!(error instanceof CatalogError && error.kind === "Unsupported")) throw error;
+  }
+}
+
+type Fields = ReturnType<typeof readSchema>["fields"];
+
+function findField(fields: Fields, id: Identifier, column: string): Fields[number] {
   const field = fields.find(({ name }) => name === column);
-  if (field === undefined)
-    throw new CatalogError("TableColumnNotFound", `table ${formatIdentifier(id)} has no column ${column}`);
+  if (field !== undefined) return field;
+  throw new CatalogError("TableColumnNotFound", `table ${formatIdentifier(id)} has no column ${column}`);
+}
+
+function requireComputed(fields: Fields, id: Identifier, column: string): void {
+  const field = findField(fields, id, column);
   const metadata = field.metadata ?? {};
   if (metadata.virtual_column === "true" || metadata.computed_column !== undefined) return;
   throw new CatalogError(

@@ -1,0 +1,94 @@
+import { z } from "zod";
+import { characters, text } from "../bounds.ts";
+import { type Access, anywhere, arrowStream, defineContract, type Role } from "../contract.ts";
+import { AnsweredProperties, commonRequest, count, optional } from "../fields.ts";
+import { parseIdentifier } from "../identifier.ts";
+import { timeMillis } from "../management/fields.ts";
+
+/** How LanceDB's client calls the states of a job. */
+export const remoteJobStates = ["IN_PROGRESS", "DONE", "FAILED", "CANCELLED"] as const;
+export type RemoteJobState = (typeof remoteJobStates)[number];
+
+const jobId = text(characters.path).min(1).describe("As the catalog answered it to whoever asked for the job.");
+
+/** The rights on a job that the body names. */
+function onJob(role: Role) {
+  return ({ job_id, delimiter }: { readonly job_id: string; readonly delimiter: string }): readonly Access[] => [
+    { role, object: parseIdentifier(job_id, delimiter) },
+  ];
+}
+
+/** What a job that has ended well has done. The client wants all of the first four. */
+const RefreshResult = z.object({
+  rows_assigned: count,
+  rows_failed: count,
+  rows_remaining: count,
+  source_version: count,
+  published_version: count.optional(),
+});
+
+export const describeRemoteJob = defineContract({
+  operationId: "DescribeRemoteJob",
+  summary: "Describe a job as LanceDB's remote client polls it",
+  path: "/v1/jobs/describe",
+  body: z.object({ ...commonRequest, job_id: jobId }),
+  response: z.object({
+    job_id: z.string(),
+    job_type: z.string(),
+    job_state: z.enum(remoteJobStates),
+    creation_ms: timeMillis,
+    spec: AnsweredProperties,
+    result: RefreshResult.optional(),
+    failure: z.object({ phase: z.string(), message: z.string(), retryable: z.boolean() }).optional(),
+  }),
+  errors: [404, 409],
+  access: anywhere("reader"),
+  bodyAccess: onJob("reader"),
+});
+
+export const cancelRemoteJob = defineContract({
+  operationId: "CancelRemoteJob",
+  summary: "Cancel a job as LanceDB's remote client does; one that has ended stays as it is",
+  path: "/v1/jobs/cancel",
+  body: z.object({ ...commonRequest, job_id: jobId }),
+  response: z.object({ job_id: z.string(), job_state: z.enum(remoteJobStates) }),
+  errors: [404, 409],
+  access: anywhere("writer"),
+  bodyAccess: onJob("writer"),
+});
+
+export const listRemoteJobs = defineContract({
+  operationId: "ListRemoteJobs",
+  summary: "List all jobs, latest first, as LanceDB's remote client reads them",
+  path: "/v1/jobs/list",
+  body: z.object({ ...commonRequest, page_token: optional(text(characters.token)) }),
+  response: z.object({
+    jobs: z.array(
+      z.object({
+        job_id: z.string(),
+        table: z.string(),
+        job_type: z.string(),
+        state: z.enum(remoteJobStates),
+        created_at_millis: timeMillis,
+      }),
+    ),
+    page_token: z.string().optional(),
+  }),
+  access: () => [{ role: "reader", object: [] }],
+});
+
+export const queryRemoteJobEvents = defineContract({
+  operationId: "QueryRemoteJobEvents",
+  summary: "What happened to a job, as LanceDB's remote client reads it",
+  path: "/v1/jobs/query_events",
+  body: z.object({
+    ...commonRequest,
+    job_id: jobId,
+    limit: optional(count),
+    filter: optional(text(characters.text)).describe("A column and its value: `state = 'claim'`."),
+  }),
+  response: arrowStream,
+  errors: [404, 409],
+  access: anywhere("reader"),
+  bodyAccess: onJob("reader"),
+});

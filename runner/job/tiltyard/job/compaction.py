@@ -1,0 +1,66 @@
+"""Compaction: many small fragments become few large ones, and deleted rows go."""
+
+from __future__ import annotations
+
+import re
+
+from tiltyard.connection import connection
+from tiltyard.job.ray_tasks import room, run_tasks
+from tiltyard.job.work import Job, Report, Result, open_dataset, open_table
+
+# Others commit while fragments are rewritten: what conflicts with that is planned anew.
+PLANS_MAX = 5
+CONFLICT = re.compile("conflict", re.IGNORECASE)
+
+
+def compact(job: Job, report: Report) -> Result:
+    """Rewrites fragments on Ray, and commits all of them as one version. A plan without tasks commits nothing."""
+    for number in range(1, PLANS_MAX + 1):
+        try:
+            return _compact_once(job, report)
+        except Exception as error:
+            if number == PLANS_MAX or not CONFLICT.search(str(error)):
+                raise
+            print(f"others committed meanwhile, planning anew: {error}", flush=True)
+    raise AssertionError("the last plan returns or raises")
+
+
+def _compact_once(job: Job, report: Report) -> Result:
+    from lance.optimize import Compaction, RewriteResult
+
+    dataset = open_table(job)
+    source_version = dataset.version
+    plan = Compaction.plan(dataset, _options_of(job))
+    rows = {task.json(): sum(fragment.num_rows for fragment in task.fragments) for task in plan.tasks}
+    total = sum(rows.values())
+    report(0, total)
+    rewrites = []
+    rewritten_rows = 0
+    items = [(job.table, plan.read_version, task) for task in rows]
+    for task, rewritten in run_tasks(rewrite, items, room(job.integer("concurrency"))):
+        rewrites.append(RewriteResult.from_json(rewritten))
+        rewritten_rows += rows[task]
+        report(rewritten_rows, total)
+    if not rewrites:
+        return {"fragments_removed": 0, "fragments_added": 0, "source_version": source_version}
+    metrics = Compaction.commit(dataset, rewrites)
+    return {
+        "fragments_removed": metrics.fragments_removed,
+        "fragments_added": metrics.fragments_added,
+        "source_version": source_version,
+        "published_version": dataset.version,
+    }
+
+
+def _options_of(job: Job) -> dict[str, int]:
+    rows = job.integer("target_rows_per_fragment")
+    return {} if rows is None else {"target_rows_per_fragment": rows}
+
+
+def rewrite(item: tuple[list[str], int, str]) -> tuple[str, str]:
+    """One task of a plan, on any node of the Ray. Plans and results travel as JSON."""
+    from lance.optimize import CompactionTask
+
+    table, version, task = item
+    dataset = open_dataset(connection(), table, version)
+    return task, CompactionTask.from_json(task).execute(dataset).json()

@@ -1,0 +1,21 @@
+type ColumnKind = "text" | "integer";
+
+/** Rows of our own making as an Arrow stream. */
+export async function rowsAsStream<Columns extends Readonly<Record<string, ColumnKind>>>(
+  columns: Columns,
+  rows: readonly { readonly [Name in keyof Columns]: string | number }[],
+): Promise<ReadableStream<Uint8Array>> {
+  const arrow = await import("apache-arrow");
+  const vectors = Object.entries(columns).map(([name, kind]) => {
+    const values = rows.map((row) => row[name]);
+    const vector =
+      kind === "text"
+        ? arrow.vectorFromArray(values.map(String), new arrow.Utf8())
+        : arrow.vectorFromArray(
+            values.map((value) => BigInt(value ?? 0)),
+            new arrow.Int64(),
+          );
+    return [name, vector];
+  });
+  return new Blob([arrow.tableToIPC(new arrow.Table(Object.fromEntries(vectors)), "stream")]).stream();
+}

@@ -1,0 +1,9 @@
+import { managementContracts } from "@tiltyard/protocol";
+import { openTableJob } from "../../domain/open-job.ts";
+import type { Handler } from "../handler.ts";
+
+const contract = managementContracts.cleanUpTable;
+
+export const cleanUpTable: Handler<typeof contract> = async (request, { store }, caller) => ({
+  job_id: await openTableJob(store, { contract, request, caller }),
+});

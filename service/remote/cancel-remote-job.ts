@@ -1,0 +1,18 @@
+import { parseIdentifier, type remoteContracts } from "@tiltyard/protocol";
+import { cancel, hasEnded, writeJob } from "../domain/job.ts";
+import { requireJob } from "../domain/require.ts";
+import type { Handler } from "../operations/handler.ts";
+import { remoteState } from "./job-state.ts";
+
+/** Canceling what has ended is no error to LanceDB's client, and changes nothing. */
+export const cancelRemoteJob: Handler<typeof remoteContracts.cancelRemoteJob> = async (request, { store }, caller) => {
+  const id = parseIdentifier(request.job_id, request.delimiter);
+  const { status } = await store.write(async (session) => {
+    const present = await requireJob(session, id);
+    if (hasEnded(present)) return present;
+    const canceled = cancel(present, caller);
+    await writeJob(session, canceled);
+    return canceled;
+  });
+  return { job_id: request.job_id, job_state: remoteState[status] };
+};

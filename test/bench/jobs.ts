@@ -1,0 +1,89 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { developmentKeyFile } from "../../service/auth/development-issuer.ts";
+import { preparePython } from "../interop/tools.ts";
+import { environmentWith } from "../support/process.ts";
+import { makeFolder } from "./folder.ts";
+import { startTiltyard } from "./servers.ts";
+
+const project = resolve(import.meta.dirname, "../..");
+const program = join(import.meta.dirname, "jobs.py");
+
+/** Fills a column of many rows by a job, and in turn by Geneva alone on a Ray of its own, and prints how long each took. */
+export async function measureJobs(args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: { rows: { type: "string", default: "1000000" }, rounds: { type: "string", default: "3" } },
+  });
+  const [rows, rounds] = [Number(values.rows), Number(values.rounds)];
+  if (!(rows > 0) || !(rounds > 0)) throw new Error("--rows and --rounds: numbers above 0");
+  const python = preparePython();
+  const folder = makeFolder();
+  const seconds = { tiltyard: [] as number[], geneva: [] as number[] };
+  for (let round = 0; round < rounds; round += 1) {
+    seconds.tiltyard.push(await fillByJob(python, join(folder, `catalog-${round}`), rows));
+    mkdirSync(join(folder, `geneva-${round}`));
+    seconds.geneva.push(await run(python, ["geneva", join(folder, `geneva-${round}`), `${rows}`]));
+  }
+  for (const [name, all] of Object.entries(seconds)) {
+    const middle = all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)] ?? Number.NaN;
+    const each = all.map((one) => one.toFixed(1)).join(", ");
+    process.stdout.write(`${name}: ${middle.toFixed(1)} s (${each}), ${Math.round(rows / middle)} rows/s\n`);
+  }
+}
+
+/** Everything is fresh, as it is for Geneva; what is measured begins when the runner's Ray is there. */
+async function fillByJob(python: string, folder: string, rows: number): Promise<number> {
+  await using catalog = await startTiltyard(folder);
+  await using _ = await startRunner(python, catalog.url, developmentKeyFile(folder));
+  return await run(python, ["tiltyard", catalog.url, developmentKeyFile(folder), `${rows}`]);
+}
+
+async function startRunner(python: string, url: string, keyFile: string): Promise<AsyncDisposable> {
+  const environment = {
+    PATH: `${dirname(python)}:${process.env.PATH}`,
+    TILTYARD_CATALOG_URL: url,
+    TILTYARD_API_KEY: readFileSync(keyFile, "utf8").trim(),
+  };
+  const runner = spawn(process.execPath, ["runner/main.ts", "--local"], {
+    cwd: project,
+    env: environmentWith(environment),
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  await printed(runner, "running the jobs of");
+  return {
+    [Symbol.asyncDispose]: async () => {
+      runner.kill();
+      await once(runner, "exit");
+    },
+  };
+}
+
+function printed(child: ChildProcess, text: string): Promise<void> {
+  let all = "";
+  return new Promise((resolve, reject) => {
+    child.stderr?.setEncoding("utf8").on("data", (part: string) => {
+      all += part;
+      if (all.includes(text)) resolve();
+    });
+    child.once("exit", () => reject(new Error(`the runner ended: ${all}`)));
+  });
+}
+
+/** @returns The number that the program prints last. */
+async function run(python: string, args: readonly string[]): Promise<number> {
+  const child = spawn(python, [program, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  let [stdout, stderr] = ["", ""];
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    stderr = (stderr + text).slice(-4_000);
+  });
+  const [code] = await once(child, "close");
+  if (code !== 0) throw new Error(`${program} ${args[0]} ended with ${code}: ${stderr}`);
+  return Number(stdout.trim().split("\n").at(-1));
+}

@@ -1,0 +1,74 @@
+"""The runner as a process, as a user starts it."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from catalog import PROJECT, wait_until
+from jobs import describe
+
+JOB_SECONDS = 180
+
+
+class Runner:
+    """`tiltyard runner --local`, as a user starts it."""
+
+    def __init__(self, catalog, log: Path) -> None:
+        self.catalog = catalog
+        self.log = log
+        self.process: subprocess.Popen | None = None
+
+    def start(self, *options: str) -> "Runner":
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("TILTYARD_")}
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        with self.log.open("a") as log:
+            self.process = subprocess.Popen(
+                [os.environ["TILTYARD_TEST_NODE"], "client/main.ts", "runner", "--local", "--num-cpus", "4", *options],
+                cwd=PROJECT,
+                env={
+                    **inherited,
+                    "PATH": path,
+                    "TILTYARD_CATALOG_URL": self.catalog.url,
+                    "TILTYARD_API_KEY": self.catalog.key,
+                },
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        return self
+
+    def __enter__(self) -> "Runner":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.kill()
+
+    def kill(self) -> None:
+        """The command hands over to the runner's own program, which is what is killed."""
+        assert self.process is not None
+        pid = str(self.process.pid)
+
+        def children() -> list[str]:
+            return subprocess.run(["pgrep", "-P", pid], capture_output=True, text=True, check=False).stdout.split()
+
+        wait_until(lambda: children() or self.process.poll() is not None, "the runner's own program")
+        for child in children():
+            os.kill(int(child), signal.SIGKILL)
+        self.process.wait(timeout=60)
+
+    def stop(self) -> None:
+        assert self.process is not None
+        self.process.terminate()
+        assert self.process.wait(timeout=60) == 0, self.log.read_text()
+
+
+def ended(catalog, runner, job: str) -> dict:
+    """Waits for the end of a job."""
+
+    def is_final():
+        assert runner.process.poll() is None, runner.log.read_text()
+        return describe(catalog, job)["status"] not in ("Queued", "Running")
+
+    wait_until(is_final, f"the end of the job {job}", seconds=JOB_SECONDS)
+    return describe(catalog, job)

@@ -1,0 +1,94 @@
+"""Compaction, index building and clean-up as jobs, which the runner's Ray carries out."""
+
+import lance
+import pyarrow as pa
+import pytest
+from catalog import folder_of
+from jobs import ROWS, values
+from runner import ended
+
+
+def post(catalog, table: list[str], what: str, **fields) -> str:
+    return catalog.post(f"/management/v1/table/{'%24'.join(table)}/{what}", fields)["job_id"]
+
+
+def done(catalog, runner, job: str) -> dict[str, int]:
+    """What a job has done, once it has ended well."""
+    found = ended(catalog, runner, job)
+    assert (found["status"], found["properties"].get("reason")) == ("Succeeded", None)
+    results = {name: value for name, value in found["properties"].items() if name.startswith("result.")}
+    return {name.removeprefix("result."): int(value) for name, value in results.items()}
+
+
+def opened(catalog, table: list[str]):
+    return lance.dataset(namespace_client=catalog.client(), table_id=table)
+
+
+def append(catalog, table: list[str], *ids: int) -> None:
+    more = pa.table({"id": ids, "title": [f"Film {number}" for number in ids]})
+    lance.write_dataset(more, namespace_client=catalog.client(), table_id=table, mode="append")
+
+
+def test_fragments_are_compacted_through_the_catalog(catalog, runner, films):
+    opened(catalog, films).delete("id >= 35")
+    before = opened(catalog, films)
+    result = done(catalog, runner, post(catalog, films, "compact"))
+    after = opened(catalog, films)
+    assert (len(before.get_fragments()), len(after.get_fragments())) == (4, 1)
+    assert (result["fragments_removed"], result["fragments_added"]) == (4, 1)
+    assert result["published_version"] == after.version == catalog.versions(films)[-1]["version"]
+    assert values(catalog, films, "title") == [f"Film {number}" for number in range(35)]
+    # There is nothing more to do, so that nothing is committed.
+    assert "published_version" not in done(catalog, runner, post(catalog, films, "compact"))
+    assert opened(catalog, films).version == after.version
+
+
+@pytest.mark.parametrize("index_type", ["BTREE", "BITMAP"])
+def test_an_index_is_built_from_segments(catalog, runner, films, index_type):
+    result = done(catalog, runner, post(catalog, films, "build_index", column="id", index_type=index_type))
+    dataset = opened(catalog, films)
+    stats = dataset.stats.index_stats("id_idx")
+    assert result["segments"] == 3
+    assert (stats["num_indexed_rows"], stats["num_unindexed_rows"]) == (ROWS, 0)
+    assert dataset.to_table(filter="id = 17")["title"].to_pylist() == ["Film 17"]
+    # Built anew, it has the rows that came since.
+    append(catalog, films, 40, 41)
+    done(catalog, runner, post(catalog, films, "build_index", column="id", index_type=index_type))
+    assert opened(catalog, films).stats.index_stats("id_idx")["num_indexed_rows"] == ROWS + 2
+
+
+def test_an_index_of_vectors_is_built_from_segments_that_share_a_model(catalog, runner, table):
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array([float(number % 97) for number in range(8_000)], pa.float32()), 8)
+    rows = pa.table({"id": range(1_000), "vector": vectors})
+    lance.write_dataset(rows, namespace_client=catalog.client(), table_id=table, mode="create", max_rows_per_file=250)
+    fields = {"column": "vector", "index_type": "IVF_PQ", "num_partitions": 2, "num_sub_vectors": 4}
+    done(catalog, runner, post(catalog, table, "build_index", **fields))
+    dataset = opened(catalog, table)
+    assert dataset.stats.index_stats("vector_idx")["num_indexed_rows"] == 1_000
+    query = {"column": "vector", "q": rows["vector"][500].as_py(), "k": 5, "refine_factor": 20}
+    assert dataset.to_table(nearest=query)["_distance"].to_pylist()[0] == 0
+
+
+def test_a_clean_up_leaves_records_and_files_that_agree(catalog, runner, films):
+    for number in range(40, 46):
+        append(catalog, films, number)
+    opened(catalog, films).tags.create("kept", 3)
+    branch = opened(catalog, films).create_branch("side", 5)
+    location = folder_of(catalog.post(f"/v1/table/{'%24'.join(films)}/describe")["location"])
+    opened(catalog, films).delete("id < 10")
+    files = len(list((location / "data").iterdir()))
+    done(catalog, runner, post(catalog, films, "compact"))
+    latest = opened(catalog, films).version
+    result = done(catalog, runner, post(catalog, films, "clean_up", older_than_seconds=0))
+    versions = [each["version"] for each in catalog.versions(films)]
+    assert versions == [3, 5, latest]
+    assert result["versions_deleted"] == latest - 3
+    assert len(list((location / "_versions").glob("*.manifest"))) == 3
+    assert len(list((location / "data").iterdir())) < files + 1
+    assert values(catalog, films, "title") == [f"Film {number}" for number in range(10, 46)]
+    client = catalog.client()
+    assert lance.dataset(namespace_client=client, table_id=films, version="kept").count_rows() == ROWS + 2
+    assert branch.count_rows() == ROWS + 4
+    # Whoever commits next follows the latest.
+    append(catalog, films, 46)
+    assert catalog.versions(films)[-1]["version"] == latest + 1

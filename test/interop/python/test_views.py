@@ -1,0 +1,141 @@
+"""Views that Geneva's remote mode makes and refreshes, unmodified, and that the runner fills."""
+
+import base64
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import geneva
+import lance
+import pyarrow as pa
+import pytest
+from catalog import wait_until
+from jobs import ROWS, values, write_films
+from runner import JOB_SECONDS, ended
+
+
+def functions():
+    """Functions of a function are pickled by value, as those of a notebook are."""
+
+    class Word(NamedTuple):
+        word: str
+        position: int
+
+    @geneva.chunker(
+        output_schema=pa.schema([("word", pa.string()), ("position", pa.int64())]), inherit_input_columns=True
+    )
+    def words(title: str) -> Iterator[dict]:
+        for position, word in enumerate(title.split()):
+            yield {"word": word, "position": position}
+
+    @geneva.udtf(output_schema=pa.schema([("films", pa.int64()), ("longest", pa.int64())]))
+    def summary(source) -> Iterator[pa.RecordBatch]:
+        titles = source.to_arrow()["title"].to_pylist()
+        yield pa.RecordBatch.from_pydict({"films": [len(titles)], "longest": [max(map(len, titles))]})
+
+    return {"words": words, "summary": summary}
+
+
+@pytest.fixture
+def source(catalog, table):
+    return write_films(catalog, [f"source_{table[0]}"])
+
+
+@pytest.fixture
+def geneva_db(catalog):
+    return geneva.connect("db://films", api_key=catalog.key, host_override=catalog.url)
+
+
+def rows_of(catalog, view: str) -> list[dict]:
+    return lance.dataset(namespace_client=catalog.client(), table_id=[view]).to_table().to_pylist()
+
+
+def test_a_query_view_has_the_rows_of_its_query(catalog, runner, geneva_db, source):
+    query = geneva_db.open_table(source[0]).search(None).where("id >= 30").select(["id", "title"])
+    view = f"query_{source[0]}"
+    geneva_db.create_materialized_view(view, query).refresh()
+    assert values(catalog, [view], "title") == [f"Film {number}" for number in range(30, ROWS)]
+
+
+def test_a_chunker_view_has_a_row_for_each_part(catalog, runner, geneva_db, source):
+    query = geneva_db.open_table(source[0]).search(None).select(["id", "title"])
+    view = f"chunker_{source[0]}"
+    geneva_db.create_udtf_view(view, query, functions()["words"]).refresh()
+    found = sorted((row["id"], row["position"], row["word"]) for row in rows_of(catalog, view))
+    assert found == [each for number in range(ROWS) for each in ((number, 0, "Film"), (number, 1, str(number)))]
+
+
+def test_a_udtf_view_has_what_its_function_makes_of_all_rows(catalog, runner, geneva_db, source):
+    query = geneva_db.open_table(source[0]).search(None).select(["id", "title"])
+    view = f"udtf_{source[0]}"
+    geneva_db.create_udtf_view(view, query, functions()["summary"]).refresh()
+    assert rows_of(catalog, view) == [{"films": ROWS, "longest": len("Film 10")}]
+
+
+def write_stable(catalog, table: list[str]) -> list[str]:
+    """Films whose rows keep their ids, so that a view follows them from version to version."""
+    titles = pa.table({"id": range(ROWS), "title": [f"Film {number}" for number in range(ROWS)]})
+    lance.write_dataset(
+        titles,
+        namespace_client=catalog.client(),
+        table_id=table,
+        mode="create",
+        max_rows_per_file=10,
+        enable_stable_row_ids=True,
+    )
+    return table
+
+
+def append(catalog, table: list[str], *ids: int) -> None:
+    more = pa.table({"id": ids, "title": [f"Film {number}" for number in ids]})
+    lance.write_dataset(more, namespace_client=catalog.client(), table_id=table, mode="append")
+
+
+def test_views_of_a_table_with_stable_row_ids_follow_it(catalog, runner, geneva_db, table):
+    stable = write_stable(catalog, [f"stable_{table[0]}"])
+    query = geneva_db.open_table(stable[0]).search(None).where("id >= 30").select(["id", "title"])
+    late = geneva_db.create_materialized_view(f"late_{stable[0]}", query)
+    late.refresh()
+    chunks = geneva_db.create_udtf_view(
+        f"chunks_{stable[0]}", geneva_db.open_table(stable[0]).search(None).select(["id", "title"]), functions()["words"]
+    )
+    chunks.refresh()
+    append(catalog, stable, 40, 41)
+    late.refresh()
+    chunks.refresh()
+    assert values(catalog, [f"late_{stable[0]}"], "title") == [f"Film {number}" for number in range(30, ROWS + 2)]
+    assert len(rows_of(catalog, f"chunks_{stable[0]}")) == 2 * (ROWS + 2)
+
+
+def test_a_view_has_its_rows_without_another_request_when_it_is_asked_for_with_data(catalog, runner, geneva_db, source):
+    query = geneva_db.open_table(source[0]).search(None).select(["id", "title"])
+    view = f"with_data_{source[0]}"
+    geneva_db.create_materialized_view(view, query, with_no_data=False)
+    wait_until(lambda: len(rows_of(catalog, view)) == ROWS, "the first refresh", seconds=JOB_SECONDS)
+
+
+def test_a_view_of_a_table_in_a_namespace(catalog, runner, geneva_db, films):
+    """Geneva's client names the source by its last part alone: who names it in full writes the request."""
+    query = geneva_db.open_table(films[-1], namespace=films[:-1]).search(None).select(["id", "title"])
+    source_query = query.to_query_object().model_copy(update={"source_table": "$".join(films)})
+    columns = [("__source_row_id", pa.int64()), ("__is_set", pa.bool_()), ("id", pa.int64()), ("title", pa.string())]
+    view = [films[0], "view"]
+    request = {
+        "kind": "query",
+        "source_query": source_query.model_dump_json(),
+        "output_schema": base64.b64encode(pa.schema(columns).serialize()).decode(),
+        "with_no_data": False,
+    }
+    job = catalog.post(f"/v1/materialized_view/{'%24'.join(view)}/create", request)["job_id"]
+    assert ended(catalog, runner, job)["status"] == "Succeeded"
+    assert values(catalog, view, "title") == [f"Film {number}" for number in range(ROWS)]
+
+
+def test_a_column_of_a_view_is_computed_by_a_function(catalog, runner, geneva_db, source):
+    @geneva.udf(data_type=pa.int64())
+    def title_length(title: str) -> int:
+        return len(title)
+
+    query = geneva_db.open_table(source[0]).search(None).select({"id": "id", "title": "title", "length": title_length})
+    view = f"column_{source[0]}"
+    geneva_db.create_materialized_view(view, query).refresh()
+    assert values(catalog, [view], "length") == [len(f"Film {number}") for number in range(ROWS)]

@@ -1,0 +1,132 @@
+import { describe, expect, test } from "vitest";
+import { startTestCatalog, type TestCatalog, useCatalog } from "../support/catalog.ts";
+import { doDeferredWork } from "../support/deferred-work.ts";
+import { arrowStream, createFilms, films } from "../support/rows.ts";
+
+/** The catalog itself looks for such work only long after these tests have. */
+const catalog = useCatalog({ TILTYARD_AUTOMATION_DELAY: "9d" });
+const udf = Buffer.from(JSON.stringify({ udf_pickle: Buffer.from("pickle").toString("base64") })).toString("base64");
+
+const virtual_column = {
+  input_columns: ["title"],
+  outputs: [{ column: "length", struct_field: "", nullable: true, data_type: { type: "int64" } }],
+  image: "x",
+  udf,
+  udf_name: "length",
+  udf_version: "1",
+  auto_backfill: true,
+};
+
+async function createAutomatic(on: TestCatalog = catalog): Promise<string[]> {
+  const id = await createFilms(on);
+  const added = await on.call("alterTableAddColumns", { id, new_columns: [{ name: "length", virtual_column }] });
+  expect(added.status).toBe(200);
+  return id;
+}
+
+const append = (id: readonly string[], on: TestCatalog = catalog) =>
+  on.call("insertIntoTable", { id }, { body: arrowStream(films) });
+
+/** What the catalog has opened by itself and how it is, the latest first. */
+async function jobsOn(id: readonly string[]) {
+  await doDeferredWork(catalog.database);
+  return (await catalog.call("listJobs", { table: id.join("$") })).body.jobs;
+}
+
+async function end(job: string, ...statuses: readonly string[]) {
+  const actions = statuses.map((status) => ({ setStatusAction: { status } }));
+  expect((await catalog.call("alterTransaction", { id: job.split("$"), actions })).status).toBe(200);
+}
+
+describe("a column with auto_backfill", () => {
+  test("gets one job for the new rows of several commits, and none for the rows that it began with", async () => {
+    const id = await createAutomatic();
+    expect(await jobsOn(id)).toEqual([]);
+    for (let commit = 0; commit < 10; commit++) await append(id);
+    expect(await jobsOn(id)).toMatchObject([
+      {
+        operation: "AlterTableBackfillColumns",
+        status: "Queued",
+        parameters: { column: "length" },
+        principal: "bootstrap",
+      },
+    ]);
+    await append(id);
+    expect(await jobsOn(id)).toHaveLength(1);
+  });
+
+  test("gets another job when rows came while one ran, and none for what a job commits without new rows", async () => {
+    const id = await createAutomatic();
+    await append(id);
+    const [first] = await jobsOn(id);
+    if (first === undefined) throw new Error("there is a job");
+    await end(first.job_id, "Running");
+    await append(id);
+    expect(await jobsOn(id)).toHaveLength(1);
+    await end(first.job_id, "Succeeded");
+    const [second, ...others] = await jobsOn(id);
+    expect([second?.status, others.length]).toEqual(["Queued", 1]);
+    // Without new rows.
+    await catalog.call("alterTableAlterColumns", { id, alterations: [{ path: "title", rename: "name" }] });
+    await catalog.call("deleteFromTable", { id, predicate: "id = 1" });
+    await end(second?.job_id ?? "", "Running", "Succeeded");
+    expect(await jobsOn(id)).toHaveLength(2);
+  });
+
+  test("gets its own job after one that may leave new rows out", async () => {
+    const id = await createAutomatic();
+    const asked = await catalog.call("alterTableBackfillColumns", { id, column: "length", where: "id = 1" });
+    await append(id);
+    expect(await jobsOn(id)).toHaveLength(1);
+    await end(asked.body.job_id, "Canceled");
+    expect(await jobsOn(id)).toMatchObject([{ status: "Queued", parameters: { column: "length" } }, {}]);
+  });
+
+  test("that is gone gets none, and neither does one without auto_backfill", async () => {
+    const id = await createAutomatic();
+    await catalog.call("alterTableDropColumns", { id, columns: ["length"] });
+    await append(id);
+    expect(await jobsOn(id)).toEqual([]);
+    const plain = await createFilms(catalog);
+    const manual = { ...virtual_column, auto_backfill: false };
+    await catalog.call("alterTableAddColumns", {
+      id: plain,
+      new_columns: [{ name: "length", virtual_column: manual }],
+    });
+    await append(plain);
+    expect(await jobsOn(plain)).toEqual([]);
+  });
+});
+
+describe("a view with auto_refresh", () => {
+  const output_schema = Buffer.from(arrowStream([])).toString("base64");
+
+  test("gets a job when its source has new rows, as long as both are there", async () => {
+    const id = await createFilms(catalog);
+    const view = [...id.slice(0, -1), "view"];
+    const source_query = JSON.stringify({ base: {}, source_table: id.join("$") });
+    const request = { kind: "query", source_query, output_schema, auto_refresh: true };
+    expect((await catalog.call("createMaterializedView", { id: view, ...request })).status).toBe(201);
+    await doDeferredWork(catalog.database);
+    expect(await jobsOn(view)).toEqual([]);
+    await append(id);
+    const [job] = await jobsOn(view);
+    expect(job).toMatchObject({ operation: "RefreshMaterializedView", status: "Queued", principal: "bootstrap" });
+    await end(job?.job_id ?? "", "Running", "Succeeded");
+    await catalog.call("dropTable", { id: view });
+    await append(id);
+    expect(await jobsOn(view)).toHaveLength(1);
+  });
+});
+
+test("a job is opened by the catalog itself, soon after the commit", async () => {
+  const prompt = await startTestCatalog({ TILTYARD_AUTOMATION_DELAY: "0" });
+  try {
+    const id = await createAutomatic(prompt);
+    await append(id, prompt);
+    const list = async () => (await prompt.call("listJobs", { table: id.join("$") })).body.jobs;
+    await expect.poll(list, { timeout: 20_000 }).toHaveLength(1);
+  } finally {
+    await prompt.stop();
+  }
+});
