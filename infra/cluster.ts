@@ -1,5 +1,6 @@
 import type * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
+import type { Architecture } from "./machines.ts";
 
 /**
  * A Kubernetes cluster as the platform and the catalog need it, whatever it runs on. The
@@ -15,6 +16,8 @@ export interface Cluster extends pulumi.ComponentResource {
   readonly storageClass: pulumi.Input<string> | undefined;
   /** Labels of the nodes for controllers and the catalog; any node when empty. */
   readonly coreSelector: Readonly<Record<string, string>>;
+  /** Of those nodes: for which images are built. */
+  readonly architecture: Architecture;
   /** Who may make Ray clusters, as subjects of a role binding. */
   readonly clients: readonly ClusterSubject[];
   /** Nodes and what is on them: what has to be there before pods can run, and must go after them. */

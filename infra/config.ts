@@ -1,7 +1,15 @@
 import * as pulumi from "@pulumi/pulumi";
 import { platformDefaults, rayGpuImage, rayImage } from "@tiltyard/protocol";
 import type { CatalogSettings } from "./catalog-settings.ts";
-import type { NodePool } from "./node-pools.ts";
+import type { Architecture } from "./machines.ts";
+import {
+  architecturesOfRoles,
+  type NodePool,
+  type NodeRole,
+  ofEachRole,
+  roleLabels,
+  withArchitecture,
+} from "./node-pools.ts";
 import { type Settings, type SettingsOf, settingsOfVariant, textual, type Variant, variants } from "./settings.ts";
 import { poolsOf, rules } from "./settings-rules.ts";
 
@@ -9,6 +17,10 @@ const projectName = "tiltyard";
 
 /** What is worked out from the settings, on every variant. */
 interface WorkedOut {
+  /** Of the nodes of each role. */
+  readonly architectures: Readonly<Record<NodeRole, Architecture>>;
+  /** How pods choose nodes of a role. */
+  readonly nodeSelectors: Readonly<Record<NodeRole, Readonly<Record<string, string>>>>;
   readonly ray: {
     readonly version: string;
     readonly image: string;
@@ -137,10 +149,14 @@ function assumedRole(setting: string | undefined): string | undefined {
 }
 
 function workOut(settings: Settings, cloud: ReturnType<typeof cloudIn>): StackConfig {
-  const { version, image = rayImage(version), allowedNamespaces, ...ray } = settings.ray;
-  const gpuImage = ray.gpuImage ?? (settings.ray.image === undefined ? rayGpuImage(version) : image);
   const namespace = settings.catalog.namespace ?? `${settings.namespace}-catalog`;
-  const workedOut = { ray: { version, image, gpuImage, allowedNamespaces } };
+  const nodePools = "nodePools" in settings ? poolsOf(settings).pools : [];
+  const ofRoles = architecturesOfRoles(nodePools, "architecture" in settings ? settings.architecture : "amd64");
+  const workedOut = {
+    architectures: ofRoles,
+    nodeSelectors: ofEachRole((role) => withArchitecture(roleLabels(settings, role), ofRoles[role])),
+    ray: rayOf(settings, ofRoles),
+  };
   const { region, project, credentials } = cloud;
   // Alike but for their types: each variant has a catalog of its own.
   switch (settings.variant) {
@@ -150,24 +166,22 @@ function workOut(settings: Settings, cloud: ReturnType<typeof cloudIn>): StackCo
       return { ...settings, ...workedOut, catalog: { ...settings.catalog, namespace }, region, project };
     case "existing-eks":
       return { ...settings, ...workedOut, catalog: { ...settings.catalog, namespace }, region };
-    case "gke": {
-      const catalog = { ...settings.catalog, namespace };
-      return { ...settings, ...workedOut, catalog, nodePools: poolsOf(settings).pools, region, project };
-    }
+    case "gke":
+      return { ...settings, ...workedOut, catalog: { ...settings.catalog, namespace }, nodePools, region, project };
     case "eks": {
-      const catalog = { ...settings.catalog, namespace };
       const clientRole = settings.clientRole ?? defaultClientRole(settings.clusterName);
-      return {
-        ...settings,
-        ...workedOut,
-        catalog,
-        nodePools: poolsOf(settings).pools,
-        region,
-        clientRole,
-        credentials,
-      };
+      const catalog = { ...settings.catalog, namespace };
+      return { ...settings, ...workedOut, catalog, nodePools, region, clientRole, credentials };
     }
   }
+}
+
+/** Ray's own images where the settings name none. */
+function rayOf({ ray }: Settings, ofRoles: WorkedOut["architectures"]): WorkedOut["ray"] {
+  const { version, allowedNamespaces } = ray;
+  const image = ray.image ?? rayImage(version, ofRoles.head);
+  const gpuImage = ray.gpuImage ?? ray.image ?? rayGpuImage(version, ofRoles.workerGpu);
+  return { version, image, gpuImage, allowedNamespaces };
 }
 
 /** Geneva's own name on a cluster of the default name, and on others one that no other stack of the account has. */

@@ -5,7 +5,7 @@ import type { Catalog } from "./components/catalog/catalog.ts";
 import type { RayPlatform } from "./components/ray/ray-platform.ts";
 import type { StackConfig } from "./config.ts";
 import { fileFolder } from "./file-folder.ts";
-import { type NodeRole, roleLabels } from "./node-pools.ts";
+import type { NodeRole } from "./node-pools.ts";
 
 /** The outputs as the program has them: some are known only when the stack is up. */
 export type Outputs = { readonly [Name in keyof StackOutputs]: pulumi.Input<StackOutputs[Name]> };
@@ -25,9 +25,9 @@ export function stackOutputs(deployed: Deployed): Outputs {
     ...cluster.access,
     namespace: platform.namespace,
     serviceAccount: platform.serviceAccount,
-    headNodeSelector: roleLabels(config, "head"),
-    workerCpuNodeSelector: roleLabels(config, "workerCpu"),
-    workerGpuNodeSelector: roleLabels(config, "workerGpu"),
+    headNodeSelector: config.nodeSelectors.head,
+    workerCpuNodeSelector: config.nodeSelectors.workerCpu,
+    workerGpuNodeSelector: config.nodeSelectors.workerGpu,
     headPriorityClass: platform.headPriorityClass,
     nodeLimits: nodeLimits(config),
     operatorVersion: config.operator.source === "none" ? undefined : config.operator.version,

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { isAtLeast, operatorVersionMin, rayVersionMin } from "@tiltyard/protocol";
-import { defaultPools, resolvePools, roleLabels } from "./node-pools.ts";
+import { architecturesOfRoles, defaultPools, resolvePools, roleLabels } from "./node-pools.ts";
 import type { Settings, SettingsOf, Variant } from "./settings.ts";
 import { gkeOperatorPairs, selfDeployedAnywhere } from "./versions.ts";
 
@@ -20,6 +20,7 @@ export const rules: readonly { needs: readonly Key[]; problemsOf: (settings: Set
     problemsOf: (settings) => ("nodePools" in settings ? poolsOf(settings).problems : []),
   },
   { needs: ["ray"], problemsOf: problemsOfRay },
+  { needs: ["ray", "nodePools", "labelDomain", "labelKeys"], problemsOf: problemsOfRayImage },
   { needs: ["operator", "kubernetesVersion"], problemsOf: problemsOfOperator },
   { needs: ["clientPrincipals", "adminPrincipals"], problemsOf: problemsOfPrincipals },
   { needs: ["kubeconfig"], problemsOf: problemsOfKubeconfig },
@@ -32,6 +33,14 @@ export const rules: readonly { needs: readonly Key[]; problemsOf: (settings: Set
 function problemsOfRay({ ray }: Settings): string[] {
   if (isAtLeast(ray.version, rayVersionMin)) return [];
   return [`ray.version: must be ${rayVersionMin.join(".")} or later, not ${ray.version}`];
+}
+
+/** Heads and CPU workers have one image, and Ray's own are for one architecture each. */
+function problemsOfRayImage(settings: Settings): string[] {
+  if (settings.ray.image !== undefined || !("nodePools" in settings)) return [];
+  const { head, workerCpu } = architecturesOfRoles(poolsOf(settings).pools);
+  if (head === workerCpu) return [];
+  return [`ray.image: is required where heads are ${head} and CPU workers ${workerCpu}: one image that is for both`];
 }
 
 /** Pairs of versions that are known not to work; requirements.md 1 and 9. */

@@ -1,6 +1,7 @@
 import { platformDefaults } from "@tiltyard/protocol";
 import { z } from "zod";
 import { CatalogOnEks, CatalogOnExisting, CatalogOnGke } from "./catalog-settings.ts";
+import { architectures } from "./machines.ts";
 import { EksNetwork, GkeNetwork } from "./network-settings.ts";
 import { LabelKeys, NodePools } from "./node-pools.ts";
 import { bucketOf, dnsLabel, kubernetesVersion, labelDomain, minorVersion, version } from "./setting-types.ts";
@@ -67,6 +68,8 @@ const existing = {
   kubeconfig: z.string().optional(),
   context: z.string().optional(),
   deleteNamespace: z.boolean().default(false),
+  /** Of its nodes. */
+  architecture: z.enum(architectures, `must be ${architectures.join(" or ")}`).default("amd64"),
 };
 
 /** What a cloud keeps for the stack. */
@@ -131,5 +134,5 @@ export type Settings = { [V in Variant]: SettingsOf<V> }[Variant];
 /** The settings that are text; all others are structures: they are written as YAML and arrive as JSON. */
 export const textual: ReadonlySet<string> = new Set([
   ...["kubeconfig", "context", "clusterName", "namespace", "serviceAccount"],
-  ...["clientRole", "location", "labelDomain", "kubernetesVersion", "bucket"],
+  ...["clientRole", "location", "labelDomain", "kubernetesVersion", "bucket", "architecture"],
 ]);

@@ -39,14 +39,18 @@ export const rayVersionMin = [2, 43] as const;
 /** The lowest version of the KubeRay operator; requirements.md 8. */
 export const operatorVersionMin = [1, 1] as const;
 
-/** The container image of a version of Ray. */
-export function rayImage(version: string): string {
-  return `rayproject/ray:${version}-py312`;
+/** The container image of a version of Ray, which has one for each kind of processor. */
+export function rayImage(version: string, architecture: "amd64" | "arm64" = "amd64"): string {
+  return `${rayImageTag(version)}${architecture === "arm64" ? "-aarch64" : ""}`;
 }
 
 /** The same for workers with a GPU: it has CUDA's libraries. */
-export function rayGpuImage(version: string): string {
-  return `${rayImage(version)}-gpu`;
+export function rayGpuImage(version: string, architecture: "amd64" | "arm64" = "amd64"): string {
+  return `${rayImageTag(version)}-gpu${architecture === "arm64" ? "-aarch64" : ""}`;
+}
+
+function rayImageTag(version: string): string {
+  return `rayproject/ray:${version}-py312`;
 }
 
 /** Whether a version such as `2.60.0` is the given one or a later one. */

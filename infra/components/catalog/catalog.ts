@@ -99,7 +99,7 @@ function imageOf(name: string, { cluster, settings }: CatalogPlace, parent: pulu
   const repository = cluster.services.createImageRepository();
   if (repository === undefined)
     throw new pulumi.RunError("catalog.image: is required on a cluster that has no registry of the stack");
-  return buildCatalogImage(`${name}-image`, repository, parent);
+  return buildCatalogImage(`${name}-image`, repository, cluster.architecture, parent);
 }
 
 /** An account of its own: the catalog needs the bucket, and nothing of Kubernetes. */

@@ -1,7 +1,7 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { identityAnnotations } from "@tiltyard/protocol";
-import { roleLabels } from "../../node-pools.ts";
+import { placedOn } from "../../node-pools.ts";
 import { autoscalerVersion, charts, versions } from "../../versions.ts";
 import type { AddonContext } from "./eks-addons.ts";
 import { release } from "./helm-release.ts";
@@ -43,7 +43,7 @@ export function createAutoscaler(name: string, context: AddonContext, groups: re
         rbac: {
           serviceAccount: { name: serviceAccount, annotations: { [identityAnnotations.EKS_AUTH]: role.arn } },
         },
-        nodeSelector: roleLabels(config, "core"),
+        ...placedOn(config.nodeSelectors.core),
         priorityClassName: "system-cluster-critical",
         resources: { requests: { cpu: "100m", memory: "300Mi" }, limits: { memory: "600Mi" } },
         podDisruptionBudget: { maxUnavailable: 1 },

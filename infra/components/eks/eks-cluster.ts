@@ -3,7 +3,7 @@ import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import type { Cluster, ClusterAccess, ClusterSubject, Database } from "../../cluster.ts";
 import type { EksConfig } from "../../config.ts";
-import { roleLabels } from "../../node-pools.ts";
+import type { Architecture } from "../../machines.ts";
 import { createAutoscaler } from "./cluster-autoscaler.ts";
 import { createDevicePlugin } from "./device-plugin.ts";
 import type { EksAccount } from "./eks-account.ts";
@@ -31,6 +31,7 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
   readonly services: EksServices;
   readonly storageClass: pulumi.Output<string>;
   readonly coreSelector: Readonly<Record<string, string>>;
+  readonly architecture: Architecture;
   /** The client role is an administrator of the cluster, as requirements.md 5.1 wants it, and needs no binding. */
   readonly clients: readonly ClusterSubject[] = [];
   readonly nodes: readonly pulumi.Resource[];
@@ -87,7 +88,8 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
       kubernetesVersion: version,
     };
     this.storageClass = volumes.createClass(driver);
-    this.coreSelector = roleLabels(config, "core");
+    this.coreSelector = config.nodeSelectors.core;
+    this.architecture = config.architectures.core;
     this.registerOutputs();
   }
 

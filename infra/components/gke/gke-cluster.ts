@@ -2,7 +2,7 @@ import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import type { Cluster, ClusterAccess, ClusterSubject, Database } from "../../cluster.ts";
 import type { GkeConfig } from "../../config.ts";
-import { roleLabels, takesOnlyHyperdisk } from "../../node-pools.ts";
+import { type Architecture, takesOnlyHyperdisk } from "../../machines.ts";
 import { type AccountContext, createClientAccount, createNodeAccount, grantAdmins } from "./gke-accounts.ts";
 import { GkeCloudServices } from "./gke-cloud-services.ts";
 import { createControlPlane, kubeconfigOf } from "./gke-control-plane.ts";
@@ -19,6 +19,7 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
   readonly services: GkeCloudServices;
   readonly storageClass: pulumi.Input<string>;
   readonly coreSelector: Readonly<Record<string, string>>;
+  readonly architecture: Architecture;
   readonly clients: readonly ClusterSubject[];
   readonly nodes: readonly pulumi.Resource[];
   readonly #name: string;
@@ -61,7 +62,8 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
       kubernetesVersion: cluster.masterVersion,
     };
     this.storageClass = this.#storageClass();
-    this.coreSelector = roleLabels(config, "core");
+    this.coreSelector = config.nodeSelectors.core;
+    this.architecture = config.architectures.core;
     this.clients = [{ kind: "User", name: client.email }];
     this.registerOutputs();
   }
@@ -75,7 +77,7 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
   /** GKE's own class, unless the machines for the catalog take Hyperdisk alone: GKE has no class for that. */
   #storageClass(): pulumi.Input<string> {
     const needsHyperdisk = this.#config.nodePools.some(
-      ({ role, machineType }) => role === "core" && takesOnlyHyperdisk(machineType),
+      ({ role, machineTypes: [machineType] }) => role === "core" && takesOnlyHyperdisk(machineType),
     );
     if (!needsHyperdisk) return "premium-rwo";
     return new kubernetes.storage.v1.StorageClass(

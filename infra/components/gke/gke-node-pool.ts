@@ -27,9 +27,10 @@ export interface NodePoolContext {
 export function createNodePool(name: string, pool: NodePool, context: NodePoolContext): gcp.container.NodePool {
   const { config, project, cluster, nodeEmail, parent } = context;
   const isGpu = pool.gpus > 0;
+  const [machineType] = pool.machineTypes;
   const zones =
     pool.zones === undefined
-      ? zonesOffering(pool.machineType, { region: config.region, project }, parent)
+      ? zonesOffering(machineType, { region: config.region, project }, parent)
       : pulumi.output([...pool.zones]);
   return new gcp.container.NodePool(
     name,
@@ -49,7 +50,7 @@ export function createNodePool(name: string, pool: NodePool, context: NodePoolCo
       upgradeSettings: { strategy: "SURGE", maxSurge: 1, maxUnavailable: 0 },
       nodeConfig: {
         ...nodeDefaults(nodeEmail),
-        machineType: pool.machineType,
+        machineType,
         diskSizeGb: pool.diskGb,
         diskType: pool.diskType,
         imageType: "COS_CONTAINERD",

@@ -1,6 +1,7 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import type { Cluster } from "../../cluster.ts";
+import { placedOn } from "../../node-pools.ts";
 import type { OperatorSettings } from "../../settings.ts";
 import { priorityClasses } from "./ray-names.ts";
 
@@ -40,7 +41,7 @@ export class KubeRayOperator extends pulumi.ComponentResource {
           values: {
             watchNamespace: [namespace],
             singleNamespaceInstall: true,
-            nodeSelector: cluster.coreSelector,
+            ...placedOn(cluster.coreSelector),
             priorityClassName: priorityClasses(namespace).control,
             resources: { requests: { cpu: "100m", memory: "256Mi" }, limits: { memory: "512Mi" } },
             podSecurityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
