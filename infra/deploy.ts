@@ -14,14 +14,15 @@ import { type Outputs, stackOutputs } from "./outputs.ts";
 /** Everything that a stack consists of. */
 export async function deploy(config: StackConfig): Promise<Outputs> {
   const cluster = await createCluster(config);
-  const { namespace, serviceAccount, operator } = config;
+  const { namespace, serviceAccount, operator, monitoring } = config;
   const deleteNamespace = "deleteNamespace" in config && config.deleteNamespace;
   const platform = new RayPlatform("ray", {
-    ...{ cluster, namespace, serviceAccount, operator, deleteNamespace },
+    ...{ cluster, namespace, serviceAccount, operator, deleteNamespace, monitoring },
     allowedNamespaces: config.ray.allowedNamespaces,
   });
   const { enabled, ...settings } = config.catalog;
-  const catalog = enabled ? new Catalog("catalog", { cluster, platform, deleteNamespace, ...settings }) : undefined;
+  const args = { cluster, platform, deleteNamespace, monitoring, ...settings };
+  const catalog = enabled ? new Catalog("catalog", args) : undefined;
   return stackOutputs({ config, cluster, platform, catalog });
 }
 

@@ -2,6 +2,7 @@ import { platformDefaults } from "@tiltyard/protocol";
 import { z } from "zod";
 import { CatalogOnEks, CatalogOnExisting, CatalogOnGke } from "./catalog-settings.ts";
 import { architectures } from "./machines.ts";
+import { Monitoring, MonitoringOnGke } from "./monitoring-settings.ts";
 import { EksNetwork, GkeNetwork } from "./network-settings.ts";
 import { LabelKeys, NodePools } from "./node-pools.ts";
 import { bucketOf, dnsLabel, kubernetesVersion, labelDomain, minorVersion, version } from "./setting-types.ts";
@@ -87,6 +88,7 @@ export const settingsOfVariant = {
   existing: {
     ...everywhere,
     ...existing,
+    monitoring: Monitoring,
     bucket: bucketOf("s3", "gs", "file"),
     serviceAccountAnnotations: z.record(z.string(), z.string()).default({}),
     catalog: CatalogOnExisting.prefault({}),
@@ -95,6 +97,7 @@ export const settingsOfVariant = {
     ...everywhere,
     ...existing,
     ...kept,
+    monitoring: MonitoringOnGke,
     /** The region or the zone of the cluster; `gcp:region` when absent. */
     location: z.string().optional(),
     bucket: bucketOf("gs").optional(),
@@ -104,12 +107,14 @@ export const settingsOfVariant = {
     ...everywhere,
     ...existing,
     ...kept,
+    monitoring: Monitoring,
     bucket: bucketOf("s3").optional(),
     catalog: CatalogOnEks.prefault({}),
   },
   gke: {
     ...everywhere,
     ...onClouds,
+    monitoring: MonitoringOnGke,
     bucket: bucketOf("gs").optional(),
     network: GkeNetwork.prefault({}),
     maintenance: Maintenance.prefault({}),
@@ -118,6 +123,7 @@ export const settingsOfVariant = {
   eks: {
     ...everywhere,
     ...onClouds,
+    monitoring: Monitoring,
     bucket: bucketOf("s3").optional(),
     /** An account has one role of a name: stacks of other clusters have another one by default. */
     clientRole: z.string().optional(),

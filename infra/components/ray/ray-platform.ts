@@ -2,8 +2,12 @@ import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { platformDefaults } from "@tiltyard/protocol";
 import type { Cluster } from "../../cluster.ts";
+import { collectorNamespaces, type MonitoringSettings, noMonitoring } from "../../monitoring-settings.ts";
 import type { OperatorSettings } from "../../settings.ts";
 import { charts, versions } from "../../versions.ts";
+import { createDashboard } from "../monitoring/grafana.ts";
+import { createMonitor } from "../monitoring/monitors.ts";
+import { rayClusterLabel, rayDashboard } from "../monitoring/ray-dashboard.ts";
 import { createNamespace } from "../namespace.ts";
 import { createClientRole } from "./client-role.ts";
 import { KubeRayOperator } from "./kuberay-operator.ts";
@@ -21,6 +25,8 @@ export interface RayPlatformArgs {
   readonly allowedNamespaces?: readonly string[];
   /** Whether the namespace goes with the stack on a cluster that is not its own. */
   readonly deleteNamespace?: boolean;
+  /** Who reads Ray's metrics; nobody when absent. */
+  readonly monitoring?: MonitoringSettings;
 }
 
 const defaultOperator: OperatorSettings = {
@@ -45,6 +51,7 @@ export class RayPlatform extends pulumi.ComponentResource {
   constructor(name: string, args: RayPlatformArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:RayPlatform", name, {}, options);
     const { cluster, operator = defaultOperator, allowedNamespaces = [], deleteNamespace = false } = args;
+    const { monitoring = noMonitoring } = args;
     this.namespace = args.namespace ?? platformDefaults.namespace;
     this.serviceAccount = args.serviceAccount ?? platformDefaults.serviceAccount;
     const { head, control } = priorityClasses(this.namespace);
@@ -64,7 +71,8 @@ export class RayPlatform extends pulumi.ComponentResource {
     this.priorities = createPriorities(name, this, inCluster);
     protectHeads(name, this, inNamespace);
     const operatorsOwn = operator.source === "none" && operator.namespace !== undefined ? [operator.namespace] : [];
-    keepToNamespaces(name, this, [...operatorsOwn, ...allowedNamespaces], inNamespace);
+    keepToNamespaces(name, this, { all: [...operatorsOwn, ...allowedNamespaces], monitoring }, inNamespace);
+    showMetrics(name, this, monitoring, inNamespace);
     const before = [namespace, ...this.priorities];
     new KubeRayOperator(`${name}-operator`, { cluster, namespace: this.namespace, operator, before }, { parent: this });
     this.registerOutputs();
@@ -154,24 +162,45 @@ function protectHeads(name: string, { namespace }: Names, options: pulumi.Custom
 /** The largest number that the field takes. */
 const mostPods = 2 ** 31 - 1;
 
-/** Whoever reaches a Ray head runs code on it: pods of namespaces that nobody named do not. */
+/** KubeRay gives each Ray container a port of this name. The others are there on heads that declare them. */
+const metricsPorts = ["metrics", "as-metrics", "dash-metrics"] as const;
+const metricsPortNumbers = [8080, 44217, 44227];
+const allRayPods = { matchExpressions: [{ key: "ray.io/cluster", operator: "Exists" }] };
+
+/** Series of different clusters are told apart by the cluster's name. */
+function showMetrics(
+  name: string,
+  { namespace }: Names,
+  monitoring: MonitoringSettings,
+  options: pulumi.CustomResourceOptions,
+): void {
+  const series = { selector: allRayPods, ports: metricsPorts, labels: { [rayClusterLabel]: "ray.io/cluster" } };
+  createMonitor(`${name}-monitor`, { monitoring, namespace, monitorName: "ray", ...series }, options);
+  createDashboard(`${name}-dashboard`, { monitoring, namespace, dashboard: rayDashboard }, options);
+}
+
+/** Whoever reaches a Ray head runs code on it: pods of namespaces that nobody named do not. Collectors read metrics alone. */
 function keepToNamespaces(
   name: string,
   { namespace }: Names,
-  others: readonly string[],
+  { all, monitoring }: { readonly all: readonly string[]; readonly monitoring: MonitoringSettings },
   options: pulumi.CustomResourceOptions,
 ): void {
-  const from = others.map((other) => ({
-    namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": other } },
-  }));
+  const podsOf = (others: readonly string[]) =>
+    others.map((other) => ({ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": other } } }));
+  const collectors = podsOf(collectorNamespaces(monitoring));
+  const ports = metricsPortNumbers.map((port) => ({ protocol: "TCP", port }));
   new kubernetes.networking.v1.NetworkPolicy(
     `${name}-pods`,
     {
       metadata: { name: "ray-pods", namespace },
       spec: {
-        podSelector: { matchExpressions: [{ key: "ray.io/cluster", operator: "Exists" }] },
+        podSelector: allRayPods,
         policyTypes: ["Ingress"],
-        ingress: [{ from: [{ podSelector: {} }, ...from] }],
+        ingress: [
+          { from: [{ podSelector: {} }, ...podsOf(all)] },
+          ...(collectors.length > 0 ? [{ from: collectors, ports }] : []),
+        ],
       },
     },
     options,
