@@ -34,6 +34,7 @@ export function stackOutputs(deployed: Deployed): Outputs {
     rayVersion: config.ray.version,
     rayImage: config.ray.image,
     rayGpuImage: config.ray.gpuImage,
+    rayLogs: platform.logs,
     bucketUri: cluster.services.bucketUri,
     tablesVolume: tablesVolume(config),
     keptOnDestroy: keptOnDestroy(deployed),

@@ -61,6 +61,8 @@ const everywhere = {
   labelKeys: LabelKeys.prefault({}),
   operator: OperatorOrItsVersion.prefault({}),
   ray: Ray.prefault({}),
+  /** Whether Ray's logs outlive a Ray cluster, in the logs of the cloud or of the cluster. */
+  rayLogs: z.boolean().default(false),
   clientPrincipals: z.array(z.string()).default([]),
 };
 

@@ -11,6 +11,7 @@ export const versions = {
   clusterAutoscalerChart: "9.59.0",
   nvidiaDevicePluginChart: "0.17.4",
   litestream: "0.5.8",
+  fluentBit: "5.1.1",
   postgres: "17",
 } as const;
 

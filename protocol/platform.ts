@@ -27,6 +27,14 @@ export const catalogLabels = { "app.kubernetes.io/name": catalogName } as const;
 /** The container in its pods that runs it. */
 export const catalogContainer = "catalog";
 
+/** The side car in Ray's pods that keeps Ray's logs: its settings in their config map, and what they are told. */
+export const rayLogs = {
+  settingsFile: "fluent-bit.yaml",
+  /** Where Ray writes, and the side car reads. */
+  folder: "/tmp/ray",
+  variables: { pod: "POD_NAME", cluster: "RAY_CLUSTER" },
+} as const;
+
 /** By which annotation of its service account a pod gets an identity in the cloud; requirements.md 5.1. */
 export const identityAnnotations = {
   EKS_AUTH: "eks.amazonaws.com/role-arn",

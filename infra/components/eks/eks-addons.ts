@@ -69,12 +69,12 @@ export function createVolumes(name: string, context: AddonContext) {
 }
 
 /** Without a version, an add-on stays what it was made as when Kubernetes is upgraded. */
-function createAddon(
+export function createAddon(
   name: string,
   addonName: string,
-  more: Pick<aws.eks.AddonArgs, "serviceAccountRoleArn" | "preserve">,
+  more: Pick<aws.eks.AddonArgs, "serviceAccountRoleArn" | "preserve" | "configurationValues">,
   { cluster, parent }: AddonContext,
-  nodes: readonly NodeGroup[],
+  needs: readonly pulumi.Resource[],
 ): aws.eks.Addon {
   const { version } = aws.eks.getAddonVersionOutput({ addonName, kubernetesVersion: cluster.version }, { parent });
   return new aws.eks.Addon(
@@ -87,6 +87,6 @@ function createAddon(
       resolveConflictsOnUpdate: "OVERWRITE",
       ...more,
     },
-    { parent, dependsOn: [...nodes] },
+    { parent, dependsOn: [...needs] },
   );
 }

@@ -5,6 +5,7 @@ import type { Cluster, ClusterAccess, ClusterSubject, Database } from "../../clu
 import type { EksConfig } from "../../config.ts";
 import type { Architecture } from "../../machines.ts";
 import { createAutoscaler } from "./cluster-autoscaler.ts";
+import { createContainerLogs } from "./container-logs.ts";
 import { createDevicePlugin } from "./device-plugin.ts";
 import type { EksAccount } from "./eks-account.ts";
 import { createDns, createVolumes } from "./eks-addons.ts";
@@ -75,6 +76,7 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
     const groups = createNodeGroups(name, { ...addons, zones, vpc: this.#vpc, role: nodeRole.role, needs });
     const driver = volumes.createDriver(groups);
     createDns(`${name}-coredns`, addons, groups);
+    createContainerLogs(`${name}-container-logs`, addons, groups);
     createDevicePlugin(`${name}-nvidia`, addons, groups);
     const autoscaler = createAutoscaler(`${name}-autoscaler`, addons, groups);
 

@@ -1,6 +1,6 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import { platformDefaults } from "@tiltyard/protocol";
+import { platformDefaults, type StackOutputs } from "@tiltyard/protocol";
 import type { Cluster } from "../../cluster.ts";
 import { collectorNamespaces, type MonitoringSettings, noMonitoring } from "../../monitoring-settings.ts";
 import type { OperatorSettings } from "../../settings.ts";
@@ -11,6 +11,7 @@ import { rayClusterLabel, rayDashboard } from "../monitoring/ray-dashboard.ts";
 import { createNamespace } from "../namespace.ts";
 import { createClientRole } from "./client-role.ts";
 import { KubeRayOperator } from "./kuberay-operator.ts";
+import { createRayLogs } from "./ray-logs.ts";
 import { priorityClasses } from "./ray-names.ts";
 
 export interface RayPlatformArgs {
@@ -27,6 +28,8 @@ export interface RayPlatformArgs {
   readonly deleteNamespace?: boolean;
   /** Who reads Ray's metrics; nobody when absent. */
   readonly monitoring?: MonitoringSettings;
+  /** Whether Ray's logs outlive a Ray cluster. */
+  readonly rayLogs?: boolean;
 }
 
 const defaultOperator: OperatorSettings = {
@@ -45,6 +48,8 @@ export class RayPlatform extends pulumi.ComponentResource {
   readonly headPriorityClass: string;
   /** Of the operator and of all else without which nothing works. */
   readonly controlPriorityClass: string;
+  /** What clients need for a side car that keeps Ray's logs; undefined where they go with the pods. */
+  readonly logs: StackOutputs["rayLogs"];
   /** What has to be there before pods of a controller run. */
   readonly priorities: readonly pulumi.Resource[];
 
@@ -73,6 +78,7 @@ export class RayPlatform extends pulumi.ComponentResource {
     const operatorsOwn = operator.source === "none" && operator.namespace !== undefined ? [operator.namespace] : [];
     keepToNamespaces(name, this, { all: [...operatorsOwn, ...allowedNamespaces], monitoring }, inNamespace);
     showMetrics(name, this, monitoring, inNamespace);
+    this.logs = args.rayLogs === true ? createRayLogs(`${name}-logs`, this.namespace, inNamespace) : undefined;
     const before = [namespace, ...this.priorities];
     new KubeRayOperator(`${name}-operator`, { cluster, namespace: this.namespace, operator, before }, { parent: this });
     this.registerOutputs();
