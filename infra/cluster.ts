@@ -47,6 +47,8 @@ export interface CloudServices {
   createBackups(identity: PodIdentity): Backups;
   /** A registry for images that the nodes can pull from; undefined where the stack has none. */
   createImageRepository(): ImageRepository | undefined;
+  /** The name under which nodes pull a public image: that of a copy nearby where the stack keeps some. */
+  cachedImage(image: string): pulumi.Input<string>;
 }
 
 export type ClusterAccess = {

@@ -32,9 +32,9 @@ export function stackOutputs(deployed: Deployed): Outputs {
     nodeLimits: nodeLimits(config),
     operatorVersion: config.operator.source === "none" ? undefined : config.operator.version,
     rayVersion: config.ray.version,
-    rayImage: config.ray.image,
-    rayGpuImage: config.ray.gpuImage,
-    rayLogs: platform.logs,
+    rayImage: cluster.services.cachedImage(config.ray.image),
+    rayGpuImage: cluster.services.cachedImage(config.ray.gpuImage),
+    rayLogs: logsOf(platform),
     bucketUri: cluster.services.bucketUri,
     tablesVolume: tablesVolume(config),
     keptOnDestroy: keptOnDestroy(deployed),
@@ -51,6 +51,10 @@ export function stackOutputs(deployed: Deployed): Outputs {
   return Object.fromEntries(
     present.map(([name, value]) => [name, secrets.includes(name) ? pulumi.secret(value) : value]),
   ) as Outputs;
+}
+
+function logsOf({ logs }: RayPlatform): Outputs["rayLogs"] {
+  return logs && pulumi.output(logs.image).apply((image) => ({ image, configMap: logs.configMap }));
 }
 
 /** The claim with the tables of a `file:` bucket, and where pods mount it: at the path of its URI, so that locations hold. */

@@ -25,6 +25,7 @@ export const rules: readonly { needs: readonly Key[]; problemsOf: (settings: Set
   { needs: ["clientPrincipals", "adminPrincipals"], problemsOf: problemsOfPrincipals },
   { needs: ["kubeconfig"], problemsOf: problemsOfKubeconfig },
   { needs: ["namespace", "catalog"], problemsOf: problemsOfNamespaces },
+  { needs: ["clusterName", "imageCache"], problemsOf: problemsOfImageCache },
   { needs: ["catalog", "bucket"], problemsOf: problemsOfCatalog },
   { needs: ["catalog", "network"], problemsOf: problemsOfDatabase },
   { needs: ["catalog", "keepData"], problemsOf: problemsOfKeptData },
@@ -102,6 +103,14 @@ function problemsOfKubeconfig(settings: Settings): string[] {
   const kubeconfig = "kubeconfig" in settings ? settings.kubeconfig : undefined;
   if (kubeconfig === undefined || kubeconfig.includes("\n") || kubeconfig.startsWith("{")) return [];
   return existsSync(resolve(kubeconfig)) ? [] : ["kubeconfig: is neither a kubeconfig nor the path of a file"];
+}
+
+/** ECR takes prefixes of 30 characters: the name, and what the copies are of. */
+function problemsOfImageCache({ clusterName, ...settings }: Settings): string[] {
+  const longest = 30 - "/quay".length;
+  const isOnAws = "imageCache" in settings && typeof settings.imageCache === "object";
+  if (!isOnAws || clusterName.length <= longest) return [];
+  return [`imageCache: needs a clusterName of ${longest} characters at most`];
 }
 
 /** Who makes Ray clusters in a namespace can mount its secrets, and run as its accounts. */

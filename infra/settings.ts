@@ -85,6 +85,25 @@ const onClouds = {
   adminPrincipals: z.array(z.string()).default([]),
 };
 
+/** Copies of public images in the cloud's registry. Docker Hub gives them to AWS for an account of it alone. */
+const imageCacheOnGke = { imageCache: z.boolean().default(false) };
+const imageCacheOnEks = {
+  imageCache: z
+    .strictObject(
+      {
+        /** A secret of the Secrets Manager: `{"username": ..., "accessToken": ...}`. */
+        dockerHubCredentials: z
+          .string()
+          .regex(
+            /^arn:aws[-a-z]*:secretsmanager:[^:]+:\d{12}:secret:ecr-pullthroughcache\/\S+$/,
+            "must be the ARN of a secret whose name begins with ecr-pullthroughcache/",
+          ),
+      },
+      "must be {dockerHubCredentials: ARN}",
+    )
+    .optional(),
+};
+
 /** What each variant can be told. What it would ignore cannot be written. */
 export const settingsOfVariant = {
   existing: {
@@ -100,6 +119,7 @@ export const settingsOfVariant = {
     ...existing,
     ...kept,
     monitoring: MonitoringOnGke,
+    ...imageCacheOnGke,
     /** The region or the zone of the cluster; `gcp:region` when absent. */
     location: z.string().optional(),
     bucket: bucketOf("gs").optional(),
@@ -107,6 +127,7 @@ export const settingsOfVariant = {
   },
   "existing-eks": {
     ...everywhere,
+    ...imageCacheOnEks,
     ...existing,
     ...kept,
     monitoring: Monitoring,
@@ -115,6 +136,7 @@ export const settingsOfVariant = {
   },
   gke: {
     ...everywhere,
+    ...imageCacheOnGke,
     ...onClouds,
     monitoring: MonitoringOnGke,
     bucket: bucketOf("gs").optional(),
@@ -124,6 +146,7 @@ export const settingsOfVariant = {
   },
   eks: {
     ...everywhere,
+    ...imageCacheOnEks,
     ...onClouds,
     monitoring: Monitoring,
     bucket: bucketOf("s3").optional(),

@@ -33,4 +33,8 @@ export class OwnServices implements CloudServices {
   }
 
   createImageRepository(): undefined {}
+
+  cachedImage(image: string): string {
+    return image;
+  }
 }

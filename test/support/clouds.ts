@@ -30,6 +30,7 @@ const outputs: Readonly<Record<string, (name: string, inputs: Values) => Values>
   "aws:eks/nodeGroup:NodeGroup": (name) => ({ resources: [{ autoscalingGroups: [{ name: `eks-${name}-asg` }] }] }),
   "aws:rds/instance:Instance": () => ({ address: "database.example.com" }),
   "aws:rds/subnetGroup:SubnetGroup": (name) => ({ name }),
+  "aws:ecr/pullThroughCacheRule:PullThroughCacheRule": () => ({ registryId: "123456789012" }),
   "aws:ecr/repository:Repository": (_, { name }) => ({
     registryId: "123456789012",
     repositoryUrl: `123456789012.dkr.ecr.eu-central-1.amazonaws.com/${name}`,

@@ -101,7 +101,7 @@ function createDatabase({ cluster, settings }: CatalogPlace): Partial<Database> 
 }
 
 function imageOf(name: string, { cluster, settings }: CatalogPlace, parent: pulumi.Resource) {
-  if (settings.image !== undefined) return pulumi.output(settings.image);
+  if (settings.image !== undefined) return pulumi.output(cluster.services.cachedImage(settings.image));
   const repository = cluster.services.createImageRepository();
   if (repository === undefined)
     throw new pulumi.RunError("catalog.image: is required on a cluster that has no registry of the stack");

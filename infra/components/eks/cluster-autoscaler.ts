@@ -38,7 +38,10 @@ export function createAutoscaler(name: string, context: AddonContext, groups: re
         cloudProvider: "aws",
         awsRegion: config.region,
         autoscalingGroups: groups.map(({ limits }) => limits),
-        image: { tag: cluster.version.apply((version) => `v${autoscalerVersion(version)}`) },
+        image: {
+          repository: context.services.cachedImage("registry.k8s.io/autoscaling/cluster-autoscaler"),
+          tag: cluster.version.apply((version) => `v${autoscalerVersion(version)}`),
+        },
         fullnameOverride: serviceAccount,
         rbac: {
           serviceAccount: { name: serviceAccount, annotations: { [identityAnnotations.EKS_AUTH]: role.arn } },

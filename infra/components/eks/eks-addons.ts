@@ -1,6 +1,7 @@
 import * as aws from "@pulumi/aws";
 import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
+import type { CloudServices } from "../../cluster.ts";
 import type { EksConfig } from "../../config.ts";
 import type { EksAccount } from "./eks-account.ts";
 import { createRole } from "./iam-role.ts";
@@ -11,6 +12,7 @@ import { trustServiceAccount } from "./policies.ts";
 export interface AddonContext {
   readonly config: EksConfig;
   readonly account: EksAccount;
+  readonly services: CloudServices;
   readonly kubernetes: kubernetes.Provider;
   readonly cluster: {
     readonly name: pulumi.Output<string>;

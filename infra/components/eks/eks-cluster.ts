@@ -54,7 +54,7 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
     const { eksCluster, oidcProviderArn, oidcProviderUrl } = this.#cluster;
     const { name: clusterName, arn: clusterArn, version } = eksCluster;
     const oidcProvider = pulumi.all([oidcProviderArn, oidcProviderUrl]).apply(([arn, url]) => ({ arn, url }));
-    this.#context = { parent: this, config, partition, clusterName, clusterArn };
+    this.#context = { parent: this, config, account, clusterName, clusterArn };
     const cidrs = network.isAdopted ? zones.cidrs : [network.cidr];
     this.services = new EksServices(name, { config, partition, clusterArn, oidcProvider, cidrs }, this);
     const clientRole = createClientRole(`${name}-client`, this.services.bucket, this.#context);
@@ -65,6 +65,7 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
     const addons = {
       config,
       account,
+      services: this.services,
       kubernetes: this.kubernetes,
       cluster: { name: clusterName, arn: clusterArn, version },
       oidcProvider,

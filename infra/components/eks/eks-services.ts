@@ -4,6 +4,7 @@ import type { Backups, CloudServices, ImageRepository, PodIdentity, ServiceAccou
 import type { EksConfig } from "../../config.ts";
 import { createEksBackups } from "./eks-backups.ts";
 import { EksBucket } from "./eks-bucket.ts";
+import { createEksImageCache } from "./eks-image-cache.ts";
 import { createEksImages } from "./eks-images.ts";
 import { createRole } from "./iam-role.ts";
 import { describeCluster, policyOf, trustPrincipals, trustServiceAccount, useBucket } from "./policies.ts";
@@ -11,7 +12,7 @@ import { describeCluster, policyOf, trustPrincipals, trustServiceAccount, useBuc
 /** The settings of what AWS gives to a cluster, wherever the cluster came from. */
 export type EksServicesConfig = Pick<
   EksConfig,
-  "clusterName" | "region" | "bucket" | "deletionProtection" | "keepData"
+  "clusterName" | "region" | "bucket" | "deletionProtection" | "keepData" | "imageCache"
 > & {
   readonly catalog: Pick<EksConfig["catalog"], "litestream">;
 };
@@ -29,6 +30,7 @@ export interface EksServicesArgs {
 export class EksServices implements CloudServices {
   readonly bucket: EksBucket;
   readonly bucketUri: pulumi.Output<string>;
+  readonly cachedImage: (image: string) => pulumi.Input<string>;
   readonly podEnvironment: Readonly<Record<string, string>>;
   readonly loadBalancerRanges: Readonly<Record<string, readonly string[]>>;
   readonly #name: string;
@@ -46,6 +48,7 @@ export class EksServices implements CloudServices {
       { parent },
     );
     this.bucketUri = this.bucket.uri;
+    this.cachedImage = createEksImageCache(`${name}-cache`, config, partition, parent) ?? ((image) => image);
     this.podEnvironment = { AWS_REGION: config.region };
     this.loadBalancerRanges = { alb: args.cidrs };
   }

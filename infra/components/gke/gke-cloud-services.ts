@@ -5,12 +5,13 @@ import type { Backups, CloudServices, ImageRepository, PodIdentity, ServiceAccou
 import type { GkeConfig } from "../../config.ts";
 import { type AccountContext, createAccount } from "./gke-accounts.ts";
 import { GkeBucket } from "./gke-bucket.ts";
+import { createGkeImageCache } from "./gke-image-cache.ts";
 import { createGkeImages } from "./gke-images.ts";
 
 /** The settings of what Google gives to a cluster, wherever the cluster came from. */
 export type GkeCloudConfig = Pick<
   GkeConfig,
-  "clusterName" | "region" | "project" | "bucket" | "deletionProtection" | "keepData"
+  "clusterName" | "region" | "project" | "bucket" | "deletionProtection" | "keepData" | "imageCache"
 > & { readonly catalog: Pick<GkeConfig["catalog"], "litestream"> };
 
 export interface GkeCloudServicesArgs extends AccountContext {
@@ -28,6 +29,7 @@ const googleFrontEnds = ["35.191.0.0/16", "130.211.0.0/22"];
 export class GkeCloudServices implements CloudServices {
   readonly bucket: GkeBucket;
   readonly bucketUri: pulumi.Output<string>;
+  readonly cachedImage: (image: string) => pulumi.Input<string>;
   readonly podEnvironment = {};
   readonly loadBalancerRanges = { gce: googleFrontEnds, "gce-internal": googleFrontEnds };
   readonly #name: string;
@@ -39,6 +41,7 @@ export class GkeCloudServices implements CloudServices {
     this.#args = args;
     this.bucket = new GkeBucket(`${name}-bucket`, { config, project, adopted: config.bucket }, { parent });
     this.bucketUri = this.bucket.uri;
+    this.cachedImage = config.imageCache ? createGkeImageCache(`${name}-cache`, args) : (image) => image;
   }
 
   /** A cloud service account for exactly one service account of Kubernetes; requirements.md 5.1, variant A. */

@@ -3,6 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { Cluster } from "../../cluster.ts";
 import { placedOn } from "../../node-pools.ts";
 import type { OperatorSettings } from "../../settings.ts";
+import { charts } from "../../versions.ts";
 import { priorityClasses } from "./ray-names.ts";
 
 export interface KubeRayOperatorArgs {
@@ -41,6 +42,9 @@ export class KubeRayOperator extends pulumi.ComponentResource {
           values: {
             watchNamespace: [namespace],
             singleNamespaceInstall: true,
+            ...(operator.chart === charts.kuberayOperator.chart && {
+              image: { repository: cluster.services.cachedImage("quay.io/kuberay/operator") },
+            }),
             ...placedOn(cluster.coreSelector),
             priorityClassName: priorityClasses(namespace).control,
             resources: { requests: { cpu: "100m", memory: "256Mi" }, limits: { memory: "512Mi" } },

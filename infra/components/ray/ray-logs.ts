@@ -1,10 +1,10 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
-import { rayLogs, type StackOutputs } from "@tiltyard/protocol";
+import { rayLogs } from "@tiltyard/protocol";
 import { versions } from "../../versions.ts";
 
 /** Of the side car in Ray's pods. */
-const image = `fluent/fluent-bit:${versions.fluentBit}`;
+export const logsImage = `fluent/fluent-bit:${versions.fluentBit}`;
 
 const configMap = "ray-logs";
 
@@ -18,13 +18,9 @@ const variable = (name: string) => ["$", "{", name, "}"].join("");
  * The settings of the side cars that clients add to Ray's pods: they print what Ray writes to files, so that the logs
  * of the cloud, or whatever collects the output of containers, have it when the pods are gone.
  *
- * @returns What clients need for such a side car.
+ * @returns The name of the config map.
  */
-export function createRayLogs(
-  name: string,
-  namespace: string,
-  options: pulumi.CustomResourceOptions,
-): NonNullable<StackOutputs["rayLogs"]> {
+export function createRayLogs(name: string, namespace: string, options: pulumi.CustomResourceOptions): string {
   const { variables, folder, settingsFile } = rayLogs;
   const settings = {
     service: { flush: 1, log_level: "warn" },
@@ -51,5 +47,5 @@ export function createRayLogs(
   // JSON is YAML.
   const data = { [settingsFile]: JSON.stringify(settings) };
   new kubernetes.core.v1.ConfigMap(name, { metadata: { name: configMap, namespace }, data }, options);
-  return { image, configMap };
+  return configMap;
 }

@@ -1,6 +1,6 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import { platformDefaults, type StackOutputs } from "@tiltyard/protocol";
+import { platformDefaults } from "@tiltyard/protocol";
 import type { Cluster } from "../../cluster.ts";
 import { collectorNamespaces, type MonitoringSettings, noMonitoring } from "../../monitoring-settings.ts";
 import type { OperatorSettings } from "../../settings.ts";
@@ -11,7 +11,7 @@ import { rayClusterLabel, rayDashboard } from "../monitoring/ray-dashboard.ts";
 import { createNamespace } from "../namespace.ts";
 import { createClientRole } from "./client-role.ts";
 import { KubeRayOperator } from "./kuberay-operator.ts";
-import { createRayLogs } from "./ray-logs.ts";
+import { createRayLogs, logsImage } from "./ray-logs.ts";
 import { priorityClasses } from "./ray-names.ts";
 
 export interface RayPlatformArgs {
@@ -49,7 +49,7 @@ export class RayPlatform extends pulumi.ComponentResource {
   /** Of the operator and of all else without which nothing works. */
   readonly controlPriorityClass: string;
   /** What clients need for a side car that keeps Ray's logs; undefined where they go with the pods. */
-  readonly logs: StackOutputs["rayLogs"];
+  readonly logs: { readonly image: pulumi.Input<string>; readonly configMap: string } | undefined;
   /** What has to be there before pods of a controller run. */
   readonly priorities: readonly pulumi.Resource[];
 
@@ -78,7 +78,11 @@ export class RayPlatform extends pulumi.ComponentResource {
     const operatorsOwn = operator.source === "none" && operator.namespace !== undefined ? [operator.namespace] : [];
     keepToNamespaces(name, this, { all: [...operatorsOwn, ...allowedNamespaces], monitoring }, inNamespace);
     showMetrics(name, this, monitoring, inNamespace);
-    this.logs = args.rayLogs === true ? createRayLogs(`${name}-logs`, this.namespace, inNamespace) : undefined;
+    if (args.rayLogs === true)
+      this.logs = {
+        image: cluster.services.cachedImage(logsImage),
+        configMap: createRayLogs(`${name}-logs`, this.namespace, inNamespace),
+      };
     const before = [namespace, ...this.priorities];
     new KubeRayOperator(`${name}-operator`, { cluster, namespace: this.namespace, operator, before }, { parent: this });
     this.registerOutputs();
