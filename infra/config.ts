@@ -12,11 +12,13 @@ import {
 } from "./node-pools.ts";
 import { type Settings, type SettingsOf, settingsOfVariant, textual, type Variant, variants } from "./settings.ts";
 import { poolsOf, rules } from "./settings-rules.ts";
+import { type Team, teamNamespace } from "./team-settings.ts";
 
 const projectName = "tiltyard";
 
 /** What is worked out from the settings, on every variant. */
 interface WorkedOut {
+  readonly teams: readonly Team[];
   /** Of the nodes of each role. */
   readonly architectures: Readonly<Record<NodeRole, Architecture>>;
   /** How pods choose nodes of a role. */
@@ -153,6 +155,7 @@ function workOut(settings: Settings, cloud: ReturnType<typeof cloudIn>): StackCo
   const nodePools = "nodePools" in settings ? poolsOf(settings).pools : [];
   const ofRoles = architecturesOfRoles(nodePools, "architecture" in settings ? settings.architecture : "amd64");
   const workedOut = {
+    teams: settings.teams.map((team) => ({ ...team, namespace: teamNamespace(settings.namespace, team) })),
     architectures: ofRoles,
     nodeSelectors: ofEachRole((role) => withArchitecture(roleLabels(settings, role), ofRoles[role])),
     ray: rayOf(settings, ofRoles),

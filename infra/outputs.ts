@@ -37,6 +37,8 @@ export function stackOutputs(deployed: Deployed): Outputs {
     rayLogs: logsOf(platform),
     bucketUri: cluster.services.bucketUri,
     tablesVolume: tablesVolume(config),
+    queue: platform.queue,
+    teams: teamsOf(platform),
     keptOnDestroy: keptOnDestroy(deployed),
     ...(catalog && {
       catalogNamespace: catalog.namespace,
@@ -51,6 +53,18 @@ export function stackOutputs(deployed: Deployed): Outputs {
   return Object.fromEntries(
     present.map(([name, value]) => [name, secrets.includes(name) ? pulumi.secret(value) : value]),
   ) as Outputs;
+}
+
+function teamsOf({ teams }: RayPlatform): Outputs["teams"] {
+  if (teams.length === 0) return undefined;
+  const entries = teams.map(({ name, namespace, bucketUri, roleName }) =>
+    pulumi
+      .all([bucketUri, roleName])
+      .apply(
+        ([uri, role]) => [name, { namespace, bucketUri: uri, ...(role !== undefined && { roleName: role }) }] as const,
+      ),
+  );
+  return pulumi.all(entries).apply((all) => Object.fromEntries(all));
 }
 
 function logsOf({ logs }: RayPlatform): Outputs["rayLogs"] {

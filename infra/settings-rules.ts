@@ -2,7 +2,9 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { isAtLeast, operatorVersionMin, rayVersionMin } from "@tiltyard/protocol";
 import { architecturesOfRoles, defaultPools, resolvePools, roleLabels } from "./node-pools.ts";
+import { problemsOfPrincipals } from "./principal-rules.ts";
 import type { Settings, SettingsOf, Variant } from "./settings.ts";
+import { problemsOfTeams } from "./team-rules.ts";
 import { gkeOperatorPairs, selfDeployedAnywhere } from "./versions.ts";
 
 type OnCloud = SettingsOf<"gke"> | SettingsOf<"eks">;
@@ -22,7 +24,8 @@ export const rules: readonly { needs: readonly Key[]; problemsOf: (settings: Set
   { needs: ["ray"], problemsOf: problemsOfRay },
   { needs: ["ray", "nodePools", "labelDomain", "labelKeys"], problemsOf: problemsOfRayImage },
   { needs: ["operator", "kubernetesVersion"], problemsOf: problemsOfOperator },
-  { needs: ["clientPrincipals", "adminPrincipals"], problemsOf: problemsOfPrincipals },
+  { needs: ["clientPrincipals", "adminPrincipals", "teams"], problemsOf: problemsOfPrincipals },
+  { needs: ["teams", "namespace", "catalog", "quota", "kueue"], problemsOf: problemsOfTeams },
   { needs: ["kubeconfig"], problemsOf: problemsOfKubeconfig },
   { needs: ["namespace", "catalog"], problemsOf: problemsOfNamespaces },
   { needs: ["clusterName", "imageCache"], problemsOf: problemsOfImageCache },
@@ -69,33 +72,6 @@ function problemsOfOperator(settings: Settings): string[] {
     problems.push(
       `operator.version: on gke it must be ${selfDeployedAnywhere.join(".")} or later, or one of the pairs ${pairs}`,
     );
-  return problems;
-}
-
-const ofCluster = { pattern: /^(user|group):\S+$/, form: "user:NAME or group:NAME of the cluster" };
-const principalsOf = {
-  existing: ofCluster,
-  "existing-gke": ofCluster,
-  "existing-eks": ofCluster,
-  gke: {
-    pattern: /^(user|group|serviceAccount|principal|principalSet):\S+$/,
-    form: "like user:alice@example.com",
-  },
-  eks: {
-    pattern: /^arn:aws[-a-z]*:iam::\d{12}:(root|(user|role)\/\S+)$/,
-    form: "like arn:aws:iam::123456789012:role/NAME",
-  },
-} as const;
-
-function problemsOfPrincipals(settings: Settings): string[] {
-  const { variant, clientPrincipals } = settings;
-  const { pattern, form } = principalsOf[variant];
-  const wrong = (name: string, principals: readonly string[]) =>
-    principals.flatMap((principal, index) => (pattern.test(principal) ? [] : [`${name}.${index}: must be ${form}`]));
-  const problems = wrong("clientPrincipals", clientPrincipals);
-  if ("adminPrincipals" in settings) problems.push(...wrong("adminPrincipals", settings.adminPrincipals));
-  if (variant === "eks" && clientPrincipals.length === 0)
-    problems.push(`clientPrincipals: name at least one who may assume the client role, ${form}`);
   return problems;
 }
 

@@ -6,6 +6,7 @@ import { Monitoring, MonitoringOnGke } from "./monitoring-settings.ts";
 import { EksNetwork, GkeNetwork } from "./network-settings.ts";
 import { LabelKeys, NodePools } from "./node-pools.ts";
 import { bucketOf, dnsLabel, kubernetesVersion, labelDomain, minorVersion, version } from "./setting-types.ts";
+import { Kueue, Quota, Teams, TeamsOnExisting } from "./team-settings.ts";
 import { charts, versions } from "./versions.ts";
 
 export const variants = ["existing", "existing-gke", "existing-eks", "gke", "eks"] as const;
@@ -61,6 +62,8 @@ const everywhere = {
   labelKeys: LabelKeys.prefault({}),
   operator: OperatorOrItsVersion.prefault({}),
   ray: Ray.prefault({}),
+  quota: Quota.optional(),
+  kueue: Kueue.optional(),
   /** Whether Ray's logs outlive a Ray cluster, in the logs of the cloud or of the cluster. */
   rayLogs: z.boolean().default(false),
   clientPrincipals: z.array(z.string()).default([]),
@@ -110,12 +113,14 @@ export const settingsOfVariant = {
     ...everywhere,
     ...existing,
     monitoring: Monitoring,
+    teams: TeamsOnExisting,
     bucket: bucketOf("s3", "gs", "file"),
     serviceAccountAnnotations: z.record(z.string(), z.string()).default({}),
     catalog: CatalogOnExisting.prefault({}),
   },
   "existing-gke": {
     ...everywhere,
+    teams: Teams,
     ...existing,
     ...kept,
     monitoring: MonitoringOnGke,
@@ -127,6 +132,7 @@ export const settingsOfVariant = {
   },
   "existing-eks": {
     ...everywhere,
+    teams: Teams,
     ...imageCacheOnEks,
     ...existing,
     ...kept,
@@ -136,6 +142,7 @@ export const settingsOfVariant = {
   },
   gke: {
     ...everywhere,
+    teams: Teams,
     ...imageCacheOnGke,
     ...onClouds,
     monitoring: MonitoringOnGke,
@@ -146,6 +153,7 @@ export const settingsOfVariant = {
   },
   eks: {
     ...everywhere,
+    teams: Teams,
     ...imageCacheOnEks,
     ...onClouds,
     monitoring: Monitoring,

@@ -52,6 +52,18 @@ export const StackOutputs = z.object({
     .object({ claim: z.string(), path: z.string() })
     .optional()
     .describe("`file:` buckets: the claim of the volume that has the tables, and where pods mount it."),
+  queue: z.string().optional().describe("With Kueue: the queue of jobs, in each namespace with a quota."),
+  teams: z
+    .record(
+      z.string(),
+      z.object({
+        namespace: z.string(),
+        bucketUri: z.string(),
+        roleName: z.string().optional(),
+      }),
+    )
+    .optional()
+    .describe("What is another one for a team than for all others, by the team's name."),
   keptOnDestroy: z
     .array(z.string())
     .optional()

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import type { CloudServices, Cluster, ClusterAccess, ClusterSubject } from "../cluster.ts";
+import type { CloudServices, Cluster, ClusterAccess, ClusterSubject, TeamClient, TeamClientArgs } from "../cluster.ts";
 import type { Architecture } from "../machines.ts";
 import { withArchitecture } from "../node-pools.ts";
 import { OwnServices, type OwnServicesArgs } from "./own-services.ts";
@@ -45,6 +45,10 @@ export class ExistingCluster extends pulumi.ComponentResource implements Cluster
     this.coreSelector = withArchitecture({}, architecture);
     this.clients = clientPrincipals.map(toSubject);
     this.registerOutputs();
+  }
+
+  createTeamClient(_name: string, { principals }: TeamClientArgs): TeamClient {
+    return { clients: principals.map(toSubject), roleName: undefined };
   }
 
   createDatabase(): never {

@@ -24,6 +24,19 @@ const stacks: readonly [string, Settings][] = [
     },
   ],
   ["existing", { monitoring: { collector: "prometheus-operator", dashboards: true } }],
+  [
+    "existing",
+    {
+      teams: [{ name: "vision", quota: { cpu: "8", memory: "32Gi" } }],
+      quota: { cpu: "8", memory: "32Gi" },
+      kueue: { source: "helm" },
+    },
+  ],
+  [
+    "gke",
+    { teams: [{ name: "vision", clientPrincipals: ["group:vision@example.com"] }], imageCache: true, rayLogs: true },
+  ],
+  ["eks", { teams: [{ name: "vision", clientPrincipals: ["arn:aws:iam::123456789012:role/vision"] }], rayLogs: true }],
   ["existing-gke", { monitoring: { collector: "google" } }],
   ["existing-eks", { catalog: { litestream: true, vendCredentials: true }, clientPrincipals: ["group:ml"] }],
   ["gke", {}],

@@ -37,7 +37,7 @@ function createPolicy(
   child: Child,
 ): void {
   const { cluster, platform, settings, monitoring } = place;
-  const namespaces = [platform.namespace, ...collectorNamespaces(monitoring), ...settings.allowedNamespaces].map(
+  const namespaces = [...platform.namespaces, ...collectorNamespaces(monitoring), ...settings.allowedNamespaces].map(
     (each) => ({
       namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": each } },
     }),

@@ -1,7 +1,7 @@
 import type * as eks from "@pulumi/eks";
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import type { Cluster, ClusterAccess, ClusterSubject, Database } from "../../cluster.ts";
+import type { Cluster, ClusterAccess, ClusterSubject, Database, TeamClient, TeamClientArgs } from "../../cluster.ts";
 import type { EksConfig } from "../../config.ts";
 import type { Architecture } from "../../machines.ts";
 import { createAutoscaler } from "./cluster-autoscaler.ts";
@@ -12,7 +12,7 @@ import { createDns, createVolumes } from "./eks-addons.ts";
 import { createControlPlane, kubeconfigOf } from "./eks-control-plane.ts";
 import { createRds } from "./eks-database.ts";
 import { adoptedNetwork, type EksNetwork } from "./eks-network.ts";
-import { createAdminRole, createClientRole, createNodeRole, type RoleContext } from "./eks-roles.ts";
+import { createAdminRole, createClientRole, createNodeRole, createTeamRole, type RoleContext } from "./eks-roles.ts";
 import { EksServices } from "./eks-services.ts";
 import type { EksZones } from "./eks-zones.ts";
 import { createNodeGroups } from "./node-groups.ts";
@@ -94,6 +94,16 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
     this.coreSelector = config.nodeSelectors.core;
     this.architecture = config.architectures.core;
     this.registerOutputs();
+  }
+
+  createTeamClient(team: string, args: TeamClientArgs): TeamClient {
+    const { bucket } = this.services;
+    const { group, roleName } = createTeamRole(
+      `${this.#name}-client-${team}`,
+      { ...args, team, bucket },
+      this.#context,
+    );
+    return { clients: [{ kind: "Group", name: group }], roleName };
   }
 
   createDatabase({ replicas }: { readonly replicas: number }): Database {

@@ -1,5 +1,6 @@
 import * as aws from "@pulumi/aws";
 import * as pulumi from "@pulumi/pulumi";
+import type { TeamClientArgs } from "../../cluster.ts";
 import type { EksConfig } from "../../config.ts";
 import type { EksAccount } from "./eks-account.ts";
 import type { EksBucket } from "./eks-bucket.ts";
@@ -52,21 +53,61 @@ export function createNodeRole(
 
 /** The role that programs take to make Ray clusters; requirements.md 5.1, variant B, 2 and 3. */
 export function createClientRole(name: string, bucket: EksBucket, context: RoleContext): aws.iam.Role {
-  const { config, account, clusterArn, parent } = context;
+  const { clientRole: roleName, clientPrincipals: principals } = context.config;
+  const role = createRoleOfClients(name, { roleName, principals, bucket, folder: "" }, context);
+  makeAdmin(name, role, context);
+  return role;
+}
+
+/**
+ * The role that clients of a team take. On the cluster it is a group that has its rights from Kubernetes, and is no
+ * administrator.
+ *
+ * @returns The role's ARN, known when it may be used on the cluster, and the group.
+ */
+export function createTeamRole(
+  name: string,
+  { team, principals, folder, bucket }: TeamClientArgs & { readonly team: string; readonly bucket: EksBucket },
+  context: RoleContext,
+) {
+  const { config, clusterName, parent } = context;
+  const args = { roleName: `${config.clientRole}-${team}`, principals, bucket, folder };
+  const { arn } = createRoleOfClients(name, args, context);
+  const group = `tiltyard:${team}`;
+  const entry = new aws.eks.AccessEntry(
+    name,
+    { clusterName, principalArn: arn, type: "STANDARD", kubernetesGroups: [group] },
+    { parent },
+  );
+  return { group, roleName: pulumi.all([arn, entry.id]).apply(([known]) => known) };
+}
+
+interface RoleOfClients extends TeamClientArgs {
+  readonly roleName: string;
+  readonly bucket: EksBucket;
+}
+
+function createRoleOfClients(
+  name: string,
+  { roleName, principals, bucket, folder }: RoleOfClients,
+  context: RoleContext,
+): aws.iam.Role {
+  const { account, clusterArn, parent } = context;
   const { role } = createRole(
     name,
     {
       partition: account.partition,
-      name: config.clientRole,
+      name: roleName,
       description: "Makes Ray clusters",
-      trust: trustPrincipals(config.clientPrincipals),
+      trust: trustPrincipals(principals),
       policy: pulumi
         .all([clusterArn, bucket.arn])
-        .apply(([itsArn, bucketArn]) => policyOf(accessCluster(itsArn), ...useBucket(bucketArn, bucket.folder))),
+        .apply(([itsArn, bucketArn]) =>
+          policyOf(accessCluster(itsArn), ...useBucket(bucketArn, bucket.folder + folder)),
+        ),
     },
     parent,
   );
-  makeAdmin(name, role, context);
   return role;
 }
 

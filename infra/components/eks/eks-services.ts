@@ -1,6 +1,6 @@
 import * as pulumi from "@pulumi/pulumi";
 import { identityAnnotations } from "@tiltyard/protocol";
-import type { Backups, CloudServices, ImageRepository, PodIdentity, ServiceAccountName } from "../../cluster.ts";
+import type { Backups, CloudServices, IdentityArgs, ImageRepository, PodIdentity } from "../../cluster.ts";
 import type { EksConfig } from "../../config.ts";
 import { createEksBackups } from "./eks-backups.ts";
 import { EksBucket } from "./eks-bucket.ts";
@@ -54,7 +54,7 @@ export class EksServices implements CloudServices {
   }
 
   /** A role for exactly one service account; requirements.md 5.1, variant B, 5 and 6. */
-  createIdentity(name: string, { namespace, name: accountName }: ServiceAccountName): PodIdentity {
+  createIdentity(name: string, { namespace, name: accountName, folder = "" }: IdentityArgs): PodIdentity {
     const { partition, clusterArn, oidcProvider } = this.#args;
     const { role } = createRole(
       `${this.#name}-${name}`,
@@ -65,7 +65,7 @@ export class EksServices implements CloudServices {
         policy: pulumi
           .all([clusterArn, this.bucket.arn])
           .apply(([itsArn, bucketArn]) =>
-            policyOf(describeCluster(itsArn), ...useBucket(bucketArn, this.bucket.folder)),
+            policyOf(describeCluster(itsArn), ...useBucket(bucketArn, this.bucket.folder + folder)),
           ),
       },
       this.#parent,

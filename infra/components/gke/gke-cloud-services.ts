@@ -1,7 +1,7 @@
 import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
 import { identityAnnotations } from "@tiltyard/protocol";
-import type { Backups, CloudServices, ImageRepository, PodIdentity, ServiceAccountName } from "../../cluster.ts";
+import type { Backups, CloudServices, IdentityArgs, ImageRepository, PodIdentity } from "../../cluster.ts";
 import type { GkeConfig } from "../../config.ts";
 import { type AccountContext, createAccount } from "./gke-accounts.ts";
 import { GkeBucket } from "./gke-bucket.ts";
@@ -45,10 +45,10 @@ export class GkeCloudServices implements CloudServices {
   }
 
   /** A cloud service account for exactly one service account of Kubernetes; requirements.md 5.1, variant A. */
-  createIdentity(name: string, { namespace, name: accountName }: ServiceAccountName): PodIdentity {
+  createIdentity(name: string, { namespace, name: accountName, folder }: IdentityArgs): PodIdentity {
     const { parent, identityPool } = this.#args;
     const account = createAccount(`${this.#name}-${name}`, `Pods of ${namespace}/${accountName}`, this.#args);
-    this.bucket.allowObjects(`${this.#name}-${name}`, account.email, parent);
+    this.bucket.allowObjects(`${this.#name}-${name}`, account.email, parent, folder);
     new gcp.serviceaccount.IAMMember(
       `${this.#name}-${name}-identity`,
       {

@@ -1,6 +1,6 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import type { Cluster, ClusterAccess, ClusterSubject, Database } from "../../cluster.ts";
+import type { Cluster, ClusterAccess, ClusterSubject, Database, TeamClient, TeamClientArgs } from "../../cluster.ts";
 import type { GkeConfig } from "../../config.ts";
 import { type Architecture, takesOnlyHyperdisk } from "../../machines.ts";
 import { type AccountContext, createClientAccount, createNodeAccount, grantAdmins } from "./gke-accounts.ts";
@@ -44,7 +44,9 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
       createNodePool(`${name}-${pool.name}`, pool, { config, project, cluster, nodeEmail, parent: this }),
     );
     this.services = new GkeCloudServices(name, { ...this.#context, config, identityPool });
-    const client = createClientAccount(`${name}-client`, config, this.services.bucket, this.#context);
+    const { bucket } = this.services;
+    const everyone = { team: undefined, principals: config.clientPrincipals, folder: "", bucket };
+    const client = createClientAccount(`${name}-client`, everyone, this.#context);
     grantAdmins(`${name}-admin`, config, this.#context);
 
     const kubeconfig = pulumi.secret(kubeconfigOf(cluster, config));
@@ -66,6 +68,12 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
     this.architecture = config.architectures.core;
     this.clients = [{ kind: "User", name: client.email }];
     this.registerOutputs();
+  }
+
+  createTeamClient(team: string, args: TeamClientArgs): TeamClient {
+    const { bucket } = this.services;
+    const { email } = createClientAccount(`${this.#name}-client-${team}`, { ...args, team, bucket }, this.#context);
+    return { clients: [{ kind: "User", name: email }], roleName: undefined };
   }
 
   createDatabase({ replicas }: { readonly replicas: number }): Database {

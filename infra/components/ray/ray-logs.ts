@@ -6,7 +6,7 @@ import { versions } from "../../versions.ts";
 /** Of the side car in Ray's pods. */
 export const logsImage = `fluent/fluent-bit:${versions.fluentBit}`;
 
-const configMap = "ray-logs";
+export const logsConfigMap = "ray-logs";
 
 /** Where a new file is looked for, in seconds: what is written and deleted sooner is not kept. */
 const refreshSeconds = 2;
@@ -17,10 +17,8 @@ const variable = (name: string) => ["$", "{", name, "}"].join("");
 /**
  * The settings of the side cars that clients add to Ray's pods: they print what Ray writes to files, so that the logs
  * of the cloud, or whatever collects the output of containers, have it when the pods are gone.
- *
- * @returns The name of the config map.
  */
-export function createRayLogs(name: string, namespace: string, options: pulumi.CustomResourceOptions): string {
+export function createRayLogs(name: string, namespace: string, options: pulumi.CustomResourceOptions): void {
   const { variables, folder, settingsFile } = rayLogs;
   const settings = {
     service: { flush: 1, log_level: "warn" },
@@ -46,6 +44,5 @@ export function createRayLogs(name: string, namespace: string, options: pulumi.C
   };
   // JSON is YAML.
   const data = { [settingsFile]: JSON.stringify(settings) };
-  new kubernetes.core.v1.ConfigMap(name, { metadata: { name: configMap, namespace }, data }, options);
-  return configMap;
+  new kubernetes.core.v1.ConfigMap(name, { metadata: { name: logsConfigMap, namespace }, data }, options);
 }
