@@ -14,10 +14,22 @@ import { type Outputs, stackOutputs } from "./outputs.ts";
 /** Everything that a stack consists of. */
 export async function deploy(config: StackConfig): Promise<Outputs> {
   const cluster = await createCluster(config);
-  const { namespace, serviceAccount, operator, monitoring, rayLogs, quota, teams, kueue } = config;
+  const { namespace, serviceAccount, operator, monitoring, rayLogs, quota, teams, kueue, chartValues } = config;
   const deleteNamespace = "deleteNamespace" in config && config.deleteNamespace;
   const platform = new RayPlatform("ray", {
-    ...{ cluster, namespace, serviceAccount, operator, deleteNamespace, monitoring, rayLogs, quota, teams, kueue },
+    ...{
+      cluster,
+      namespace,
+      serviceAccount,
+      operator,
+      deleteNamespace,
+      monitoring,
+      rayLogs,
+      quota,
+      teams,
+      kueue,
+      chartValues,
+    },
     allowedNamespaces: config.ray.allowedNamespaces,
   });
   const { enabled, ...settings } = config.catalog;

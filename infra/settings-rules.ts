@@ -24,6 +24,7 @@ export const rules: readonly { needs: readonly Key[]; problemsOf: (settings: Set
   { needs: ["ray"], problemsOf: problemsOfRay },
   { needs: ["ray", "nodePools", "labelDomain", "labelKeys"], problemsOf: problemsOfRayImage },
   { needs: ["operator", "kubernetesVersion"], problemsOf: problemsOfOperator },
+  { needs: ["operator", "kueue", "chartValues"], problemsOf: problemsOfCharts },
   { needs: ["clientPrincipals", "adminPrincipals", "teams"], problemsOf: problemsOfPrincipals },
   { needs: ["teams", "namespace", "catalog", "quota", "kueue"], problemsOf: problemsOfTeams },
   { needs: ["kubeconfig"], problemsOf: problemsOfKubeconfig },
@@ -79,6 +80,16 @@ function problemsOfKubeconfig(settings: Settings): string[] {
   const kubeconfig = "kubeconfig" in settings ? settings.kubeconfig : undefined;
   if (kubeconfig === undefined || kubeconfig.includes("\n") || kubeconfig.startsWith("{")) return [];
   return existsSync(resolve(kubeconfig)) ? [] : ["kubeconfig: is neither a kubeconfig nor the path of a file"];
+}
+
+/** Values of a chart that the stack does not install. */
+function problemsOfCharts({ operator, kueue, chartValues }: Settings): string[] {
+  const problems: string[] = [];
+  if (chartValues.kuberayOperator !== undefined && operator.source !== "helm")
+    problems.push("chartValues.kuberayOperator: goes with operator.source helm");
+  if (chartValues.kueue !== undefined && kueue?.source !== "helm")
+    problems.push("chartValues.kueue: goes with kueue.source helm");
+  return problems;
 }
 
 /** ECR takes prefixes of 30 characters: the name, and what the copies are of. */

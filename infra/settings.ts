@@ -1,6 +1,7 @@
 import { platformDefaults } from "@tiltyard/protocol";
 import { z } from "zod";
 import { CatalogOnEks, CatalogOnExisting, CatalogOnGke } from "./catalog-settings.ts";
+import { ChartsEverywhere, ChartsOnEks } from "./chart-values.ts";
 import { architectures } from "./machines.ts";
 import { Monitoring, MonitoringOnGke } from "./monitoring-settings.ts";
 import { EksNetwork, GkeNetwork } from "./network-settings.ts";
@@ -111,6 +112,7 @@ const imageCacheOnEks = {
 export const settingsOfVariant = {
   existing: {
     ...everywhere,
+    chartValues: ChartsEverywhere,
     ...existing,
     monitoring: Monitoring,
     teams: TeamsOnExisting,
@@ -120,6 +122,7 @@ export const settingsOfVariant = {
   },
   "existing-gke": {
     ...everywhere,
+    chartValues: ChartsEverywhere,
     teams: Teams,
     ...existing,
     ...kept,
@@ -132,6 +135,7 @@ export const settingsOfVariant = {
   },
   "existing-eks": {
     ...everywhere,
+    chartValues: ChartsEverywhere,
     teams: Teams,
     ...imageCacheOnEks,
     ...existing,
@@ -142,6 +146,7 @@ export const settingsOfVariant = {
   },
   gke: {
     ...everywhere,
+    chartValues: ChartsEverywhere,
     teams: Teams,
     ...imageCacheOnGke,
     ...onClouds,
@@ -153,6 +158,7 @@ export const settingsOfVariant = {
   },
   eks: {
     ...everywhere,
+    chartValues: ChartsOnEks,
     teams: Teams,
     ...imageCacheOnEks,
     ...onClouds,

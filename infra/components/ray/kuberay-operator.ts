@@ -1,5 +1,6 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
+import { type ChartValues, merged } from "../../chart-values.ts";
 import type { Cluster } from "../../cluster.ts";
 import { placedOn } from "../../node-pools.ts";
 import type { OperatorSettings } from "../../settings.ts";
@@ -14,6 +15,8 @@ export interface KubeRayOperatorArgs {
   /** Of the Ray clusters; the operator is in the first one. */
   readonly namespaces: readonly [string, ...string[]];
   readonly operator: OperatorSettings;
+  /** Added to those of the chart that are given here. */
+  readonly values: ChartValues | undefined;
   /** What its pods need: their namespace, their priority. */
   readonly before: readonly pulumi.Resource[];
 }
@@ -25,7 +28,7 @@ export interface KubeRayOperatorArgs {
 export class KubeRayOperator extends pulumi.ComponentResource {
   constructor(
     name: string,
-    { cluster, namespaces, operator, before }: KubeRayOperatorArgs,
+    { cluster, namespaces, operator, values, before }: KubeRayOperatorArgs,
     options?: pulumi.ComponentResourceOptions,
   ) {
     super("tiltyard:infra:KubeRayOperator", name, {}, options);
@@ -43,23 +46,26 @@ export class KubeRayOperator extends pulumi.ComponentResource {
           namespace,
           atomic: true,
           timeout: 600,
-          values: {
-            watchNamespace: [...namespaces],
-            singleNamespaceInstall: true,
-            ...(operator.chart === charts.kuberayOperator.chart && {
-              image: { repository: cluster.services.cachedImage("quay.io/kuberay/operator") },
-            }),
-            ...placedOn(cluster.coreSelector),
-            priorityClassName: priorityClasses(namespace).control,
-            resources: { requests: { cpu: "100m", memory: "256Mi" }, limits: { memory: "512Mi" } },
-            podSecurityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
-            securityContext: {
-              allowPrivilegeEscalation: false,
-              readOnlyRootFilesystem: true,
-              runAsNonRoot: true,
-              capabilities: { drop: ["ALL"] },
+          values: merged(
+            {
+              watchNamespace: [...namespaces],
+              singleNamespaceInstall: true,
+              ...(operator.chart === charts.kuberayOperator.chart && {
+                image: { repository: cluster.services.cachedImage("quay.io/kuberay/operator") },
+              }),
+              ...placedOn(cluster.coreSelector),
+              priorityClassName: priorityClasses(namespace).control,
+              resources: { requests: { cpu: "100m", memory: "256Mi" }, limits: { memory: "512Mi" } },
+              podSecurityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
+              securityContext: {
+                allowPrivilegeEscalation: false,
+                readOnlyRootFilesystem: true,
+                runAsNonRoot: true,
+                capabilities: { drop: ["ALL"] },
+              },
             },
-          },
+            values,
+          ),
         },
         { parent: this, provider: cluster.kubernetes, dependsOn: [...before] },
       );

@@ -1,5 +1,6 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
+import { type ChartValues, merged } from "../../chart-values.ts";
 import type { Cluster } from "../../cluster.ts";
 import { placedOn } from "../../node-pools.ts";
 import type { KueueSettings, QuotaSettings } from "../../team-settings.ts";
@@ -14,6 +15,8 @@ const apiVersion = "kueue.x-k8s.io/v1beta2";
 export interface KueueArgs {
   readonly cluster: Cluster;
   readonly kueue: KueueSettings;
+  /** Added to those of the chart that are given here. */
+  readonly values: ChartValues | undefined;
   readonly queues: readonly { readonly namespace: string; readonly quota: QuotaSettings }[];
   /** The namespaces of the queues, and what else must be there. */
   readonly before: readonly pulumi.Resource[];
@@ -26,16 +29,22 @@ export interface KueueArgs {
 export class Kueue extends pulumi.ComponentResource {
   constructor(name: string, args: KueueArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:Kueue", name, {}, options);
-    const { cluster, kueue, queues, before } = args;
+    const { cluster, kueue, values, queues, before } = args;
     const inCluster = { parent: this, provider: cluster.kubernetes };
-    const controller = kueue.source === "none" ? [] : [createController(name, kueue.version, cluster, inCluster)];
+    const controller =
+      kueue.source === "none" ? [] : [createController(name, kueue.version, { cluster, values }, inCluster)];
     const after = { ...inCluster, dependsOn: [...before, ...controller] };
     for (const queue of queues) createQueue(`${name}-${queue.namespace}`, queue, after);
     this.registerOutputs();
   }
 }
 
-function createController(name: string, version: string, cluster: Cluster, options: pulumi.CustomResourceOptions) {
+function createController(
+  name: string,
+  version: string,
+  { cluster, values }: Pick<KueueArgs, "cluster" | "values">,
+  options: pulumi.CustomResourceOptions,
+) {
   return new kubernetes.helm.v3.Release(
     name,
     {
@@ -46,7 +55,7 @@ function createController(name: string, version: string, cluster: Cluster, optio
       createNamespace: true,
       atomic: true,
       timeout: 600,
-      values: { controllerManager: placedOn(cluster.coreSelector) },
+      values: merged({ controllerManager: placedOn(cluster.coreSelector) }, values),
     },
     { ...options, dependsOn: [...cluster.nodes] },
   );

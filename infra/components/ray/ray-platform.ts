@@ -1,6 +1,7 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { platformDefaults } from "@tiltyard/protocol";
+import type { ChartValuesOf } from "../../chart-values.ts";
 import type { Cluster, ClusterSubject } from "../../cluster.ts";
 import { type MonitoringSettings, noMonitoring } from "../../monitoring-settings.ts";
 import type { OperatorSettings } from "../../settings.ts";
@@ -39,6 +40,8 @@ export interface RayPlatformArgs {
   readonly teams?: readonly Team[];
   /** Queues in front of jobs, one for each namespace with a quota; none when absent. */
   readonly kueue?: KueueSettings | undefined;
+  /** Added to the values of charts. */
+  readonly chartValues?: ChartValuesOf<"kuberayOperator" | "kueue">;
 }
 
 const defaultOperator: OperatorSettings = {
@@ -72,7 +75,7 @@ export class RayPlatform extends pulumi.ComponentResource {
   constructor(name: string, args: RayPlatformArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:RayPlatform", name, {}, options);
     const { cluster, operator = defaultOperator, allowedNamespaces = [], deleteNamespace = false } = args;
-    const { monitoring = noMonitoring, rayLogs = false, quota, teams = [], kueue } = args;
+    const { monitoring = noMonitoring, rayLogs = false, quota, teams = [], kueue, chartValues = {} } = args;
     this.namespace = args.namespace ?? platformDefaults.namespace;
     this.serviceAccount = args.serviceAccount ?? platformDefaults.serviceAccount;
     const { namespace, serviceAccount } = this;
@@ -101,12 +104,20 @@ export class RayPlatform extends pulumi.ComponentResource {
     const namespacesThere = [own, ...this.teams.map(({ ready }) => ready)];
     const before = [...namespacesThere, ...this.priorities];
     const { namespaces } = this;
-    new KubeRayOperator(`${name}-operator`, { cluster, namespaces, operator, before }, { parent: this });
+    new KubeRayOperator(
+      `${name}-operator`,
+      { cluster, namespaces, operator, values: chartValues.kuberayOperator, before },
+      { parent: this },
+    );
     if (kueue !== undefined) {
       const queues = [{ namespace, quota }, ...teams].flatMap((each) =>
         each.quota === undefined ? [] : [{ namespace: each.namespace, quota: each.quota }],
       );
-      new Kueue(`${name}-kueue`, { cluster, kueue, queues, before: namespacesThere }, { parent: this });
+      new Kueue(
+        `${name}-kueue`,
+        { cluster, kueue, values: chartValues.kueue, queues, before: namespacesThere },
+        { parent: this },
+      );
     }
     this.registerOutputs();
   }
