@@ -1,5 +1,6 @@
 import * as pulumi from "@pulumi/pulumi";
 import { platformDefaults, rayGpuImage, rayImage } from "@tiltyard/protocol";
+import { z } from "zod";
 import type { CatalogSettings } from "./catalog-settings.ts";
 import type { Architecture } from "./machines.ts";
 import {
@@ -41,6 +42,8 @@ type Config<V extends Variant, More> = Omit<SettingsOf<V>, keyof More> & More;
 /** Of the cloud, from its provider's own settings. */
 interface Placed {
   readonly region: string;
+  /** Those that the provider gives to all that it makes, for what others make. */
+  readonly tags: Readonly<Record<string, string>>;
 }
 export type ExistingConfig = Config<"existing", WorkedOut>;
 export type ExistingGkeConfig = Config<"existing-gke", WorkedOut & Placed & { readonly project: string }>;
@@ -139,8 +142,23 @@ function cloudIn(all: All, variant: Variant, problems: string[]) {
   return {
     region,
     project,
+    tags: tagsIn(all, cloud, problems),
     credentials: { ...(profileName !== undefined && { profileName }), ...(roleArn !== undefined && { roleArn }) },
   };
+}
+
+const Tags = z.record(z.string(), z.string());
+
+/** `aws:defaultTags` is `{tags: {...}}`, `gcp:defaultLabels` the labels themselves. */
+function tagsIn(all: All, cloud: "gcp" | "aws", problems: string[]): Readonly<Record<string, string>> {
+  const key = cloud === "aws" ? "aws:defaultTags" : "gcp:defaultLabels";
+  const given = all[key];
+  if (given === undefined) return {};
+  const schema = cloud === "aws" ? z.object({ tags: Tags.default({}) }).transform(({ tags }) => tags) : Tags;
+  const parsed = schema.safeParse(JSON.parse(given));
+  if (parsed.success) return parsed.data;
+  problems.push(`${key}: must be ${cloud === "aws" ? "{tags: {KEY: VALUE}}" : "{KEY: VALUE}"}`);
+  return {};
 }
 
 /** The last of the roles that the provider takes, one after the other. */
@@ -160,21 +178,29 @@ function workOut(settings: Settings, cloud: ReturnType<typeof cloudIn>): StackCo
     nodeSelectors: ofEachRole((role) => withArchitecture(roleLabels(settings, role), ofRoles[role])),
     ray: rayOf(settings, ofRoles),
   };
-  const { region, project, credentials } = cloud;
+  const { region, project, credentials, tags } = cloud;
   // Alike but for their types: each variant has a catalog of its own.
   switch (settings.variant) {
     case "existing":
       return { ...settings, ...workedOut, catalog: { ...settings.catalog, namespace } };
     case "existing-gke":
-      return { ...settings, ...workedOut, catalog: { ...settings.catalog, namespace }, region, project };
+      return { ...settings, ...workedOut, catalog: { ...settings.catalog, namespace }, region, project, tags };
     case "existing-eks":
-      return { ...settings, ...workedOut, catalog: { ...settings.catalog, namespace }, region };
+      return { ...settings, ...workedOut, catalog: { ...settings.catalog, namespace }, region, tags };
     case "gke":
-      return { ...settings, ...workedOut, catalog: { ...settings.catalog, namespace }, nodePools, region, project };
+      return {
+        ...settings,
+        ...workedOut,
+        catalog: { ...settings.catalog, namespace },
+        nodePools,
+        region,
+        project,
+        tags,
+      };
     case "eks": {
       const clientRole = settings.clientRole ?? defaultClientRole(settings.clusterName);
       const catalog = { ...settings.catalog, namespace };
-      return { ...settings, ...workedOut, catalog, nodePools, region, clientRole, credentials };
+      return { ...settings, ...workedOut, catalog, nodePools, region, clientRole, credentials, tags };
     }
   }
 }

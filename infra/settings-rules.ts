@@ -4,6 +4,7 @@ import { isAtLeast, operatorVersionMin, rayVersionMin } from "@tiltyard/protocol
 import { architecturesOfRoles, defaultPools, resolvePools, roleLabels } from "./node-pools.ts";
 import { problemsOfPrincipals } from "./principal-rules.ts";
 import type { Settings, SettingsOf, Variant } from "./settings.ts";
+import { problemsOfStorage } from "./storage-rules.ts";
 import { problemsOfTeams } from "./team-rules.ts";
 import { gkeOperatorPairs, selfDeployedAnywhere } from "./versions.ts";
 
@@ -32,7 +33,7 @@ export const rules: readonly { needs: readonly Key[]; problemsOf: (settings: Set
   { needs: ["clusterName", "imageCache"], problemsOf: problemsOfImageCache },
   { needs: ["catalog", "bucket"], problemsOf: problemsOfCatalog },
   { needs: ["catalog", "network"], problemsOf: problemsOfDatabase },
-  { needs: ["catalog", "keepData"], problemsOf: problemsOfKeptData },
+  { needs: ["catalog", "bucket", "keepData", "objectVersionDays", "encryptionKey"], problemsOf: problemsOfStorage },
 ];
 
 function problemsOfRay({ ray }: Settings): string[] {
@@ -145,13 +146,6 @@ function problemsOfDatabase(settings: Settings): string[] {
   return [
     "catalog.database: must be {url: ...} in a vpc that is there, whose peering with Cloud SQL is not the stack's",
   ];
-}
-
-function problemsOfKeptData(settings: Settings): string[] {
-  if (!("keepData" in settings) || !settings.keepData || !settings.catalog.enabled) return [];
-  const { database, litestream } = settings.catalog;
-  if (database !== "sqlite" || litestream !== false || !("nodePools" in settings)) return [];
-  return ["keepData: the volume of SQLite goes with the cluster; use catalog.litestream or PostgreSQL"];
 }
 
 /** `s3://name`, without a folder. */

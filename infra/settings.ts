@@ -7,6 +7,7 @@ import { Monitoring, MonitoringOnGke } from "./monitoring-settings.ts";
 import { EksNetwork, GkeNetwork } from "./network-settings.ts";
 import { LabelKeys, NodePools } from "./node-pools.ts";
 import { bucketOf, dnsLabel, kubernetesVersion, labelDomain, minorVersion, version } from "./setting-types.ts";
+import { StorageOnEks, StorageOnGke } from "./storage-settings.ts";
 import { Kueue, Quota, Teams, TeamsOnExisting } from "./team-settings.ts";
 import { charts, versions } from "./versions.ts";
 
@@ -79,11 +80,7 @@ const existing = {
   architecture: z.enum(architectures, `must be ${architectures.join(" or ")}`).default("amd64"),
 };
 
-/** What a cloud keeps for the stack. */
-const kept = { deletionProtection: z.boolean().default(true), keepData: z.boolean().default(false) };
-
 const onClouds = {
-  ...kept,
   kubernetesVersion: kubernetesVersion.optional(),
   nodePools: NodePools.optional(),
   adminPrincipals: z.array(z.string()).default([]),
@@ -125,7 +122,7 @@ export const settingsOfVariant = {
     chartValues: ChartsEverywhere,
     teams: Teams,
     ...existing,
-    ...kept,
+    ...StorageOnGke,
     monitoring: MonitoringOnGke,
     ...imageCacheOnGke,
     /** The region or the zone of the cluster; `gcp:region` when absent. */
@@ -139,7 +136,7 @@ export const settingsOfVariant = {
     teams: Teams,
     ...imageCacheOnEks,
     ...existing,
-    ...kept,
+    ...StorageOnEks,
     monitoring: Monitoring,
     bucket: bucketOf("s3").optional(),
     catalog: CatalogOnEks.prefault({}),
@@ -150,6 +147,7 @@ export const settingsOfVariant = {
     teams: Teams,
     ...imageCacheOnGke,
     ...onClouds,
+    ...StorageOnGke,
     monitoring: MonitoringOnGke,
     bucket: bucketOf("gs").optional(),
     network: GkeNetwork.prefault({}),
@@ -162,6 +160,7 @@ export const settingsOfVariant = {
     teams: Teams,
     ...imageCacheOnEks,
     ...onClouds,
+    ...StorageOnEks,
     monitoring: Monitoring,
     bucket: bucketOf("s3").optional(),
     /** An account has one role of a name: stacks of other clusters have another one by default. */
@@ -179,5 +178,5 @@ export type Settings = { [V in Variant]: SettingsOf<V> }[Variant];
 /** The settings that are text; all others are structures: they are written as YAML and arrive as JSON. */
 export const textual: ReadonlySet<string> = new Set([
   ...["kubeconfig", "context", "clusterName", "namespace", "serviceAccount"],
-  ...["clientRole", "location", "labelDomain", "kubernetesVersion", "bucket", "architecture"],
+  ...["clientRole", "location", "labelDomain", "kubernetesVersion", "bucket", "architecture", "encryptionKey"],
 ]);

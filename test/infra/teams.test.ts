@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Call, mayBecome, mayCall } from "../support/iam.ts";
+import { asPod, type Call, callsOn, callsOnObject, mayBecome, mayCall, overTls } from "../support/iam.ts";
 import { refusals } from "../support/refusals.ts";
 import { deployed, type Settings } from "../support/stack.ts";
 
@@ -98,10 +98,6 @@ describe.each(Object.keys(settings))("a team on %s", (variant) => {
 });
 
 describe("the bucket of teams on AWS", () => {
-  const on = (resource: string, ...actions: string[]): Call[] =>
-    actions.map((action) => ({ action, resource, context: { "aws:SecureTransport": "true" } }));
-  const objects = (path: string) => on(path, "s3:GetObject", "s3:PutObject", "s3:DeleteObject");
-
   test.each([
     ["eks", "eks-bucket-1234567", {}],
     ["existing-eks", "existing-bucket-1234567", {}],
@@ -116,31 +112,25 @@ describe("the bucket of teams on AWS", () => {
     }
     for (const [team, its] of Object.entries(roles))
       for (const name of its) {
-        for (const call of objects(`arn:aws:s3:::${bucket}/${team}/films.lance/1`))
+        for (const call of callsOnObject(`arn:aws:s3:::${bucket}/${team}/films.lance/1`))
           expect(mayCall(stack, name, call)).toBe(true);
         const other = team === "vision" ? "speech" : "vision";
         for (const beside of [other, `${team}-more`, `x/${team}`, "films.lance"])
-          for (const call of objects(`arn:aws:s3:::${bucket}/${beside}/1`))
+          for (const call of callsOnObject(`arn:aws:s3:::${bucket}/${beside}/1`))
             expect(mayCall(stack, name, call)).toBe(false);
         // Without the right to list it, S3 would call what is missing forbidden.
-        expect(mayCall(stack, name, on(`arn:aws:s3:::${bucket.split("/")[0]}`, "s3:ListBucket")[0] as Call)).toBe(true);
+        for (const call of callsOn(`arn:aws:s3:::${bucket.split("/")[0]}`, overTls, "s3:ListBucket"))
+          expect(mayCall(stack, name, call)).toBe(true);
       }
     for (const name of [`${prefix}-ray`, `${prefix}-catalog`])
-      for (const call of objects(`arn:aws:s3:::${bucket}/vision/films.lance/1`))
+      for (const call of callsOnObject(`arn:aws:s3:::${bucket}/vision/films.lance/1`))
         expect(mayCall(stack, name, call)).toBe(true);
   });
 
   test("is for pods of the team's account, and for those who are named", async () => {
     const stack = await stackOn("eks");
     const issuer = "oidc.eks.eu-central-1.amazonaws.com/id/ABC";
-    const pod = (namespace: string): Call => ({
-      action: "sts:AssumeRoleWithWebIdentity",
-      principal: `arn:aws:iam::123456789012:oidc-provider/${issuer}`,
-      context: {
-        [`${issuer}:aud`]: "sts.amazonaws.com",
-        [`${issuer}:sub`]: `system:serviceaccount:${namespace}:geneva-service-account`,
-      },
-    });
+    const pod = (namespace: string) => asPod(issuer, namespace, "geneva-service-account");
     expect(mayBecome(stack, "eks-ray-vision", pod("lancedb-vision"))).toBe(true);
     for (const other of ["lancedb", "speech-ray"]) expect(mayBecome(stack, "eks-ray-vision", pod(other))).toBe(false);
     expect(mayBecome(stack, "eks-ray", pod("lancedb-vision"))).toBe(false);

@@ -16,6 +16,9 @@ const outputs: Readonly<Record<string, (name: string, inputs: Values) => Values>
     name: `projects/our-project/serviceAccounts/${name}@our-project.iam.gserviceaccount.com`,
     email: `${name}@our-project.iam.gserviceaccount.com`,
   }),
+  "gcp:projects/serviceIdentity:ServiceIdentity": () => ({
+    email: "service-42@gcp-sa-cloud-sql.iam.gserviceaccount.com",
+  }),
   "gcp:storage/bucket:Bucket": (name) => ({ name: `${name}-1234567` }),
   "gcp:sql/databaseInstance:DatabaseInstance": (name) => ({ name: `${name}-1234567`, privateIpAddress: "10.1.2.3" }),
   "gcp:artifactregistry/repository:Repository": (name) => ({ name }),
@@ -96,6 +99,9 @@ const answers: Readonly<Record<string, Values | ((inputs: Values, region: string
     ],
   }),
   "gcp:organizations/getProject:getProject": { number: "42" },
+  "gcp:storage/getProjectServiceAccount:getProjectServiceAccount": {
+    emailAddress: "service-42@gs-project-accounts.iam.gserviceaccount.com",
+  },
   "aws:ec2/getVpc:getVpc": ({ id }) => ({ id, cidrBlock: "172.16.0.0/16" }),
   // A subnet's name tells its zone: subnet-a, subnet-c.
   "aws:ec2/getSubnet:getSubnet": ({ id }, region) => {

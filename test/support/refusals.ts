@@ -119,6 +119,14 @@ const rules: readonly ((seen: Seen) => readonly string[])[] = [
     const tolerated = (pod.tolerations ?? []).some(({ key }: { key: string }) => key === "kubernetes.io/arch");
     return tolerated ? [] : ["does not tolerate kubernetes.io/arch=arm64:NoSchedule"];
   },
+  function keysMayBeUsed({ each, before, all }) {
+    const [user] = Object.entries(keyUsers).find(([, uses]) => uses(each)) ?? [];
+    const mayUse = before.some(({ type, name }) => type === keyMemberType && name.endsWith(`-${user}`));
+    if (user !== undefined && !mayUse) return [`403: ${user} may not use the key`];
+    if (each.type !== groupType || !all.some(hasKeyedDisk)) return [];
+    const isGranted = before.some(({ type }) => type === "aws:kms/grant:Grant");
+    return isGranted ? [] : ["Client.InvalidKMSKey.InvalidState: nodes end as they start"];
+  },
   function labelsAreFree({ each }) {
     const labels = each.inputs.nodeConfig?.labels ?? (each.type === groupType ? each.inputs.labels : {});
     return Object.keys(labels)
@@ -149,6 +157,20 @@ const rules: readonly ((seen: Seen) => readonly string[])[] = [
     return wrong ? ["has an ARN of another partition"] : [];
   },
 ];
+
+const keyMemberType = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember";
+
+/** Which part of Google encrypts a resource, when it is given a key. */
+const keyUsers: Readonly<Record<string, (each: Wanted) => boolean>> = {
+  storage: ({ inputs }) => inputs.encryption?.defaultKmsKeyName !== undefined,
+  compute: ({ inputs }) => inputs.nodeConfig?.bootDiskKmsKey !== undefined,
+  container: ({ inputs }) => inputs.databaseEncryption !== undefined,
+  sqladmin: ({ inputs }) => inputs.encryptionKeyName !== undefined,
+};
+
+function hasKeyedDisk({ inputs }: Wanted): boolean {
+  return inputs.blockDeviceMappings?.[0]?.ebs.kmsKeyId !== undefined;
+}
 
 /** Machines of AWS with Graviton. */
 function isArmOfAws(type: string): boolean {

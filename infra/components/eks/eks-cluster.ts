@@ -11,6 +11,7 @@ import type { EksAccount } from "./eks-account.ts";
 import { createDns, createVolumes } from "./eks-addons.ts";
 import { createControlPlane, kubeconfigOf } from "./eks-control-plane.ts";
 import { createRds } from "./eks-database.ts";
+import { grantKeyToNodes } from "./eks-encryption.ts";
 import { adoptedNetwork, type EksNetwork } from "./eks-network.ts";
 import { createAdminRole, createClientRole, createNodeRole, createTeamRole, type RoleContext } from "./eks-roles.ts";
 import { EksServices } from "./eks-services.ts";
@@ -73,7 +74,9 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
     };
     const volumes = createVolumes(`${name}-ebs`, addons);
     const nodeRole = createNodeRole(`${name}-nodes`, this.#context, this.#cluster);
-    const needs = [...nodeRole.rights, ...this.#vpc.routes, ...volumes.rights];
+    const { encryptionKey } = config;
+    const key = grantKeyToNodes(`${name}-key`, { encryptionKey, account }, this);
+    const needs = [...nodeRole.rights, ...this.#vpc.routes, ...volumes.rights, ...key];
     const groups = createNodeGroups(name, { ...addons, zones, vpc: this.#vpc, role: nodeRole.role, needs });
     const driver = volumes.createDriver(groups);
     createDns(`${name}-coredns`, addons, groups);

@@ -6,7 +6,7 @@ import type { EksAccount } from "./eks-account.ts";
 import type { EksBucket } from "./eks-bucket.ts";
 import { importImages } from "./eks-image-cache.ts";
 import { createRole } from "./iam-role.ts";
-import { accessCluster, policyOf, trustPrincipals, trustService, useBucket } from "./policies.ts";
+import { accessCluster, policyOf, trustPrincipals, trustService } from "./policies.ts";
 
 /** What roles are made with. */
 export interface RoleContext {
@@ -101,10 +101,8 @@ function createRoleOfClients(
       description: "Makes Ray clusters",
       trust: trustPrincipals(principals),
       policy: pulumi
-        .all([clusterArn, bucket.arn])
-        .apply(([itsArn, bucketArn]) =>
-          policyOf(accessCluster(itsArn), ...useBucket(bucketArn, bucket.folder + folder)),
-        ),
+        .all([clusterArn, bucket.use(folder)])
+        .apply(([itsArn, statements]) => policyOf(accessCluster(itsArn), ...statements)),
     },
     parent,
   );

@@ -7,12 +7,19 @@ import { EksBucket } from "./eks-bucket.ts";
 import { createEksImageCache } from "./eks-image-cache.ts";
 import { createEksImages } from "./eks-images.ts";
 import { createRole } from "./iam-role.ts";
-import { describeCluster, policyOf, trustPrincipals, trustServiceAccount, useBucket } from "./policies.ts";
+import { describeCluster, policyOf, trustPrincipals, trustServiceAccount } from "./policies.ts";
 
 /** The settings of what AWS gives to a cluster, wherever the cluster came from. */
 export type EksServicesConfig = Pick<
   EksConfig,
-  "clusterName" | "region" | "bucket" | "deletionProtection" | "keepData" | "imageCache"
+  | "clusterName"
+  | "region"
+  | "bucket"
+  | "deletionProtection"
+  | "keepData"
+  | "objectVersionDays"
+  | "encryptionKey"
+  | "imageCache"
 > & {
   readonly catalog: Pick<EksConfig["catalog"], "litestream">;
 };
@@ -54,7 +61,7 @@ export class EksServices implements CloudServices {
   }
 
   /** A role for exactly one service account; requirements.md 5.1, variant B, 5 and 6. */
-  createIdentity(name: string, { namespace, name: accountName, folder = "" }: IdentityArgs): PodIdentity {
+  createIdentity(name: string, { namespace, name: accountName, folder }: IdentityArgs): PodIdentity {
     const { partition, clusterArn, oidcProvider } = this.#args;
     const { role } = createRole(
       `${this.#name}-${name}`,
@@ -63,10 +70,8 @@ export class EksServices implements CloudServices {
         description: `Pods of ${namespace}/${accountName}`,
         trust: oidcProvider.apply((provider) => trustServiceAccount(provider, namespace, accountName)),
         policy: pulumi
-          .all([clusterArn, this.bucket.arn])
-          .apply(([itsArn, bucketArn]) =>
-            policyOf(describeCluster(itsArn), ...useBucket(bucketArn, this.bucket.folder + folder)),
-          ),
+          .all([clusterArn, this.bucket.use(folder)])
+          .apply(([itsArn, statements]) => policyOf(describeCluster(itsArn), ...statements)),
       },
       this.#parent,
     );
@@ -82,7 +87,7 @@ export class EksServices implements CloudServices {
         partition: this.#args.partition,
         description: "The catalog hands out sessions of it, each held to one table",
         trust: annotations.apply((all) => trustPrincipals([all[identityAnnotations.EKS_AUTH] ?? ""])),
-        policy: this.bucket.arn.apply((bucketArn) => policyOf(...useBucket(bucketArn, this.bucket.folder))),
+        policy: this.bucket.use().apply((statements) => policyOf(...statements)),
       },
       this.#parent,
     );

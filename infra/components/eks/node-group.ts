@@ -93,11 +93,16 @@ function createTemplate(name: string, config: EksConfig, pool: NodePool, parent:
             volumeSize: pool.diskGb,
             volumeType: pool.diskType,
             encrypted: "true",
+            ...(config.encryptionKey !== undefined && { kmsKeyId: config.encryptionKey }),
             deleteOnTermination: "true",
           },
         },
       ],
-      tagSpecifications: [{ resourceType: "instance", tags: { Name: `${config.clusterName}-${pool.name}` } }],
+      // The provider tags the template; what is started by it has the tags of the template alone.
+      tagSpecifications: ["instance", "volume", "network-interface"].map((resourceType) => ({
+        resourceType,
+        tags: { ...config.tags, Name: `${config.clusterName}-${pool.name}` },
+      })),
       updateDefaultVersion: true,
     },
     { parent },

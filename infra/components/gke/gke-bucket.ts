@@ -3,7 +3,9 @@ import * as pulumi from "@pulumi/pulumi";
 import type { GkeConfig } from "../../config.ts";
 
 export interface GkeBucketArgs {
-  readonly config: Pick<GkeConfig, "region" | "deletionProtection" | "keepData">;
+  readonly config: Pick<GkeConfig, "region" | "deletionProtection" | "keepData" | "objectVersionDays">;
+  /** Google's own when undefined. */
+  readonly key: pulumi.Output<string> | undefined;
   readonly project: pulumi.Input<string>;
   /** The URI of a bucket that is there already, with a folder if it is one of several. */
   readonly adopted: string | undefined;
@@ -75,8 +77,13 @@ export class GkeBucket extends pulumi.ComponentResource {
   }
 }
 
-function createBucket(name: string, { config, project }: GkeBucketArgs, parent: pulumi.Resource): gcp.storage.Bucket {
-  const { region, deletionProtection, keepData } = config;
+function createBucket(
+  name: string,
+  { config, project, key }: GkeBucketArgs,
+  parent: pulumi.Resource,
+): gcp.storage.Bucket {
+  const { region, deletionProtection, keepData, objectVersionDays } = config;
+  const isOld = { withState: "ARCHIVED", daysSinceNoncurrentTime: objectVersionDays ?? 0 };
   return new gcp.storage.Bucket(
     name,
     {
@@ -86,7 +93,12 @@ function createBucket(name: string, { config, project }: GkeBucketArgs, parent: 
       publicAccessPrevention: "enforced",
       forceDestroy: false,
       softDeletePolicy: { retentionDurationSeconds: 7 * 24 * 60 * 60 },
-      lifecycleRules: [{ action: { type: "AbortIncompleteMultipartUpload" }, condition: { age: 7 } }],
+      ...(key !== undefined && { encryption: { defaultKmsKeyName: key } }),
+      ...(objectVersionDays !== undefined && { versioning: { enabled: true } }),
+      lifecycleRules: [
+        { action: { type: "AbortIncompleteMultipartUpload" }, condition: { age: 7 } },
+        ...(objectVersionDays === undefined ? [] : [{ action: { type: "Delete" }, condition: isOld }]),
+      ],
     },
     { parent, protect: deletionProtection, retainOnDelete: keepData },
   );

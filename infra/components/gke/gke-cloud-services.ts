@@ -11,13 +11,22 @@ import { createGkeImages } from "./gke-images.ts";
 /** The settings of what Google gives to a cluster, wherever the cluster came from. */
 export type GkeCloudConfig = Pick<
   GkeConfig,
-  "clusterName" | "region" | "project" | "bucket" | "deletionProtection" | "keepData" | "imageCache"
+  | "clusterName"
+  | "region"
+  | "project"
+  | "bucket"
+  | "deletionProtection"
+  | "keepData"
+  | "objectVersionDays"
+  | "imageCache"
 > & { readonly catalog: Pick<GkeConfig["catalog"], "litestream"> };
 
 export interface GkeCloudServicesArgs extends AccountContext {
   readonly config: GkeCloudConfig;
   /** `PROJECT.svc.id.goog`, known when it is there: the first cluster of a project makes it. */
   readonly identityPool: pulumi.Output<string>;
+  /** What buckets are encrypted with; Google's own when undefined. */
+  readonly key: pulumi.Output<string> | undefined;
   /** Whose right to pull images is given on the stack's registry; the others have it on the project. */
   readonly nodeEmails?: readonly string[];
 }
@@ -39,7 +48,11 @@ export class GkeCloudServices implements CloudServices {
     const { config, project, parent } = args;
     this.#name = name;
     this.#args = args;
-    this.bucket = new GkeBucket(`${name}-bucket`, { config, project, adopted: config.bucket }, { parent });
+    this.bucket = new GkeBucket(
+      `${name}-bucket`,
+      { config, project, key: args.key, adopted: config.bucket },
+      { parent },
+    );
     this.bucketUri = this.bucket.uri;
     this.cachedImage = config.imageCache ? createGkeImageCache(`${name}-cache`, args) : (image) => image;
   }
@@ -68,11 +81,11 @@ export class GkeCloudServices implements CloudServices {
   createVendingRole(): undefined {}
 
   createBackups({ principal }: PodIdentity): Backups {
-    const { config, project, parent } = this.#args;
+    const { config, project, parent, key } = this.#args;
     const { litestream } = config.catalog;
     const name = `${this.#name}-backups`;
     const adopted = typeof litestream === "object" ? litestream.bucket : undefined;
-    const bucket = new GkeBucket(name, { config, project, adopted }, { parent });
+    const bucket = new GkeBucket(name, { config, project, key, adopted }, { parent });
     bucket.allowObjects(name, principal, parent);
     return { uri: bucket.uri, region: undefined };
   }

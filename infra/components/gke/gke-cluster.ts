@@ -7,6 +7,7 @@ import { type AccountContext, createClientAccount, createNodeAccount, grantAdmin
 import { GkeCloudServices } from "./gke-cloud-services.ts";
 import { createControlPlane, kubeconfigOf } from "./gke-control-plane.ts";
 import { createCloudSql } from "./gke-database.ts";
+import { createGkeKey } from "./gke-encryption.ts";
 import { type GkeNetwork, MadeNetwork } from "./gke-network.ts";
 import { createNodePool } from "./gke-node-pool.ts";
 import { GkeServices } from "./gke-services.ts";
@@ -26,6 +27,8 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
   readonly #config: GkeConfig;
   readonly #context: AccountContext;
   readonly #network: GkeNetwork;
+  /** What is encrypted with; Google's own when undefined. */
+  readonly #key: pulumi.Output<string> | undefined;
 
   constructor(name: string, config: GkeConfig, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:GkeCluster", name, {}, options);
@@ -37,13 +40,19 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
     this.#network = network.isAdopted
       ? { ...network.vpc, wayOut: [] }
       : new MadeNetwork(`${name}-network`, { config, ranges: network, project }, { parent: this });
+    const hasDatabase = config.catalog.enabled && config.catalog.database === "postgres";
+    const key = createGkeKey(`${name}-key`, {
+      ...{ parent: this, project, projectId: config.project, encryptionKey: config.encryptionKey },
+      users: ["storage", "compute", "container", ...(hasDatabase ? (["sqladmin"] as const) : [])],
+    });
+    this.#key = key;
     const nodeEmail = createNodeAccount(`${name}-nodes`, this.#context).email;
-    const cluster = createControlPlane(name, { config, project, network: this.#network, nodeEmail }, this);
+    const cluster = createControlPlane(name, { config, project, network: this.#network, nodeEmail, key }, this);
     const identityPool = cluster.workloadIdentityConfig.apply(({ workloadPool }) => workloadPool ?? "");
     this.nodes = config.nodePools.map((pool) =>
-      createNodePool(`${name}-${pool.name}`, pool, { config, project, cluster, nodeEmail, parent: this }),
+      createNodePool(`${name}-${pool.name}`, pool, { config, project, cluster, nodeEmail, key, parent: this }),
     );
-    this.services = new GkeCloudServices(name, { ...this.#context, config, identityPool });
+    this.services = new GkeCloudServices(name, { ...this.#context, config, key, identityPool });
     const { bucket } = this.services;
     const everyone = { team: undefined, principals: config.clientPrincipals, folder: "", bucket };
     const client = createClientAccount(`${name}-client`, everyone, this.#context);
@@ -78,22 +87,29 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
 
   createDatabase({ replicas }: { readonly replicas: number }): Database {
     const { project } = this.#context;
-    const args = { config: this.#config, project, network: this.#network, replicas };
+    const args = { config: this.#config, project, network: this.#network, replicas, key: this.#key };
     return createCloudSql(`${this.#name}-database`, args, this);
   }
 
-  /** GKE's own class, unless the machines for the catalog take Hyperdisk alone: GKE has no class for that. */
+  /** GKE's own class, which knows neither Hyperdisk, nor a key, nor labels: a class of the stack's own where there is such. */
   #storageClass(): pulumi.Input<string> {
-    const needsHyperdisk = this.#config.nodePools.some(
+    const { nodePools, tags } = this.#config;
+    const needsHyperdisk = nodePools.some(
       ({ role, machineTypes: [machineType] }) => role === "core" && takesOnlyHyperdisk(machineType),
     );
-    if (!needsHyperdisk) return "premium-rwo";
+    const labels = Object.entries(tags).map(([key, value]) => `${key}=${value}`);
+    if (!needsHyperdisk && this.#key === undefined && labels.length === 0) return "premium-rwo";
+    const [className, type] = needsHyperdisk ? ["hyperdisk-balanced", "hyperdisk-balanced"] : ["tiltyard", "pd-ssd"];
     return new kubernetes.storage.v1.StorageClass(
-      `${this.#name}-hyperdisk`,
+      `${this.#name}-${needsHyperdisk ? "hyperdisk" : "disks"}`,
       {
-        metadata: { name: "hyperdisk-balanced" },
+        metadata: { name: className },
         provisioner: "pd.csi.storage.gke.io",
-        parameters: { type: "hyperdisk-balanced" },
+        parameters: {
+          type,
+          ...(this.#key !== undefined && { "disk-encryption-kms-key": this.#key }),
+          ...(labels.length > 0 && { labels: labels.join(",") }),
+        },
         volumeBindingMode: "WaitForFirstConsumer",
         allowVolumeExpansion: true,
       },

@@ -21,11 +21,13 @@ export interface NodePoolContext {
   readonly project: pulumi.Output<string>;
   readonly cluster: gcp.container.Cluster;
   readonly nodeEmail: pulumi.Output<string>;
+  /** What disks are encrypted with; Google's own when undefined. */
+  readonly key: pulumi.Output<string> | undefined;
   readonly parent: pulumi.Resource;
 }
 
 export function createNodePool(name: string, pool: NodePool, context: NodePoolContext): gcp.container.NodePool {
-  const { config, project, cluster, nodeEmail, parent } = context;
+  const { config, project, cluster, nodeEmail, key, parent } = context;
   const isGpu = pool.gpus > 0;
   const [machineType] = pool.machineTypes;
   const zones =
@@ -53,6 +55,9 @@ export function createNodePool(name: string, pool: NodePool, context: NodePoolCo
         machineType,
         diskSizeGb: pool.diskGb,
         diskType: pool.diskType,
+        ...(key !== undefined && { bootDiskKmsKey: key }),
+        // The provider labels the pool; machines and their disks have these.
+        ...(Object.keys(config.tags).length > 0 && { resourceLabels: config.tags }),
         imageType: "COS_CONTAINERD",
         spot: pool.spot,
         labels: pool.labels,
