@@ -6,6 +6,7 @@ const stack = deployed("eks", {
   clientPrincipals: ["arn:aws:iam::123456789012:role/ml-engineers"],
   adminPrincipals: ["arn:aws:iam::123456789012:role/platform-engineers"],
   catalog: { litestream: true, vendCredentials: true },
+  rayLogs: true,
 });
 const shared = deployed("eks", {
   bucket: "s3://ours/team/lance",
@@ -97,6 +98,12 @@ const roles: readonly { role: string; must: readonly Call[]; mustNot: readonly C
       ...[...useOf(tables), ...useOf(backups), ...iam, ...changes],
     ],
   },
+  // What AWS itself lets them do is in policies that it keeps; of the stack they have nothing.
+  ...["eks-nodes", "eks-ebs", "eks-container-logs"].map((role) => ({
+    role,
+    must: [],
+    mustNot: [...useOf(tables), ...useOf(backups), ...iam, ...changes],
+  })),
 ];
 
 describe.each(roles)("the role $role", ({ role, must, mustNot }) => {
@@ -153,6 +160,9 @@ describe("becoming a role", () => {
       [user("arn:aws:iam::123456789012:role/ml-engineers"), ray],
     ],
     ["eks-autoscaler", [pod("kube-system", "cluster-autoscaler")], [ray, catalog, somebody]],
+    ["eks-ebs", [pod("kube-system", "ebs-csi-controller-sa")], [ray, catalog, pod("kube-system", "default"), somebody]],
+    ["eks-container-logs", [pod("amazon-cloudwatch", "cloudwatch-agent")], [ray, catalog, somebody]],
+    ["eks-nodes", [user("ec2.amazonaws.com")], [ray, catalog, somebody, user("lambda.amazonaws.com")]],
   ])("%s is for those who are named", async (role, can, cannot) => {
     for (const call of can) expect(mayBecome(await stack, role, call)).toBe(true);
     for (const call of cannot) expect(mayBecome(await stack, role, call)).toBe(false);
