@@ -1,3 +1,4 @@
+import { rayLogs } from "@tiltyard/protocol";
 import { describe, expect, test } from "vitest";
 import { fromStackOutputs } from "../../client/index.ts";
 import { rayClusterManifest } from "../../client/ray/manifest.ts";
@@ -29,7 +30,7 @@ describe("logs of Ray", () => {
       // It reads where Ray writes.
       const mounts = [...sideCar.volumeMounts, ...containers[0].volumeMounts];
       const shared = mounts.filter(({ name }: { name: string }) => name === "ray");
-      expect(shared.map(({ mountPath }: { mountPath: string }) => mountPath)).toEqual(["/tmp/ray", "/tmp/ray"]);
+      expect(shared.map(({ mountPath }: { mountPath: string }) => mountPath)).toEqual([rayLogs.folder, rayLogs.folder]);
       expect(pipeline.inputs[0].path).toContain("/tmp/ray/session_latest/logs/*.log");
       expect(pipeline.outputs).toMatchObject([{ name: "stdout", format: "json_lines" }]);
       const told = sideCar.env.map(({ name }: { name: string }) => ["$", "{", name, "}"].join(""));
