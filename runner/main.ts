@@ -14,7 +14,6 @@ import {
 } from "@tiltyard/client";
 import { Command, InvalidArgumentError } from "commander";
 import { readConfig } from "./config.ts";
-import { JobKeys } from "./job-keys.ts";
 import { CatalogJobs } from "./jobs.ts";
 import { KeptRay } from "./local-ray.ts";
 import { type KubernetesOptions, openRayJobs } from "./open-rayjobs.ts";
@@ -67,18 +66,13 @@ async function run(options: Options): Promise<void> {
   for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stopped.abort());
   const catalog = catalogOf(options);
   await using resources = new AsyncDisposableStack();
-  const management = createManagementClient(catalog);
   const where = { catalogUrl: catalog.url, leaseSeconds: options.leaseSeconds };
   const isRay = options.local === true || options.address !== undefined;
   const platform = isRay
     ? new RayPlatform({ ...where, ray: rayOf(options, resources, signal) })
     : await openRayJobs(options, where);
   const reconciler = new Reconciler(
-    {
-      jobs: new CatalogJobs(createCatalogClient(catalog), management),
-      keys: new JobKeys(management),
-      platform,
-    },
+    { jobs: new CatalogJobs(createCatalogClient(catalog), createManagementClient(catalog)), platform },
     {
       attempts: options.attempts,
       jobs: options.maxJobs,
@@ -136,8 +130,7 @@ function catalogOf({ catalog }: Options): { readonly url: string; readonly apiKe
   const url = catalog ?? environment.catalogUrl ?? "http://127.0.0.1:2333";
   const development = join("data", "development.key");
   const apiKey = environment.apiKey ?? (existsSync(development) ? readFileSync(development, "utf8").trim() : undefined);
-  if (apiKey === undefined)
-    throw new Error("set TILTYARD_API_KEY to a key of the catalog that is an admin of everything");
+  if (apiKey === undefined) throw new Error("set TILTYARD_API_KEY to a key of the catalog with the role runner");
   return { url, apiKey };
 }
 

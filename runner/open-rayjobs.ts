@@ -34,7 +34,11 @@ export async function openRayJobs(
   const [first]: (ClusterParameters | undefined)[] = Object.values(templates);
   if (first === undefined) throw new Error(`${file}: rayClusters has no Ray cluster`);
   const config = await connect(first);
-  return new RayJobPlatform({ ...where, api: new RayJobApi(config, first.namespace), templates, queue });
+  const api = new RayJobApi(config, first.namespace);
+  const missing = await api.missingRights();
+  if (missing.length > 0)
+    throw new Error(`the runner may not ${missing.join(", ")} in the namespace ${first.namespace}: docs/jobs.md`);
+  return new RayJobPlatform({ ...where, api, templates, queue });
 }
 
 function parseFile(file: string): z.infer<typeof RunnerFile> {

@@ -2,14 +2,12 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type JobDetails, JobError, type JobsApi } from "@tiltyard/client";
-import type { AttemptState, Platform, PlatformAttempt, StartRequest } from "./platform.ts";
+import { type AttemptState, lastLinesOf, type Platform, type PlatformAttempt, type StartRequest } from "./platform.ts";
 
 /** The Python package that runs a job inside Ray; it is uploaded with each, so that nothing has to be installed. */
 const pythonPackage = join(import.meta.dirname, "job/tiltyard");
 /** In the job's working directory, which every node of the Ray gets. */
 const keyFile = "api-key";
-const logLines = 40;
-const logLengthMax = 4_000;
 const idPattern = /^tiltyard-(.+)-(\d+)$/;
 
 const states: Readonly<Record<JobDetails["status"], AttemptState>> = {
@@ -70,14 +68,20 @@ export class RayPlatform implements Platform {
     }
   }
 
-  async stop({ jobId, number }: PlatformAttempt): Promise<void> {
-    await (await this.#options.ray()).jobs.stop(submissionIdOf(jobId, number));
+  async stop({ jobId, number }: Pick<PlatformAttempt, "jobId" | "number">): Promise<void> {
+    try {
+      await (await this.#options.ray()).jobs.stop(submissionIdOf(jobId, number));
+    } catch (error) {
+      if (!(error instanceof JobError && error.message.includes("does not exist"))) throw error;
+    }
   }
+
+  /** Ray forgets its jobs by itself; until then, `tiltyard job logs` shows them. */
+  async forget(): Promise<void> {}
 
   async lastLines({ jobId, number }: PlatformAttempt): Promise<string> {
     try {
-      const output = await (await this.#options.ray()).jobs.output(submissionIdOf(jobId, number));
-      return output.trimEnd().split("\n").slice(-logLines).join("\n").slice(-logLengthMax);
+      return lastLinesOf(await (await this.#options.ray()).jobs.output(submissionIdOf(jobId, number)));
     } catch (error) {
       if (error instanceof JobError) return "";
       throw error;

@@ -1,15 +1,23 @@
-import { type ClusterParameters, rayClusterSpec } from "@tiltyard/client";
+import { type ClusterParameters, KubernetesError, rayClusterSpec } from "@tiltyard/client";
 import { parseIdentifier } from "@tiltyard/protocol";
 import type { OpenJob } from "./jobs.ts";
-import { type AttemptState, NeedsError, type Platform, type PlatformAttempt, type StartRequest } from "./platform.ts";
+import {
+  type AttemptState,
+  lastLinesOf,
+  NeedsError,
+  type Platform,
+  type PlatformAttempt,
+  type StartRequest,
+} from "./platform.ts";
 import { managedBy, type RayJobApi, type RayJobObject } from "./rayjob-api.ts";
 
 const annotations = { job: "tiltyard.dev/job", attempt: "tiltyard.dev/attempt" } as const;
 /** Kueue admits what has this label: it takes `suspend` away when there is room. */
 const queueLabel = "kueue.x-k8s.io/queue-name";
-/** How long an attempt that has ended can be looked at, in seconds. */
-const keptSeconds = 600;
-const logLines = 40;
+/** A head that is lost takes its job with it: another one would run the same attempt a second time. KubeRay 1.6. */
+const noSecondHead = { "ray.io/disable-provisioned-head-restart": "true" } as const;
+/** The API server's words for an object that it will never take. */
+const invalid: readonly (number | undefined)[] = [400, 422];
 const defaultTemplate = "default";
 
 /** KubeRay's words for how a RayJob is, apart from those of one that has not begun. */
@@ -50,32 +58,30 @@ export class RayJobPlatform implements Platform {
     const template = this.#templateOf(job);
     const name = nameOf(job.id, number);
     const cluster = { ...template, catalogUrl, catalogKeySecret: name };
-    const created = await api.create(this.#rayJob(job, number, cluster));
-    // Pods wait for the key. The RayJob owns it, so that it goes when the RayJob does.
-    const uid = created?.metadata?.uid;
-    if (uid === undefined) return;
-    try {
-      await api.createSecret({
-        metadata: {
-          name,
-          labels: managedBy,
-          ownerReferences: [{ apiVersion: "ray.io/v1", kind: "RayJob", name, uid }],
-        },
-        stringData: { apiKey },
-      });
-    } catch (error) {
-      // Without its key it would wait for ever.
-      await api.delete(name);
+    // The key is there before pods that would wait for it.
+    await api.putSecret(name, { apiKey });
+    const created = await api.create(this.#rayJob(job, number, cluster)).catch((error) => {
+      if (error instanceof KubernetesError && invalid.includes(error.status)) throw new NeedsError(error.message);
       throw error;
-    }
+    });
+    if (created?.metadata !== undefined) await api.giveSecret(name, created.metadata);
   }
 
-  async stop({ jobId, number }: PlatformAttempt): Promise<void> {
-    await this.#options.api.delete(nameOf(jobId, number));
+  async stop(attempt: Pick<PlatformAttempt, "jobId" | "number">): Promise<void> {
+    const { api } = this.#options;
+    const name = nameOf(attempt.jobId, attempt.number);
+    await api.delete(name);
+    await api.deleteSecret(name);
   }
 
+  async forget(attempt: PlatformAttempt): Promise<void> {
+    await this.stop(attempt);
+  }
+
+  /** What the job printed is in Ray's own message about its end. */
   async lastLines({ jobId, number }: PlatformAttempt): Promise<string> {
-    return (await this.#options.api.lastLines(nameOf(jobId, number), logLines)).trimEnd();
+    const found = await this.#options.api.find(nameOf(jobId, number));
+    return lastLinesOf(found?.status?.message ?? "");
   }
 
   async describe(jobId: string, number: number): Promise<Readonly<Record<string, string>>> {
@@ -100,17 +106,17 @@ export class RayJobPlatform implements Platform {
       metadata: {
         name: nameOf(id, number),
         labels: { ...managedBy, ...(queue !== undefined && { [queueLabel]: queue }) },
-        annotations: { [annotations.job]: id, [annotations.attempt]: String(number) },
+        annotations: { [annotations.job]: id, [annotations.attempt]: String(number), ...noSecondHead },
       },
       spec: {
         entrypoint: `python -m tiltyard.job '${id}' --attempt ${number} --lease-seconds ${leaseSeconds}`,
-        submissionMode: "K8sJobMode",
+        // The operator submits it, so that no pod has to.
+        submissionMode: "HTTPMode",
         suspend: queue !== undefined,
         // The runner attempts it again, which knows of heartbeats, too.
         backoffLimit: 0,
         shutdownAfterJobFinishes: true,
-        ttlSecondsAfterFinished: keptSeconds,
-        rayClusterSpec: rayClusterSpec({ ...cluster, env: { ...cluster.env, TILTYARD_RAY_AUTOSCALES: "1" } }),
+        rayClusterSpec: rayClusterSpec({ ...cluster, env: { ...cluster.env, TILTYARD_RAY_AUTOSCALES: "1" } }, true),
       },
     };
   }
@@ -127,5 +133,5 @@ function toAttempt({ metadata, status }: RayJobObject): PlatformAttempt[] {
   // One that is being deleted was stopped.
   if (jobId === undefined || !Number.isSafeInteger(number) || metadata?.deletionTimestamp !== undefined) return [];
   const state = states[status?.jobDeploymentStatus ?? ""] ?? "waiting";
-  return [{ jobId, number, state, message: status?.message ?? status?.reason }];
+  return [{ jobId, number, state, message: status?.message?.split("\n")[0] ?? status?.reason }];
 }

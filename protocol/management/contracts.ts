@@ -1,7 +1,7 @@
 import type { AnyContract } from "../contract.ts";
 import { createApiKey, listApiKeys, revokeApiKey } from "./api-key.ts";
 import { listGrants, putGrant, revokeGrant } from "./grant.ts";
-import { cancelJob, describeJob, describeJobLog, listJobs, openJob, retryJob } from "./job.ts";
+import { cancelJob, createJobKey, describeJob, describeJobLog, listJobs, openJob, retryJob } from "./job.ts";
 import { describeCaller, listPrincipals } from "./principal.ts";
 import { listDroppedTables, protectTable, undropTable, unprotectTable } from "./table.ts";
 import { listTransactions } from "./transaction.ts";
@@ -23,6 +23,7 @@ export const managementContracts = {
   cancelJob,
   retryJob,
   describeJobLog,
+  createJobKey,
   listDroppedTables,
   undropTable,
   protectTable,

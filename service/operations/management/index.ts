@@ -2,6 +2,7 @@ import type { ManagementContracts } from "@tiltyard/protocol";
 import type { Handler } from "../handler.ts";
 import { cancelJob } from "./cancel-job.ts";
 import { createApiKey } from "./create-api-key.ts";
+import { createJobKey } from "./create-job-key.ts";
 import { describeCaller } from "./describe-caller.ts";
 import { describeJob } from "./describe-job.ts";
 import { describeJobLog } from "./describe-job-log.ts";
@@ -25,6 +26,7 @@ export const managementHandlers: {
   readonly [Name in keyof ManagementContracts]: Handler<ManagementContracts[Name]>;
 } = {
   createApiKey,
+  createJobKey,
   describeCaller,
   retryJob,
   openJob,
