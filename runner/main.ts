@@ -52,7 +52,18 @@ await new Command("tiltyard runner")
   .option("--attempts <number>", "how often a job is attempted before it is Failed", count, 3)
   .option("--lease-seconds <number>", "how long a job goes on when the catalog hears nothing of it", count, 20)
   .action(run)
-  .parseAsync();
+  .parseAsync()
+  .catch((error) => {
+    tell(messageOf(error));
+    process.exitCode = 1;
+  });
+
+/** What people can mend is told in a sentence; a bug is told with its stack. */
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const isBug = [TypeError, RangeError, ReferenceError].some((type) => error instanceof type);
+  return isBug ? (error.stack ?? error.message) : error.message;
+}
 
 function count(text: string): number {
   const value = Number(text);

@@ -20,13 +20,8 @@ const noSecondHead = { "ray.io/disable-provisioned-head-restart": "true" } as co
 const invalid: readonly (number | undefined)[] = [400, 422];
 const defaultTemplate = "default";
 
-/** KubeRay's words for how a RayJob is, apart from those of one that has not begun. */
-const states: Readonly<Record<string, AttemptState>> = {
-  Running: "running",
-  Complete: "ended",
-  Failed: "ended",
-  ValidationFailed: "ended",
-};
+/** KubeRay's words for a RayJob that has ended. */
+const ended: readonly (string | undefined)[] = ["Complete", "Failed", "ValidationFailed"];
 
 export interface RayJobOptions {
   readonly api: RayJobApi;
@@ -132,6 +127,11 @@ function toAttempt({ metadata, status }: RayJobObject): PlatformAttempt[] {
   const number = Number(metadata?.annotations?.[annotations.attempt]);
   // One that is being deleted was stopped.
   if (jobId === undefined || !Number.isSafeInteger(number) || metadata?.deletionTimestamp !== undefined) return [];
-  const state = states[status?.jobDeploymentStatus ?? ""] ?? "waiting";
-  return [{ jobId, number, state, message: status?.message?.split("\n")[0] ?? status?.reason }];
+  return [{ jobId, number, state: stateOf(status), message: status?.message?.split("\n")[0] ?? status?.reason }];
+}
+
+/** KubeRay calls a RayJob Running before Ray has its job, which may still wait for packages. */
+function stateOf(status: RayJobObject["status"]): AttemptState {
+  if (ended.includes(status?.jobDeploymentStatus)) return "ended";
+  return status?.jobStatus === "RUNNING" ? "running" : "waiting";
 }

@@ -19,5 +19,6 @@ describe(
   together,
   inTurn("the catalog", async () => {
     await import("./shared-stack/catalog-loop.ts");
+    await import("./shared-stack/runner.ts");
   }),
 );

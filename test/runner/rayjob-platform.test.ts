@@ -143,15 +143,18 @@ describe("a job on Kubernetes", () => {
   });
 
   test.each([
-    [undefined, "waiting"],
-    ["Initializing", "waiting"],
-    ["Suspended", "waiting"],
-    ["Running", "running"],
-    ["Complete", "ended"],
-    ["Failed", "ended"],
-  ])("whose RayJob is %s is %s", async (jobDeploymentStatus, state) => {
+    [undefined, undefined, "waiting"],
+    ["Initializing", undefined, "waiting"],
+    ["Suspended", undefined, "waiting"],
+    ["Running", undefined, "waiting"],
+    ["Running", "PENDING", "waiting"],
+    ["Running", "RUNNING", "running"],
+    ["Complete", "SUCCEEDED", "ended"],
+    ["Failed", "FAILED", "ended"],
+    ["ValidationFailed", undefined, "ended"],
+  ])("whose RayJob is %s, with a job of Ray that is %s, is %s", async (jobDeploymentStatus, jobStatus, state) => {
     await platform().start({ job, number: 1, apiKey: "k" });
-    objects.get(`rayjobs ${name}`).status = { jobDeploymentStatus, message: "so" };
+    objects.get(`rayjobs ${name}`).status = { jobDeploymentStatus, jobStatus, message: "so" };
     expect(await platform().list()).toEqual([{ jobId: job.id, number: 1, state, message: "so" }]);
   });
 
