@@ -24,15 +24,9 @@ export async function openRayJobs(
   where: { readonly catalogUrl: string; readonly leaseSeconds: number },
 ): Promise<RayJobPlatform> {
   const stack = stackOutputs === undefined ? {} : fromStackOutputs(read(stackOutputs));
-  const { rayClusters } = file === undefined ? { rayClusters: { default: {} } } : parseFile(file);
-  const templates = Object.fromEntries(
-    Object.entries(rayClusters).map(([name, given]) => [
-      name,
-      parseFileParameters({ workerGroups: [{}] }, stack, given, { name }),
-    ]),
-  );
+  const templates = templatesIn(file === undefined ? { rayClusters: { default: {} } } : read(file), stack);
   const [first]: (ClusterParameters | undefined)[] = Object.values(templates);
-  if (first === undefined) throw new Error(`${file}: rayClusters has no Ray cluster`);
+  if (first === undefined) throw new Error("the file of the runner names no Ray cluster");
   const config = await connect(first);
   const api = new RayJobApi(config, first.namespace);
   const missing = await api.missingRights();
@@ -41,11 +35,24 @@ export async function openRayJobs(
   return new RayJobPlatform({ ...where, api, templates, queue });
 }
 
-function parseFile(file: string): z.infer<typeof RunnerFile> {
-  const parsed = RunnerFile.safeParse(read(file));
-  if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
-  throw new Error(`${file} is not the file of a runner:\n  ${problems.join("\n  ")}`);
+/**
+ * The Ray clusters of a runner's file, by their names.
+ *
+ * @param stack What they have that do not say otherwise.
+ * @throws ParameterError, and Error for what is no such file
+ */
+export function templatesIn(content: unknown, stack: object): Readonly<Record<string, ClusterParameters>> {
+  const parsed = RunnerFile.safeParse(content);
+  if (!parsed.success) {
+    const problems = parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
+    throw new Error(`the file of the runner is not valid:\n  ${problems.join("\n  ")}`);
+  }
+  return Object.fromEntries(
+    Object.entries(parsed.data.rayClusters).map(([name, given]) => [
+      name,
+      parseFileParameters({ workerGroups: [{}] }, stack, given, { name }),
+    ]),
+  );
 }
 
 function read(file: string): unknown {
