@@ -40,9 +40,12 @@ export class CatalogJobs {
     return jobs;
   }
 
-  /** @returns undefined for a job that the catalog does not know. */
-  async statusOf(id: string): Promise<TransactionStatus | undefined> {
-    return unlessMoved(async () => (await this.#management.describeJob({ id: parseIdentifier(id) })).job.status);
+  /** How a job is, and whether an attempt has begun to run; without a status when the catalog does not know it. */
+  async stateOf(
+    id: string,
+  ): Promise<{ readonly status: TransactionStatus | undefined; readonly hasBegun: boolean }> {
+    const described = await unlessMoved(() => this.#management.describeJob({ id: parseIdentifier(id) }));
+    return { status: described?.job.status, hasBegun: described?.job.platform.started_at !== undefined };
   }
 
   /**

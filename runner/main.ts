@@ -1,17 +1,7 @@
 #!/usr/bin/env node
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import {
-  CatalogConnectionError,
-  CatalogRequestError,
-  createCatalogClient,
-  createManagementClient,
-  JobError,
-  JobsApi,
-  KubernetesError,
-  LocalRayError,
-} from "@tiltyard/client";
+import { createCatalogClient, createManagementClient, JobsApi } from "@tiltyard/client";
 import { Command, InvalidArgumentError } from "commander";
 import { readConfig } from "./config.ts";
 import { CatalogJobs } from "./jobs.ts";
@@ -19,6 +9,7 @@ import { KeptRay } from "./local-ray.ts";
 import { type KubernetesOptions, openRayJobs } from "./open-rayjobs.ts";
 import { RayPlatform } from "./ray-platform.ts";
 import { Reconciler } from "./reconcile.ts";
+import { repeat } from "./repeat.ts";
 
 interface Options extends KubernetesOptions {
   readonly local?: boolean;
@@ -31,7 +22,7 @@ interface Options extends KubernetesOptions {
   readonly leaseSeconds: number;
 }
 
-const pauseMs = { pass: 1_000, afterFailure: 5_000 };
+const pauseMs = { passes: 1_000, reaping: 30_000 };
 const cancelGraceMs = 6_000;
 /** Who takes over waits longer than an attempt goes on without a heartbeat, so that never two of them run. */
 const takeOverFactor = 1.5;
@@ -79,8 +70,8 @@ async function run(options: Options): Promise<void> {
   await using resources = new AsyncDisposableStack();
   const where = { catalogUrl: catalog.url, leaseSeconds: options.leaseSeconds };
   const isRay = options.local === true || options.address !== undefined;
-  const platform = isRay
-    ? new RayPlatform({ ...where, ray: rayOf(options, resources, signal) })
+  const { platform, reap } = isRay
+    ? { platform: new RayPlatform({ ...where, ray: rayOf(options, resources, signal) }), reap: async () => {} }
     : await openRayJobs(options, where);
   const reconciler = new Reconciler(
     { jobs: new CatalogJobs(createCatalogClient(catalog), createManagementClient(catalog)), platform },
@@ -96,35 +87,15 @@ async function run(options: Options): Promise<void> {
   try {
     await platform.list();
     tell(`running the jobs of ${catalog.url}`);
-    await untilAborted(reconciler, signal);
+    await Promise.all([
+      repeat(() => reconciler.reconcile(), { pauseMs: pauseMs.passes, signal, tell }),
+      repeat(() => reap(tell), { pauseMs: pauseMs.reaping, signal, tell }),
+    ]);
   } catch (error) {
     if (!signal.aborted) throw error;
+  } finally {
+    stopped.abort();
   }
-}
-
-async function untilAborted(reconciler: Reconciler, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    const pause = await reconciler.reconcile().then(
-      () => pauseMs.pass,
-      (error) => {
-        if (!isPassing(error)) throw error;
-        tell(error.message);
-        return pauseMs.afterFailure;
-      },
-    );
-    await sleep(pause, undefined, { signal }).catch(() => {});
-  }
-}
-
-/** What another pass may find mended. */
-function isPassing(error: unknown): error is Error {
-  if (error instanceof CatalogRequestError) return error.status >= 500 || error.status === 429;
-  return (
-    error instanceof CatalogConnectionError ||
-    error instanceof JobError ||
-    error instanceof LocalRayError ||
-    error instanceof KubernetesError
-  );
 }
 
 function rayOf({ address, numCpus }: Options, resources: AsyncDisposableStack, signal: AbortSignal) {

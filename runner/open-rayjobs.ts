@@ -1,5 +1,12 @@
 import { readFileSync } from "node:fs";
-import { type ClusterParameters, connect, fromStackOutputs, parseFileParameters } from "@tiltyard/client";
+import {
+  type ClusterParameters,
+  connect,
+  fromStackOutputs,
+  parseFileParameters,
+  RayClusterApi,
+  reapRayClusters,
+} from "@tiltyard/client";
 import { parse as parseYaml } from "yaml";
 import { z } from "zod";
 import { RayJobApi } from "./rayjob-api.ts";
@@ -15,14 +22,14 @@ export interface KubernetesOptions {
 const RunnerFile = z.strictObject({ rayClusters: z.record(z.string(), z.record(z.string(), z.unknown())) });
 
 /**
- * The RayJobs of a cluster of Kubernetes. Without a file, jobs have a Ray cluster with one group of CPU workers.
+ * The RayJobs of a cluster of Kubernetes, and how its Ray clusters are deleted whose owners died. Without a file, jobs have a Ray cluster with one group of CPU workers.
  *
  * @throws ParameterError, ConnectError, and Error for files that are not what they must be
  */
 export async function openRayJobs(
   { stackOutputs, file, queue }: KubernetesOptions,
   where: { readonly catalogUrl: string; readonly leaseSeconds: number },
-): Promise<RayJobPlatform> {
+): Promise<{ readonly platform: RayJobPlatform; readonly reap: (tell: (text: string) => void) => Promise<void> }> {
   const stack = stackOutputs === undefined ? {} : fromStackOutputs(read(stackOutputs));
   const templates = templatesIn(file === undefined ? { rayClusters: { default: {} } } : read(file), stack);
   const [first]: (ClusterParameters | undefined)[] = Object.values(templates);
@@ -32,7 +39,14 @@ export async function openRayJobs(
   const missing = await api.missingRights();
   if (missing.length > 0)
     throw new Error(`the runner may not ${missing.join(", ")} in the namespace ${first.namespace}: docs/jobs.md`);
-  return new RayJobPlatform({ ...where, api, templates, queue });
+  const clusters = new RayClusterApi(config, first.namespace);
+  return {
+    platform: new RayJobPlatform({ ...where, api, templates, queue }),
+    reap: async (tell) => {
+      for (const { name, owner } of await reapRayClusters(clusters))
+        tell(`the Ray cluster ${name} is deleted: its owner ${owner} died`);
+    },
+  };
 }
 
 /**

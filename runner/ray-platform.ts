@@ -2,7 +2,8 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type JobDetails, JobError, type JobsApi } from "@tiltyard/client";
-import { type AttemptState, lastLinesOf, type Platform, type PlatformAttempt, type StartRequest } from "./platform.ts";
+import { type AttemptState, lastLinesOf, NeedsError, type Platform, type PlatformAttempt, type StartRequest } from "./platform.ts";
+import { runtimeOf } from "./runtime-env.ts";
 
 /** The Python package that runs a job inside Ray; it is uploaded with each, so that nothing has to be installed. */
 const pythonPackage = join(import.meta.dirname, "job/tiltyard");
@@ -47,6 +48,9 @@ export class RayPlatform implements Platform {
   }
 
   async start({ job, number, apiKey }: StartRequest): Promise<void> {
+    const { env, headImage, workerImage } = runtimeOf(job.parameters.manifest);
+    if (headImage !== undefined || workerImage !== undefined)
+      throw new NeedsError("manifest: this Ray runs in no container, so that it cannot have another image");
     const { jobs } = await this.#options.ray();
     const { catalogUrl, leaseSeconds } = this.#options;
     const folder = mkdtempSync(join(tmpdir(), "tiltyard-job-"));
@@ -58,7 +62,10 @@ export class RayPlatform implements Platform {
         entrypoint: `python -m tiltyard.job '${job.id}' --attempt ${number} --lease-seconds ${leaseSeconds}`,
         submissionId: submissionIdOf(job.id, number),
         workingDirectory: folder,
-        runtimeEnv: { env_vars: { TILTYARD_CATALOG_URL: catalogUrl, TILTYARD_API_KEY_FILE: keyFile } },
+        runtimeEnv: {
+          ...env,
+          env_vars: { ...env.env_vars, TILTYARD_CATALOG_URL: catalogUrl, TILTYARD_API_KEY_FILE: keyFile },
+        },
         metadata: { tiltyard_job: job.id },
       });
     } catch (error) {

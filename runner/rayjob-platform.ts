@@ -10,6 +10,7 @@ import {
   type StartRequest,
 } from "./platform.ts";
 import { managedBy, type RayJobApi, type RayJobObject } from "./rayjob-api.ts";
+import { type Runtime, runtimeOf } from "./runtime-env.ts";
 
 const annotations = { job: "tiltyard.dev/job", attempt: "tiltyard.dev/attempt" } as const;
 /** Kueue admits what has this label: it takes `suspend` away when there is room. */
@@ -50,12 +51,12 @@ export class RayJobPlatform implements Platform {
 
   async start({ job, number, apiKey }: StartRequest): Promise<void> {
     const { api, catalogUrl } = this.#options;
-    const template = this.#templateOf(job);
     const name = nameOf(job.id, number);
-    const cluster = { ...template, catalogUrl, catalogKeySecret: name };
+    const runtime = runtimeOf(job.parameters.manifest);
+    const cluster = { ...withImages(this.#templateOf(job), runtime), catalogUrl, catalogKeySecret: name };
     // The key is there before pods that would wait for it.
     await api.putSecret(name, { apiKey });
-    const created = await api.create(this.#rayJob(job, number, cluster)).catch((error) => {
+    const created = await api.create(this.#rayJob(job, number, cluster, runtime)).catch((error) => {
       if (error instanceof KubernetesError && invalid.includes(error.status)) throw new NeedsError(error.message);
       throw error;
     });
@@ -93,7 +94,7 @@ export class RayJobPlatform implements Platform {
     throw new NeedsError(`cluster: the runner has no Ray cluster ${JSON.stringify(name)}; it has: ${names}`);
   }
 
-  #rayJob({ id }: OpenJob, number: number, cluster: ClusterParameters): RayJobObject {
+  #rayJob({ id }: OpenJob, number: number, cluster: ClusterParameters, { env }: Runtime): RayJobObject {
     const { queue, leaseSeconds } = this.#options;
     return {
       apiVersion: "ray.io/v1",
@@ -104,6 +105,7 @@ export class RayJobPlatform implements Platform {
         annotations: { [annotations.job]: id, [annotations.attempt]: String(number), ...noSecondHead },
       },
       spec: {
+        runtimeEnvYAML: JSON.stringify(env),
         entrypoint: `python -m tiltyard.job '${id}' --attempt ${number} --lease-seconds ${leaseSeconds}`,
         // The operator submits it, so that no pod has to.
         submissionMode: "HTTPMode",
@@ -115,6 +117,16 @@ export class RayJobPlatform implements Platform {
       },
     };
   }
+}
+
+/** The images of a manifest go before those of a template. */
+function withImages(template: ClusterParameters, { headImage, workerImage }: Runtime): ClusterParameters {
+  const { headGroup, workerGroups } = template;
+  return {
+    ...template,
+    headGroup: { ...headGroup, image: headImage ?? headGroup.image },
+    workerGroups: workerGroups.map((group) => ({ ...group, image: workerImage ?? group.image })),
+  };
 }
 
 /** KubeRay takes 47 characters, and ids of jobs are unique without their namespaces. */

@@ -125,11 +125,10 @@ export class Reconciler {
         await this.#platform.forget(attempt);
         continue;
       }
-      const isInTime = this.#unchanged.forMs(finalKey(attempt)) < this.#limits.cancelGraceMs;
-      if (attempt.state === "running" && isInTime) continue;
+      const { status, hasBegun } = await this.#jobs.stateOf(attempt.jobId);
       // One that was opened after the list was read is not final.
-      const status = await this.#jobs.statusOf(attempt.jobId);
       if (status === "Queued" || status === "Running") continue;
+      if (hasBegun && this.#unchanged.forMs(finalKey(attempt)) < this.#limits.cancelGraceMs) continue;
       this.#tell({ job: attempt.jobId, text: `attempt ${attempt.number} is stopped: the job is ${status ?? "gone"}` });
       await this.#platform.stop(attempt);
     }

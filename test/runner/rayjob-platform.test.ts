@@ -183,6 +183,15 @@ describe("a job on Kubernetes", () => {
     expect(objects.get(`secrets ${name}`).stringData).toEqual({ apiKey: "new" });
   });
 
+  test("runs in what its manifest says, and with its images", async () => {
+    const manifest = JSON.stringify({ pip: ["numpy==2.1.3"], head_image: "ours:head", worker_image: "ours:worker" });
+    await platform().start({ job: { ...job, parameters: { column: "c", manifest } }, number: 1, apiKey: "k" });
+    const { runtimeEnvYAML, rayClusterSpec } = objects.get(`rayjobs ${name}`).spec;
+    expect(JSON.parse(runtimeEnvYAML)).toEqual({ pip: ["numpy==2.1.3"], env_vars: {} });
+    const groups = [rayClusterSpec.headGroupSpec, ...rayClusterSpec.workerGroupSpecs];
+    expect(groups.map(({ template }) => template.spec.containers[0].image)).toEqual(["ours:head", "ours:worker"]);
+  });
+
   test("fails at once when the API server will never take it", async () => {
     invalid = "rayjobs";
     await expect(platform().start({ job, number: 1, apiKey: "k" })).rejects.toThrow(NeedsError);

@@ -59,6 +59,8 @@ interface Yard extends AsyncDisposable {
   runner(changes?: Partial<Limits>): Reconciler;
   open(column: string, key?: string): Promise<string>;
   cancel(job: string): Promise<void>;
+  /** As an attempt does first. */
+  begin(job: string): Promise<void>;
   /** As an attempt does. */
   beat(job: string, number: number): Promise<void>;
   describe(job: string): Promise<{ readonly status: string; readonly properties: Readonly<Record<string, string>> }>;
@@ -94,6 +96,7 @@ async function yard(): Promise<Yard> {
       return (await caller.alterTableBackfillColumns({ id, column })).job_id;
     },
     cancel: (job) => alter(job, { setStatusAction: { status: "Canceled" } }),
+    begin: (job) => alter(job, { setPropertyAction: { key: "started_at", value: "now" } }),
     beat: (job, number) => alter(job, { setPropertyAction: { key: `attempt.${number}`, value: crypto.randomUUID() } }),
     describe: (job) => client.describeTransaction({ id: job.split("$") }),
     [Symbol.asyncDispose]: () => catalog.stop(),
@@ -217,6 +220,7 @@ describe("the runner", () => {
     const runner = each.runner();
     await runner.reconcile();
     each.platform.become(waiting, 1, "waiting");
+    await each.begin(running);
     await each.cancel(waiting);
     await each.cancel(running);
     await runner.reconcile();
