@@ -19,5 +19,6 @@ export {
   parseParameters,
 } from "./ray/parameters.ts";
 export { ProvisionError, type ProvisionOptions, provisionRayCluster, RayCluster } from "./ray/provision.ts";
+export { bytesOf } from "./ray/quantity.ts";
 export { submitInTransaction, submitTracked, type TrackedJob, type Tracking } from "./ray/tracked-job.ts";
 export { fromStackOutputs } from "./stack-outputs.ts";

@@ -41,9 +41,7 @@ export class CatalogJobs {
   }
 
   /** How a job is, and whether an attempt has begun to run; without a status when the catalog does not know it. */
-  async stateOf(
-    id: string,
-  ): Promise<{ readonly status: TransactionStatus | undefined; readonly hasBegun: boolean }> {
+  async stateOf(id: string): Promise<{ readonly status: TransactionStatus | undefined; readonly hasBegun: boolean }> {
     const described = await unlessMoved(() => this.#management.describeJob({ id: parseIdentifier(id) }));
     return { status: described?.job.status, hasBegun: described?.job.platform.started_at !== undefined };
   }

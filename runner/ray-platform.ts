@@ -2,7 +2,14 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type JobDetails, JobError, type JobsApi } from "@tiltyard/client";
-import { type AttemptState, lastLinesOf, NeedsError, type Platform, type PlatformAttempt, type StartRequest } from "./platform.ts";
+import {
+  type AttemptState,
+  lastLinesOf,
+  NeedsError,
+  type Platform,
+  type PlatformAttempt,
+  type StartRequest,
+} from "./platform.ts";
 import { runtimeOf } from "./runtime-env.ts";
 
 /** The Python package that runs a job inside Ray; it is uploaded with each, so that nothing has to be installed. */

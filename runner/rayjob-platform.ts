@@ -1,4 +1,4 @@
-import { type ClusterParameters, KubernetesError, rayClusterSpec } from "@tiltyard/client";
+import { bytesOf, type ClusterParameters, KubernetesError, rayClusterSpec } from "@tiltyard/client";
 import { parseIdentifier } from "@tiltyard/protocol";
 import type { OpenJob } from "./jobs.ts";
 import {
@@ -113,10 +113,21 @@ export class RayJobPlatform implements Platform {
         // The runner attempts it again, which knows of heartbeats, too.
         backoffLimit: 0,
         shutdownAfterJobFinishes: true,
-        rayClusterSpec: rayClusterSpec({ ...cluster, env: { ...cluster.env, TILTYARD_RAY_AUTOSCALES: "1" } }, true),
+        rayClusterSpec: rayClusterSpec({ ...cluster, env: { ...cluster.env, ...autoscaling(cluster) } }, true),
       },
     };
   }
+}
+
+/** Tells a job which workers its Ray cluster can have: there are none yet when it begins. */
+function autoscaling({ workerGroups }: ClusterParameters): Readonly<Record<string, string>> {
+  const workers = workerGroups.map(({ name, numCpus, numGpus, memory }) => ({
+    name,
+    cpus: numCpus,
+    gpus: numGpus,
+    memory_bytes: bytesOf(memory),
+  }));
+  return { TILTYARD_RAY_AUTOSCALES: "1", TILTYARD_RAY_WORKERS: JSON.stringify(workers) };
 }
 
 /** The images of a manifest go before those of a template. */

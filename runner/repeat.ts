@@ -1,5 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { CatalogConnectionError, CatalogRequestError, JobError, KubernetesError, LocalRayError } from "@tiltyard/client";
+import {
+  CatalogConnectionError,
+  CatalogRequestError,
+  JobError,
+  KubernetesError,
+  LocalRayError,
+} from "@tiltyard/client";
 import { backoffMs } from "@tiltyard/protocol";
 
 const backoff = { firstMs: 2_000, mostMs: 30_000 };

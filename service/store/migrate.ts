@@ -7,7 +7,7 @@ import * as droppedTables from "./migrations/0003-dropped-tables.ts";
 import * as transactionLists from "./migrations/0004-transaction-lists.ts";
 import * as auditAndJobs from "./migrations/0005-audit-and-jobs.ts";
 import * as generationsAndTasks from "./migrations/0006-generations-and-tasks.ts";
-import * as jobKeys from "./migrations/0007-job-keys.ts";
+import * as jobKeys from "./migrations/0008-job-keys.ts";
 
 /** A change of the schema. */
 interface Change {
@@ -26,7 +26,7 @@ const changes: Record<string, Change> = {
   "0004-transaction-lists": transactionLists,
   "0005-audit-and-jobs": auditAndJobs,
   "0006-generations-and-tasks": generationsAndTasks,
-  "0007-job-keys": jobKeys,
+  "0008-job-keys": jobKeys,
 };
 
 const migrationTable = "kysely_migration";

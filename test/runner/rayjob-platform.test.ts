@@ -107,6 +107,10 @@ describe("a job on Kubernetes", () => {
     expect(env).toEqual([
       { name: "TILTYARD_CATALOG_URL", value: "http://tiltyard-catalog:2333" },
       { name: "TILTYARD_RAY_AUTOSCALES", value: "1" },
+      {
+        name: "TILTYARD_RAY_WORKERS",
+        value: JSON.stringify([{ name: "worker", cpus: 4, gpus: 0, memory_bytes: 8 * 2 ** 30 }]),
+      },
       { name: "TILTYARD_API_KEY", valueFrom: { secretKeyRef: { name, key: "apiKey" } } },
     ]);
     expect(JSON.stringify(rayJob)).not.toContain("secret-key");

@@ -7,8 +7,11 @@ import {
   type CatalogClient,
   createCatalogClient,
   createManagementClient,
+  fromStackOutputs,
   type ManagementClient,
+  parseParameters,
 } from "../../../client/index.ts";
+import { rayClusterManifest } from "../../../client/ray/manifest.ts";
 import { runnerName, runnerRights } from "../../../protocol/platform.ts";
 import { required } from "../../interop/servers.ts";
 import { type Program, startProgram } from "../../support/process.ts";
@@ -99,6 +102,25 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
     const keys = transactions.filter(({ properties }) => properties.principal?.startsWith(`job:${id} `));
     expect(keys).toHaveLength(1);
     await untilNothingIsLeft();
+  });
+
+  test("deletes Ray clusters whose owners died, and leaves the others alone", async () => {
+    const clusterOf = (name: string, leaseUntil: Date) =>
+      rayClusterManifest(parseParameters({ ...fromStackOutputs(stack().outputs), name }), {
+        owner: "e2e",
+        leaseUntil,
+        creation: "e2e",
+      }) as KubernetesObject;
+    const { api } = cluster();
+    const [orphan, leased] = [
+      await api.create(clusterOf("orphan", new Date(0))),
+      await api.create(clusterOf("leased", new Date(Date.now() + 3_600_000))),
+    ];
+    const runner = await startRunner();
+    await runner.printed("the Ray cluster orphan is deleted: its owner e2e died");
+    await until(async () => (await api.find(orphan)) === undefined);
+    expect((await api.find(leased))?.metadata.deletionTimestamp).toBeUndefined();
+    await api.delete(leased);
   });
 
   test("ends at once without its rights, and says which it lacks", async () => {
