@@ -24,6 +24,8 @@ interface Options extends KubernetesOptions {
 
 const pauseMs = { passes: 1_000, reaping: 30_000 };
 const cancelGraceMs = 6_000;
+/** Packages of a manifest are installed in that time. */
+const startMs = 15 * 60_000;
 /** Who takes over waits longer than an attempt goes on without a heartbeat, so that never two of them run. */
 const takeOverFactor = 1.5;
 
@@ -81,6 +83,7 @@ async function run(options: Options): Promise<void> {
       jobsPerPrincipal: options.maxJobsPerPrincipal,
       takeOverMs: options.leaseSeconds * 1_000 * takeOverFactor,
       cancelGraceMs,
+      startMs,
     },
     ({ job, text }) => tell(`job ${job}: ${text}`),
   );

@@ -1,7 +1,10 @@
 import type { OpenJob } from "./jobs.ts";
 
-/** How an attempt is where it runs. One that waits has not begun, for example because there is no room yet. */
-export type AttemptState = "waiting" | "running" | "ended";
+/**
+ * How an attempt is where it runs. One that waits has no room yet, which may take any time; one that starts has, and
+ * gets what it needs, as packages.
+ */
+export type AttemptState = "waiting" | "starting" | "running" | "ended";
 
 /** An attempt as the platform knows it. */
 export interface PlatformAttempt {

@@ -19,7 +19,7 @@ const keyFile = "api-key";
 const idPattern = /^tiltyard-(.+)-(\d+)$/;
 
 const states: Readonly<Record<JobDetails["status"], AttemptState>> = {
-  PENDING: "waiting",
+  PENDING: "starting",
   RUNNING: "running",
   SUCCEEDED: "ended",
   FAILED: "ended",

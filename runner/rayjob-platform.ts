@@ -156,5 +156,6 @@ function toAttempt({ metadata, status }: RayJobObject): PlatformAttempt[] {
 /** KubeRay calls a RayJob Running before Ray has its job, which may still wait for packages. */
 function stateOf(status: RayJobObject["status"]): AttemptState {
   if (ended.includes(status?.jobDeploymentStatus)) return "ended";
-  return status?.jobStatus === "RUNNING" ? "running" : "waiting";
+  if (status?.jobDeploymentStatus !== "Running") return "waiting";
+  return status.jobStatus === "RUNNING" ? "running" : "starting";
 }

@@ -9,6 +9,8 @@ export interface Limits {
   readonly jobsPerPrincipal: number;
   /** How long the heartbeat of an attempt may be away before the attempt is taken over, in milliseconds. */
   readonly takeOverMs: number;
+  /** How long an attempt that has room may take to run, in milliseconds. */
+  readonly startMs: number;
   /** How long a job that was canceled may take to end by itself, in milliseconds. */
   readonly cancelGraceMs: number;
 }
@@ -47,7 +49,8 @@ export class Reconciler {
     const attempts = await this.#platform.list();
     const open = await this.#jobs.listOpen();
     const final = attempts.filter(({ jobId }) => open.every(({ id }) => id !== jobId));
-    this.#unchanged.keep([...open.map(heartbeatKey), ...final.map(finalKey)]);
+    const starting = attempts.filter(({ state }) => state === "starting");
+    this.#unchanged.keep([...open.map(heartbeatKey), ...final.map(finalKey), ...starting.map(startingKey)]);
 
     const waiting: OpenJob[] = [];
     const busy: OpenJob[] = [];
@@ -63,8 +66,13 @@ export class Reconciler {
     const attempt = attempts.find(({ jobId, number }) => jobId === job.id && number === job.attempt);
     if (attempt?.state === "waiting") return this.#jobs.beat(job);
     if (attempt?.state === "ended") return this.#afterAttempt(job, attempt);
-    if (this.#unchanged.forMs(heartbeatKey(job)) < this.#limits.takeOverMs) return true;
-    this.#tell({ job: job.id, text: `attempt ${job.attempt} has no heartbeat any more` });
+    if (attempt?.state === "starting") {
+      if (this.#unchanged.forMs(startingKey(attempt)) < this.#limits.startMs) return this.#jobs.beat(job);
+      this.#tell({ job: job.id, text: `attempt ${job.attempt} does not start` });
+    } else {
+      if (this.#unchanged.forMs(heartbeatKey(job)) < this.#limits.takeOverMs) return true;
+      this.#tell({ job: job.id, text: `attempt ${job.attempt} has no heartbeat any more` });
+    }
     await this.#platform.stop({ jobId: job.id, number: job.attempt });
     return this.#afterAttempt(job, attempt);
   }
@@ -137,6 +145,10 @@ export class Reconciler {
 
 function heartbeatKey({ id, attempt, heartbeat }: OpenJob): string {
   return `heartbeat ${id} ${attempt} ${heartbeat}`;
+}
+
+function startingKey({ jobId, number }: PlatformAttempt): string {
+  return `starting ${jobId} ${number}`;
 }
 
 function finalKey({ jobId, number }: PlatformAttempt): string {

@@ -6,7 +6,7 @@ import { type Limits, Reconciler } from "../../runner/reconcile.ts";
 import { startTestCatalog, type TestCatalog } from "../support/catalog.ts";
 import { createFilms } from "../support/rows.ts";
 
-const limits: Limits = { attempts: 3, jobs: 10, jobsPerPrincipal: 10, takeOverMs: 60_000, cancelGraceMs: 60_000 };
+const limits: Limits = { attempts: 3, jobs: 10, jobsPerPrincipal: 10, takeOverMs: 60_000, startMs: 60_000, cancelGraceMs: 60_000 };
 
 /** A place where attempts are what a test says. */
 class Imitation implements Platform {
@@ -212,6 +212,18 @@ describe("the runner", () => {
     await each.runner({ takeOverMs: 0 }).reconcile();
     expect(startedOf(each.platform, job)).toEqual([1]);
     expect((await each.describe(job)).properties["attempt.1"]).not.toBe(before);
+  });
+
+  test("gives an attempt that has room its time to start, and attempts again what does not", async () => {
+    await using each = await yard();
+    const job = await each.open("a");
+    await each.runner().reconcile();
+    each.platform.become(job, 1, "starting");
+    const patient = each.runner({ takeOverMs: 0 });
+    for (let pass = 0; pass < 3; pass++) await patient.reconcile();
+    expect(startedOf(each.platform, job)).toEqual([1]);
+    await each.runner({ startMs: 0 }).reconcile();
+    expect([each.platform.stopped, startedOf(each.platform, job)]).toEqual([[`${job} 1`], [1, 2]]);
   });
 
   test("stops what was canceled and does not end by itself; at once what has not begun", async () => {
