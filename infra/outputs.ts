@@ -3,6 +3,7 @@ import { catalogName, type StackOutputs, secretOutputs } from "@tiltyard/protoco
 import type { Cluster } from "./cluster.ts";
 import type { Catalog } from "./components/catalog/catalog.ts";
 import type { RayPlatform } from "./components/ray/ray-platform.ts";
+import type { Runner } from "./components/runner/runner.ts";
 import type { StackConfig } from "./config.ts";
 import { fileFolder } from "./file-folder.ts";
 import { type NodeRole, roleLabels } from "./node-pools.ts";
@@ -15,11 +16,12 @@ interface Deployed {
   readonly cluster: Cluster;
   readonly platform: RayPlatform;
   readonly catalog: Catalog | undefined;
+  readonly runner: Runner | undefined;
 }
 
 /** What the stack tells other programs. What a variant does not have is left out. */
 export function stackOutputs(deployed: Deployed): Outputs {
-  const { config, cluster, platform, catalog } = deployed;
+  const { config, cluster, platform, catalog, runner } = deployed;
   const outputs: Outputs = {
     variant: config.variant,
     ...cluster.access,
@@ -44,12 +46,29 @@ export function stackOutputs(deployed: Deployed): Outputs {
       catalogPublicUrl: catalog.publicUrl,
       catalogApiKey: catalog.apiKey,
     }),
+    jobRayClusters: runner && [...runner.rayClusters],
   };
   const present = Object.entries(outputs).filter(([, value]) => value !== undefined);
   const secrets: readonly string[] = secretOutputs;
   return Object.fromEntries(
     present.map(([name, value]) => [name, secrets.includes(name) ? pulumi.secret(value) : value]),
   ) as Outputs;
+}
+
+/** What of a Ray cluster the settings determine, as parameters of docs/client.md. */
+export function rayParameters(config: StackConfig): Readonly<Record<string, unknown>> {
+  const volume = tablesVolume(config);
+  return {
+    ray_version: config.ray.version,
+    image: config.ray.image,
+    gpu_image: config.ray.gpuImage,
+    node_selectors: {
+      head: roleLabels(config, "head"),
+      workerCpu: roleLabels(config, "workerCpu"),
+      workerGpu: roleLabels(config, "workerGpu"),
+    },
+    ...(volume !== undefined && { volumes: [volume] }),
+  };
 }
 
 /** The claim with the tables of a `file:` bucket, and where pods mount it: at the path of its URI, so that locations hold. */

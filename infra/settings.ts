@@ -3,6 +3,7 @@ import { z } from "zod";
 import { CatalogOnEks, CatalogOnExisting, CatalogOnGke } from "./catalog-settings.ts";
 import { EksNetwork, GkeNetwork } from "./network-settings.ts";
 import { LabelKeys, NodePools } from "./node-pools.ts";
+import { Runner } from "./runner-settings.ts";
 import { bucketOf, dnsLabel, kubernetesVersion, labelDomain, minorVersion, version } from "./setting-types.ts";
 import { charts, versions } from "./versions.ts";
 
@@ -59,6 +60,7 @@ const everywhere = {
   labelKeys: LabelKeys.prefault({}),
   operator: OperatorOrItsVersion.prefault({}),
   ray: Ray.prefault({}),
+  runner: Runner.prefault({}),
   clientPrincipals: z.array(z.string()).default([]),
 };
 
