@@ -23,6 +23,7 @@ export function fromStackOutputs(outputs: unknown): Omit<ClusterOptions, "name">
       workerGpu: stack.workerGpuNodeSelector,
     },
     ...(stack.headPriorityClass !== undefined && { headPriorityClass: stack.headPriorityClass }),
+    ...(stack.rayLogs !== undefined && { logs: stack.rayLogs }),
     ...(stack.tablesVolume !== undefined && { volumes: [stack.tablesVolume] }),
     ...(stack.catalogUrl !== undefined && { catalogUrl: stack.catalogUrl }),
     ...(stack.region !== undefined && { region: stack.region }),

@@ -35,8 +35,6 @@ const everywhere = {
       annotations: z.record(z.string(), z.string()).default({}),
     })
     .optional(),
-  /** Also a setting of its own because the Prometheus operator has to be there. */
-  serviceMonitor: z.boolean().default(false),
   /** A secret in the catalog's namespace whose keys are environment variables, for object stores without workload identity. */
   environmentSecret: dnsLabel.optional(),
   /** Ports besides 443 that the catalog may call, e.g. of an object store inside the network. */

@@ -1,5 +1,6 @@
 import type * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
+import type { Architecture } from "./machines.ts";
 
 /**
  * A Kubernetes cluster as the platform and the catalog need it, whatever it runs on. The
@@ -15,11 +16,15 @@ export interface Cluster extends pulumi.ComponentResource {
   readonly storageClass: pulumi.Input<string> | undefined;
   /** Labels of the nodes for controllers and the catalog; any node when empty. */
   readonly coreSelector: Readonly<Record<string, string>>;
+  /** Of those nodes: for which images are built. */
+  readonly architecture: Architecture;
   /** Who may make Ray clusters, as subjects of a role binding. */
   readonly clients: readonly ClusterSubject[];
   /** Nodes and what is on them: what has to be there before pods can run, and must go after them. */
   readonly nodes: readonly pulumi.Resource[];
   readonly services: CloudServices;
+  /** Lets those who are named make Ray clusters for a team, and use its folder of the bucket. */
+  createTeamClient(name: string, team: TeamClientArgs): TeamClient;
   /** A PostgreSQL of the cloud. */
   createDatabase(args: { readonly replicas: number }): Database;
 }
@@ -33,7 +38,7 @@ export interface CloudServices {
   /** From where load balancers call pods themselves, their health checks too, by the class of an ingress. */
   readonly loadBalancerRanges: Readonly<Record<string, readonly string[]>>;
   /** Lets pods of one service account, and no others, use the bucket with the tables. */
-  createIdentity(name: string, account: ServiceAccountName): PodIdentity;
+  createIdentity(name: string, account: IdentityArgs): PodIdentity;
   /**
    * Lets the catalog hand out credentials for tables of the bucket.
    *
@@ -44,6 +49,8 @@ export interface CloudServices {
   createBackups(identity: PodIdentity): Backups;
   /** A registry for images that the nodes can pull from; undefined where the stack has none. */
   createImageRepository(): ImageRepository | undefined;
+  /** The name under which nodes pull a public image: that of a copy nearby where the stack keeps some. */
+  cachedImage(image: string): pulumi.Input<string>;
 }
 
 export type ClusterAccess = {
@@ -58,6 +65,25 @@ export type ClusterAccess = {
 };
 
 export type ClusterSubject = { readonly kind: "User" | "Group"; readonly name: pulumi.Input<string> };
+
+export interface TeamClientArgs {
+  readonly principals: readonly string[];
+  /** In the bucket, ending in a slash. */
+  readonly folder: string;
+}
+
+export interface TeamClient {
+  readonly clients: readonly ClusterSubject[];
+  /** The role to take, on AWS. */
+  readonly roleName: pulumi.Output<string> | undefined;
+}
+
+/** Who pods are, and which part of the bucket is theirs: a folder, ending in a slash, or all of it when absent. */
+export interface IdentityArgs extends ServiceAccountName {
+  readonly folder?: string;
+  /** Of the service account, where the stack makes no identities. */
+  readonly annotations?: Readonly<Record<string, string>>;
+}
 
 export interface ServiceAccountName {
   readonly namespace: string;

@@ -1,14 +1,29 @@
 import * as pulumi from "@pulumi/pulumi";
 import { platformDefaults, rayGpuImage, rayImage } from "@tiltyard/protocol";
+import { z } from "zod";
 import type { CatalogSettings } from "./catalog-settings.ts";
-import type { NodePool } from "./node-pools.ts";
+import type { Architecture } from "./machines.ts";
+import {
+  architecturesOfRoles,
+  type NodePool,
+  type NodeRole,
+  ofEachRole,
+  roleLabels,
+  withArchitecture,
+} from "./node-pools.ts";
 import { type Settings, type SettingsOf, settingsOfVariant, textual, type Variant, variants } from "./settings.ts";
 import { poolsOf, rules } from "./settings-rules.ts";
+import { type Team, teamNamespace } from "./team-settings.ts";
 
 const projectName = "tiltyard";
 
 /** What is worked out from the settings, on every variant. */
 interface WorkedOut {
+  readonly teams: readonly Team[];
+  /** Of the nodes of each role. */
+  readonly architectures: Readonly<Record<NodeRole, Architecture>>;
+  /** How pods choose nodes of a role. */
+  readonly nodeSelectors: Readonly<Record<NodeRole, Readonly<Record<string, string>>>>;
   readonly ray: {
     readonly version: string;
     readonly image: string;
@@ -27,6 +42,8 @@ type Config<V extends Variant, More> = Omit<SettingsOf<V>, keyof More> & More;
 /** Of the cloud, from its provider's own settings. */
 interface Placed {
   readonly region: string;
+  /** Those that the provider gives to all that it makes, for what others make. */
+  readonly tags: Readonly<Record<string, string>>;
 }
 export type ExistingConfig = Config<"existing", WorkedOut>;
 export type ExistingGkeConfig = Config<"existing-gke", WorkedOut & Placed & { readonly project: string }>;
@@ -125,8 +142,23 @@ function cloudIn(all: All, variant: Variant, problems: string[]) {
   return {
     region,
     project,
+    tags: tagsIn(all, cloud, problems),
     credentials: { ...(profileName !== undefined && { profileName }), ...(roleArn !== undefined && { roleArn }) },
   };
+}
+
+const Tags = z.record(z.string(), z.string());
+
+/** `aws:defaultTags` is `{tags: {...}}`, `gcp:defaultLabels` the labels themselves. */
+function tagsIn(all: All, cloud: "gcp" | "aws", problems: string[]): Readonly<Record<string, string>> {
+  const key = cloud === "aws" ? "aws:defaultTags" : "gcp:defaultLabels";
+  const given = all[key];
+  if (given === undefined) return {};
+  const schema = cloud === "aws" ? z.object({ tags: Tags.default({}) }).transform(({ tags }) => tags) : Tags;
+  const parsed = schema.safeParse(JSON.parse(given));
+  if (parsed.success) return parsed.data;
+  problems.push(`${key}: must be ${cloud === "aws" ? "{tags: {KEY: VALUE}}" : "{KEY: VALUE}"}`);
+  return {};
 }
 
 /** The last of the roles that the provider takes, one after the other. */
@@ -137,37 +169,48 @@ function assumedRole(setting: string | undefined): string | undefined {
 }
 
 function workOut(settings: Settings, cloud: ReturnType<typeof cloudIn>): StackConfig {
-  const { version, image = rayImage(version), allowedNamespaces, ...ray } = settings.ray;
-  const gpuImage = ray.gpuImage ?? (settings.ray.image === undefined ? rayGpuImage(version) : image);
   const namespace = settings.catalog.namespace ?? `${settings.namespace}-catalog`;
-  const workedOut = { ray: { version, image, gpuImage, allowedNamespaces } };
-  const { region, project, credentials } = cloud;
+  const nodePools = "nodePools" in settings ? poolsOf(settings).pools : [];
+  const ofRoles = architecturesOfRoles(nodePools, "architecture" in settings ? settings.architecture : "amd64");
+  const workedOut = {
+    teams: settings.teams.map((team) => ({ ...team, namespace: teamNamespace(settings.namespace, team) })),
+    architectures: ofRoles,
+    nodeSelectors: ofEachRole((role) => withArchitecture(roleLabels(settings, role), ofRoles[role])),
+    ray: rayOf(settings, ofRoles),
+  };
+  const { region, project, credentials, tags } = cloud;
   // Alike but for their types: each variant has a catalog of its own.
   switch (settings.variant) {
     case "existing":
       return { ...settings, ...workedOut, catalog: { ...settings.catalog, namespace } };
     case "existing-gke":
-      return { ...settings, ...workedOut, catalog: { ...settings.catalog, namespace }, region, project };
+      return { ...settings, ...workedOut, catalog: { ...settings.catalog, namespace }, region, project, tags };
     case "existing-eks":
-      return { ...settings, ...workedOut, catalog: { ...settings.catalog, namespace }, region };
-    case "gke": {
-      const catalog = { ...settings.catalog, namespace };
-      return { ...settings, ...workedOut, catalog, nodePools: poolsOf(settings).pools, region, project };
-    }
-    case "eks": {
-      const catalog = { ...settings.catalog, namespace };
-      const clientRole = settings.clientRole ?? defaultClientRole(settings.clusterName);
+      return { ...settings, ...workedOut, catalog: { ...settings.catalog, namespace }, region, tags };
+    case "gke":
       return {
         ...settings,
         ...workedOut,
-        catalog,
-        nodePools: poolsOf(settings).pools,
+        catalog: { ...settings.catalog, namespace },
+        nodePools,
         region,
-        clientRole,
-        credentials,
+        project,
+        tags,
       };
+    case "eks": {
+      const clientRole = settings.clientRole ?? defaultClientRole(settings.clusterName);
+      const catalog = { ...settings.catalog, namespace };
+      return { ...settings, ...workedOut, catalog, nodePools, region, clientRole, credentials, tags };
     }
   }
+}
+
+/** Ray's own images where the settings name none. */
+function rayOf({ ray }: Settings, ofRoles: WorkedOut["architectures"]): WorkedOut["ray"] {
+  const { version, allowedNamespaces } = ray;
+  const image = ray.image ?? rayImage(version, ofRoles.head);
+  const gpuImage = ray.gpuImage ?? ray.image ?? rayGpuImage(version, ofRoles.workerGpu);
+  return { version, image, gpuImage, allowedNamespaces };
 }
 
 /** Geneva's own name on a cluster of the default name, and on others one that no other stack of the account has. */

@@ -15,18 +15,37 @@ import { type Outputs, rayParameters, stackOutputs } from "./outputs.ts";
 /** Everything that a stack consists of. */
 export async function deploy(config: StackConfig): Promise<Outputs> {
   const cluster = await createCluster(config);
-  const { namespace, serviceAccount, operator } = config;
+  const { namespace, serviceAccount, operator, monitoring, rayLogs, quota, teams, kueue, chartValues } = config;
   const deleteNamespace = "deleteNamespace" in config && config.deleteNamespace;
   const platform = new RayPlatform("ray", {
-    ...{ cluster, namespace, serviceAccount, operator, deleteNamespace },
+    ...{
+      cluster,
+      namespace,
+      serviceAccount,
+      operator,
+      deleteNamespace,
+      monitoring,
+      rayLogs,
+      quota,
+      teams,
+      kueue,
+      chartValues,
+    },
     allowedNamespaces: config.ray.allowedNamespaces,
   });
   const { enabled, ...settings } = config.catalog;
-  const catalog = enabled ? new Catalog("catalog", { cluster, platform, deleteNamespace, ...settings }) : undefined;
+  const args = { cluster, platform, deleteNamespace, monitoring, ...settings };
+  const catalog = enabled ? new Catalog("catalog", args) : undefined;
   const { enabled: hasRunner, ...runnerSettings } = config.runner;
   const runner =
     hasRunner && catalog !== undefined
-      ? new Runner("runner", { cluster, platform, catalog, parameters: rayParameters(config), ...runnerSettings })
+      ? new Runner("runner", {
+          cluster,
+          platform,
+          catalog,
+          parameters: rayParameters({ config, cluster, platform }),
+          ...runnerSettings,
+        })
       : undefined;
   return stackOutputs({ config, cluster, platform, catalog, runner });
 }

@@ -7,9 +7,11 @@ export type {
   CloudServices,
   Cluster,
   Database,
+  IdentityArgs,
   ImageRepository,
   PodIdentity,
-  ServiceAccountName,
+  TeamClient,
+  TeamClientArgs,
 } from "./cluster.ts";
 export { Catalog, type CatalogArgs } from "./components/catalog/catalog.ts";
 export { ExistingCluster, type ExistingClusterArgs } from "./components/existing-cluster.ts";

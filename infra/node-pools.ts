@@ -1,5 +1,13 @@
 import { gpuResource, labelValue, platformDefaults } from "@tiltyard/protocol";
 import { z } from "zod";
+import {
+  type Architecture,
+  architectureLabel,
+  architectureOf,
+  type Cloud,
+  defaultDisk,
+  machineOf,
+} from "./machines.ts";
 
 /**
  * What runs on a node. Ray's three roles are those of requirements.md 2.7; `core` nodes carry
@@ -57,7 +65,10 @@ const poolName = z
 const Pool = z.strictObject({
   name: poolName,
   role: z.enum(nodeRoles, `must be one of ${nodeRoles.join(", ")}`),
-  machineType: z.string().optional(),
+  /** One, or on EKS several of one size, of which the cloud takes what it has. */
+  machineType: z
+    .union([z.string(), z.tuple([z.string()], z.string())], "must be a machine, or a list of machines")
+    .optional(),
   cpus: z.int().positive().optional(),
   memoryGb: z.int().positive().optional(),
   gpus: z.int().nonnegative().default(0),
@@ -67,6 +78,7 @@ const Pool = z.strictObject({
   min: z.int().nonnegative().default(0),
   max: z.int().positive().default(10),
   zones: z.array(z.string()).nonempty("must name one zone at least").optional(),
+  labels: z.record(z.string(), z.string()).default({}),
   taints: z.array(Taint).optional(),
   diskType: z.string().optional(),
 });
@@ -75,8 +87,9 @@ const Pool = z.strictObject({
 export interface NodePool {
   readonly name: string;
   readonly role: NodeRole;
-  /** The cloud's name of the machine. */
-  readonly machineType: string;
+  /** The cloud's names of the machines that its nodes may be, the preferred one first. */
+  readonly machineTypes: readonly [string, ...string[]];
+  readonly architecture: Architecture;
   /** How many GPUs a node has. */
   readonly gpus: number;
   /** GKE's name of the GPU, e.g. `nvidia-l4`. */
@@ -95,8 +108,9 @@ export interface NodePool {
   readonly taints: readonly Taint[];
 }
 
-type Cloud = "gke" | "eks";
 type PoolSettings = z.infer<typeof Pool>;
+
+const reservedLabel = /(^|\.)(kubernetes|k8s)\.io\//;
 
 export const NodePools = z.array(Pool).superRefine((pools, context) => {
   const problem = (path: (string | number)[], message: string) => context.addIssue({ code: "custom", path, message });
@@ -106,6 +120,9 @@ export const NodePools = z.array(Pool).superRefine((pools, context) => {
       problem([index, "name"], `is the name of another pool: ${name}`);
     if (role === "head" && spot)
       problem([index, "spot"], "a head pool must not be spot: losing the head ends the whole Ray cluster");
+    for (const key of Object.keys(pool.labels))
+      if (reservedLabel.test(key))
+        problem([index, "labels", key], "must not be a label of kubernetes.io or k8s.io, which clouds set themselves");
     if (gpus > 0 && role !== "workerGpu")
       problem([index, "role"], `a pool with GPUs needs the role workerGpu, not ${role}`);
     if (role === "workerGpu" && gpus === 0) problem([index, "gpus"], "a workerGpu pool needs 1 GPU at least");
@@ -132,53 +149,80 @@ export function resolvePools(
   const problems: string[] = [];
   const pools = settings.map((pool, index): NodePool => {
     const { name, role, gpus, gpuType, diskGb, spot, min, max, zones } = pool;
-    const machineType = pool.machineType ?? machineOf(pool, cloud);
-    if (machineType === undefined)
+    const machineTypes = machinesOf(pool, cloud);
+    const [machineType] = machineTypes;
+    if (machineType === "")
       problems.push(`nodePools.${index}.cpus: there is no ${cloud} machine of this size known here; give machineType`);
+    if (cloud === "gke" && machineTypes.length > 1)
+      problems.push(
+        `nodePools.${index}.machineType: a pool of GKE has one machine type; write a pool for each, of one role: the ` +
+          "autoscaler takes the one that is to be had",
+      );
+    const architecture = architectureOf(machineType, cloud);
+    if (machineTypes.some((each) => architectureOf(each, cloud) !== architecture))
+      problems.push(`nodePools.${index}.machineType: must be machines of one architecture: ${machineTypes.join(", ")}`);
     if (cloud === "gke" && gpus > 0 && gpuType === undefined)
       problems.push(`nodePools.${index}.gpuType: is required on gke, e.g. nvidia-l4`);
-    if (cloud === "gke" && machineType?.startsWith("n1-") && gpus > 0 && zones === undefined)
+    if (cloud === "gke" && machineType.startsWith("n1-") && gpus > 0 && zones === undefined)
       problems.push(
         `nodePools.${index}.zones: is required for GPUs that are attached to n1 machines: gcloud compute ` +
           `accelerator-types list --filter="name=${gpuType ?? "TYPE"}" tells the zones that have them`,
       );
-    const labels = labelsOf(role);
+    const itsLabels = labelsOf(role);
     return {
-      ...{ name, role, gpus, gpuType, diskGb, spot, min, max, zones, labels },
-      machineType: machineType ?? "",
-      diskType: pool.diskType ?? defaultDisk(machineType ?? "", cloud),
-      taints: pool.taints ?? defaultTaints(role, labels),
+      ...{ name, role, gpus, gpuType, diskGb, spot, min, max, zones, machineTypes, architecture },
+      labels: { ...pool.labels, ...itsLabels },
+      diskType: pool.diskType ?? defaultDisk(machineType, cloud),
+      taints: pool.taints ?? defaultTaints(role, itsLabels),
     };
   });
+  for (const role of nodeRoles)
+    if (architecturesOf(pools, role).length > 1)
+      problems.push(
+        `nodePools: the pools of the role ${role} must have one architecture: pods select nodes by the role`,
+      );
   return { pools, problems };
 }
 
-/** Machines of Google that take no other disk: the fourth generation and later. */
-const onlyHyperdisk = /^(n4|c4|x4|m4|a4|h4)/;
-
-export function takesOnlyHyperdisk(machineType: string): boolean {
-  return onlyHyperdisk.test(machineType);
+/** An empty name when there is none of its size. */
+function machinesOf({ machineType, cpus, memoryGb, gpus }: PoolSettings, cloud: Cloud): [string, ...string[]] {
+  if (Array.isArray(machineType)) return machineType;
+  const fits = cpus === undefined || memoryGb === undefined || gpus > 0 ? undefined : machineOf(cpus, memoryGb, cloud);
+  return [machineType ?? fits ?? ""];
 }
 
-function defaultDisk(machineType: string, cloud: Cloud): string {
-  if (cloud === "eks") return "gp3";
-  return takesOnlyHyperdisk(machineType) ? "hyperdisk-balanced" : "pd-balanced";
+function architecturesOf(pools: readonly NodePool[], role: NodeRole): Architecture[] {
+  return [...new Set(pools.filter((pool) => pool.role === role).map(({ architecture }) => architecture))];
 }
 
-const eksFamilies: Readonly<Record<number, string>> = { 2: "c7i", 4: "m7i", 8: "r7i" };
-const eksSizes: Readonly<Record<number, string>> = {
-  ...{ 2: "large", 4: "xlarge", 8: "2xlarge", 16: "4xlarge", 32: "8xlarge", 48: "12xlarge", 64: "16xlarge" },
-};
+/** For which machines the images of a role's pods have to be; another one where no pool has the role. */
+export function architecturesOfRoles(
+  pools: readonly NodePool[],
+  otherwise: Architecture = "amd64",
+): Record<NodeRole, Architecture> {
+  return ofEachRole((role) => architecturesOf(pools, role)[0] ?? otherwise);
+}
 
-/** The machine with just these CPUs and this memory. */
-function machineOf({ cpus, memoryGb, gpus }: PoolSettings, cloud: Cloud): string | undefined {
-  if (cpus === undefined || memoryGb === undefined || gpus > 0) return undefined;
-  if (cloud === "gke") {
-    const perCpu = memoryGb / cpus;
-    return cpus % 2 === 0 && perCpu >= 0.5 && perCpu <= 8 ? `n2-custom-${cpus}-${memoryGb * 1024}` : undefined;
-  }
-  const [family, size] = [eksFamilies[memoryGb / cpus], eksSizes[cpus]];
-  return family && size && `${family}.${size}`;
+export function ofEachRole<Value>(its: (role: NodeRole) => Value): Record<NodeRole, Value> {
+  const [core, head, workerCpu, workerGpu] = [its("core"), its("head"), its("workerCpu"), its("workerGpu")];
+  return { core, head, workerCpu, workerGpu };
+}
+
+/**
+ * How pods of a role choose their nodes. Arm nodes are chosen by their architecture as well: GKE taints them, and lets
+ * in pods that say so.
+ */
+export function withArchitecture(
+  labels: Readonly<Record<string, string>>,
+  architecture: Architecture,
+): Readonly<Record<string, string>> {
+  return architecture === "arm64" ? { ...labels, [architectureLabel]: architecture } : labels;
+}
+
+/** Pods tolerate a taint whose key is a label that they select: those nodes are kept for them. */
+export function placedOn(selector: Readonly<Record<string, string>>) {
+  const tolerations = Object.keys(selector).map((key) => ({ key, operator: "Exists" }));
+  return { nodeSelector: selector, tolerations };
 }
 
 /** The pools of a stack that names none: one node for controllers, and empty pools for Ray. */

@@ -6,7 +6,7 @@ import type { RayPlatform } from "./components/ray/ray-platform.ts";
 import type { Runner } from "./components/runner/runner.ts";
 import type { StackConfig } from "./config.ts";
 import { fileFolder } from "./file-folder.ts";
-import { type NodeRole, roleLabels } from "./node-pools.ts";
+import type { NodeRole } from "./node-pools.ts";
 
 /** The outputs as the program has them: some are known only when the stack is up. */
 export type Outputs = { readonly [Name in keyof StackOutputs]: pulumi.Input<StackOutputs[Name]> };
@@ -27,17 +27,20 @@ export function stackOutputs(deployed: Deployed): Outputs {
     ...cluster.access,
     namespace: platform.namespace,
     serviceAccount: platform.serviceAccount,
-    headNodeSelector: roleLabels(config, "head"),
-    workerCpuNodeSelector: roleLabels(config, "workerCpu"),
-    workerGpuNodeSelector: roleLabels(config, "workerGpu"),
+    headNodeSelector: config.nodeSelectors.head,
+    workerCpuNodeSelector: config.nodeSelectors.workerCpu,
+    workerGpuNodeSelector: config.nodeSelectors.workerGpu,
     headPriorityClass: platform.headPriorityClass,
     nodeLimits: nodeLimits(config),
     operatorVersion: config.operator.source === "none" ? undefined : config.operator.version,
     rayVersion: config.ray.version,
-    rayImage: config.ray.image,
-    rayGpuImage: config.ray.gpuImage,
+    rayImage: cluster.services.cachedImage(config.ray.image),
+    rayGpuImage: cluster.services.cachedImage(config.ray.gpuImage),
+    rayLogs: logsOf(platform),
     bucketUri: cluster.services.bucketUri,
     tablesVolume: tablesVolume(config),
+    queue: platform.queue,
+    teams: teamsOf(platform),
     keptOnDestroy: keptOnDestroy(deployed),
     ...(catalog && {
       catalogNamespace: catalog.namespace,
@@ -55,19 +58,34 @@ export function stackOutputs(deployed: Deployed): Outputs {
   ) as Outputs;
 }
 
+function teamsOf({ teams }: RayPlatform): Outputs["teams"] {
+  if (teams.length === 0) return undefined;
+  const entries = teams.map(({ name, namespace, bucketUri, roleName }) =>
+    pulumi
+      .all([bucketUri, roleName])
+      .apply(
+        ([uri, role]) => [name, { namespace, bucketUri: uri, ...(role !== undefined && { roleName: role }) }] as const,
+      ),
+  );
+  return pulumi.all(entries).apply((all) => Object.fromEntries(all));
+}
+
+function logsOf({ logs }: RayPlatform): Outputs["rayLogs"] {
+  return logs && pulumi.output(logs.image).apply((image) => ({ image, configMap: logs.configMap }));
+}
+
 /** What of a Ray cluster the settings determine, as parameters of docs/client.md. */
-export function rayParameters(config: StackConfig): Readonly<Record<string, unknown>> {
-  const volume = tablesVolume(config);
+export function rayParameters({ config, cluster, platform }: Pick<Deployed, "config" | "cluster" | "platform">) {
+  const { version, image, gpuImage } = config.ray;
+  const { head, workerCpu, workerGpu } = config.nodeSelectors;
+  const [volume, logs] = [tablesVolume(config), logsOf(platform)];
   return {
-    ray_version: config.ray.version,
-    image: config.ray.image,
-    gpu_image: config.ray.gpuImage,
-    node_selectors: {
-      head: roleLabels(config, "head"),
-      workerCpu: roleLabels(config, "workerCpu"),
-      workerGpu: roleLabels(config, "workerGpu"),
-    },
+    ray_version: version,
+    image: cluster.services.cachedImage(image),
+    gpu_image: cluster.services.cachedImage(gpuImage),
+    node_selectors: { head, workerCpu, workerGpu },
     ...(volume !== undefined && { volumes: [volume] }),
+    ...(logs !== undefined && { logs }),
   };
 }
 

@@ -1,8 +1,11 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { isAtLeast, operatorVersionMin, rayVersionMin } from "@tiltyard/protocol";
-import { defaultPools, resolvePools, roleLabels } from "./node-pools.ts";
+import { architecturesOfRoles, defaultPools, resolvePools, roleLabels } from "./node-pools.ts";
+import { problemsOfPrincipals } from "./principal-rules.ts";
 import type { Settings, SettingsOf, Variant } from "./settings.ts";
+import { problemsOfStorage } from "./storage-rules.ts";
+import { problemsOfTeams } from "./team-rules.ts";
 import { gkeOperatorPairs, selfDeployedAnywhere } from "./versions.ts";
 
 type OnCloud = SettingsOf<"gke"> | SettingsOf<"eks">;
@@ -20,18 +23,30 @@ export const rules: readonly { needs: readonly Key[]; problemsOf: (settings: Set
     problemsOf: (settings) => ("nodePools" in settings ? poolsOf(settings).problems : []),
   },
   { needs: ["ray"], problemsOf: problemsOfRay },
+  { needs: ["ray", "nodePools", "labelDomain", "labelKeys"], problemsOf: problemsOfRayImage },
   { needs: ["operator", "kubernetesVersion"], problemsOf: problemsOfOperator },
-  { needs: ["clientPrincipals", "adminPrincipals"], problemsOf: problemsOfPrincipals },
+  { needs: ["operator", "kueue", "chartValues"], problemsOf: problemsOfCharts },
+  { needs: ["clientPrincipals", "adminPrincipals", "teams"], problemsOf: problemsOfPrincipals },
+  { needs: ["teams", "namespace", "catalog", "quota", "kueue"], problemsOf: problemsOfTeams },
   { needs: ["kubeconfig"], problemsOf: problemsOfKubeconfig },
   { needs: ["namespace", "catalog"], problemsOf: problemsOfNamespaces },
+  { needs: ["clusterName", "imageCache"], problemsOf: problemsOfImageCache },
   { needs: ["catalog", "bucket"], problemsOf: problemsOfCatalog },
   { needs: ["catalog", "network"], problemsOf: problemsOfDatabase },
-  { needs: ["catalog", "keepData"], problemsOf: problemsOfKeptData },
+  { needs: ["catalog", "bucket", "keepData", "objectVersionDays", "encryptionKey"], problemsOf: problemsOfStorage },
 ];
 
 function problemsOfRay({ ray }: Settings): string[] {
   if (isAtLeast(ray.version, rayVersionMin)) return [];
   return [`ray.version: must be ${rayVersionMin.join(".")} or later, not ${ray.version}`];
+}
+
+/** Heads and CPU workers have one image, and Ray's own are for one architecture each. */
+function problemsOfRayImage(settings: Settings): string[] {
+  if (settings.ray.image !== undefined || !("nodePools" in settings)) return [];
+  const { head, workerCpu } = architecturesOfRoles(poolsOf(settings).pools);
+  if (head === workerCpu) return [];
+  return [`ray.image: is required where heads are ${head} and CPU workers ${workerCpu}: one image that is for both`];
 }
 
 /** Pairs of versions that are known not to work; requirements.md 1 and 9. */
@@ -62,37 +77,28 @@ function problemsOfOperator(settings: Settings): string[] {
   return problems;
 }
 
-const ofCluster = { pattern: /^(user|group):\S+$/, form: "user:NAME or group:NAME of the cluster" };
-const principalsOf = {
-  existing: ofCluster,
-  "existing-gke": ofCluster,
-  "existing-eks": ofCluster,
-  gke: {
-    pattern: /^(user|group|serviceAccount|principal|principalSet):\S+$/,
-    form: "like user:alice@example.com",
-  },
-  eks: {
-    pattern: /^arn:aws[-a-z]*:iam::\d{12}:(root|(user|role)\/\S+)$/,
-    form: "like arn:aws:iam::123456789012:role/NAME",
-  },
-} as const;
-
-function problemsOfPrincipals(settings: Settings): string[] {
-  const { variant, clientPrincipals } = settings;
-  const { pattern, form } = principalsOf[variant];
-  const wrong = (name: string, principals: readonly string[]) =>
-    principals.flatMap((principal, index) => (pattern.test(principal) ? [] : [`${name}.${index}: must be ${form}`]));
-  const problems = wrong("clientPrincipals", clientPrincipals);
-  if ("adminPrincipals" in settings) problems.push(...wrong("adminPrincipals", settings.adminPrincipals));
-  if (variant === "eks" && clientPrincipals.length === 0)
-    problems.push(`clientPrincipals: name at least one who may assume the client role, ${form}`);
-  return problems;
-}
-
 function problemsOfKubeconfig(settings: Settings): string[] {
   const kubeconfig = "kubeconfig" in settings ? settings.kubeconfig : undefined;
   if (kubeconfig === undefined || kubeconfig.includes("\n") || kubeconfig.startsWith("{")) return [];
   return existsSync(resolve(kubeconfig)) ? [] : ["kubeconfig: is neither a kubeconfig nor the path of a file"];
+}
+
+/** Values of a chart that the stack does not install. */
+function problemsOfCharts({ operator, kueue, chartValues }: Settings): string[] {
+  const problems: string[] = [];
+  if (chartValues.kuberayOperator !== undefined && operator.source !== "helm")
+    problems.push("chartValues.kuberayOperator: goes with operator.source helm");
+  if (chartValues.kueue !== undefined && kueue?.source !== "helm")
+    problems.push("chartValues.kueue: goes with kueue.source helm");
+  return problems;
+}
+
+/** ECR takes prefixes of 30 characters: the name, and what the copies are of. */
+function problemsOfImageCache({ clusterName, ...settings }: Settings): string[] {
+  const longest = 30 - "/quay".length;
+  const isOnAws = "imageCache" in settings && typeof settings.imageCache === "object";
+  if (!isOnAws || clusterName.length <= longest) return [];
+  return [`imageCache: needs a clusterName of ${longest} characters at most`];
 }
 
 /** Who makes Ray clusters in a namespace can mount its secrets, and run as its accounts. */
@@ -140,13 +146,6 @@ function problemsOfDatabase(settings: Settings): string[] {
   return [
     "catalog.database: must be {url: ...} in a vpc that is there, whose peering with Cloud SQL is not the stack's",
   ];
-}
-
-function problemsOfKeptData(settings: Settings): string[] {
-  if (!("keepData" in settings) || !settings.keepData || !settings.catalog.enabled) return [];
-  const { database, litestream } = settings.catalog;
-  if (database !== "sqlite" || litestream !== false || !("nodePools" in settings)) return [];
-  return ["keepData: the volume of SQLite goes with the cluster; use catalog.litestream or PostgreSQL"];
 }
 
 /** `s3://name`, without a folder. */

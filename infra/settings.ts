@@ -1,10 +1,15 @@
 import { platformDefaults } from "@tiltyard/protocol";
 import { z } from "zod";
 import { CatalogOnEks, CatalogOnExisting, CatalogOnGke } from "./catalog-settings.ts";
+import { ChartsEverywhere, ChartsOnEks } from "./chart-values.ts";
+import { architectures } from "./machines.ts";
+import { Monitoring, MonitoringOnGke } from "./monitoring-settings.ts";
 import { EksNetwork, GkeNetwork } from "./network-settings.ts";
 import { LabelKeys, NodePools } from "./node-pools.ts";
 import { Runner } from "./runner-settings.ts";
 import { bucketOf, dnsLabel, kubernetesVersion, labelDomain, minorVersion, version } from "./setting-types.ts";
+import { StorageOnEks, StorageOnGke } from "./storage-settings.ts";
+import { Kueue, Quota, Teams, TeamsOnExisting } from "./team-settings.ts";
 import { charts, versions } from "./versions.ts";
 
 export const variants = ["existing", "existing-gke", "existing-eks", "gke", "eks"] as const;
@@ -60,6 +65,10 @@ const everywhere = {
   labelKeys: LabelKeys.prefault({}),
   operator: OperatorOrItsVersion.prefault({}),
   ray: Ray.prefault({}),
+  quota: Quota.optional(),
+  kueue: Kueue.optional(),
+  /** Whether Ray's logs outlive a Ray cluster, in the logs of the cloud or of the cluster. */
+  rayLogs: z.boolean().default(false),
   runner: Runner.prefault({}),
   clientPrincipals: z.array(z.string()).default([]),
 };
@@ -69,31 +78,55 @@ const existing = {
   kubeconfig: z.string().optional(),
   context: z.string().optional(),
   deleteNamespace: z.boolean().default(false),
+  /** Of its nodes. */
+  architecture: z.enum(architectures, `must be ${architectures.join(" or ")}`).default("amd64"),
 };
 
-/** What a cloud keeps for the stack. */
-const kept = { deletionProtection: z.boolean().default(true), keepData: z.boolean().default(false) };
-
 const onClouds = {
-  ...kept,
   kubernetesVersion: kubernetesVersion.optional(),
   nodePools: NodePools.optional(),
   adminPrincipals: z.array(z.string()).default([]),
+};
+
+/** Copies of public images in the cloud's registry. Docker Hub gives them to AWS for an account of it alone. */
+const imageCacheOnGke = { imageCache: z.boolean().default(false) };
+const imageCacheOnEks = {
+  imageCache: z
+    .strictObject(
+      {
+        /** A secret of the Secrets Manager: `{"username": ..., "accessToken": ...}`. */
+        dockerHubCredentials: z
+          .string()
+          .regex(
+            /^arn:aws[-a-z]*:secretsmanager:[^:]+:\d{12}:secret:ecr-pullthroughcache\/\S+$/,
+            "must be the ARN of a secret whose name begins with ecr-pullthroughcache/",
+          ),
+      },
+      "must be {dockerHubCredentials: ARN}",
+    )
+    .optional(),
 };
 
 /** What each variant can be told. What it would ignore cannot be written. */
 export const settingsOfVariant = {
   existing: {
     ...everywhere,
+    chartValues: ChartsEverywhere,
     ...existing,
+    monitoring: Monitoring,
+    teams: TeamsOnExisting,
     bucket: bucketOf("s3", "gs", "file"),
     serviceAccountAnnotations: z.record(z.string(), z.string()).default({}),
     catalog: CatalogOnExisting.prefault({}),
   },
   "existing-gke": {
     ...everywhere,
+    chartValues: ChartsEverywhere,
+    teams: Teams,
     ...existing,
-    ...kept,
+    ...StorageOnGke,
+    monitoring: MonitoringOnGke,
+    ...imageCacheOnGke,
     /** The region or the zone of the cluster; `gcp:region` when absent. */
     location: z.string().optional(),
     bucket: bucketOf("gs").optional(),
@@ -101,14 +134,23 @@ export const settingsOfVariant = {
   },
   "existing-eks": {
     ...everywhere,
+    chartValues: ChartsEverywhere,
+    teams: Teams,
+    ...imageCacheOnEks,
     ...existing,
-    ...kept,
+    ...StorageOnEks,
+    monitoring: Monitoring,
     bucket: bucketOf("s3").optional(),
     catalog: CatalogOnEks.prefault({}),
   },
   gke: {
     ...everywhere,
+    chartValues: ChartsEverywhere,
+    teams: Teams,
+    ...imageCacheOnGke,
     ...onClouds,
+    ...StorageOnGke,
+    monitoring: MonitoringOnGke,
     bucket: bucketOf("gs").optional(),
     network: GkeNetwork.prefault({}),
     maintenance: Maintenance.prefault({}),
@@ -116,7 +158,12 @@ export const settingsOfVariant = {
   },
   eks: {
     ...everywhere,
+    chartValues: ChartsOnEks,
+    teams: Teams,
+    ...imageCacheOnEks,
     ...onClouds,
+    ...StorageOnEks,
+    monitoring: Monitoring,
     bucket: bucketOf("s3").optional(),
     /** An account has one role of a name: stacks of other clusters have another one by default. */
     clientRole: z.string().optional(),
@@ -133,5 +180,5 @@ export type Settings = { [V in Variant]: SettingsOf<V> }[Variant];
 /** The settings that are text; all others are structures: they are written as YAML and arrive as JSON. */
 export const textual: ReadonlySet<string> = new Set([
   ...["kubeconfig", "context", "clusterName", "namespace", "serviceAccount"],
-  ...["clientRole", "location", "labelDomain", "kubernetesVersion", "bucket"],
+  ...["clientRole", "location", "labelDomain", "kubernetesVersion", "bucket", "architecture", "encryptionKey"],
 ]);

@@ -11,11 +11,15 @@ export const versions = {
   clusterAutoscalerChart: "9.59.0",
   nvidiaDevicePluginChart: "0.17.4",
   litestream: "0.5.8",
+  kueue: "0.19.2",
+  fluentBit: "5.1.1",
   postgres: "17",
 } as const;
 
 export const charts = {
   kuberayOperator: { chart: "kuberay-operator", repository: "https://ray-project.github.io/kuberay-helm/" },
+  /** From a registry of images: its whole address is its name. */
+  kueue: { chart: "oci://registry.k8s.io/kueue/charts/kueue" },
   clusterAutoscaler: { chart: "cluster-autoscaler", repository: "https://kubernetes.github.io/autoscaler" },
   nvidiaDevicePlugin: { chart: "nvidia-device-plugin", repository: "https://nvidia.github.io/k8s-device-plugin" },
 } as const;

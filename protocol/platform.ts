@@ -27,6 +27,14 @@ export const catalogLabels = { "app.kubernetes.io/name": catalogName } as const;
 /** The container in its pods that runs it. */
 export const catalogContainer = "catalog";
 
+/** The side car in Ray's pods that keeps Ray's logs: its settings in their config map, and what they are told. */
+export const rayLogs = {
+  settingsFile: "fluent-bit.yaml",
+  /** Where Ray writes, and the side car reads. */
+  folder: "/tmp/ray",
+  variables: { pod: "POD_NAME", cluster: "RAY_CLUSTER" },
+} as const;
+
 /** The runner of the catalog's jobs, as a workload of Kubernetes and as its service account. */
 export const runnerName = "tiltyard-runner";
 
@@ -49,14 +57,18 @@ export const rayVersionMin = [2, 43] as const;
 /** The lowest version of the KubeRay operator; requirements.md 8. */
 export const operatorVersionMin = [1, 1] as const;
 
-/** The container image of a version of Ray. */
-export function rayImage(version: string): string {
-  return `rayproject/ray:${version}-py312`;
+/** The container image of a version of Ray, which has one for each kind of processor. */
+export function rayImage(version: string, architecture: "amd64" | "arm64" = "amd64"): string {
+  return `${rayImageTag(version)}${architecture === "arm64" ? "-aarch64" : ""}`;
 }
 
 /** The same for workers with a GPU: it has CUDA's libraries. */
-export function rayGpuImage(version: string): string {
-  return `${rayImage(version)}-gpu`;
+export function rayGpuImage(version: string, architecture: "amd64" | "arm64" = "amd64"): string {
+  return `${rayImageTag(version)}-gpu${architecture === "arm64" ? "-aarch64" : ""}`;
+}
+
+function rayImageTag(version: string): string {
+  return `rayproject/ray:${version}-py312`;
 }
 
 /** Whether a version such as `2.60.0` is the given one or a later one. */

@@ -41,11 +41,29 @@ export const StackOutputs = z.object({
   rayVersion: z.string().describe("The version of Ray that clusters run, e.g. `2.60.0`."),
   rayImage: z.string().describe("The container image of Ray clusters."),
   rayGpuImage: z.string().optional().describe("That of workers with a GPU."),
+  rayLogs: z
+    .object({ image: z.string(), configMap: z.string() })
+    .optional()
+    .describe(
+      "Where Ray's logs are to be kept: the image of Fluent Bit, and its settings, for a side car in Ray's pods.",
+    ),
   bucketUri: z.string().describe("Where the tables are: `s3://...`, `gs://...` or `file:///...`."),
   tablesVolume: z
     .object({ claim: z.string(), path: z.string() })
     .optional()
     .describe("`file:` buckets: the claim of the volume that has the tables, and where pods mount it."),
+  queue: z.string().optional().describe("With Kueue: the queue of jobs, in each namespace with a quota."),
+  teams: z
+    .record(
+      z.string(),
+      z.object({
+        namespace: z.string(),
+        bucketUri: z.string(),
+        roleName: z.string().optional(),
+      }),
+    )
+    .optional()
+    .describe("What is another one for a team than for all others, by the team's name."),
   keptOnDestroy: z
     .array(z.string())
     .optional()

@@ -1,5 +1,5 @@
 import type { KubernetesObject, V1Container, V1EnvVar, V1PodTemplateSpec, V1Toleration } from "@kubernetes/client-node";
-import { gpuResource, rayGpuImage, rayImage } from "@tiltyard/protocol";
+import { gpuResource, rayGpuImage, rayImage, rayLogs } from "@tiltyard/protocol";
 import { version } from "../version.ts";
 import { type ClusterParameters, rayFolder, sharedMemoryFolder } from "./parameters.ts";
 
@@ -147,11 +147,15 @@ function podTemplate(parameters: ClusterParameters, group: PodGroup): V1PodTempl
         seccompProfile: { type: "RuntimeDefault" },
       },
       tolerations: tolerationsOf(nodes, group),
+      ...(parameters.logs !== undefined && { initContainers: [logsContainer(parameters.logs)] }),
       containers: [rayContainer(parameters, group)],
       volumes: [
         { name: "ray", emptyDir: {} },
         // Ray's object store. What lies in it counts as memory of the pod.
         { name: "shm", emptyDir: { medium: "Memory" } },
+        ...(parameters.logs === undefined
+          ? []
+          : [{ name: logsVolume, configMap: { name: parameters.logs.configMap } }]),
         ...claims.map((claimName, index) => ({ name: volumeName(index), persistentVolumeClaim: { claimName } })),
       ],
     },
@@ -199,6 +203,35 @@ function rayContainer(parameters: ClusterParameters, group: PodGroup): V1Contain
         name: volumeName(claimsOf(parameters).indexOf(claim)),
         mountPath: path,
       })),
+    ],
+  };
+}
+
+const logsVolume = "logs-settings";
+const logsFolder = "/etc/ray-logs";
+
+/** Ray writes its logs to files, which go with the pod: a side car tells them as its own output. It ends after Ray. */
+function logsContainer({ image }: NonNullable<ClusterParameters["logs"]>): V1Container {
+  const field = (name: string, fieldPath: string): V1EnvVar => ({ name, valueFrom: { fieldRef: { fieldPath } } });
+  const resources = { cpu: "50m", memory: "128Mi" };
+  return {
+    name: "ray-logs",
+    image,
+    restartPolicy: "Always",
+    command: ["/fluent-bit/bin/fluent-bit", "-c", `${logsFolder}/${rayLogs.settingsFile}`],
+    env: [
+      field(rayLogs.variables.pod, "metadata.name"),
+      field(rayLogs.variables.cluster, `metadata.labels['${clusterLabel}']`),
+    ],
+    resources: { requests: resources, limits: resources },
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ["ALL"] },
+    },
+    volumeMounts: [
+      { name: "ray", mountPath: rayFolder, readOnly: true },
+      { name: logsVolume, mountPath: logsFolder, readOnly: true },
     ],
   };
 }

@@ -1,4 +1,4 @@
-import { isAtLeast, labelValue, platformDefaults, rayVersionMin } from "@tiltyard/protocol";
+import { isAtLeast, labelValue, platformDefaults, rayLogs, rayVersionMin } from "@tiltyard/protocol";
 import { z } from "zod";
 import { Memory } from "./quantity.ts";
 
@@ -26,7 +26,7 @@ const leaseSecondsMax = 30 * 24 * 60 * 60;
 export const tokenRayVersionMin = [2, 52] as const;
 
 /** Folders that every pod of Ray mounts. */
-export const rayFolder = "/tmp/ray";
+export const rayFolder = rayLogs.folder;
 export const sharedMemoryFolder = "/dev/shm";
 const ownFolders: readonly string[] = [rayFolder, sharedMemoryFolder];
 
@@ -106,6 +106,8 @@ export const ClusterParameters = z
     env: environment.default({}),
     /** Claims of the namespace that all pods mount: where tables or models are that are no objects of a store. */
     volumes: z.array(Volume).default([]),
+    /** A side car in each pod that keeps Ray's logs: the image of Fluent Bit, and a config map of the namespace. */
+    logs: z.strictObject({ image: z.string().min(1), configMap: objectName(63) }).optional(),
     /** Where jobs find the catalog, which they are told in TILTYARD_CATALOG_URL. */
     catalogUrl: z.string().optional(),
     /** A secret of the namespace whose key `apiKey` is a key of the catalog: TILTYARD_API_KEY in jobs. */

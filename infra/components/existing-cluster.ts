@@ -2,7 +2,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import type { CloudServices, Cluster, ClusterAccess, ClusterSubject } from "../cluster.ts";
+import type { CloudServices, Cluster, ClusterAccess, ClusterSubject, TeamClient, TeamClientArgs } from "../cluster.ts";
+import type { Architecture } from "../machines.ts";
+import { withArchitecture } from "../node-pools.ts";
 import { OwnServices, type OwnServicesArgs } from "./own-services.ts";
 
 interface AnyExistingClusterArgs {
@@ -13,6 +15,8 @@ interface AnyExistingClusterArgs {
   readonly clusterName: string;
   /** Who may make Ray clusters: `user:NAME` or `group:NAME`. */
   readonly clientPrincipals?: readonly string[];
+  /** Of its nodes; `amd64` when absent. */
+  readonly architecture?: Architecture;
 }
 
 /** What the cluster has of its keeper, or what makes it have more: the resources of a cloud, below this one. */
@@ -26,18 +30,25 @@ export class ExistingCluster extends pulumi.ComponentResource implements Cluster
   readonly access: ClusterAccess;
   readonly services: CloudServices;
   readonly storageClass = undefined;
-  readonly coreSelector = {};
+  readonly coreSelector: Readonly<Record<string, string>>;
+  readonly architecture: Architecture;
   readonly clients: readonly ClusterSubject[];
   readonly nodes = [];
 
   constructor(name: string, args: ExistingClusterArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:ExistingCluster", name, {}, options);
-    const { clusterName, context, clientPrincipals = [] } = args;
+    const { clusterName, context, clientPrincipals = [], architecture = "amd64" } = args;
     this.services = "services" in args ? args.services(this) : new OwnServices(args);
     this.kubernetes = createProvider(name, args, this);
     this.access = { clusterName, configMethod: "LOCAL", kubeContext: context };
+    this.architecture = architecture;
+    this.coreSelector = withArchitecture({}, architecture);
     this.clients = clientPrincipals.map(toSubject);
     this.registerOutputs();
+  }
+
+  createTeamClient(_name: string, { principals }: TeamClientArgs): TeamClient {
+    return { clients: principals.map(toSubject), roleName: undefined };
   }
 
   createDatabase(): never {

@@ -1,5 +1,5 @@
 import * as pulumi from "@pulumi/pulumi";
-import type { Backups, CloudServices, PodIdentity } from "../cluster.ts";
+import type { Backups, CloudServices, IdentityArgs, PodIdentity } from "../cluster.ts";
 
 export interface OwnServicesArgs {
   /** Where the tables are: `s3://...`, `gs://...` or `file:///...`. */
@@ -22,8 +22,8 @@ export class OwnServices implements CloudServices {
     this.#args = args;
   }
 
-  createIdentity(): PodIdentity {
-    return { annotations: pulumi.output({ ...this.#args.serviceAccountAnnotations }), principal: pulumi.output("") };
+  createIdentity(_name: string, { annotations = this.#args.serviceAccountAnnotations }: IdentityArgs): PodIdentity {
+    return { annotations: pulumi.output({ ...annotations }), principal: pulumi.output("") };
   }
 
   createVendingRole(): undefined {}
@@ -33,4 +33,8 @@ export class OwnServices implements CloudServices {
   }
 
   createImageRepository(): undefined {}
+
+  cachedImage(image: string): string {
+    return image;
+  }
 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { defaultPools } from "../../infra/node-pools.ts";
 import { catalogImage, describeOnOurs, inTurn, isOurs, together, useCluster } from "./cluster.ts";
+import { installDefinitions, monitoringKinds } from "./kubernetes/other-definitions.ts";
 import { addPlatformNodes } from "./platform-nodes.ts";
 import { nameOf, type Recorded } from "./providers/record.ts";
 import { DeployedStack } from "./stack.ts";
@@ -51,7 +52,9 @@ const kinds = [
 const cluster = useCluster();
 
 beforeAll(async () => {
-  if (isOurs) await addPlatformNodes(cluster().api);
+  if (!isOurs) return;
+  await addPlatformNodes(cluster().api);
+  await installDefinitions(cluster().api, monitoringKinds);
 });
 
 type Variant = "existing" | "existing-gke" | "existing-eks" | "gke" | "eks";
@@ -210,7 +213,11 @@ function itsTests(variant: Variant): void {
 function upgraded(variant: Variant): Record<string, unknown> {
   const both = { catalog: { ...image("2"), ...larger }, operator: { version: "1.6.0" } };
   if (variant !== "gke" && variant !== "eks") return both;
-  const nodePools = defaultPools(variant).flatMap((pool) => {
+  return { ...both, kubernetesVersion: "1.36", nodePools: upgradedPools(variant) };
+}
+
+function upgradedPools(variant: "gke" | "eks") {
+  return defaultPools(variant).flatMap((pool) => {
     if (pool.name === "head") return [{ ...pool, diskGb: 150 }];
     if (pool.name === "cpu") return [{ ...pool, spot: false }];
     if (pool.name === "gpu")
@@ -220,7 +227,6 @@ function upgraded(variant: Variant): Record<string, unknown> {
       ];
     return [pool];
   });
-  return { ...both, kubernetesVersion: "1.36", nodePools };
 }
 
 const clients: Readonly<Record<Variant, readonly string[]>> = {
@@ -235,6 +241,15 @@ const admins = {
   eks: ["arn:aws:iam::123456789012:role/platform-engineers"],
 } as const;
 
+const keys = {
+  // What a catalog hands out has no right to a key of AWS.
+  "existing-eks": undefined,
+  eks: "arn:aws:kms:eu-central-1:123456789012:key/1234-abcd",
+  "existing-gke": "projects/keys/locations/europe-west4/keyRings/ours/cryptoKeys/tables",
+  // There, disks with another key are disks of other nodes.
+  gke: undefined,
+} as const;
+
 /** What the upgrade changed, and all else that a stack that is there can be told. */
 function changed(variant: Variant): Record<string, unknown> {
   const upgrade = upgraded(variant);
@@ -244,16 +259,46 @@ function changed(variant: Variant): Record<string, unknown> {
     ...{ litestream, rateLimit: 50, allowedNamespaces: ["notebooks"], allowedCidrs: ["203.0.113.0/24"] },
     ...{ egressPorts: [9000], resources: { cpu: "250m", memory: "256Mi" } },
     oidc: { issuer: "https://login.example.com", audience: "tiltyard" },
-    ...(variant !== "existing" && { vendCredentials: true }),
+    ingress: { host: "catalog.example.com", className: "nginx", tlsSecret: "catalog-tls" },
+    ...(variant !== "existing" && variant !== "eks" && { vendCredentials: true }),
   };
-  const ray = { version: "2.59.0", allowedNamespaces: ["monitoring"] };
-  const everywhere = { ...upgrade, catalog, ray, clientPrincipals: clients[variant] };
+  const ray = { version: "2.59.0", allowedNamespaces: ["notebooks"] };
+  const quota = { cpu: "64", memory: "256Gi" };
+  const teams = [{ name: "vision", clientPrincipals: clients[variant], quota }];
+  const everywhere = {
+    ...{ ...upgrade, catalog, ray, teams, quota, rayLogs: true, clientPrincipals: clients[variant] },
+    chartValues: { kuberayOperator: { labels: { team: "platform" } } },
+    // Somebody else's cluster does not have these kinds of objects.
+    ...(isOurs && { kueue: { source: "helm" }, monitoring: monitoring[variant] }),
+  };
   if (variant === "existing") return everywhere;
-  if (variant !== "gke" && variant !== "eks") return { ...everywhere, keepData: true };
+  const imageCache = variant.endsWith("gke") ? true : { dockerHubCredentials };
+  const onClouds = { ...everywhere, imageCache, objectVersionDays: 30, keepData: true, encryptionKey: keys[variant] };
+  if (variant !== "gke" && variant !== "eks") return onClouds;
   const network = { authorizedNetworks: ["203.0.113.0/24"] };
+  const ofCloud = { adminPrincipals: admins[variant], network, nodePools: changedPools(variant) };
   const maintenance = { recurrence: "FREQ=WEEKLY;BYDAY=SU" };
-  const ofCloud = { keepData: true, adminPrincipals: admins[variant], network };
-  return { ...everywhere, ...ofCloud, ...(variant === "gke" && { maintenance }) };
+  const tags = { team: "ml" };
+  return variant === "gke"
+    ? { ...onClouds, ...ofCloud, maintenance, "gcp:defaultLabels": tags }
+    : { ...onClouds, ...ofCloud, "aws:defaultTags": { tags } };
+}
+
+const dockerHubCredentials = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:ecr-pullthroughcache/hub-a1b2c3";
+const byOperator = { collector: "prometheus-operator", labels: { release: "prometheus" }, dashboards: true };
+const monitoring: Readonly<Record<Variant, object>> = {
+  ...{ existing: byOperator, "existing-eks": byOperator, eks: byOperator },
+  ...{ "existing-gke": { collector: "google" }, gke: { collector: "google", dashboards: true } },
+};
+
+/** Taints, labels, the kind of disk, and on GKE zones: on EKS other zones are another group. */
+function changedPools(variant: "gke" | "eks") {
+  return upgradedPools(variant).map((pool) => {
+    if (pool.name === "head") return { ...pool, taints: [{ key: "geneva.lancedb.com/ray-head" }] };
+    if (pool.name === "cpu")
+      return { ...pool, labels: { team: "vision" }, diskType: variant === "gke" ? "pd-ssd" : "io2" };
+    return pool.name === "gpu" && variant === "gke" ? { ...pool, zones: ["europe-west4-b"] } : pool;
+  });
 }
 
 function warnings(record: readonly Recorded[]): string[] {

@@ -302,14 +302,6 @@ describe("the way to the catalog", () => {
     expect(outputs.catalogPublicUrl).toBe("https://catalog.example.com");
   });
 
-  test("is shown to Prometheus when that is asked for", async () => {
-    const type = "kubernetes:monitoring.coreos.com/v1:ServiceMonitor";
-    expect((await withCatalog({})).all(type)).toEqual([]);
-    expect((await withCatalog({ serviceMonitor: true })).one(type).inputs.spec.endpoints).toEqual([
-      { port: "http", path: "/metrics" },
-    ]);
-  });
-
   test("finds one pod at least while nodes are drained", async () => {
     const budget = (await withCatalog({})).one("kubernetes:policy/v1:PodDisruptionBudget", "catalog");
     expect(budget.inputs.spec).toEqual({

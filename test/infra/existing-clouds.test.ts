@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { mayBecome, mayCall } from "../support/iam.ts";
+import { asPod, mayBecome, mayCall, overTls } from "../support/iam.ts";
 import { deployed } from "../support/stack.ts";
 
 describe("an EKS cluster that somebody else keeps", () => {
@@ -19,17 +19,10 @@ describe("an EKS cluster that somebody else keeps", () => {
 
   test("lets its pods become roles by its own provider, and Ray not use the backups", async () => {
     const issuer = "oidc.eks.eu-central-1.amazonaws.com/id/theirs";
-    const pod = (subject: string) => ({
-      action: "sts:AssumeRoleWithWebIdentity",
-      principal: `arn:aws:iam::123456789012:oidc-provider/${issuer}`,
-      context: { [`${issuer}:aud`]: "sts.amazonaws.com", [`${issuer}:sub`]: `system:serviceaccount:${subject}` },
-    });
-    expect(mayBecome(await stack, "existing-ray", pod("lancedb:geneva-service-account"))).toBe(true);
-    expect(mayBecome(await stack, "existing-catalog", pod("lancedb:geneva-service-account"))).toBe(false);
+    expect(mayBecome(await stack, "existing-ray", asPod(issuer, "lancedb", "geneva-service-account"))).toBe(true);
+    expect(mayBecome(await stack, "existing-catalog", asPod(issuer, "lancedb", "geneva-service-account"))).toBe(false);
     const put = (bucket: string) => ({
-      action: "s3:PutObject",
-      resource: `arn:aws:s3:::existing-${bucket}-1234567/x`,
-      context: { "aws:SecureTransport": "true" },
+      ...{ action: "s3:PutObject", resource: `arn:aws:s3:::existing-${bucket}-1234567/x`, context: overTls },
     });
     expect(mayCall(await stack, "existing-ray", put("bucket"))).toBe(true);
     expect(mayCall(await stack, "existing-ray", put("backups"))).toBe(false);

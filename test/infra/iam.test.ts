@@ -1,20 +1,19 @@
 import { describe, expect, test } from "vitest";
-import { type Call, isAllowed, mayBecome, mayCall } from "../support/iam.ts";
+import { asPod, type Call, callsOn, callsOnObject, isAllowed, mayBecome, mayCall, overTls } from "../support/iam.ts";
 import { deployed } from "../support/stack.ts";
 
 const stack = deployed("eks", {
   clientPrincipals: ["arn:aws:iam::123456789012:role/ml-engineers"],
   adminPrincipals: ["arn:aws:iam::123456789012:role/platform-engineers"],
   catalog: { litestream: true, vendCredentials: true },
+  rayLogs: true,
 });
 const shared = deployed("eks", {
   bucket: "s3://ours/team/lance",
   catalog: { litestream: { bucket: "s3://backups/b" } },
 });
 
-const secure = { "aws:SecureTransport": "true" };
-const on = (resource: string, ...actions: string[]): Call[] =>
-  actions.map((action) => ({ action, resource, context: secure }));
+const on = (resource: string, ...actions: string[]) => callsOn(resource, overTls, ...actions);
 const tables = "arn:aws:s3:::eks-bucket-1234567";
 const backups = "arn:aws:s3:::eks-backups-1234567";
 const cluster = "arn:aws:eks:eu-central-1:123456789012:cluster/lancedb";
@@ -24,10 +23,9 @@ const group = (cluster: string): Call => ({
   context: { [`aws:ResourceTag/k8s.io/cluster-autoscaler/${cluster}`]: "owned" },
 });
 
-/** What Lance and the catalog call: to head an object S3 asks for the right to get it. */
 const useOf = (bucket: string) => [
   ...on(bucket, "s3:ListBucket"),
-  ...on(`${bucket}/films.lance/data/1.lance`, "s3:GetObject", "s3:PutObject", "s3:DeleteObject"),
+  ...callsOnObject(`${bucket}/films.lance/data/1.lance`),
 ];
 /** What nobody of the stack's own roles may do to a bucket. */
 const ruinOf = (bucket: string) => [
@@ -100,6 +98,12 @@ const roles: readonly { role: string; must: readonly Call[]; mustNot: readonly C
       ...[...useOf(tables), ...useOf(backups), ...iam, ...changes],
     ],
   },
+  // What AWS itself lets them do is in policies that it keeps; of the stack they have nothing.
+  ...["eks-nodes", "eks-ebs", "eks-container-logs"].map((role) => ({
+    role,
+    must: [],
+    mustNot: [...useOf(tables), ...useOf(backups), ...iam, ...changes],
+  })),
 ];
 
 describe.each(roles)("the role $role", ({ role, must, mustNot }) => {
@@ -122,7 +126,7 @@ test("of a bucket that is shared, each uses its folder alone", async () => {
   const inFolder = useOf("arn:aws:s3:::ours").map((call) =>
     call.action === "s3:ListBucket" ? call : { ...call, resource: "arn:aws:s3:::ours/team/lance/films.lance/1" },
   );
-  const beside = on("arn:aws:s3:::ours/team/other/1", "s3:GetObject", "s3:PutObject", "s3:DeleteObject");
+  const beside = callsOnObject("arn:aws:s3:::ours/team/other/1");
   const copies = on("arn:aws:s3:::backups/b/litestream/1", "s3:GetObject", "s3:PutObject");
   for (const role of ["eks-ray", "eks-client", "eks-catalog"]) {
     for (const call of inFolder) expect(mayCall(await shared, role, call)).toBe(true);
@@ -133,11 +137,7 @@ test("of a bucket that is shared, each uses its folder alone", async () => {
 
 describe("becoming a role", () => {
   const issuer = "oidc.eks.eu-central-1.amazonaws.com/id/ABC";
-  const pod = (namespace: string, account: string, audience = "sts.amazonaws.com"): Call => ({
-    action: "sts:AssumeRoleWithWebIdentity",
-    principal: `arn:aws:iam::123456789012:oidc-provider/${issuer}`,
-    context: { [`${issuer}:aud`]: audience, [`${issuer}:sub`]: `system:serviceaccount:${namespace}:${account}` },
-  });
+  const pod = (namespace: string, account: string, audience?: string) => asPod(issuer, namespace, account, audience);
   const user = (arn: string): Call => ({ action: "sts:AssumeRole", principal: arn });
   const somebody = user("arn:aws:iam::123456789012:role/somebody");
   const ray = pod("lancedb", "geneva-service-account");
@@ -160,6 +160,9 @@ describe("becoming a role", () => {
       [user("arn:aws:iam::123456789012:role/ml-engineers"), ray],
     ],
     ["eks-autoscaler", [pod("kube-system", "cluster-autoscaler")], [ray, catalog, somebody]],
+    ["eks-ebs", [pod("kube-system", "ebs-csi-controller-sa")], [ray, catalog, pod("kube-system", "default"), somebody]],
+    ["eks-container-logs", [pod("amazon-cloudwatch", "cloudwatch-agent")], [ray, catalog, somebody]],
+    ["eks-nodes", [user("ec2.amazonaws.com")], [ray, catalog, somebody, user("lambda.amazonaws.com")]],
   ])("%s is for those who are named", async (role, can, cannot) => {
     for (const call of can) expect(mayBecome(await stack, role, call)).toBe(true);
     for (const call of cannot) expect(mayBecome(await stack, role, call)).toBe(false);

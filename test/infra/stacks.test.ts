@@ -12,7 +12,7 @@ const ingress = { host: "catalog.example.com", className: "nginx", tlsSecret: "c
 /** Every variant, in the sizes that it comes in. */
 const stacks: readonly [string, Settings][] = [
   ["existing", {}],
-  ["existing", { catalog: { image, litestream: { bucket: "s3://backups" }, oidc, ingress, serviceMonitor: true } }],
+  ["existing", { catalog: { image, litestream: { bucket: "s3://backups" }, oidc, ingress } }],
   ["existing", { catalog: { image, database: { url: "postgres://u:hunter2@db:6000/tiltyard" }, replicas: 3 } }],
   ["existing", { catalog: { enabled: false }, operator: { source: "none" }, clientPrincipals: ["group:ml"] }],
   [
@@ -23,7 +23,21 @@ const stacks: readonly [string, Settings][] = [
       kubeconfig: "apiVersion: v1\nkind: Config\n",
     },
   ],
-  ["existing-gke", {}],
+  ["existing", { monitoring: { collector: "prometheus-operator", dashboards: true } }],
+  [
+    "existing",
+    {
+      teams: [{ name: "vision", quota: { cpu: "8", memory: "32Gi" } }],
+      quota: { cpu: "8", memory: "32Gi" },
+      kueue: { source: "helm" },
+    },
+  ],
+  [
+    "gke",
+    { teams: [{ name: "vision", clientPrincipals: ["group:vision@example.com"] }], imageCache: true, rayLogs: true },
+  ],
+  ["eks", { teams: [{ name: "vision", clientPrincipals: ["arn:aws:iam::123456789012:role/vision"] }], rayLogs: true }],
+  ["existing-gke", { monitoring: { collector: "google" } }],
   ["existing-eks", { catalog: { litestream: true, vendCredentials: true }, clientPrincipals: ["group:ml"] }],
   ["gke", {}],
   ["gke", { catalog: { database: "postgres" }, clientPrincipals: ["user:a@example.com"], deletionProtection: false }],

@@ -11,6 +11,8 @@ test("the image of Ray has the version that the client asks for, and packages th
   const dockerfile = read("Dockerfile.ray");
   const argument = (name: string) => new RegExp(`^ARG ${name}=(.*)$`, "m").exec(dockerfile)?.[1];
   expect(rayImage(rayVersion)).toBe(`rayproject/ray:${argument("RAY_VERSION")}-${argument("PYTHON")}`);
+  const suffix = /^FROM rayproject\/ray:\S+?(-aarch64)? AS for-arm64$/m.exec(dockerfile)?.[1];
+  expect(rayImage(rayVersion, "arm64")).toBe(`${rayImage(rayVersion)}${suffix}`);
   const requirements = read("runner/job/requirements.txt")
     .split("\n")
     .filter((line) => /^[^#]/.test(line));

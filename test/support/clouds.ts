@@ -16,6 +16,9 @@ const outputs: Readonly<Record<string, (name: string, inputs: Values) => Values>
     name: `projects/our-project/serviceAccounts/${name}@our-project.iam.gserviceaccount.com`,
     email: `${name}@our-project.iam.gserviceaccount.com`,
   }),
+  "gcp:projects/serviceIdentity:ServiceIdentity": () => ({
+    email: "service-42@gcp-sa-cloud-sql.iam.gserviceaccount.com",
+  }),
   "gcp:storage/bucket:Bucket": (name) => ({ name: `${name}-1234567` }),
   "gcp:sql/databaseInstance:DatabaseInstance": (name) => ({ name: `${name}-1234567`, privateIpAddress: "10.1.2.3" }),
   "gcp:artifactregistry/repository:Repository": (name) => ({ name }),
@@ -30,6 +33,7 @@ const outputs: Readonly<Record<string, (name: string, inputs: Values) => Values>
   "aws:eks/nodeGroup:NodeGroup": (name) => ({ resources: [{ autoscalingGroups: [{ name: `eks-${name}-asg` }] }] }),
   "aws:rds/instance:Instance": () => ({ address: "database.example.com" }),
   "aws:rds/subnetGroup:SubnetGroup": (name) => ({ name }),
+  "aws:ecr/pullThroughCacheRule:PullThroughCacheRule": () => ({ registryId: "123456789012" }),
   "aws:ecr/repository:Repository": (_, { name }) => ({
     registryId: "123456789012",
     repositoryUrl: `123456789012.dkr.ecr.eu-central-1.amazonaws.com/${name}`,
@@ -95,6 +99,9 @@ const answers: Readonly<Record<string, Values | ((inputs: Values, region: string
     ],
   }),
   "gcp:organizations/getProject:getProject": { number: "42" },
+  "gcp:storage/getProjectServiceAccount:getProjectServiceAccount": {
+    emailAddress: "service-42@gs-project-accounts.iam.gserviceaccount.com",
+  },
   "aws:ec2/getVpc:getVpc": ({ id }) => ({ id, cidrBlock: "172.16.0.0/16" }),
   // A subnet's name tells its zone: subnet-a, subnet-c.
   "aws:ec2/getSubnet:getSubnet": ({ id }, region) => {

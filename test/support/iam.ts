@@ -44,6 +44,34 @@ export function mayCall(stack: Deployed, role: string, call: Call): boolean {
   return isAllowed(own, call) && !isDeniedByBucket;
 }
 
+/** Calls of the actions on a resource. */
+export function callsOn(
+  resource: string,
+  context: Readonly<Record<string, string>>,
+  ...actions: readonly string[]
+): readonly Call[] {
+  return actions.map((action) => ({ action, resource, context }));
+}
+
+/** What S3 fills in for who speaks to it by TLS. */
+export const overTls = { "aws:SecureTransport": "true" };
+
+const objectActions = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"];
+
+/** What Lance and the catalog call of objects: to head an object S3 asks for the right to get it. */
+export function callsOnObject(arn: string): readonly Call[] {
+  return callsOn(arn, overTls, ...objectActions);
+}
+
+/** A pod of a service account that becomes a role by the provider of its cluster. */
+export function asPod(issuer: string, namespace: string, account: string, audience = "sts.amazonaws.com"): Call {
+  return {
+    action: "sts:AssumeRoleWithWebIdentity",
+    principal: `arn:aws:iam::123456789012:oidc-provider/${issuer}`,
+    context: { [`${issuer}:aud`]: audience, [`${issuer}:sub`]: `system:serviceaccount:${namespace}:${account}` },
+  };
+}
+
 /** Whether somebody may become a role. */
 export function mayBecome(stack: Deployed, role: string, call: Call): boolean {
   return isAllowed([stack.one("aws:iam/role:Role", role).inputs.assumeRolePolicy], call);

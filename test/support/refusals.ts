@@ -47,6 +47,7 @@ function closure(of: Wanted, byUrn: ReadonlyMap<string, Wanted>): Set<Wanted> {
 }
 
 const poolType = "gcp:container/nodePool:NodePool";
+const releaseType = "kubernetes:helm.sh/v3:Release";
 const groupType = "aws:eks/nodeGroup:NodeGroup";
 
 /** Which service of Google a type of resource is a part of. */
@@ -99,6 +100,39 @@ const rules: readonly ((seen: Seen) => readonly string[])[] = [
       .filter(({ key, effect }) => effect !== "PREFER_NO_SCHEDULE" && key !== gpuResource)
       .map(({ key }) => `nothing tolerates the taint ${key}`);
   },
+  function imagesFitTheirNodes({ each, all }) {
+    if (each.type === groupType) {
+      const isArm = each.inputs.instanceTypes.some(isArmOfAws);
+      const fits = each.inputs.instanceTypes.every((type: string) => isArmOfAws(type) === isArm);
+      const image = `AL2023_${isArm ? "ARM_64" : "x86_64"}_`;
+      return fits && each.inputs.amiType.startsWith(image) ? [] : [`${each.inputs.amiType} is not for its machines`];
+    }
+    if (each.type !== "docker-build:index:Image") return [];
+    const platform = `linux/${coreIsArm(all) ? "arm64" : "amd64"}`;
+    return each.inputs.platforms.includes(platform) ? [] : [`exec format error: there is no image for ${platform}`];
+  },
+  function armIsTolerated({ each, all }) {
+    const isGoogles = all.some(({ type }) => type === poolType);
+    if (!isGoogles || !coreIsArm(all)) return [];
+    const pod = each.inputs.spec?.template?.spec ?? (each.type === releaseType ? each.inputs.values : undefined);
+    if (pod?.nodeSelector === undefined) return [];
+    const tolerated = (pod.tolerations ?? []).some(({ key }: { key: string }) => key === "kubernetes.io/arch");
+    return tolerated ? [] : ["does not tolerate kubernetes.io/arch=arm64:NoSchedule"];
+  },
+  function keysMayBeUsed({ each, before, all }) {
+    const [user] = Object.entries(keyUsers).find(([, uses]) => uses(each)) ?? [];
+    const mayUse = before.some(({ type, name }) => type === keyMemberType && name.endsWith(`-${user}`));
+    if (user !== undefined && !mayUse) return [`403: ${user} may not use the key`];
+    if (each.type !== groupType || !all.some(hasKeyedDisk)) return [];
+    const isGranted = before.some(({ type }) => type === "aws:kms/grant:Grant");
+    return isGranted ? [] : ["Client.InvalidKMSKey.InvalidState: nodes end as they start"];
+  },
+  function labelsAreFree({ each }) {
+    const labels = each.inputs.nodeConfig?.labels ?? (each.type === groupType ? each.inputs.labels : {});
+    return Object.keys(labels)
+      .filter((key) => /(^|\.)(kubernetes|k8s)\.io\//.test(key))
+      .map((key) => `the label ${key} is reserved`);
+  },
   function disksFit({ each }) {
     if (each.type !== poolType) return [];
     const { machineType = "", diskType } = each.inputs.nodeConfig;
@@ -123,6 +157,35 @@ const rules: readonly ((seen: Seen) => readonly string[])[] = [
     return wrong ? ["has an ARN of another partition"] : [];
   },
 ];
+
+const keyMemberType = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember";
+
+/** Which part of Google encrypts a resource, when it is given a key. */
+const keyUsers: Readonly<Record<string, (each: Wanted) => boolean>> = {
+  storage: ({ inputs }) => inputs.encryption?.defaultKmsKeyName !== undefined,
+  compute: ({ inputs }) => inputs.nodeConfig?.bootDiskKmsKey !== undefined,
+  container: ({ inputs }) => inputs.databaseEncryption !== undefined,
+  sqladmin: ({ inputs }) => inputs.encryptionKeyName !== undefined,
+};
+
+function hasKeyedDisk({ inputs }: Wanted): boolean {
+  return inputs.blockDeviceMappings?.[0]?.ebs.kmsKeyId !== undefined;
+}
+
+/** Machines of AWS with Graviton. */
+function isArmOfAws(type: string): boolean {
+  return /^[a-z]+\d+g[a-z]*\./.test(type);
+}
+
+/** Whether the nodes of the catalog and of controllers are Arm's. */
+function coreIsArm(all: readonly Wanted[]): boolean {
+  const core = all.filter(({ type, name }) => (type === poolType || type === groupType) && name.includes("-core"));
+  return core.some(({ inputs }) =>
+    [inputs.nodeConfig?.machineType, ...(inputs.instanceTypes ?? [])].some(
+      (machine = "") => isArmOfAws(machine) || /^(t2a|c4a)-/.test(machine),
+    ),
+  );
+}
 
 /** Subnets are known by their ids, which the stand-ins make from their names. */
 function zonesOfSubnets(all: readonly Wanted[], ids: readonly string[]): string[] {

@@ -8,8 +8,12 @@ const apiGroup = "rbac.authorization.k8s.io";
  * What those who make Ray clusters may do where the catalog is: find its pods, and forward a port to them. Its secrets
  * and its account are not theirs, and nothing can be run here.
  */
-export function createCatalogAccess(name: string, { cluster, namespace }: CatalogPlace, child: Child): void {
-  if (cluster.clients.length === 0) return;
+export function createCatalogAccess(
+  name: string,
+  { platform: { clients }, namespace }: CatalogPlace,
+  child: Child,
+): void {
+  if (clients.length === 0) return;
   const metadata = { name: `${catalogName}-client`, namespace };
   const role = new kubernetes.rbac.v1.Role(
     name,
@@ -27,7 +31,7 @@ export function createCatalogAccess(name: string, { cluster, namespace }: Catalo
     {
       metadata,
       roleRef: { apiGroup, kind: "Role", name: role.metadata.name },
-      subjects: cluster.clients.map((subject) => ({ ...subject, apiGroup })),
+      subjects: clients.map((subject) => ({ ...subject, apiGroup })),
     },
     child,
   );

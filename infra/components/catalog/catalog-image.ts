@@ -4,6 +4,7 @@ import { join, relative, sep } from "node:path";
 import * as dockerBuild from "@pulumi/docker-build";
 import * as pulumi from "@pulumi/pulumi";
 import type { ImageRepository } from "../../cluster.ts";
+import type { Architecture } from "../../machines.ts";
 
 const checkout = join(import.meta.dirname, "../../..");
 /** From where Pulumi runs the program and its plugins. An absolute path would be another image for each checkout. */
@@ -27,6 +28,7 @@ const sources = [
 export function buildCatalogImage(
   name: string,
   { name: repository, registry }: ImageRepository,
+  architecture: Architecture,
   parent: pulumi.Resource,
 ): pulumi.Output<string> {
   const image = new dockerBuild.Image(
@@ -34,7 +36,7 @@ export function buildCatalogImage(
     {
       context: { location: context },
       dockerfile: { location: join(context, "Dockerfile") },
-      platforms: ["linux/amd64"],
+      platforms: [`linux/${architecture}`],
       tags: [pulumi.interpolate`${repository}:${contentTag()}`],
       push: true,
       buildOnPreview: false,

@@ -2,6 +2,7 @@ import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { catalogLabels, catalogName, catalogPort } from "@tiltyard/protocol";
 import type { CatalogSettings } from "../../catalog-settings.ts";
+import { collectorNamespaces } from "../../monitoring-settings.ts";
 import type { CatalogPlace, Child } from "./catalog.ts";
 import { metadataOf } from "./catalog-names.ts";
 
@@ -27,17 +28,6 @@ export function createCatalogNetwork(
   );
   createPolicy(name, place, databaseUrl, child);
   if (settings.ingress !== undefined) createIngress(name, place, settings.ingress, child);
-  if (settings.serviceMonitor)
-    new kubernetes.apiextensions.CustomResource(
-      `${name}-monitor`,
-      {
-        apiVersion: "monitoring.coreos.com/v1",
-        kind: "ServiceMonitor",
-        metadata: metadataOf(place),
-        spec: { selector: { matchLabels: catalogLabels }, endpoints: [{ port: "http", path: "/metrics" }] },
-      },
-      child,
-    );
 }
 
 function createPolicy(
@@ -46,10 +36,12 @@ function createPolicy(
   databaseUrl: pulumi.Input<string> | undefined,
   child: Child,
 ): void {
-  const { cluster, platform, settings } = place;
-  const namespaces = [platform.namespace, ...settings.allowedNamespaces].map((each) => ({
-    namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": each } },
-  }));
+  const { cluster, platform, settings, monitoring } = place;
+  const namespaces = [...platform.namespaces, ...collectorNamespaces(monitoring), ...settings.allowedNamespaces].map(
+    (each) => ({
+      namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": each } },
+    }),
+  );
   // Some load balancers call pods themselves, from addresses of the cloud.
   const loadBalancers = cluster.services.loadBalancerRanges[settings.ingress?.className ?? ""] ?? [];
   const addresses = [...loadBalancers, ...settings.allowedCidrs].map((cidr) => ({ ipBlock: { cidr } }));

@@ -2,6 +2,7 @@ import type * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
 import { catalogContainer, catalogPort } from "@tiltyard/protocol";
 import { fileFolder } from "../../file-folder.ts";
+import { placedOn } from "../../node-pools.ts";
 import type { CatalogPlace } from "./catalog.ts";
 import type { Litestream } from "./litestream.ts";
 import { containerSecurity, dataVolume, secretsOf, userId } from "./pod-parts.ts";
@@ -33,7 +34,7 @@ export function catalogPodSpec(place: CatalogPlace, args: CatalogPodArgs) {
     serviceAccountName: args.serviceAccount,
     automountServiceAccountToken: false,
     priorityClassName: platform.controlPriorityClass,
-    nodeSelector: cluster.coreSelector,
+    ...placedOn(cluster.coreSelector),
     terminationGracePeriodSeconds: stopSeconds,
     securityContext: {
       runAsNonRoot: true,

@@ -54,7 +54,8 @@ function createVolume(name: string, place: CatalogPlace, child: Child): pulumi.O
         resources: { requests: { storage: settings.volumeSize } },
       },
     },
-    { ...child, retainOnDelete: !cluster.isOwn },
+    // A volume stays of the class that it was made of: it has the catalog in it.
+    { ...child, retainOnDelete: !cluster.isOwn, ignoreChanges: ["spec.storageClassName"] },
   ).metadata.name;
 }
 

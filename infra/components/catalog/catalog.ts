@@ -4,10 +4,12 @@ import * as random from "@pulumi/random";
 import { catalogLabels, catalogName, catalogPort } from "@tiltyard/protocol";
 import { type CatalogSettings, catalogDefaults } from "../../catalog-settings.ts";
 import type { Cluster, Database, PodIdentity } from "../../cluster.ts";
+import { type MonitoringSettings, noMonitoring } from "../../monitoring-settings.ts";
 import { createNamespace } from "../namespace.ts";
 import type { RayPlatform } from "../ray/ray-platform.ts";
 import { createCatalogAccess } from "./catalog-access.ts";
 import { buildCatalogImage } from "./catalog-image.ts";
+import { createCatalogMonitoring } from "./catalog-monitoring.ts";
 import { metadataOf } from "./catalog-names.ts";
 import { createCatalogNetwork } from "./catalog-network.ts";
 import { catalogPodSpec } from "./catalog-pod.ts";
@@ -27,6 +29,8 @@ export interface CatalogArgs extends Partial<CatalogOptions> {
   readonly namespace?: string | undefined;
   /** Whether the namespace, and on it the volume, goes with the stack on a cluster that is not its own. */
   readonly deleteNamespace?: boolean;
+  /** Who reads its metrics; nobody when absent. */
+  readonly monitoring?: MonitoringSettings;
 }
 
 /** Where a catalog is put, and how. */
@@ -35,6 +39,7 @@ export interface CatalogPlace {
   readonly namespace: string;
   readonly platform: RayPlatform;
   readonly settings: CatalogOptions;
+  readonly monitoring: MonitoringSettings;
 }
 
 export type Child = pulumi.CustomResourceOptions & { readonly parent: pulumi.Resource };
@@ -61,7 +66,7 @@ export class Catalog extends pulumi.ComponentResource {
 
   constructor(name: string, args: CatalogArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:Catalog", name, {}, options);
-    const { cluster, platform, namespace, deleteNamespace = false, ...given } = args;
+    const { cluster, platform, namespace, deleteNamespace = false, monitoring = noMonitoring, ...given } = args;
     const settings = { ...catalogDefaults, ...given };
     this.namespace = namespace ?? `${platform.namespace}-catalog`;
     this.url = `http://${catalogName}.${this.namespace}.svc:${catalogPort}`;
@@ -69,7 +74,7 @@ export class Catalog extends pulumi.ComponentResource {
     this.apiKey = createKey(`${name}-key`, this);
     this.runnerKey = createKey(`${name}-runner-key`, this);
 
-    const place = { cluster, platform, settings, namespace: this.namespace };
+    const place = { cluster, platform, settings, monitoring, namespace: this.namespace };
     const room = createNamespace(name, { ...place, enforce: "restricted", deleteNamespace }, this);
     const child = { parent: this, provider: cluster.kubernetes, dependsOn: [room, ...platform.priorities] };
     const database = createDatabase(place);
@@ -85,6 +90,7 @@ export class Catalog extends pulumi.ComponentResource {
     });
     createCatalogWorkload(name, place, pod, child);
     createCatalogNetwork(name, place, database?.url, child);
+    createCatalogMonitoring(name, place, child);
     createCatalogAccess(`${name}-client`, place, child);
     this.backupsUri = backups?.uri;
     this.finalSnapshot = database?.finalSnapshot;
@@ -104,11 +110,11 @@ function createDatabase({ cluster, settings }: CatalogPlace): Partial<Database> 
 }
 
 function imageOf(name: string, { cluster, settings }: CatalogPlace, parent: pulumi.Resource) {
-  if (settings.image !== undefined) return pulumi.output(settings.image);
+  if (settings.image !== undefined) return pulumi.output(cluster.services.cachedImage(settings.image));
   const repository = cluster.services.createImageRepository();
   if (repository === undefined)
     throw new pulumi.RunError("catalog.image: is required on a cluster that has no registry of the stack");
-  return buildCatalogImage(`${name}-image`, repository, parent);
+  return buildCatalogImage(`${name}-image`, repository, cluster.architecture, parent);
 }
 
 /** An account of its own: the catalog needs the bucket, and nothing of Kubernetes. */

@@ -56,7 +56,7 @@ function createSettings(
 function containerOf(name: string, args: string[], { cluster, settings }: CatalogPlace): Container {
   return {
     name,
-    image,
+    image: cluster.services.cachedImage(image),
     args,
     env: Object.entries(cluster.services.podEnvironment).map(([variable, value]) => ({ name: variable, value })),
     envFrom: secretsOf(settings.environmentSecret),

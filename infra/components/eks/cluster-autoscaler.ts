@@ -1,7 +1,8 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { identityAnnotations } from "@tiltyard/protocol";
-import { roleLabels } from "../../node-pools.ts";
+import { merged } from "../../chart-values.ts";
+import { placedOn } from "../../node-pools.ts";
 import { autoscalerVersion, charts, versions } from "../../versions.ts";
 import type { AddonContext } from "./eks-addons.ts";
 import { release } from "./helm-release.ts";
@@ -34,28 +35,34 @@ export function createAutoscaler(name: string, context: AddonContext, groups: re
     {
       ...release(charts.clusterAutoscaler, versions.clusterAutoscalerChart),
       namespace: "kube-system",
-      values: {
-        cloudProvider: "aws",
-        awsRegion: config.region,
-        autoscalingGroups: groups.map(({ limits }) => limits),
-        image: { tag: cluster.version.apply((version) => `v${autoscalerVersion(version)}`) },
-        fullnameOverride: serviceAccount,
-        rbac: {
-          serviceAccount: { name: serviceAccount, annotations: { [identityAnnotations.EKS_AUTH]: role.arn } },
+      values: merged(
+        {
+          cloudProvider: "aws",
+          awsRegion: config.region,
+          autoscalingGroups: groups.map(({ limits }) => limits),
+          image: {
+            repository: context.services.cachedImage("registry.k8s.io/autoscaling/cluster-autoscaler"),
+            tag: cluster.version.apply((version) => `v${autoscalerVersion(version)}`),
+          },
+          fullnameOverride: serviceAccount,
+          rbac: {
+            serviceAccount: { name: serviceAccount, annotations: { [identityAnnotations.EKS_AUTH]: role.arn } },
+          },
+          ...placedOn(config.nodeSelectors.core),
+          priorityClassName: "system-cluster-critical",
+          resources: { requests: { cpu: "100m", memory: "300Mi" }, limits: { memory: "600Mi" } },
+          podDisruptionBudget: { maxUnavailable: 1 },
+          extraArgs: {
+            "balance-similar-node-groups": true,
+            "enforce-node-group-min-size": true,
+            "skip-nodes-with-system-pods": false,
+            // Pods that could run anywhere get a core node, and never open a group of Ray.
+            expander: "priority,least-waste",
+          },
+          expanderPriorities: prioritiesOf(groups),
         },
-        nodeSelector: roleLabels(config, "core"),
-        priorityClassName: "system-cluster-critical",
-        resources: { requests: { cpu: "100m", memory: "300Mi" }, limits: { memory: "600Mi" } },
-        podDisruptionBudget: { maxUnavailable: 1 },
-        extraArgs: {
-          "balance-similar-node-groups": true,
-          "enforce-node-group-min-size": true,
-          "skip-nodes-with-system-pods": false,
-          // Pods that could run anywhere get a core node, and never open a group of Ray.
-          expander: "priority,least-waste",
-        },
-        expanderPriorities: prioritiesOf(groups),
-      },
+        config.chartValues.clusterAutoscaler,
+      ),
     },
     { parent, provider: context.kubernetes, dependsOn: [...policies, ...groups] },
   );

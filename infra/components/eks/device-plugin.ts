@@ -1,4 +1,5 @@
 import * as kubernetes from "@pulumi/kubernetes";
+import { merged } from "../../chart-values.ts";
 import { roleLabels } from "../../node-pools.ts";
 import { charts, versions } from "../../versions.ts";
 import type { AddonContext } from "./eks-addons.ts";
@@ -21,15 +22,18 @@ export function createDevicePlugin(name: string, context: AddonContext, groups: 
     {
       ...release(charts.nvidiaDevicePlugin, versions.nvidiaDevicePluginChart),
       namespace: "kube-system",
-      values: {
-        tolerations,
-        // In the place of the chart's, which wants labels of another operator. Pulumi leaves out what is null.
-        affinity: {
-          nodeAffinity: {
-            requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions }] },
+      values: merged(
+        {
+          tolerations,
+          // In the place of the chart's, which wants labels of another operator. Pulumi leaves out what is null.
+          affinity: {
+            nodeAffinity: {
+              requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions }] },
+            },
           },
         },
-      },
+        config.chartValues.nvidiaDevicePlugin,
+      ),
     },
     { parent: context.parent, provider: context.kubernetes, dependsOn: [...groups] },
   );

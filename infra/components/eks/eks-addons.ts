@@ -1,16 +1,19 @@
 import * as aws from "@pulumi/aws";
 import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
+import type { CloudServices } from "../../cluster.ts";
 import type { EksConfig } from "../../config.ts";
 import type { EksAccount } from "./eks-account.ts";
+import { useKeyForDisks } from "./eks-encryption.ts";
 import { createRole } from "./iam-role.ts";
 import type { NodeGroup } from "./node-group.ts";
-import { trustServiceAccount } from "./policies.ts";
+import { policyOf, trustServiceAccount } from "./policies.ts";
 
 /** What is put on a cluster that is there. */
 export interface AddonContext {
   readonly config: EksConfig;
   readonly account: EksAccount;
+  readonly services: CloudServices;
   readonly kubernetes: kubernetes.Provider;
   readonly cluster: {
     readonly name: pulumi.Output<string>;
@@ -32,6 +35,7 @@ export function createDns(name: string, context: AddonContext, nodes: readonly N
  * are still to be deleted then.
  */
 export function createVolumes(name: string, context: AddonContext) {
+  const { encryptionKey, tags } = context.config;
   const { role, policies } = createRole(
     name,
     {
@@ -41,6 +45,7 @@ export function createVolumes(name: string, context: AddonContext) {
         trustServiceAccount(provider, "kube-system", "ebs-csi-controller-sa"),
       ),
       managedPolicies: ["service-role/AmazonEBSCSIDriverPolicy"],
+      ...(encryptionKey !== undefined && { policy: policyOf(...useKeyForDisks(encryptionKey)) }),
     },
     context.parent,
   );
@@ -48,7 +53,13 @@ export function createVolumes(name: string, context: AddonContext) {
     /** What nodes must not outlive. */
     rights: policies,
     createDriver: (nodes: readonly NodeGroup[]) =>
-      createAddon(name, "aws-ebs-csi-driver", { serviceAccountRoleArn: role.arn, preserve: true }, context, nodes),
+      createAddon(
+        name,
+        "aws-ebs-csi-driver",
+        { serviceAccountRoleArn: role.arn, preserve: true, ...taggingVolumes(tags) },
+        context,
+        nodes,
+      ),
     createClass: (driver: aws.eks.Addon) =>
       new kubernetes.storage.v1.StorageClass(
         `${name}-gp3`,
@@ -58,7 +69,10 @@ export function createVolumes(name: string, context: AddonContext) {
             annotations: { "storageclass.kubernetes.io/is-default-class": "true" },
           },
           provisioner: "ebs.csi.aws.com",
-          parameters: { type: "gp3", encrypted: "true" },
+          parameters: {
+            ...{ type: "gp3", encrypted: "true" },
+            ...(encryptionKey !== undefined && { kmsKeyId: encryptionKey }),
+          },
           volumeBindingMode: "WaitForFirstConsumer",
           allowVolumeExpansion: true,
           reclaimPolicy: "Delete",
@@ -68,13 +82,19 @@ export function createVolumes(name: string, context: AddonContext) {
   };
 }
 
+/** Volumes that pods ask for are made by the driver, which does not know the tags of the stack. */
+function taggingVolumes(tags: Readonly<Record<string, string>>) {
+  if (Object.keys(tags).length === 0) return {};
+  return { configurationValues: JSON.stringify({ controller: { extraVolumeTags: tags } }) };
+}
+
 /** Without a version, an add-on stays what it was made as when Kubernetes is upgraded. */
-function createAddon(
+export function createAddon(
   name: string,
   addonName: string,
-  more: Pick<aws.eks.AddonArgs, "serviceAccountRoleArn" | "preserve">,
+  more: Pick<aws.eks.AddonArgs, "serviceAccountRoleArn" | "preserve" | "configurationValues">,
   { cluster, parent }: AddonContext,
-  nodes: readonly NodeGroup[],
+  needs: readonly pulumi.Resource[],
 ): aws.eks.Addon {
   const { version } = aws.eks.getAddonVersionOutput({ addonName, kubernetesVersion: cluster.version }, { parent });
   return new aws.eks.Addon(
@@ -87,6 +107,6 @@ function createAddon(
       resolveConflictsOnUpdate: "OVERWRITE",
       ...more,
     },
-    { parent, dependsOn: [...nodes] },
+    { parent, dependsOn: [...needs] },
   );
 }

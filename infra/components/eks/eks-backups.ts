@@ -3,7 +3,7 @@ import type * as pulumi from "@pulumi/pulumi";
 import type { Backups } from "../../cluster.ts";
 import { EksBucket } from "./eks-bucket.ts";
 import type { EksServicesConfig } from "./eks-services.ts";
-import { policyOf, useBucket } from "./policies.ts";
+import { policyOf } from "./policies.ts";
 
 export interface EksBackupsArgs {
   readonly config: EksServicesConfig;
@@ -24,7 +24,7 @@ export function createEksBackups(
   const bucket = new EksBucket(name, { config, partition, prefix, adopted }, { parent });
   new aws.iam.RolePolicy(
     name,
-    { role: roleName, policy: bucket.arn.apply((arn) => policyOf(...useBucket(arn, bucket.folder))) },
+    { role: roleName, policy: bucket.use().apply((statements) => policyOf(...statements)) },
     { parent },
   );
   return { uri: bucket.uri, region: config.region };

@@ -1,9 +1,14 @@
 import * as aws from "@pulumi/aws";
 import * as pulumi from "@pulumi/pulumi";
 import type { EksConfig } from "../../config.ts";
+import { useKeyInS3 } from "./eks-encryption.ts";
+import { type Statement, useBucket } from "./policies.ts";
 
 export interface EksBucketArgs {
-  readonly config: Pick<EksConfig, "deletionProtection" | "keepData">;
+  readonly config: Pick<
+    EksConfig,
+    "region" | "deletionProtection" | "keepData" | "objectVersionDays" | "encryptionKey"
+  >;
   readonly partition: string;
   /** The beginning of its name, when it is made. */
   readonly prefix: string;
@@ -17,28 +22,37 @@ export class EksBucket extends pulumi.ComponentResource {
   /** With the folder of an adopted bucket. */
   readonly uri: pulumi.Output<string>;
   /** The folder of an adopted bucket, ending in a slash; or empty. */
-  readonly folder: string;
+  readonly #folder: string;
+  readonly #config: EksBucketArgs["config"];
 
   constructor(name: string, args: EksBucketArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:EksBucket", name, {}, options);
     const { adopted, partition } = args;
+    this.#config = args.config;
     if (adopted !== undefined) {
       const [, , bucketName, ...folders] = adopted.split("/");
       this.arn = pulumi.output(`arn:${partition}:s3:::${bucketName}`);
       this.uri = pulumi.output(adopted);
-      this.folder = folders.map((folder) => `${folder}/`).join("");
+      this.#folder = folders.map((folder) => `${folder}/`).join("");
     } else {
       const bucket = createBucket(name, args, this);
       this.arn = bucket.arn;
       this.uri = pulumi.interpolate`s3://${bucket.bucket}`;
-      this.folder = "";
+      this.#folder = "";
     }
     this.registerOutputs();
+  }
+
+  /** What who uses it may do: with all of it, or with a folder of it alone, which ends in a slash. */
+  use(folder = ""): pulumi.Output<readonly Statement[]> {
+    const { region, encryptionKey } = this.#config;
+    const key = encryptionKey === undefined ? [] : [useKeyInS3(encryptionKey, region)];
+    return this.arn.apply((arn) => [...useBucket(arn, this.#folder + folder), ...key]);
   }
 }
 
 function createBucket(name: string, { config, prefix }: EksBucketArgs, parent: pulumi.Resource): aws.s3.Bucket {
-  const { deletionProtection, keepData } = config;
+  const { deletionProtection, keepData, objectVersionDays, encryptionKey } = config;
   // What guards a bucket stays with it.
   const kept = { parent, retainOnDelete: keepData };
   const bucket = new aws.s3.Bucket(
@@ -54,15 +68,42 @@ function createBucket(name: string, { config, prefix }: EksBucketArgs, parent: p
   );
   new aws.s3.BucketServerSideEncryptionConfiguration(
     name,
-    { ...of, rules: [{ applyServerSideEncryptionByDefault: { sseAlgorithm: "AES256" } }] },
+    {
+      ...of,
+      rules: [
+        encryptionKey === undefined
+          ? { applyServerSideEncryptionByDefault: { sseAlgorithm: "AES256" } }
+          : {
+              applyServerSideEncryptionByDefault: { sseAlgorithm: "aws:kms", kmsMasterKeyId: encryptionKey },
+              // Otherwise each object is a call of KMS, which has a limit and a price.
+              bucketKeyEnabled: true,
+            },
+      ],
+    },
     kept,
   );
   new aws.s3.BucketOwnershipControls(name, { ...of, rule: { objectOwnership: "BucketOwnerEnforced" } }, kept);
+  // Once on, versioning can be suspended alone.
+  const versioning =
+    objectVersionDays === undefined
+      ? []
+      : [new aws.s3.BucketVersioning(name, { ...of, versioningConfiguration: { status: "Enabled" } }, kept)];
   new aws.s3.BucketLifecycleConfiguration(
     name,
     {
       ...of,
       rules: [
+        ...(objectVersionDays === undefined
+          ? []
+          : [
+              {
+                id: "versions-that-are-old",
+                status: "Enabled",
+                filter: { prefix: "" },
+                noncurrentVersionExpiration: { noncurrentDays: objectVersionDays },
+                expiration: { expiredObjectDeleteMarker: true },
+              },
+            ]),
         {
           id: "uploads-that-broke-off",
           status: "Enabled",
@@ -71,7 +112,7 @@ function createBucket(name: string, { config, prefix }: EksBucketArgs, parent: p
         },
       ],
     },
-    kept,
+    { ...kept, dependsOn: versioning },
   );
   new aws.s3.BucketPolicy(name, { ...of, policy: bucket.arn.apply(onlyEncryptedRequests) }, kept);
   return bucket;

@@ -1,17 +1,19 @@
 import type * as eks from "@pulumi/eks";
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import type { Cluster, ClusterAccess, ClusterSubject, Database } from "../../cluster.ts";
+import type { Cluster, ClusterAccess, ClusterSubject, Database, TeamClient, TeamClientArgs } from "../../cluster.ts";
 import type { EksConfig } from "../../config.ts";
-import { roleLabels } from "../../node-pools.ts";
+import type { Architecture } from "../../machines.ts";
 import { createAutoscaler } from "./cluster-autoscaler.ts";
+import { createContainerLogs } from "./container-logs.ts";
 import { createDevicePlugin } from "./device-plugin.ts";
 import type { EksAccount } from "./eks-account.ts";
 import { createDns, createVolumes } from "./eks-addons.ts";
 import { createControlPlane, kubeconfigOf } from "./eks-control-plane.ts";
 import { createRds } from "./eks-database.ts";
+import { grantKeyToNodes } from "./eks-encryption.ts";
 import { adoptedNetwork, type EksNetwork } from "./eks-network.ts";
-import { createAdminRole, createClientRole, createNodeRole, type RoleContext } from "./eks-roles.ts";
+import { createAdminRole, createClientRole, createNodeRole, createTeamRole, type RoleContext } from "./eks-roles.ts";
 import { EksServices } from "./eks-services.ts";
 import type { EksZones } from "./eks-zones.ts";
 import { createNodeGroups } from "./node-groups.ts";
@@ -31,6 +33,7 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
   readonly services: EksServices;
   readonly storageClass: pulumi.Output<string>;
   readonly coreSelector: Readonly<Record<string, string>>;
+  readonly architecture: Architecture;
   /** The client role is an administrator of the cluster, as requirements.md 5.1 wants it, and needs no binding. */
   readonly clients: readonly ClusterSubject[] = [];
   readonly nodes: readonly pulumi.Resource[];
@@ -52,7 +55,7 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
     const { eksCluster, oidcProviderArn, oidcProviderUrl } = this.#cluster;
     const { name: clusterName, arn: clusterArn, version } = eksCluster;
     const oidcProvider = pulumi.all([oidcProviderArn, oidcProviderUrl]).apply(([arn, url]) => ({ arn, url }));
-    this.#context = { parent: this, config, partition, clusterName, clusterArn };
+    this.#context = { parent: this, config, account, clusterName, clusterArn };
     const cidrs = network.isAdopted ? zones.cidrs : [network.cidr];
     this.services = new EksServices(name, { config, partition, clusterArn, oidcProvider, cidrs }, this);
     const clientRole = createClientRole(`${name}-client`, this.services.bucket, this.#context);
@@ -63,6 +66,7 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
     const addons = {
       config,
       account,
+      services: this.services,
       kubernetes: this.kubernetes,
       cluster: { name: clusterName, arn: clusterArn, version },
       oidcProvider,
@@ -70,10 +74,13 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
     };
     const volumes = createVolumes(`${name}-ebs`, addons);
     const nodeRole = createNodeRole(`${name}-nodes`, this.#context, this.#cluster);
-    const needs = [...nodeRole.rights, ...this.#vpc.routes, ...volumes.rights];
+    const { encryptionKey } = config;
+    const key = grantKeyToNodes(`${name}-key`, { encryptionKey, account }, this);
+    const needs = [...nodeRole.rights, ...this.#vpc.routes, ...volumes.rights, ...key];
     const groups = createNodeGroups(name, { ...addons, zones, vpc: this.#vpc, role: nodeRole.role, needs });
     const driver = volumes.createDriver(groups);
     createDns(`${name}-coredns`, addons, groups);
+    createContainerLogs(`${name}-container-logs`, addons, groups);
     createDevicePlugin(`${name}-nvidia`, addons, groups);
     const autoscaler = createAutoscaler(`${name}-autoscaler`, addons, groups);
 
@@ -87,8 +94,19 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
       kubernetesVersion: version,
     };
     this.storageClass = volumes.createClass(driver);
-    this.coreSelector = roleLabels(config, "core");
+    this.coreSelector = config.nodeSelectors.core;
+    this.architecture = config.architectures.core;
     this.registerOutputs();
+  }
+
+  createTeamClient(team: string, args: TeamClientArgs): TeamClient {
+    const { bucket } = this.services;
+    const { group, roleName } = createTeamRole(
+      `${this.#name}-client-${team}`,
+      { ...args, team, bucket },
+      this.#context,
+    );
+    return { clients: [{ kind: "Group", name: group }], roleName };
   }
 
   createDatabase({ replicas }: { readonly replicas: number }): Database {

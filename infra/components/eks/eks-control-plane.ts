@@ -50,6 +50,7 @@ export function createControlPlane(
       vpcCniOptions: { enablePrefixDelegation: true, enableNetworkPolicy: true },
       upgradePolicy: { supportType: "STANDARD" },
       deletionProtection: config.deletionProtection,
+      ...(config.encryptionKey !== undefined && { encryptionConfigKeyArn: config.encryptionKey }),
     },
     { parent, dependsOn: [logs] },
   );

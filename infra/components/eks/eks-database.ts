@@ -52,6 +52,7 @@ export function createRds(
       maxAllocatedStorage: 200,
       storageType: "gp3",
       storageEncrypted: true,
+      ...(config.encryptionKey !== undefined && { kmsKeyId: config.encryptionKey }),
       multiAz: replicas > 1,
       dbName: "tiltyard",
       username: "tiltyard",

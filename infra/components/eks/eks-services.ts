@@ -1,17 +1,25 @@
 import * as pulumi from "@pulumi/pulumi";
 import { identityAnnotations } from "@tiltyard/protocol";
-import type { Backups, CloudServices, ImageRepository, PodIdentity, ServiceAccountName } from "../../cluster.ts";
+import type { Backups, CloudServices, IdentityArgs, ImageRepository, PodIdentity } from "../../cluster.ts";
 import type { EksConfig } from "../../config.ts";
 import { createEksBackups } from "./eks-backups.ts";
 import { EksBucket } from "./eks-bucket.ts";
+import { createEksImageCache } from "./eks-image-cache.ts";
 import { createEksImages } from "./eks-images.ts";
 import { createRole } from "./iam-role.ts";
-import { describeCluster, policyOf, trustPrincipals, trustServiceAccount, useBucket } from "./policies.ts";
+import { describeCluster, policyOf, trustPrincipals, trustServiceAccount } from "./policies.ts";
 
 /** The settings of what AWS gives to a cluster, wherever the cluster came from. */
 export type EksServicesConfig = Pick<
   EksConfig,
-  "clusterName" | "region" | "bucket" | "deletionProtection" | "keepData"
+  | "clusterName"
+  | "region"
+  | "bucket"
+  | "deletionProtection"
+  | "keepData"
+  | "objectVersionDays"
+  | "encryptionKey"
+  | "imageCache"
 > & {
   readonly catalog: Pick<EksConfig["catalog"], "litestream">;
 };
@@ -29,6 +37,7 @@ export interface EksServicesArgs {
 export class EksServices implements CloudServices {
   readonly bucket: EksBucket;
   readonly bucketUri: pulumi.Output<string>;
+  readonly cachedImage: (image: string) => pulumi.Input<string>;
   readonly podEnvironment: Readonly<Record<string, string>>;
   readonly loadBalancerRanges: Readonly<Record<string, readonly string[]>>;
   readonly #name: string;
@@ -46,12 +55,13 @@ export class EksServices implements CloudServices {
       { parent },
     );
     this.bucketUri = this.bucket.uri;
+    this.cachedImage = createEksImageCache(`${name}-cache`, config, partition, parent) ?? ((image) => image);
     this.podEnvironment = { AWS_REGION: config.region };
     this.loadBalancerRanges = { alb: args.cidrs };
   }
 
   /** A role for exactly one service account; requirements.md 5.1, variant B, 5 and 6. */
-  createIdentity(name: string, { namespace, name: accountName }: ServiceAccountName): PodIdentity {
+  createIdentity(name: string, { namespace, name: accountName, folder }: IdentityArgs): PodIdentity {
     const { partition, clusterArn, oidcProvider } = this.#args;
     const { role } = createRole(
       `${this.#name}-${name}`,
@@ -60,10 +70,8 @@ export class EksServices implements CloudServices {
         description: `Pods of ${namespace}/${accountName}`,
         trust: oidcProvider.apply((provider) => trustServiceAccount(provider, namespace, accountName)),
         policy: pulumi
-          .all([clusterArn, this.bucket.arn])
-          .apply(([itsArn, bucketArn]) =>
-            policyOf(describeCluster(itsArn), ...useBucket(bucketArn, this.bucket.folder)),
-          ),
+          .all([clusterArn, this.bucket.use(folder)])
+          .apply(([itsArn, statements]) => policyOf(describeCluster(itsArn), ...statements)),
       },
       this.#parent,
     );
@@ -79,7 +87,7 @@ export class EksServices implements CloudServices {
         partition: this.#args.partition,
         description: "The catalog hands out sessions of it, each held to one table",
         trust: annotations.apply((all) => trustPrincipals([all[identityAnnotations.EKS_AUTH] ?? ""])),
-        policy: this.bucket.arn.apply((bucketArn) => policyOf(...useBucket(bucketArn, this.bucket.folder))),
+        policy: this.bucket.use().apply((statements) => policyOf(...statements)),
       },
       this.#parent,
     );

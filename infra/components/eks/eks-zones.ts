@@ -82,12 +82,18 @@ async function zonesOfNewVpc(region: string, asked: readonly string[] | undefine
 }
 
 async function zonesOfPool(pool: NodePool, network: readonly string[], region: string): Promise<readonly string[]> {
-  const { name, machineType, zones = network } = pool;
-  const { locations } = await aws.ec2.getInstanceTypeOfferings({
-    region,
-    locationType: "availability-zone",
-    filters: [{ name: "instance-type", values: [machineType] }],
-  });
+  const { name, machineTypes, zones = network } = pool;
+  const offerings = await Promise.all(
+    machineTypes.map((machineType) =>
+      aws.ec2.getInstanceTypeOfferings({
+        region,
+        locationType: "availability-zone",
+        filters: [{ name: "instance-type", values: [machineType] }],
+      }),
+    ),
+  );
+  const [first, ...others] = offerings.map(({ locations }) => locations);
+  const locations = (first ?? []).filter((zone) => others.every((each) => each.includes(zone)));
   const outside = zones.filter((zone) => !network.includes(zone));
   if (outside.length > 0)
     throw new pulumi.RunError(
@@ -97,7 +103,7 @@ async function zonesOfPool(pool: NodePool, network: readonly string[], region: s
   const isWhole = pool.zones === undefined ? offering.length > 0 : offering.length === zones.length;
   if (!isWhole)
     throw new pulumi.RunError(
-      `nodePools: ${name} is to be in ${zones.join(", ")}, but ${machineType} is offered in ` +
+      `nodePools: ${name} is to be in ${zones.join(", ")}, but ${machineTypes.join(", ")} is offered in ` +
         `${locations.join(", ") || "no zone"} of ${region}`,
     );
   return offering;

@@ -26,6 +26,8 @@ export interface AutoscalingGroup {
 /** As many nodes as EKS lets a group have. */
 const mostNodes = 450;
 
+const amiArchitecture = { amd64: "x86_64", arm64: "ARM_64" } as const;
+
 /** By this label the autoscaler knows that a node is to have GPUs, and waits for them instead of making another node. */
 const acceleratorLabel = "k8s.amazonaws.com/accelerator";
 
@@ -50,11 +52,11 @@ export class NodeGroup extends pulumi.ComponentResource {
         nodeGroupNamePrefix: `${pool.name}-`,
         nodeRoleArn: role.arn,
         subnetIds: [...args.subnetIds],
-        amiType: isGpu ? "AL2023_x86_64_NVIDIA" : "AL2023_x86_64_STANDARD",
-        instanceTypes: [pool.machineType],
+        amiType: `AL2023_${amiArchitecture[pool.architecture]}_${isGpu ? "NVIDIA" : "STANDARD"}`,
+        instanceTypes: [...pool.machineTypes],
         capacityType: pool.spot ? "SPOT" : "ON_DEMAND",
         launchTemplate: { id: template.id, version: template.latestVersion.apply(String) },
-        labels: { ...pool.labels, ...(isGpu && { [acceleratorLabel]: pool.machineType.split(".")[0] ?? "" }) },
+        labels: { ...pool.labels, ...(isGpu && { [acceleratorLabel]: pool.machineTypes[0].split(".")[0] ?? "" }) },
         ...(pool.taints.length > 0 && { taints: pool.taints.map(cloudTaint) }),
         // EKS takes the number of nodes together with its limits. The number is the autoscaler's alone, so the limits
         // that hold are told to it, and these never change.
@@ -91,11 +93,16 @@ function createTemplate(name: string, config: EksConfig, pool: NodePool, parent:
             volumeSize: pool.diskGb,
             volumeType: pool.diskType,
             encrypted: "true",
+            ...(config.encryptionKey !== undefined && { kmsKeyId: config.encryptionKey }),
             deleteOnTermination: "true",
           },
         },
       ],
-      tagSpecifications: [{ resourceType: "instance", tags: { Name: `${config.clusterName}-${pool.name}` } }],
+      // The provider tags the template; what is started by it has the tags of the template alone.
+      tagSpecifications: ["instance", "volume", "network-interface"].map((resourceType) => ({
+        resourceType,
+        tags: { ...config.tags, Name: `${config.clusterName}-${pool.name}` },
+      })),
       updateDefaultVersion: true,
     },
     { parent },

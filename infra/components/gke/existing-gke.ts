@@ -3,6 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { CloudServices } from "../../cluster.ts";
 import type { ExistingGkeConfig } from "../../config.ts";
 import { GkeCloudServices } from "./gke-cloud-services.ts";
+import { createGkeKey } from "./gke-encryption.ts";
 import { GkeServices } from "./gke-services.ts";
 
 /**
@@ -27,6 +28,10 @@ export async function findExistingGke(
     const { project: ready } = new GkeServices(`${name}-services`, config, { parent });
     return new GkeCloudServices(name, {
       config,
+      key: createGkeKey(`${name}-key`, {
+        ...{ parent, project: ready, projectId: project, users: ["storage"] },
+        encryptionKey: config.encryptionKey,
+      }),
       project: ready,
       parent,
       nodeEmails,

@@ -1,5 +1,6 @@
 import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
+import type { TeamClientArgs } from "../../cluster.ts";
 import type { GkeConfig } from "../../config.ts";
 import type { GkeBucket } from "./gke-bucket.ts";
 
@@ -26,18 +27,23 @@ export function createNodeAccount(name: string, context: AccountContext): gcp.se
   return account;
 }
 
+export interface ClientAccountArgs extends TeamClientArgs {
+  /** Undefined for those of the stack as a whole. */
+  readonly team: string | undefined;
+  readonly bucket: GkeBucket;
+}
+
 /** The account that programs impersonate to make Ray clusters, and who may do so. */
 export function createClientAccount(
   name: string,
-  { clientPrincipals }: GkeConfig,
-  bucket: GkeBucket,
+  { team, principals, folder, bucket }: ClientAccountArgs,
   context: AccountContext,
 ): gcp.serviceaccount.Account {
-  const account = createAccount(name, "Makes Ray clusters", context);
+  const account = createAccount(name, `Makes Ray clusters${team === undefined ? "" : ` of ${team}`}`, context);
   // Finds the cluster and signs in to it; what it may do there is the matter of its role in the namespace.
   grant(`${name}-cluster`, "roles/container.clusterViewer", account, context);
-  bucket.allowObjects(name, account.email, context.parent);
-  for (const [index, member] of clientPrincipals.entries())
+  bucket.allowObjects(name, account.email, context.parent, folder);
+  for (const [index, member] of principals.entries())
     new gcp.serviceaccount.IAMMember(
       `${name}-principal-${index}`,
       { serviceAccountId: account.name, role: "roles/iam.serviceAccountTokenCreator", member },

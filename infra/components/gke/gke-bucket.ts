@@ -3,7 +3,9 @@ import * as pulumi from "@pulumi/pulumi";
 import type { GkeConfig } from "../../config.ts";
 
 export interface GkeBucketArgs {
-  readonly config: Pick<GkeConfig, "region" | "deletionProtection" | "keepData">;
+  readonly config: Pick<GkeConfig, "region" | "deletionProtection" | "keepData" | "objectVersionDays">;
+  /** Google's own when undefined. */
+  readonly key: pulumi.Output<string> | undefined;
   readonly project: pulumi.Input<string>;
   /** The URI of a bucket that is there already, with a folder if it is one of several. */
   readonly adopted: string | undefined;
@@ -14,12 +16,18 @@ export class GkeBucket extends pulumi.ComponentResource {
   /** With the folder of an adopted bucket. */
   readonly uri: pulumi.Output<string>;
   readonly #bucket: pulumi.Output<string>;
-  /** The folder of an adopted bucket as something that rights can be given on. */
+  readonly #name: string;
+  /** The folder of an adopted bucket, ending in a slash; or empty. */
+  readonly #path: string = "";
+  /** The same as something that rights can be given on. */
   readonly #folder: gcp.storage.ManagedFolder | undefined;
+  /** Parts of it, by their names. */
+  readonly #parts = new Map<string, gcp.storage.ManagedFolder>();
 
   constructor(name: string, args: GkeBucketArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:GkeBucket", name, {}, options);
     const { adopted } = args;
+    this.#name = name;
     if (adopted === undefined) {
       this.#bucket = createBucket(name, args, this).name;
       this.uri = pulumi.interpolate`gs://${this.#bucket}`;
@@ -27,33 +35,55 @@ export class GkeBucket extends pulumi.ComponentResource {
       const [, , bucket = "", ...folders] = adopted.split("/");
       this.#bucket = pulumi.output(bucket);
       this.uri = pulumi.output(adopted);
-      if (folders.length > 0)
-        this.#folder = new gcp.storage.ManagedFolder(
-          name,
-          // Its objects stay when it goes.
-          { bucket, name: folders.map((folder) => `${folder}/`).join(""), forceDestroy: true },
-          { parent: this },
-        );
+      this.#path = folders.map((folder) => `${folder}/`).join("");
+      if (folders.length > 0) this.#folder = this.#createFolder(name, this.#path);
     }
     this.registerOutputs();
   }
 
-  /** Lets an account read, write, list and delete objects of this bucket or of its folder, and of no other. */
-  allowObjects(name: string, email: pulumi.Input<string>, parent: pulumi.Resource): void {
+  /**
+   * Lets an account read, write, list and delete objects of this bucket or of its folder, and of no other.
+   *
+   * @param part A folder of that, ending in a slash; all of it when absent.
+   */
+  allowObjects(name: string, email: pulumi.Input<string>, parent: pulumi.Resource, part = ""): void {
     const grant = { role: "roles/storage.objectAdmin", member: pulumi.interpolate`serviceAccount:${email}` };
-    if (this.#folder === undefined)
+    const folder = part === "" ? this.#folder : this.#part(part);
+    if (folder === undefined)
       new gcp.storage.BucketIAMMember(`${name}-objects`, { bucket: this.#bucket, ...grant }, { parent });
     else
       new gcp.storage.ManagedFolderIamMember(
         `${name}-objects`,
-        { bucket: this.#bucket, managedFolder: this.#folder.name, ...grant },
+        { bucket: this.#bucket, managedFolder: folder.name, ...grant },
         { parent },
       );
   }
+
+  #part(part: string): gcp.storage.ManagedFolder {
+    const found = this.#parts.get(part);
+    if (found !== undefined) return found;
+    const folder = this.#createFolder(`${this.#name}-${part.slice(0, -1)}`, this.#path + part);
+    this.#parts.set(part, folder);
+    return folder;
+  }
+
+  #createFolder(name: string, path: string): gcp.storage.ManagedFolder {
+    // Its objects stay when it goes.
+    return new gcp.storage.ManagedFolder(
+      name,
+      { bucket: this.#bucket, name: path, forceDestroy: true },
+      { parent: this },
+    );
+  }
 }
 
-function createBucket(name: string, { config, project }: GkeBucketArgs, parent: pulumi.Resource): gcp.storage.Bucket {
-  const { region, deletionProtection, keepData } = config;
+function createBucket(
+  name: string,
+  { config, project, key }: GkeBucketArgs,
+  parent: pulumi.Resource,
+): gcp.storage.Bucket {
+  const { region, deletionProtection, keepData, objectVersionDays } = config;
+  const isOld = { withState: "ARCHIVED", daysSinceNoncurrentTime: objectVersionDays ?? 0 };
   return new gcp.storage.Bucket(
     name,
     {
@@ -63,7 +93,12 @@ function createBucket(name: string, { config, project }: GkeBucketArgs, parent: 
       publicAccessPrevention: "enforced",
       forceDestroy: false,
       softDeletePolicy: { retentionDurationSeconds: 7 * 24 * 60 * 60 },
-      lifecycleRules: [{ action: { type: "AbortIncompleteMultipartUpload" }, condition: { age: 7 } }],
+      ...(key !== undefined && { encryption: { defaultKmsKeyName: key } }),
+      ...(objectVersionDays !== undefined && { versioning: { enabled: true } }),
+      lifecycleRules: [
+        { action: { type: "AbortIncompleteMultipartUpload" }, condition: { age: 7 } },
+        ...(objectVersionDays === undefined ? [] : [{ action: { type: "Delete" }, condition: isOld }]),
+      ],
     },
     { parent, protect: deletionProtection, retainOnDelete: keepData },
   );

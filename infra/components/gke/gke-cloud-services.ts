@@ -1,22 +1,32 @@
 import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
 import { identityAnnotations } from "@tiltyard/protocol";
-import type { Backups, CloudServices, ImageRepository, PodIdentity, ServiceAccountName } from "../../cluster.ts";
+import type { Backups, CloudServices, IdentityArgs, ImageRepository, PodIdentity } from "../../cluster.ts";
 import type { GkeConfig } from "../../config.ts";
 import { type AccountContext, createAccount } from "./gke-accounts.ts";
 import { GkeBucket } from "./gke-bucket.ts";
+import { createGkeImageCache } from "./gke-image-cache.ts";
 import { createGkeImages } from "./gke-images.ts";
 
 /** The settings of what Google gives to a cluster, wherever the cluster came from. */
 export type GkeCloudConfig = Pick<
   GkeConfig,
-  "clusterName" | "region" | "project" | "bucket" | "deletionProtection" | "keepData"
+  | "clusterName"
+  | "region"
+  | "project"
+  | "bucket"
+  | "deletionProtection"
+  | "keepData"
+  | "objectVersionDays"
+  | "imageCache"
 > & { readonly catalog: Pick<GkeConfig["catalog"], "litestream"> };
 
 export interface GkeCloudServicesArgs extends AccountContext {
   readonly config: GkeCloudConfig;
   /** `PROJECT.svc.id.goog`, known when it is there: the first cluster of a project makes it. */
   readonly identityPool: pulumi.Output<string>;
+  /** What buckets are encrypted with; Google's own when undefined. */
+  readonly key: pulumi.Output<string> | undefined;
   /** Whose right to pull images is given on the stack's registry; the others have it on the project. */
   readonly nodeEmails?: readonly string[];
 }
@@ -28,6 +38,7 @@ const googleFrontEnds = ["35.191.0.0/16", "130.211.0.0/22"];
 export class GkeCloudServices implements CloudServices {
   readonly bucket: GkeBucket;
   readonly bucketUri: pulumi.Output<string>;
+  readonly cachedImage: (image: string) => pulumi.Input<string>;
   readonly podEnvironment = {};
   readonly loadBalancerRanges = { gce: googleFrontEnds, "gce-internal": googleFrontEnds };
   readonly #name: string;
@@ -37,15 +48,20 @@ export class GkeCloudServices implements CloudServices {
     const { config, project, parent } = args;
     this.#name = name;
     this.#args = args;
-    this.bucket = new GkeBucket(`${name}-bucket`, { config, project, adopted: config.bucket }, { parent });
+    this.bucket = new GkeBucket(
+      `${name}-bucket`,
+      { config, project, key: args.key, adopted: config.bucket },
+      { parent },
+    );
     this.bucketUri = this.bucket.uri;
+    this.cachedImage = config.imageCache ? createGkeImageCache(`${name}-cache`, args) : (image) => image;
   }
 
   /** A cloud service account for exactly one service account of Kubernetes; requirements.md 5.1, variant A. */
-  createIdentity(name: string, { namespace, name: accountName }: ServiceAccountName): PodIdentity {
+  createIdentity(name: string, { namespace, name: accountName, folder }: IdentityArgs): PodIdentity {
     const { parent, identityPool } = this.#args;
     const account = createAccount(`${this.#name}-${name}`, `Pods of ${namespace}/${accountName}`, this.#args);
-    this.bucket.allowObjects(`${this.#name}-${name}`, account.email, parent);
+    this.bucket.allowObjects(`${this.#name}-${name}`, account.email, parent, folder);
     new gcp.serviceaccount.IAMMember(
       `${this.#name}-${name}-identity`,
       {
@@ -65,11 +81,11 @@ export class GkeCloudServices implements CloudServices {
   createVendingRole(): undefined {}
 
   createBackups({ principal }: PodIdentity): Backups {
-    const { config, project, parent } = this.#args;
+    const { config, project, parent, key } = this.#args;
     const { litestream } = config.catalog;
     const name = `${this.#name}-backups`;
     const adopted = typeof litestream === "object" ? litestream.bucket : undefined;
-    const bucket = new GkeBucket(name, { config, project, adopted }, { parent });
+    const bucket = new GkeBucket(name, { config, project, key, adopted }, { parent });
     bucket.allowObjects(name, principal, parent);
     return { uri: bucket.uri, region: undefined };
   }

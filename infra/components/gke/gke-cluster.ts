@@ -1,12 +1,13 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import type { Cluster, ClusterAccess, ClusterSubject, Database } from "../../cluster.ts";
+import type { Cluster, ClusterAccess, ClusterSubject, Database, TeamClient, TeamClientArgs } from "../../cluster.ts";
 import type { GkeConfig } from "../../config.ts";
-import { roleLabels, takesOnlyHyperdisk } from "../../node-pools.ts";
+import { type Architecture, takesOnlyHyperdisk } from "../../machines.ts";
 import { type AccountContext, createClientAccount, createNodeAccount, grantAdmins } from "./gke-accounts.ts";
 import { GkeCloudServices } from "./gke-cloud-services.ts";
 import { createControlPlane, kubeconfigOf } from "./gke-control-plane.ts";
 import { createCloudSql } from "./gke-database.ts";
+import { createGkeKey } from "./gke-encryption.ts";
 import { type GkeNetwork, MadeNetwork } from "./gke-network.ts";
 import { createNodePool } from "./gke-node-pool.ts";
 import { GkeServices } from "./gke-services.ts";
@@ -19,12 +20,15 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
   readonly services: GkeCloudServices;
   readonly storageClass: pulumi.Input<string>;
   readonly coreSelector: Readonly<Record<string, string>>;
+  readonly architecture: Architecture;
   readonly clients: readonly ClusterSubject[];
   readonly nodes: readonly pulumi.Resource[];
   readonly #name: string;
   readonly #config: GkeConfig;
   readonly #context: AccountContext;
   readonly #network: GkeNetwork;
+  /** What is encrypted with; Google's own when undefined. */
+  readonly #key: pulumi.Output<string> | undefined;
 
   constructor(name: string, config: GkeConfig, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:GkeCluster", name, {}, options);
@@ -36,14 +40,22 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
     this.#network = network.isAdopted
       ? { ...network.vpc, wayOut: [] }
       : new MadeNetwork(`${name}-network`, { config, ranges: network, project }, { parent: this });
+    const hasDatabase = config.catalog.enabled && config.catalog.database === "postgres";
+    const key = createGkeKey(`${name}-key`, {
+      ...{ parent: this, project, projectId: config.project, encryptionKey: config.encryptionKey },
+      users: ["storage", "compute", "container", ...(hasDatabase ? (["sqladmin"] as const) : [])],
+    });
+    this.#key = key;
     const nodeEmail = createNodeAccount(`${name}-nodes`, this.#context).email;
-    const cluster = createControlPlane(name, { config, project, network: this.#network, nodeEmail }, this);
+    const cluster = createControlPlane(name, { config, project, network: this.#network, nodeEmail, key }, this);
     const identityPool = cluster.workloadIdentityConfig.apply(({ workloadPool }) => workloadPool ?? "");
     this.nodes = config.nodePools.map((pool) =>
-      createNodePool(`${name}-${pool.name}`, pool, { config, project, cluster, nodeEmail, parent: this }),
+      createNodePool(`${name}-${pool.name}`, pool, { config, project, cluster, nodeEmail, key, parent: this }),
     );
-    this.services = new GkeCloudServices(name, { ...this.#context, config, identityPool });
-    const client = createClientAccount(`${name}-client`, config, this.services.bucket, this.#context);
+    this.services = new GkeCloudServices(name, { ...this.#context, config, key, identityPool });
+    const { bucket } = this.services;
+    const everyone = { team: undefined, principals: config.clientPrincipals, folder: "", bucket };
+    const client = createClientAccount(`${name}-client`, everyone, this.#context);
     grantAdmins(`${name}-admin`, config, this.#context);
 
     const kubeconfig = pulumi.secret(kubeconfigOf(cluster, config));
@@ -61,29 +73,43 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
       kubernetesVersion: cluster.masterVersion,
     };
     this.storageClass = this.#storageClass();
-    this.coreSelector = roleLabels(config, "core");
+    this.coreSelector = config.nodeSelectors.core;
+    this.architecture = config.architectures.core;
     this.clients = [{ kind: "User", name: client.email }];
     this.registerOutputs();
   }
 
+  createTeamClient(team: string, args: TeamClientArgs): TeamClient {
+    const { bucket } = this.services;
+    const { email } = createClientAccount(`${this.#name}-client-${team}`, { ...args, team, bucket }, this.#context);
+    return { clients: [{ kind: "User", name: email }], roleName: undefined };
+  }
+
   createDatabase({ replicas }: { readonly replicas: number }): Database {
     const { project } = this.#context;
-    const args = { config: this.#config, project, network: this.#network, replicas };
+    const args = { config: this.#config, project, network: this.#network, replicas, key: this.#key };
     return createCloudSql(`${this.#name}-database`, args, this);
   }
 
-  /** GKE's own class, unless the machines for the catalog take Hyperdisk alone: GKE has no class for that. */
+  /** GKE's own class, which knows neither Hyperdisk, nor a key, nor labels: a class of the stack's own where there is such. */
   #storageClass(): pulumi.Input<string> {
-    const needsHyperdisk = this.#config.nodePools.some(
-      ({ role, machineType }) => role === "core" && takesOnlyHyperdisk(machineType),
+    const { nodePools, tags } = this.#config;
+    const needsHyperdisk = nodePools.some(
+      ({ role, machineTypes: [machineType] }) => role === "core" && takesOnlyHyperdisk(machineType),
     );
-    if (!needsHyperdisk) return "premium-rwo";
+    const labels = Object.entries(tags).map(([key, value]) => `${key}=${value}`);
+    if (!needsHyperdisk && this.#key === undefined && labels.length === 0) return "premium-rwo";
+    const [className, type] = needsHyperdisk ? ["hyperdisk-balanced", "hyperdisk-balanced"] : ["tiltyard", "pd-ssd"];
     return new kubernetes.storage.v1.StorageClass(
-      `${this.#name}-hyperdisk`,
+      `${this.#name}-${needsHyperdisk ? "hyperdisk" : "disks"}`,
       {
-        metadata: { name: "hyperdisk-balanced" },
+        metadata: { name: className },
         provisioner: "pd.csi.storage.gke.io",
-        parameters: { type: "hyperdisk-balanced" },
+        parameters: {
+          type,
+          ...(this.#key !== undefined && { "disk-encryption-kms-key": this.#key }),
+          ...(labels.length > 0 && { labels: labels.join(",") }),
+        },
         volumeBindingMode: "WaitForFirstConsumer",
         allowVolumeExpansion: true,
       },

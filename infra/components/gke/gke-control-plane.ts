@@ -9,12 +9,14 @@ export interface ControlPlaneArgs {
   readonly project: pulumi.Output<string>;
   readonly network: GkeNetwork;
   readonly nodeEmail: pulumi.Output<string>;
+  /** What secrets are encrypted with; Google's own when undefined. */
+  readonly key: pulumi.Output<string> | undefined;
 }
 
 /** The regional cluster itself, without any node. */
 export function createControlPlane(
   name: string,
-  { config, project, network, nodeEmail }: ControlPlaneArgs,
+  { config, project, network, nodeEmail, key }: ControlPlaneArgs,
   parent: pulumi.Resource,
 ): gcp.container.Cluster {
   const { operator, kubernetesVersion, network: ranges, maintenance } = config;
@@ -71,6 +73,7 @@ export function createControlPlane(
       removeDefaultNodePool: true,
       initialNodeCount: 1,
       nodeConfig: nodeDefaults(nodeEmail),
+      ...(key !== undefined && { databaseEncryption: { state: "ENCRYPTED", keyName: key } }),
       deletionProtection: config.deletionProtection,
     },
     // GKE fills in what the first pool was made with, and moves the version on by itself.

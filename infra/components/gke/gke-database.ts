@@ -11,6 +11,8 @@ export interface CloudSqlArgs {
   readonly project: pulumi.Output<string>;
   readonly network: GkeNetwork;
   readonly replicas: number;
+  /** What it is encrypted with; Google's own when undefined. */
+  readonly key: pulumi.Output<string> | undefined;
 }
 
 /** How long Google keeps the backup that it makes when the instance is deleted. */
@@ -19,7 +21,7 @@ const finalBackupDays = 30;
 /** A Cloud SQL instance with an address inside the cluster's network only. */
 export function createCloudSql(
   name: string,
-  { config, project, network: { network }, replicas }: CloudSqlArgs,
+  { config, project, network: { network }, replicas, key }: CloudSqlArgs,
   parent: pulumi.Resource,
 ): Database {
   const range = new gcp.compute.GlobalAddress(
@@ -45,7 +47,10 @@ export function createCloudSql(
       databaseVersion: `POSTGRES_${versions.postgres}`,
       region: config.region,
       deletionProtection: config.deletionProtection,
+      ...(key !== undefined && { encryptionKeyName: key }),
       settings: {
+        // The provider labels no instance by itself.
+        ...(Object.keys(config.tags).length > 0 && { userLabels: config.tags }),
         edition: "ENTERPRISE",
         tier: "db-custom-2-7680",
         availabilityType: replicas > 1 ? "REGIONAL" : "ZONAL",

@@ -13,11 +13,18 @@ export interface GkeImagesArgs extends AccountContext {
   readonly nodeEmails?: readonly string[];
 }
 
+/** What is kept is only kept from being deleted: there has to be a rule that deletes. */
+export const cleanUp = {
+  cleanupPolicies: [
+    { id: "keep-newest", action: "KEEP", mostRecentVersions: { keepCount: keptVersions } },
+    { id: "delete-old", action: "DELETE", condition: { olderThan: `${oldDays * 24 * 60 * 60}s` } },
+  ],
+  cleanupPolicyDryRun: false,
+};
+
 /** A registry for the images that the stack builds. */
-export function createGkeImages(
-  name: string,
-  { config, parent, project, nodeEmails = [] }: GkeImagesArgs,
-): ImageRepository {
+export function createGkeImages(name: string, args: GkeImagesArgs): ImageRepository {
+  const { config, parent, project } = args;
   const { region, project: projectId, clusterName } = config;
   const repository = new gcp.artifactregistry.Repository(
     name,
@@ -26,31 +33,35 @@ export function createGkeImages(
       format: "DOCKER",
       location: region,
       repositoryId: `${clusterName}-images`,
-      // What is kept is only kept from being deleted: there has to be a rule that deletes.
-      cleanupPolicies: [
-        { id: "keep-newest", action: "KEEP", mostRecentVersions: { keepCount: keptVersions } },
-        { id: "delete-old", action: "DELETE", condition: { olderThan: `${oldDays * 24 * 60 * 60}s` } },
-      ],
-      cleanupPolicyDryRun: false,
+      ...cleanUp,
     },
     { parent },
   );
-  for (const [index, email] of nodeEmails.entries())
-    new gcp.artifactregistry.RepositoryIamMember(
-      `${name}-pull-${index}`,
-      {
-        project,
-        location: region,
-        repository: repository.name,
-        role: "roles/artifactregistry.reader",
-        member: `serviceAccount:${email}`,
-      },
-      { parent },
-    );
+  letNodesPull(name, repository, args);
   const address = `${region}-docker.pkg.dev`;
   const token = gcp.organizations.getClientConfigOutput({ parent }).accessToken;
   return {
     name: pulumi.interpolate`${address}/${projectId}/${repository.repositoryId}/tiltyard-catalog`,
     registry: { address, username: "oauth2accesstoken", password: pulumi.secret(token) },
   };
+}
+
+/** Nodes that have no right to the registries of the project. */
+export function letNodesPull(
+  name: string,
+  repository: gcp.artifactregistry.Repository,
+  { config, project, nodeEmails = [], parent }: GkeImagesArgs,
+): void {
+  for (const [index, email] of nodeEmails.entries())
+    new gcp.artifactregistry.RepositoryIamMember(
+      `${name}-pull-${index}`,
+      {
+        project,
+        location: config.region,
+        repository: repository.name,
+        role: "roles/artifactregistry.reader",
+        member: `serviceAccount:${email}`,
+      },
+      { parent },
+    );
 }

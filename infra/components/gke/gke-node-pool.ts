@@ -21,15 +21,18 @@ export interface NodePoolContext {
   readonly project: pulumi.Output<string>;
   readonly cluster: gcp.container.Cluster;
   readonly nodeEmail: pulumi.Output<string>;
+  /** What disks are encrypted with; Google's own when undefined. */
+  readonly key: pulumi.Output<string> | undefined;
   readonly parent: pulumi.Resource;
 }
 
 export function createNodePool(name: string, pool: NodePool, context: NodePoolContext): gcp.container.NodePool {
-  const { config, project, cluster, nodeEmail, parent } = context;
+  const { config, project, cluster, nodeEmail, key, parent } = context;
   const isGpu = pool.gpus > 0;
+  const [machineType] = pool.machineTypes;
   const zones =
     pool.zones === undefined
-      ? zonesOffering(pool.machineType, { region: config.region, project }, parent)
+      ? zonesOffering(machineType, { region: config.region, project }, parent)
       : pulumi.output([...pool.zones]);
   return new gcp.container.NodePool(
     name,
@@ -49,9 +52,12 @@ export function createNodePool(name: string, pool: NodePool, context: NodePoolCo
       upgradeSettings: { strategy: "SURGE", maxSurge: 1, maxUnavailable: 0 },
       nodeConfig: {
         ...nodeDefaults(nodeEmail),
-        machineType: pool.machineType,
+        machineType,
         diskSizeGb: pool.diskGb,
         diskType: pool.diskType,
+        ...(key !== undefined && { bootDiskKmsKey: key }),
+        // The provider labels the pool; machines and their disks have these.
+        ...(Object.keys(config.tags).length > 0 && { resourceLabels: config.tags }),
         imageType: "COS_CONTAINERD",
         spot: pool.spot,
         labels: pool.labels,

@@ -10,7 +10,7 @@ const always = ["artifactregistry", "compute", "container", "containerfilesystem
 
 const forDatabase = ["servicenetworking", "sqladmin"];
 
-type GkeServicesConfig = Pick<GkeConfig, "project"> & {
+type GkeServicesConfig = Pick<GkeConfig, "project" | "encryptionKey"> & {
   readonly catalog: Pick<GkeConfig["catalog"], "enabled" | "database">;
 };
 
@@ -24,7 +24,7 @@ export class GkeServices extends pulumi.ComponentResource {
 
   constructor(name: string, config: GkeServicesConfig, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:GkeServices", name, {}, options);
-    const { project, catalog } = config;
+    const { project, catalog, encryptionKey } = config;
     const enable = (service: string, ...dependsOn: pulumi.Resource[]) =>
       new gcp.projects.Service(
         `${name}-${service.split(".")[0]}`,
@@ -32,7 +32,11 @@ export class GkeServices extends pulumi.ComponentResource {
         { parent: this, dependsOn },
       );
     const manager = enable(first);
-    const wanted = catalog.enabled && catalog.database === "postgres" ? [...always, ...forDatabase] : always;
+    const wanted = [
+      ...always,
+      ...(catalog.enabled && catalog.database === "postgres" ? forDatabase : []),
+      ...(encryptionKey !== undefined ? ["cloudkms"] : []),
+    ];
     const others = wanted.map((service) => enable(`${service}.googleapis.com`, manager));
     this.project = pulumi.all([manager, ...others].map(({ id }) => id)).apply(() => project);
     this.registerOutputs();

@@ -1,13 +1,11 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
-import type { Cluster } from "../../cluster.ts";
+import type { ClusterSubject } from "../../cluster.ts";
 
 export interface ClientRoleArgs {
-  readonly cluster: Cluster;
   readonly namespace: string;
   readonly serviceAccount: string;
-  /** The class that heads have. */
-  readonly headPriorityClass: string;
+  readonly clients: readonly ClusterSubject[];
 }
 
 const apiGroup = "rbac.authorization.k8s.io";
@@ -15,11 +13,10 @@ const apiGroup = "rbac.authorization.k8s.io";
 /** What a client does in the namespace: makes Ray clusters, watches them come up, and reaches their dashboards. */
 export function createClientRole(
   name: string,
-  { cluster, namespace, serviceAccount, headPriorityClass }: ClientRoleArgs,
+  { namespace, serviceAccount, clients }: ClientRoleArgs,
   options: pulumi.CustomResourceOptions,
 ): void {
-  if (cluster.clients.length === 0) return;
-  const subjects = cluster.clients.map((subject) => ({ ...subject, apiGroup }));
+  if (clients.length === 0) return;
   const metadata = { name: `${serviceAccount}-client`, namespace };
   const role = new kubernetes.rbac.v1.Role(
     name,
@@ -42,12 +39,20 @@ export function createClientRole(
   );
   new kubernetes.rbac.v1.RoleBinding(
     name,
-    { metadata, roleRef: { apiGroup, kind: "Role", name: role.metadata.name }, subjects },
+    { metadata, roleRef: { apiGroup, kind: "Role", name: role.metadata.name }, subjects: subjectsOf(clients) },
     options,
   );
-  // Classes belong to no namespace. Geneva's own client reads the one that a head is to have.
+}
+
+/** Classes belong to no namespace. Geneva's own client reads the one that a head is to have. */
+export function createClassReader(
+  name: string,
+  { clients, headPriorityClass }: { readonly clients: readonly ClusterSubject[]; readonly headPriorityClass: string },
+  options: pulumi.CustomResourceOptions,
+): void {
+  if (clients.length === 0) return;
   const classReader = new kubernetes.rbac.v1.ClusterRole(
-    `${name}-class`,
+    name,
     {
       metadata: { name: `${headPriorityClass}-reader` },
       rules: [
@@ -62,12 +67,16 @@ export function createClientRole(
     options,
   );
   new kubernetes.rbac.v1.ClusterRoleBinding(
-    `${name}-class`,
+    name,
     {
       metadata: { name: `${headPriorityClass}-reader` },
       roleRef: { apiGroup, kind: "ClusterRole", name: classReader.metadata.name },
-      subjects,
+      subjects: subjectsOf(clients),
     },
     options,
   );
+}
+
+function subjectsOf(clients: readonly ClusterSubject[]) {
+  return clients.map((client) => ({ ...client, apiGroup }));
 }

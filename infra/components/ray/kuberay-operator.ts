@@ -1,29 +1,38 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
+import { type ChartValues, merged } from "../../chart-values.ts";
 import type { Cluster } from "../../cluster.ts";
+import { placedOn } from "../../node-pools.ts";
 import type { OperatorSettings } from "../../settings.ts";
+import { charts } from "../../versions.ts";
 import { priorityClasses } from "./ray-names.ts";
+
+/** The chart puts them on the operator's pods. */
+export const operatorLabels = { "app.kubernetes.io/name": "kuberay-operator" };
 
 export interface KubeRayOperatorArgs {
   readonly cluster: Cluster;
-  /** Of the Ray clusters, and of the operator. */
-  readonly namespace: string;
+  /** Of the Ray clusters; the operator is in the first one. */
+  readonly namespaces: readonly [string, ...string[]];
   readonly operator: OperatorSettings;
+  /** Added to those of the chart that are given here. */
+  readonly values: ChartValues | undefined;
   /** What its pods need: their namespace, their priority. */
   readonly before: readonly pulumi.Resource[];
 }
 
 /**
- * The KubeRay operator, from its chart, in the namespace of the Ray clusters and for it alone.
+ * The KubeRay operator, from its chart, in the first namespace of Ray clusters, and for those namespaces alone.
  * GKE's add-on is a part of the cluster, and an operator that is there already needs nothing.
  */
 export class KubeRayOperator extends pulumi.ComponentResource {
   constructor(
     name: string,
-    { cluster, namespace, operator, before }: KubeRayOperatorArgs,
+    { cluster, namespaces, operator, values, before }: KubeRayOperatorArgs,
     options?: pulumi.ComponentResourceOptions,
   ) {
     super("tiltyard:infra:KubeRayOperator", name, {}, options);
+    const [namespace] = namespaces;
     if (operator.source === "helm")
       new kubernetes.helm.v3.Release(
         name,
@@ -37,20 +46,26 @@ export class KubeRayOperator extends pulumi.ComponentResource {
           namespace,
           atomic: true,
           timeout: 600,
-          values: {
-            watchNamespace: [namespace],
-            singleNamespaceInstall: true,
-            nodeSelector: cluster.coreSelector,
-            priorityClassName: priorityClasses(namespace).control,
-            resources: { requests: { cpu: "100m", memory: "256Mi" }, limits: { memory: "512Mi" } },
-            podSecurityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
-            securityContext: {
-              allowPrivilegeEscalation: false,
-              readOnlyRootFilesystem: true,
-              runAsNonRoot: true,
-              capabilities: { drop: ["ALL"] },
+          values: merged(
+            {
+              watchNamespace: [...namespaces],
+              singleNamespaceInstall: true,
+              ...(operator.chart === charts.kuberayOperator.chart && {
+                image: { repository: cluster.services.cachedImage("quay.io/kuberay/operator") },
+              }),
+              ...placedOn(cluster.coreSelector),
+              priorityClassName: priorityClasses(namespace).control,
+              resources: { requests: { cpu: "100m", memory: "256Mi" }, limits: { memory: "512Mi" } },
+              podSecurityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
+              securityContext: {
+                allowPrivilegeEscalation: false,
+                readOnlyRootFilesystem: true,
+                runAsNonRoot: true,
+                capabilities: { drop: ["ALL"] },
+              },
             },
-          },
+            values,
+          ),
         },
         { parent: this, provider: cluster.kubernetes, dependsOn: [...before] },
       );

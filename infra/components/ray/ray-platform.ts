@@ -1,13 +1,22 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { platformDefaults } from "@tiltyard/protocol";
-import type { Cluster } from "../../cluster.ts";
+import type { ChartValuesOf } from "../../chart-values.ts";
+import type { Cluster, ClusterSubject } from "../../cluster.ts";
+import { type MonitoringSettings, noMonitoring } from "../../monitoring-settings.ts";
 import type { OperatorSettings } from "../../settings.ts";
+import type { KueueSettings, QuotaSettings, Team } from "../../team-settings.ts";
 import { charts, versions } from "../../versions.ts";
-import { createNamespace } from "../namespace.ts";
-import { createClientRole } from "./client-role.ts";
-import { KubeRayOperator } from "./kuberay-operator.ts";
+import { createDashboard } from "../monitoring/grafana.ts";
+import { rayDashboard } from "../monitoring/ray-dashboard.ts";
+import { createClassReader } from "./client-role.ts";
+import { KubeRayOperator, operatorLabels } from "./kuberay-operator.ts";
+import { Kueue, queueName } from "./kueue.ts";
+import { logsConfigMap, logsImage } from "./ray-logs.ts";
 import { priorityClasses } from "./ray-names.ts";
+import { createRayNamespace, podsOf } from "./ray-namespace.ts";
+import { createClusterRole } from "./ray-rights.ts";
+import { RayTeam } from "./ray-team.ts";
 
 export interface RayPlatformArgs {
   readonly cluster: Cluster;
@@ -21,6 +30,18 @@ export interface RayPlatformArgs {
   readonly allowedNamespaces?: readonly string[];
   /** Whether the namespace goes with the stack on a cluster that is not its own. */
   readonly deleteNamespace?: boolean;
+  /** Who reads Ray's metrics; nobody when absent. */
+  readonly monitoring?: MonitoringSettings;
+  /** Whether Ray's logs outlive a Ray cluster. */
+  readonly rayLogs?: boolean;
+  /** The most that pods of the namespace ask for together; all there is when absent. */
+  readonly quota?: QuotaSettings | undefined;
+  /** Further namespaces of Ray clusters, each with those who may use it and its part of the bucket. */
+  readonly teams?: readonly Team[];
+  /** Queues in front of jobs, one for each namespace with a quota; none when absent. */
+  readonly kueue?: KueueSettings | undefined;
+  /** Added to the values of charts. */
+  readonly chartValues?: ChartValuesOf<"kuberayOperator" | "kueue">;
 }
 
 const defaultOperator: OperatorSettings = {
@@ -39,86 +60,78 @@ export class RayPlatform extends pulumi.ComponentResource {
   readonly headPriorityClass: string;
   /** Of the operator and of all else without which nothing works. */
   readonly controlPriorityClass: string;
+  readonly teams: readonly RayTeam[];
+  /** Of Ray clusters: its own and those of the teams. */
+  readonly namespaces: readonly [string, ...string[]];
+  /** Who may make Ray clusters, in one of them at least. */
+  readonly clients: readonly ClusterSubject[];
+  /** What clients need for a side car that keeps Ray's logs; undefined where they go with the pods. */
+  readonly logs: { readonly image: pulumi.Input<string>; readonly configMap: string } | undefined;
+  /** The name of the queue in each namespace that has a quota; undefined without queues. */
+  readonly queue: string | undefined;
   /** What has to be there before pods of a controller run. */
   readonly priorities: readonly pulumi.Resource[];
 
   constructor(name: string, args: RayPlatformArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:RayPlatform", name, {}, options);
     const { cluster, operator = defaultOperator, allowedNamespaces = [], deleteNamespace = false } = args;
+    const { monitoring = noMonitoring, rayLogs = false, quota, teams = [], kueue, chartValues = {} } = args;
     this.namespace = args.namespace ?? platformDefaults.namespace;
     this.serviceAccount = args.serviceAccount ?? platformDefaults.serviceAccount;
-    const { head, control } = priorityClasses(this.namespace);
+    const { namespace, serviceAccount } = this;
+    const { head, control } = priorityClasses(namespace);
     this.headPriorityClass = head;
     this.controlPriorityClass = control;
+    this.logs = rayLogs ? { image: cluster.services.cachedImage(logsImage), configMap: logsConfigMap } : undefined;
+    this.queue = kueue && queueName;
 
-    const namespace = createNamespace(
-      name,
-      { cluster, namespace: this.namespace, enforce: "baseline", deleteNamespace },
-      this,
-    );
+    const all = { cluster, serviceAccount, deleteNamespace, monitoring, rayLogs };
+    const identity = cluster.services.createIdentity("ray", { namespace, name: serviceAccount });
+    const peers = [...operatorsOwn(operator), ...allowedNamespaces.map((each) => podsOf(each))];
+    const { clients } = cluster;
+    const own = createRayNamespace(name, { ...all, namespace, identity, clients, quota, peers }, this);
+    const withOperator = { ...all, peers: [podsOf(namespace, operatorLabels), ...peers] };
+    this.teams = teams.map((team) => new RayTeam(`${name}-${team.name}`, { ...withOperator, team }, { parent: this }));
+    this.namespaces = [namespace, ...this.teams.map((team) => team.namespace)];
+    this.clients = [...clients, ...this.teams.flatMap((team) => team.clients)];
+
     const inCluster = { parent: this, provider: cluster.kubernetes };
-    const inNamespace = { ...inCluster, dependsOn: [namespace] };
-    createServiceAccount(name, cluster, this, inNamespace);
+    const inNamespace = { ...inCluster, dependsOn: [own] };
     createClusterRole(name, this, inNamespace);
-    createClientRole(`${name}-client`, { cluster, ...namesOf(this) }, inNamespace);
+    createClassReader(`${name}-client-class`, this, inNamespace);
+    createDashboard(`${name}-dashboard`, { monitoring, namespace, dashboard: rayDashboard }, inNamespace);
     this.priorities = createPriorities(name, this, inCluster);
-    protectHeads(name, this, inNamespace);
-    const operatorsOwn = operator.source === "none" && operator.namespace !== undefined ? [operator.namespace] : [];
-    keepToNamespaces(name, this, [...operatorsOwn, ...allowedNamespaces], inNamespace);
-    const before = [namespace, ...this.priorities];
-    new KubeRayOperator(`${name}-operator`, { cluster, namespace: this.namespace, operator, before }, { parent: this });
+    const namespacesThere = [own, ...this.teams.map(({ ready }) => ready)];
+    const before = [...namespacesThere, ...this.priorities];
+    const { namespaces } = this;
+    new KubeRayOperator(
+      `${name}-operator`,
+      { cluster, namespaces, operator, values: chartValues.kuberayOperator, before },
+      { parent: this },
+    );
+    if (kueue !== undefined) {
+      const queues = [{ namespace, quota }, ...teams].flatMap((each) =>
+        each.quota === undefined ? [] : [{ namespace: each.namespace, quota: each.quota }],
+      );
+      new Kueue(
+        `${name}-kueue`,
+        { cluster, kueue, values: chartValues.kueue, queues, before: namespacesThere },
+        { parent: this },
+      );
+    }
     this.registerOutputs();
   }
 }
 
-type Names = Pick<RayPlatform, "namespace" | "serviceAccount" | "headPriorityClass" | "controlPriorityClass">;
-
-function namesOf({ namespace, serviceAccount, headPriorityClass }: Names) {
-  return { namespace, serviceAccount, headPriorityClass };
-}
-
-function createServiceAccount(
-  name: string,
-  cluster: Cluster,
-  { namespace, serviceAccount }: Names,
-  options: pulumi.CustomResourceOptions,
-): void {
-  const { annotations } = cluster.services.createIdentity("ray", { namespace, name: serviceAccount });
-  new kubernetes.core.v1.ServiceAccount(name, { metadata: { name: serviceAccount, namespace, annotations } }, options);
-}
-
-/** Exactly the rules and the names of requirements.md 2.7. */
-function createClusterRole(
-  name: string,
-  { namespace, serviceAccount }: Names,
-  options: pulumi.CustomResourceOptions,
-): void {
-  const role = new kubernetes.rbac.v1.ClusterRole(
-    name,
-    {
-      metadata: { name: `${serviceAccount}-role` },
-      rules: [
-        { apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "watch"] },
-        { apiGroups: ["ray.io"], resources: ["rayclusters"], verbs: ["get", "patch", "delete"] },
-      ],
-    },
-    options,
-  );
-  new kubernetes.rbac.v1.ClusterRoleBinding(
-    name,
-    {
-      metadata: { name: `${serviceAccount}-binding` },
-      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: role.metadata.name },
-      subjects: [{ kind: "ServiceAccount", name: serviceAccount, namespace }],
-    },
-    options,
-  );
+/** An operator that is there already, elsewhere, has to reach Ray's dashboards. */
+function operatorsOwn(operator: OperatorSettings) {
+  return operator.source === "none" && operator.namespace !== undefined ? [podsOf(operator.namespace)] : [];
 }
 
 /** They belong to the whole cluster, on which other stacks may be, in other namespaces. */
 function createPriorities(
   name: string,
-  { controlPriorityClass, headPriorityClass }: Names,
+  { controlPriorityClass, headPriorityClass }: Pick<RayPlatform, "controlPriorityClass" | "headPriorityClass">,
   options: pulumi.CustomResourceOptions,
 ) {
   const classes = [
@@ -132,48 +145,5 @@ function createPriorities(
         { metadata: { name: className }, value, description },
         options,
       ),
-  );
-}
-
-/**
- * A node with a Ray head on it is not drained while the head runs; workers may go, Ray starts their work again.
- * The budget asks for more heads than there can be: `maxUnavailable: 0` would be worked out from how many pods their
- * owner wants, which a RayCluster does not tell (it has no scale).
- */
-function protectHeads(name: string, { namespace }: Names, options: pulumi.CustomResourceOptions): void {
-  new kubernetes.policy.v1.PodDisruptionBudget(
-    `${name}-heads`,
-    {
-      metadata: { name: "ray-heads", namespace },
-      spec: { minAvailable: mostPods, selector: { matchLabels: { "ray.io/node-type": "head" } } },
-    },
-    options,
-  );
-}
-
-/** The largest number that the field takes. */
-const mostPods = 2 ** 31 - 1;
-
-/** Whoever reaches a Ray head runs code on it: pods of namespaces that nobody named do not. */
-function keepToNamespaces(
-  name: string,
-  { namespace }: Names,
-  others: readonly string[],
-  options: pulumi.CustomResourceOptions,
-): void {
-  const from = others.map((other) => ({
-    namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": other } },
-  }));
-  new kubernetes.networking.v1.NetworkPolicy(
-    `${name}-pods`,
-    {
-      metadata: { name: "ray-pods", namespace },
-      spec: {
-        podSelector: { matchExpressions: [{ key: "ray.io/cluster", operator: "Exists" }] },
-        policyTypes: ["Ingress"],
-        ingress: [{ from: [{ podSelector: {} }, ...from] }],
-      },
-    },
-    options,
   );
 }

@@ -1,5 +1,6 @@
 import type * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
+import { placedOn } from "../../node-pools.ts";
 import { containerSecurity, userId } from "../catalog/pod-parts.ts";
 import type { RunnerPlace } from "./runner.ts";
 
@@ -19,13 +20,13 @@ export function runnerPodSpec(
   { cluster, platform, catalog, settings }: RunnerPlace,
   { account, file, secret }: RunnerPodArgs,
 ): kubernetes.types.input.core.v1.PodSpec {
-  const { queue, maxJobs, maxJobsPerPrincipal, attempts } = settings;
+  const { queue = platform.queue, maxJobs, maxJobsPerPrincipal, attempts } = settings;
   const options = { "max-jobs": maxJobs, "max-jobs-per-principal": maxJobsPerPrincipal, attempts, queue };
   return {
     serviceAccountName: account,
     automountServiceAccountToken: true,
     priorityClassName: platform.controlPriorityClass,
-    nodeSelector: cluster.coreSelector,
+    ...placedOn(cluster.coreSelector),
     securityContext: {
       runAsNonRoot: true,
       runAsUser: userId,

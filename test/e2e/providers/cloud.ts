@@ -25,6 +25,7 @@ const replacedWhenChanged: Readonly<Record<string, readonly string[]>> = {
   "gcp:container/nodePool:NodePool": [
     ...["name", "namePrefix", "cluster", "location"],
     ...["nodeConfig.spot", "nodeConfig.serviceAccount", "nodeConfig.metadata", "nodeConfig.shieldedInstanceConfig"],
+    "nodeConfig.bootDiskKmsKey",
   ],
   "gcp:storage/bucket:Bucket": ["name", "location"],
   "aws:eks/cluster:Cluster": ["name", "roleArn"],

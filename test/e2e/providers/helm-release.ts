@@ -1,9 +1,10 @@
 /**
  * What is left of a Helm release where its chart cannot be had: Helm's own record of it, and
- * for the KubeRay operator the resource definitions, which its module has. The operator
- * itself runs as a process.
+ * for the KubeRay operator the resource definitions, which its module has, and for Kueue such as let any
+ * object in. The operator itself runs as a process.
  */
 import type { KubernetesApi, Reference } from "../kubernetes/api.ts";
+import { installDefinitions, kueueKinds } from "../kubernetes/other-definitions.ts";
 import { installRayDefinitions } from "../kubernetes/ray-definitions.ts";
 import type { Values } from "./plugin.ts";
 
@@ -16,6 +17,9 @@ export function isRelease(type: string): boolean {
 /** Installs a release or upgrades it. @returns The outputs of the resource. */
 export async function applyRelease(api: KubernetesApi, inputs: Values): Promise<Values> {
   if (inputs.chart === "kuberay-operator") await installRayDefinitions(api, definitionsFolder());
+  if (inputs.createNamespace === true)
+    await api.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: inputs.namespace } }, { manager });
+  if (inputs.name === "kueue") await installDefinitions(api, kueueKinds);
   const secret = recordOf(inputs);
   const before = await api.find(secret);
   const revision = Number(before?.metadata.labels?.version ?? 0) + 1;

@@ -1,0 +1,64 @@
+import { z } from "zod";
+
+export type ChartValues = Readonly<Record<string, unknown>>;
+
+/** What of a chart's values is the stack's alone, by its path, and why. */
+const kept = {
+  kuberayOperator: {
+    watchNamespace: "the operator has rights in the namespaces of the stack alone",
+    singleNamespaceInstall: "the operator has rights in the namespaces of the stack alone",
+    nameOverride: "network policies know its pods by this name",
+  },
+  kueue: {},
+  clusterAutoscaler: {
+    autoscalingGroups: "these are the node pools of the stack; change min and max there",
+    autoDiscovery: "it would find groups with the limits of EKS instead of those of nodePools",
+    cloudProvider: "the stack is on AWS",
+    awsRegion: "it is that of the stack",
+    "image.tag": "it goes with the version of Kubernetes",
+    "rbac.serviceAccount": "its role in AWS is for that account",
+    fullnameOverride: "its role in AWS is for that account",
+    "extraArgs.enforce-node-group-min-size": "min of a pool would not hold",
+  },
+  nvidiaDevicePlugin: {},
+} as const satisfies Record<string, Readonly<Record<string, string>>>;
+type Chart = keyof typeof kept;
+
+const valuesFor = (chart: Chart) =>
+  z.record(z.string(), z.unknown()).superRefine((values, context) => {
+    for (const [path, reason] of Object.entries(kept[chart]))
+      if (has(values, path.split(".")))
+        context.addIssue({ code: "custom", path: path.split("."), message: `cannot be given: ${reason}` });
+  });
+
+const everywhere = { kuberayOperator: valuesFor("kuberayOperator").optional(), kueue: valuesFor("kueue").optional() };
+
+/** Values of charts that are added to those of the stack, by the chart. */
+export const ChartsEverywhere = z.strictObject(everywhere).prefault({});
+export const ChartsOnEks = z
+  .strictObject({
+    ...everywhere,
+    clusterAutoscaler: valuesFor("clusterAutoscaler").optional(),
+    nvidiaDevicePlugin: valuesFor("nvidiaDevicePlugin").optional(),
+  })
+  .prefault({});
+export type ChartValuesOf<Its extends string> = { readonly [chart in Its]?: ChartValues | undefined };
+
+/** Adds values to those of the stack: maps are merged, all else takes the place of what was there. */
+export function merged(own: ChartValues, more: ChartValues | undefined = {}): Record<string, unknown> {
+  const both = Object.entries(more).map(([key, value]) => {
+    const before = own[key];
+    return [key, isMap(before) && isMap(value) ? merged(before, value) : value] as const;
+  });
+  return { ...own, ...Object.fromEntries(both) };
+}
+
+/** Values that are not known yet are none. */
+function isMap(value: unknown): value is ChartValues {
+  return typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+}
+
+function has(values: unknown, [key = "", ...rest]: readonly string[]): boolean {
+  if (!isMap(values) || !(key in values)) return false;
+  return rest.length === 0 || has(values[key], rest);
+}

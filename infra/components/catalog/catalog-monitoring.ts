@@ -1,0 +1,12 @@
+import { catalogLabels, catalogName } from "@tiltyard/protocol";
+import { catalogDashboard } from "../monitoring/catalog-dashboard.ts";
+import { createDashboard } from "../monitoring/grafana.ts";
+import { createMonitor } from "../monitoring/monitors.ts";
+import type { CatalogPlace, Child } from "./catalog.ts";
+
+/** Shows the catalog's metrics to the collector of the stack, and to Grafana. */
+export function createCatalogMonitoring(name: string, { monitoring, namespace }: CatalogPlace, child: Child): void {
+  const series = { selector: { matchLabels: catalogLabels }, ports: ["http"] as const };
+  createMonitor(`${name}-monitor`, { monitoring, namespace, monitorName: catalogName, ...series }, child);
+  createDashboard(`${name}-dashboard`, { monitoring, namespace, dashboard: catalogDashboard }, child);
+}

@@ -1,0 +1,34 @@
+import * as aws from "@pulumi/aws";
+import { type AddonContext, createAddon } from "./eks-addons.ts";
+import { createRole } from "./iam-role.ts";
+import type { NodeGroup } from "./node-group.ts";
+import { trustServiceAccount } from "./policies.ts";
+
+const logDays = 30;
+
+/**
+ * CloudWatch's agent, which keeps what containers print: EKS itself keeps nothing of it. It would make the log group
+ * itself, for ever.
+ */
+export function createContainerLogs(name: string, context: AddonContext, groups: readonly NodeGroup[]): void {
+  const { config, account, oidcProvider, parent } = context;
+  if (!config.rayLogs) return;
+  const logs = new aws.cloudwatch.LogGroup(
+    name,
+    { name: `/aws/containerinsights/${config.clusterName}/application`, retentionInDays: logDays },
+    { parent },
+  );
+  const { role, policies } = createRole(
+    name,
+    {
+      partition: account.partition,
+      description: "Keeps what containers print",
+      trust: oidcProvider.apply((provider) => trustServiceAccount(provider, "amazon-cloudwatch", "cloudwatch-agent")),
+      managedPolicies: ["CloudWatchAgentServerPolicy"],
+    },
+    parent,
+  );
+  const settings = { containerLogs: { enabled: true } };
+  const more = { serviceAccountRoleArn: role.arn, configurationValues: JSON.stringify(settings) };
+  createAddon(name, "amazon-cloudwatch-observability", more, context, [...groups, ...policies, logs]);
+}

@@ -1,0 +1,50 @@
+import type { Dashboard } from "./grafana.ts";
+
+const duration = "tiltyard_operation_duration_seconds";
+const failed = 'status=~"5.."';
+const percentile = (share: number) =>
+  `histogram_quantile(${share}, sum by (le, operation) (rate(${duration}_bucket[5m])))`;
+
+/** What the catalog does, how fast, and what waits. */
+export const catalogDashboard: Dashboard = {
+  uid: "tiltyard-catalog",
+  title: "Tiltyard: catalog",
+  panels: [
+    {
+      title: "Operations",
+      unit: "reqps",
+      queries: { "{{operation}}": `sum by (operation) (rate(${duration}_count[5m]))` },
+    },
+    {
+      title: "Failed operations",
+      unit: "reqps",
+      queries: { "{{operation}} {{status}}": `sum by (operation, status) (rate(${duration}_count{${failed}}[5m]))` },
+    },
+    { title: "Half of them take", unit: "s", queries: { "{{operation}}": percentile(0.5) } },
+    { title: "99 of 100 take at most", unit: "s", queries: { "{{operation}}": percentile(0.99) } },
+    {
+      title: "Deferred work",
+      unit: "short",
+      queries: {
+        // Each pod tells the number of all of them.
+        "{{kind}}, due": "max by (kind) (tiltyard_tasks_due)",
+        "{{kind}}, failing": "max by (kind) (tiltyard_tasks_failing)",
+      },
+    },
+    {
+      title: "Connections closed because of a limit",
+      unit: "reqps",
+      queries: { "{{reason}}": "sum by (reason) (rate(tiltyard_closed_connections_total[5m]))" },
+    },
+    {
+      title: "Memory",
+      unit: "bytes",
+      queries: { "{{pod}}": 'process_resident_memory_bytes{pod=~"tiltyard-catalog.*"}' },
+    },
+    {
+      title: "Waits of the event loop, 99 of 100",
+      unit: "s",
+      queries: { "{{pod}}": 'nodejs_eventloop_lag_p99_seconds{pod=~"tiltyard-catalog.*"}' },
+    },
+  ],
+};

@@ -1,0 +1,94 @@
+import * as kubernetes from "@pulumi/kubernetes";
+import * as pulumi from "@pulumi/pulumi";
+import { type ChartValues, merged } from "../../chart-values.ts";
+import type { Cluster } from "../../cluster.ts";
+import { placedOn } from "../../node-pools.ts";
+import type { KueueSettings, QuotaSettings } from "../../team-settings.ts";
+import { charts } from "../../versions.ts";
+import { amountsOf } from "./quota.ts";
+
+/** The queue of each namespace, by which jobs name it. */
+export const queueName = "ray";
+
+const apiVersion = "kueue.x-k8s.io/v1beta2";
+
+export interface KueueArgs {
+  readonly cluster: Cluster;
+  readonly kueue: KueueSettings;
+  /** Added to those of the chart that are given here. */
+  readonly values: ChartValues | undefined;
+  readonly queues: readonly { readonly namespace: string; readonly quota: QuotaSettings }[];
+  /** The namespaces of the queues, and what else must be there. */
+  readonly before: readonly pulumi.Resource[];
+}
+
+/**
+ * Kueue, and a queue for each namespace: a job that names it waits until what it asks for is left of the quota. Jobs
+ * that name no queue are none of its business.
+ */
+export class Kueue extends pulumi.ComponentResource {
+  constructor(name: string, args: KueueArgs, options?: pulumi.ComponentResourceOptions) {
+    super("tiltyard:infra:Kueue", name, {}, options);
+    const { cluster, kueue, values, queues, before } = args;
+    const inCluster = { parent: this, provider: cluster.kubernetes };
+    const controller =
+      kueue.source === "none" ? [] : [createController(name, kueue.version, { cluster, values }, inCluster)];
+    const after = { ...inCluster, dependsOn: [...before, ...controller] };
+    for (const queue of queues) createQueue(`${name}-${queue.namespace}`, queue, after);
+    this.registerOutputs();
+  }
+}
+
+function createController(
+  name: string,
+  version: string,
+  { cluster, values }: Pick<KueueArgs, "cluster" | "values">,
+  options: pulumi.CustomResourceOptions,
+) {
+  return new kubernetes.helm.v3.Release(
+    name,
+    {
+      name: "kueue",
+      chart: charts.kueue.chart,
+      version,
+      namespace: "kueue-system",
+      createNamespace: true,
+      atomic: true,
+      timeout: 600,
+      values: merged({ controllerManager: placedOn(cluster.coreSelector) }, values),
+    },
+    { ...options, dependsOn: [...cluster.nodes] },
+  );
+}
+
+function createQueue(
+  name: string,
+  { namespace, quota }: KueueArgs["queues"][number],
+  options: pulumi.CustomResourceOptions,
+) {
+  const amounts = amountsOf(quota);
+  const create = (suffix: string, kind: string, metadata: object, spec: object) =>
+    new kubernetes.apiextensions.CustomResource(`${name}-${suffix}`, { apiVersion, kind, metadata, spec }, options);
+  // Pods choose their nodes themselves: there is one kind of node to a queue.
+  const flavor = create("flavor", "ResourceFlavor", { name: `tiltyard-${namespace}` }, {});
+  const whole = create(
+    "cluster",
+    "ClusterQueue",
+    { name: `tiltyard-${namespace}` },
+    {
+      namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": namespace } },
+      resourceGroups: [
+        {
+          coveredResources: Object.keys(amounts),
+          flavors: [
+            {
+              name: flavor.metadata.name,
+              resources: Object.entries(amounts).map(([resource, nominalQuota]) => ({ name: resource, nominalQuota })),
+            },
+          ],
+        },
+      ],
+    },
+  );
+  create("local", "LocalQueue", { name: queueName, namespace }, { clusterQueue: whole.metadata.name });
+}

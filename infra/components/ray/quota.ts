@@ -1,0 +1,26 @@
+import * as kubernetes from "@pulumi/kubernetes";
+import type * as pulumi from "@pulumi/pulumi";
+import { gpuResource } from "@tiltyard/protocol";
+import type { QuotaSettings } from "../../team-settings.ts";
+
+/** What of each resource a quota is. */
+export function amountsOf({ cpu, memory, gpus }: QuotaSettings): Readonly<Record<string, string>> {
+  return { cpu, memory, [gpuResource]: String(gpus) };
+}
+
+/** The most that pods of a namespace ask for together. Those that ask for nothing would be refused: they get a little. */
+export function createQuota(
+  name: string,
+  { namespace, quota }: { readonly namespace: string; readonly quota: QuotaSettings | undefined },
+  options: pulumi.CustomResourceOptions,
+): void {
+  if (quota === undefined) return;
+  const metadata = { name: "ray", namespace };
+  const hard = Object.entries(amountsOf(quota)).map(([resource, amount]) => [`requests.${resource}`, amount] as const);
+  new kubernetes.core.v1.ResourceQuota(name, { metadata, spec: { hard: Object.fromEntries(hard) } }, options);
+  new kubernetes.core.v1.LimitRange(
+    name,
+    { metadata, spec: { limits: [{ type: "Container", defaultRequest: { cpu: "100m", memory: "128Mi" } }] } },
+    options,
+  );
+}

@@ -1,0 +1,45 @@
+import * as pulumi from "@pulumi/pulumi";
+import type { ClusterSubject } from "../../cluster.ts";
+import type { Team } from "../../team-settings.ts";
+import { createRayNamespace, type RayNamespaceArgs, type RayNamespaceSettings } from "./ray-namespace.ts";
+import { createRoleInNamespace } from "./ray-rights.ts";
+
+export interface RayTeamArgs extends RayNamespaceSettings, Pick<RayNamespaceArgs, "peers"> {
+  readonly team: Team;
+}
+
+/**
+ * A team: a namespace for its Ray clusters, an account of their pods that may use the team's folder of the bucket and
+ * no other, and those who may make such clusters, and nothing of another team's.
+ */
+export class RayTeam extends pulumi.ComponentResource {
+  readonly name: string;
+  readonly namespace: string;
+  readonly clients: readonly ClusterSubject[];
+  /** The role that its clients take, where there is such a thing. */
+  readonly roleName: pulumi.Output<string> | undefined;
+  readonly bucketUri: pulumi.Output<string>;
+  /** What has to be there before something is put into its namespace. */
+  readonly ready: pulumi.Resource;
+
+  constructor(name: string, args: RayTeamArgs, options?: pulumi.ComponentResourceOptions) {
+    super("tiltyard:infra:RayTeam", name, {}, options);
+    const { cluster, team, serviceAccount } = args;
+    const { namespace, quota } = team;
+    const folder = `${team.name}/`;
+    const { clients, roleName } = cluster.createTeamClient(team.name, { principals: team.clientPrincipals, folder });
+    const identity = cluster.services.createIdentity(`ray-${team.name}`, {
+      ...{ namespace, name: serviceAccount, folder },
+      ...(team.serviceAccountAnnotations !== undefined && { annotations: team.serviceAccountAnnotations }),
+    });
+    this.name = team.name;
+    this.namespace = namespace;
+    this.clients = clients;
+    this.roleName = roleName;
+    this.bucketUri = pulumi.interpolate`${cluster.services.bucketUri}/${team.name}`;
+    this.ready = createRayNamespace(name, { ...args, namespace, identity, clients, quota }, this);
+    const inNamespace = { parent: this, provider: cluster.kubernetes, dependsOn: [this.ready] };
+    createRoleInNamespace(name, { namespace, serviceAccount }, inNamespace);
+    this.registerOutputs();
+  }
+}

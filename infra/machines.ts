@@ -1,0 +1,47 @@
+/** What is known of the clouds' machines by their names. */
+
+export type Cloud = "gke" | "eks";
+
+/** As Kubernetes and container registries call them. */
+export const architectures = ["amd64", "arm64"] as const;
+export type Architecture = (typeof architectures)[number];
+
+/** The label that each node has by itself; GKE taints its Arm nodes with the same key. */
+export const architectureLabel = "kubernetes.io/arch";
+
+const armOf: Readonly<Record<Cloud, RegExp>> = {
+  // Axion, Ampere Altra, and Grace beside GPUs.
+  gke: /^(t2a|c4a|n4a|a4x)-/,
+  // Graviton has a g behind the generation: m7g, c7gn, im4gn. g6 is a GPU behind which there is none.
+  eks: /^[a-z]+\d+g[a-z]*\./,
+};
+
+export function architectureOf(machineType: string, cloud: Cloud): Architecture {
+  return armOf[cloud].test(machineType) ? "arm64" : "amd64";
+}
+
+/** Machines of Google that take no other disk: the fourth generation and later. */
+const onlyHyperdisk = /^(n4|c4|x4|m4|a4|h4)/;
+
+export function takesOnlyHyperdisk(machineType: string): boolean {
+  return onlyHyperdisk.test(machineType);
+}
+
+export function defaultDisk(machineType: string, cloud: Cloud): string {
+  if (cloud === "eks") return "gp3";
+  return takesOnlyHyperdisk(machineType) ? "hyperdisk-balanced" : "pd-balanced";
+}
+
+const eksFamilies: Readonly<Record<number, string>> = { 2: "c7i", 4: "m7i", 8: "r7i" };
+const eksSizes: Readonly<Record<number, string>> = {
+  ...{ 2: "large", 4: "xlarge", 8: "2xlarge", 16: "4xlarge", 32: "8xlarge", 48: "12xlarge", 64: "16xlarge" },
+};
+
+/** The machine without GPUs that has just these CPUs and this memory; undefined when none is known. */
+export function machineOf(cpus: number, memoryGb: number, cloud: Cloud): string | undefined {
+  const perCpu = memoryGb / cpus;
+  if (cloud === "gke")
+    return cpus % 2 === 0 && perCpu >= 0.5 && perCpu <= 8 ? `n2-custom-${cpus}-${memoryGb * 1024}` : undefined;
+  const [family, size] = [eksFamilies[perCpu], eksSizes[cpus]];
+  return family && size && `${family}.${size}`;
+}

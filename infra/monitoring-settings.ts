@@ -1,0 +1,40 @@
+import { z } from "zod";
+import { dnsLabel } from "./setting-types.ts";
+
+/** Where a collector runs unless somebody put it elsewhere. */
+const namespaceOf = { "prometheus-operator": "monitoring", google: "gmp-system" } as const;
+type Collector = keyof typeof namespaceOf;
+
+/** Who reads the metrics of Ray and of the catalog, and whether Grafana shows them. */
+function monitoringBy<const Its extends Collector>(...collectors: readonly [Its, ...Its[]]) {
+  const named = collectors.map((collector) =>
+    z.strictObject({
+      collector: z.literal(collector),
+      /** Where it runs: pods there, and no others, may read the metrics. */
+      namespace: dnsLabel.default(namespaceOf[collector]),
+      /** Of the monitors, where a Prometheus takes those with certain labels alone. */
+      labels: z.record(z.string(), z.string()).default({}),
+      dashboards,
+    }),
+  );
+  const nobody = z.strictObject({ collector: z.literal("none").default("none"), dashboards });
+  return z.union([nobody, ...named], `must name a collector: none, ${collectors.join(", ")}`).prefault({});
+}
+
+/** Label and value by which the side car of Grafana's chart finds dashboards; false is none. */
+const dashboards = z
+  .union([z.boolean(), z.strictObject({ label: z.string(), value: z.string() })])
+  .transform((given) => (given === true ? { label: "grafana_dashboard", value: "1" } : given))
+  .default(false);
+
+export const Monitoring = monitoringBy("prometheus-operator");
+export const MonitoringOnGke = monitoringBy("prometheus-operator", "google");
+export type MonitoringSettings = z.output<typeof MonitoringOnGke>;
+
+/** Of a stack that is told nothing. */
+export const noMonitoring: MonitoringSettings = { collector: "none", dashboards: false };
+
+/** From where metrics are read; none where nobody does. */
+export function collectorNamespaces(monitoring: MonitoringSettings): readonly string[] {
+  return monitoring.collector === "none" ? [] : [monitoring.namespace];
+}

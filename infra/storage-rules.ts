@@ -1,0 +1,20 @@
+import type { Settings } from "./settings.ts";
+
+/** What is kept must be where it is kept; how it is kept, with what reads it. */
+export function problemsOfStorage(settings: Settings): string[] {
+  if (settings.variant === "existing") return [];
+  const { catalog, bucket, keepData, objectVersionDays, encryptionKey } = settings;
+  const problems: string[] = [];
+  const isOnSqlite = catalog.enabled && catalog.database === "sqlite" && catalog.litestream === false;
+  if (keepData && isOnSqlite && "nodePools" in settings)
+    problems.push("keepData: the volume of SQLite goes with the cluster; use catalog.litestream or PostgreSQL");
+  if (objectVersionDays !== undefined && bucket !== undefined && catalog.litestream !== true)
+    problems.push(
+      "objectVersionDays: goes with a bucket that the stack makes; of one that is there it is its owner's matter",
+    );
+  if (encryptionKey !== undefined && catalog.vendCredentials && settings.variant.endsWith("eks"))
+    problems.push(
+      "catalog.vendCredentials: what the catalog hands out has no right to encryptionKey; leave out one of them",
+    );
+  return problems;
+}

@@ -1,0 +1,25 @@
+import type { Settings } from "./settings.ts";
+import { teamNamespace } from "./team-settings.ts";
+
+/** Namespaces are of one team each, and queues are as long as a quota. */
+export function problemsOfTeams({ variant, namespace, catalog, teams, quota, kueue, operator }: Settings): string[] {
+  const problems: string[] = [];
+  const namespaces = [namespace, catalog.namespace ?? `${namespace}-catalog`];
+  teams.forEach((team, index) => {
+    const its = teamNamespace(namespace, team);
+    if (teams.findIndex(({ name }) => name === team.name) !== index)
+      problems.push(`teams.${index}.name: is the name of another team: ${team.name}`);
+    else if (namespaces.includes(its)) problems.push(`teams.${index}.namespace: is taken: ${its}`);
+    if (its.length > 63) problems.push(`teams.${index}.namespace: must have 63 characters at most: ${its}`);
+    namespaces.push(its);
+    if (kueue !== undefined && team.quota === undefined)
+      problems.push(`teams.${index}.quota: is required with kueue: its queue lets in as much`);
+  });
+  if (kueue !== undefined && quota === undefined)
+    problems.push("quota: is required with kueue: the queue of the namespace lets in as much");
+  if (teams.length > 0 && variant === "existing" && operator.source === "none" && operator.namespace === undefined)
+    problems.push(
+      "operator.namespace: is required with teams, whose Ray clusters the operator that is there has to reach",
+    );
+  return problems;
+}

@@ -1,0 +1,69 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { merged } from "../../infra/chart-values.ts";
+import { deployed, type Settings } from "../support/stack.ts";
+
+const release = "kubernetes:helm.sh/v3:Release";
+
+describe("values of charts", () => {
+  test("are merged with those of the stack, map by map", async () => {
+    const { one } = await deployed("eks", {
+      chartValues: {
+        kuberayOperator: { resources: { limits: { memory: "1Gi" } }, labels: { team: "platform" } },
+        clusterAutoscaler: { extraArgs: { "scale-down-unneeded-time": "20m" } },
+        nvidiaDevicePlugin: { gfd: { enabled: true } },
+      },
+    });
+    const operator = one(release, "operator").inputs.values;
+    expect(operator.resources).toEqual({ requests: { cpu: "100m", memory: "256Mi" }, limits: { memory: "1Gi" } });
+    expect(operator).toMatchObject({ labels: { team: "platform" }, watchNamespace: ["lancedb"] });
+    const { extraArgs } = one(release, "autoscaler").inputs.values;
+    expect(extraArgs).toMatchObject({ "scale-down-unneeded-time": "20m", "balance-similar-node-groups": true });
+    expect(one(release, "nvidia").inputs.values).toMatchObject({ gfd: { enabled: true }, affinity: expect.anything() });
+  });
+
+  test("of Kueue are merged too", async () => {
+    const quota = { cpu: "8", memory: "8Gi" };
+    const kueue = { controllerManager: { replicas: 2 } };
+    const { one } = await deployed("existing", { quota, kueue: { source: "helm" }, chartValues: { kueue } });
+    expect(one(release, "kueue").inputs.values.controllerManager).toMatchObject({ replicas: 2, tolerations: [] });
+  });
+
+  test("take the place of lists and of what is no map", () => {
+    expect(merged({ a: [1, 2], b: { c: 1, d: 2 }, e: 1 }, { a: [3], b: { c: 3 }, e: { f: 1 } })).toEqual({
+      ...{ a: [3], b: { c: 3, d: 2 }, e: { f: 1 } },
+    });
+  });
+
+  test.each<[string, Settings, string]>([
+    [
+      "existing",
+      { kuberayOperator: { watchNamespace: ["x"] } },
+      "kuberayOperator.watchNamespace: cannot be given: the op",
+    ],
+    [
+      "eks",
+      { clusterAutoscaler: { image: { tag: "v1" } } },
+      "clusterAutoscaler.image.tag: cannot be given: it goes with",
+    ],
+    ["eks", { clusterAutoscaler: { autoDiscovery: {} } }, "clusterAutoscaler.autoDiscovery: cannot be given"],
+    ["gke", { clusterAutoscaler: {} }, 'chartValues: Unrecognized key: "clusterAutoscaler"'],
+    ["existing", { kueue: {} }, "chartValues.kueue: goes with kueue.source helm"],
+  ])("that are the stack's alone are refused with the reason: %s %j", async (variant, chartValues, message) => {
+    await expect(deployed(variant, { chartValues })).rejects.toThrow(message);
+  });
+
+  test("of an operator that is there already are refused", async () => {
+    const settings = { operator: { source: "none" }, chartValues: { kuberayOperator: {} } };
+    await expect(deployed("existing", settings)).rejects.toThrow("goes with operator.source helm");
+  });
+
+  test("that are refused are told in the docs", () => {
+    const source = readFileSync("infra/chart-values.ts", "utf8");
+    const [, table = ""] = /const kept = \{(.*?)\n\} as const/s.exec(source) ?? [];
+    const keys = [...table.matchAll(/^ {4}"?([\w.-]+)"?: "/gm)].map(([, key = ""]) => key);
+    expect(keys.length).toBeGreaterThan(8);
+    const docs = readFileSync("docs/infra.md", "utf8");
+    for (const key of keys) expect(docs).toContain(`\`${key}\``);
+  });
+});

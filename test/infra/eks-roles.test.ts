@@ -1,0 +1,186 @@
+import { describe, expect, test } from "vitest";
+import { readConfig } from "../../service/config.ts";
+import { deployed } from "../support/stack.ts";
+
+const roleType = "aws:iam/role:Role";
+const entryType = "aws:eks/accessEntry:AccessEntry";
+const policyType = "aws:iam/rolePolicy:RolePolicy";
+const principals = ["arn:aws:iam::123456789012:role/ml-engineers", "arn:aws:iam::123456789012:user/alice"];
+const stack = deployed("eks", { clientPrincipals: principals });
+const clusterArn = "arn:aws:eks:eu-central-1:123456789012:cluster/lancedb";
+const bucketArn = "arn:aws:s3:::eks-bucket-1234567";
+const issuer = "oidc.eks.eu-central-1.amazonaws.com/id/ABC";
+const tokenArgs = ["eks", "get-token", "--cluster-name", "lancedb"];
+const trustOf = async (name: string) => JSON.parse((await stack).one(roleType, name).inputs.assumeRolePolicy).Statement;
+const policyOf = async (name: string) => JSON.parse((await stack).one(policyType, name).inputs.policy).Statement;
+
+describe("administrators on EKS", () => {
+  const adminPrincipals = ["arn:aws:iam::123456789012:role/team/platform-engineers", principals[0]];
+  const stackOfTwo = deployed("eks", { adminPrincipals });
+
+  test("take one role, which is an administrator of the cluster", async () => {
+    const { one } = await stackOfTwo;
+    const role = one(roleType, "admin");
+    expect(JSON.parse(role.inputs.assumeRolePolicy).Statement[0].Principal).toEqual({ AWS: adminPrincipals });
+    const association = one("aws:eks/accessPolicyAssociation:AccessPolicyAssociation", "admin");
+    expect(association.inputs.policyArn).toMatch(/AmazonEKSClusterAdminPolicy$/);
+    // Nothing of Kubernetes is made before the role may do so.
+    expect(one("pulumi:providers:kubernetes").dependencies).toContain(association.urn);
+  });
+
+  test("use a kubeconfig that is the same for all of them", async () => {
+    const { users } = JSON.parse(String((await stackOfTwo).outputs.kubeconfig));
+    expect(users[0].user.exec.args).toEqual([...tokenArgs, "--role", "arn:aws:iam::123456789012:role/eks-admin"]);
+  });
+
+  test("must be whoever makes the stack as well", async () => {
+    const others = deployed("eks", { adminPrincipals: ["arn:aws:iam::123456789012:role/others"] });
+    await expect(others).rejects.toThrow("adminPrincipals: must name you as well");
+    const account = await deployed("eks", { adminPrincipals: ["arn:aws:iam::123456789012:root"] });
+    expect(account.all(roleType).map((each) => each.name)).toContain("eks-admin");
+  });
+
+  test("are whoever made the stack when nobody is named: as the provider, whoever is signed in", async () => {
+    const { one, outputs } = await deployed("eks", {
+      "aws:profile": "staging",
+      "aws:assumeRoles": [{ roleArn: "arn:aws:iam::123456789012:role/deploy" }],
+    });
+    expect(one("eks:index:Cluster").inputs.providerCredentialOpts).toEqual({
+      profileName: "staging",
+      roleArn: "arn:aws:iam::123456789012:role/deploy",
+    });
+    expect(JSON.parse(String(outputs.kubeconfig)).users[0].user.exec.args).toEqual(tokenArgs);
+    // An empty one keeps the profile of who happens to run `up` out of it.
+    expect((await stack).one("eks:index:Cluster").inputs.providerCredentialOpts).toEqual({});
+  });
+});
+
+describe("the client role", () => {
+  test("may be taken by everyone who is listed", async () => {
+    expect((await stack).one(roleType, "client").inputs.name).toBe("geneva-client-role");
+    expect(await trustOf("client")).toEqual([
+      { Effect: "Allow", Principal: { AWS: principals }, Action: ["sts:AssumeRole"] },
+    ]);
+  });
+
+  test("may reach the cluster, list the bucket, and get, put, delete and head its objects", async () => {
+    expect(await policyOf("client")).toEqual([
+      { Effect: "Allow", Action: ["eks:DescribeCluster", "eks:AccessKubernetesApi"], Resource: clusterArn },
+      { Effect: "Allow", Action: ["s3:ListBucket"], Resource: bucketArn },
+      { Effect: "Allow", Action: ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"], Resource: `${bucketArn}/*` },
+    ]);
+  });
+
+  test("is an administrator of the cluster by a STANDARD access entry", async () => {
+    const { one } = await stack;
+    const principalArn = "arn:aws:iam::123456789012:role/geneva-client-role";
+    expect(one(entryType, "client").inputs).toEqual({
+      clusterName: "lancedb",
+      principalArn,
+      type: "STANDARD",
+    });
+    expect(one("aws:eks/accessPolicyAssociation:AccessPolicyAssociation").inputs).toEqual({
+      clusterName: "lancedb",
+      principalArn,
+      policyArn: "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy",
+      accessScope: { type: "cluster" },
+    });
+  });
+});
+
+describe("the role of the service account", () => {
+  test("is taken by web identity, by just this service account", async () => {
+    expect(await trustOf("eks-ray")).toEqual([
+      {
+        Effect: "Allow",
+        Principal: { Federated: `arn:aws:iam::123456789012:oidc-provider/${issuer}` },
+        Action: ["sts:AssumeRoleWithWebIdentity"],
+        Condition: {
+          StringEquals: {
+            [`${issuer}:aud`]: "sts.amazonaws.com",
+            [`${issuer}:sub`]: "system:serviceaccount:lancedb:geneva-service-account",
+          },
+        },
+      },
+    ]);
+  });
+
+  test("may describe the cluster and use the bucket", async () => {
+    expect(await policyOf("eks-ray")).toEqual([
+      { Effect: "Allow", Action: ["eks:DescribeCluster"], Resource: clusterArn },
+      { Effect: "Allow", Action: ["s3:ListBucket"], Resource: bucketArn },
+      { Effect: "Allow", Action: ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"], Resource: `${bucketArn}/*` },
+    ]);
+  });
+
+  test("is named by the annotation of the service account", async () => {
+    expect((await stack).one("kubernetes:core/v1:ServiceAccount", "ray").inputs.metadata.annotations).toEqual({
+      "eks.amazonaws.com/role-arn": "arn:aws:iam::123456789012:role/eks-ray",
+    });
+  });
+
+  test("is held to the folder of a bucket that is shared", async () => {
+    const { one, all } = await deployed("eks", { bucket: "s3://ours/team/lance/" });
+    expect(all("aws:s3/bucket:Bucket")).toEqual([]);
+    const [, list, objects] = JSON.parse(one(policyType, "eks-ray").inputs.policy).Statement;
+    expect([list.Resource, objects.Resource]).toEqual(["arn:aws:s3:::ours", "arn:aws:s3:::ours/team/lance/*"]);
+  });
+});
+
+describe("credentials for tables on EKS", () => {
+  const withVending = deployed("eks", { clientPrincipals: principals, catalog: { vendCredentials: true } });
+
+  test("are sessions of a role that the catalog alone may assume, and that may use the bucket alone", async () => {
+    const { one } = await withVending;
+    const role = one(roleType, "tables");
+    const annotations = one("kubernetes:core/v1:ServiceAccount", "catalog").inputs.metadata.annotations;
+    expect(JSON.parse(role.inputs.assumeRolePolicy).Statement).toEqual([
+      {
+        Effect: "Allow",
+        Principal: { AWS: [annotations["eks.amazonaws.com/role-arn"]] },
+        Action: ["sts:AssumeRole"],
+      },
+    ]);
+    expect(annotations["eks.amazonaws.com/role-arn"]).toMatch(/^arn:aws:iam::/);
+    expect(JSON.parse(one(policyType, "tables").inputs.policy).Statement).toEqual([
+      { Effect: "Allow", Action: ["s3:ListBucket"], Resource: bucketArn },
+      { Effect: "Allow", Action: ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"], Resource: `${bucketArn}/*` },
+    ]);
+    const { env } = one("kubernetes:apps/v1:StatefulSet").inputs.spec.template.spec.containers[0];
+    const set = Object.fromEntries(env.map(({ name, value }: { name: string; value: string }) => [name, value]));
+    expect(readConfig({ ...set, TILTYARD_BOOTSTRAP_API_KEY: "k".repeat(24) }).vending).toEqual({
+      s3Role: expect.stringContaining("tables"),
+    });
+  });
+
+  test("are not handed out unless the settings say so", async () => {
+    const { all } = await stack;
+    expect(all(roleType).filter((role) => role.name.includes("tables"))).toEqual([]);
+  });
+});
+
+test("the bucket is encrypted, closed to the public, and protected", async () => {
+  const { one } = await stack;
+  expect(one("aws:s3/bucket:Bucket").protect).toBe(true);
+  expect(one("aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock").inputs).toMatchObject({
+    blockPublicAcls: true,
+    blockPublicPolicy: true,
+    ignorePublicAcls: true,
+    restrictPublicBuckets: true,
+  });
+  expect(
+    one("aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration").inputs.rules,
+  ).toEqual([{ applyServerSideEncryptionByDefault: { sseAlgorithm: "AES256" } }]);
+  const [deny] = JSON.parse(one("aws:s3/bucketPolicy:BucketPolicy").inputs.policy).Statement;
+  expect(deny).toMatchObject({ Effect: "Deny", Condition: { Bool: { "aws:SecureTransport": "false" } } });
+});
+
+test("a client finds the cluster and its role by the outputs", async () => {
+  expect((await stack).outputs).toMatchObject({
+    configMethod: "EKS_AUTH",
+    region: "eu-central-1",
+    clusterName: "lancedb",
+    roleName: "arn:aws:iam::123456789012:role/geneva-client-role",
+    kubernetesVersion: "1.35",
+  });
+});

@@ -1,0 +1,62 @@
+import { rayLogs } from "@tiltyard/protocol";
+import { describe, expect, test } from "vitest";
+import { fromStackOutputs } from "../../client/index.ts";
+import { rayClusterManifest } from "../../client/ray/manifest.ts";
+import { parseParameters } from "../../client/ray/parameters.ts";
+import { deployed } from "../support/stack.ts";
+
+const variants = ["existing", "existing-gke", "existing-eks", "gke", "eks"];
+
+describe("logs of Ray", () => {
+  test.each(variants)("are printed by a side car in the pods that a client of a stack on %s makes", async (variant) => {
+    const { one, outputs } = await deployed(variant, { rayLogs: true });
+    const { metadata, data } = one("kubernetes:core/v1:ConfigMap", "ray-logs").inputs;
+    const parameters = parseParameters({ name: "a", workerGroups: [{}], ...fromStackOutputs(outputs) });
+    const by = { owner: "me", leaseUntil: new Date(), creation: "first" };
+    // biome-ignore lint/suspicious/noExplicitAny: the spec of a RayCluster.
+    const { headGroupSpec, workerGroupSpecs } = rayClusterManifest(parameters, by).spec as any;
+    for (const { template } of [headGroupSpec, ...workerGroupSpecs]) {
+      const { initContainers, containers, volumes } = template.spec;
+      const [sideCar] = initContainers;
+      // Kubernetes starts it before Ray, and ends it after.
+      expect(sideCar.restartPolicy).toBe("Always");
+      const [settingsFile] = sideCar.command.slice(-1);
+      const settings = sideCar.volumeMounts.find(({ mountPath }: { mountPath: string }) =>
+        settingsFile.startsWith(`${mountPath}/`),
+      );
+      const volume = volumes.find(({ name }: { name: string }) => name === settings.name);
+      expect(volume.configMap.name).toBe(metadata.name);
+      const { pipeline } = JSON.parse(data[settingsFile.split("/").at(-1)]);
+      // It reads where Ray writes.
+      const mounts = [...sideCar.volumeMounts, ...containers[0].volumeMounts];
+      const shared = mounts.filter(({ name }: { name: string }) => name === "ray");
+      expect(shared.map(({ mountPath }: { mountPath: string }) => mountPath)).toEqual([rayLogs.folder, rayLogs.folder]);
+      expect(pipeline.inputs[0].path).toContain("/tmp/ray/session_latest/logs/*.log");
+      expect(pipeline.outputs).toMatchObject([{ name: "stdout", format: "json_lines" }]);
+      const told = sideCar.env.map(({ name }: { name: string }) => ["$", "{", name, "}"].join(""));
+      for (const record of pipeline.filters[0].record) expect(told).toContain(record.split(" ")[1]);
+    }
+  });
+
+  test("are kept by CloudWatch for a while on a cluster of the stack's own", async () => {
+    const { one, all } = await deployed("eks", { rayLogs: true });
+    const addon = one("aws:eks/addon:Addon", "container-logs").inputs;
+    expect(addon).toMatchObject({ addonName: "amazon-cloudwatch-observability" });
+    const role = one("aws:iam/role:Role", "container-logs").inputs;
+    expect(role.assumeRolePolicy).toContain("system:serviceaccount:amazon-cloudwatch:cloudwatch-agent");
+    const group = all("aws:cloudwatch/logGroup:LogGroup").find(({ name }) => name.includes("container"));
+    expect(group?.inputs).toMatchObject({ name: "/aws/containerinsights/lancedb/application", retentionInDays: 30 });
+    expect(one("aws:eks/addon:Addon", "container-logs").dependencies).toContain(group?.urn);
+  });
+
+  test("are kept by Google on GKE, which collects what containers print", async () => {
+    const { one } = await deployed("gke", { rayLogs: true });
+    expect(one("gcp:container/cluster:Cluster").inputs.loggingConfig.enableComponents).toContain("WORKLOADS");
+  });
+
+  test("go with the pods unless the settings say otherwise", async () => {
+    const { outputs, all } = await deployed("eks");
+    expect(outputs.rayLogs).toBeUndefined();
+    expect(all("aws:eks/addon:Addon").map(({ name }) => name)).not.toContain("eks-container-logs");
+  });
+});
