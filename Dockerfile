@@ -1,4 +1,4 @@
-# The catalog. Node runs the TypeScript sources as they are, so the image has them and the
+# The catalog, and the runner of its jobs (node runner/main.ts). Node runs the TypeScript sources as they are, so the image has them and the
 # packages that they need in production, and nothing was compiled.
 #
 #   docker build -t tiltyard-catalog .
@@ -13,8 +13,8 @@ COPY infra/package.json infra/
 COPY client/package.json client/
 COPY runner/package.json runner/
 COPY test/package.json test/
-# Of the workspaces only what the service needs.
-RUN npm ci --omit=dev --workspace=service --include-workspace-root=false \
+# Of the workspaces only what the two need.
+RUN npm ci --omit=dev --workspace=service --workspace=runner --include-workspace-root=false \
     && npm cache clean --force
 
 FROM node:24.21.0-trixie-slim
@@ -31,6 +31,8 @@ COPY --from=packages /app/node_modules node_modules
 COPY package.json ./
 COPY protocol protocol
 COPY service service
+COPY client client
+COPY runner runner
 RUN mkdir /data && chown node:node /data
 # The user `node`, by its number, so that Kubernetes can see that it is not root.
 USER 1000:1000

@@ -2,7 +2,9 @@ export * from "./catalog/catalog-client.ts";
 export * from "./catalog/errors.ts";
 export { type ConnectParameters, connect } from "./kubernetes/connect.ts";
 export { ConnectError } from "./kubernetes/connect-error.ts";
-export { KubernetesError, RayClusterApi } from "./ray/cluster-api.ts";
+export { KubernetesError } from "./kubernetes/kubernetes-error.ts";
+export { NamespaceApi } from "./kubernetes/namespace-api.ts";
+export { RayClusterApi } from "./ray/cluster-api.ts";
 export { type ClusterState, formatState } from "./ray/cluster-state.ts";
 export { JobError } from "./ray/dashboard.ts";
 export * from "./ray/jobs.ts";
@@ -17,5 +19,6 @@ export {
   parseParameters,
 } from "./ray/parameters.ts";
 export { ProvisionError, type ProvisionOptions, provisionRayCluster, RayCluster } from "./ray/provision.ts";
+export { bytesOf } from "./ray/quantity.ts";
 export { submitInTransaction, submitTracked, type TrackedJob, type Tracking } from "./ray/tracked-job.ts";
 export { fromStackOutputs } from "./stack-outputs.ts";

@@ -8,8 +8,9 @@ import { ExistingCluster } from "./components/existing-cluster.ts";
 import { findExistingGke } from "./components/gke/existing-gke.ts";
 import { GkeCluster } from "./components/gke/gke-cluster.ts";
 import { RayPlatform } from "./components/ray/ray-platform.ts";
+import { Runner } from "./components/runner/runner.ts";
 import type { StackConfig } from "./config.ts";
-import { type Outputs, stackOutputs } from "./outputs.ts";
+import { type Outputs, rayParameters, stackOutputs } from "./outputs.ts";
 
 /** Everything that a stack consists of. */
 export async function deploy(config: StackConfig): Promise<Outputs> {
@@ -35,7 +36,18 @@ export async function deploy(config: StackConfig): Promise<Outputs> {
   const { enabled, ...settings } = config.catalog;
   const args = { cluster, platform, deleteNamespace, monitoring, ...settings };
   const catalog = enabled ? new Catalog("catalog", args) : undefined;
-  return stackOutputs({ config, cluster, platform, catalog });
+  const { enabled: hasRunner, ...runnerSettings } = config.runner;
+  const runner =
+    hasRunner && catalog !== undefined
+      ? new Runner("runner", {
+          cluster,
+          platform,
+          catalog,
+          parameters: rayParameters({ config, cluster, platform }),
+          ...runnerSettings,
+        })
+      : undefined;
+  return stackOutputs({ config, cluster, platform, catalog, runner });
 }
 
 async function createCluster(config: StackConfig): Promise<Cluster> {

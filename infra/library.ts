@@ -17,3 +17,4 @@ export { Catalog, type CatalogArgs } from "./components/catalog/catalog.ts";
 export { ExistingCluster, type ExistingClusterArgs } from "./components/existing-cluster.ts";
 export { OwnServices, type OwnServicesArgs } from "./components/own-services.ts";
 export { RayPlatform, type RayPlatformArgs } from "./components/ray/ray-platform.ts";
+export { Runner, type RunnerArgs } from "./components/runner/runner.ts";

@@ -3,6 +3,7 @@ import { catalogName, type StackOutputs, secretOutputs } from "@tiltyard/protoco
 import type { Cluster } from "./cluster.ts";
 import type { Catalog } from "./components/catalog/catalog.ts";
 import type { RayPlatform } from "./components/ray/ray-platform.ts";
+import type { Runner } from "./components/runner/runner.ts";
 import type { StackConfig } from "./config.ts";
 import { fileFolder } from "./file-folder.ts";
 import type { NodeRole } from "./node-pools.ts";
@@ -15,11 +16,12 @@ interface Deployed {
   readonly cluster: Cluster;
   readonly platform: RayPlatform;
   readonly catalog: Catalog | undefined;
+  readonly runner: Runner | undefined;
 }
 
 /** What the stack tells other programs. What a variant does not have is left out. */
 export function stackOutputs(deployed: Deployed): Outputs {
-  const { config, cluster, platform, catalog } = deployed;
+  const { config, cluster, platform, catalog, runner } = deployed;
   const outputs: Outputs = {
     variant: config.variant,
     ...cluster.access,
@@ -47,6 +49,7 @@ export function stackOutputs(deployed: Deployed): Outputs {
       catalogPublicUrl: catalog.publicUrl,
       catalogApiKey: catalog.apiKey,
     }),
+    jobRayClusters: runner && [...runner.rayClusters],
   };
   const present = Object.entries(outputs).filter(([, value]) => value !== undefined);
   const secrets: readonly string[] = secretOutputs;
@@ -69,6 +72,21 @@ function teamsOf({ teams }: RayPlatform): Outputs["teams"] {
 
 function logsOf({ logs }: RayPlatform): Outputs["rayLogs"] {
   return logs && pulumi.output(logs.image).apply((image) => ({ image, configMap: logs.configMap }));
+}
+
+/** What of a Ray cluster the settings determine, as parameters of docs/client.md. */
+export function rayParameters({ config, cluster, platform }: Pick<Deployed, "config" | "cluster" | "platform">) {
+  const { version, image, gpuImage } = config.ray;
+  const { head, workerCpu, workerGpu } = config.nodeSelectors;
+  const [volume, logs] = [tablesVolume(config), logsOf(platform)];
+  return {
+    ray_version: version,
+    image: cluster.services.cachedImage(image),
+    gpu_image: cluster.services.cachedImage(gpuImage),
+    node_selectors: { head, workerCpu, workerGpu },
+    ...(volume !== undefined && { volumes: [volume] }),
+    ...(logs !== undefined && { logs }),
+  };
 }
 
 /** The claim with the tables of a `file:` bucket, and where pods mount it: at the path of its URI, so that locations hold. */

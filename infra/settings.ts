@@ -6,6 +6,7 @@ import { architectures } from "./machines.ts";
 import { Monitoring, MonitoringOnGke } from "./monitoring-settings.ts";
 import { EksNetwork, GkeNetwork } from "./network-settings.ts";
 import { LabelKeys, NodePools } from "./node-pools.ts";
+import { Runner } from "./runner-settings.ts";
 import { bucketOf, dnsLabel, kubernetesVersion, labelDomain, minorVersion, version } from "./setting-types.ts";
 import { StorageOnEks, StorageOnGke } from "./storage-settings.ts";
 import { Kueue, Quota, Teams, TeamsOnExisting } from "./team-settings.ts";
@@ -68,6 +69,7 @@ const everywhere = {
   kueue: Kueue.optional(),
   /** Whether Ray's logs outlive a Ray cluster, in the logs of the cloud or of the cluster. */
   rayLogs: z.boolean().default(false),
+  runner: Runner.prefault({}),
   clientPrincipals: z.array(z.string()).default([]),
 };
 

@@ -4,13 +4,23 @@ import type { ErrorStatus } from "./errors.ts";
 import { commonRequest } from "./fields.ts";
 import type { Identifier } from "./identifier.ts";
 
-/** What a principal may do with an object and everything under it; each role includes the ones before it. */
-export const roles = ["reader", "writer", "admin"] as const;
+/** What a principal may do with an object and everything under it. A runner carries out the jobs there, and does nothing else. */
+export const roles = ["reader", "writer", "admin", "runner"] as const;
 export type Role = (typeof roles)[number];
+
+/** Which roles each one includes. */
+export const includedRoles = {
+  reader: ["reader"],
+  writer: ["reader", "writer"],
+  admin: roles,
+  runner: ["runner"],
+} as const satisfies Readonly<Record<Role, readonly Role[]>>;
 
 /** One right that a request needs. */
 export interface Access {
   readonly role: Role;
+  /** One that does as well, though it does not include the other. */
+  readonly orRole?: Role;
   /** `anywhere` for a role on any object: what the path of a batch tells, which names its objects in its body. */
   readonly object: Identifier | "anywhere";
 }
@@ -135,8 +145,8 @@ export function defineContract<
 }
 
 /** The access rule of most operations: a role on the object that the path names. */
-export function onPath(role: Role) {
-  return ({ id }: { readonly id: Identifier }): readonly Access[] => [{ role, object: id }];
+export function onPath(role: Role, orRole?: Role) {
+  return ({ id }: { readonly id: Identifier }): readonly Access[] => [{ role, object: id, ...(orRole && { orRole }) }];
 }
 
 /** The access rule of a batch, as far as its path tells. */

@@ -1,4 +1,5 @@
 export type { JsonArrowDataType, JsonArrowSchema } from "./arrow.ts";
+export { type Backoff, backoffMs } from "./backoff.ts";
 export { type BodyBounds, bodies, numbers, problemsMax } from "./bounds.ts";
 export * from "./contract.ts";
 export * from "./contracts.ts";

@@ -35,6 +35,16 @@ export const rayLogs = {
   variables: { pod: "POD_NAME", cluster: "RAY_CLUSTER" },
 } as const;
 
+/** The runner of the catalog's jobs, as a workload of Kubernetes and as its service account. */
+export const runnerName = "tiltyard-runner";
+
+/** What the runner does in the namespace of Ray, as rules of a role: jobs with their keys, and clusters whose lease ended. */
+export const runnerRights = [
+  { apiGroups: ["ray.io"], resources: ["rayjobs"], verbs: ["get", "list", "create", "delete"] },
+  { apiGroups: ["ray.io"], resources: ["rayclusters"], verbs: ["list", "delete"] },
+  { apiGroups: [""], resources: ["secrets"], verbs: ["create", "patch", "delete"] },
+] as const;
+
 /** By which annotation of its service account a pod gets an identity in the cloud; requirements.md 5.1. */
 export const identityAnnotations = {
   EKS_AUTH: "eks.amazonaws.com/role-arn",

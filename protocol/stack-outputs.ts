@@ -75,6 +75,10 @@ export const StackOutputs = z.object({
     .optional()
     .describe("The Kubernetes service of the catalog in its namespace, for port forwarding."),
   catalogPublicUrl: z.string().optional().describe("The catalog, from outside of the cluster."),
+  jobRayClusters: z
+    .array(z.string())
+    .optional()
+    .describe("The Ray clusters that a job's request may name; absent when the stack runs no jobs."),
   catalogApiKey: z.string().optional().describe("An API key of the catalog with the role admin. Secret."),
 });
 export type StackOutputs = z.infer<typeof StackOutputs>;

@@ -46,14 +46,10 @@ export class CatalogJobs {
     return jobs;
   }
 
-  /** @returns undefined for a job that the catalog does not know. */
-  async statusOf(id: string): Promise<TransactionStatus | undefined> {
-    try {
-      return (await this.#catalog.describeTransaction({ id: parseIdentifier(id) })).status;
-    } catch (error) {
-      if (error instanceof CatalogRequestError && error.status === 404) return undefined;
-      throw error;
-    }
+  /** How a job is, and whether an attempt has begun to run; without a status when the catalog does not know it. */
+  async stateOf(id: string): Promise<{ readonly status: TransactionStatus | undefined; readonly hasBegun: boolean }> {
+    const described = await unlessMoved(() => this.#management.describeJob({ id: parseIdentifier(id) }));
+    return { status: described?.job.status, hasBegun: described?.job.platform.started_at !== undefined };
   }
 
   /**
@@ -67,6 +63,20 @@ export class CatalogJobs {
       setProperty(claimOf(attempt + 1), now(), "Fail"),
       ...Object.entries(note).map(([name, value]) => setProperty(name, value)),
     ]);
+  }
+
+  /** Gives a claim back that nothing came of. @returns false when something did. */
+  release({ id, attempt }: OpenJob): Promise<boolean> {
+    return this.#alter(id, [
+      requireProperty(claimOf(attempt + 1)),
+      // Before its first attempt a job is Queued; one that runs refuses this.
+      attempt === 0 ? action({ setStatusAction: { status: "Queued" } }) : setProperty(claimOf(attempt), now()),
+    ]);
+  }
+
+  /** Makes the key that an attempt runs with. @returns undefined when somebody else moved the job on. */
+  makeKey(id: string, attempt: number): Promise<string | undefined> {
+    return unlessMoved(async () => (await this.#management.createJobKey({ id: parseIdentifier(id), attempt })).key);
   }
 
   /** A heartbeat in place of an attempt that waits for room. @returns false when it was taken over. */
@@ -84,13 +94,17 @@ export class CatalogJobs {
   }
 
   async #alter(id: string, actions: AlterTransactionAction[]): Promise<boolean> {
-    try {
-      await this.#catalog.alterTransaction({ id: parseIdentifier(id), actions });
-      return true;
-    } catch (error) {
-      if (error instanceof CatalogRequestError && (error.status === 409 || error.status === 404)) return false;
-      throw error;
-    }
+    const altered = await unlessMoved(() => this.#catalog.alterTransaction({ id: parseIdentifier(id), actions }));
+    return altered !== undefined;
+  }
+}
+
+async function unlessMoved<Answer>(call: () => Promise<Answer>): Promise<Answer | undefined> {
+  try {
+    return await call();
+  } catch (error) {
+    if (error instanceof CatalogRequestError && (error.status === 409 || error.status === 404)) return undefined;
+    throw error;
   }
 }
 

@@ -1,25 +1,15 @@
 #!/usr/bin/env node
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import {
-  CatalogConnectionError,
-  CatalogRequestError,
-  createCatalogClient,
-  createManagementClient,
-  JobError,
-  JobsApi,
-  KubernetesError,
-  LocalRayError,
-} from "@tiltyard/client";
+import { createCatalogClient, createManagementClient, JobsApi } from "@tiltyard/client";
 import { Command, InvalidArgumentError } from "commander";
 import { readConfig } from "./config.ts";
-import { JobKeys } from "./job-keys.ts";
 import { CatalogJobs } from "./jobs.ts";
 import { KeptRay } from "./local-ray.ts";
 import { type KubernetesOptions, openRayJobs } from "./open-rayjobs.ts";
 import { RayPlatform } from "./ray-platform.ts";
 import { Reconciler } from "./reconcile.ts";
+import { repeat } from "./repeat.ts";
 
 interface Options extends KubernetesOptions {
   readonly local?: boolean;
@@ -32,8 +22,10 @@ interface Options extends KubernetesOptions {
   readonly leaseSeconds: number;
 }
 
-const pauseMs = { pass: 1_000, afterFailure: 5_000 };
+const pauseMs = { passes: 1_000, reaping: 30_000 };
 const cancelGraceMs = 6_000;
+/** Packages of a manifest are installed in that time. */
+const startMs = 15 * 60_000;
 /** Who takes over waits longer than an attempt goes on without a heartbeat, so that never two of them run. */
 const takeOverFactor = 1.5;
 
@@ -53,7 +45,18 @@ await new Command("tiltyard runner")
   .option("--attempts <number>", "how often a job is attempted before it is Failed", count, 3)
   .option("--lease-seconds <number>", "how long a job goes on when the catalog hears nothing of it", count, 20)
   .action(run)
-  .parseAsync();
+  .parseAsync()
+  .catch((error) => {
+    tell(messageOf(error));
+    process.exitCode = 1;
+  });
+
+/** What people can mend is told in a sentence; a bug is told with its stack. */
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const isBug = [TypeError, RangeError, ReferenceError].some((type) => error instanceof type);
+  return isBug ? (error.stack ?? error.message) : error.message;
+}
 
 function count(text: string): number {
   const value = Number(text);
@@ -67,59 +70,35 @@ async function run(options: Options): Promise<void> {
   for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stopped.abort());
   const catalog = catalogOf(options);
   await using resources = new AsyncDisposableStack();
-  const management = createManagementClient(catalog);
   const where = { catalogUrl: catalog.url, leaseSeconds: options.leaseSeconds };
   const isRay = options.local === true || options.address !== undefined;
-  const platform = isRay
-    ? new RayPlatform({ ...where, ray: rayOf(options, resources, signal) })
+  const { platform, reap } = isRay
+    ? { platform: new RayPlatform({ ...where, ray: rayOf(options, resources, signal) }), reap: async () => {} }
     : await openRayJobs(options, where);
   const reconciler = new Reconciler(
-    {
-      jobs: new CatalogJobs(createCatalogClient(catalog), management),
-      keys: new JobKeys(management),
-      platform,
-    },
+    { jobs: new CatalogJobs(createCatalogClient(catalog), createManagementClient(catalog)), platform },
     {
       attempts: options.attempts,
       jobs: options.maxJobs,
       jobsPerPrincipal: options.maxJobsPerPrincipal,
       takeOverMs: options.leaseSeconds * 1_000 * takeOverFactor,
       cancelGraceMs,
+      startMs,
     },
     ({ job, text }) => tell(`job ${job}: ${text}`),
   );
   try {
     await platform.list();
     tell(`running the jobs of ${catalog.url}`);
-    await untilAborted(reconciler, signal);
+    await Promise.all([
+      repeat(() => reconciler.reconcile(), { pauseMs: pauseMs.passes, signal, tell }),
+      repeat(() => reap(tell), { pauseMs: pauseMs.reaping, signal, tell }),
+    ]);
   } catch (error) {
     if (!signal.aborted) throw error;
+  } finally {
+    stopped.abort();
   }
-}
-
-async function untilAborted(reconciler: Reconciler, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    const pause = await reconciler.reconcile().then(
-      () => pauseMs.pass,
-      (error) => {
-        if (!isPassing(error)) throw error;
-        tell(error.message);
-        return pauseMs.afterFailure;
-      },
-    );
-    await sleep(pause, undefined, { signal }).catch(() => {});
-  }
-}
-
-/** What another pass may find mended. */
-function isPassing(error: unknown): error is Error {
-  if (error instanceof CatalogRequestError) return error.status >= 500 || error.status === 429;
-  return (
-    error instanceof CatalogConnectionError ||
-    error instanceof JobError ||
-    error instanceof LocalRayError ||
-    error instanceof KubernetesError
-  );
 }
 
 function rayOf({ address, numCpus }: Options, resources: AsyncDisposableStack, signal: AbortSignal) {
@@ -136,8 +115,7 @@ function catalogOf({ catalog }: Options): { readonly url: string; readonly apiKe
   const url = catalog ?? environment.catalogUrl ?? "http://127.0.0.1:2333";
   const development = join("data", "development.key");
   const apiKey = environment.apiKey ?? (existsSync(development) ? readFileSync(development, "utf8").trim() : undefined);
-  if (apiKey === undefined)
-    throw new Error("set TILTYARD_API_KEY to a key of the catalog that is an admin of everything");
+  if (apiKey === undefined) throw new Error("set TILTYARD_API_KEY to a key of the catalog with the role runner");
   return { url, apiKey };
 }
 

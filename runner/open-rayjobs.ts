@@ -1,5 +1,12 @@
 import { readFileSync } from "node:fs";
-import { type ClusterParameters, connect, fromStackOutputs, parseFileParameters } from "@tiltyard/client";
+import {
+  type ClusterParameters,
+  connect,
+  fromStackOutputs,
+  parseFileParameters,
+  RayClusterApi,
+  reapRayClusters,
+} from "@tiltyard/client";
 import { parse as parseYaml } from "yaml";
 import { z } from "zod";
 import { RayJobApi } from "./rayjob-api.ts";
@@ -15,33 +22,51 @@ export interface KubernetesOptions {
 const RunnerFile = z.strictObject({ rayClusters: z.record(z.string(), z.record(z.string(), z.unknown())) });
 
 /**
- * The RayJobs of a cluster of Kubernetes. Without a file, jobs have a Ray cluster with one group of CPU workers.
+ * The RayJobs of a cluster of Kubernetes, and how its Ray clusters are deleted whose owners died. Without a file, jobs have a Ray cluster with one group of CPU workers.
  *
  * @throws ParameterError, ConnectError, and Error for files that are not what they must be
  */
 export async function openRayJobs(
   { stackOutputs, file, queue }: KubernetesOptions,
   where: { readonly catalogUrl: string; readonly leaseSeconds: number },
-): Promise<RayJobPlatform> {
+): Promise<{ readonly platform: RayJobPlatform; readonly reap: (tell: (text: string) => void) => Promise<void> }> {
   const stack = stackOutputs === undefined ? {} : fromStackOutputs(read(stackOutputs));
-  const { rayClusters } = file === undefined ? { rayClusters: { default: {} } } : parseFile(file);
-  const templates = Object.fromEntries(
-    Object.entries(rayClusters).map(([name, given]) => [
+  const templates = templatesIn(file === undefined ? { rayClusters: { default: {} } } : read(file), stack);
+  const [first]: (ClusterParameters | undefined)[] = Object.values(templates);
+  if (first === undefined) throw new Error("the file of the runner names no Ray cluster");
+  const config = await connect(first);
+  const api = new RayJobApi(config, first.namespace);
+  const missing = await api.missingRights();
+  if (missing.length > 0)
+    throw new Error(`the runner may not ${missing.join(", ")} in the namespace ${first.namespace}: docs/jobs.md`);
+  const clusters = new RayClusterApi(config, first.namespace);
+  return {
+    platform: new RayJobPlatform({ ...where, api, templates, queue }),
+    reap: async (tell) => {
+      for (const { name, owner } of await reapRayClusters(clusters))
+        tell(`the Ray cluster ${name} is deleted: its owner ${owner} died`);
+    },
+  };
+}
+
+/**
+ * The Ray clusters of a runner's file, by their names.
+ *
+ * @param stack What they have that do not say otherwise.
+ * @throws ParameterError, and Error for what is no such file
+ */
+export function templatesIn(content: unknown, stack: object): Readonly<Record<string, ClusterParameters>> {
+  const parsed = RunnerFile.safeParse(content);
+  if (!parsed.success) {
+    const problems = parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
+    throw new Error(`the file of the runner is not valid:\n  ${problems.join("\n  ")}`);
+  }
+  return Object.fromEntries(
+    Object.entries(parsed.data.rayClusters).map(([name, given]) => [
       name,
       parseFileParameters({ workerGroups: [{}] }, stack, given, { name }),
     ]),
   );
-  const [first]: (ClusterParameters | undefined)[] = Object.values(templates);
-  if (first === undefined) throw new Error(`${file}: rayClusters has no Ray cluster`);
-  const config = await connect(first);
-  return new RayJobPlatform({ ...where, api: new RayJobApi(config, first.namespace), templates, queue });
-}
-
-function parseFile(file: string): z.infer<typeof RunnerFile> {
-  const parsed = RunnerFile.safeParse(read(file));
-  if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
-  throw new Error(`${file} is not the file of a runner:\n  ${problems.join("\n  ")}`);
 }
 
 function read(file: string): unknown {

@@ -1,7 +1,10 @@
 import type { OpenJob } from "./jobs.ts";
 
-/** How an attempt is where it runs. One that waits has not begun, for example because there is no room yet. */
-export type AttemptState = "waiting" | "running" | "ended";
+/**
+ * How an attempt is where it runs. One that waits has no room yet, which may take any time; one that starts has, and
+ * gets what it needs, as packages.
+ */
+export type AttemptState = "waiting" | "starting" | "running" | "ended";
 
 /** An attempt as the platform knows it. */
 export interface PlatformAttempt {
@@ -25,11 +28,22 @@ export interface Platform {
   list(): Promise<readonly PlatformAttempt[]>;
   /** Starts an attempt; one that is there already is left alone. @throws NeedsError */
   start(request: StartRequest): Promise<void>;
-  stop(attempt: PlatformAttempt): Promise<void>;
+  /** Ends an attempt that may be there. */
+  stop(attempt: Pick<PlatformAttempt, "jobId" | "number">): Promise<void>;
+  /** Takes away what is left of an attempt that has ended and of a job that has, where that costs something. */
+  forget(attempt: PlatformAttempt): Promise<void>;
   /** The last lines that it printed; empty when that cannot be had. */
   lastLines(attempt: PlatformAttempt): Promise<string>;
   /** What users see of an attempt in the job's properties: where it runs. */
   describe(jobId: string, number: number): Promise<Readonly<Record<string, string>>>;
+}
+
+const logLines = 40;
+const logLengthMax = 4_000;
+
+/** The end of what was printed, as much of it as a job tells. */
+export function lastLinesOf(output: string): string {
+  return output.trimEnd().split("\n").slice(-logLines).join("\n").slice(-logLengthMax);
 }
 
 /** What a job needs and the platform will never have: a sentence for whoever asked for it. */

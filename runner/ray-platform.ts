@@ -2,18 +2,24 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type JobDetails, JobError, type JobsApi } from "@tiltyard/client";
-import type { AttemptState, Platform, PlatformAttempt, StartRequest } from "./platform.ts";
+import {
+  type AttemptState,
+  lastLinesOf,
+  NeedsError,
+  type Platform,
+  type PlatformAttempt,
+  type StartRequest,
+} from "./platform.ts";
+import { runtimeOf } from "./runtime-env.ts";
 
 /** The Python package that runs a job inside Ray; it is uploaded with each, so that nothing has to be installed. */
 const pythonPackage = join(import.meta.dirname, "job/tiltyard");
 /** In the job's working directory, which every node of the Ray gets. */
 const keyFile = "api-key";
-const logLines = 40;
-const logLengthMax = 4_000;
 const idPattern = /^tiltyard-(.+)-(\d+)$/;
 
 const states: Readonly<Record<JobDetails["status"], AttemptState>> = {
-  PENDING: "waiting",
+  PENDING: "starting",
   RUNNING: "running",
   SUCCEEDED: "ended",
   FAILED: "ended",
@@ -49,6 +55,9 @@ export class RayPlatform implements Platform {
   }
 
   async start({ job, number, apiKey }: StartRequest): Promise<void> {
+    const { env, headImage, workerImage } = runtimeOf(job.parameters.manifest);
+    if (headImage !== undefined || workerImage !== undefined)
+      throw new NeedsError("manifest: this Ray runs in no container, so that it cannot have another image");
     const { jobs } = await this.#options.ray();
     const { catalogUrl, leaseSeconds } = this.#options;
     const folder = mkdtempSync(join(tmpdir(), "tiltyard-job-"));
@@ -60,7 +69,10 @@ export class RayPlatform implements Platform {
         entrypoint: `python -m tiltyard.job '${job.id}' --attempt ${number} --lease-seconds ${leaseSeconds}`,
         submissionId: submissionIdOf(job.id, number),
         workingDirectory: folder,
-        runtimeEnv: { env_vars: { TILTYARD_CATALOG_URL: catalogUrl, TILTYARD_API_KEY_FILE: keyFile } },
+        runtimeEnv: {
+          ...env,
+          env_vars: { ...env.env_vars, TILTYARD_CATALOG_URL: catalogUrl, TILTYARD_API_KEY_FILE: keyFile },
+        },
         metadata: { tiltyard_job: job.id },
       });
     } catch (error) {
@@ -70,14 +82,20 @@ export class RayPlatform implements Platform {
     }
   }
 
-  async stop({ jobId, number }: PlatformAttempt): Promise<void> {
-    await (await this.#options.ray()).jobs.stop(submissionIdOf(jobId, number));
+  async stop({ jobId, number }: Pick<PlatformAttempt, "jobId" | "number">): Promise<void> {
+    try {
+      await (await this.#options.ray()).jobs.stop(submissionIdOf(jobId, number));
+    } catch (error) {
+      if (!(error instanceof JobError && error.message.includes("does not exist"))) throw error;
+    }
   }
+
+  /** Ray forgets its jobs by itself; until then, `tiltyard job logs` shows them. */
+  async forget(): Promise<void> {}
 
   async lastLines({ jobId, number }: PlatformAttempt): Promise<string> {
     try {
-      const output = await (await this.#options.ray()).jobs.output(submissionIdOf(jobId, number));
-      return output.trimEnd().split("\n").slice(-logLines).join("\n").slice(-logLengthMax);
+      return lastLinesOf(await (await this.#options.ray()).jobs.output(submissionIdOf(jobId, number)));
     } catch (error) {
       if (error instanceof JobError) return "";
       throw error;

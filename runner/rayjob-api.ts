@@ -1,12 +1,14 @@
 import {
-  ApiException,
-  CoreV1Api,
-  CustomObjectsApi,
+  AuthorizationV1Api,
   type KubeConfig,
   type KubernetesObject,
+  PatchStrategy,
+  setHeaderOptions,
+  type V1ObjectMeta,
   type V1Secret,
 } from "@kubernetes/client-node";
-import { KubernetesError } from "@tiltyard/client";
+import { NamespaceApi } from "@tiltyard/client";
+import { runnerRights } from "@tiltyard/protocol";
 
 const rayJobs = { group: "ray.io", version: "v1", plural: "rayjobs" } as const;
 /** What this runner's objects have, and no others. */
@@ -26,81 +28,93 @@ export interface RayJobObject extends KubernetesObject {
   };
 }
 
-/** What the runner does on the API server, in one namespace: RayJobs, their keys and their logs. */
-export class RayJobApi {
-  readonly namespace: string;
-  readonly #objects: CustomObjectsApi;
-  readonly #core: CoreV1Api;
+/** What the runner does on the API server, in one namespace: RayJobs, and the Secrets with their keys. */
+export class RayJobApi extends NamespaceApi {
+  readonly #authorization: AuthorizationV1Api;
 
   constructor(config: KubeConfig, namespace: string) {
-    this.namespace = namespace;
-    this.#objects = config.makeApiClient(CustomObjectsApi);
-    this.#core = config.makeApiClient(CoreV1Api);
+    super(config, namespace, `give it that right in the namespace ${namespace}: docs/jobs.md, On Kubernetes`);
+    this.#authorization = config.makeApiClient(AuthorizationV1Api);
+  }
+
+  /** Which of its rights the runner lacks, as `create secrets`. @throws KubernetesError */
+  async missingRights(): Promise<readonly string[]> {
+    const wanted = runnerRights.flatMap(({ apiGroups: [group], resources: [resource], verbs }) =>
+      verbs.map((verb) => ({ verb, group, resource })),
+    );
+    const { namespace } = this;
+    const reviews = wanted.map(async ({ verb, group, resource }) => {
+      const body = { spec: { resourceAttributes: { namespace, verb, group, resource } } };
+      const { status } = await this.try("ask for its own rights", () =>
+        this.#authorization.createSelfSubjectAccessReview({ body }),
+      );
+      return status?.allowed === true ? [] : [`${verb} ${group === "" ? resource : `${resource}.${group}`}`];
+    });
+    return (await Promise.all(reviews)).flat();
   }
 
   /** @throws KubernetesError */
   async list(): Promise<readonly RayJobObject[]> {
-    const { items } = await this.#try<{ readonly items: readonly RayJobObject[] }>("list RayJobs", () =>
-      this.#objects.listNamespacedCustomObject({ ...rayJobs, namespace: this.namespace, labelSelector: selector }),
+    const { items } = await this.try<{ readonly items: readonly RayJobObject[] }>("list RayJobs", () =>
+      this.objects.listNamespacedCustomObject({ ...this.#where, labelSelector: selector }),
     );
     return items;
   }
 
+  /** @returns undefined when there is none of that name. @throws KubernetesError */
+  async find(name: string): Promise<RayJobObject | undefined> {
+    return this.unless([404], `get the RayJob ${name}`, () =>
+      this.objects.getNamespacedCustomObject({ ...this.#where, name }),
+    );
+  }
+
   /** @returns undefined when there is one of that name. @throws KubernetesError */
   async create(job: RayJobObject): Promise<RayJobObject | undefined> {
-    return this.#unless(409, `create the RayJob ${job.metadata?.name}`, () =>
-      this.#objects.createNamespacedCustomObject({ ...rayJobs, namespace: this.namespace, body: job }),
+    return this.unless([409], `create the RayJob ${job.metadata?.name}`, () =>
+      this.objects.createNamespacedCustomObject({ ...this.#where, body: job }),
     );
   }
 
-  /** Deletes a RayJob with its cluster and its key; one that is gone is no error. @throws KubernetesError */
+  /** Deletes a RayJob with its cluster; one that is gone is no error. @throws KubernetesError */
   async delete(name: string): Promise<void> {
-    await this.#unless(404, `delete the RayJob ${name}`, () =>
-      this.#objects.deleteNamespacedCustomObject({
-        ...rayJobs,
-        namespace: this.namespace,
-        name,
-        propagationPolicy: "Background",
-      }),
+    await this.unless([404], `delete the RayJob ${name}`, () =>
+      this.objects.deleteNamespacedCustomObject({ ...this.#where, name, propagationPolicy: "Background" }),
     );
   }
 
-  /** @returns undefined when there is one of that name. @throws KubernetesError */
-  async createSecret(secret: V1Secret): Promise<V1Secret | undefined> {
+  /** Makes a Secret, or changes the one of that name. @throws KubernetesError */
+  async putSecret(name: string, stringData: Readonly<Record<string, string>>): Promise<void> {
     const { namespace } = this;
-    return this.#unless(409, `create the Secret ${secret.metadata?.name}`, () =>
-      this.#core.createNamespacedSecret({ namespace, body: secret }),
+    const body = { metadata: { name, labels: managedBy }, stringData: { ...stringData } };
+    const created = await this.unless([409], `create the Secret ${name}`, () =>
+      this.core.createNamespacedSecret({ namespace, body }),
     );
+    if (created === undefined) await this.#patchSecret(name, { stringData: body.stringData });
   }
 
-  /** The last lines of the pod that submits a RayJob's command, which prints what that does. @throws KubernetesError */
-  async lastLines(rayJob: string, lines: number): Promise<string> {
+  /** Lets a Secret go when the RayJob of its name does. @throws KubernetesError */
+  async giveSecret(name: string, { uid = "" }: V1ObjectMeta): Promise<void> {
+    const owner = { apiVersion: "ray.io/v1", kind: "RayJob", name, uid };
+    await this.#patchSecret(name, { metadata: { ownerReferences: [owner] } });
+  }
+
+  async #patchSecret(name: string, body: V1Secret): Promise<void> {
     const { namespace } = this;
-    const { items } = await this.#try(`list the pods of the RayJob ${rayJob}`, () =>
-      this.#core.listNamespacedPod({ namespace, labelSelector: `job-name=${rayJob}` }),
+    await this.try(`patch the Secret ${name}`, () =>
+      this.core.patchNamespacedSecret(
+        { namespace, name, body },
+        setHeaderOptions("Content-Type", PatchStrategy.MergePatch),
+      ),
     );
-    const name = items.at(-1)?.metadata?.name;
-    if (name === undefined) return "";
-    const log = await this.#unless(404, `read the log of the pod ${name}`, () =>
-      this.#core.readNamespacedPodLog({ namespace, name, tailLines: lines }),
-    );
-    return log ?? "";
   }
 
-  async #try<Result>(what: string, call: () => Promise<Result>): Promise<Result> {
-    try {
-      return await call();
-    } catch (error) {
-      throw new KubernetesError(what, error);
-    }
+  /** One that is gone is no error. @throws KubernetesError */
+  async deleteSecret(name: string): Promise<void> {
+    const { namespace } = this;
+    await this.unless([404], `delete the Secret ${name}`, () => this.core.deleteNamespacedSecret({ namespace, name }));
   }
 
-  async #unless<Result>(status: number, what: string, call: () => Promise<Result>): Promise<Result | undefined> {
-    return this.#try(what, () =>
-      call().catch((error) => {
-        if (error instanceof ApiException && error.code === status) return undefined;
-        throw error;
-      }),
-    );
+  get #where() {
+    return { ...rayJobs, namespace: this.namespace };
   }
 }

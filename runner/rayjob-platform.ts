@@ -1,24 +1,28 @@
-import { type ClusterParameters, rayClusterSpec } from "@tiltyard/client";
+import { bytesOf, type ClusterParameters, KubernetesError, rayClusterSpec } from "@tiltyard/client";
 import { parseIdentifier } from "@tiltyard/protocol";
 import type { OpenJob } from "./jobs.ts";
-import { type AttemptState, NeedsError, type Platform, type PlatformAttempt, type StartRequest } from "./platform.ts";
+import {
+  type AttemptState,
+  lastLinesOf,
+  NeedsError,
+  type Platform,
+  type PlatformAttempt,
+  type StartRequest,
+} from "./platform.ts";
 import { managedBy, type RayJobApi, type RayJobObject } from "./rayjob-api.ts";
+import { type Runtime, runtimeOf } from "./runtime-env.ts";
 
 const annotations = { job: "tiltyard.dev/job", attempt: "tiltyard.dev/attempt" } as const;
 /** Kueue admits what has this label: it takes `suspend` away when there is room. */
 const queueLabel = "kueue.x-k8s.io/queue-name";
-/** How long an attempt that has ended can be looked at, in seconds. */
-const keptSeconds = 600;
-const logLines = 40;
+/** A head that is lost takes its job with it: another one would run the same attempt a second time. KubeRay 1.6. */
+const noSecondHead = { "ray.io/disable-provisioned-head-restart": "true" } as const;
+/** The API server's words for an object that it will never take. */
+const invalid: readonly (number | undefined)[] = [400, 422];
 const defaultTemplate = "default";
 
-/** KubeRay's words for how a RayJob is, apart from those of one that has not begun. */
-const states: Readonly<Record<string, AttemptState>> = {
-  Running: "running",
-  Complete: "ended",
-  Failed: "ended",
-  ValidationFailed: "ended",
-};
+/** KubeRay's words for a RayJob that has ended. */
+const ended: readonly (string | undefined)[] = ["Complete", "Failed", "ValidationFailed"];
 
 export interface RayJobOptions {
   readonly api: RayJobApi;
@@ -47,35 +51,33 @@ export class RayJobPlatform implements Platform {
 
   async start({ job, number, apiKey }: StartRequest): Promise<void> {
     const { api, catalogUrl } = this.#options;
-    const template = this.#templateOf(job);
     const name = nameOf(job.id, number);
-    const cluster = { ...template, catalogUrl, catalogKeySecret: name };
-    const created = await api.create(this.#rayJob(job, number, cluster));
-    // Pods wait for the key. The RayJob owns it, so that it goes when the RayJob does.
-    const uid = created?.metadata?.uid;
-    if (uid === undefined) return;
-    try {
-      await api.createSecret({
-        metadata: {
-          name,
-          labels: managedBy,
-          ownerReferences: [{ apiVersion: "ray.io/v1", kind: "RayJob", name, uid }],
-        },
-        stringData: { apiKey },
-      });
-    } catch (error) {
-      // Without its key it would wait for ever.
-      await api.delete(name);
+    const runtime = runtimeOf(job.parameters.manifest);
+    const cluster = { ...withImages(this.#templateOf(job), runtime), catalogUrl, catalogKeySecret: name };
+    // The key is there before pods that would wait for it.
+    await api.putSecret(name, { apiKey });
+    const created = await api.create(this.#rayJob(job, number, cluster, runtime)).catch((error) => {
+      if (error instanceof KubernetesError && invalid.includes(error.status)) throw new NeedsError(error.message);
       throw error;
-    }
+    });
+    if (created?.metadata !== undefined) await api.giveSecret(name, created.metadata);
   }
 
-  async stop({ jobId, number }: PlatformAttempt): Promise<void> {
-    await this.#options.api.delete(nameOf(jobId, number));
+  async stop(attempt: Pick<PlatformAttempt, "jobId" | "number">): Promise<void> {
+    const { api } = this.#options;
+    const name = nameOf(attempt.jobId, attempt.number);
+    await api.delete(name);
+    await api.deleteSecret(name);
   }
 
+  async forget(attempt: PlatformAttempt): Promise<void> {
+    await this.stop(attempt);
+  }
+
+  /** What the job printed is in Ray's own message about its end. */
   async lastLines({ jobId, number }: PlatformAttempt): Promise<string> {
-    return (await this.#options.api.lastLines(nameOf(jobId, number), logLines)).trimEnd();
+    const found = await this.#options.api.find(nameOf(jobId, number));
+    return lastLinesOf(found?.status?.message ?? "");
   }
 
   async describe(jobId: string, number: number): Promise<Readonly<Record<string, string>>> {
@@ -92,7 +94,7 @@ export class RayJobPlatform implements Platform {
     throw new NeedsError(`cluster: the runner has no Ray cluster ${JSON.stringify(name)}; it has: ${names}`);
   }
 
-  #rayJob({ id }: OpenJob, number: number, cluster: ClusterParameters): RayJobObject {
+  #rayJob({ id }: OpenJob, number: number, cluster: ClusterParameters, { env }: Runtime): RayJobObject {
     const { queue, leaseSeconds } = this.#options;
     return {
       apiVersion: "ray.io/v1",
@@ -100,20 +102,42 @@ export class RayJobPlatform implements Platform {
       metadata: {
         name: nameOf(id, number),
         labels: { ...managedBy, ...(queue !== undefined && { [queueLabel]: queue }) },
-        annotations: { [annotations.job]: id, [annotations.attempt]: String(number) },
+        annotations: { [annotations.job]: id, [annotations.attempt]: String(number), ...noSecondHead },
       },
       spec: {
+        runtimeEnvYAML: JSON.stringify(env),
         entrypoint: `python -m tiltyard.job '${id}' --attempt ${number} --lease-seconds ${leaseSeconds}`,
-        submissionMode: "K8sJobMode",
+        // The operator submits it, so that no pod has to.
+        submissionMode: "HTTPMode",
         suspend: queue !== undefined,
         // The runner attempts it again, which knows of heartbeats, too.
         backoffLimit: 0,
         shutdownAfterJobFinishes: true,
-        ttlSecondsAfterFinished: keptSeconds,
-        rayClusterSpec: rayClusterSpec({ ...cluster, env: { ...cluster.env, TILTYARD_RAY_AUTOSCALES: "1" } }),
+        rayClusterSpec: rayClusterSpec({ ...cluster, env: { ...cluster.env, ...autoscaling(cluster) } }, true),
       },
     };
   }
+}
+
+/** Tells a job which workers its Ray cluster can have: there are none yet when it begins. */
+function autoscaling({ workerGroups }: ClusterParameters): Readonly<Record<string, string>> {
+  const workers = workerGroups.map(({ name, numCpus, numGpus, memory }) => ({
+    name,
+    cpus: numCpus,
+    gpus: numGpus,
+    memory_bytes: bytesOf(memory),
+  }));
+  return { TILTYARD_RAY_AUTOSCALES: "1", TILTYARD_RAY_WORKERS: JSON.stringify(workers) };
+}
+
+/** The images of a manifest go before those of a template. */
+function withImages(template: ClusterParameters, { headImage, workerImage }: Runtime): ClusterParameters {
+  const { headGroup, workerGroups } = template;
+  return {
+    ...template,
+    headGroup: { ...headGroup, image: headImage ?? headGroup.image },
+    workerGroups: workerGroups.map((group) => ({ ...group, image: workerImage ?? group.image })),
+  };
 }
 
 /** KubeRay takes 47 characters, and ids of jobs are unique without their namespaces. */
@@ -126,6 +150,12 @@ function toAttempt({ metadata, status }: RayJobObject): PlatformAttempt[] {
   const number = Number(metadata?.annotations?.[annotations.attempt]);
   // One that is being deleted was stopped.
   if (jobId === undefined || !Number.isSafeInteger(number) || metadata?.deletionTimestamp !== undefined) return [];
-  const state = states[status?.jobDeploymentStatus ?? ""] ?? "waiting";
-  return [{ jobId, number, state, message: status?.message ?? status?.reason }];
+  return [{ jobId, number, state: stateOf(status), message: status?.message?.split("\n")[0] ?? status?.reason }];
+}
+
+/** KubeRay calls a RayJob Running before Ray has its job, which may still wait for packages. */
+function stateOf(status: RayJobObject["status"]): AttemptState {
+  if (ended.includes(status?.jobDeploymentStatus)) return "ended";
+  if (status?.jobDeploymentStatus !== "Running") return "waiting";
+  return status.jobStatus === "RUNNING" ? "running" : "starting";
 }

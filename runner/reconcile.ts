@@ -1,4 +1,3 @@
-import type { JobKeys } from "./job-keys.ts";
 import type { CatalogJobs, OpenJob } from "./jobs.ts";
 import { NeedsError, type Platform, type PlatformAttempt } from "./platform.ts";
 
@@ -10,6 +9,8 @@ export interface Limits {
   readonly jobsPerPrincipal: number;
   /** How long the heartbeat of an attempt may be away before the attempt is taken over, in milliseconds. */
   readonly takeOverMs: number;
+  /** How long an attempt that has room may take to run, in milliseconds. */
+  readonly startMs: number;
   /** How long a job that was canceled may take to end by itself, in milliseconds. */
   readonly cancelGraceMs: number;
 }
@@ -28,18 +29,17 @@ export interface Event {
  */
 export class Reconciler {
   readonly #jobs: CatalogJobs;
-  readonly #keys: JobKeys;
   readonly #platform: Platform;
   readonly #limits: Limits;
   readonly #tell: (event: Event) => void;
   readonly #unchanged = new Unchanged();
 
   constructor(
-    { jobs, keys, platform }: { readonly jobs: CatalogJobs; readonly keys: JobKeys; readonly platform: Platform },
+    { jobs, platform }: { readonly jobs: CatalogJobs; readonly platform: Platform },
     limits: Limits,
     tell: (event: Event) => void,
   ) {
-    [this.#jobs, this.#keys, this.#platform] = [jobs, keys, platform];
+    [this.#jobs, this.#platform] = [jobs, platform];
     [this.#limits, this.#tell] = [limits, tell];
   }
 
@@ -48,16 +48,16 @@ export class Reconciler {
     // First the platform: an attempt that is seen ended has told the catalog its outcome before.
     const attempts = await this.#platform.list();
     const open = await this.#jobs.listOpen();
-    const isOpen = (id: string) => open.some((job) => job.id === id);
-    const final = attempts.filter(({ jobId, state }) => state !== "ended" && !isOpen(jobId));
-    this.#unchanged.keep([...open.map(heartbeatKey), ...final.map(finalKey)]);
+    const final = attempts.filter(({ jobId }) => open.every(({ id }) => id !== jobId));
+    const starting = attempts.filter(({ state }) => state === "starting");
+    this.#unchanged.keep([...open.map(heartbeatKey), ...final.map(finalKey), ...starting.map(startingKey)]);
 
     const waiting: OpenJob[] = [];
     const busy: OpenJob[] = [];
     for (const job of open) ((await this.#isAttempted(job, attempts)) ? busy : waiting).push(job);
-    await this.#startFairly(waiting, busy);
+    const failure = await this.#startFairly(waiting, busy);
     await this.#stopFinal(final);
-    await this.#keys.revokeAllBut((id) => isOpen(id) || final.some(({ jobId }) => jobId === id));
+    if (failure !== undefined) throw failure;
   }
 
   /** Whether an attempt of the job waits, runs, or may still run; what has ended is looked after. */
@@ -66,9 +66,14 @@ export class Reconciler {
     const attempt = attempts.find(({ jobId, number }) => jobId === job.id && number === job.attempt);
     if (attempt?.state === "waiting") return this.#jobs.beat(job);
     if (attempt?.state === "ended") return this.#afterAttempt(job, attempt);
-    if (this.#unchanged.forMs(heartbeatKey(job)) < this.#limits.takeOverMs) return true;
-    this.#tell({ job: job.id, text: `attempt ${job.attempt} has no heartbeat any more` });
-    if (attempt !== undefined) await this.#platform.stop(attempt);
+    if (attempt?.state === "starting") {
+      if (this.#unchanged.forMs(startingKey(attempt)) < this.#limits.startMs) return this.#jobs.beat(job);
+      this.#tell({ job: job.id, text: `attempt ${job.attempt} does not start` });
+    } else {
+      if (this.#unchanged.forMs(heartbeatKey(job)) < this.#limits.takeOverMs) return true;
+      this.#tell({ job: job.id, text: `attempt ${job.attempt} has no heartbeat any more` });
+    }
+    await this.#platform.stop({ jobId: job.id, number: job.attempt });
     return this.#afterAttempt(job, attempt);
   }
 
@@ -83,14 +88,21 @@ export class Reconciler {
     return true;
   }
 
-  async #startFairly(waiting: readonly OpenJob[], busy: readonly OpenJob[]): Promise<void> {
+  /** @returns What the first one failed with that could not be started: it is no hindrance to the others. */
+  async #startFairly(waiting: readonly OpenJob[], busy: readonly OpenJob[]): Promise<unknown> {
     const running = [...busy];
+    const failures: unknown[] = [];
     for (const job of waiting) {
-      if (running.length >= this.#limits.jobs) return;
+      if (running.length >= this.#limits.jobs) break;
       if (running.filter(({ principal }) => principal === job.principal).length >= this.#limits.jobsPerPrincipal)
         continue;
-      if (await this.#start(job)) running.push(job);
+      try {
+        if (await this.#start(job)) running.push(job);
+      } catch (error) {
+        failures.push(error);
+      }
     }
+    return failures[0];
   }
 
   async #start(job: OpenJob): Promise<boolean> {
@@ -98,11 +110,16 @@ export class Reconciler {
     if (!(await this.#jobs.claimNext(job, await this.#platform.describe(job.id, number)))) return true;
     this.#tell({ job: job.id, text: `attempt ${number}` });
     try {
-      const apiKey = await this.#keys.make(job);
+      const apiKey = await this.#jobs.makeKey(job.id, number);
+      if (apiKey === undefined) return true;
       await this.#platform.start({ job, number, apiKey });
       return true;
     } catch (error) {
-      if (!(error instanceof NeedsError)) throw error;
+      if (!(error instanceof NeedsError)) {
+        // What did not begin is no attempt. A claim that cannot be given back is taken over in time.
+        await this.#jobs.release(job).catch(() => {});
+        throw error;
+      }
       await this.#jobs.fail({ ...job, attempt: number }, { reason: error.message });
       this.#tell({ job: job.id, text: error.message });
       return false;
@@ -112,11 +129,14 @@ export class Reconciler {
   /** What has ended in the catalog stops by itself at its next heartbeat; what does not, is stopped. */
   async #stopFinal(final: readonly PlatformAttempt[]): Promise<void> {
     for (const attempt of final) {
-      const isInTime = this.#unchanged.forMs(finalKey(attempt)) < this.#limits.cancelGraceMs;
-      if (attempt.state === "running" && isInTime) continue;
+      if (attempt.state === "ended") {
+        await this.#platform.forget(attempt);
+        continue;
+      }
+      const { status, hasBegun } = await this.#jobs.stateOf(attempt.jobId);
       // One that was opened after the list was read is not final.
-      const status = await this.#jobs.statusOf(attempt.jobId);
       if (status === "Queued" || status === "Running") continue;
+      if (hasBegun && this.#unchanged.forMs(finalKey(attempt)) < this.#limits.cancelGraceMs) continue;
       this.#tell({ job: attempt.jobId, text: `attempt ${attempt.number} is stopped: the job is ${status ?? "gone"}` });
       await this.#platform.stop(attempt);
     }
@@ -125,6 +145,10 @@ export class Reconciler {
 
 function heartbeatKey({ id, attempt, heartbeat }: OpenJob): string {
   return `heartbeat ${id} ${attempt} ${heartbeat}`;
+}
+
+function startingKey({ jobId, number }: PlatformAttempt): string {
+  return `starting ${jobId} ${number}`;
 }
 
 function finalKey({ jobId, number }: PlatformAttempt): string {

@@ -26,6 +26,8 @@ export interface Config {
         readonly jwksUrl: string | undefined;
       };
   readonly bootstrapApiKey: string | undefined;
+  /** Of the runner, which has the role of that name. */
+  readonly runnerApiKey: string | undefined;
   /** Requests a second for one principal; undefined is no limit. */
   readonly rateLimit: number | undefined;
   /** What all callers together, and each address, may take of the process. */
@@ -78,7 +80,9 @@ const numberOf = (what: string) =>
 
 const unitsMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const toMs = (text: string) => Number.parseInt(text, 10) * (unitsMs[text.at(-1) ?? ""] ?? 0);
-const bootstrapKeyLengthMin = 24;
+const givenKeyLengthMin = 24;
+/** A key that was made elsewhere. */
+const givenKey = z.string().min(givenKeyLengthMin, `must have at least ${givenKeyLengthMin} characters`);
 const defaultHost = "127.0.0.1";
 const loopback = ["127.0.0.1", "::1", "localhost"];
 
@@ -122,10 +126,8 @@ const Environment = z.object({
   TILTYARD_OIDC_ISSUER: z.url().optional(),
   TILTYARD_OIDC_AUDIENCE: z.string().optional(),
   TILTYARD_OIDC_JWKS_URL: z.url().optional(),
-  TILTYARD_BOOTSTRAP_API_KEY: z
-    .string()
-    .min(bootstrapKeyLengthMin, `must have at least ${bootstrapKeyLengthMin} characters`)
-    .optional(),
+  TILTYARD_BOOTSTRAP_API_KEY: givenKey.optional(),
+  TILTYARD_RUNNER_API_KEY: givenKey.optional(),
   TILTYARD_RATE_LIMIT: numberOf("requests a second").optional(),
   TILTYARD_BODY_MEMORY: numberOf("MiB").default(32),
   TILTYARD_WAITING_CONNECTIONS: numberOf("connections").default(2_048),
@@ -202,6 +204,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
           }
         : { mode: "development" },
     bootstrapApiKey: values.TILTYARD_BOOTSTRAP_API_KEY,
+    runnerApiKey: values.TILTYARD_RUNNER_API_KEY,
     dropRetentionMs: values.TILTYARD_DROP_RETENTION,
     auditRetentionMs: values.TILTYARD_AUDIT_RETENTION,
     automationDelayMs: values.TILTYARD_AUTOMATION_DELAY,

@@ -1,3 +1,4 @@
+import { CatalogError } from "@tiltyard/protocol";
 import { type AutomationParts, openDueJobs } from "./automation/open-due-jobs.ts";
 import { adoptRest } from "./commits/adopt.ts";
 import { endGenevaRecord } from "./dataset/geneva-record.ts";
@@ -14,6 +15,12 @@ const searchEveryMs = 60_000;
 const retainEveryMs = 3_600_000;
 /** How many dropped tables one search looks at. */
 const hastenedAtOnce = 1_000;
+
+/** Without Lance's library, or a record, nothing can be done, now or later. */
+function unlessImpossible(error: unknown): void {
+  const isImpossible = error instanceof CatalogError && ["Unsupported", "TableVersionNotFound"].includes(error.kind);
+  if (!isImpossible) throw error;
+}
 
 export interface DeferredWorkParts extends AutomationParts {
   readonly log: Log;
@@ -39,7 +46,7 @@ export function createDeferredWork(parts: DeferredWorkParts): Worker {
         return undefined;
       },
       end_record: async (subject) => {
-        await endGenevaRecord(parts, subject);
+        await endGenevaRecord(parts, subject).catch(unlessImpossible);
         return undefined;
       },
       automate: (subject) => openDueJobs(parts, subject),

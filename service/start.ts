@@ -4,7 +4,7 @@ import { createServer, maxHeaderSize, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { CatalogError, type ErrorResponse } from "@tiltyard/protocol";
-import { installAdminKey, reservedKeyIds } from "./auth/api-key.ts";
+import { installKey, reservedKeyIds } from "./auth/api-key.ts";
 import { createAuthenticator } from "./auth/authenticator.ts";
 import { installDevelopmentKey, openDevelopmentIssuer } from "./auth/development-issuer.ts";
 import { createTokenVerifier, remoteKeys } from "./auth/token-verifier.ts";
@@ -154,11 +154,12 @@ export async function startService(config: Config, log: Log, replacements: Repla
 }
 
 /** Opens the database with its schema up to date and the keys of the settings in it. */
-async function openPrepared({ database, auth, dataDir, bootstrapApiKey }: Config): Promise<Store> {
+async function openPrepared({ database, auth, dataDir, bootstrapApiKey, runnerApiKey }: Config): Promise<Store> {
   const store = await openStore(database);
   try {
     if (auth.mode === "development") await installDevelopmentKey(store, dataDir);
-    if (bootstrapApiKey !== undefined) await installAdminKey(store, reservedKeyIds.bootstrap, bootstrapApiKey);
+    if (bootstrapApiKey !== undefined) await installKey(store, reservedKeyIds.bootstrap, bootstrapApiKey);
+    if (runnerApiKey !== undefined) await installKey(store, reservedKeyIds.runner, runnerApiKey, "runner");
     return store;
   } catch (error) {
     await store[Symbol.asyncDispose]();

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import {
   type AnyContract,
   arrowFile,
+  backoffMs,
   type Contracts,
   contracts,
   formatIdentifier,
@@ -82,7 +83,7 @@ export type ManagementClient = ClientOf<ManagementContracts>;
 
 const timeoutMsDefault = 30_000;
 const retriesDefault = 4;
-const backoffMs = { first: 100, most: 5_000 };
+const backoff = { firstMs: 100, mostMs: 5_000 };
 
 /**
  * A catalog, by its operations: `await catalog.describeTable({ id: ["films"] })`.
@@ -149,10 +150,10 @@ function isRepeatable({ operationId, content }: AnyContract): boolean {
 
 /** @returns Milliseconds until the next try; undefined when another try would end the same. */
 function waitBefore(error: unknown, attempt: number): number | undefined {
-  const backoff = Math.min(backoffMs.first * 2 ** attempt, backoffMs.most) * (0.5 + Math.random() / 2);
-  if (error instanceof CatalogConnectionError) return backoff;
+  const waitMs = backoffMs(attempt, backoff);
+  if (error instanceof CatalogConnectionError) return waitMs;
   if (error instanceof CatalogRequestError && error.status === 503)
-    return Math.max(backoff, (error.retryAfterSeconds ?? 0) * 1000);
+    return Math.max(waitMs, (error.retryAfterSeconds ?? 0) * 1000);
   return undefined;
 }
 

@@ -47,6 +47,7 @@ Exit code: 5 when something is broken.`,
       const findings = await examine({
         ...{ config, parameters, catalog, makePod: options.pod },
         ...{ nodeLimits: stack?.nodeLimits, catalogNamespace: stack?.catalogNamespace },
+        runsJobs: stack?.jobRayClusters !== undefined,
         onPod: (name) => progress.tell(`waiting for the pod ${name}, which tries the bucket`),
       });
       progress.end();

@@ -4,9 +4,10 @@ import {
   CoreV1Api,
   type KubeConfig,
   type V1Node,
+  type V1Pod,
   type V1ResourceAttributes,
 } from "@kubernetes/client-node";
-import { gpuResource, identityAnnotations, isAtLeast, operatorVersionMin } from "@tiltyard/protocol";
+import { gpuResource, identityAnnotations, isAtLeast, operatorVersionMin, runnerName } from "@tiltyard/protocol";
 import { type CatalogClient, createCatalogClient } from "../catalog/catalog-client.ts";
 import { rayClusters } from "../ray/manifest.ts";
 import type { ClusterParameters } from "../ray/parameters.ts";
@@ -28,6 +29,8 @@ export interface DoctorTarget {
   readonly catalog?: { readonly url: string; readonly apiKey?: string | undefined } | undefined;
   /** Where the pods of the catalog are; with Ray's when absent. */
   readonly catalogNamespace?: string | undefined;
+  /** Whether the stack runs jobs; false when absent. */
+  readonly runsJobs?: boolean | undefined;
   /** The most nodes of each role that the autoscaler makes; undefined when nobody said. */
   readonly nodeLimits?: Readonly<Record<"head" | "workerCpu" | "workerGpu", number>> | undefined;
   /** Whether a pod may be made that tries the bucket; true when absent. */
@@ -76,6 +79,7 @@ const checks: readonly Check[] = [
   ["pods reach the bucket", checkBucket],
   ["catalog is ready", checkCatalog],
   ["key of the catalog", checkKey],
+  ["runner of jobs", checkRunner],
 ];
 
 /** Runs all checks; one that cannot be made tells why. */
@@ -138,10 +142,7 @@ async function checkDefinition({ extensions }: Tools): Promise<Outcome> {
 
 async function checkOperator({ core }: Tools): Promise<Outcome> {
   const { items } = await core.listPodForAllNamespaces({ labelSelector: "app.kubernetes.io/name=kuberay-operator" });
-  const running = items.filter((pod) =>
-    pod.status?.conditions?.some((each) => each.type === "Ready" && each.status === "True"),
-  );
-  const [first] = running;
+  const first = items.find(isReady);
   if (first !== undefined) {
     const where = `${first.metadata?.namespace}/${first.metadata?.name}`;
     const image = first.spec?.containers[0]?.image ?? "";
@@ -285,6 +286,22 @@ async function checkBucket({ core, parameters, catalogNamespace, makePod = true,
 }
 
 const noCatalog = skipped("no catalog was named", "--stack-outputs FILE, or --catalog URL");
+
+function isReady({ status }: V1Pod): boolean {
+  return status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True") ?? false;
+}
+
+async function checkRunner({ core, catalogNamespace, runsJobs }: Tools): Promise<Outcome> {
+  if (runsJobs !== true || catalogNamespace === undefined) return skipped("the stack runs no jobs");
+  const label = `app.kubernetes.io/name=${runnerName}`;
+  const { items } = await core.listNamespacedPod({ namespace: catalogNamespace, labelSelector: label });
+  const ready = items.find(isReady);
+  if (ready !== undefined) return ok(`${catalogNamespace}/${ready.metadata?.name}`);
+  return failed(
+    items.length === 0 ? "there is no pod of it" : "its pod is not ready",
+    `jobs wait until it runs; its log says what it lacks: kubectl logs -n ${catalogNamespace} -l ${label} --previous`,
+  );
+}
 
 async function checkCatalog({ catalog }: Tools): Promise<Outcome> {
   if (catalog === undefined) return noCatalog;

@@ -1,27 +1,12 @@
 import {
-  ApiException,
-  CoreV1Api,
   type CoreV1Event,
-  CustomObjectsApi,
   type KubeConfig,
   PatchStrategy,
   setHeaderOptions,
   type V1Pod,
 } from "@kubernetes/client-node";
+import { NamespaceApi } from "../kubernetes/namespace-api.ts";
 import { annotations, clusterLabel, managedBy, nodeTypeLabel, type RayClusterObject, rayClusters } from "./manifest.ts";
-
-/** The API server refused something. The message says what, and what to do about it. */
-export class KubernetesError extends Error {
-  override readonly name = "KubernetesError";
-  /** The HTTP status; undefined when there was no answer. */
-  readonly status: number | undefined;
-
-  constructor(what: string, cause: unknown) {
-    const status = cause instanceof ApiException ? cause.code : undefined;
-    super(`cannot ${what}: ${reasonOf(cause)}${adviceOf(status)}`, { cause });
-    this.status = status;
-  }
-}
 
 /** A RayCluster, and no other one that has its name later. */
 export interface ClusterIdentity {
@@ -34,36 +19,30 @@ export interface ClusterIdentity {
 export type Annotations = Readonly<Record<string, string | null>>;
 
 /** What is done with the Ray clusters of one namespace on the API server. */
-export class RayClusterApi {
-  readonly namespace: string;
-  readonly #objects: CustomObjectsApi;
-  readonly #core: CoreV1Api;
-
+export class RayClusterApi extends NamespaceApi {
   constructor(config: KubeConfig, namespace: string) {
-    this.namespace = namespace;
-    this.#objects = config.makeApiClient(CustomObjectsApi);
-    this.#core = config.makeApiClient(CoreV1Api);
+    super(config, namespace, "ask for the rights of a client on this stack (clientPrincipals)");
   }
 
   /** @throws KubernetesError With the status 409 when there is one of that name. */
   async create(cluster: RayClusterObject): Promise<RayClusterObject> {
-    return this.#try(`create the RayCluster ${cluster.metadata?.name}`, () =>
-      this.#objects.createNamespacedCustomObject({ ...this.#where, body: cluster, fieldManager: "tiltyard" }),
+    return this.try(`create the RayCluster ${cluster.metadata?.name}`, () =>
+      this.objects.createNamespacedCustomObject({ ...this.#where, body: cluster, fieldManager: "tiltyard" }),
     );
   }
 
   /** @returns undefined when there is none of that name. */
   async find(name: string): Promise<RayClusterObject | undefined> {
-    return this.#unlessGone(`get the RayCluster ${name}`, () =>
-      this.#objects.getNamespacedCustomObject({ ...this.#where, name }),
+    return this.unless([404], `get the RayCluster ${name}`, () =>
+      this.objects.getNamespacedCustomObject({ ...this.#where, name }),
     );
   }
 
   /** Those that this client made, whoever ran it. */
   async list(): Promise<readonly RayClusterObject[]> {
     const [[label, value] = []] = Object.entries(managedBy);
-    const { items } = await this.#try<{ items: RayClusterObject[] }>("list RayClusters", () =>
-      this.#objects.listNamespacedCustomObject({ ...this.#where, labelSelector: `${label}=${value}` }),
+    const { items } = await this.try<{ items: RayClusterObject[] }>("list RayClusters", () =>
+      this.objects.listNamespacedCustomObject({ ...this.#where, labelSelector: `${label}=${value}` }),
     );
     return items;
   }
@@ -75,8 +54,8 @@ export class RayClusterApi {
    * @param purpose What an error says could not be done.
    */
   async now(purpose = "ask the API server for the time"): Promise<Date> {
-    return this.#try(purpose, async () => {
-      const { headers } = await this.#objects.listNamespacedCustomObjectWithHttpInfo({ ...this.#where, limit: 1 });
+    return this.try(purpose, async () => {
+      const { headers } = await this.objects.listNamespacedCustomObjectWithHttpInfo({ ...this.#where, limit: 1 });
       // Every answer of an HTTP server that has a clock tells the time (RFC 9110, 6.6.1).
       const millis = Date.parse(headers.date ?? "");
       if (Number.isNaN(millis)) throw new Error("its answer has no Date");
@@ -97,15 +76,15 @@ export class RayClusterApi {
   /** @returns False when the cluster is gone. */
   async annotate({ name, uid }: ClusterIdentity, values: Annotations): Promise<boolean> {
     const body = { metadata: { ...(uid !== undefined && { uid }), annotations: values } };
-    const changed = await this.#unlessGone(
+    const changed = await this.unless(
+      // 409 and 422: what the API server says to another uid than that of the object that is there.
+      uid === undefined ? [404] : [404, 409, 422],
       `renew the lease of the RayCluster ${name}`,
       () =>
-        this.#objects.patchNamespacedCustomObject(
+        this.objects.patchNamespacedCustomObject(
           { ...this.#where, name, body },
           setHeaderOptions("Content-Type", PatchStrategy.MergePatch),
         ),
-      // What the API server says to another uid than that of the object that is there.
-      uid === undefined ? [] : [409, 422],
     );
     return changed !== undefined;
   }
@@ -119,31 +98,31 @@ export class RayClusterApi {
   async delete(cluster: ClusterIdentity & { readonly resourceVersion?: string | undefined }): Promise<boolean> {
     const { name, uid, resourceVersion } = cluster;
     const preconditions = { ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) };
-    const deleted = await this.#unlessGone(
+    const deleted = await this.unless(
+      Object.keys(preconditions).length > 0 ? [404, 409] : [404],
       `delete the RayCluster ${name}`,
       () =>
-        this.#objects.deleteNamespacedCustomObject({
+        this.objects.deleteNamespacedCustomObject({
           ...this.#where,
           name,
           propagationPolicy: "Foreground",
           body: { preconditions },
         }),
-      Object.keys(preconditions).length > 0 ? [409] : [],
     );
     return deleted !== undefined;
   }
 
   async pods(name: string): Promise<readonly V1Pod[]> {
-    const { items } = await this.#try(`list the pods of the RayCluster ${name}`, () =>
-      this.#core.listNamespacedPod({ namespace: this.namespace, labelSelector: `${clusterLabel}=${name}` }),
+    const { items } = await this.try(`list the pods of the RayCluster ${name}`, () =>
+      this.core.listNamespacedPod({ namespace: this.namespace, labelSelector: `${clusterLabel}=${name}` }),
     );
     return items;
   }
 
   async events(name: string): Promise<readonly CoreV1Event[]> {
     const fieldSelector = `involvedObject.kind=RayCluster,involvedObject.name=${name}`;
-    const { items } = await this.#try(`list the events of the RayCluster ${name}`, () =>
-      this.#core.listNamespacedEvent({ namespace: this.namespace, fieldSelector }),
+    const { items } = await this.try(`list the events of the RayCluster ${name}`, () =>
+      this.core.listNamespacedEvent({ namespace: this.namespace, fieldSelector }),
     );
     return items;
   }
@@ -162,8 +141,8 @@ export class RayClusterApi {
 
   /** The token that KubeRay made for a cluster. @returns undefined when it made none. */
   async authToken(name: string): Promise<string | undefined> {
-    const secret = await this.#unlessGone(`read the token of the RayCluster ${name}`, () =>
-      this.#core.readNamespacedSecret({ namespace: this.namespace, name }),
+    const secret = await this.unless([404], `read the token of the RayCluster ${name}`, () =>
+      this.core.readNamespacedSecret({ namespace: this.namespace, name }),
     );
     const encoded = secret?.data?.auth_token;
     return encoded === undefined ? undefined : Buffer.from(encoded, "base64").toString();
@@ -172,53 +151,4 @@ export class RayClusterApi {
   get #where() {
     return { ...rayClusters, namespace: this.namespace };
   }
-
-  async #try<Answer>(what: string, work: () => Promise<Answer>): Promise<Answer> {
-    try {
-      return await work();
-    } catch (error) {
-      throw new KubernetesError(what, error);
-    }
-  }
-
-  /** @param goneToo More answers that say that the object is not there. */
-  async #unlessGone<Answer>(
-    what: string,
-    work: () => Promise<Answer>,
-    goneToo: readonly number[] = [],
-  ): Promise<Answer | undefined> {
-    try {
-      return await work();
-    } catch (error) {
-      if (error instanceof ApiException && [404, ...goneToo].includes(error.code) && !isMissingType(error))
-        return undefined;
-      throw new KubernetesError(what, error);
-    }
-  }
-}
-
-/** A 404 of the API server itself: there is no such kind of object, because KubeRay is not installed. */
-function isMissingType({ body }: ApiException<unknown>): boolean {
-  return String(body).includes("page not found");
-}
-
-function reasonOf(cause: unknown): string {
-  if (!(cause instanceof ApiException)) {
-    if (!(cause instanceof Error)) return String(cause);
-    return (cause.cause as Error | undefined)?.message ?? cause.message;
-  }
-  if (isMissingType(cause)) return "the API server does not know RayClusters";
-  try {
-    return (JSON.parse(String(cause.body)) as { message?: string }).message ?? `HTTP ${cause.code}`;
-  } catch {
-    return (cause.body as { message?: string } | undefined)?.message ?? `HTTP ${cause.code}`;
-  }
-}
-
-function adviceOf(status: number | undefined): string {
-  if (status === undefined) return "; is the API server reachable?";
-  if (status === 401) return "; sign in again";
-  if (status === 403) return "; ask for the rights of a client on this stack (clientPrincipals)";
-  if (status === 404) return "; install the KubeRay operator";
-  return "";
 }

@@ -65,8 +65,12 @@ export function rayClusterManifest(
   };
 }
 
-/** What KubeRay makes of a cluster: of a RayCluster, and of the one of a RayJob. */
-export function rayClusterSpec(parameters: ClusterParameters): Readonly<Record<string, unknown>> {
+/**
+ * What KubeRay makes of a cluster: of a RayCluster, and of the one of a RayJob.
+ *
+ * @param isOfOneJob Its head is not started again when it fails: the job that it ran is lost with it.
+ */
+export function rayClusterSpec(parameters: ClusterParameters, isOfOneJob = false): Readonly<Record<string, unknown>> {
   const { headGroup, workerGroups, gcsFaultTolerance } = parameters;
   return {
     rayVersion: parameters.rayVersion,
@@ -90,7 +94,7 @@ export function rayClusterSpec(parameters: ClusterParameters): Readonly<Record<s
     headGroupSpec: {
       serviceType: "ClusterIP",
       rayStartParams: { "dashboard-host": "0.0.0.0", "num-cpus": "0" },
-      template: podTemplate(parameters, { ...headGroup, kind: "head", numGpus: 0 }),
+      template: podTemplate(parameters, { ...headGroup, kind: "head", numGpus: 0, isOfOneJob }),
     },
     workerGroupSpecs: workerGroups.map((worker) => ({
       groupName: worker.name,
@@ -114,6 +118,7 @@ interface PodGroup {
   readonly image?: string | undefined;
   readonly env: Readonly<Record<string, string>>;
   readonly priorityClassName?: string | undefined;
+  readonly isOfOneJob?: boolean;
 }
 
 function podTemplate(parameters: ClusterParameters, group: PodGroup): V1PodTemplateSpec {
@@ -132,6 +137,7 @@ function podTemplate(parameters: ClusterParameters, group: PodGroup): V1PodTempl
     spec: {
       serviceAccountName: group.serviceAccount ?? parameters.serviceAccount,
       nodeSelector: { ...nodes },
+      ...(group.isOfOneJob === true && { restartPolicy: "Never" }),
       ...(priorityClassName !== undefined && { priorityClassName }),
       terminationGracePeriodSeconds: stopSeconds,
       securityContext: {

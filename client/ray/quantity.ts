@@ -7,12 +7,17 @@ const units: Readonly<Record<string, number>> = {
 };
 const pattern = /^(\d+(?:\.\d+)?)([kKMGT]i?|)$/;
 
+/** How many bytes a quantity is; NaN for what is none. */
+export function bytesOf(quantity: string | number): number {
+  const [, amount, unit = ""] = pattern.exec(String(quantity)) ?? [];
+  return Number(amount) * (units[unit] ?? Number.NaN);
+}
+
 /** An amount of memory: a Kubernetes quantity such as `8Gi`, or a number, which is bytes. */
 export const Memory = z
   .union([z.string(), z.number()], "must be a quantity such as 8Gi, or a number of bytes")
   .transform((given, context) => {
-    const [, amount, unit = ""] = pattern.exec(String(given)) ?? [];
-    const bytes = Number(amount) * (units[unit] ?? Number.NaN);
+    const bytes = bytesOf(given);
     if (bytes >= memoryBytesMin) return typeof given === "number" ? String(given) : given;
     const problem = Number.isNaN(bytes) ? "must be a quantity such as 8Gi" : "is too little for Ray: 1Gi at least";
     context.addIssue({ code: "custom", message: `${problem}, or a number of bytes; it is ${given}` });

@@ -5,7 +5,7 @@
  *   pulumi config set --secret databaseUrl postgres://USER:PASSWORD@HOST/DATABASE
  */
 import * as pulumi from "@pulumi/pulumi";
-import { Catalog, ExistingCluster, RayPlatform } from "@tiltyard/infra";
+import { Catalog, ExistingCluster, RayPlatform, Runner } from "@tiltyard/infra";
 
 const config = new pulumi.Config();
 
@@ -23,6 +23,14 @@ const catalog = new Catalog("catalog", {
   image: "registry.example.com/tiltyard-catalog:0.1.0",
   database: { url: config.requireSecret("databaseUrl") },
   allowedNamespaces: ["notebooks"],
+});
+
+new Runner("runner", {
+  cluster,
+  platform,
+  catalog,
+  parameters: { image: "registry.example.com/tiltyard-ray:0.1.0" },
+  rayClusters: { default: { worker_groups: [{ num_cpus: 8, memory: "32Gi", max_replicas: 20 }] } },
 });
 
 export const catalogUrl = catalog.url;

@@ -1,7 +1,7 @@
 import type { AnyContract } from "../contract.ts";
 import { createApiKey, listApiKeys, revokeApiKey } from "./api-key.ts";
 import { listGrants, putGrant, revokeGrant } from "./grant.ts";
-import { cancelJob, describeJob, describeJobLog, listJobs, openJob, retryJob } from "./job.ts";
+import { cancelJob, createJobKey, describeJob, describeJobLog, listJobs, openJob, retryJob } from "./job.ts";
 import { buildTableIndex, cleanUpTable, compactTable } from "./maintenance.ts";
 import { describeCaller, listPrincipals } from "./principal.ts";
 import { listTableRows } from "./row.ts";
@@ -28,6 +28,7 @@ export const managementContracts = {
   compactTable,
   buildTableIndex,
   cleanUpTable,
+  createJobKey,
   listDroppedTables,
   undropTable,
   protectTable,

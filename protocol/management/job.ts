@@ -79,7 +79,7 @@ export const listJobs = defineContract({
     ascending: queryBoolean.optional().describe("Oldest first."),
   }),
   response: z.object({ context, jobs: z.array(Job), ...pageResponse }).meta({ id: "ListJobsResponse" }),
-  access: onPath("reader"),
+  access: onPath("reader", "runner"),
 });
 
 /** The errors of what is about one job: 409 when the id is that of an audit record. */
@@ -92,7 +92,23 @@ export const describeJob = defineContract({
   path: "/management/v1/job/{id}/describe",
   response: z.object({ context, job: Job }).meta({ id: "DescribeJobResponse" }),
   errors: jobErrors,
-  access: onPath("reader"),
+  access: onPath("reader", "runner"),
+});
+
+export const createJobKey = defineContract({
+  operationId: "CreateJobKey",
+  summary:
+    "Make the API key that an attempt of a job runs with, for what the job changes; it is worthless when the job has ended or another attempt has begun",
+  path: "/management/v1/job/{id}/key/create",
+  body: z
+    .object({ ...commonRequest, attempt: z.int().min(1).describe("The job's latest attempt.") })
+    .meta({ id: "CreateJobKeyRequest" }),
+  response: z
+    .object({ context, transaction_id: z.string(), api_key_id: z.string(), principal: z.string(), key: z.string() })
+    .meta({ id: "CreateJobKeyResponse" }),
+  status: 201,
+  errors: jobErrors,
+  access: onPath("runner"),
 });
 
 export const cancelJob = defineContract({

@@ -53,5 +53,5 @@ export const alterTransaction = defineContract({
   response: z.object(transaction).meta({ id: "AlterTransactionResponse" }),
   errors: [404, 409],
   bodySize: "large",
-  access: onPath("writer"),
+  access: onPath("writer", "runner"),
 });

@@ -1,9 +1,10 @@
 import { createHash, randomBytes } from "node:crypto";
+import type { Role } from "@tiltyard/protocol";
 import { putApiKey, putGrant } from "../store/principals.ts";
 import type { Store } from "../store/store.ts";
 
 /** The ids of keys that the service itself keeps, apart from those that `keys create` makes. */
-export const reservedKeyIds = { bootstrap: "bootstrap", development: "development" } as const;
+export const reservedKeyIds = { bootstrap: "bootstrap", development: "development", runner: "runner" } as const;
 
 /** Makes a key that nobody can guess, so that a plain hash of it is safe to store. */
 export function generateApiKey(): { readonly id: string; readonly key: string } {
@@ -16,10 +17,10 @@ export function hashApiKey(key: string): string {
   return createHash("sha256").update(key).digest("hex");
 }
 
-/** Accepts a key that was made elsewhere for a principal of its own name, which is an admin of everything. */
-export async function installAdminKey(store: Store, id: string, key: string): Promise<void> {
+/** Accepts a key that was made elsewhere for a principal of its own name, which has a role on everything. */
+export async function installKey(store: Store, id: string, key: string, role: Role = "admin"): Promise<void> {
   await store.write(async (session) => {
     await putApiKey(session, id, id, hashApiKey(key));
-    await putGrant(session, id, { namespace: [], role: "admin" });
+    await putGrant(session, id, { namespace: [], role });
   });
 }

@@ -1,8 +1,16 @@
-import { type Access, CatalogError, formatIdentifier, type Identifier, type Role, roles } from "@tiltyard/protocol";
+import {
+  type Access,
+  CatalogError,
+  formatIdentifier,
+  type Identifier,
+  includedRoles,
+  type Role,
+} from "@tiltyard/protocol";
 import { LRUCache } from "lru-cache";
-import { findApiKeyPrincipal, type Grant, listGrantsOf } from "../store/principals.ts";
+import { findApiKey, type Grant, listGrantsOf } from "../store/principals.ts";
 import type { Store } from "../store/store.ts";
 import { hashApiKey } from "./api-key.ts";
+import { grantsOfAttempt } from "./job-key.ts";
 import type { TokenVerifier } from "./token-verifier.ts";
 
 /** How long a principal's roles count as they were read. Other processes change them, too: the command line, and replicas. */
@@ -33,23 +41,27 @@ export interface Authenticator {
 export function createAuthenticator(store: Store, tokens: TokenVerifier): Authenticator {
   const kept = new LRUCache<string, Principal>({ max: principalsKept, ttl: grantsKeptMs });
 
-  async function nameOf(credential: Credential | undefined): Promise<string> {
-    if (credential === undefined)
-      throw new CatalogError("Unauthenticated", "no credential: send Authorization: Bearer <token>, or x-api-key");
-    if (credential.kind === "bearer") return tokens.verify(credential.token);
-    const principal = await findApiKeyPrincipal(store.read, hashApiKey(credential.key));
-    if (principal === undefined) throw new CatalogError("Unauthenticated", "the API key is not known or was revoked");
+  async function keptOr(key: string, name: string, read: () => Promise<readonly Grant[]>): Promise<Principal> {
+    let principal = kept.get(key);
+    if (principal === undefined) {
+      principal = { name, grants: await read() };
+      kept.set(key, principal);
+    }
     return principal;
   }
+  const named = (name: string) => keptOr(name, name, () => listGrantsOf(store.read, name));
+
   return {
     authenticate: async (credential) => {
-      const name = await nameOf(credential);
-      let principal = kept.get(name);
-      if (principal === undefined) {
-        principal = { name, grants: await listGrantsOf(store.read, name) };
-        kept.set(name, principal);
-      }
-      return principal;
+      if (credential === undefined)
+        throw new CatalogError("Unauthenticated", "no credential: send Authorization: Bearer <token>, or x-api-key");
+      if (credential.kind === "bearer") return named(await tokens.verify(credential.token));
+      const found = await findApiKey(store.read, hashApiKey(credential.key));
+      if (found === undefined) throw new CatalogError("Unauthenticated", "the API key is not known or was revoked");
+      const { principal, of } = found;
+      if (of === undefined) return named(principal);
+      // No name of a principal has a control character.
+      return keptOr(`\0${of.id} ${of.attempt}`, principal, () => grantsOfAttempt(store.read, of));
     },
     forgetRoles: (name) => void kept.delete(name),
   };
@@ -73,12 +85,10 @@ function placeOf({ object }: Access): string {
     : `on ${formatIdentifier(object)} or on a namespace that holds it`;
 }
 
-function includes(grant: Grant, { role, object }: Access): boolean {
-  return rank(grant.role) >= rank(role) && (object === "anywhere" || isWithin(object, grant.namespace));
-}
-
-function rank(role: Role): number {
-  return roles.indexOf(role);
+function includes(grant: Grant, { role, orRole, object }: Access): boolean {
+  const included: readonly Role[] = includedRoles[grant.role];
+  const suffices = included.includes(role) || (orRole !== undefined && included.includes(orRole));
+  return suffices && (object === "anywhere" || isWithin(object, grant.namespace));
 }
 
 function isWithin(object: Identifier, namespace: Identifier): boolean {

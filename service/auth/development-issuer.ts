@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createLocalJWKSet, exportJWK, generateKeyPair, importJWK, type JWK, SignJWT } from "jose";
 import type { Store } from "../store/store.ts";
-import { generateApiKey, installAdminKey, reservedKeyIds } from "./api-key.ts";
+import { generateApiKey, installKey, reservedKeyIds } from "./api-key.ts";
 import type { TokenRules } from "./token-verifier.ts";
 
 const algorithm = "ES256";
@@ -74,7 +74,7 @@ export function developmentKeyFile(dataDir: string): string {
 
 export async function installDevelopmentKey(store: Store, dataDir: string): Promise<void> {
   const key = await readOrWriteSecret(developmentKeyFile(dataDir), async () => generateApiKey().key);
-  await installAdminKey(store, reservedKeyIds.development, key.trim());
+  await installKey(store, reservedKeyIds.development, key.trim());
 }
 
 async function readOrWriteSecret(file: string, make: () => Promise<string>): Promise<string> {

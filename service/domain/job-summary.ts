@@ -22,10 +22,15 @@ export function logIn({ log_tail = "" }: Properties): string[] {
   return log_tail === "" ? [] : log_tail.split("\n");
 }
 
+/** The number of the latest attempt; 0 before the first. */
+export function latestAttempt(properties: Properties): number {
+  return Math.max(0, ...namesIn(properties, noted.attempt).map(Number));
+}
+
 /** A job as management tells it. */
 export function toJob(record: TransactionRecord, delimiter: string): Job {
   const { properties } = record;
-  const attempt = Math.max(0, ...namesIn(properties, noted.attempt).map(Number));
+  const attempt = latestAttempt(properties);
   const heartbeat = properties[`attempt.${attempt}`];
   return {
     job_id: formatIdentifier([...record.namespace, record.id], delimiter),

@@ -28,6 +28,11 @@ const moves: Record<TransactionStatus, readonly TransactionStatus[]> = {
   Canceled: [],
 };
 
+/** Whether a job has not ended. */
+export function isOpen({ status }: Pick<TransactionRecord, "status">): boolean {
+  return moves[status].length > 0;
+}
+
 /** The most that the properties of one job may hold, as JSON. */
 const propertiesLengthMax = 256 * 1024;
 

@@ -41,6 +41,14 @@ export async function findJob(session: Session, identifier: Identifier): Promise
   return row && toRecord(row);
 }
 
+const findById = statement((db, p: { id: string }) => selectJobs(db).where("t.id", "=", p.id));
+
+/** @param id Without its namespace: no two jobs have the same. */
+export async function findJobById(session: Session, id: string): Promise<TransactionRecord | undefined> {
+  const row = await session.first(findById, { id });
+  return row && toRecord(row);
+}
+
 const findOpen = statement((db, p: { objects: string }) =>
   selectJobs(db)
     .where("t.objects", "=", p.objects)

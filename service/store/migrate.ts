@@ -8,6 +8,7 @@ import * as transactionLists from "./migrations/0004-transaction-lists.ts";
 import * as auditAndJobs from "./migrations/0005-audit-and-jobs.ts";
 import * as generationsAndTasks from "./migrations/0006-generations-and-tasks.ts";
 import * as automations from "./migrations/0007-automations.ts";
+import * as jobKeys from "./migrations/0008-job-keys.ts";
 
 /** A change of the schema. */
 interface Change {
@@ -27,6 +28,7 @@ const changes: Record<string, Change> = {
   "0005-audit-and-jobs": auditAndJobs,
   "0006-generations-and-tasks": generationsAndTasks,
   "0007-automations": automations,
+  "0008-job-keys": jobKeys,
 };
 
 const migrationTable = "kysely_migration";

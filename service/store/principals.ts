@@ -1,6 +1,7 @@
 import type { Identifier, Role } from "@tiltyard/protocol";
 import { sql } from "kysely";
 import { fromPath, isWithin, type Subtree, subtree, toPath } from "./path.ts";
+import type { Schema } from "./schema.ts";
 import { statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 
@@ -16,10 +17,23 @@ export interface ApiKeyRecord {
   readonly createdAtMillis: number;
 }
 
-const upsertKey = statement((db, p: { id: string; principal: string; hash: string; created_at: number }) =>
+/** Which attempt of a job a key is for. */
+export interface JobAttempt {
+  readonly id: string;
+  readonly attempt: number;
+}
+
+const upsertKey = statement((db, p: Schema["api_keys"]) =>
   db
     .insertInto("api_keys")
-    .values({ id: p.id, principal: p.principal, hash: p.hash, created_at: p.created_at })
+    .values({
+      id: p.id,
+      principal: p.principal,
+      hash: p.hash,
+      created_at: p.created_at,
+      job: p.job,
+      attempt: p.attempt,
+    })
     .onConflict((conflict) =>
       conflict.column("id").doUpdateSet((eb) => ({
         principal: eb.ref("excluded.principal"),
@@ -28,18 +42,61 @@ const upsertKey = statement((db, p: { id: string; principal: string; hash: strin
     ),
 );
 
-/** Stores the hash of an API key; a key of this id is replaced. */
-export async function putApiKey(session: Session, id: string, principal: string, hash: string): Promise<void> {
-  await session.run(upsertKey, { id, principal, hash, created_at: Date.now() });
+/**
+ * Stores the hash of an API key; a key of this id is replaced.
+ *
+ * @param of The attempt that it is for, if it is for one.
+ */
+export async function putApiKey(
+  session: Session,
+  id: string,
+  principal: string,
+  hash: string,
+  of?: JobAttempt,
+): Promise<void> {
+  const { id: job = null, attempt = null } = of ?? {};
+  await session.run(upsertKey, { id, principal, hash, created_at: Date.now(), job, attempt });
 }
 
 const findKey = statement((db, p: { hash: string }) =>
-  db.selectFrom("api_keys").select("principal").where("hash", "=", p.hash),
+  db.selectFrom("api_keys").select(["principal", "job", "attempt"]).where("hash", "=", p.hash),
 );
 
-/** The principal whom the key with this hash belongs to. */
-export async function findApiKeyPrincipal(session: Session, hash: string): Promise<string | undefined> {
-  return (await session.first(findKey, { hash }))?.principal;
+/** The principal whom the key with this hash belongs to, and the attempt that it is for. */
+export async function findApiKey(
+  session: Session,
+  hash: string,
+): Promise<{ readonly principal: string; readonly of: JobAttempt | undefined } | undefined> {
+  const row = await session.first(findKey, { hash });
+  if (row === undefined) return undefined;
+  const { principal, job, attempt } = row;
+  return { principal, of: job === null ? undefined : { id: job, attempt: Number(attempt) } };
+}
+
+const removeJobKeys = statement((db, p: { job: string; endedBefore: number }) =>
+  db.deleteFrom("api_keys").where(({ eb, and, or, not, exists, selectFrom }) =>
+    or([
+      eb("job", "=", p.job),
+      and([
+        eb("job", "is not", null),
+        not(
+          exists(
+            selectFrom("jobs")
+              .select("jobs.id")
+              .whereRef("jobs.id", "=", "api_keys.job")
+              .where((job) =>
+                job.or([job("jobs.status", "in", ["Queued", "Running"]), job("jobs.updated_at", ">=", p.endedBefore)]),
+              ),
+          ),
+        ),
+      ]),
+    ]),
+  ),
+);
+
+/** Deletes the keys of a job, and those of jobs that ended before a time. */
+export async function deleteJobKeys(session: Session, job: string, endedBefore: number): Promise<void> {
+  await session.run(removeJobKeys, { job, endedBefore });
 }
 
 const removeKey = statement((db, p: { id: string }) =>

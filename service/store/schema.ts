@@ -81,7 +81,15 @@ export interface Schema {
   audit_retention: { deleted_before: number };
   /** What was opened as Queued, for others to carry out and to move on. */
   jobs: OpenedRow & { updated_at: number };
-  api_keys: { id: string; principal: string; hash: string; created_at: number };
+  api_keys: {
+    id: string;
+    principal: string;
+    hash: string;
+    created_at: number;
+    /** The id of the job that one is for, and which attempt of it; null for all others. */
+    job: string | null;
+    attempt: number | null;
+  };
   grants: { principal: string; namespace: string; role: string };
   /** Deferred work. A row goes when its work is done. */
   tasks: {

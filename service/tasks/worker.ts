@@ -1,3 +1,4 @@
+import { backoffMs } from "@tiltyard/protocol";
 import type { Log } from "../log.ts";
 import type { Store } from "../store/store.ts";
 import {
@@ -15,8 +16,7 @@ import { type Lease, leaseMs, underLease } from "./lease.ts";
 const tasksAtOnce = 4;
 /** How often a process looks for work that others noted, or that is due by now. */
 const pollEveryMs = 5_000;
-const backoffStartMs = 1_000;
-const backoffMaxMs = 600_000;
+const backoff = { firstMs: 1_000, mostMs: 600_000 };
 /** How long a process that stops waits for work that is under way. Another one takes up what is not done by then. */
 const stopsWithinMs = 10_000;
 
@@ -59,7 +59,7 @@ export function createWorker(parts: {
     try {
       delayMs = await underLease(renew, (lease) => handlers[kind](subject, lease));
     } catch (error) {
-      delayMs = Math.min(backoffMaxMs, backoffStartMs * 2 ** Math.min(task.attempts, 20)) * (0.5 + Math.random() / 2);
+      delayMs = backoffMs(task.attempts, backoff);
       reason = error instanceof Error ? error.message : String(error);
       log.warn({ err: error, task: kind, subject, attempts: task.attempts }, "deferred work failed and is tried again");
     }

@@ -12,18 +12,18 @@ const larger = { volumeSize: "30Gi" };
 
 /** What the upgrade does, to which resource. A cloud gives a pool of spot machines no other kind: it is another pool. */
 const upgrades: Readonly<Record<string, readonly string[]>> = {
-  existing: ["update catalog", "update catalog-data", "update ray-operator"],
-  "existing-gke": ["update catalog", "update catalog-data", "update ray-operator"],
-  "existing-eks": ["update catalog", "update catalog-data", "update ray-operator"],
+  existing: ["update catalog", "update catalog-data", "update ray-operator", "update runner"],
+  "existing-gke": ["update catalog", "update catalog-data", "update ray-operator", "update runner"],
+  "existing-eks": ["update catalog", "update catalog-data", "update ray-operator", "update runner"],
   gke: [
     ...["create gke-cpu", "create gke-more-gpus", "delete gke-cpu", "update catalog", "update catalog-data"],
-    ...["update gke", "update gke-gpu", "update gke-head", "update ray-operator"],
+    ...["update gke", "update gke-gpu", "update gke-head", "update ray-operator", "update runner"],
   ],
   // A node group has a version of its own.
   eks: [
     ...["create eks-cpu", "create eks-more-gpus", "delete eks-cpu", "update catalog", "update catalog-data"],
     ...["update eks-autoscaler", "update eks-core", "update eks-coredns", "update eks-ebs", "update eks-eksCluster"],
-    ...["update eks-gpu", "update eks-head", "update ray-operator"],
+    ...["update eks-gpu", "update eks-head", "update ray-operator", "update runner"],
   ],
 };
 const nodeTypes = ["gcp:container/nodePool:NodePool", "aws:eks/nodeGroup:NodeGroup"];
@@ -124,6 +124,15 @@ function itsTests(variant: Variant): void {
     expect(catalogApiKey).toMatch(/^\w{48}$/);
     expect(stack.state).not.toContain(catalogApiKey);
     expect(stack.state).not.toContain(Buffer.from(String(catalogApiKey)).toString("base64"));
+    const secrets = await cluster().api.list(
+      "v1",
+      "Secret",
+      catalogNamespace,
+      "app.kubernetes.io/name=tiltyard-runner",
+    );
+    const [runnerKey] = secrets.map(({ data }) => data.TILTYARD_API_KEY);
+    expect(stack.state).not.toContain(runnerKey);
+    expect(stack.state).not.toContain(Buffer.from(runnerKey, "base64").toString());
     const { token } = cluster().kubeConfig().getCurrentUser() ?? {};
     expect(token).toMatch(/^\w{48}$/);
     expect(stack.state).not.toContain(token);

@@ -12,6 +12,7 @@ describe(
     await import("./shared-stack/catalog-isolation.ts");
     await import("./shared-stack/doctor.ts");
     await import("./shared-stack/ray-clusters.ts");
+    await import("./shared-stack/runner.ts");
   }),
 );
 describe(

@@ -11,7 +11,7 @@ const withCatalog = (settings: object, more: object = {}) =>
   deployed("existing", { catalog: { image, ...settings }, ...more });
 
 function podOf({ all }: Deployed) {
-  const [workload] = [...all(setType), ...all(deploymentType)];
+  const [workload] = [...all(setType), ...all(deploymentType)].filter(({ name }) => name === "catalog");
   return workload?.inputs.spec.template.spec;
 }
 
@@ -19,7 +19,7 @@ function podOf({ all }: Deployed) {
 function environmentOf(stack: Deployed): Record<string, string> {
   const [container] = podOf(stack).containers;
   const set = container.env.map(({ name, value }: { name: string; value: string }) => [name, value]);
-  return { ...Object.fromEntries(set), ...stack.one("kubernetes:core/v1:Secret").inputs.stringData };
+  return { ...Object.fromEntries(set), ...stack.one("kubernetes:core/v1:Secret", "catalog").inputs.stringData };
 }
 
 test("a catalog is with its secrets and its account in a namespace of its own, where no Ray cluster can be made", async () => {
@@ -27,8 +27,8 @@ test("a catalog is with its secrets and its account in a namespace of its own, w
   const inside = resources.filter(({ inputs }) => inputs.metadata?.namespace === "lancedb-catalog");
   const types = new Set(inside.map(({ type }) => type.split(":").at(-1)));
   expect([...types].toSorted()).toEqual([
-    ...["NetworkPolicy", "PersistentVolumeClaim", "PodDisruptionBudget", "Role", "RoleBinding", "Secret", "Service"],
-    ...["ServiceAccount", "StatefulSet"],
+    ...["ConfigMap", "Deployment", "NetworkPolicy", "PersistentVolumeClaim", "PodDisruptionBudget", "Role"],
+    ...["RoleBinding", "Secret", "Service", "ServiceAccount", "StatefulSet"],
   ]);
   const ofRay = resources.filter(({ inputs }) => inputs.metadata?.namespace === "lancedb");
   expect(ofRay.filter(({ type }) => /:(Secret|StatefulSet)$/.test(type))).toEqual([]);
@@ -148,7 +148,7 @@ describe("a catalog on SQLite", () => {
       ...["restore", "-config", "/etc/litestream/litestream.yml"],
       ...["-if-db-not-exists", "-if-replica-exists", "/data/catalog.sqlite"],
     ]);
-    const settings = JSON.parse(stack.one("kubernetes:core/v1:ConfigMap").inputs.data["litestream.yml"]);
+    const settings = JSON.parse(stack.one("kubernetes:core/v1:ConfigMap", "litestream").inputs.data["litestream.yml"]);
     expect(settings.dbs).toEqual([
       { path: "/data/catalog.sqlite", replica: { url: "s3://backups/tiltyard/litestream" } },
     ]);
@@ -159,7 +159,7 @@ describe("a catalog on SQLite", () => {
 describe("Litestream", () => {
   test("tells S3 in which region its bucket is: to ask for that is a right that nobody has", async () => {
     const stack = await deployed("eks", { catalog: { litestream: true } });
-    const settings = JSON.parse(stack.one("kubernetes:core/v1:ConfigMap").inputs.data["litestream.yml"]);
+    const settings = JSON.parse(stack.one("kubernetes:core/v1:ConfigMap", "litestream").inputs.data["litestream.yml"]);
     expect(settings.dbs[0].replica.url).toBe("s3://eks-backups-1234567/litestream?region=eu-central-1");
   });
 
@@ -177,7 +177,7 @@ describe("Litestream", () => {
 describe("a catalog on PostgreSQL", () => {
   test("is several pods, spread out, whose volume is nothing to keep", async () => {
     const stack = await withCatalog({ database: { url: "postgres://u:p@db:6000/t" }, replicas: 3 });
-    const { spec } = stack.one(deploymentType).inputs;
+    const { spec } = stack.one(deploymentType, "catalog").inputs;
     expect(spec.replicas).toBe(3);
     expect(spec.strategy.rollingUpdate).toEqual({ maxSurge: 1, maxUnavailable: 0 });
     expect(spec.template.spec.topologySpreadConstraints).toHaveLength(2);

@@ -50,11 +50,11 @@ const stacks: readonly [string, Settings][] = [
 describe.each(stacks)("a stack on %s with %j", (variant, settings) => {
   const stack = deployed(variant, settings);
 
-  test("has every resource below one of its three parts", async () => {
+  test("has every resource below one of its four parts", async () => {
     const { resources } = await stack;
     const tops = resources.filter((each) => each.parent === "");
     expect(tops.every((each) => each.type.startsWith("tiltyard:infra:"))).toBe(true);
-    expect(tops.length).toBeLessThanOrEqual(3);
+    expect(tops.length).toBeLessThanOrEqual(4);
   });
 
   test("names every resource after what it is a part of", async () => {

@@ -31,6 +31,12 @@ test("the example of a program of one's own puts Ray and the catalog on its clus
   expect(one(":Namespace", "ray")?.metadata?.name).toBe("features");
   expect(one(":Namespace", "catalog")?.metadata?.name).toBe("features-catalog");
   expect(one(":Deployment", "catalog")?.spec).toMatchObject({ replicas: 2 });
+  const { rayClusters } = JSON.parse(String(one(":ConfigMap", "runner")?.data?.["runner.yaml"]));
+  expect(rayClusters.default).toMatchObject({
+    namespace: "features",
+    image: "registry.example.com/tiltyard-ray:0.1.0",
+    worker_groups: [{ num_cpus: 8 }],
+  });
   expect(one(":RoleBinding", "ray-client")?.subjects).toMatchObject([{ kind: "Group", name: "ml-engineers" }]);
   // The URL of the database is in the secret alone, and of it the port where the catalog may call.
   const showing = asked.filter(({ inputs }) => JSON.stringify(inputs).includes("hunter2"));

@@ -16,25 +16,30 @@ type Stored = any;
 let server: Server;
 let objects: Map<string, Stored>;
 let forbidden: string | undefined;
+let invalid: string | undefined;
 let kubeConfig: KubeConfig;
 
 beforeEach(async () => {
-  [objects, forbidden] = [new Map(), undefined];
+  [objects, forbidden, invalid] = [new Map(), undefined, undefined];
   server = createServer(async (request, response) => {
     const answer = (status: number, body: unknown) =>
-      response
-        .writeHead(status, { "content-type": typeof body === "string" ? "text/plain" : "application/json" })
-        .end(typeof body === "string" ? body : JSON.stringify(body));
+      response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
     const refuse = (status: number) => answer(status, { kind: "Status", code: status, message: `it is ${status}` });
     const { pathname } = new URL(request.url ?? "", "http://localhost");
     const [, resource = "", name] = /\/namespaces\/[^/]+\/(\w+)(?:\/([^/]+))?/.exec(pathname) ?? [];
     if (resource === forbidden) return void refuse(403);
-    if (pathname.endsWith("/log")) return void answer(200, "one\ntwo\n");
+    if (resource === invalid) return void refuse(422);
     if (request.method === "GET" && name === undefined)
       return void answer(200, { items: [...objects].flatMap(([key, each]) => (key.startsWith(resource) ? each : [])) });
+    if (request.method === "GET") return void answer(200, objects.get(`${resource} ${name}`));
     if (request.method === "DELETE")
       return void (objects.delete(`${resource} ${name}`) ? answer(200, {}) : refuse(404));
     const body = (await json(request)) as Stored;
+    if (request.method === "PATCH") {
+      const present = objects.get(`${resource} ${name}`);
+      Object.assign(present.metadata, body.metadata);
+      return void answer(200, Object.assign(present, { ...body, metadata: present.metadata }));
+    }
     const key = `${resource} ${body.metadata.name}`;
     if (objects.has(key)) return void refuse(409);
     body.metadata.uid = `uid of ${body.metadata.name}`;
@@ -82,19 +87,30 @@ describe("a job on Kubernetes", () => {
   test("is a RayJob that is named from it, with the job's own key in a Secret that it owns", async () => {
     await platform().start({ job, number: 1, apiKey: "secret-key" });
     const rayJob = objects.get(`rayjobs ${name}`);
-    expect(rayJob.metadata.annotations).toEqual({ "tiltyard.dev/job": job.id, "tiltyard.dev/attempt": "1" });
+    expect(rayJob.metadata.annotations).toEqual({
+      "tiltyard.dev/job": job.id,
+      "tiltyard.dev/attempt": "1",
+      "ray.io/disable-provisioned-head-restart": "true",
+    });
     expect(rayJob.spec).toMatchObject({
       entrypoint: `python -m tiltyard.job 'ns$${uuid}' --attempt 1 --lease-seconds 60`,
       suspend: false,
       backoffLimit: 0,
       shutdownAfterJobFinishes: true,
-      ttlSecondsAfterFinished: 600,
-      rayClusterSpec: { workerGroupSpecs: [{ groupName: "worker", maxReplicas: 3 }] },
+      submissionMode: "HTTPMode",
+      rayClusterSpec: {
+        headGroupSpec: { template: { spec: { restartPolicy: "Never" } } },
+        workerGroupSpecs: [{ groupName: "worker", maxReplicas: 3 }],
+      },
     });
     const env = rayJob.spec.rayClusterSpec.headGroupSpec.template.spec.containers[0].env;
     expect(env).toEqual([
       { name: "TILTYARD_CATALOG_URL", value: "http://tiltyard-catalog:2333" },
       { name: "TILTYARD_RAY_AUTOSCALES", value: "1" },
+      {
+        name: "TILTYARD_RAY_WORKERS",
+        value: JSON.stringify([{ name: "worker", cpus: 4, gpus: 0, memory_bytes: 8 * 2 ** 30 }]),
+      },
       { name: "TILTYARD_API_KEY", valueFrom: { secretKeyRef: { name, key: "apiKey" } } },
     ]);
     expect(JSON.stringify(rayJob)).not.toContain("secret-key");
@@ -131,38 +147,57 @@ describe("a job on Kubernetes", () => {
   });
 
   test.each([
-    [undefined, "waiting"],
-    ["Initializing", "waiting"],
-    ["Suspended", "waiting"],
-    ["Running", "running"],
-    ["Complete", "ended"],
-    ["Failed", "ended"],
-  ])("whose RayJob is %s is %s", async (jobDeploymentStatus, state) => {
+    [undefined, undefined, "waiting"],
+    ["Initializing", undefined, "waiting"],
+    ["Suspended", undefined, "waiting"],
+    ["Running", undefined, "starting"],
+    ["Running", "PENDING", "starting"],
+    ["Running", "RUNNING", "running"],
+    ["Complete", "SUCCEEDED", "ended"],
+    ["Failed", "FAILED", "ended"],
+    ["ValidationFailed", undefined, "ended"],
+  ])("whose RayJob is %s, with a job of Ray that is %s, is %s", async (jobDeploymentStatus, jobStatus, state) => {
     await platform().start({ job, number: 1, apiKey: "k" });
-    objects.get(`rayjobs ${name}`).status = { jobDeploymentStatus, message: "so" };
+    objects.get(`rayjobs ${name}`).status = { jobDeploymentStatus, jobStatus, message: "so" };
     expect(await platform().list()).toEqual([{ jobId: job.id, number: 1, state, message: "so" }]);
   });
 
-  test("is stopped by deleting its RayJob, and shows the last lines of its submitter", async () => {
+  test("is stopped by deleting its RayJob and its key, and shows the last lines that Ray tells of it", async () => {
     const own = platform();
     await own.start({ job, number: 1, apiKey: "k" });
     const [attempt] = await own.list();
     if (attempt === undefined) throw new Error("there is an attempt");
     expect(await own.lastLines(attempt)).toBe("");
-    objects.set("pods submitter", { metadata: { name: "submitter", labels: { "job-name": name } } });
-    expect(await own.lastLines(attempt)).toBe("one\ntwo");
+    objects.get(`rayjobs ${name}`).status = { jobDeploymentStatus: "Failed", message: "it failed:\none\ntwo\n" };
+    expect((await own.list())[0]?.message).toBe("it failed:");
+    expect(await own.lastLines(attempt)).toBe("it failed:\none\ntwo");
     await own.stop(attempt);
     await own.stop(attempt);
-    expect(objects.has(`rayjobs ${name}`)).toBe(false);
+    expect([...objects.keys()]).toEqual([]);
     objects.set(`rayjobs ${name}`, { metadata: { name, annotations: {}, deletionTimestamp: "now" } });
     expect(await own.list()).toEqual([]);
   });
 
-  test("says which right the runner lacks, and leaves no RayJob that waits for a key for ever", async () => {
-    forbidden = "secrets";
-    await expect(platform().start({ job, number: 1, apiKey: "k" })).rejects.toThrow(/cannot create the Secret job-/);
-    expect(objects.size).toBe(0);
+  test("has the newest key when an earlier start of its attempt broke off", async () => {
     forbidden = "rayjobs";
-    await expect(platform().list()).rejects.toThrow(/cannot list RayJobs/);
+    const own = platform();
+    await expect(own.start({ job, number: 1, apiKey: "old" })).rejects.toThrow(/cannot create the RayJob job-.*403/);
+    forbidden = undefined;
+    await own.start({ job, number: 1, apiKey: "new" });
+    expect(objects.get(`secrets ${name}`).stringData).toEqual({ apiKey: "new" });
+  });
+
+  test("runs in what its manifest says, and with its images", async () => {
+    const manifest = JSON.stringify({ pip: ["numpy==2.1.3"], head_image: "ours:head", worker_image: "ours:worker" });
+    await platform().start({ job: { ...job, parameters: { column: "c", manifest } }, number: 1, apiKey: "k" });
+    const { runtimeEnvYAML, rayClusterSpec } = objects.get(`rayjobs ${name}`).spec;
+    expect(JSON.parse(runtimeEnvYAML)).toEqual({ pip: ["numpy==2.1.3"], env_vars: {} });
+    const groups = [rayClusterSpec.headGroupSpec, ...rayClusterSpec.workerGroupSpecs];
+    expect(groups.map(({ template }) => template.spec.containers[0].image)).toEqual(["ours:head", "ours:worker"]);
+  });
+
+  test("fails at once when the API server will never take it", async () => {
+    invalid = "rayjobs";
+    await expect(platform().start({ job, number: 1, apiKey: "k" })).rejects.toThrow(NeedsError);
   });
 });

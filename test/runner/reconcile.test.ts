@@ -1,20 +1,28 @@
 import { describe, expect, test } from "vitest";
 import { createCatalogClient, createManagementClient } from "../../client/index.ts";
-import { JobKeys } from "../../runner/job-keys.ts";
 import { CatalogJobs } from "../../runner/jobs.ts";
 import { NeedsError, type Platform, type PlatformAttempt, type StartRequest } from "../../runner/platform.ts";
 import { type Limits, Reconciler } from "../../runner/reconcile.ts";
 import { startTestCatalog, type TestCatalog } from "../support/catalog.ts";
 import { createFilms } from "../support/rows.ts";
 
-const limits: Limits = { attempts: 3, jobs: 10, jobsPerPrincipal: 10, takeOverMs: 60_000, cancelGraceMs: 60_000 };
+const limits: Limits = {
+  attempts: 3,
+  jobs: 10,
+  jobsPerPrincipal: 10,
+  takeOverMs: 60_000,
+  startMs: 60_000,
+  cancelGraceMs: 60_000,
+};
 
 /** A place where attempts are what a test says. */
 class Imitation implements Platform {
   readonly started: StartRequest[] = [];
   readonly stopped: string[] = [];
+  readonly forgotten: string[] = [];
   readonly states = new Map<string, PlatformAttempt>();
   needs: string | undefined;
+  failure: Error | undefined;
 
   async list() {
     return [...this.states.values()];
@@ -22,13 +30,19 @@ class Imitation implements Platform {
 
   async start(request: StartRequest) {
     if (this.needs !== undefined) throw new NeedsError(this.needs);
+    if (this.failure !== undefined) throw this.failure;
     this.started.push(request);
     this.become(request.job.id, request.number, "running");
   }
 
-  async stop({ jobId, number }: PlatformAttempt) {
+  async stop({ jobId, number }: Pick<PlatformAttempt, "jobId" | "number">) {
     this.stopped.push(`${jobId} ${number}`);
     this.become(jobId, number, "ended");
+  }
+
+  async forget({ jobId, number }: PlatformAttempt) {
+    this.forgotten.push(`${jobId} ${number}`);
+    this.states.delete(`${jobId} ${number}`);
   }
 
   async lastLines() {
@@ -52,6 +66,8 @@ interface Yard extends AsyncDisposable {
   runner(changes?: Partial<Limits>): Reconciler;
   open(column: string, key?: string): Promise<string>;
   cancel(job: string): Promise<void>;
+  /** As an attempt does first. */
+  begin(job: string): Promise<void>;
   /** As an attempt does. */
   beat(job: string, number: number): Promise<void>;
   describe(job: string): Promise<{ readonly status: string; readonly properties: Readonly<Record<string, string>> }>;
@@ -61,8 +77,8 @@ interface Yard extends AsyncDisposable {
 async function yard(): Promise<Yard> {
   const catalog = await startTestCatalog();
   const platform = new Imitation();
-  const access = { url: catalog.url, apiKey: catalog.adminKey };
-  const [client, management] = [createCatalogClient(access), createManagementClient(access)];
+  const client = createCatalogClient({ url: catalog.url, apiKey: catalog.adminKey });
+  const access = { url: catalog.url, apiKey: await catalog.keyFor("runner", { $: "runner" }) };
   const id = await createFilms(catalog);
   const columns = ["a", "a1", "a2", "a3", "b", "b1", "b2"];
   await catalog.call("alterTableAddColumns", {
@@ -78,7 +94,7 @@ async function yard(): Promise<Yard> {
     namespace: id[0] ?? "",
     runner: (changes = {}) =>
       new Reconciler(
-        { jobs: new CatalogJobs(client, management), keys: new JobKeys(management), platform },
+        { jobs: new CatalogJobs(createCatalogClient(access), createManagementClient(access)), platform },
         { ...limits, ...changes },
         () => {},
       ),
@@ -87,6 +103,7 @@ async function yard(): Promise<Yard> {
       return (await caller.alterTableBackfillColumns({ id, column })).job_id;
     },
     cancel: (job) => alter(job, { setStatusAction: { status: "Canceled" } }),
+    begin: (job) => alter(job, { setPropertyAction: { key: "started_at", value: "now" } }),
     beat: (job, number) => alter(job, { setPropertyAction: { key: `attempt.${number}`, value: crypto.randomUUID() } }),
     describe: (job) => client.describeTransaction({ id: job.split("$") }),
     [Symbol.asyncDispose]: () => catalog.stop(),
@@ -117,7 +134,7 @@ describe("the runner", () => {
     expect(startedColumns(each.platform)).toEqual(["a1", "a2", "b1"]);
   });
 
-  test("gives a job a key that reaches what it changes and what its principal may read, until it has ended", async () => {
+  test("gives a job a key that reaches what it changes and what its principal may read", async () => {
     await using each = await yard();
     const { catalog, platform } = each;
     const ann = await catalog.keyFor("ann", { [each.namespace]: "writer" });
@@ -132,15 +149,34 @@ describe("the runner", () => {
     expect(await statusOf("describeNamespace", [each.namespace])).toBe(200);
     expect(await statusOf("createNamespace", [each.namespace, "other"])).toBe(403);
     expect(await statusOf("describeNamespace", ["elsewhere"])).toBe(403);
-    const principals = async () =>
-      (await catalog.call("listPrincipals")).body.principals.map(({ principal }) => principal);
-    expect(await principals()).toContain(`job:${job} for ann`);
+    const { transactions } = (await catalog.call("listTransactions", { id: [] })).body;
+    const principal = `job:${job} for ann`;
+    expect(transactions).toContainEqual(expect.objectContaining({ operation: "CreateNamespace", principal }));
+  });
 
+  test("starts what could be started, and counts no attempt for what could not", async () => {
+    await using each = await yard();
+    const job = await each.open("a");
+    const runner = each.runner({ attempts: 1 });
+    each.platform.failure = new Error("the platform is away");
+    for (let pass = 0; pass < 3; pass++) await expect(runner.reconcile()).rejects.toThrow("the platform is away");
+    each.platform.failure = undefined;
+    await runner.reconcile();
+    expect(startedOf(each.platform, job)).toEqual([1]);
+  });
+
+  test("takes away what is left of a job that has ended, and keeps what an open one may still need", async () => {
+    await using each = await yard();
+    const job = await each.open("a");
+    const runner = each.runner();
+    await runner.reconcile();
+    each.platform.become(job, 1, "ended");
+    await runner.reconcile();
+    expect(each.platform.forgotten).toEqual([]);
     await each.cancel(job);
-    platform.become(job, 1, "ended");
-    await each.runner().reconcile();
-    expect(await statusOf("describeTransaction", job.split("$"))).toBe(401);
-    expect(await principals()).not.toContain(`job:${job} for ann`);
+    each.platform.become(job, 2, "ended");
+    await runner.reconcile();
+    expect(each.platform.forgotten).toEqual([`${job} 1`, `${job} 2`]);
   });
 
   test("attempts again what ended without an outcome, and gives up with the last reason and lines", async () => {
@@ -185,12 +221,25 @@ describe("the runner", () => {
     expect((await each.describe(job)).properties["attempt.1"]).not.toBe(before);
   });
 
+  test("gives an attempt that has room its time to start, and attempts again what does not", async () => {
+    await using each = await yard();
+    const job = await each.open("a");
+    await each.runner().reconcile();
+    each.platform.become(job, 1, "starting");
+    const patient = each.runner({ takeOverMs: 0 });
+    for (let pass = 0; pass < 3; pass++) await patient.reconcile();
+    expect(startedOf(each.platform, job)).toEqual([1]);
+    await each.runner({ startMs: 0 }).reconcile();
+    expect([each.platform.stopped, startedOf(each.platform, job)]).toEqual([[`${job} 1`], [1, 2]]);
+  });
+
   test("stops what was canceled and does not end by itself; at once what has not begun", async () => {
     await using each = await yard();
     const [waiting, running] = [await each.open("a"), await each.open("b")];
     const runner = each.runner();
     await runner.reconcile();
     each.platform.become(waiting, 1, "waiting");
+    await each.begin(running);
     await each.cancel(waiting);
     await each.cancel(running);
     await runner.reconcile();

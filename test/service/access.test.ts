@@ -1,4 +1,4 @@
-import { type AnyContract, managementContracts, remoteContracts } from "@tiltyard/protocol";
+import { type AnyContract, managementContracts, type Role, remoteContracts } from "@tiltyard/protocol";
 import { describe, expect, test } from "vitest";
 import { operations as contracts, httpRequest, type OperationName, useCatalog } from "../support/catalog.ts";
 
@@ -36,6 +36,7 @@ const requests: Partial<Record<OperationName, Readonly<Record<string, unknown>>>
   createTableScalarIndex: { column: "c", index_type: "BTREE" },
   alterTransaction: { actions: [{ setStatusAction: { status: "Running" } }] },
   createApiKey: { principal: "made" },
+  createJobKey: { attempt: 1 },
   revokeApiKey: { api_key_id: "missing" },
   putGrant: { principal: "made", role: "reader" },
   revokeGrant: { principal: "nobody" },
@@ -68,6 +69,10 @@ const needAdmin: readonly OperationName[] = [
   "protectTable",
   "unprotectTable",
 ];
+
+const others: Partial<Record<OperationName, Role>> = { createJobKey: "runner" };
+/** What a runner may do; all else is refused to it. */
+const ofRunners: readonly OperationName[] = ["listJobs", "describeJob", "alterTransaction", "createJobKey"];
 
 const operations = (Object.keys(contracts) as OperationName[]).flatMap((name) =>
   (contracts[name] as AnyContract).methods.map((method) => [name, method] as const),
@@ -131,15 +136,21 @@ describe("each operation", () => {
     "%s by %s refuses a lower role than it needs and takes the one that it needs",
     async (name, method) => {
       const reads = /^(list|describe|.*Exists$|get|count|query|explain|analyze)/.test(name);
-      const needed = needAdmin.includes(name) ? "admin" : reads ? "reader" : "writer";
+      const needed = needAdmin.includes(name) ? "admin" : (others[name] ?? (reads ? "reader" : "writer"));
       const where = onRoot.includes(name) ? "$" : "secret";
       const taken = await catalog.keyFor(`enough-${name}`, { [where]: needed });
       expect([401, 403]).not.toContain((await send(name, method, { "x-api-key": taken })).status);
       if (needed === "reader") return;
-      const lower = await catalog.keyFor(`lower-${name}`, { [where]: needed === "admin" ? "writer" : "reader" });
+      const lower = await catalog.keyFor(`lower-${name}`, { [where]: needed === "writer" ? "reader" : "writer" });
       expect((await send(name, method, { "x-api-key": lower })).status).toBe(403);
     },
   );
+});
+
+test.each(guarded)("%s by %s is for a runner only if it carries out jobs", async (name, method) => {
+  const key = await catalog.keyFor("runner-of-all", { $: "runner" });
+  const { status } = await send(name, method, { "x-api-key": key });
+  expect(status === 403).toBe(!ofRunners.includes(name));
 });
 
 describe("a role", () => {

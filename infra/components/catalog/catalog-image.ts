@@ -15,8 +15,8 @@ const sources = [
   ".dockerignore",
   "package*.json",
   ".npmrc",
-  "{infra,client,runner,test}/package.json",
-  "{protocol,service}/**/*.*",
+  "{infra,test}/package.json",
+  "{protocol,service,client,runner}/**/*.*",
 ];
 
 /**

@@ -5,10 +5,8 @@ import { fileFolder } from "../../file-folder.ts";
 import { placedOn } from "../../node-pools.ts";
 import type { CatalogPlace } from "./catalog.ts";
 import type { Litestream } from "./litestream.ts";
-import { containerSecurity, dataVolume, secretsOf } from "./pod-parts.ts";
+import { containerSecurity, dataVolume, secretsOf, userId } from "./pod-parts.ts";
 
-/** The user `node` of the image. */
-const userId = 1000;
 /** The catalog gives requests that it has accepted 25 seconds when it is told to stop. */
 const stopSeconds = 40;
 

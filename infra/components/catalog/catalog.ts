@@ -54,6 +54,10 @@ export class Catalog extends pulumi.ComponentResource {
   readonly url: string;
   /** With the role admin; a secret. */
   readonly apiKey: pulumi.Output<string>;
+  /** With the role runner; a secret. */
+  readonly runnerKey: pulumi.Output<string>;
+  /** Of the catalog, and of the runner of its jobs. */
+  readonly image: pulumi.Output<string>;
   readonly publicUrl: string | undefined;
   /** Where copies of its database are; undefined without Litestream. */
   readonly backupsUri: pulumi.Output<string> | undefined;
@@ -67,20 +71,21 @@ export class Catalog extends pulumi.ComponentResource {
     this.namespace = namespace ?? `${platform.namespace}-catalog`;
     this.url = `http://${catalogName}.${this.namespace}.svc:${catalogPort}`;
     this.publicUrl = settings.ingress && `https://${settings.ingress.host}`;
-    const key = new random.RandomPassword(`${name}-key`, { length: 48, special: false }, { parent: this });
-    this.apiKey = pulumi.secret(key.result);
+    this.apiKey = createKey(`${name}-key`, this);
+    this.runnerKey = createKey(`${name}-runner-key`, this);
 
     const place = { cluster, platform, settings, monitoring, namespace: this.namespace };
     const room = createNamespace(name, { ...place, enforce: "restricted", deleteNamespace }, this);
     const child = { parent: this, provider: cluster.kubernetes, dependsOn: [room, ...platform.priorities] };
     const database = createDatabase(place);
+    this.image = imageOf(name, place, this);
     const identity = cluster.services.createIdentity("catalog", { namespace: this.namespace, name: catalogName });
     const backups = settings.litestream === false ? undefined : cluster.services.createBackups(identity);
     const pod = catalogPodSpec(place, {
-      image: imageOf(name, place, this),
+      image: this.image,
       serviceAccount: createServiceAccount(name, place, identity, child),
       vendingRole: settings.vendCredentials ? cluster.services.createVendingRole(identity) : undefined,
-      secret: createSecret(name, place, { apiKey: this.apiKey, databaseUrl: database?.url }, child),
+      secret: createSecret(name, place, this, database?.url, child),
       litestream: backups && createLitestream(name, place, backups, child),
     });
     createCatalogWorkload(name, place, pod, child);
@@ -91,6 +96,10 @@ export class Catalog extends pulumi.ComponentResource {
     this.finalSnapshot = database?.finalSnapshot;
     this.registerOutputs();
   }
+}
+
+function createKey(name: string, parent: pulumi.Resource): pulumi.Output<string> {
+  return pulumi.secret(new random.RandomPassword(name, { length: 48, special: false }, { parent }).result);
 }
 
 /** PostgreSQL: the cloud's, or one that is there. */
@@ -126,10 +135,8 @@ function createServiceAccount(
 function createSecret(
   name: string,
   { namespace }: CatalogPlace,
-  {
-    apiKey,
-    databaseUrl,
-  }: { readonly apiKey: pulumi.Output<string>; readonly databaseUrl: pulumi.Input<string> | undefined },
+  { apiKey, runnerKey }: Pick<Catalog, "apiKey" | "runnerKey">,
+  databaseUrl: pulumi.Input<string> | undefined,
   child: Child,
 ): pulumi.Output<string> {
   return new kubernetes.core.v1.Secret(
@@ -139,6 +146,7 @@ function createSecret(
       type: "Opaque",
       stringData: {
         TILTYARD_BOOTSTRAP_API_KEY: apiKey,
+        TILTYARD_RUNNER_API_KEY: runnerKey,
         ...(databaseUrl !== undefined && { TILTYARD_DATABASE_URL: databaseUrl }),
       },
     },

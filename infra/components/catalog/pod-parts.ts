@@ -1,6 +1,9 @@
 /** What the containers of the catalog's pod have in common. */
 import type * as pulumi from "@pulumi/pulumi";
 
+/** The user `node` of the image. */
+export const userId = 1000;
+
 /** Where the catalog keeps its database, in the pod. */
 export const dataVolume = { name: "data", path: "/data", databaseFile: "/data/catalog.sqlite" } as const;
 

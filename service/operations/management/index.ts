@@ -5,6 +5,7 @@ import { cancelJob } from "./cancel-job.ts";
 import { cleanUpTable } from "./clean-up-table.ts";
 import { compactTable } from "./compact-table.ts";
 import { createApiKey } from "./create-api-key.ts";
+import { createJobKey } from "./create-job-key.ts";
 import { describeCaller } from "./describe-caller.ts";
 import { describeJob } from "./describe-job.ts";
 import { describeJobLog } from "./describe-job-log.ts";
@@ -32,6 +33,7 @@ export const managementHandlers: {
   cleanUpTable,
   compactTable,
   createApiKey,
+  createJobKey,
   describeCaller,
   retryJob,
   openJob,

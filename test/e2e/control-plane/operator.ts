@@ -35,6 +35,8 @@ export async function startOperator(settings: OperatorSettings): Promise<Daemon>
     `--health-probe-bind-address=127.0.0.1:${await freePort()}`,
   ];
   const flags = [`--kubeconfig=${path}`, `--watch-namespace=${namespace}`, "--enable-leader-election=false"];
+  // Names of services lead nowhere on this machine.
+  flags.push("--use-kubernetes-proxy");
   return new Daemon(join(tools, "ray-operator"), [...flags, ...addresses], logPath);
 }
 

@@ -1,7 +1,9 @@
 /** Who makes Ray clusters runs any pod in their namespace: nothing of the catalog's can be had that way. */
+
 import { CoreV1Api, CustomObjectsApi } from "@kubernetes/client-node";
 import { beforeAll, expect, test } from "vitest";
 import { fromStackOutputs, provisionRayCluster } from "../../../client/index.ts";
+import { catalogName, runnerName } from "../../../protocol/platform.ts";
 import { describeOnOurs } from "../cluster.ts";
 import { KubernetesApi, type KubernetesObject } from "../kubernetes/api.ts";
 import { tokenOf } from "../kubernetes/token.ts";
@@ -28,7 +30,8 @@ describeOnOurs("who makes Ray clusters", "an operator that the tests started", (
     const [core, objects] = [config.makeApiClient(CoreV1Api), config.makeApiClient(CustomObjectsApi)];
     const there = { namespace: catalogNamespace };
     // It is known who asks: what they need for a forwarded port they get.
-    expect((await core.listNamespacedPod(there)).items).toHaveLength(1);
+    const pods = (await core.listNamespacedPod(there)).items.map(({ metadata }) => metadata?.labels);
+    expect(pods.map((labels) => labels?.["app.kubernetes.io/name"]).toSorted()).toEqual([catalogName, runnerName]);
     const rayClusters = { ...there, group: "ray.io", version: "v1", plural: "rayclusters" };
     const refused = [
       core.readNamespacedSecret({ ...there, name: secretName() }),
@@ -45,14 +48,18 @@ describeOnOurs("who makes Ray clusters", "an operator that the tests started", (
       expect(answer).toMatchObject({ status: "rejected", reason: { code: 403 } });
   });
 
-  test("finds no copy of the catalog's key where Ray clusters are", async () => {
+  test("finds no copy of the catalog's key or the runner's where Ray clusters are", async () => {
     const { catalogApiKey } = stack().outputs;
     const valuesIn = async (where: string) =>
       (await cluster().api.list("v1", "Secret", where)).flatMap(({ data }) =>
         Object.values<string>(data ?? {}).map((value) => Buffer.from(value, "base64").toString()),
       );
     expect(await valuesIn(catalogNamespace)).toContain(catalogApiKey);
-    expect((await valuesIn(namespace)).join("\n")).not.toContain(catalogApiKey);
+    const inRays = (await valuesIn(namespace)).join("\n");
+    expect(inRays).not.toContain(catalogApiKey);
+    const label = `app.kubernetes.io/name=${runnerName}`;
+    const [runners] = await cluster().api.list("v1", "Secret", catalogNamespace, label);
+    expect(inRays).not.toContain(Buffer.from(runners?.data.TILTYARD_API_KEY, "base64").toString());
   });
 
   test("gets no pod that runs as the catalog's account", async () => {

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -11,21 +11,18 @@ import {
   type ManagementClient,
   submitTracked,
 } from "../../../client/index.ts";
-import { freePort } from "../../../client/ray/free-port.ts";
 import type { LocalRay } from "../../../client/ray/local-ray.ts";
 import { required, startRay } from "../../interop/servers.ts";
-import { type Program, startProgram } from "../../support/process.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
-import type { KubernetesObject } from "../kubernetes/api.ts";
-import { until } from "../until.ts";
+import { type DeployedCatalog, startDeployedCatalog } from "./deployed-catalog.ts";
 import { catalogNamespace, cluster, stack } from "./shared-stack.ts";
 
 const folder = temporaryFolder("tiltyard-catalog-");
 const jobs = join(import.meta.dirname, "jobs");
 
-/** The catalog's pod as it is on the cluster, and the process that is started here as it says. */
-let pod: KubernetesObject["spec"];
-let service: Program;
+let pod: DeployedCatalog["pod"];
+let service: DeployedCatalog["service"];
+let localPath: DeployedCatalog["localPath"];
 let url: string;
 /** How Python finds the catalog. */
 let settings: Record<string, string>;
@@ -36,10 +33,8 @@ let management: ManagementClient;
 describe("the catalog that a stack deploys", () => {
   beforeAll(async () => {
     const { catalogApiKey } = stack().outputs;
-    const { spec } = await cluster().api.get("apps/v1", "StatefulSet", "tiltyard-catalog", catalogNamespace);
-    pod = spec.template.spec;
     const rayStarts = startRay();
-    await startService();
+    ({ pod, service, localPath, url } = await startDeployedCatalog());
     settings = { TILTYARD_CATALOG_URL: url, TILTYARD_API_KEY: String(catalogApiKey) };
     catalog = createCatalogClient({ url, apiKey: String(catalogApiKey) });
     management = createManagementClient({ url, apiKey: String(catalogApiKey) });
@@ -120,47 +115,8 @@ describe("the catalog that a stack deploys", () => {
   });
 });
 
-/** The service as a process, with the pod's settings: its paths, its port and its bucket are some of this machine's. */
-async function startService(): Promise<void> {
-  const port = await freePort();
-  url = `http://127.0.0.1:${port}`;
-  const environment = await environmentOf(pod.containers[0]);
-  service = startProgram(["service/main.ts", "serve"], { ...environment, TILTYARD_PORT: String(port) });
-  const ended = service.finished.then(({ code, stdout, stderr }) => {
-    throw new Error(`the service ended with ${code}: ${stdout}${stderr}`);
-  });
-  await Promise.race([until(async () => (await fetch(`${url}/health/ready`)).ok), ended]);
-  ended.catch(() => {});
-}
-
-/** All variables of a container, those of its secrets too, with paths of this machine. */
-async function environmentOf({ env, envFrom }: KubernetesObject["spec"]): Promise<Record<string, string>> {
-  const fromSecrets = await Promise.all(
-    envFrom.map(async ({ secretRef }: { secretRef: { name: string } }) => {
-      const { data } = await cluster().api.get("v1", "Secret", secretRef.name, catalogNamespace);
-      return Object.entries<string>(data).map(([name, value]) => [name, Buffer.from(value, "base64").toString()]);
-    }),
-  );
-  const own = env.map(({ name, value }: { name: string; value: string }) => [name, value]);
-  const variables: [string, string][] = [...fromSecrets.flat(), ...own];
-  return Object.fromEntries(variables.map(([name, value]) => [name, localValue(value)]));
-}
-
 function settingOf(variable: string): string {
   return pod.containers[0].env.find(({ name }: { name: string }) => name === variable)?.value;
-}
-
-/** A bucket is a folder here, and what is mounted somewhere is below a folder, too. */
-function localValue(value: string): string {
-  if (value.startsWith("s3://")) return `file://${localPath(value.slice("s3:/".length))}`;
-  const mounts: { mountPath: string }[] = pod.containers[0].volumeMounts;
-  return mounts.some(({ mountPath }) => value.startsWith(mountPath)) ? localPath(value) : value;
-}
-
-function localPath(path: string): string {
-  const local = join(folder, path);
-  mkdirSync(join(local, ".."), { recursive: true });
-  return local;
 }
 
 /** As a user of pylance does, on another machine than Ray's. */

@@ -14,6 +14,7 @@ import { addNodes, removeNodes } from "../kubernetes/nodes.ts";
 import { installRayDefinitions } from "../kubernetes/ray-definitions.ts";
 import { tokenOf } from "../kubernetes/token.ts";
 import { platformNodes } from "../platform-nodes.ts";
+import { until } from "../until.ts";
 import { cluster, identity, namespace, serviceAccount, stack } from "./shared-stack.ts";
 
 const rbac = "rbac.authorization.k8s.io/v1";
@@ -47,6 +48,7 @@ describeOnOurs("tiltyard doctor", "nodes to break, and rights to take away", () 
       parameters: parametersOf({ configMethod: "GKE_AUTH", region: "europe-west4" }),
       catalog: { url: catalog.url, apiKey: catalog.adminKey },
       catalogNamespace: String(outputs.catalogNamespace),
+      runsJobs: true,
       onPod: (name) => void runAsKubelet(name),
     };
   });
@@ -179,6 +181,19 @@ describeOnOurs("tiltyard doctor", "nodes to break, and rights to take away", () 
       what: "the catalog is not where it is said to be",
       checks: ["catalog is ready", "key of the catalog"],
       target: () => ({ catalog: { url: "http://127.0.0.1:1", apiKey: catalog.adminKey } }),
+    },
+    {
+      what: "the runner of jobs is gone",
+      checks: ["runner of jobs"],
+      break: async () => {
+        const scale = async (replicas: number) => {
+          const path = `/apis/apps/v1/namespaces/${outputs.catalogNamespace}/deployments/tiltyard-runner`;
+          await cluster().api.request("PATCH", path, { spec: { replicas } }, "application/merge-patch+json");
+          await until(async () => (await runnerPods()).filter(isReady).length === replicas);
+        };
+        await scale(0);
+        return () => scale(1);
+      },
     },
     {
       what: "the catalog does not know the key",
@@ -329,4 +344,12 @@ function operatorPod(version = "v1.6.2"): KubernetesObject {
     metadata: { name: "kuberay-operator", namespace, labels },
     spec: { containers: [{ name: "operator", image: `quay.io/kuberay/operator:${version}` }] },
   };
+}
+
+function runnerPods(): Promise<readonly KubernetesObject[]> {
+  return cluster().api.list("v1", "Pod", String(outputs.catalogNamespace), "app.kubernetes.io/name=tiltyard-runner");
+}
+
+function isReady({ status }: KubernetesObject): boolean {
+  return status?.conditions?.some(({ type, status: is }: Record<string, string>) => type === "Ready" && is === "True");
 }

@@ -1,5 +1,6 @@
 import { CoreV1Api, CustomObjectsApi } from "@kubernetes/client-node";
 import { beforeAll, describe, expect, test } from "vitest";
+import { runnerName, runnerRights } from "../../../protocol/platform.ts";
 import { KubernetesError, type KubernetesObject } from "../kubernetes/api.ts";
 import { tokenOf } from "../kubernetes/token.ts";
 import { alice, catalogNamespace, cluster, namespace, serviceAccount } from "./shared-stack.ts";
@@ -36,6 +37,22 @@ describe("the service account of Ray's pods", () => {
     const binding = await api.get("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", `${serviceAccount}-binding`);
     expect(binding.roleRef).toMatchObject({ kind: "ClusterRole", name: `${serviceAccount}-role` });
     expect(binding.subjects).toEqual([{ kind: "ServiceAccount", name: serviceAccount, namespace }]);
+  });
+});
+
+describe("the service account of the runner", () => {
+  const runner = `system:serviceaccount:${catalogNamespace}:${runnerName}`;
+
+  test("may do in the namespace of Ray what its jobs need, and nothing else", async () => {
+    const allowed = runnerRights.flatMap(({ apiGroups: [group], resources: [resource], verbs: [...names] }) =>
+      names.map((verb) => `${verb} ${group === "" ? resource : `${group}/${resource}`}`),
+    );
+    expect(await allowedTo(runner, namespace)).toEqual(allowed.sort());
+  });
+
+  test("may do nothing elsewhere, where it is neither", async () => {
+    for (const where of [catalogNamespace, "another-namespace", undefined])
+      expect(await allowedTo(runner, where)).toEqual([]);
   });
 });
 

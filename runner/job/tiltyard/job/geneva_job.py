@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+from tiltyard.job import needs
 from tiltyard.job.work import Job, JobError, Report, Result
 
 POLL_SECONDS = 1.0
@@ -49,6 +50,7 @@ def backfill(job: Job, report: Report) -> Result:
     """Fills a UDF column where it is null, or where the request says. Goes on from checkpoints of the same job id."""
     parameters = job.parameters
     table = _open_table(job)
+    _require_workers(table, parameters["column"])
     arguments: dict[str, Any] = {
         **{name: int(parameters[name]) for name in BACKFILL_INTEGERS if name in parameters},
         **{name: float(parameters[name]) for name in BACKFILL_NUMBERS if name in parameters},
@@ -104,6 +106,22 @@ def _open_table(job: Job) -> Any:
     return db.open_table(name, namespace=namespace)
 
 
+def _require_workers(table: Any, column: str) -> None:
+    """Raises JobError for a function that no worker has room for. What cannot be read fails in Geneva's words."""
+    found = needs.workers()
+    if found is None:
+        return
+    from geneva.runners.ray.pipeline import fetch_udf
+
+    try:
+        udf = table._conn._packager.unmarshal(fetch_udf(table, column))
+    except Exception as error:
+        print(f"the function of {column} cannot be read: {error}", flush=True)
+        return
+    if udf is not None:
+        needs.require(f"the function of {column}", needs.needs_of(udf), found)
+
+
 def _run_fitted(run: Callable[[dict[str, Any]], None], arguments: dict[str, Any]) -> None:
     """Runs with as many appliers as this Ray has room for: Geneva refuses what not even one of them finds, at once.
 
@@ -127,7 +145,9 @@ def _run_fitted(run: Callable[[dict[str, Any]], None], arguments: dict[str, Any]
 
 def _limit_reserved_memory(nodes: list[dict[str, Any]]) -> None:
     """Where no node has room for an applier beside what Geneva itself reserves, appliers reserve nothing."""
-    largest = max((node["Resources"].get("memory", 0) for node in nodes if node["Alive"]), default=0)
+    present = [node["Resources"].get("memory", 0) for node in nodes if node["Alive"]]
+    found = needs.workers()
+    largest = max(present if found is None else [each.memory_bytes for each in found.values()], default=0)
     if largest < 2 * APPLIER_MEMORY_BYTES:
         os.environ.setdefault(APPLIER_MEMORY, "0")
 

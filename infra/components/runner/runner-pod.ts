@@ -1,0 +1,59 @@
+import type * as kubernetes from "@pulumi/kubernetes";
+import type * as pulumi from "@pulumi/pulumi";
+import { placedOn } from "../../node-pools.ts";
+import { containerSecurity, userId } from "../catalog/pod-parts.ts";
+import type { RunnerPlace } from "./runner.ts";
+
+const folder = "/etc/tiltyard";
+
+/** What a runner's pod is made of. */
+interface RunnerPodArgs {
+  readonly account: pulumi.Input<string>;
+  /** The ConfigMap with its Ray clusters. */
+  readonly file: pulumi.Input<string>;
+  /** The Secret with its key. */
+  readonly secret: pulumi.Input<string>;
+}
+
+/** The pod of the runner, on the catalog's image. It keeps nothing: another one goes on where it ended. */
+export function runnerPodSpec(
+  { cluster, platform, catalog, settings }: RunnerPlace,
+  { account, file, secret }: RunnerPodArgs,
+): kubernetes.types.input.core.v1.PodSpec {
+  const { queue = platform.queue, maxJobs, maxJobsPerPrincipal, attempts } = settings;
+  const options = { "max-jobs": maxJobs, "max-jobs-per-principal": maxJobsPerPrincipal, attempts, queue };
+  return {
+    serviceAccountName: account,
+    automountServiceAccountToken: true,
+    priorityClassName: platform.controlPriorityClass,
+    ...placedOn(cluster.coreSelector),
+    securityContext: {
+      runAsNonRoot: true,
+      runAsUser: userId,
+      runAsGroup: userId,
+      seccompProfile: { type: "RuntimeDefault" },
+    },
+    containers: [
+      {
+        name: "runner",
+        image: catalog.image,
+        command: ["node", "runner/main.ts", "--file", `${folder}/runner.yaml`],
+        args: Object.entries(options).flatMap(([name, value]) =>
+          value === undefined ? [] : [`--${name}`, `${value}`],
+        ),
+        env: [{ name: "TILTYARD_CATALOG_URL", value: catalog.url }],
+        envFrom: [{ secretRef: { name: secret } }],
+        securityContext: containerSecurity,
+        resources: { requests: { cpu: "100m", memory: "192Mi" }, limits: { memory: "384Mi" } },
+        volumeMounts: [
+          { name: "file", mountPath: folder, readOnly: true },
+          { name: "tmp", mountPath: "/tmp" },
+        ],
+      },
+    ],
+    volumes: [
+      { name: "file", configMap: { name: file } },
+      { name: "tmp", emptyDir: { sizeLimit: "64Mi" } },
+    ],
+  };
+}

@@ -1,0 +1,41 @@
+import { z } from "zod";
+import { dnsLabel } from "./setting-types.ts";
+
+/** What a Ray cluster of a job has of the stack and of its job. */
+const determined = [
+  "name",
+  "namespace",
+  "config_method",
+  "catalog_url",
+  "catalog_key_secret",
+  "lease_seconds",
+  "adopt",
+];
+
+/** The parameters of docs/client.md; the runner itself checks them when it starts. */
+const Template = z
+  .record(z.string().regex(/^[a-z][a-z_]*$/, "must be a parameter of docs/client.md, as worker_groups"), z.unknown())
+  .refine((template) => determined.every((name) => !(name in template)), {
+    error: ({ input }) =>
+      `must not have ${determined.filter((name) => name in (input as object)).join(", ")}, which the stack determines`,
+  });
+
+/** The settings of a runner of jobs. */
+export const Runner = z.strictObject({
+  enabled: z.boolean().default(true),
+  /** The Ray clusters that jobs may have, by the names that requests give; `default` for those that give none. */
+  rayClusters: z
+    .record(dnsLabel, Template)
+    .refine((templates) => "default" in templates, "must have one that is named default")
+    .default({ default: { worker_groups: [{}] }, gpu: { worker_groups: [{ num_gpus: 1 }] } }),
+  /** Of Kueue, which then lets each job begin. */
+  queue: dnsLabel.optional(),
+  maxJobs: z.int().positive().default(10),
+  maxJobsPerPrincipal: z.int().positive().default(5),
+  attempts: z.int().positive().default(3),
+});
+
+export type RunnerSettings = Omit<z.output<typeof Runner>, "enabled">;
+
+/** Of a runner that is told nothing. */
+export const runnerDefaults: RunnerSettings = Runner.parse({});

@@ -1,0 +1,46 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  CatalogConnectionError,
+  CatalogRequestError,
+  JobError,
+  KubernetesError,
+  LocalRayError,
+} from "@tiltyard/client";
+import { backoffMs } from "@tiltyard/protocol";
+
+const backoff = { firstMs: 2_000, mostMs: 30_000 };
+
+/**
+ * Does some work again and again until the signal. Failures that may pass are told, and retried later and later.
+ *
+ * @throws What will not pass by itself.
+ */
+export async function repeat(
+  work: () => Promise<void>,
+  options: { readonly pauseMs: number; readonly signal: AbortSignal; readonly tell: (text: string) => void },
+): Promise<void> {
+  const { pauseMs, signal, tell } = options;
+  for (let failures = 0; !signal.aborted; ) {
+    try {
+      await work();
+      failures = 0;
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!isPassing(error)) throw error;
+      tell(error.message);
+      failures++;
+    }
+    await sleep(failures === 0 ? pauseMs : backoffMs(failures - 1, backoff), undefined, { signal }).catch(() => {});
+  }
+}
+
+/** What another try may find mended. */
+function isPassing(error: unknown): error is Error {
+  if (error instanceof CatalogRequestError) return error.status >= 500 || error.status === 429;
+  return (
+    error instanceof CatalogConnectionError ||
+    error instanceof JobError ||
+    error instanceof LocalRayError ||
+    error instanceof KubernetesError
+  );
+}

@@ -1,0 +1,32 @@
+import { CatalogError } from "@tiltyard/protocol";
+import { isOpen } from "../domain/job.ts";
+import { latestAttempt } from "../domain/job-summary.ts";
+import { findJobById } from "../store/jobs.ts";
+import { type Grant, type JobAttempt, listGrantsOf } from "../store/principals.ts";
+import type { Session } from "../store/store.ts";
+
+/** Where Geneva's clients keep their records of jobs. */
+const systemNamespace = ["__system"];
+/** How long the key of a job counts that nobody has heard of; a heartbeat comes every few seconds. */
+const leaseMs = 3_600_000;
+/** How long it counts when the job has ended, for what is to be tidied up. */
+export const afterEndMs = 60_000;
+
+/**
+ * What the key of an attempt allows: to write what its job changes and Geneva's own records, and to read what the
+ * job's principal may. It counts as long as the attempt is the latest one.
+ *
+ * @throws CatalogError Unauthenticated when it does not count any more.
+ */
+export async function grantsOfAttempt(session: Session, { id, attempt }: JobAttempt): Promise<readonly Grant[]> {
+  const job = await findJobById(session, id);
+  const ageMs = Date.now() - (job?.updatedAtMillis ?? 0);
+  if (job === undefined || latestAttempt(job.properties) !== attempt || ageMs > (isOpen(job) ? leaseMs : afterEndMs))
+    throw new CatalogError("Unauthenticated", "the key of this attempt has expired: its job goes on without it");
+  const readable = (await listGrantsOf(session, job.principal)).filter(({ role }) => role !== "runner");
+  const writable = [...job.objects, [...job.namespace, job.id], systemNamespace];
+  return [
+    ...readable.map(({ namespace }) => ({ namespace, role: "reader" as const })),
+    ...writable.map((namespace) => ({ namespace, role: "writer" as const })),
+  ];
+}

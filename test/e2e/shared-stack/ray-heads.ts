@@ -1,0 +1,103 @@
+import { createServer, request as httpRequest, type Server } from "node:http";
+import { networkInterfaces } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type LocalRay, startLocalRay } from "../../../client/ray/local-ray.ts";
+import { pathWithPython } from "../../interop/servers.ts";
+import type { KubernetesObject } from "../kubernetes/api.ts";
+import { environmentOf } from "./deployed-catalog.ts";
+import { cluster, namespace } from "./shared-stack.ts";
+
+const dashboardPort = 8265;
+const pollMs = 100;
+
+/** An address of this machine to which an API server takes requests for a pod: none that leads back to itself. */
+export const machineAddress = Object.values(networkInterfaces())
+  .flat()
+  .find((each) => each?.family === "IPv4" && !each.internal)?.address;
+
+/**
+ * Plays the kubelet for the heads of Ray clusters, one at a time: behind the pod of each stands a real Ray of this
+ * machine, with the pod's variables, at an address that its service leads to.
+ */
+export class RayHeads implements AsyncDisposable {
+  /** What a pod's variables are here, by name, and what a Ray of this machine needs besides. */
+  readonly #environment: Readonly<Record<string, string>>;
+  readonly #door: Server;
+  readonly #playing: Promise<void>;
+  #isStopped = false;
+  #ray: LocalRay | undefined;
+
+  private constructor(environment: Readonly<Record<string, string>>, door: Server) {
+    this.#environment = environment;
+    this.#door = door.on("request", (request, response) => {
+      const { dashboardUrl, token } = this.#ray ?? {};
+      // Whoever reaches a Ray runs code on it: others than this machine do not.
+      if (dashboardUrl === undefined || request.socket.remoteAddress !== machineAddress)
+        return void response.writeHead(503).end();
+      const { url = "", method = "GET", headers } = request;
+      const sent = httpRequest(
+        `${dashboardUrl}${url}`,
+        { method, headers: { ...headers, authorization: `Bearer ${token}` } },
+        (answer) => {
+          response.writeHead(answer.statusCode ?? 500, answer.headers);
+          answer.pipe(response);
+        },
+      );
+      sent.on("error", () => response.destroy());
+      request.pipe(sent);
+    });
+    this.#playing = this.#play();
+  }
+
+  static async start(environment: Readonly<Record<string, string>>): Promise<RayHeads> {
+    const door = createServer();
+    await new Promise<void>((resolve, reject) => {
+      door.once("error", reject).listen(dashboardPort, machineAddress, resolve);
+    });
+    return new RayHeads(environment, door);
+  }
+
+  async #play(): Promise<void> {
+    let current: string | undefined;
+    while (!this.#isStopped) {
+      const pods = await cluster().api.list("v1", "Pod", namespace, "ray.io/node-type=head");
+      const heads = pods.filter(({ metadata }) => metadata.labels?.["ray.io/cluster"]?.startsWith("job-"));
+      const present = heads.find(({ metadata }) => metadata.uid === current);
+      if (present === undefined) {
+        await this.#stopRay();
+        current = undefined;
+        const next = heads.find(({ status, metadata }) => status.podIP && !metadata.deletionTimestamp);
+        if (next !== undefined) {
+          current = next.metadata.uid;
+          await this.#startRay(next);
+        }
+      }
+      await sleep(pollMs);
+    }
+  }
+
+  async #startRay({ metadata, spec }: KubernetesObject): Promise<void> {
+    const path = `/api/v1/namespaces/${namespace}/pods/${metadata.name}/status`;
+    const status = { podIP: machineAddress, podIPs: [{ ip: machineAddress }] };
+    await cluster().api.request("PATCH", path, { status }, "application/merge-patch+json");
+    const [container] = spec.containers;
+    const given = Object.entries(await environmentOf(container, namespace));
+    const ours = Object.fromEntries(given.filter(([name]) => name.startsWith("TILTYARD_")));
+    const env = { ...process.env, ...ours, ...this.#environment, PATH: pathWithPython() };
+    this.#ray = await startLocalRay({ env, numCpus: 2 });
+  }
+
+  async #stopRay(): Promise<void> {
+    const ray = this.#ray;
+    this.#ray = undefined;
+    await ray?.[Symbol.asyncDispose]();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isStopped = true;
+    await this.#playing;
+    await this.#stopRay();
+    this.#door.closeAllConnections();
+    await new Promise((resolve) => this.#door.close(resolve));
+  }
+}

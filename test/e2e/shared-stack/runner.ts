@@ -1,0 +1,237 @@
+import { execFile } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import {
+  type CatalogClient,
+  createCatalogClient,
+  createManagementClient,
+  fromStackOutputs,
+  type ManagementClient,
+  parseParameters,
+} from "../../../client/index.ts";
+import { rayClusterManifest } from "../../../client/ray/manifest.ts";
+import { runnerName, runnerRights } from "../../../protocol/platform.ts";
+import { required } from "../../interop/servers.ts";
+import { type Program, startProgram } from "../../support/process.ts";
+import { describeOnOurs, folderOf } from "../cluster.ts";
+import type { KubernetesObject } from "../kubernetes/api.ts";
+import { tokenOf } from "../kubernetes/token.ts";
+import { until } from "../until.ts";
+import { type DeployedCatalog, environmentOf, startDeployedCatalog } from "./deployed-catalog.ts";
+import { RayHeads } from "./ray-heads.ts";
+import { catalogNamespace, cluster, namespace, stack } from "./shared-stack.ts";
+
+const jobs = join(import.meta.dirname, "jobs");
+const pythonPackage = join(import.meta.dirname, "../../../runner/job");
+const rbac = "rbac.authorization.k8s.io";
+const table = ["filled", "films"];
+const rows = 100;
+
+let deployed: DeployedCatalog;
+let catalog: CatalogClient;
+let management: ManagementClient;
+let heads: RayHeads;
+const runners: Program[] = [];
+
+describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray through the API server", () => {
+  beforeAll(async () => {
+    const { catalogApiKey } = stack().outputs;
+    await cluster().startOperator(namespace);
+    deployed = await startDeployedCatalog();
+    const access = { url: deployed.url, apiKey: String(catalogApiKey) };
+    catalog = createCatalogClient(access);
+    management = createManagementClient(access);
+    await catalog.createNamespace({ id: table.slice(0, -1) });
+    await python("create_tables.py", `${table.join("$")}=number`);
+    const new_columns = ["one", "two", "three"].map((name) => ({ name, computed: "number * 2" }));
+    await catalog.alterTableAddColumns({ id: table, new_columns });
+    await python("slow_column.py", table.join("$"), "slow");
+    heads = await RayHeads.start({ TILTYARD_CATALOG_URL: deployed.url, PYTHONPATH: pythonPackage });
+  });
+  afterEach(async () => {
+    for (const { child } of runners) child.kill("SIGKILL");
+    await Promise.all(runners.splice(0).map(({ finished }) => finished));
+  });
+  afterAll(async () => {
+    await heads?.[Symbol.asyncDispose]();
+    deployed?.service.child.kill("SIGKILL");
+    await deployed?.service.finished;
+  });
+
+  test("fills a column on a Ray cluster that the operator makes, with a key of the job's own, and leaves nothing", async () => {
+    const runner = await startRunner();
+    const id = await backfill("one");
+    const rayJob = await until(async () => (await rayJobs())[0]);
+    const secret = await until(() => cluster().api.get("v1", "Secret", rayJob.metadata.name, namespace));
+    expect(secret.metadata.ownerReferences).toMatchObject([{ kind: "RayJob", uid: rayJob.metadata.uid }]);
+    expect(await ended(id)).toMatchObject({
+      status: "Succeeded",
+      attempt: 1,
+      progress: { rows_committed: rows, rows_total: rows },
+      platform: { ray_job: `${namespace}/${rayJob.metadata.name}` },
+    });
+    const { transactions } = await management.listTransactions({ id: [] });
+    const writer = { operation: "CreateTableVersion", principal: `job:${id} for bootstrap` };
+    expect(transactions).toContainEqual(expect.objectContaining(writer));
+    await untilNothingIsLeft();
+    expect(runner.child.exitCode).toBe(null);
+  });
+
+  test("deletes the RayJob of a job that is canceled, with its Ray cluster and its key", async () => {
+    await startRunner();
+    const id = await backfill("slow");
+    await until(async () => (await describe(id)).status === "Running");
+    await management.cancelJob({ id: id.split("$") });
+    const canceled = performance.now();
+    await until(async () => (await rayJobs()).every(({ metadata }) => metadata.deletionTimestamp !== undefined));
+    process.stderr.write(
+      `e2e: the RayJob was deleted ${Math.round(performance.now() - canceled)} ms after the cancel\n`,
+    );
+    await untilNothingIsLeft();
+    expect(await describe(id)).toMatchObject({ status: "Canceled", attempt: 1 });
+  });
+
+  test("is started twice and starts a job once", async () => {
+    const both = await Promise.all([startRunner(), startRunner()]);
+    await Promise.all(both.map((runner) => runner.printed("running the jobs of")));
+    const id = await backfill("two");
+    expect(await ended(id)).toMatchObject({ status: "Succeeded", attempt: 1 });
+    const { transactions } = await management.listTransactions({ id: table.slice(0, -1) });
+    const keys = transactions.filter(({ properties }) => properties.principal?.startsWith(`job:${id} `));
+    expect(keys).toHaveLength(1);
+    await untilNothingIsLeft();
+  });
+
+  test("deletes Ray clusters whose owners died, and leaves the others alone", async () => {
+    const clusterOf = (name: string, leaseUntil: Date) =>
+      rayClusterManifest(parseParameters({ ...fromStackOutputs(stack().outputs), name }), {
+        owner: "e2e",
+        leaseUntil,
+        creation: "e2e",
+      }) as KubernetesObject;
+    const { api } = cluster();
+    const [orphan, leased] = [
+      await api.create(clusterOf("orphan", new Date(0))),
+      await api.create(clusterOf("leased", new Date(Date.now() + 3_600_000))),
+    ];
+    const runner = await startRunner();
+    await runner.printed("the Ray cluster orphan is deleted: its owner e2e died");
+    await until(async () => (await api.find(orphan)) === undefined);
+    expect((await api.find(leased))?.metadata.deletionTimestamp).toBeUndefined();
+    await api.delete(leased);
+  });
+
+  test("ends at once without its rights, and says which it lacks", async () => {
+    const { role, restore } = await withRights(runnerRights.filter(({ resources: [name] }) => name !== "secrets"));
+    try {
+      const { code, stderr } = await (await startRunner()).finished;
+      const lacking = `the runner may not create secrets, patch secrets, delete secrets in the namespace ${namespace}`;
+      expect([code, stderr]).toEqual([1, expect.stringContaining(lacking)]);
+      expect(role).toBe(runnerName);
+    } finally {
+      await restore();
+    }
+  });
+
+  test("says which right it has lost, and loses no job and no attempt by it", async () => {
+    const runner = await startRunner();
+    await runner.printed("running the jobs of");
+    const { restore } = await withRights(runnerRights.filter(({ resources: [name] }) => name !== "secrets"));
+    let id: string;
+    try {
+      id = await backfill("three");
+      const told = `cannot create resource "secrets" in API group "" in the namespace "${namespace}"`;
+      await runner.printed(told);
+      expect(await describe(id)).toMatchObject({ status: "Queued", attempt: 0 });
+      expect(await rayJobs()).toEqual([]);
+    } finally {
+      await restore();
+    }
+    expect(await ended(id)).toMatchObject({ status: "Succeeded", attempt: 1 });
+    await untilNothingIsLeft();
+  });
+});
+
+async function backfill(column: string): Promise<string> {
+  return (await catalog.alterTableBackfillColumns({ id: table, column })).job_id;
+}
+
+async function describe(id: string) {
+  return (await management.describeJob({ id: id.split("$") })).job;
+}
+
+function ended(id: string) {
+  return until(async () => {
+    const job = await describe(id);
+    return !["Queued", "Running"].includes(job.status) && job;
+  });
+}
+
+function rayJobs(): Promise<readonly KubernetesObject[]> {
+  return cluster().api.list("ray.io/v1", "RayJob", namespace);
+}
+
+/** Of jobs: neither a RayJob, nor its Ray cluster, nor its key. */
+async function untilNothingIsLeft(): Promise<void> {
+  const kinds = [
+    ["ray.io/v1", "RayJob"],
+    ["ray.io/v1", "RayCluster"],
+    ["v1", "Secret"],
+    ["v1", "Pod"],
+  ] as const;
+  for (const [version, kind] of kinds)
+    await until(async () => {
+      const names = (await cluster().api.list(version, kind, namespace)).map(({ metadata }) => metadata.name);
+      return names.every((name) => !name.startsWith("job-"));
+    });
+}
+
+/** Gives the runner other rights than the stack does. */
+async function withRights(rules: readonly object[]): Promise<{ readonly role: string; restore(): Promise<void> }> {
+  const { api } = cluster();
+  const path = `/apis/${rbac}/v1/namespaces/${namespace}/roles/${runnerName}`;
+  const put = (given: unknown) => api.request("PATCH", path, { rules: given }, "application/merge-patch+json");
+  const role = await api.get(`${rbac}/v1`, "Role", runnerName, namespace);
+  await put(rules);
+  return {
+    role: role.metadata.name,
+    restore: async () => {
+      await put(role.rules);
+    },
+  };
+}
+
+/** The deployed runner as a process, which signs in as its pod does, with the pod's arguments, variables and files. */
+async function startRunner(): Promise<Program> {
+  const folder = folderOf(cluster(), "runner");
+  const { spec } = await cluster().api.get("apps/v1", "Deployment", runnerName, catalogNamespace);
+  const [container] = spec.template.spec.containers;
+  const kubeconfig = join(folder, "kubeconfig");
+  const token = await tokenOf(cluster().api, catalogNamespace, spec.template.spec.serviceAccountName);
+  writeFileSync(kubeconfig, cluster().kubeConfig({ name: runnerName, token }).exportConfig(), { mode: 0o600 });
+  const volume = spec.template.spec.volumes.find(({ name }: { name: string }) => name === "file");
+  const { data } = await cluster().api.get("v1", "ConfigMap", volume.configMap.name, catalogNamespace);
+  // A process of this machine has no service account.
+  writeFileSync(join(folder, "runner.yaml"), data["runner.yaml"].replaceAll('"IN_CLUSTER"', '"LOCAL"'));
+  const [mount] = container.volumeMounts;
+  const [, ...command]: string[] = [...container.command, ...container.args];
+  const runner = startProgram(
+    command.map((argument) => argument.replace(mount.mountPath, folder)),
+    {
+      ...(await environmentOf(container, catalogNamespace)),
+      TILTYARD_CATALOG_URL: deployed.url,
+      KUBECONFIG: kubeconfig,
+    },
+  );
+  runners.push(runner);
+  return runner;
+}
+
+/** As a user of Lance's clients does, on another machine than Ray's. */
+async function python(program: string, ...args: readonly string[]): Promise<void> {
+  const settings = { TILTYARD_CATALOG_URL: deployed.url, TILTYARD_API_KEY: String(stack().outputs.catalogApiKey) };
+  const env = { ...process.env, ...settings };
+  await promisify(execFile)(required("TILTYARD_TEST_PYTHON"), [join(jobs, program), ...args], { env });
+}

@@ -1,0 +1,74 @@
+"""What a function needs and no worker of the Ray cluster will ever have."""
+
+import json
+import os
+import subprocess
+import sys
+
+import geneva
+import pyarrow as pa
+import pytest
+from catalog import PROJECT
+from jobs import alter, backfill, describe
+from tiltyard.job.needs import GIB, WORKERS, Resources, require, workers
+from tiltyard.job.work import JobError
+
+SMALL = {WORKERS: json.dumps([{"name": "cpu", "cpus": 4, "gpus": 0, "memory_bytes": 3 * GIB}])}
+
+
+def test_what_a_worker_has_is_enough():
+    require("f", Resources(4, 0, 3 * GIB), workers(SMALL))
+    require("f", Resources(), workers(SMALL))
+    require("f", Resources(64, 8, 999 * GIB), None)
+
+
+@pytest.mark.parametrize(
+    ("needs", "told"),
+    [
+        (Resources(1, 0, 4 * GIB), "f needs 1 CPUs, 4 GiB, and no worker of this Ray cluster has that"),
+        (Resources(1, 1, 0), "f needs 1 CPUs, 1 GPUs, and no worker"),
+        (Resources(8, 0, 0), "(cpu: 4 CPUs, 3 GiB): name another one in the request's cluster"),
+    ],
+)
+def test_what_no_worker_has_is_told(needs, told):
+    with pytest.raises(JobError) as refused:
+        require("f", needs, workers(SMALL))
+    assert told in str(refused.value)
+
+
+def test_no_worker_has_a_part_of_each_group():
+    groups = [
+        {"name": "a", "cpus": 8, "gpus": 0, "memory_bytes": GIB},
+        {"name": "b", "cpus": 1, "gpus": 1, "memory_bytes": GIB},
+    ]
+    with pytest.raises(JobError):
+        require("f", Resources(8, 1, 0), workers({WORKERS: json.dumps(groups)}))
+
+
+def test_a_job_whose_function_needs_a_gpu_fails_at_once_without_one(catalog, films):
+    def on_gpu():
+        @geneva.udf(data_type=pa.int64(), num_gpus=1)
+        def length(title: str) -> int:
+            return len(title)
+
+        return length
+
+    db = geneva.connect(namespace_client_impl="rest", namespace_client_properties=catalog.properties)
+    db.open_table(films[-1], namespace=films[:-1]).add_columns({"length": on_gpu()})
+    job = backfill(catalog, films, "length")
+    alter(catalog, job, {"setPropertyAction": {"key": "attempt.1", "value": "claimed", "mode": "Fail"}})
+    environment = {
+        **os.environ,
+        **SMALL,
+        "PYTHONPATH": str(PROJECT / "runner/job"),
+        "TILTYARD_CATALOG_URL": catalog.url,
+        "TILTYARD_API_KEY": catalog.key,
+        "TILTYARD_RAY_AUTOSCALES": "1",
+    }
+    attempt = [sys.executable, "-m", "tiltyard.job", job, "--attempt", "1"]
+    ended = subprocess.run(attempt, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 3, ended.stderr
+    found = describe(catalog, job)
+    assert found["status"] == "Failed"
+    needs = "the function of length needs 1 CPUs, 1 GPUs, and no worker of this Ray cluster"
+    assert needs in found["properties"]["reason"]

@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { NeedsError } from "../../runner/platform.ts";
+import { runtimeOf } from "../../runner/runtime-env.ts";
+
+test("a manifest becomes Ray's runtime_env, and images of the Ray cluster", () => {
+  const manifest = {
+    name: "features",
+    version: null,
+    pip: ["numpy==2.1.3"],
+    pip_extra_index_urls: ["https://packages.example.com/simple", "https://more.example.com"],
+    py_modules: ["s3://code/features.zip"],
+    env_vars: { MODEL: "small" },
+    zips: [["s3://code/workspace.zip"]],
+    conda: {},
+    head_image: "ray:head",
+    worker_image: null,
+    checksum: "abc",
+  };
+  expect(runtimeOf(JSON.stringify(manifest))).toEqual({
+    env: {
+      pip: ["numpy==2.1.3"],
+      py_modules: ["s3://code/features.zip"],
+      env_vars: {
+        MODEL: "small",
+        PIP_EXTRA_INDEX_URL: "https://packages.example.com/simple https://more.example.com",
+        GENEVA_ZIPS: Buffer.from('{"zips":[["s3://code/workspace.zip"]]}').toString("base64"),
+      },
+    },
+    headImage: "ray:head",
+    workerImage: undefined,
+  });
+});
+
+test("a manifest without anything in it, and none at all, change nothing", () => {
+  const nothing = { env: { env_vars: {} }, headImage: undefined, workerImage: undefined };
+  expect(runtimeOf(undefined)).toEqual(nothing);
+  const empty = { pip: [], py_modules: [], zips: [[]], env_vars: {}, conda: {}, requirements_path: null };
+  expect(runtimeOf(JSON.stringify(empty))).toEqual(nothing);
+});
+
+test.each([
+  ["{", "manifest: it is not JSON"],
+  ['{"pip": "numpy"}', "manifest: pip: "],
+  ['{"requirements_path": "requirements.txt"}', "manifest: requirements_path is a file of the caller's machine"],
+  ['{"py_modules": ["./features"]}', "manifest: ./features is a file of the caller's machine: upload it"],
+  ['{"zips": [["code/a.zip"]]}', "manifest: code/a.zip is a file of the caller's machine"],
+  ['{"env_vars": {"TILTYARD_API_KEY": "x"}}', "manifest: env_vars must not have TILTYARD_API_KEY"],
+])("a manifest that no job can have is refused with a sentence: %s", (manifest, problem) => {
+  expect(() => runtimeOf(manifest)).toThrow(NeedsError);
+  expect(() => runtimeOf(manifest)).toThrow(problem);
+});

@@ -1,0 +1,121 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { findJobById, updateJob } from "../../service/store/jobs.ts";
+import { openStore } from "../../service/store/open.ts";
+import { type OperationName, useCatalog } from "../support/catalog.ts";
+import { createFilms } from "../support/rows.ts";
+
+const catalog = useCatalog({ TILTYARD_RUNNER_API_KEY: "key-of-the-runner-0123456789" });
+const runner = { key: "key-of-the-runner-0123456789" };
+
+let table: string[];
+let job: string[];
+beforeAll(async () => {
+  table = await createFilms(catalog);
+  await catalog.call("createNamespace", { id: ["others"] });
+});
+
+/** A job of ann, who may write the table and read the rest, at its first attempt. */
+async function openJob(): Promise<void> {
+  const ann = await catalog.keyFor("ann", { [table[0] ?? ""]: "writer", others: "admin" });
+  const { body } = await catalog.call("openJob", { id: table, column: crypto.randomUUID() }, { key: ann });
+  job = body.job_id.split("$");
+  await beginAttempt(1);
+}
+
+async function beginAttempt(number: number): Promise<void> {
+  await alter({ setPropertyAction: { key: `attempt.${number}`, value: "now", mode: "Fail" } });
+}
+
+async function alter(action: object): Promise<void> {
+  expect((await catalog.call("alterTransaction", { id: job, actions: [action] }, runner)).status).toBe(200);
+}
+
+async function keyOf(attempt: number): Promise<string> {
+  const { status, body } = await catalog.call("createJobKey", { id: job, attempt }, runner);
+  expect([status, body.principal]).toEqual([201, `job:${job.join("$")} for ann`]);
+  return body.key;
+}
+
+const statusOf = async (key: string, name: OperationName, request: object) =>
+  (await catalog.call(name, { ...request }, { key })).status;
+
+describe("the key of a job", () => {
+  test("writes what the job changes and Geneva's records, reads what its principal reads, and nothing else", async () => {
+    await openJob();
+    const key = await keyOf(1);
+    expect(await statusOf(key, "describeTransaction", { id: job })).toBe(200);
+    expect(await statusOf(key, "createTableTag", { id: table, name: "t", tag: "t", version: 1 })).toBe(200);
+    expect(await statusOf(key, "createNamespace", { id: ["__system"], mode: "exist_ok" })).toBe(200);
+    expect(await statusOf(key, "describeNamespace", { id: ["others"] })).toBe(200);
+    expect(await statusOf(key, "declareTable", { id: ["others", "t"] })).toBe(403);
+    expect(await statusOf(key, "declareTable", { id: [table[0], "t"] })).toBe(403);
+    expect(await statusOf(key, "describeNamespace", { id: [] })).toBe(403);
+    expect(await statusOf(key, "createJobKey", { id: job, attempt: 1 })).toBe(403);
+  });
+
+  test("is named in the audit, as is who made it", async () => {
+    await openJob();
+    await statusOf(await keyOf(1), "createTableTag", { id: table, tag: crypto.randomUUID(), version: 1 });
+    const { transactions } = (await catalog.call("listTransactions", { id: [] })).body;
+    const principal = `job:${job.join("$")} for ann`;
+    expect(transactions).toContainEqual(expect.objectContaining({ operation: "CreateTableTag", principal }));
+    const made = transactions.find(({ operation }) => operation === "CreateJobKey");
+    expect(made).toMatchObject({ principal: "runner", properties: { principal, attempt: "1" } });
+  });
+
+  test("is worthless when another attempt has begun, or another key was made", async () => {
+    await openJob();
+    const [first, second] = [await keyOf(1), await keyOf(1)];
+    expect(await statusOf(first, "describeTransaction", { id: job })).toBe(401);
+    expect(await statusOf(second, "describeTransaction", { id: job })).toBe(200);
+    await beginAttempt(2);
+    await expect.poll(() => statusOf(second, "describeTransaction", { id: job }), { timeout: 5_000 }).toBe(401);
+    expect(await statusOf(await keyOf(2), "describeTransaction", { id: job })).toBe(200);
+  });
+
+  test("expires a minute after the end of its job, and an hour after its last heartbeat", async () => {
+    for (const [end, minutes] of [
+      [true, 1],
+      [false, 60],
+    ] as const) {
+      await openJob();
+      const key = await keyOf(1);
+      if (end) await alter({ setStatusAction: { status: "Canceled" } });
+      expect(await statusOf(key, "describeTransaction", { id: job })).toBe(200);
+      await age(minutes * 60_000 + 1);
+      await expect.poll(() => statusOf(key, "describeTransaction", { id: job }), { timeout: 5_000 }).toBe(401);
+    }
+  });
+
+  test("is made for the latest attempt of an open job alone", async () => {
+    await openJob();
+    const make = (attempt: number) => catalog.call("createJobKey", { id: job, attempt }, runner);
+    const stale = await make(2);
+    expect([stale.status, stale.error.detail]).toEqual([409, "the job is Queued, and its latest attempt is 1"]);
+    await alter({ setStatusAction: { status: "Canceled" } });
+    expect((await make(1)).status).toBe(409);
+    expect((await catalog.call("createJobKey", { id: ["missing"], attempt: 1 }, runner)).status).toBe(404);
+  });
+
+  test("is not listed any more when jobs have gone on without it", async () => {
+    await openJob();
+    await keyOf(1);
+    const ended = `job:${job.join("$")} for ann`;
+    await alter({ setStatusAction: { status: "Canceled" } });
+    await age(61_000);
+    await openJob();
+    await keyOf(1);
+    const principals = (await catalog.call("listApiKeys")).body.api_keys.map(({ principal }) => principal);
+    expect(principals).toContain(`job:${job.join("$")} for ann`);
+    expect(principals).not.toContain(ended);
+  });
+});
+
+/** Makes the job as old as if nobody had heard of it for so long. */
+async function age(ms: number): Promise<void> {
+  await using store = await openStore(catalog.database);
+  await store.write(async (session) => {
+    const found = await findJobById(session, job.at(-1) ?? "");
+    if (found !== undefined) await updateJob(session, { ...found, updatedAtMillis: Date.now() - ms });
+  });
+}
