@@ -31,7 +31,7 @@ describe("logs of Ray", () => {
       const mounts = [...sideCar.volumeMounts, ...containers[0].volumeMounts];
       const shared = mounts.filter(({ name }: { name: string }) => name === "ray");
       expect(shared.map(({ mountPath }: { mountPath: string }) => mountPath)).toEqual([rayLogs.folder, rayLogs.folder]);
-      expect(pipeline.inputs[0].path).toContain("/tmp/ray/session_latest/logs/*.log");
+      expect(pipeline.inputs[0].path).toContain(`${rayLogs.folder}/session_latest/logs/*.log`);
       expect(pipeline.outputs).toMatchObject([{ name: "stdout", format: "json_lines" }]);
       const told = sideCar.env.map(({ name }: { name: string }) => ["$", "{", name, "}"].join(""));
       for (const record of pipeline.filters[0].record) expect(told).toContain(record.split(" ")[1]);
