@@ -151,9 +151,9 @@ class SqliteStore implements Store {
     try {
       this.#control.begin.run();
       for (const job of group) outcomes.push(await this.#runInSavepoint(job));
-      this.#control.commit.run();
-      // Reads that follow the commit see it.
+      // Reads that follow the commit see it, and no reader keeps the checkpoint that it may bring from its end.
       this.#snapshot.end();
+      this.#control.commit.run();
     } catch (error) {
       const failure = asUnavailable(error);
       for (const job of group) job.reject(failure);
