@@ -151,7 +151,7 @@ class SqliteStore implements Store {
     try {
       this.#control.begin.run();
       for (const job of group) outcomes.push(await this.#runInSavepoint(job));
-      // Reads that follow the commit see it, and no reader keeps the checkpoint that it may bring from its end.
+      // Reads that follow the commit see it.
       this.#snapshot.end();
       this.#control.commit.run();
     } catch (error) {
