@@ -140,7 +140,7 @@ export function guardConnections(
       if (hasBody(incoming))
         connection.body = { incoming, response, since: performance.now(), bytesBefore: socket.bytesRead };
       else stopsToWait(connection);
-      response.once("close", () => {
+      response.on("close", () => {
         connection.underWay -= 1;
         if (connection.body?.incoming === incoming) connection.body = undefined;
         if (connection.underWay > 0) return;

@@ -79,14 +79,15 @@ export function createRequestParser(contract: AnyContract): RequestParser {
       const parsed = contract.body.safeParse(bareField === undefined ? body : { [bareField]: body });
       if (!query.success || !parsed.success) throw invalidInput(problemsOf([query.error, parsed.error]));
 
-      const { id: bodyId, index_name: bodyIndexName, ...fields } = parsed.data;
+      const { id: bodyId, index_name: bodyIndexName } = parsed.data;
       if (pathId !== undefined && Array.isArray(bodyId) && formatIdentifier(bodyId, delimiter) !== pathId)
         throw new CatalogError("InvalidInput", "id: the body names another object than the path");
       if (bodyIndexName !== undefined && bodyIndexName !== indexName)
         throw new CatalogError("InvalidInput", "index_name: the body names another index than the path");
-      const merged: Record<string, unknown> = { ...query.data };
-      for (const [name, value] of Object.entries(fields)) if (value !== undefined) merged[name] = value;
-      return { ...merged, id, indexName, delimiter };
+      const request: Record<string, unknown> = { ...query.data };
+      for (const [name, value] of Object.entries(parsed.data))
+        if (value !== undefined && name !== "index_name") request[name] = value;
+      return Object.assign(request, { id, indexName, delimiter });
     },
   };
 }

@@ -64,8 +64,11 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
     const runner = await startRunner();
     const id = await backfill("one");
     const rayJob = await until(async () => (await rayJobs())[0]);
-    const secret = await until(() => cluster().api.get("v1", "Secret", rayJob.metadata.name, namespace));
-    expect(secret.metadata.ownerReferences).toMatchObject([{ kind: "RayJob", uid: rayJob.metadata.uid }]);
+    // The Secret is there before the RayJob, which then becomes its owner.
+    const owners = await until(
+      async () => (await cluster().api.get("v1", "Secret", rayJob.metadata.name, namespace))?.metadata.ownerReferences,
+    );
+    expect(owners).toMatchObject([{ kind: "RayJob", uid: rayJob.metadata.uid }]);
     expect(await ended(id)).toMatchObject({
       status: "Succeeded",
       attempt: 1,
