@@ -47,8 +47,8 @@ export interface CloudServices {
   createVendingRole(identity: PodIdentity): pulumi.Output<string> | undefined;
   /** A place for copies of the catalog's database, which one identity may use, and Ray may not. */
   createBackups(identity: PodIdentity): Backups;
-  /** A registry for images that the nodes can pull from; undefined where the stack has none. */
-  createImageRepository(): ImageRepository | undefined;
+  /** A place for an image of this name that the nodes can pull from; undefined where the stack has none. */
+  createImageRepository(image: string): ImageRepository | undefined;
   /** The name under which nodes pull a public image: that of a copy nearby where the stack keeps some. */
   cachedImage(image: string): pulumi.Input<string>;
 }
@@ -111,7 +111,7 @@ export interface Database {
   readonly finalSnapshot: pulumi.Output<string> | undefined;
 }
 
-/** Where the stack pushes the image that it builds. */
+/** Where the stack pushes an image that it builds. */
 export interface ImageRepository {
   /** Without a tag. */
   readonly name: pulumi.Output<string>;

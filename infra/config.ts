@@ -12,7 +12,7 @@ import {
   withArchitecture,
 } from "./node-pools.ts";
 import { type Settings, type SettingsOf, settingsOfVariant, textual, type Variant, variants } from "./settings.ts";
-import { poolsOf, rules } from "./settings-rules.ts";
+import { buildsRayImages, poolsOf, rules } from "./settings-rules.ts";
 import { type Team, teamNamespace } from "./team-settings.ts";
 
 const projectName = "tiltyard";
@@ -29,6 +29,8 @@ interface WorkedOut {
     readonly image: string;
     readonly gpuImage: string;
     readonly allowedNamespaces: readonly string[];
+    /** What the stack's own images have, in place of those two; undefined where it builds none. */
+    readonly build: { readonly packages: readonly string[] } | undefined;
   };
   readonly catalog: CatalogSettings & { readonly enabled: boolean; readonly namespace: string };
 }
@@ -206,11 +208,12 @@ function workOut(settings: Settings, cloud: ReturnType<typeof cloudIn>): StackCo
 }
 
 /** Ray's own images where the settings name none. */
-function rayOf({ ray }: Settings, ofRoles: WorkedOut["architectures"]): WorkedOut["ray"] {
-  const { version, allowedNamespaces } = ray;
+function rayOf(settings: Settings, ofRoles: WorkedOut["architectures"]): WorkedOut["ray"] {
+  const { ray } = settings;
+  const { version, allowedNamespaces, packages } = ray;
   const image = ray.image ?? rayImage(version, ofRoles.head);
   const gpuImage = ray.gpuImage ?? ray.image ?? rayGpuImage(version, ofRoles.workerGpu);
-  return { version, image, gpuImage, allowedNamespaces };
+  return { version, image, gpuImage, allowedNamespaces, build: buildsRayImages(settings) ? { packages } : undefined };
 }
 
 /** Geneva's own name on a cluster of the default name, and on others one that no other stack of the account has. */

@@ -7,6 +7,7 @@ import { findExistingEks } from "./components/eks/existing-eks.ts";
 import { ExistingCluster } from "./components/existing-cluster.ts";
 import { findExistingGke } from "./components/gke/existing-gke.ts";
 import { GkeCluster } from "./components/gke/gke-cluster.ts";
+import { rayImages } from "./components/ray/ray-images.ts";
 import { RayPlatform } from "./components/ray/ray-platform.ts";
 import { Runner } from "./components/runner/runner.ts";
 import type { StackConfig } from "./config.ts";
@@ -33,6 +34,7 @@ export async function deploy(config: StackConfig): Promise<Outputs> {
     },
     allowedNamespaces: config.ray.allowedNamespaces,
   });
+  const images = rayImages("ray", config, cluster, platform);
   const { enabled, ...settings } = config.catalog;
   const args = { cluster, platform, deleteNamespace, monitoring, ...settings };
   const catalog = enabled ? new Catalog("catalog", args) : undefined;
@@ -43,11 +45,11 @@ export async function deploy(config: StackConfig): Promise<Outputs> {
           cluster,
           platform,
           catalog,
-          parameters: rayParameters({ config, cluster, platform }),
+          parameters: rayParameters({ config, platform, images }),
           ...runnerSettings,
         })
       : undefined;
-  return stackOutputs({ config, cluster, platform, catalog, runner });
+  return stackOutputs({ config, cluster, platform, images, catalog, runner });
 }
 
 async function createCluster(config: StackConfig): Promise<Cluster> {

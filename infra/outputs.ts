@@ -2,6 +2,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { catalogName, type StackOutputs, secretOutputs } from "@tiltyard/protocol";
 import type { Cluster } from "./cluster.ts";
 import type { Catalog } from "./components/catalog/catalog.ts";
+import type { RayImages } from "./components/ray/ray-images.ts";
 import type { RayPlatform } from "./components/ray/ray-platform.ts";
 import type { Runner } from "./components/runner/runner.ts";
 import type { StackConfig } from "./config.ts";
@@ -15,13 +16,14 @@ interface Deployed {
   readonly config: StackConfig;
   readonly cluster: Cluster;
   readonly platform: RayPlatform;
+  readonly images: RayImages;
   readonly catalog: Catalog | undefined;
   readonly runner: Runner | undefined;
 }
 
 /** What the stack tells other programs. What a variant does not have is left out. */
 export function stackOutputs(deployed: Deployed): Outputs {
-  const { config, cluster, platform, catalog, runner } = deployed;
+  const { config, cluster, platform, images, catalog, runner } = deployed;
   const outputs: Outputs = {
     variant: config.variant,
     ...cluster.access,
@@ -34,8 +36,8 @@ export function stackOutputs(deployed: Deployed): Outputs {
     nodeLimits: nodeLimits(config),
     operatorVersion: config.operator.source === "none" ? undefined : config.operator.version,
     rayVersion: config.ray.version,
-    rayImage: cluster.services.cachedImage(config.ray.image),
-    rayGpuImage: cluster.services.cachedImage(config.ray.gpuImage),
+    rayImage: images.image,
+    rayGpuImage: images.gpuImage,
     rayLogs: logsOf(platform),
     bucketUri: cluster.services.bucketUri,
     tablesVolume: tablesVolume(config),
@@ -75,14 +77,13 @@ function logsOf({ logs }: RayPlatform): Outputs["rayLogs"] {
 }
 
 /** What of a Ray cluster the settings determine, as parameters of docs/client.md. */
-export function rayParameters({ config, cluster, platform }: Pick<Deployed, "config" | "cluster" | "platform">) {
-  const { version, image, gpuImage } = config.ray;
+export function rayParameters({ config, platform, images }: Pick<Deployed, "config" | "platform" | "images">) {
   const { head, workerCpu, workerGpu } = config.nodeSelectors;
   const [volume, logs] = [tablesVolume(config), logsOf(platform)];
   return {
-    ray_version: version,
-    image: cluster.services.cachedImage(image),
-    gpu_image: cluster.services.cachedImage(gpuImage),
+    ray_version: config.ray.version,
+    image: images.image,
+    gpu_image: images.gpuImage,
     node_selectors: { head, workerCpu, workerGpu },
     ...(volume !== undefined && { volumes: [volume] }),
     ...(logs !== undefined && { logs }),

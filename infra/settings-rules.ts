@@ -23,7 +23,7 @@ export const rules: readonly { needs: readonly Key[]; problemsOf: (settings: Set
     problemsOf: (settings) => ("nodePools" in settings ? poolsOf(settings).problems : []),
   },
   { needs: ["ray"], problemsOf: problemsOfRay },
-  { needs: ["ray", "nodePools", "labelDomain", "labelKeys"], problemsOf: problemsOfRayImage },
+  { needs: ["ray", "catalog", "runner", "nodePools", "labelDomain", "labelKeys"], problemsOf: problemsOfRayImage },
   { needs: ["operator", "kubernetesVersion"], problemsOf: problemsOfOperator },
   { needs: ["operator", "kueue", "chartValues"], problemsOf: problemsOfCharts },
   { needs: ["clientPrincipals", "adminPrincipals", "teams"], problemsOf: problemsOfPrincipals },
@@ -41,9 +41,14 @@ function problemsOfRay({ ray }: Settings): string[] {
   return [`ray.version: must be ${rayVersionMin.join(".")} or later, not ${ray.version}`];
 }
 
+/** Whether the stack builds images of Ray for jobs: it runs some, has a registry, and the settings name no image. */
+export function buildsRayImages({ variant, ray, catalog, runner }: Settings): boolean {
+  return variant !== "existing" && ray.build && ray.image === undefined && catalog.enabled && runner.enabled;
+}
+
 /** Heads and CPU workers have one image, and Ray's own are for one architecture each. */
 function problemsOfRayImage(settings: Settings): string[] {
-  if (settings.ray.image !== undefined || !("nodePools" in settings)) return [];
+  if (settings.ray.image !== undefined || buildsRayImages(settings) || !("nodePools" in settings)) return [];
   const { head, workerCpu } = architecturesOfRoles(poolsOf(settings).pools);
   if (head === workerCpu) return [];
   return [`ray.image: is required where heads are ${head} and CPU workers ${workerCpu}: one image that is for both`];

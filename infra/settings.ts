@@ -36,11 +36,22 @@ const OperatorOrItsVersion = z.preprocess(
   Operator,
 );
 
+const pythonPackage = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][\w.-]*(\[[\w,.-]+\])?==[\w.!+-]+$/,
+    "must be a package with its version, such as geneva==0.17.0",
+  );
+
 const Ray = z.strictObject({
   version: version.default(platformDefaults.rayVersion),
   image: z.string().optional(),
   /** Of workers with a GPU. */
   gpuImage: z.string().optional(),
+  /** Whether the stack builds Dockerfile.ray, which jobs need, where it has a registry and no image is named. */
+  build: z.boolean().default(true),
+  /** Of Python, in the images that are built. */
+  packages: z.array(pythonPackage).default([]),
   /** Namespaces whose pods may reach Ray's, such as that of Prometheus. Whoever reaches a head runs code on it. */
   allowedNamespaces: z.array(dnsLabel).default([]),
 });

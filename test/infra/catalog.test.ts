@@ -230,7 +230,7 @@ describe("the image of the catalog", () => {
     ["eks", "123456789012.dkr.ecr.eu-central-1.amazonaws.com/lancedb/tiltyard-catalog"],
   ])("is built and pushed on %s, and runs by its digest", async (variant, name) => {
     const stack = await deployed(variant);
-    const { inputs } = stack.one("docker-build:index:Image");
+    const { inputs } = stack.one("docker-build:index:Image", "catalog-image");
     expect(inputs).toMatchObject({ push: true, buildOnPreview: false, platforms: ["linux/amd64"] });
     expect(inputs.tags).toEqual([expect.stringMatching(new RegExp(`^${name}:[0-9a-f]{16}$`))]);
     expect(podOf(stack).containers[0].image).toBe(`${inputs.tags[0]}@sha256:0123`);
@@ -240,7 +240,7 @@ describe("the image of the catalog", () => {
   });
 
   test("is taken from the settings instead, and nothing is built", async () => {
-    const stack = await deployed("gke", { catalog: { image } });
+    const stack = await deployed("gke", { catalog: { image }, ray: { build: false } });
     expect(podOf(stack).containers[0].image).toBe(image);
     expect(stack.all("docker-build:index:Image")).toEqual([]);
     expect(stack.all("gcp:artifactregistry/repository:Repository")).toEqual([]);

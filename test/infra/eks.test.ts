@@ -137,13 +137,16 @@ describe("what is kept of a stack on EKS", () => {
   });
 
   test("are logs of the control plane for a while, and the newest images", async () => {
-    const { one } = await stack;
+    const { one, all } = await stack;
     const logs = one("aws:cloudwatch/logGroup:LogGroup");
     expect(logs.inputs).toMatchObject({ name: "/aws/eks/lancedb/cluster", retentionInDays: 90 });
     // Otherwise EKS makes one first, which keeps them for ever.
     expect(one("eks:index:Cluster").dependencies).toContain(logs.urn);
-    const { rules } = JSON.parse(one("aws:ecr/lifecyclePolicy:LifecyclePolicy").inputs.policy);
-    expect(rules).toMatchObject([{ action: { type: "expire" }, selection: { countType: "imageCountMoreThan" } }]);
+    const policies = all("aws:ecr/lifecyclePolicy:LifecyclePolicy").map(
+      ({ inputs }) => JSON.parse(inputs.policy).rules,
+    );
+    const newest = [{ action: { type: "expire" }, selection: { countType: "imageCountMoreThan" } }];
+    expect(policies).toMatchObject([newest, newest, newest]);
   });
 });
 

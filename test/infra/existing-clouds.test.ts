@@ -12,7 +12,7 @@ describe("an EKS cluster that somebody else keeps", () => {
       [...made].map((type) => type.split("/")[0] ?? "").filter((each) => !/^aws:(s3|iam|ecr)$/.test(each)),
     ).toEqual([]);
     expect(resources.some(({ type }) => type.startsWith("eks:"))).toBe(false);
-    expect(one("docker-build:index:Image").inputs.tags[0]).toContain("theirs/tiltyard-catalog");
+    expect(one("docker-build:index:Image", "catalog-image").inputs.tags[0]).toContain("theirs/tiltyard-catalog");
     expect(outputs).toMatchObject({ variant: "existing-eks", configMethod: "LOCAL", clusterName: "theirs" });
     expect(outputs.bucketUri).toBe("s3://existing-bucket-1234567");
   });

@@ -21,7 +21,8 @@ describe.each([
   ["gke", `${google}-docker-hub`, `${google}-quay`],
   ["existing-gke", `${google}-docker-hub`, `${google}-quay`],
 ])("images on %s", (variant, hub, quay) => {
-  const withCache = deployed(variant, { ...settings[variant], rayLogs: true, catalog: { litestream: true } });
+  const ray = { build: false };
+  const withCache = deployed(variant, { ...settings[variant], rayLogs: true, ray, catalog: { litestream: true } });
 
   test("of others are pulled from the cloud's registry, which has copies", async () => {
     const { one, outputs, resources } = await withCache;
@@ -42,7 +43,7 @@ describe.each([
     expect(outputs.rayImage).toBe("registry.example.com:5000/ray:1");
     const { containers } = one("kubernetes:apps/v1:StatefulSet").inputs.spec.template.spec;
     expect(containers[0].image).toBe("ghcr.io/us/catalog:1");
-    const plain = await deployed(variant);
+    const plain = await deployed(variant, { ray });
     expect(plain.outputs.rayImage).toBe("rayproject/ray:2.60.0-py312");
     expect(plain.one(release, "operator").inputs.values.image).toEqual({ repository: "quay.io/kuberay/operator" });
   });

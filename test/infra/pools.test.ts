@@ -65,12 +65,12 @@ describe("Arm machines", () => {
     const { one, resources, outputs } = await withPools(cloud, all(cloud));
     expect(refusals(resources)).toEqual([]);
     if (cloud === "eks") expect(one(groupType, "cpu").inputs.amiType).toBe("AL2023_ARM_64_STANDARD");
-    expect(one("docker-build:index:Image").inputs.platforms).toEqual(["linux/arm64"]);
+    expect(one("docker-build:index:Image", "catalog-image").inputs.platforms).toEqual(["linux/arm64"]);
+    expect(one("docker-build:index:Image", "ray-image").inputs.platforms).toEqual(["linux/arm64"]);
     expect(outputs).toMatchObject({
       // GKE taints Arm nodes, and lets in pods that select them.
       headNodeSelector: { "geneva.lancedb.com/ray-head": "true", "kubernetes.io/arch": "arm64" },
       workerCpuNodeSelector: { "kubernetes.io/arch": "arm64" },
-      rayImage: "rayproject/ray:2.60.0-py312-aarch64",
     });
     const { nodeSelector, tolerations } = one(release, "operator").inputs.values;
     expect(nodeSelector).toEqual({ "geneva.lancedb.com/core": "true", "kubernetes.io/arch": "arm64" });
@@ -79,7 +79,10 @@ describe("Arm machines", () => {
 
   test("for workers alone need an image for both", async () => {
     const cpu = { machineType: arm.eks };
-    await expect(withPools("eks", { cpu })).rejects.toThrow("ray.image: is required where heads are amd64");
+    const built = await withPools("eks", { cpu });
+    expect(built.one("docker-build:index:Image", "ray-image").inputs.platforms).toEqual(["linux/amd64", "linux/arm64"]);
+    const unbuilt = { ray: { build: false } };
+    await expect(withPools("eks", { cpu }, unbuilt)).rejects.toThrow("ray.image: is required where heads are amd64");
     const { outputs, one } = await withPools("eks", { cpu }, { ray: { image: "example.com/ray:1" } });
     expect(outputs.headNodeSelector).not.toHaveProperty("kubernetes.io/arch");
     expect(outputs.workerCpuNodeSelector).toMatchObject({ "kubernetes.io/arch": "arm64" });

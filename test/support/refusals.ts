@@ -107,7 +107,8 @@ const rules: readonly ((seen: Seen) => readonly string[])[] = [
       const image = `AL2023_${isArm ? "ARM_64" : "x86_64"}_`;
       return fits && each.inputs.amiType.startsWith(image) ? [] : [`${each.inputs.amiType} is not for its machines`];
     }
-    if (each.type !== "docker-build:index:Image") return [];
+    // Ray's are for other nodes.
+    if (each.type !== "docker-build:index:Image" || each.name !== "catalog-image") return [];
     const platform = `linux/${coreIsArm(all) ? "arm64" : "amd64"}`;
     return each.inputs.platforms.includes(platform) ? [] : [`exec format error: there is no image for ${platform}`];
   },

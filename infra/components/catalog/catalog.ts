@@ -5,10 +5,10 @@ import { catalogLabels, catalogName, catalogPort } from "@tiltyard/protocol";
 import { type CatalogSettings, catalogDefaults } from "../../catalog-settings.ts";
 import type { Cluster, Database, PodIdentity } from "../../cluster.ts";
 import { type MonitoringSettings, noMonitoring } from "../../monitoring-settings.ts";
+import { buildImage } from "../image-build.ts";
 import { createNamespace } from "../namespace.ts";
 import type { RayPlatform } from "../ray/ray-platform.ts";
 import { createCatalogAccess } from "./catalog-access.ts";
-import { buildCatalogImage } from "./catalog-image.ts";
 import { createCatalogMonitoring } from "./catalog-monitoring.ts";
 import { metadataOf } from "./catalog-names.ts";
 import { createCatalogNetwork } from "./catalog-network.ts";
@@ -109,12 +109,23 @@ function createDatabase({ cluster, settings }: CatalogPlace): Partial<Database> 
   return database === "postgres" ? cluster.createDatabase({ replicas }) : { url: pulumi.secret(database.url) };
 }
 
+/** What the catalog's image is made of. */
+const sources = [
+  "Dockerfile",
+  ".dockerignore",
+  "package*.json",
+  ".npmrc",
+  "{infra,test}/package.json",
+  "{protocol,service,client,runner}/**/*.*",
+];
+
 function imageOf(name: string, { cluster, settings }: CatalogPlace, parent: pulumi.Resource) {
   if (settings.image !== undefined) return pulumi.output(cluster.services.cachedImage(settings.image));
-  const repository = cluster.services.createImageRepository();
+  const repository = cluster.services.createImageRepository("tiltyard-catalog");
   if (repository === undefined)
     throw new pulumi.RunError("catalog.image: is required on a cluster that has no registry of the stack");
-  return buildCatalogImage(`${name}-image`, repository, cluster.architecture, parent);
+  const source = { dockerfile: "Dockerfile", sources, architectures: [cluster.architecture] };
+  return buildImage(`${name}-image`, repository, source, parent);
 }
 
 /** An account of its own: the catalog needs the bucket, and nothing of Kubernetes. */

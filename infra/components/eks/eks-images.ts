@@ -5,16 +5,17 @@ import type { EksConfig } from "../../config.ts";
 
 const keptVersions = 10;
 
-/** A registry for the images that the stack builds. */
+/** A repository for an image that the stack builds. */
 export function createEksImages(
   name: string,
+  image: string,
   config: Pick<EksConfig, "clusterName" | "deletionProtection">,
   parent: pulumi.Resource,
 ): ImageRepository {
   const repository = new aws.ecr.Repository(
     name,
     {
-      name: `${config.clusterName}/tiltyard-catalog`,
+      name: `${config.clusterName}/${image}`,
       // Pods name the image by its digest. Built anew from the same sources, elsewhere, it has another one.
       imageTagMutability: "MUTABLE",
       imageScanningConfiguration: { scanOnPush: true },

@@ -99,7 +99,7 @@ export class EksServices implements CloudServices {
     return createEksBackups(`${this.#name}-backups`, { config, partition, roleName: principal }, this.#parent);
   }
 
-  createImageRepository(): ImageRepository {
-    return createEksImages(`${this.#name}-images`, this.#args.config, this.#parent);
+  createImageRepository(image: string): ImageRepository {
+    return createEksImages(`${this.#name}-${image}`, image, this.#args.config, this.#parent);
   }
 }

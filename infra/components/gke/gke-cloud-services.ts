@@ -43,6 +43,7 @@ export class GkeCloudServices implements CloudServices {
   readonly loadBalancerRanges = { gce: googleFrontEnds, "gce-internal": googleFrontEnds };
   readonly #name: string;
   readonly #args: GkeCloudServicesArgs;
+  #images: ((image: string) => ImageRepository) | undefined;
 
   constructor(name: string, args: GkeCloudServicesArgs) {
     const { config, project, parent } = args;
@@ -90,7 +91,8 @@ export class GkeCloudServices implements CloudServices {
     return { uri: bucket.uri, region: undefined };
   }
 
-  createImageRepository(): ImageRepository {
-    return createGkeImages(`${this.#name}-images`, this.#args);
+  createImageRepository(image: string): ImageRepository {
+    this.#images ??= createGkeImages(`${this.#name}-images`, this.#args);
+    return this.#images(image);
   }
 }

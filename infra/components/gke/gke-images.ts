@@ -22,8 +22,8 @@ export const cleanUp = {
   cleanupPolicyDryRun: false,
 };
 
-/** A registry for the images that the stack builds. */
-export function createGkeImages(name: string, args: GkeImagesArgs): ImageRepository {
+/** A registry for the images that the stack builds. @returns What names the place of an image in it. */
+export function createGkeImages(name: string, args: GkeImagesArgs): (image: string) => ImageRepository {
   const { config, parent, project } = args;
   const { region, project: projectId, clusterName } = config;
   const repository = new gcp.artifactregistry.Repository(
@@ -40,10 +40,11 @@ export function createGkeImages(name: string, args: GkeImagesArgs): ImageReposit
   letNodesPull(name, repository, args);
   const address = `${region}-docker.pkg.dev`;
   const token = gcp.organizations.getClientConfigOutput({ parent }).accessToken;
-  return {
-    name: pulumi.interpolate`${address}/${projectId}/${repository.repositoryId}/tiltyard-catalog`,
-    registry: { address, username: "oauth2accesstoken", password: pulumi.secret(token) },
-  };
+  const registry = { address, username: "oauth2accesstoken", password: pulumi.secret(token) };
+  return (image) => ({
+    name: pulumi.interpolate`${address}/${projectId}/${repository.repositoryId}/${image}`,
+    registry,
+  });
 }
 
 /** Nodes that have no right to the registries of the project. */

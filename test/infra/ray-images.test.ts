@@ -1,0 +1,60 @@
+import { describe, expect, test } from "vitest";
+import { deployed } from "../support/stack.ts";
+
+const imageType = "docker-build:index:Image";
+const registries = {
+  gke: "europe-west4-docker.pkg.dev/our-project/lancedb-images",
+  eks: "123456789012.dkr.ecr.eu-central-1.amazonaws.com/lancedb",
+  "existing-eks": "123456789012.dkr.ecr.eu-central-1.amazonaws.com/lancedb",
+};
+
+describe("the images of Ray", () => {
+  test.each(Object.entries(registries))(
+    "are built with what jobs need on %s, and run by their digests",
+    async (variant, registry) => {
+      const packages = ["geneva==0.17.0"];
+      const { one, outputs } = await deployed(variant, { ray: { packages, version: "2.55.0" } });
+      for (const [name, image, buildVariant, output] of [
+        ["ray-image", "tiltyard-ray", "", outputs.rayImage],
+        ["ray-gpu-image", "tiltyard-ray-gpu", "-gpu", outputs.rayGpuImage],
+      ] as const) {
+        const { inputs } = one(imageType, name);
+        expect(inputs).toMatchObject({ push: true, buildOnPreview: false, platforms: ["linux/amd64"] });
+        expect(inputs.dockerfile.location).toMatch(/Dockerfile\.ray$/);
+        expect(inputs.buildArgs).toEqual({
+          RAY_VERSION: "2.55.0",
+          VARIANT: buildVariant,
+          EXTRA_PACKAGES: "geneva==0.17.0",
+        });
+        expect(inputs.tags).toEqual([expect.stringMatching(new RegExp(`^${registry}/${image}:[0-9a-f]{16}$`))]);
+        expect(output).toBe(`${inputs.tags[0]}@sha256:0123`);
+      }
+      const templates = one("kubernetes:core/v1:ConfigMap", "runner").inputs.data["runner.yaml"];
+      expect(templates).toContain(`"image": "${outputs.rayImage}"`);
+      expect(templates).toContain(`"gpu_image": "${outputs.rayGpuImage}"`);
+    },
+  );
+
+  test("have another tag with other packages, so that they are built anew", async () => {
+    const tagWith = async (packages: readonly string[]) =>
+      (await deployed("eks", { ray: { packages } })).one(imageType, "ray-image").inputs.tags[0];
+    expect(await tagWith(["geneva==0.17.0"])).not.toBe(await tagWith([]));
+  });
+
+  test.each([
+    ["when they are named", "gke", { ray: { image: "example.com/ray:1" } }, "example.com/ray:1"],
+    ["when no jobs run", "eks", { runner: { enabled: false } }, "rayproject/ray:2.60.0-py312"],
+    ["when they are not to be", "eks", { ray: { build: false } }, "rayproject/ray:2.60.0-py312"],
+    ["where the stack has no registry", "existing", {}, "rayproject/ray:2.60.0-py312"],
+  ] as const)("are not built %s", async (_, variant, settings, image) => {
+    const { all, outputs } = await deployed(variant, settings);
+    expect(all(imageType).map(({ name }) => name)).not.toContain("ray-image");
+    expect(outputs.rayImage).toBe(image);
+  });
+
+  test("have packages of a version each", async () => {
+    await expect(deployed("eks", { ray: { packages: ["geneva"] } })).rejects.toThrow(
+      "ray.packages.0: must be a package with its version, such as geneva==0.17.0",
+    );
+  });
+});
