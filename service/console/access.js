@@ -1,5 +1,5 @@
 import * as api from "./api.js";
-import { entriesOf, may, roles } from "./caller.js";
+import { entriesOf, grantableRoles, may } from "./caller.js";
 import { announce, confirm, copyButton, h } from "./dom.js";
 import { field } from "./filters.js";
 import { dateAndTime, nameOf, parseName } from "./format.js";
@@ -72,7 +72,7 @@ const roleSelect = (mayBeNone) =>
     "select",
     { name: "role" },
     mayBeNone && h("option", { value: "" }, "none"),
-    roles.map((role) => h("option", { value: role }, role)),
+    grantableRoles.map((role) => h("option", { value: role }, role)),
   );
 
 /** The principals that are known, for the fields that want one. @param {PageContext} context */

@@ -6,6 +6,8 @@
 
 /** @type {readonly Role[]} */
 export const roles = ["reader", "writer", "admin"];
+/** What can be granted. A runner carries out jobs, and may do nothing else. */
+export const grantableRoles = [...roles, "runner"];
 
 /**
  * Whether a caller has a role on an object. The catalog decides by itself; this only hides what it would refuse.

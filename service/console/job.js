@@ -218,6 +218,7 @@ function factsOf(job, table) {
     ["Attempt", job.attempt > 0 && String(job.attempt)],
     ["Heartbeat", job.status === "Running" && !Number.isNaN(heartbeat) && ago(heartbeat)],
     ...mono(parameters),
+    ...mono(Object.fromEntries(Object.entries(job.result).map(([name, count]) => [name, count.toLocaleString("en")]))),
     ...mono(job.platform),
     ["Id", [h("span", { class: "mono" }, job.job_id), copyButton(job.job_id, "id")]],
     ["Request", h("span", { class: "mono" }, job.request_id)],
