@@ -213,8 +213,10 @@ function jobButton(label, text, open, id) {
 
 /** What a materialized view is computed from. @param {Identifier} id @param {Readonly<Record<string, string>>} metadata @param {boolean} mayFill */
 function viewOf(id, metadata, mayFill) {
-  const source = metadata["geneva::view::base_table"];
-  if (source === undefined) return null;
+  const name = metadata["geneva::view::base_table"];
+  if (name === undefined) return null;
+  const path = metadata["geneva::view::namespace_path"];
+  const source = [...(path === undefined || path === "" ? [] : path.split("$")), ...name.split("$")];
   return h(
     "div",
     { class: "note view" },
@@ -222,7 +224,7 @@ function viewOf(id, metadata, mayFill) {
       "p",
       {},
       "A materialized view of ",
-      h("a", { href: linkTo("table", source.split("$")), class: "mono" }, source),
+      h("a", { href: linkTo("table", source), class: "mono" }, nameOf(source)),
       ".",
     ),
     mayFill && jobButton(`Refresh ${nameOf(id)}`, "Refresh", () => api.refreshView(id), id),

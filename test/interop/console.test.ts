@@ -708,6 +708,7 @@ describe("access", () => {
     const key = (await dialog.locator("code").textContent()) ?? "";
     expect((await catalog.call("describeCaller", {}, { key })).body.principal).toBe("nightly");
     await dialog.getByRole("button", { name: "Done" }).click();
+    await dialog.waitFor({ state: "detached" });
     await row(page, "nightly").waitFor();
     expect(await page.content()).not.toContain(key);
     await row(page, "nightly")
