@@ -33,6 +33,11 @@ const documents = {
     description: "Who may do what, who did what, and tables that were dropped.",
     contracts: Object.values<AnyContract>(managementContracts),
   },
+  "/remote/openapi.json": {
+    title: "Tiltyard catalog: LanceDB's remote client",
+    description: "What lancedb.connect(\"db://...\") sends that the protocol does not have.",
+    contracts: Object.values<AnyContract>(remoteContracts),
+  },
 } as const;
 
 export interface AppParts extends OperationParts {

@@ -48,7 +48,7 @@ let requests = 0;
 beforeAll(async () => {
   service = await startWatchedService();
   documents = await Promise.all(
-    ["/openapi.json", "/management/v1/openapi.json"].map(
+    ["/openapi.json", "/management/v1/openapi.json", "/remote/openapi.json"].map(
       async (path) => JSON.parse((await service.send({ method: "GET", path })).text) as Document,
     ),
   );

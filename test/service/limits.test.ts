@@ -44,7 +44,7 @@ describe("the OpenAPI documents", () => {
   }
 
   test("have a bound for every string, array and map of a body, and for each body as a whole", async () => {
-    for (const path of ["/openapi.json", "/management/v1/openapi.json"]) {
+    for (const path of ["/openapi.json", "/management/v1/openapi.json", "/remote/openapi.json"]) {
       const document = (await (await catalog.fetch(path)).json()) as {
         paths: Record<string, Record<string, Schema>>;
         components: { schemas: Record<string, Schema> };
