@@ -35,7 +35,7 @@ const documents = {
   },
   "/remote/openapi.json": {
     title: "Tiltyard catalog: LanceDB's remote client",
-    description: "What lancedb.connect(\"db://...\") sends that the protocol does not have.",
+    description: 'What lancedb.connect("db://...") sends that the protocol does not have.',
     contracts: Object.values<AnyContract>(remoteContracts),
   },
 } as const;
