@@ -1,4 +1,4 @@
-import { CatalogError, contracts } from "@tiltyard/protocol";
+import { CatalogError, contracts, defaultDelimiter } from "@tiltyard/protocol";
 import type { CommitParts } from "../commits/parts.ts";
 import { checkBackfill } from "../dataset/columns.ts";
 import type { Datasets } from "../dataset/datasets.ts";
@@ -86,7 +86,7 @@ async function jobOf(
   const caller: Actor = { principal: { name: principal }, requestId: "" };
   if (kind === "refresh") {
     const view = await findTableById(store.read, Number(target));
-    return view && prepareRefresh(view, { id: view.identifier, delimiter: "$" }, caller);
+    return view && prepareRefresh(view, { id: view.identifier, delimiter: defaultDelimiter }, caller);
   }
   try {
     await checkBackfill(datasets, { id: table.identifier, column: target });

@@ -36,10 +36,6 @@ export function isOpen({ status }: Pick<TransactionRecord, "status">): boolean {
 /** The most that the properties of one job may hold, as JSON. */
 const propertiesLengthMax = 256 * 1024;
 
-export function hasEnded({ status }: Pick<TransactionRecord, "status">): boolean {
-  return moves[status].length === 0;
-}
-
 /**
  * Cancels a job: what runs of it learns that by its heartbeat. One that is canceled already stays so.
  *
@@ -71,7 +67,7 @@ type State = Pick<TransactionRecord, "status" | "properties">;
  */
 export function applyActions<Job extends State>(job: Job, actions: readonly AlterTransactionAction[]): Job {
   const applied = { ...job, ...actions.reduce(applyAction, job as State) };
-  if (hasEnded(job)) {
+  if (!isOpen(job)) {
     if (isDeepStrictEqual(applied, job)) return job;
     throw new CatalogError("ConcurrentModification", `the job has ended as ${job.status}: its properties stay`);
   }

@@ -1,5 +1,5 @@
 import { parseIdentifier, type remoteContracts } from "@tiltyard/protocol";
-import { cancel, hasEnded, writeJob } from "../domain/job.ts";
+import { cancel, isOpen, writeJob } from "../domain/job.ts";
 import { requireJob } from "../domain/require.ts";
 import type { Handler } from "../operations/handler.ts";
 import { remoteState } from "./job-state.ts";
@@ -9,7 +9,7 @@ export const cancelRemoteJob: Handler<typeof remoteContracts.cancelRemoteJob> = 
   const id = parseIdentifier(request.job_id, request.delimiter);
   const { status } = await store.write(async (session) => {
     const present = await requireJob(session, id);
-    if (hasEnded(present)) return present;
+    if (!isOpen(present)) return present;
     const canceled = cancel(present, caller);
     await writeJob(session, canceled);
     return canceled;

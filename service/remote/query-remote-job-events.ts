@@ -1,5 +1,6 @@
 import { CatalogError, type Job, parseIdentifier, type remoteContracts } from "@tiltyard/protocol";
 import { rowsAsStream } from "../dataset/arrow-rows.ts";
+import { isOpen } from "../domain/job.ts";
 import { toJob } from "../domain/job-summary.ts";
 import { requireJob } from "../domain/require.ts";
 import type { Handler } from "../operations/handler.ts";
@@ -35,13 +36,12 @@ function eventsOf(job: Job): readonly Event[] {
   const by = { updated_by: principal, emitted_from: where, emitted_by: principal, claim_entity: "", rows_processed: 0 };
   const runner = { ...by, updated_by: "runner", emitted_by: "runner" };
   const claim = { ...runner, claim_entity: `attempt ${attempt}`, rows_processed: progress.rows_committed ?? 0 };
-  const hasEnded = status !== "Queued" && status !== "Running";
   return [
     { ...by, state: "queued", timestamp_millis: job.created_at_millis },
     ...(heartbeat === undefined ? [] : [{ ...claim, state: "claim", timestamp_millis: Date.parse(heartbeat) || 0 }]),
-    ...(hasEnded
-      ? [{ ...claim, state: remoteState[status].toLowerCase(), timestamp_millis: job.updated_at_millis }]
-      : []),
+    ...(isOpen(job)
+      ? []
+      : [{ ...claim, state: remoteState[status].toLowerCase(), timestamp_millis: job.updated_at_millis }]),
   ];
 }
 

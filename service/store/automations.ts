@@ -1,3 +1,4 @@
+import type { Schema } from "./schema.ts";
 import { statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 
@@ -24,33 +25,22 @@ export interface Seen {
   readonly fragment: number;
 }
 
-const insert = statement(
-  (
-    db,
-    p: {
-      table_id: number;
-      kind: string;
-      target: string;
-      principal: string;
-      seen_version: number;
-      seen_fragment: number;
-    },
-  ) =>
-    db
-      .insertInto("automations")
-      .values({
-        table_id: p.table_id,
-        kind: p.kind,
-        target: p.target,
-        principal: p.principal,
-        seen_version: p.seen_version,
-        seen_fragment: p.seen_fragment,
-      })
-      .onConflict((conflict) =>
-        conflict.columns(["table_id", "kind", "target"]).doUpdateSet((eb) => ({
-          principal: eb.ref("excluded.principal"),
-        })),
-      ),
+const insert = statement((db, p: Schema["automations"]) =>
+  db
+    .insertInto("automations")
+    .values({
+      table_id: p.table_id,
+      kind: p.kind,
+      target: p.target,
+      principal: p.principal,
+      seen_version: p.seen_version,
+      seen_fragment: p.seen_fragment,
+    })
+    .onConflict((conflict) =>
+      conflict.columns(["table_id", "kind", "target"]).doUpdateSet((eb) => ({
+        principal: eb.ref("excluded.principal"),
+      })),
+    ),
 );
 const mark = statement((db, p: { id: number }) =>
   db.updateTable("tables").set({ is_automated: 1 }).where("id", "=", p.id),
