@@ -9,13 +9,13 @@ import {
   storeSilenceMaxMs,
 } from "./object-store.ts";
 
-/** By itself the library goes on trying for ten minutes. */
-const retriesMaxSeconds = 30;
+/** As many as S3's library makes. By itself this one goes on for ten minutes, while the caller of a commit waits. */
+const retriesMax = 2;
 const deletedAtOnce = 32;
 
 /** A bucket of Google Cloud Storage. Credentials come from where Google's tools look for them. */
 export function openGcsStore(bucketName: string): ObjectStore {
-  const storage = new Storage({ timeout: storeSilenceMaxMs, retryOptions: { totalTimeout: retriesMaxSeconds } });
+  const storage = new Storage({ timeout: storeSilenceMaxMs, retryOptions: { maxRetries: retriesMax } });
   // An emulator's address has the path of the API, which the library adds once more to upload.
   storage.apiEndpoint = storage.apiEndpoint.replace(/\/storage\/v1$/, "");
   const bucket = storage.bucket(bucketName);

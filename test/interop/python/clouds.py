@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Callable
 
 from catalog import Catalog, those_that_stay
-from faulty_proxy import FaultyProxy
+from faults import Faults
 
 
 @dataclass
@@ -38,9 +38,9 @@ class Cloud(Place):
 
 @dataclass(kw_only=True)
 class FaultyPlace(Place):
-    """A catalog that reaches its warehouse by a proxy on which requests come to grief."""
+    """A catalog some of whose steps in its warehouse come to grief."""
 
-    proxy: FaultyProxy
+    faults: Faults
 
 
 def s3_options(url: str) -> dict[str, str]:

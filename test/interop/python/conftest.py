@@ -18,10 +18,13 @@ from clouds import (
     s3_environment,
     s3_options,
 )
-from faulty_proxy import faulty_proxy
+from faults import GCS_STEPS, S3_STEPS, FaultyFiles, faulty_proxy
 from jobs import write_films
 from lance_namespace_urllib3_client import ApiClient, Configuration
 from runner import Runner
+
+# The log of a catalog whose store fails is long.
+SILENT = {"TILTYARD_LOG_LEVEL": "silent"}
 
 
 def pytest_configure() -> None:
@@ -118,12 +121,35 @@ def gcs_cloud(gcs, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def faulty_files(tmp_path_factory):
+    """A catalog on whose file system calls come to grief."""
+    faults = FaultyFiles(tmp_path_factory.mktemp("faulty") / "files")
+    with Catalog(tmp_path_factory.mktemp("faulty data"), {**faults.environment, **SILENT}) as catalog:
+        yield FaultyPlace(catalog, faults=faults)
+
+
+@pytest.fixture(scope="session")
 def faulty_s3(s3, tmp_path_factory):
     """A catalog whose way to S3 is a faulty one; clients have a way of their own."""
-    with faulty_proxy(s3) as proxy, Catalog(
-        tmp_path_factory.mktemp("faulty s3"), {**s3_environment(proxy.url), "TILTYARD_LOG_LEVEL": "silent"}
+    with faulty_proxy(s3, S3_STEPS) as proxy, Catalog(
+        tmp_path_factory.mktemp("faulty s3"), {**s3_environment(proxy.url), **SILENT}
     ) as catalog:
-        yield FaultyPlace(catalog, s3_options(s3), proxy=proxy)
+        yield FaultyPlace(catalog, s3_options(s3), faults=proxy)
+
+
+@pytest.fixture(scope="session")
+def faulty_gcs(gcs, tmp_path_factory):
+    """A catalog whose way to Google's storage is a faulty one; clients have a way of their own."""
+    with faulty_proxy(gcs, GCS_STEPS) as proxy, Catalog(
+        tmp_path_factory.mktemp("faulty gcs"), {**gcs_environment(proxy.url), **SILENT}
+    ) as catalog:
+        yield FaultyPlace(catalog, gcs_options(gcs), faults=proxy)
+
+
+@pytest.fixture(params=["faulty_files", "faulty_s3", "faulty_gcs"])
+def faulty(request) -> FaultyPlace:
+    """Each of the places where tables can be, one after the other, with steps that come to grief."""
+    return request.getfixturevalue(request.param)
 
 
 @pytest.fixture(scope="session")

@@ -12,19 +12,18 @@ from lance_namespace import CountTableRowsRequest
 from races import append_past, append_through, attempt, declare, open_past, open_through
 from writers import read_ids
 
-FINAL_MANIFEST = r"/_versions/\d{20}\.manifest(\?|$)"
 APPENDS = 10
 names = itertools.count(1)
 
 
 @pytest.fixture
-def table(faulty_s3):
+def table(faulty):
     """A table that has a row of the id 0."""
     identifier = [f"faulty{next(names)}"]
-    declare(faulty_s3, identifier)
-    append_through(faulty_s3, identifier, [0])
+    declare(faulty, identifier)
+    append_through(faulty, identifier, [0])
     yield identifier
-    faulty_s3.proxy.lift()
+    faulty.faults.lift()
 
 
 def location_of(place: FaultyPlace, table: list[str]) -> str:
@@ -41,28 +40,28 @@ def check_acknowledged(place: FaultyPlace, table: list[str], acknowledged: set[i
 
 
 @pytest.mark.parametrize("fault", ["refused", "failed", "answerLost", "hangs"])
-@pytest.mark.parametrize("method", ["PUT", "HEAD"])
-def test_a_writer_past_the_catalog_takes_nothing_from_a_commit_whose_store_fails(faulty_s3, table, fault, method):
+@pytest.mark.parametrize("step", ["place", "look"])
+def test_a_writer_past_the_catalog_takes_nothing_from_a_commit_whose_store_fails(faulty, table, fault, step):
     """The store fails when the manifest gets its final name."""
-    location = location_of(faulty_s3, table)
-    faulty_s3.proxy.befall(fault, method, FINAL_MANIFEST)
+    location = location_of(faulty, table)
+    faulty.faults.befall(fault, step)
     with ThreadPoolExecutor(1) as thread:
-        appending = thread.submit(attempt, lambda: append_through(faulty_s3, table, [1]))
+        appending = thread.submit(attempt, lambda: append_through(faulty, table, [1]))
         # The other one comes while the commit is under way, or has failed.
-        wait_until(lambda: faulty_s3.proxy.count() > 0 or appending.done(), "the fault")
+        wait_until(lambda: faulty.faults.count() > 0 or appending.done(), "the fault")
         if fault != "hangs":
             appending.result()
-        append_past(faulty_s3, location, [2])
-        assert faulty_s3.proxy.lift() > 0
+        append_past(faulty, location, [2])
+        assert faulty.faults.lift() > 0
         acknowledged = {0, 2} | ({1} if appending.result() is None else set())
-    check_acknowledged(faulty_s3, table, acknowledged)
-    append_through(faulty_s3, table, [3])
-    append_past(faulty_s3, location, [4])
-    check_acknowledged(faulty_s3, table, acknowledged | {3, 4})
+    check_acknowledged(faulty, table, acknowledged)
+    append_through(faulty, table, [3])
+    append_past(faulty, location, [4])
+    check_acknowledged(faulty, table, acknowledged | {3, 4})
 
 
-def test_writers_in_a_store_that_fails_now_and_then_lose_nothing_that_was_acknowledged(faulty_s3, table):
-    location = location_of(faulty_s3, table)
+def test_writers_in_a_store_that_fails_now_and_then_lose_nothing_that_was_acknowledged(faulty, table):
+    location = location_of(faulty, table)
     acknowledged = {0}
 
     def write(first: int, append) -> None:
@@ -75,18 +74,18 @@ def test_writers_in_a_store_that_fails_now_and_then_lose_nothing_that_was_acknow
                 acknowledged.add(id)
                 left -= 1
 
-    through = [lambda id: append_through(faulty_s3, table, [id])] * 2
-    writers = [*through, lambda id: append_past(faulty_s3, location, [id])]
+    through = [lambda id: append_through(faulty, table, [id])] * 2
+    writers = [*through, lambda id: append_past(faulty, location, [id])]
     struck = 0
     with ThreadPoolExecutor(len(writers)) as threads:
         writing = [threads.submit(write, 1_000 * number, append) for number, append in enumerate(writers, 1)]
         while not all(each.done() for each in writing):
-            method, path = random.choice([("PUT", FINAL_MANIFEST), ("HEAD", FINAL_MANIFEST), ("DELETE", "manifest-")])
-            faulty_s3.proxy.befall(random.choice(["refused", "failed", "answerLost"]), method, path)
+            step = random.choice(["place", "look", "unstage"])
+            faulty.faults.befall(random.choice(["refused", "failed", "answerLost"]), step)
             time.sleep(random.uniform(0, 1))
-            struck += faulty_s3.proxy.lift()
+            struck += faulty.faults.lift()
             time.sleep(random.uniform(0, 0.3))
         for each in writing:
             each.result()
     assert struck > 0
-    check_acknowledged(faulty_s3, table, acknowledged)
+    check_acknowledged(faulty, table, acknowledged)

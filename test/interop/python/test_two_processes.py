@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from catalog import Catalog, wait_until
-from clouds import FaultyPlace, Place, s3_environment, s3_options
-from faulty_proxy import faulty_proxy
+from clouds import FaultyPlace, Place, gcs_environment, gcs_options, s3_environment, s3_options
+from faults import GCS_STEPS, S3_STEPS, FaultyFiles, faulty_proxy
 from lance_namespace import DropTableRequest
 from races import append_past, append_through, open_past, open_through
 from writers import read_ids
@@ -19,24 +19,36 @@ LOCATION = "fixed/place.lance"
 SLOW_DELETION_SECONDS = 7
 
 
-@pytest.fixture(params=["files", "s3"])
+CLOUDS = {"s3": (s3_environment, s3_options, S3_STEPS), "gcs": (gcs_environment, gcs_options, GCS_STEPS)}
+
+
+@pytest.fixture(params=["files", *CLOUDS])
 def two(request, tmp_path):
     """Both reach the store as it is."""
-    s3 = request.getfixturevalue("s3") if request.param == "s3" else None
-    environment = s3_environment(s3) if s3 else {}
-    options = s3_options(s3) if s3 else None
+    environment, options = {}, None
+    if request.param in CLOUDS:
+        environment_of, options_of, _ = CLOUDS[request.param]
+        url = request.getfixturevalue(request.param)
+        environment, options = environment_of(url), options_of(url)
     with Catalog(tmp_path, environment) as first, Catalog(tmp_path, environment) as second:
         yield [Place(first, options), Place(second, options)]
 
 
-@pytest.fixture
-def one_that_is_slow(s3, tmp_path):
-    """The first one reaches S3 by a faulty proxy."""
+@pytest.fixture(params=["files", *CLOUDS])
+def one_that_is_slow(request, tmp_path):
+    """Steps of the first one come to grief."""
     with contextlib.ExitStack() as stack:
-        proxy = stack.enter_context(faulty_proxy(s3))
-        first = stack.enter_context(Catalog(tmp_path, s3_environment(proxy.url)))
-        second = stack.enter_context(Catalog(tmp_path, s3_environment(s3)))
-        yield [FaultyPlace(first, s3_options(s3), proxy=proxy), Place(second, s3_options(s3))]
+        if request.param == "files":
+            faults = FaultyFiles(tmp_path / "faults")
+            environment, faulty_environment, options = {}, faults.environment, None
+        else:
+            environment_of, options_of, steps = CLOUDS[request.param]
+            url = request.getfixturevalue(request.param)
+            faults = stack.enter_context(faulty_proxy(url, steps))
+            environment, faulty_environment, options = environment_of(url), environment_of(faults.url), options_of(url)
+        first = stack.enter_context(Catalog(tmp_path / "data", faulty_environment))
+        second = stack.enter_context(Catalog(tmp_path / "data", environment))
+        yield [FaultyPlace(first, options, faults=faults), Place(second, options)]
 
 
 def try_to_declare(place: Place, table: str) -> str | None:
@@ -88,10 +100,10 @@ def test_a_slow_deletion_by_one_process_takes_nothing_from_the_next_table_there(
     declare(slow, "before")
     for id in range(3):
         append_through(slow, ["before"], [id])
-    slow.proxy.befall("hangs", "POST", r"[?&]delete")
+    slow.faults.befall("hangs", "delete folder")
     drop(slow, "before")
     # The other process waits with its own table, or has seen to the deletion itself.
-    wait_until(lambda: slow.proxy.count() > 0, "the deletion")
+    wait_until(lambda: slow.faults.count() > 0, "the deletion")
     until = time.monotonic() + SLOW_DELETION_SECONDS
     location = None
     while location is None and time.monotonic() < until:
@@ -99,7 +111,7 @@ def test_a_slow_deletion_by_one_process_takes_nothing_from_the_next_table_there(
         time.sleep(0.2)
     if location is not None:
         append_through(other, ["after"], [10])
-    slow.proxy.lift()
+    slow.faults.lift()
     if location is None:
         location = declare(other, "after")
         append_through(other, ["after"], [10])

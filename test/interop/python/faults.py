@@ -1,0 +1,127 @@
+"""Steps of a catalog that come to grief in its store: in files, in S3 or in Google Cloud Storage."""
+
+import contextlib
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from catalog import PROJECT
+
+FINAL_MANIFEST = r"/_versions/\d{20}\.manifest(\?|$)"
+STAGED_MANIFEST = r"\.manifest-"
+
+S3_STEPS = {
+    "place": ("PUT", FINAL_MANIFEST),
+    "look": ("HEAD", FINAL_MANIFEST),
+    "unstage": ("DELETE", STAGED_MANIFEST),
+    "delete folder": ("POST", r"[?&]delete"),
+}
+GCS_STEPS = {
+    "place": ("POST", rf"/rewriteTo/.*{FINAL_MANIFEST}"),
+    "look": ("GET", FINAL_MANIFEST),
+    "unstage": ("DELETE", STAGED_MANIFEST),
+    "delete folder": ("DELETE", r"/o/"),
+}
+FILE_STEPS = {
+    "place": ("link", FINAL_MANIFEST),
+    "look": ("lstatSync", FINAL_MANIFEST),
+    "unstage": ("unlink", STAGED_MANIFEST),
+    "delete folder": ("rm", r""),
+}
+
+
+class Faults:
+    """
+    What befalls the steps of a catalog. The faults: `refused` (the store never hears of it), `failed` (the store says that it
+    failed), `answerLost` (the store did it), `hangs`. The steps: `place` (the manifest gets its final name), `look`
+    (whether there is one), `unstage` (the staged manifest is deleted), `delete folder`.
+    """
+
+    def befall(self, fault: str, step: str) -> None:
+        """What befalls a step, from now on."""
+        raise NotImplementedError
+
+    def lift(self) -> int:
+        """From now on all goes well. Returns how many steps came to grief under the last rule."""
+        raise NotImplementedError
+
+    def count(self) -> int:
+        """How many steps have come to grief under the rule."""
+        raise NotImplementedError
+
+
+class FaultyProxy(Faults):
+    """A way to a server on which requests come to grief: test/support/faulty-proxy.ts."""
+
+    def __init__(self, program: subprocess.Popen, steps: dict[str, tuple[str, str]]):
+        self.program = program
+        self.steps = steps
+        self.url = self._read()
+
+    def befall(self, fault: str, step: str) -> None:
+        method, path = self.steps[step]
+        self._tell({"rule": {"fault": fault, "method": method, "path": path}})
+
+    def lift(self) -> int:
+        return self._tell({"rule": None})
+
+    def count(self) -> int:
+        return self._tell({})
+
+    def _tell(self, command: dict) -> int:
+        assert self.program.stdin is not None
+        print(json.dumps(command), file=self.program.stdin, flush=True)
+        return int(self._read())
+
+    def _read(self) -> str:
+        assert self.program.stdout is not None
+        line = self.program.stdout.readline().strip()
+        assert line, "the proxy ended"
+        return line
+
+
+@contextlib.contextmanager
+def faulty_proxy(url: str, steps: dict[str, tuple[str, str]]):
+    """A proxy in front of a server, until the end of the block."""
+    program = [os.environ["TILTYARD_TEST_NODE"], str(PROJECT / "test/support/faulty-proxy-program.ts"), url]
+    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+        # It ends with its standard input.
+        yield FaultyProxy(running, steps)
+
+
+@dataclass
+class FaultyFiles(Faults):
+    """A file system on which calls come to grief: test/support/faulty-files.ts."""
+
+    folder: Path
+    """By which the catalog's process hears of the rule."""
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir()
+        self._put(None)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        module = (PROJECT / "test/support/faulty-files.ts").as_uri()
+        return {"NODE_OPTIONS": f"--import {module}", "FAULTY_FILES_DIR": str(self.folder)}
+
+    def befall(self, fault: str, step: str) -> None:
+        call, path = FILE_STEPS[step]
+        self._put({"fault": fault, "call": call, "path": path})
+
+    def lift(self) -> int:
+        struck = self.count()
+        self._put(None)
+        return struck
+
+    def count(self) -> int:
+        return len((self.folder / "struck").read_text())
+
+    def _put(self, rule: dict | None) -> None:
+        """A file that is renamed over the rule is read whole."""
+        fresh = self.folder / "rule.new"
+        fresh.write_text(json.dumps(rule))
+        fresh.rename(self.folder / "rule")
+        (self.folder / "struck").write_text("")
