@@ -65,8 +65,10 @@ Object.assign(fs.promises, {
   rm: faulty("rm", originals.rm, 0),
   unlink: faulty("unlink", originals.unlink, 0),
 });
-fs.lstatSync = ((...given: Parameters<typeof lstatSync>) => {
-  if (ruleOf("lstatSync", given[0]) !== undefined) throw failure();
-  return lstatSync(...given);
-}) as typeof lstatSync;
+Object.assign(fs, {
+  lstatSync: (...given: Parameters<typeof lstatSync>) => {
+    if (ruleOf("lstatSync", given[0]) !== undefined) throw failure();
+    return lstatSync(...given);
+  },
+});
 syncBuiltinESMExports();
