@@ -9,9 +9,10 @@ import { mountConsole } from "./console-page.ts";
 import { mountDocsPage } from "./docs-page.ts";
 import { respondWithError } from "./error-response.ts";
 import { openApiDocument } from "./openapi.ts";
-import { type OperationParts, serveOperation } from "./operation.ts";
+import { type OperationEnv, type OperationParts, serveOperation } from "./operation.ts";
 import { requestIdOf } from "./request-id.ts";
 import { tokenEndpoint } from "./token-endpoint.ts";
+import { requestIdIn } from "./trail.ts";
 
 const tokenPath = "/oauth/token";
 const allHandlers: Readonly<Record<string, unknown>> = { ...handlers, ...managementHandlers, ...remoteHandlers };
@@ -63,7 +64,7 @@ export function createApp(parts: AppParts): Hono {
     // The registries' own types hold each handler to its contract.
     const handler = allHandlers[name] as Handler<AnyContract>;
     const served = name in contracts && contract.path.split("{").length === 2 ? app : others;
-    served.on([...contract.methods], path, serveOperation(contract, handler, parts));
+    served.on([...contract.methods], [path], ...serveOperation(contract, handler, parts));
     refuseOtherMethods(others, path, contract.methods);
   }
 
@@ -98,6 +99,8 @@ function refuseOtherMethods(app: Hono, path: string, methods: readonly string[])
   });
 }
 
-function idOf(context: Context): string {
+function idOf(context: Context<Partial<OperationEnv>>): string {
+  const { trail } = context.var;
+  if (trail !== undefined) return requestIdIn(trail);
   return requestIdOf(context.req.header("x-request-id")) ?? crypto.randomUUID();
 }

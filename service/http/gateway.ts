@@ -10,8 +10,11 @@ import type { Log } from "../log.ts";
 import { createBodyMemory } from "./body-memory.ts";
 import { credentialOfHeaders } from "./credential.ts";
 import { respondWithError } from "./error-response.ts";
-import { createRequestParser } from "./parse-request.ts";
+import type { OperationEnv } from "./operation.ts";
+import { handOn } from "./operation-body.ts";
 import { readJson } from "./read-body.ts";
+import { createPathReader } from "./request-path.ts";
+import { requestIn, validateBody, validateQuery } from "./validate.ts";
 
 interface Entry {
   readonly view: TableView;
@@ -27,28 +30,37 @@ export function createGateway(log: Log): Gateway {
 
   // What the library asks for was let in as a request of a caller.
   const memory = createBodyMemory(Number.POSITIVE_INFINITY);
-  const app = new Hono();
+  const app = new Hono<{ Variables: Pick<OperationEnv["Variables"], "path"> & { readonly entry: Entry } }>();
   app.onError((error, context) => respondWithError(context, error, crypto.randomUUID(), log));
   for (const name of viewOperations) {
     const contract: AnyContract = contracts[name];
-    const parser = createRequestParser(contract);
-    app.post(contract.path.replace("{id}", ":id"), async (context) => {
-      const credential = credentialOfHeaders((header) => context.req.header(header));
-      const entry = credential?.kind === "bearer" ? entries.get(credential.token) : undefined;
-      if (entry === undefined) throw new CatalogError("Unauthenticated", "this address is for the catalog itself");
-      try {
+    const readPath = createPathReader(contract);
+    app.post(
+      contract.path.replace("{id}", ":id"),
+      async (context, next) => {
+        const credential = credentialOfHeaders((header) => context.req.header(header));
+        const entry = credential?.kind === "bearer" ? entries.get(credential.token) : undefined;
+        if (entry === undefined) throw new CatalogError("Unauthenticated", "this address is for the catalog itself");
+        context.set("entry", entry);
+        await next();
+        if (context.error === undefined) return;
+        if (!entry.isRefused) entry.failure = context.error;
+        entry.isRefused ||= name === "createTableVersion" && !isConflict(context.error);
+      },
+      async (context, next) => {
+        context.set("path", readPath(context.req));
         using lease = memory.lease({ isAnonymous: false });
-        const body = await readJson(context, bodies[contract.bodySize], lease);
-        const request = parser.body(parser.path(context.req), body);
+        handOn(context, await readJson(context, bodies[contract.bodySize], lease));
+        await next();
+      },
+      validateQuery(contract),
+      validateBody(contract),
+      async (context) => {
         // The view's own type holds each operation to its contract.
-        const answer = await (entry.view[name] as (request: unknown) => Promise<object>)(request);
-        return context.json(answer);
-      } catch (error) {
-        if (!entry.isRefused) entry.failure = error;
-        entry.isRefused ||= name === "createTableVersion" && !isConflict(error);
-        throw error;
-      }
-    });
+        const carryOut = context.var.entry.view[name] as (request: unknown) => Promise<object>;
+        return context.json(await carryOut(requestIn(context.req, context.var.path)));
+      },
+    );
   }
 
   async function listen(): Promise<Server> {

@@ -1,7 +1,8 @@
 import { CatalogError } from "@tiltyard/protocol";
 import type { Context, Handler } from "hono";
 import { type DevelopmentIssuer, tokenLifetimeSeconds } from "../auth/development-issuer.ts";
-import { authenticate, type OperationParts } from "./operation.ts";
+import { authenticate } from "./admit.ts";
+import type { OperationParts } from "./operation.ts";
 import { readText } from "./read-body.ts";
 
 /** A grant has three fields, and the longest is a key. */

@@ -1,0 +1,59 @@
+import { type AnyContract, bodies, CatalogError, Context as ContextField, Identity } from "@tiltyard/protocol";
+import type { Context } from "hono";
+import { z } from "zod";
+import { incomingOf } from "./incoming.ts";
+import type { OperationParts, Step } from "./operation.ts";
+import { readJson } from "./read-body.ts";
+import { requestIdOf, traceparentOf } from "./request-id.ts";
+
+const EnvelopeBody = z.object({ identity: Identity.nullish(), context: ContextField.nullish() }).catch({});
+
+/** What is read of a body before it is validated: who asks, and what it hands to the service. */
+export type Envelope = z.infer<typeof EnvelopeBody>;
+
+function envelopeOf(body: unknown): Envelope {
+  const isThere = typeof body === "object" && body !== null && ("identity" in body || "context" in body);
+  return isThere ? EnvelopeBody.parse(body) : {};
+}
+
+/**
+ * Reads the JSON body of a POST; every other request has the empty one. The memory that it takes is accounted for until
+ * the request is answered.
+ */
+export function readBody(contract: AnyContract, { bodyMemory }: OperationParts): Step {
+  const { bareField, bodySize, content } = contract;
+  return async (context, next) => {
+    const [trail, principal] = [context.get("trail"), context.get("principal")];
+    using lease = bodyMemory.lease({ isAnonymous: principal === undefined });
+    let body: unknown = {};
+    try {
+      if (context.req.method === "POST" && content === "json")
+        body = await readJson(context, principal === undefined ? bodies.small : bodies[bodySize], lease);
+    } catch (error) {
+      if (principal !== undefined || !(error instanceof CatalogError) || error.kind !== "InvalidInput") throw error;
+      throw new CatalogError(
+        "Unauthenticated",
+        "no credential: the request has none in its headers, and its body cannot be read",
+      );
+    } finally {
+      trail.bodyBytes = lease.bytes;
+    }
+    const envelope = envelopeOf(body);
+    trail.requestId ??= requestIdOf(envelope.context?.["header.x-request-id"]);
+    trail.traceparent ??= traceparentOf(envelope.context?.["header.traceparent"]);
+    context.set("envelope", envelope);
+    handOn(context, bareField === undefined ? body : { [bareField]: body });
+    await next();
+  };
+}
+
+const jsonType = "application/json";
+
+/** Makes a parsed body the one that Hono's validator takes, whatever content type came with it: `curl -d` sends a form's. */
+export function handOn(context: Context, body: unknown): void {
+  const { req } = context;
+  // Hono reads Node's own headers for as long as nobody has made others of them, which costs more than all else here.
+  incomingOf(context).headers["content-type"] = jsonType;
+  if (req.header("content-type") !== jsonType) req.raw.headers.set("content-type", jsonType);
+  Object.assign(req, { json: async () => body });
+}

@@ -1,0 +1,45 @@
+import {
+  type AnyContract,
+  CatalogError,
+  checkDelimiter,
+  defaultDelimiter,
+  type PathFields,
+  parseIdentifier,
+} from "@tiltyard/protocol";
+import type { HonoRequest } from "hono";
+
+/** What the path of a request tells, before its query and its body are validated. */
+export interface RequestPath extends PathFields {
+  /** The id as it stands in the path; undefined for an operation that has none. */
+  readonly pathId: string | undefined;
+}
+
+/** @returns Reads paths; it throws CatalogError InvalidInput for an id or a delimiter that is not valid. */
+export function createPathReader({ path }: AnyContract): (request: HonoRequest) => RequestPath {
+  const segments = path.split("/");
+  const idSegment = segments.indexOf("{id}");
+  const indexSegment = segments.indexOf("{index_name}");
+  return (request) => {
+    const delimiter = checkDelimiter(request.query("delimiter") ?? defaultDelimiter);
+    const [path = ""] = request.url.split("?", 1);
+    const pathId = idSegment === -1 ? undefined : inPath(path, idSegment, "id");
+    const indexName = indexSegment === -1 ? "" : inPath(path, indexSegment, "index_name");
+    return { id: pathId === undefined ? [] : parseIdentifier(pathId, delimiter), indexName, delimiter, pathId };
+  };
+}
+
+/**
+ * The id or another parameter in the path of a request. Lance's Rust client encodes paths as forms are encoded,
+ * with a plus for a space; a plus itself comes as `%2B` from every client.
+ *
+ * @param url Without a query.
+ * @param segment Which one of the path's it is; the path begins behind the scheme and the host.
+ */
+function inPath(url: string, segment: number, name: string): string {
+  const text = url.split("/")[segment + 2] ?? "";
+  try {
+    return decodeURIComponent(text.replaceAll("+", " "));
+  } catch {
+    throw new CatalogError("InvalidInput", `${name}: is not percent-encoded UTF-8`);
+  }
+}

@@ -1,0 +1,80 @@
+import { zValidator } from "@hono/zod-validator";
+import { type AnyContract, CatalogError, formatIdentifier } from "@tiltyard/protocol";
+import type { Context, HonoRequest } from "hono";
+import type { z } from "zod";
+import { invalidInput } from "../domain/invalid-input.ts";
+import type { OperationEnv, Step } from "./operation.ts";
+import type { RequestPath } from "./request-path.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What the two steps find. */
+interface Validated {
+  readonly query: z.ZodSafeParseResult<Fields>;
+  readonly json: Fields;
+}
+
+/** A request behind both steps. */
+export interface ValidatedInput {
+  readonly out: Validated;
+}
+
+/** Validates the query. Its problems are told together with those of the body. */
+export function validateQuery({ content, query }: AnyContract): Step {
+  return zValidator("query", query, undefined, {
+    validationFunction: (schema, values) => ({
+      success: true,
+      data: schema.safeParse(
+        Object.fromEntries(Object.entries(values).map(([name, value]) => [name, one(name, value)])),
+      ),
+    }),
+  });
+
+  /** A generated client may send a list for what is one value here. */
+  function one(name: string, value: string | string[]): string | undefined {
+    if (typeof value === "string") return value;
+    if (content === "arrow") throw new CatalogError("InvalidInput", `${name}: takes one value`);
+    return value[0];
+  }
+}
+
+/** Validates the body. @throws CatalogError InvalidInput that lists the problems of query and body with their paths. */
+export function validateBody({ body }: AnyContract): Step {
+  return zValidator(
+    "json",
+    body,
+    (result, context: Context<OperationEnv, string, ValidatedInput>) => {
+      const query = context.req.valid("query");
+      if (!query.success || !result.success)
+        throw invalidInput(problemsOf([query.error, result.success ? undefined : result.error]));
+    },
+    { validationFunction: (schema, value) => schema.safeParse(value) },
+  );
+}
+
+/**
+ * The request of a contract: the fields of query and body in one object; where both have a field, the body's counts.
+ *
+ * @throws CatalogError InvalidInput for a body that names another object than the path.
+ */
+export function requestIn(
+  request: HonoRequest<string, Validated>,
+  { id, indexName, delimiter, pathId }: RequestPath,
+): Fields {
+  const body = request.valid("json");
+  const { id: bodyId, index_name: bodyIndexName } = body;
+  if (pathId !== undefined && Array.isArray(bodyId) && formatIdentifier(bodyId, delimiter) !== pathId)
+    throw new CatalogError("InvalidInput", "id: the body names another object than the path");
+  if (bodyIndexName !== undefined && bodyIndexName !== indexName)
+    throw new CatalogError("InvalidInput", "index_name: the body names another index than the path");
+  const fields: Record<string, unknown> = { ...request.valid("query").data };
+  for (const [name, value] of Object.entries(body))
+    if (value !== undefined && name !== "index_name") fields[name] = value;
+  return Object.assign(fields, { id, indexName, delimiter });
+}
+
+function problemsOf(errors: readonly (Pick<z.core.$ZodError, "issues"> | undefined)[]): readonly string[] {
+  return errors
+    .flatMap((error) => error?.issues ?? [])
+    .map((issue) => (issue.path.length === 0 ? issue.message : `${issue.path.join(".")}: ${issue.message}`));
+}
