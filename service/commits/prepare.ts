@@ -2,6 +2,7 @@ import { CatalogError } from "@tiltyard/protocol";
 import { branchOf } from "../domain/branch.ts";
 import { parseLocation } from "../storage/location.ts";
 import { findBranch } from "../store/branches.ts";
+import type { Session } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { findVersion } from "../store/versions.ts";
 import { catchUp, forgetDeletedBranch } from "./adopt.ts";
@@ -80,9 +81,17 @@ export async function prepareVersion(
   const isForgotten = await forgetDeletedBranch(parts, table, branch, request.version);
   const base =
     latest === undefined || isForgotten
-      ? ((await findBranch(parts.store.read, table.id, branch)) ?? newBranch)
+      ? await emptyBase(parts.store.read, table.id, branch)
       : { generation: latest.generation, highestVersion: latest.version };
   return { ...prepared, identity: staged.identity, base };
+}
+
+/** The branch as one that has no version: one that was recorded meanwhile was not seen in its place. */
+async function emptyBase(session: Session, tableId: number, branch: string): Promise<Base> {
+  const { generation, highestVersion } = (await findBranch(session, tableId, branch)) ?? newBranch;
+  const isEmpty =
+    highestVersion === undefined || (await findVersion(session, tableId, branch, highestVersion)) === undefined;
+  return { generation, highestVersion: isEmpty ? highestVersion : undefined };
 }
 
 /** Whether a record is that of the manifest that a request names. */

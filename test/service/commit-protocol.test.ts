@@ -197,6 +197,40 @@ describe("a storage that fails", () => {
     await vi.waitFor(() => expect(stagedFilesOf(table)).toEqual([]), { timeout: 10_000 });
   });
 
+  test("lets no commit follow a version of an empty branch that is recorded, and then loses its name", async () => {
+    const [searched, second, first] = [1, 2, 3].map(() => Promise.withResolvers<void>());
+    const copying = Promise.withResolvers<void>();
+    const catalog = await startFailing(new Set(), (store) => ({
+      ...store,
+      list: async function* (folder, before) {
+        yield* store.list(folder, before);
+        searched?.resolve();
+      },
+      persist: async (key) => {
+        if (key.endsWith("second")) await second?.promise;
+        return store.persist(key);
+      },
+      copy: async (from, to, replaced) => {
+        copying.resolve();
+        await first?.promise;
+        return store.copy(from, to, replaced);
+      },
+    }));
+    const table = await declareTable(catalog);
+    // It sees an empty branch, on which the first version is recorded while its manifest is made durable.
+    const follower = commit(catalog, table, 2, { suffix: "second" });
+    await searched?.promise;
+    const answer = commit(catalog, table, 1, { suffix: "first" });
+    await copying.promise;
+    second?.resolve();
+    expect((await follower).status).toBe(409);
+    writeFileSync(`/${pathOf(table)}/_versions/${finalName(1)}`, "the other's");
+    first?.resolve();
+    expect((await answer).status).toBe(409);
+    const { versions } = (await catalog.call("listTableVersions", { id: table.id })).body;
+    expect(versions.map(({ manifest_path }) => readText(`/${manifest_path}`))).toEqual(["the other's"]);
+  });
+
   test("to delete leaves a version that is read under its final name, and its staged file until later", async () => {
     const failing = new Set<keyof ObjectStore>(["delete"]);
     const catalog = await startFailing(failing);
