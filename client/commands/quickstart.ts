@@ -48,11 +48,10 @@ export function quickstartCommand(): Command {
 
 async function quickstart(signal: AbortSignal): Promise<void> {
   using progress = new Progress();
-  await using resources = new AsyncDisposableStack();
   const runner = findProgram("runner");
   const python = await preparePython(join(dirname(runner), "job/requirements.txt"), progress, signal);
   progress.tell("starting the catalog of this folder, data/");
-  const catalog = await startCatalog(resources, signal);
+  await using catalog = await startCatalog(signal);
   const environment = {
     ...process.env,
     PATH: `${python}:${process.env.PATH}`,
@@ -60,7 +59,7 @@ async function quickstart(signal: AbortSignal): Promise<void> {
     ...(catalog.apiKey !== undefined && { TILTYARD_API_KEY: catalog.apiKey }),
   };
   progress.tell("starting the runner, and Ray on this machine");
-  const running = resources.use(new Companion([process.execPath, runner, "--local"], environment));
+  await using running = new Companion([process.execPath, runner, "--local"], environment);
 
   progress.tell(`making the table ${table} with ${rows} films`);
   await prepareTable(catalog, join(python, "python"), environment);
