@@ -125,8 +125,8 @@ function showRows(python: string, env: NodeJS.ProcessEnv): void {
 
 const next = `
 What to try next:
-  npm start                                   the catalog; its page: http://127.0.0.1:2333/console
-  npm run -s tiltyard -- runner --local       runs its jobs on a Ray of this machine; needs a Python with
-                                              runner/job/requirements.txt on the PATH
-  pip install geneva                          for columns that a Python function computes: docs/jobs.md
+  npx tiltyard serve                the catalog; its page: http://127.0.0.1:2333/console
+  npx tiltyard runner --local       runs its jobs on a Ray of this machine; needs a Python with Ray and
+                                    Lance's clients on the PATH: docs/jobs.md
+  pip install geneva                for columns that a Python function computes: docs/jobs.md
 `;
