@@ -99,6 +99,15 @@ describe.each(Object.keys(contents))("the package of %s", (name) => {
   });
 });
 
+test("the catalog and the runner have what they read beside themselves", () => {
+  const console = readdirSync("service/console").filter((file) => file !== "tsconfig.json");
+  expect(console).toContain("index.html");
+  expect(unpack("service").files).toEqual(expect.arrayContaining(console.map((file) => `console/${file}`)));
+  const job = sourceFiles("runner", ["job/tiltyard/**/*.py", "job/requirements.txt"]);
+  expect(job).toContain("job/tiltyard/job/__main__.py");
+  expect(unpack("runner").files).toEqual(expect.arrayContaining([...job]));
+});
+
 test("the components need no cloud's library, and bring the sources of the images", () => {
   const { root, manifest } = unpack("infra");
   expect(Object.keys(manifest.dependencies).filter((name) => /aws|gcp|eks/.test(name))).toEqual([]);
