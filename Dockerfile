@@ -6,12 +6,13 @@
 
 FROM node:24.21.0-trixie-slim AS packages
 WORKDIR /app
-COPY package.json package-lock.json .npmrc ./
+COPY package.json package-lock.json ./
 COPY protocol/package.json protocol/
 COPY service/package.json service/
 COPY infra/package.json infra/
 COPY client/package.json client/
 COPY runner/package.json runner/
+COPY tiltyard/package.json tiltyard/
 COPY test/package.json test/
 # Of the workspaces only what the two need.
 RUN npm ci --omit=dev --workspace=service --workspace=runner --include-workspace-root=false \

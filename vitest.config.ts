@@ -50,6 +50,16 @@ export default defineConfig({
         },
       })),
       {
+        // What a stranger does with the packages alone.
+        test: {
+          name: "packages",
+          include: ["test/packages/**/*.test.ts"],
+          globalSetup: [temporaryFolder, "test/packages/setup.ts"],
+          testTimeout: 960_000,
+          hookTimeout: 300_000,
+        },
+      },
+      {
         test: {
           name: "e2e",
           include: ["test/e2e/**/*.test.ts"],

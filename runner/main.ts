@@ -69,12 +69,12 @@ async function run(options: Options): Promise<void> {
   const { signal } = stopped;
   for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stopped.abort());
   const catalog = catalogOf(options);
-  await using resources = new AsyncDisposableStack();
+  await using ray = rayOf(options, signal);
   const where = { catalogUrl: catalog.url, leaseSeconds: options.leaseSeconds };
-  const isRay = options.local === true || options.address !== undefined;
-  const { platform, reap } = isRay
-    ? { platform: new RayPlatform({ ...where, ray: rayOf(options, resources, signal) }), reap: async () => {} }
-    : await openRayJobs(options, where);
+  const { platform, reap } =
+    ray !== undefined
+      ? { platform: new RayPlatform({ ...where, ray: () => ray.get() }), reap: async () => {} }
+      : await openRayJobs(options, where);
   const reconciler = new Reconciler(
     { jobs: new CatalogJobs(createCatalogClient(catalog), createManagementClient(catalog)), platform },
     {
@@ -101,13 +101,13 @@ async function run(options: Options): Promise<void> {
   }
 }
 
-function rayOf({ address, numCpus }: Options, resources: AsyncDisposableStack, signal: AbortSignal) {
+/** The Ray that is named, or one that is started here; undefined on Kubernetes, where each job gets its own. */
+function rayOf({ address, local, numCpus }: Options, signal: AbortSignal) {
   if (address !== undefined) {
     const named = { dashboardUrl: address, jobs: new JobsApi(address, environment.rayToken) };
-    return async () => named;
+    return { get: async () => named, [Symbol.asyncDispose]: async () => {} };
   }
-  const kept = resources.use(new KeptRay({ env: environment.forRay, numCpus, signal, tell }));
-  return () => kept.get();
+  return local === true ? new KeptRay({ env: environment.forRay, numCpus, signal, tell }) : undefined;
 }
 
 /** Without a setting, the catalog that `npm start` runs in this folder. */

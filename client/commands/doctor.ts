@@ -33,16 +33,18 @@ Exit code: 5 when something is broken.`,
         import("../doctor/catalog-pods.ts"),
       ]);
       const config = await connect(parameters);
-      await using resources = new AsyncDisposableStack();
-      let catalog = catalogTarget(options);
-      if (catalog === undefined && stack?.catalogService !== undefined) {
-        const forwarding = resources.adopt(
-          await forwardToCatalog(config, stack.catalogNamespace ?? stack.namespace),
-          (each) => each.close(),
-        );
-        const apiKey = process.env.TILTYARD_API_KEY ?? stack.catalogApiKey;
-        catalog = { url: `http://127.0.0.1:${forwarding.port}`, apiKey };
-      }
+      const named = catalogTarget(options);
+      await using forwarding =
+        named === undefined && stack?.catalogService !== undefined
+          ? await forwardToCatalog(config, stack.catalogNamespace ?? stack.namespace)
+          : undefined;
+      const catalog =
+        forwarding === undefined
+          ? named
+          : {
+              url: `http://127.0.0.1:${forwarding.port}`,
+              apiKey: process.env.TILTYARD_API_KEY ?? stack?.catalogApiKey,
+            };
       const progress = new Progress();
       const findings = await examine({
         ...{ config, parameters, catalog, makePod: options.pod },

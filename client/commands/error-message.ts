@@ -1,4 +1,5 @@
 import { CatalogError } from "@tiltyard/protocol";
+import { isSuppressedError } from "../suppressed-error.ts";
 
 /** What people can mend is told in a sentence; a bug is told with its stack. */
 export function messageOf(error: unknown): string {
@@ -11,5 +12,5 @@ export function messageOf(error: unknown): string {
 
 /** The errors in one, in the order in which they came: cleaning up may fail after what it cleans up for. */
 export function failuresOf(error: unknown): readonly unknown[] {
-  return error instanceof SuppressedError ? [...failuresOf(error.suppressed), ...failuresOf(error.error)] : [error];
+  return isSuppressedError(error) ? [...failuresOf(error.suppressed), ...failuresOf(error.error)] : [error];
 }

@@ -42,7 +42,7 @@ async function runProgram(program: ProgramName, args: readonly string[]): Promis
 /** A program's file, for this Node. @throws Error When it is not installed. */
 export function findProgram(program: ProgramName): string {
   try {
-    return fileURLToPath(import.meta.resolve(`${programs[program]}/main.ts`));
+    return fileURLToPath(import.meta.resolve(`${programs[program]}/command`));
   } catch (error) {
     throw new Error(`the ${program} is not installed beside this command: install ${programs[program]}`, {
       cause: error,

@@ -48,11 +48,10 @@ export function quickstartCommand(): Command {
 
 async function quickstart(signal: AbortSignal): Promise<void> {
   using progress = new Progress();
-  await using resources = new AsyncDisposableStack();
   const runner = findProgram("runner");
   const python = await preparePython(join(dirname(runner), "job/requirements.txt"), progress, signal);
   progress.tell("starting the catalog of this folder, data/");
-  const catalog = await startCatalog(resources, signal);
+  await using catalog = await startCatalog(signal);
   const environment = {
     ...process.env,
     PATH: `${python}:${process.env.PATH}`,
@@ -60,7 +59,7 @@ async function quickstart(signal: AbortSignal): Promise<void> {
     ...(catalog.apiKey !== undefined && { TILTYARD_API_KEY: catalog.apiKey }),
   };
   progress.tell("starting the runner, and Ray on this machine");
-  const running = resources.use(new Companion([process.execPath, runner, "--local"], environment));
+  await using running = new Companion([process.execPath, runner, "--local"], environment);
 
   progress.tell(`making the table ${table} with ${rows} films`);
   await prepareTable(catalog, join(python, "python"), environment);
@@ -126,8 +125,8 @@ function showRows(python: string, env: NodeJS.ProcessEnv): void {
 
 const next = `
 What to try next:
-  npm start                                   the catalog; its page: http://127.0.0.1:2333/console
-  npm run -s tiltyard -- runner --local       runs its jobs on a Ray of this machine; needs a Python with
-                                              runner/job/requirements.txt on the PATH
-  pip install geneva                          for columns that a Python function computes: docs/jobs.md
+  npx tiltyard serve                the catalog; its page: http://127.0.0.1:2333/console
+  npx tiltyard runner --local       runs its jobs on a Ray of this machine; needs a Python with Ray and
+                                    Lance's clients on the PATH: docs/jobs.md
+  pip install geneva                for columns that a Python function computes: docs/jobs.md
 `;

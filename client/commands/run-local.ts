@@ -21,11 +21,12 @@ const pollMs = 50;
  */
 export async function runLocally(command: readonly string[], options: JobOptions & JsonOption): Promise<void> {
   await interruptible(async (signal) => {
-    await using resources = new AsyncDisposableStack();
-    const catalog = catalogTarget(options) ?? (await startCatalog(resources, signal));
+    const named = catalogTarget(options);
+    await using catalog =
+      named === undefined ? await startCatalog(signal) : { ...named, [Symbol.asyncDispose]: async () => {} };
     const tracking = trackingOf(options, catalog);
     process.stderr.write("starting Ray on this machine\n");
-    const ray = resources.use(await startLocalRay({ env: environmentOf(catalog), signal }));
+    await using ray = await startLocalRay({ env: environmentOf(catalog), signal });
     process.stderr.write(`Ray ${ray.version} is ready; dashboard: ${ray.dashboardUrl}; catalog: ${catalog.url}\n`);
     await runJob(ray.jobs, jobRequest(command, options), { ...options, tracking, signal });
     process.stderr.write("stopping Ray\n");
@@ -40,14 +41,29 @@ function environmentOf({ url, apiKey }: CatalogTarget): NodeJS.ProcessEnv {
   };
 }
 
+/** A catalog that ends when it is disposed of. */
+type StartedCatalog = CatalogTarget & AsyncDisposable;
+
 /** The catalog of this folder, at a free port; another one on the same database does no harm. */
-export async function startCatalog(resources: AsyncDisposableStack, signal: AbortSignal): Promise<CatalogTarget> {
+export async function startCatalog(signal: AbortSignal): Promise<StartedCatalog> {
   const settings = { TILTYARD_PORT: "0", ...process.env };
-  const catalog = resources.use(new Companion([process.execPath, findProgram("catalog"), "serve"], settings));
+  const catalog = new Companion([process.execPath, findProgram("catalog"), "serve"], settings);
+  const end = () => catalog[Symbol.asyncDispose]();
+  try {
+    const url = await untilListening(catalog, signal);
+    return { url, apiKey: process.env.TILTYARD_API_KEY ?? developmentKey(), [Symbol.asyncDispose]: end };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
+
+/** @returns Its URL. */
+async function untilListening(catalog: Companion, signal: AbortSignal): Promise<string> {
   const deadline = Date.now() + catalogStartTimeoutMs;
   for (;;) {
     const url = /^Tiltyard catalog at (\S+)$/m.exec(catalog.printed)?.[1];
-    if (url !== undefined) return { url, apiKey: process.env.TILTYARD_API_KEY ?? developmentKey() };
+    if (url !== undefined) return url;
     if (catalog.hasEnded || Date.now() > deadline)
       throw new Error(`the catalog did not start: ${catalog.printed.trim()}`);
     await sleep(pollMs, undefined, { signal });

@@ -2,9 +2,8 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { type KubeConfig, PortForward } from "@kubernetes/client-node";
 
 /** A port of this machine that leads to a pod. */
-export interface Forwarding {
+export interface Forwarding extends AsyncDisposable {
   readonly port: number;
-  close(): Promise<void>;
 }
 
 /**
@@ -44,7 +43,7 @@ export async function forwardPort(
   });
   return {
     port: (server.address() as AddressInfo).port,
-    close: () => {
+    [Symbol.asyncDispose]: () => {
       for (const socket of sockets) socket.destroy();
       return new Promise((resolve) => server.close(() => resolve()));
     },

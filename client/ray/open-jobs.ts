@@ -36,6 +36,6 @@ export async function openJobs(
   const forwarding = await forwardPort(config, namespace, () => api.headPod(name), dashboardPort);
   return {
     jobs: new JobsApi(`http://127.0.0.1:${forwarding.port}`, token),
-    [Symbol.asyncDispose]: () => forwarding.close(),
+    [Symbol.asyncDispose]: () => forwarding[Symbol.asyncDispose](),
   };
 }

@@ -5,6 +5,7 @@ import type { KubeConfig } from "@kubernetes/client-node";
 import { connect } from "../kubernetes/connect.ts";
 import { KubernetesError } from "../kubernetes/kubernetes-error.ts";
 import { type Forwarding, forwardPort } from "../kubernetes/port-forward.ts";
+import { suppressedError } from "../suppressed-error.ts";
 import { type Annotations, type ClusterIdentity, RayClusterApi } from "./cluster-api.ts";
 import { type ClusterState, clusterState, formatState } from "./cluster-state.ts";
 import { type Job, type JobRequest, JobsApi } from "./jobs.ts";
@@ -125,7 +126,7 @@ export async function provisionRayCluster(
   const letGo = async () => {
     release();
     lease.stop();
-    await forwarding?.close();
+    await forwarding?.[Symbol.asyncDispose]();
   };
   const close = async () => {
     await letGo();
@@ -158,7 +159,7 @@ export async function provisionRayCluster(
     return new RayCluster({ name, namespace: api.namespace, dashboardUrl, token, close, detach, now });
   } catch (error) {
     await leave().catch((cause) => {
-      throw new SuppressedError(cause, error, `${messageOf(error)}; and then: ${messageOf(cause)}`);
+      throw suppressedError(cause, error, `${messageOf(error)}; and then: ${messageOf(cause)}`);
     });
     throw error;
   }

@@ -3,6 +3,7 @@ import type { AlterTransactionAction, TransactionStatus } from "@tiltyard/protoc
 import { parseIdentifier } from "@tiltyard/protocol";
 import type { CatalogClient, ManagementClient } from "../catalog/catalog-client.ts";
 import { CatalogRequestError } from "../catalog/errors.ts";
+import { suppressedError } from "../suppressed-error.ts";
 import type { Job, JobDetails, JobRequest, JobStatus, JobsApi } from "./jobs.ts";
 
 /** What the catalog is told about a job: a column that it fills, or a transaction that is there already. */
@@ -88,7 +89,7 @@ export async function submitInTransaction(
   } catch (error) {
     await alter(property("reason", String(error)), status("Failed")).catch((cause) => {
       const what = `the catalog was not told: set the transaction ${transactionId} to Failed: ${messageOf(cause)}`;
-      throw new SuppressedError(new Error(what, { cause }), error, `${messageOf(error)}; and ${what}`);
+      throw suppressedError(new Error(what, { cause }), error, `${messageOf(error)}; and ${what}`);
     });
     throw error;
   }

@@ -1,4 +1,4 @@
-import { randomUUIDv7 } from "node:crypto";
+import { randomUUID } from "node:crypto";
 
 const millisLength = "xxxxxxxx-xxxx".length;
 const lastDigits = 12;
@@ -13,7 +13,8 @@ export const afterEveryId = "g";
  * more than the one before.
  */
 export function nextTransactionId(): string {
-  const fresh = randomUUIDv7();
+  // Of version 4 but for the time and the version: Node 22 makes no version 7.
+  const fresh = `${idAt(Date.now())}-7${randomUUID().slice("xxxxxxxx-xxxx-V".length)}`;
   const next = (Number.parseInt(lastId.slice(-lastDigits), 16) + 1).toString(16).padStart(lastDigits, "0");
   const isLater = fresh.slice(0, millisLength) > lastId.slice(0, millisLength);
   lastId = isLater || next.length > lastDigits ? fresh : lastId.slice(0, -lastDigits) + next;

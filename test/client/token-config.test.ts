@@ -51,9 +51,8 @@ describe("a token of a cloud", () => {
   test("goes with every request, and with forwarded ports", async () => {
     const config = configWith(tokens());
     await Promise.all([ask(config), ask(config)]);
-    const forwarding = await forwardPort(config, "lancedb", async () => "head", 8265);
+    await using forwarding = await forwardPort(config, "lancedb", async () => "head", 8265);
     await expect(fetch(`http://127.0.0.1:${forwarding.port}`)).rejects.toThrow();
-    await forwarding.close();
     expect(credentials).toEqual(Array(3).fill("Bearer token-1"));
   });
 

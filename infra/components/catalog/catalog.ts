@@ -4,6 +4,7 @@ import * as random from "@pulumi/random";
 import { catalogLabels, catalogName, catalogPort } from "@tiltyard/protocol";
 import { type CatalogSettings, catalogDefaults } from "../../catalog-settings.ts";
 import type { Cluster, Database, PodIdentity } from "../../cluster.ts";
+import { catalogImage } from "../../image-sources.ts";
 import { type MonitoringSettings, noMonitoring } from "../../monitoring-settings.ts";
 import { buildImage } from "../image-build.ts";
 import { createNamespace } from "../namespace.ts";
@@ -109,22 +110,12 @@ function createDatabase({ cluster, settings }: CatalogPlace): Partial<Database> 
   return database === "postgres" ? cluster.createDatabase({ replicas }) : { url: pulumi.secret(database.url) };
 }
 
-/** What the catalog's image is made of. */
-const sources = [
-  "Dockerfile",
-  ".dockerignore",
-  "package*.json",
-  ".npmrc",
-  "{infra,test}/package.json",
-  "{protocol,service,client,runner}/**/*.*",
-];
-
 function imageOf(name: string, { cluster, settings }: CatalogPlace, parent: pulumi.Resource) {
   if (settings.image !== undefined) return pulumi.output(cluster.services.cachedImage(settings.image));
   const repository = cluster.services.createImageRepository("tiltyard-catalog");
   if (repository === undefined)
     throw new pulumi.RunError("catalog.image: is required on a cluster that has no registry of the stack");
-  const source = { dockerfile: "Dockerfile", sources, architectures: [cluster.architecture] };
+  const source = { ...catalogImage, architectures: [cluster.architecture] };
   return buildImage(`${name}-image`, repository, source, parent);
 }
 

@@ -1,6 +1,7 @@
 import type * as pulumi from "@pulumi/pulumi";
 import type { Cluster } from "../../cluster.ts";
 import type { StackConfig } from "../../config.ts";
+import { rayImage } from "../../image-sources.ts";
 import type { Architecture } from "../../machines.ts";
 import { buildImage } from "../image-build.ts";
 
@@ -10,8 +11,6 @@ export interface RayImages {
   /** Of workers with a GPU. */
   readonly gpuImage: pulumi.Input<string>;
 }
-
-const sources = ["Dockerfile.ray", "Dockerfile.ray.dockerignore", "runner/job/**/*.*"];
 
 /** Builds Ray's images with what jobs need, or takes those that the settings name. */
 export function rayImages(
@@ -27,8 +26,7 @@ export function rayImages(
   if (ray.build === undefined || repository === undefined || gpuRepository === undefined)
     return { image: services.cachedImage(ray.image), gpuImage: services.cachedImage(ray.gpuImage) };
   const source = (variant: string, nodes: readonly Architecture[]) => ({
-    dockerfile: "Dockerfile.ray",
-    sources,
+    ...rayImage,
     architectures: [...new Set(nodes)],
     buildArgs: { RAY_VERSION: ray.version, VARIANT: variant, EXTRA_PACKAGES: ray.build?.packages.join(" ") ?? "" },
   });

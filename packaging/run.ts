@@ -1,0 +1,8 @@
+import { spawnSync } from "node:child_process";
+
+/** Runs a program to its end. @throws Error With what it printed, when it fails. */
+export function run(program: string, args: readonly string[], options: { readonly cwd?: string } = {}): void {
+  const { status, stdout, stderr, error } = spawnSync(program, args, { ...options, encoding: "utf8" });
+  if (error !== undefined) throw error;
+  if (status !== 0) throw new Error(`${[program, ...args].join(" ")} ended with ${status}:\n${stdout}${stderr}`);
+}

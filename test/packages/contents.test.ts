@@ -1,0 +1,159 @@
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, matchesGlob, posix } from "node:path";
+import { describe, expect, inject, test } from "vitest";
+import { catalogImage, rayImage, sourceFiles } from "../../infra/image-sources.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { read } from "../support/tools.ts";
+
+const packages = inject("packages");
+const { version, workspaces } = JSON.parse(readFileSync("package.json", "utf8"));
+
+const texts = ["package.json", "README.md", "LICENSE", "CHANGELOG.md"];
+const programs = ["**/*.js", "**/*.js.map"];
+const library = [...programs, "**/*.d.ts"];
+/** What belongs into each package, beside the texts that each has. */
+const contents: Readonly<Record<string, readonly string[]>> = {
+  protocol: library,
+  client: library,
+  service: [...programs, "console/*.{css,html,js,svg}"],
+  runner: [...programs, "job/requirements.txt", "job/tiltyard/**/*.py"],
+  infra: library,
+  tiltyard: programs,
+};
+
+/** A package as it is in its tarball. */
+function unpack(name: string) {
+  const file = `${name === "tiltyard" ? name : `tiltyard-${name}`}-${version}.tgz`;
+  const folder = temporaryFolder("package-");
+  const { status } = spawnSync("tar", ["xzf", join(packages, file), "-C", folder]);
+  expect(status).toBe(0);
+  const root = join(folder, "package");
+  const files = readdirSync(root, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => posix.join(entry.parentPath, entry.name).slice(root.length + 1));
+  const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  return { root, files, manifest };
+}
+
+test("every workspace but the tests is a package, and Python has two files", () => {
+  const names = workspaces.filter((name: string) => name !== "test");
+  expect(Object.keys(contents).sort()).toEqual(names.sort());
+  const npm = names.map((name: string) => `${name === "tiltyard" ? name : `tiltyard-${name}`}-${version}.tgz`);
+  const python = [`tiltyard-${version}-py3-none-any.whl`, `tiltyard-${version}.tar.gz`];
+  expect(readdirSync(packages).sort()).toEqual([...npm, ...python].sort());
+});
+
+describe.each(Object.keys(contents))("the package of %s", (name) => {
+  const { root, files, manifest } = unpack(name);
+  const modules = files.filter((file) => file.endsWith(".js") && !/^(console|images)\//.test(file));
+
+  test("has what belongs to it, and nothing else", () => {
+    for (const file of texts) expect(files).toContain(file);
+    const belongs = [...texts, ...(contents[name] ?? [])];
+    const own = files.filter((file) => !(name === "infra" && file.startsWith("images/")));
+    expect(own.filter((file) => !belongs.some((glob) => matchesGlob(file, glob)))).toEqual([]);
+    expect(own.filter((file) => /^(test|node_modules|data)\/|tsconfig|\.env|\.test\./.test(file))).toEqual([]);
+  });
+
+  test("says what it is, where its source is, and what it needs", () => {
+    expect(manifest).toMatchObject({
+      name: name === "tiltyard" ? name : `@tiltyard/${name}`,
+      version,
+      license: "Apache-2.0",
+      type: "module",
+      engines: { node: ">=22.19" },
+      repository: { url: "git+https://github.com/example/tiltyard.git", directory: name },
+    });
+    expect(manifest).not.toHaveProperty("private");
+    expect(manifest).not.toHaveProperty("scripts");
+    expect(manifest).not.toHaveProperty("devDependencies");
+  });
+
+  test("has each file that it exports, and each module that its modules import", () => {
+    const exported = Object.values<string | Record<string, string>>({ ...manifest.exports, ...manifest.bin });
+    const named = exported.flatMap((each) => (typeof each === "string" ? [each] : Object.values(each)));
+    expect(named.length).toBeGreaterThan(0);
+    const imported = modules.flatMap((file) =>
+      importsOf(join(root, file)).flatMap((each) => (each.startsWith(".") ? [posix.join(dirname(file), each)] : [])),
+    );
+    const wanted = [...named.map((path) => posix.normalize(path)), ...imported];
+    expect(wanted.filter((file) => !files.includes(file))).toEqual([]);
+  });
+
+  test("depends on the packages that its modules import, and on no others", () => {
+    const known = { ...manifest.dependencies, ...manifest.optionalDependencies, ...manifest.peerDependencies };
+    const imported = modules.flatMap((file) => importsOf(join(root, file)));
+    const used = imported.filter((each) => !/^(\.|node:)/.test(each)).map(packageOf);
+    expect([...new Set(used)].filter((each) => known[each] === undefined)).toEqual([]);
+    const own = Object.entries(known).filter(([each]) => each.startsWith("@tiltyard/"));
+    expect(own.filter(([, wanted]) => wanted !== `^${version}`)).toEqual([]);
+  });
+
+  test("has maps that show the sources", () => {
+    for (const file of files.filter((each) => each.endsWith(".js.map"))) {
+      const { sources, sourcesContent } = JSON.parse(readFileSync(join(root, file), "utf8"));
+      expect([sources.length, sourcesContent?.length]).toEqual([1, 1]);
+    }
+    for (const file of modules) expect(readFileSync(join(root, file), "utf8")).toContain("//# sourceMappingURL=");
+  });
+});
+
+test("the catalog and the runner have what they read beside themselves", () => {
+  const console = readdirSync("service/console").filter((file) => file !== "tsconfig.json");
+  expect(console).toContain("index.html");
+  expect(unpack("service").files).toEqual(expect.arrayContaining(console.map((file) => `console/${file}`)));
+  const job = sourceFiles("runner", ["job/tiltyard/**/*.py", "job/requirements.txt"]);
+  expect(job).toContain("job/tiltyard/job/__main__.py");
+  expect(unpack("runner").files).toEqual(expect.arrayContaining([...job]));
+});
+
+test("the components need no cloud's library, and bring the sources of the images", () => {
+  const { root, manifest } = unpack("infra");
+  expect(Object.keys(manifest.dependencies).filter((name) => /aws|gcp|eks/.test(name))).toEqual([]);
+  for (const { sources } of [catalogImage, rayImage]) {
+    const files = sourceFiles(process.cwd(), sources);
+    expect(files.length).toBeGreaterThan(3);
+    expect(sourceFiles(join(root, "images"), sources)).toEqual(files);
+    const isOther = (file: string) => !readFileSync(join(root, "images", file)).equals(readFileSync(file));
+    expect(files.filter(isOther)).toEqual([]);
+  }
+});
+
+test("the wheel has the modules, their types and the licence, and nothing else", () => {
+  const wheel = join(packages, `tiltyard-${version}-py3-none-any.whl`);
+  const listed = read(
+    "python3",
+    ["-c", `import zipfile; print(*zipfile.ZipFile(${JSON.stringify(wheel)}).namelist(), sep="\\n")`],
+    "python3",
+  );
+  const files = listed.split("\n");
+  const info = ["METADATA", "RECORD", "WHEEL", "licenses/LICENSE"].map(
+    (file) => `tiltyard-${version}.dist-info/${file}`,
+  );
+  expect(files).toEqual(
+    expect.arrayContaining([...info, "tiltyard/__init__.py", "tiltyard/py.typed", "tiltyard/job/__main__.py"]),
+  );
+  const belongs = (file: string) => info.includes(file) || /^tiltyard\/.*(\.py|py\.typed)$/.test(file);
+  expect(files.filter((file) => !belongs(file))).toEqual([]);
+});
+
+test("the source distribution has what the wheel is made of", () => {
+  const listed = read("tar", ["tzf", join(packages, `tiltyard-${version}.tar.gz`)], "tar");
+  const files = listed.split("\n").map((file) => file.slice(`tiltyard-${version}/`.length));
+  expect(files).toEqual(expect.arrayContaining(["pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "PKG-INFO"]));
+  const belongs =
+    /^(tiltyard\/.*(\.py|py\.typed)|pyproject\.toml|README\.md|LICENSE|CHANGELOG\.md|PKG-INFO|\.gitignore)$/;
+  expect(files.filter((file) => !belongs.test(file))).toEqual([]);
+});
+
+function importsOf(file: string): string[] {
+  const text = readFileSync(file, "utf8");
+  return [...text.matchAll(/^(?:import|export)[^;'"]* from "([^"]+)"|^import "([^"]+)"|\bimport\("([^"]+)"\)/gm)].map(
+    ([, ...found]) => found.find((each) => each !== undefined) ?? "",
+  );
+}
+
+function packageOf(specifier: string): string {
+  return specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
+}

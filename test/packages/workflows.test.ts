@@ -1,0 +1,52 @@
+import { spawnSync } from "node:child_process";
+import { globSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, test } from "vitest";
+import { parse } from "yaml";
+import { needsGo, prepare, read, run } from "../support/tools.ts";
+
+const workflows = globSync(".github/workflows/*.yml");
+
+/** The path of the program that checks workflows. */
+function prepareActionlint(): string {
+  const module = join(import.meta.dirname, "actionlint");
+  const go = read("go", ["env", "GOVERSION", "GOOS", "GOARCH"], needsGo);
+  const pins = readdirSync(module).map((file) => readFileSync(join(module, file)));
+  return prepare("actionlint", "actionlint", [go, ...pins], (folder) =>
+    run("go", ["-C", module, "build", "-o", `${folder}/`, "github.com/rhysd/actionlint/cmd/actionlint"], needsGo),
+  );
+}
+
+describe("the workflows", () => {
+  let actionlint: string;
+  beforeAll(() => {
+    actionlint = prepareActionlint();
+  });
+
+  test("are as GitHub takes them", () => {
+    expect(workflows).toHaveLength(2);
+    const { status, stdout, stderr } = spawnSync(actionlint, workflows, { encoding: "utf8" });
+    expect(`${stdout}${stderr}`).toBe("");
+    expect(status).toBe(0);
+  });
+
+  test("pin actions by commits, but for the one whose makers ask for a branch", () => {
+    const used = workflows.flatMap((file) => [...readFileSync(file, "utf8").matchAll(/uses: (\S+)/g)]);
+    const loose = used.map(([, action = ""]) => action).filter((action) => !/@[0-9a-f]{40}$/.test(action));
+    expect(loose).toEqual(["./.github/workflows/ci.yml", "pypa/gh-action-pypi-publish@release/v1"]);
+  });
+
+  test.each(workflows)("give the token of a run no right that a job does not ask for: %s", (file) => {
+    expect(parse(readFileSync(file, "utf8")).permissions).toEqual({ contents: "read" });
+  });
+
+  test("publish each package that is made", () => {
+    const { workspaces } = JSON.parse(readFileSync("package.json", "utf8"));
+    const release = readFileSync(".github/workflows/release.yml", "utf8");
+    const [, published = ""] = /for package in (.*); do/.exec(release) ?? [];
+    const packages = workspaces.filter((name: string) => name !== "test");
+    expect(published.split(" ").sort()).toEqual(
+      packages.map((name: string) => (name === "tiltyard" ? name : `tiltyard-${name}`)).sort(),
+    );
+  });
+});
