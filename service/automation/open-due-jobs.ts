@@ -88,12 +88,13 @@ async function jobOf(
     const view = await findTableById(store.read, Number(target));
     return view && prepareRefresh(view, { id: view.identifier, delimiter: defaultDelimiter }, caller);
   }
+  let stored: Awaited<ReturnType<typeof checkBackfill>>;
   try {
-    await checkBackfill(datasets, { id: table.identifier, column: target });
+    stored = await checkBackfill(datasets, { id: table.identifier, column: target });
   } catch (error) {
     if (error instanceof CatalogError && ["TableColumnNotFound", "InvalidInput"].includes(error.kind)) return undefined;
     throw error;
   }
   const contract = contracts.alterTableBackfillColumns;
-  return prepareJob({ contract, caller, objects: [table.identifier], properties: { column: target } });
+  return prepareJob({ contract, caller, objects: [table.identifier], properties: { column: target, ...stored } });
 }

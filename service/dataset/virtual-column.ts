@@ -15,6 +15,8 @@ type VirtualColumn = NonNullable<NewColumn["virtual_column"]>;
 const udfFolder = "_udfs";
 /** What marks a column as one that a function computes, and begins the names of all that is told of it. */
 const prefix = "virtual_column";
+/** The metadata of a column in which the manifest of its function is. */
+export const manifestOfColumn = `${prefix}.manifest`;
 /** The backend that Geneva has, and the part of its payload that it cannot do without. */
 const genevaBackend = "DockerUDFSpecV1";
 const GenevaPayload = z.object({ udf_pickle: z.base64().min(1) });
@@ -79,7 +81,7 @@ async function virtualFields(virtual: VirtualColumn, udf: StoredUdf, schema: Jso
     [`${prefix}.udf`]: udf.path,
     [`${prefix}.udf_inputs`]: JSON.stringify(virtual.input_columns),
     [`${prefix}.auto_backfill`]: String(virtual.auto_backfill ?? false),
-    ...(manifest !== undefined && { [`${prefix}.manifest`]: manifest }),
+    ...(manifest !== undefined && { [manifestOfColumn]: manifest }),
     ...(manifest_checksum !== undefined && { [`${prefix}.manifest_checksum`]: manifest_checksum }),
   };
   return virtual.outputs.map(({ column, data_type, metadata }) => {

@@ -14,6 +14,7 @@ const virtual_column = {
   udf,
   udf_name: "length",
   udf_version: "1",
+  manifest: "{}",
   auto_backfill: true,
 };
 
@@ -47,7 +48,7 @@ describe("a column with auto_backfill", () => {
       {
         operation: "AlterTableBackfillColumns",
         status: "Queued",
-        parameters: { column: "length" },
+        parameters: { column: "length", manifest: "{}" },
         principal: "bootstrap",
       },
     ]);
