@@ -9,6 +9,7 @@ export * from "./identifier.ts";
 export * from "./management/contracts.ts";
 export { PrincipalName } from "./management/fields.ts";
 export type { Job } from "./management/job.ts";
+export { defaultRowsPerFragment, TablePolicy } from "./management/policy.ts";
 export { type ShownValue, shown } from "./management/row.ts";
 export type { DeclareTableRequest, DeclareTableResponse } from "./operations/table.ts";
 export type { FtsQuery, QueryTableRequest } from "./operations/table-data.ts";

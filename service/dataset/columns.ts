@@ -1,31 +1,31 @@
 import { CatalogError, formatIdentifier, type Identifier } from "@tiltyard/protocol";
 import { readSchema } from "./arrow-schema.ts";
 import type { Datasets } from "./datasets.ts";
-import { manifestOfColumn } from "./virtual-column.ts";
+import { isAutomatic, manifestOfColumn } from "./virtual-column.ts";
 
 /**
  * Checks what can be checked of a backfill before it runs. Without Lance's library nothing can: then the job tells.
  *
  * @param where A condition for the rows; undefined for none.
- * @returns The manifest that the column's function was stored with: where the function runs.
+ * @returns The manifest that the column's function was stored with: where the function runs. Whether new rows are
+ *   filled by themselves.
  * @throws CatalogError TableVersionNotFound, TableColumnNotFound, and InvalidInput for a column that nothing computes
  *   and for a condition that is none.
  */
 export async function checkBackfill(
   datasets: Datasets,
   { id, column, where }: { readonly id: Identifier; readonly column: string; readonly where?: string | undefined },
-): Promise<{ readonly manifest?: string }> {
+): Promise<{ readonly manifest?: string | undefined; readonly isAutomatic: boolean }> {
   try {
     await using dataset = await datasets.openVersion({ id });
     const { fields } = readSchema(await dataset.runRaw((table) => table.schema()));
     const metadata = requireComputed(fields, id, column);
     // Nothing is read for a plan, but the condition is.
     if (where !== undefined) await dataset.run((table) => table.query().where(where).limit(1).explainPlan());
-    const manifest = metadata[manifestOfColumn];
-    return manifest === undefined ? {} : { manifest };
+    return { manifest: metadata[manifestOfColumn], isAutomatic: isAutomatic(metadata) };
   } catch (error) {
     if (!(error instanceof CatalogError && error.kind === "Unsupported")) throw error;
-    return {};
+    return { isAutomatic: false };
   }
 }
 
