@@ -5,12 +5,12 @@ export { ConnectError } from "./kubernetes/connect-error.ts";
 export { KubernetesError } from "./kubernetes/kubernetes-error.ts";
 export { NamespaceApi } from "./kubernetes/namespace-api.ts";
 export { RayClusterApi } from "./ray/cluster-api.ts";
-export { type ClusterState, formatState } from "./ray/cluster-state.ts";
+export { type ClusterState, clusterState, formatState } from "./ray/cluster-state.ts";
 export { JobError } from "./ray/dashboard.ts";
 export * from "./ray/jobs.ts";
 export { type LeasedCluster, listRayClusters, reapRayClusters } from "./ray/lease.ts";
 export { type LocalRay, LocalRayError, type LocalRayOptions, startLocalRay } from "./ray/local-ray.ts";
-export { rayClusterSpec } from "./ray/manifest.ts";
+export { clusterLabel, nodeTypeLabel, type RayClusterObject, rayClusterSpec } from "./ray/manifest.ts";
 export {
   type ClusterOptions,
   type ClusterParameters,

@@ -33,6 +33,8 @@ export const Runner = z.strictObject({
   maxJobs: z.int().positive().default(10),
   maxJobsPerPrincipal: z.int().positive().default(5),
   attempts: z.int().positive().default(3),
+  /** How long a job may wait for room before it has failed. */
+  roomMinutes: z.int().positive().default(60),
 });
 
 export type RunnerSettings = Omit<z.output<typeof Runner>, "enabled">;

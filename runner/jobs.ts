@@ -10,6 +10,8 @@ const jobOperations: readonly string[] = [
   "CleanUpTable",
 ];
 const claimPrefix = "attempt.";
+/** How the reason of a job begins that waits. */
+const waitsFor = "it waits: ";
 
 /** A job of the catalog that has not ended. */
 export type OpenJob = Pick<
@@ -79,9 +81,15 @@ export class CatalogJobs {
     return unlessMoved(async () => (await this.#management.createJobKey({ id: parseIdentifier(id), attempt })).key);
   }
 
-  /** A heartbeat in place of an attempt that waits for room. @returns false when it was taken over. */
-  beat({ id, attempt }: OpenJob): Promise<boolean> {
-    return this.#alter(id, holding(attempt));
+  /** A heartbeat in place of an attempt that does not run yet, with what it waits for. @returns false when it was taken over. */
+  beat(job: OpenJob, lack: string | undefined): Promise<boolean> {
+    return this.#alter(job.id, [...holding(job.attempt), ...waitingFor(job, lack)]);
+  }
+
+  /** Says what a job waits for that runs, or that it waits no more. */
+  async tellLack(job: OpenJob, lack: string | undefined): Promise<void> {
+    const actions = waitingFor(job, lack);
+    if (actions.length > 0) await this.#alter(job.id, actions);
   }
 
   /** Ends a job after its last attempt. @returns false when somebody else moved it on. */
@@ -111,6 +119,14 @@ async function unlessMoved<Answer>(call: () => Promise<Answer>): Promise<Answer 
 /** One that is Running without an attempt is run by whoever moved it on. */
 function isForRunners({ operation, status, attempt }: Job): boolean {
   return jobOperations.includes(operation) && (status === "Queued" || attempt > 0);
+}
+
+/** What changes in the reason of a job that waits for something, or waits no more. */
+function waitingFor({ reason }: OpenJob, lack: string | undefined): AlterTransactionAction[] {
+  const wanted = lack && `${waitsFor}${lack}`;
+  if (wanted !== undefined) return wanted === reason ? [] : [setProperty("reason", wanted)];
+  if (!reason?.startsWith(waitsFor)) return [];
+  return [action({ unsetPropertyAction: { key: "reason", mode: "Skip" } })];
 }
 
 function claimOf(attempt: number): string {

@@ -20,6 +20,7 @@ interface Options extends KubernetesOptions {
   readonly maxJobsPerPrincipal: number;
   readonly attempts: number;
   readonly leaseSeconds: number;
+  readonly roomMinutes: number;
 }
 
 const pauseMs = { passes: 1_000, reaping: 30_000 };
@@ -44,6 +45,7 @@ await new Command("tiltyard runner")
   .option("--max-jobs-per-principal <number>", "how many jobs of one principal run at a time", count, 2)
   .option("--attempts <number>", "how often a job is attempted before it is Failed", count, 3)
   .option("--lease-seconds <number>", "how long a job goes on when the catalog hears nothing of it", count, 20)
+  .option("--room-minutes <number>", "how long an attempt may wait for room on the cluster", count, 60)
   .action(run)
   .parseAsync()
   .catch((error) => {
@@ -84,6 +86,7 @@ async function run(options: Options): Promise<void> {
       takeOverMs: options.leaseSeconds * 1_000 * takeOverFactor,
       cancelGraceMs,
       startMs,
+      roomMs: options.roomMinutes * 60_000,
     },
     ({ job, text }) => tell(`job ${job}: ${text}`),
   );

@@ -9,11 +9,16 @@ export interface Limits {
   readonly jobsPerPrincipal: number;
   /** How long the heartbeat of an attempt may be away before the attempt is taken over, in milliseconds. */
   readonly takeOverMs: number;
+  /** How long an attempt may wait for room, or for its first worker, in milliseconds. */
+  readonly roomMs: number;
   /** How long an attempt that has room may take to run, in milliseconds. */
   readonly startMs: number;
   /** How long a job that was canceled may take to end by itself, in milliseconds. */
   readonly cancelGraceMs: number;
 }
+
+/** Of an attempt whose platform tells no more. */
+const noRoom = "its Ray cluster does not get ready: is the KubeRay operator running?";
 
 export interface Event {
   readonly job: string;
@@ -50,7 +55,13 @@ export class Reconciler {
     const open = await this.#jobs.listOpen();
     const final = attempts.filter(({ jobId }) => open.every(({ id }) => id !== jobId));
     const starting = attempts.filter(({ state }) => state === "starting");
-    this.#unchanged.keep([...open.map(heartbeatKey), ...final.map(finalKey), ...starting.map(startingKey)]);
+    const homeless = attempts.filter(needsRoom);
+    this.#unchanged.keep([
+      ...open.map(heartbeatKey),
+      ...final.map(finalKey),
+      ...starting.map(startingKey),
+      ...homeless.map(roomKey),
+    ]);
 
     const waiting: OpenJob[] = [];
     const busy: OpenJob[] = [];
@@ -64,10 +75,13 @@ export class Reconciler {
   async #isAttempted(job: OpenJob, attempts: readonly PlatformAttempt[]): Promise<boolean> {
     if (job.attempt === 0) return false;
     const attempt = attempts.find(({ jobId, number }) => jobId === job.id && number === job.attempt);
-    if (attempt?.state === "waiting") return this.#jobs.beat(job);
+    if (attempt !== undefined && needsRoom(attempt) && this.#unchanged.forMs(roomKey(attempt)) >= this.#limits.roomMs)
+      return this.#endInVain(job, attempt);
+    if (attempt?.state === "queued" || attempt?.state === "waiting") return this.#jobs.beat(job, attempt.lack);
+    if (attempt?.state === "running") await this.#jobs.tellLack(job, attempt.lack);
     if (attempt?.state === "ended") return this.#afterAttempt(job, attempt);
     if (attempt?.state === "starting") {
-      if (this.#unchanged.forMs(startingKey(attempt)) < this.#limits.startMs) return this.#jobs.beat(job);
+      if (this.#unchanged.forMs(startingKey(attempt)) < this.#limits.startMs) return this.#jobs.beat(job, attempt.lack);
       this.#tell({ job: job.id, text: `attempt ${job.attempt} does not start` });
     } else {
       if (this.#unchanged.forMs(heartbeatKey(job)) < this.#limits.takeOverMs) return true;
@@ -75,6 +89,14 @@ export class Reconciler {
     }
     await this.#platform.stop({ jobId: job.id, number: job.attempt });
     return this.#afterAttempt(job, attempt);
+  }
+
+  /** Another attempt would wait for the same. What is there of this one is stopped as that of any job that has ended. */
+  async #endInVain(job: OpenJob, { lack = noRoom }: PlatformAttempt): Promise<true> {
+    const text = `given up after ${Math.round(this.#limits.roomMs / 60_000)} min without room: ${lack}`;
+    await this.#jobs.fail(job, { reason: text });
+    this.#tell({ job: job.id, text });
+    return true;
   }
 
   /** @returns false when the job waits for its next attempt. */
@@ -145,6 +167,15 @@ export class Reconciler {
 
 function heartbeatKey({ id, attempt, heartbeat }: OpenJob): string {
   return `heartbeat ${id} ${attempt} ${heartbeat}`;
+}
+
+/** Whether an attempt has no place yet to do its work: a queue gives it one in its own time. */
+function needsRoom({ state, lack }: PlatformAttempt): boolean {
+  return state === "waiting" || (state === "running" && lack !== undefined);
+}
+
+function roomKey({ jobId, number }: PlatformAttempt): string {
+  return `room ${jobId} ${number}`;
 }
 
 function startingKey({ jobId, number }: PlatformAttempt): string {

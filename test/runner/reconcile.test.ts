@@ -12,6 +12,7 @@ const limits: Limits = {
   jobsPerPrincipal: 10,
   takeOverMs: 60_000,
   startMs: 60_000,
+  roomMs: 60_000,
   cancelGraceMs: 60_000,
 };
 
@@ -53,8 +54,8 @@ class Imitation implements Platform {
     return { ray_address: "http://imitation" };
   }
 
-  become(jobId: string, number: number, state: PlatformAttempt["state"], message?: string) {
-    this.states.set(`${jobId} ${number}`, { jobId, number, state, message });
+  become(jobId: string, number: number, state: PlatformAttempt["state"], message?: string, lack?: string) {
+    this.states.set(`${jobId} ${number}`, { jobId, number, state, message, lack });
   }
 }
 
@@ -219,6 +220,54 @@ describe("the runner", () => {
     await each.runner({ takeOverMs: 0 }).reconcile();
     expect(startedOf(each.platform, job)).toEqual([1]);
     expect((await each.describe(job)).properties["attempt.1"]).not.toBe(before);
+  });
+
+  test("tells what an attempt waits for as long as it waits for that", async () => {
+    await using each = await yard();
+    const job = await each.open("a");
+    const runner = each.runner();
+    await runner.reconcile();
+    const reasonWhile = async (state: PlatformAttempt["state"], lack?: string) => {
+      each.platform.become(job, 1, state, undefined, lack);
+      await runner.reconcile();
+      return (await each.describe(job)).properties.reason;
+    };
+    expect(await reasonWhile("waiting", "0/3 nodes are available")).toBe("it waits: 0/3 nodes are available");
+    expect(await reasonWhile("waiting", "ErrImagePull of ours:1")).toBe("it waits: ErrImagePull of ours:1");
+    expect(await reasonWhile("starting")).toBeUndefined();
+    expect(await reasonWhile("running", "no GPU")).toBe("it waits: no GPU");
+    expect(await reasonWhile("running")).toBeUndefined();
+  });
+
+  test.each([
+    ["waiting", "0/3 nodes are available", "0/3 nodes are available"],
+    ["waiting", undefined, "its Ray cluster does not get ready: is the KubeRay operator running?"],
+    ["running", "0/3 nodes are available", "0/3 nodes are available"],
+  ] as const)("fails what finds no room in its time while %s with %s, and stops it", async (state, lack, told) => {
+    await using each = await yard();
+    const job = await each.open("a");
+    await each.runner().reconcile();
+    each.platform.become(job, 1, state, undefined, lack);
+    const hasty = each.runner({ roomMs: 0, cancelGraceMs: 0 });
+    await hasty.reconcile();
+    const reason = `given up after 0 min without room: ${told}`;
+    expect(await each.describe(job)).toMatchObject({ status: "Failed", properties: { reason } });
+    await hasty.reconcile();
+    expect(each.platform.stopped).toEqual([`${job} 1`]);
+    expect(each.platform.started).toHaveLength(1);
+  });
+
+  test("waits as long as a queue lets it, and gives what runs all the time that it needs", async () => {
+    await using each = await yard();
+    const [queued, running] = [await each.open("a"), await each.open("b")];
+    await each.runner().reconcile();
+    each.platform.become(queued, 1, "queued", undefined, "the queue team-a has not admitted it");
+    await each.runner({ roomMs: 0 }).reconcile();
+    expect(await each.describe(queued)).toMatchObject({
+      status: "Queued",
+      properties: { reason: "it waits: the queue team-a has not admitted it" },
+    });
+    expect((await each.describe(running)).status).toBe("Queued");
   });
 
   test("gives an attempt that has room its time to start, and attempts again what does not", async () => {
