@@ -25,6 +25,8 @@ interface Options extends KubernetesOptions {
 
 const pauseMs = { passes: 1_000, reaping: 30_000 };
 const cancelGraceMs = 6_000;
+/** Another runner may be about to submit what it has claimed. */
+const resubmitMs = 5_000;
 /** Packages of a manifest are installed in that time. */
 const startMs = 15 * 60_000;
 /** Who takes over waits longer than an attempt goes on without a heartbeat, so that never two of them run. */
@@ -85,6 +87,7 @@ async function run(options: Options): Promise<void> {
       jobsPerPrincipal: options.maxJobsPerPrincipal,
       takeOverMs: options.leaseSeconds * 1_000 * takeOverFactor,
       cancelGraceMs,
+      resubmitMs,
       startMs,
       roomMs: options.roomMinutes * 60_000,
     },

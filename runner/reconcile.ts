@@ -1,4 +1,4 @@
-import type { CatalogJobs, OpenJob } from "./jobs.ts";
+import { type CatalogJobs, hasBegun, type OpenJob } from "./jobs.ts";
 import { NeedsError, type Platform, type PlatformAttempt } from "./platform.ts";
 
 export interface Limits {
@@ -7,6 +7,8 @@ export interface Limits {
   /** How many jobs run at a time, of all principals and of each. */
   readonly jobs: number;
   readonly jobsPerPrincipal: number;
+  /** How long a claimed attempt may be nowhere before it is submitted anew, in milliseconds. */
+  readonly resubmitMs: number;
   /** How long the heartbeat of an attempt may be away before the attempt is taken over, in milliseconds. */
   readonly takeOverMs: number;
   /** How long an attempt may wait for room, or for its first worker, in milliseconds. */
@@ -38,6 +40,8 @@ export class Reconciler {
   readonly #limits: Limits;
   readonly #tell: (event: Event) => void;
   readonly #unchanged = new Unchanged();
+  /** Which attempts were submitted anew, as their jobs were then: once is enough. */
+  #resubmitted = new Set<string>();
 
   constructor(
     { jobs, platform }: { readonly jobs: CatalogJobs; readonly platform: Platform },
@@ -63,6 +67,8 @@ export class Reconciler {
       ...homeless.map(roomKey),
     ]);
 
+    this.#resubmitted = new Set(open.map(heartbeatKey).filter((key) => this.#resubmitted.has(key)));
+
     const waiting: OpenJob[] = [];
     const busy: OpenJob[] = [];
     for (const job of open) ((await this.#isAttempted(job, attempts)) ? busy : waiting).push(job);
@@ -84,11 +90,30 @@ export class Reconciler {
       if (this.#unchanged.forMs(startingKey(attempt)) < this.#limits.startMs) return this.#jobs.beat(job, attempt.lack);
       this.#tell({ job: job.id, text: `attempt ${job.attempt} does not start` });
     } else {
+      if (attempt === undefined && (await this.#isUnsubmitted(job))) return this.#submitAnew(job);
       if (this.#unchanged.forMs(heartbeatKey(job)) < this.#limits.takeOverMs) return true;
       this.#tell({ job: job.id, text: `attempt ${job.attempt} has no heartbeat any more` });
     }
     await this.#platform.stop({ jobId: job.id, number: job.attempt });
     return this.#afterAttempt(job, attempt);
+  }
+
+  /** Whether an attempt that is nowhere was claimed for this platform, by one that died or was cut off before it submitted it. */
+  async #isUnsubmitted(job: OpenJob): Promise<boolean> {
+    if (hasBegun(job) || this.#resubmitted.has(heartbeatKey(job))) return false;
+    if (this.#unchanged.forMs(heartbeatKey(job)) < this.#limits.resubmitMs) return false;
+    const own = Object.entries(await this.#platform.describe(job.id, job.attempt));
+    return own.every(([name, value]) => job.platform[name] === value);
+  }
+
+  /** Its name is made from it, so that it is there once; of several processes one begins. */
+  async #submitAnew(job: OpenJob): Promise<true> {
+    this.#tell({ job: job.id, text: `attempt ${job.attempt} was not submitted; submitting it` });
+    const apiKey = await this.#jobs.makeKey(job.id, job.attempt);
+    if (apiKey === undefined) return true;
+    await this.#platform.start({ job, number: job.attempt, apiKey });
+    this.#resubmitted.add(heartbeatKey(job));
+    return true;
   }
 
   /** Another attempt would wait for the same. What is there of this one is stopped as that of any job that has ended. */

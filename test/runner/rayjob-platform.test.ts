@@ -72,6 +72,7 @@ const job: OpenJob = {
   attempt: 0,
   heartbeat: undefined,
   reason: undefined,
+  platform: {},
 };
 const name = `job-${uuid}-1`;
 

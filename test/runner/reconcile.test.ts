@@ -10,6 +10,7 @@ const limits: Limits = {
   attempts: 3,
   jobs: 10,
   jobsPerPrincipal: 10,
+  resubmitMs: 60_000,
   takeOverMs: 60_000,
   startMs: 60_000,
   roomMs: 60_000,
@@ -67,6 +68,8 @@ interface Yard extends AsyncDisposable {
   runner(changes?: Partial<Limits>): Reconciler;
   open(column: string, key?: string): Promise<string>;
   cancel(job: string): Promise<void>;
+  /** As a runner does before it submits the first attempt. */
+  claim(job: string, note: Readonly<Record<string, string>>): Promise<void>;
   /** As an attempt does first. */
   begin(job: string): Promise<void>;
   /** As an attempt does. */
@@ -104,6 +107,10 @@ async function yard(): Promise<Yard> {
       return (await caller.alterTableBackfillColumns({ id, column })).job_id;
     },
     cancel: (job) => alter(job, { setStatusAction: { status: "Canceled" } }),
+    claim: async (job, note) => {
+      for (const [key, value] of Object.entries({ "attempt.1": "now", ...note }))
+        await alter(job, { setPropertyAction: { key, value } });
+    },
     begin: (job) => alter(job, { setPropertyAction: { key: "started_at", value: "now" } }),
     beat: (job, number) => alter(job, { setPropertyAction: { key: `attempt.${number}`, value: crypto.randomUUID() } }),
     describe: (job) => client.describeTransaction({ id: job.split("$") }),
@@ -220,6 +227,35 @@ describe("the runner", () => {
     await each.runner({ takeOverMs: 0 }).reconcile();
     expect(startedOf(each.platform, job)).toEqual([1]);
     expect((await each.describe(job)).properties["attempt.1"]).not.toBe(before);
+  });
+
+  test("submits an attempt anew, once, that was claimed here by a runner that died then", async () => {
+    await using each = await yard();
+    const [died, begun, elsewhere] = [await each.open("a"), await each.open("b"), await each.open("a1")];
+    const here = { ray_address: "http://imitation" };
+    await each.claim(died, here);
+    await each.claim(begun, here);
+    await each.begin(begun);
+    await each.claim(elsewhere, { ray_address: "http://elsewhere" });
+    await each.runner().reconcile();
+    expect(each.platform.started).toEqual([]);
+    const runner = each.runner({ resubmitMs: 0 });
+    await runner.reconcile();
+    expect(each.platform.started.map(({ job, number }) => [job.id, number])).toEqual([[died, 1]]);
+    each.platform.states.clear();
+    await runner.reconcile();
+    expect(each.platform.started).toHaveLength(1);
+  });
+
+  test("waits anew for each attempt that it begins", async () => {
+    await using each = await yard();
+    const job = await each.open("a");
+    const runner = each.runner();
+    await runner.reconcile();
+    await each.begin(job);
+    each.platform.become(job, 1, "ended");
+    await runner.reconcile();
+    expect((await each.describe(job)).properties).not.toHaveProperty("started_at");
   });
 
   test("tells what an attempt waits for as long as it waits for that", async () => {
