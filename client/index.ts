@@ -1,3 +1,11 @@
+export {
+  bytesOf,
+  type ClusterOptions,
+  type ClusterParameters,
+  ParameterError,
+  parseFileParameters,
+  parseParameters,
+} from "@tiltyard/protocol";
 export * from "./catalog/catalog-client.ts";
 export * from "./catalog/errors.ts";
 export { type ConnectParameters, connect } from "./kubernetes/connect.ts";
@@ -11,14 +19,6 @@ export * from "./ray/jobs.ts";
 export { type LeasedCluster, listRayClusters, reapRayClusters } from "./ray/lease.ts";
 export { type LocalRay, LocalRayError, type LocalRayOptions, startLocalRay } from "./ray/local-ray.ts";
 export { clusterLabel, nodeTypeLabel, type RayClusterObject, rayClusterSpec } from "./ray/manifest.ts";
-export {
-  type ClusterOptions,
-  type ClusterParameters,
-  ParameterError,
-  parseFileParameters,
-  parseParameters,
-} from "./ray/parameters.ts";
 export { ProvisionError, type ProvisionOptions, provisionRayCluster, RayCluster } from "./ray/provision.ts";
-export { bytesOf } from "./ray/quantity.ts";
 export { submitInTransaction, submitTracked, type TrackedJob, type Tracking } from "./ray/tracked-job.ts";
 export { fromStackOutputs } from "./stack-outputs.ts";

@@ -16,6 +16,8 @@ export type { FtsQuery, QueryTableRequest } from "./operations/table-data.ts";
 export { TableVersion } from "./operations/table-version.ts";
 export { type AlterTransactionAction, type TransactionStatus, transactionStatuses } from "./operations/transaction.ts";
 export * from "./platform.ts";
+export { bytesOf } from "./quantity.ts";
+export * from "./ray-cluster.ts";
 export * from "./remote/contracts.ts";
 export type { RemoteJobState } from "./remote/job.ts";
 export { StackOutputs, secretOutputs } from "./stack-outputs.ts";
