@@ -1,3 +1,11 @@
+export {
+  bytesOf,
+  type ClusterOptions,
+  type ClusterParameters,
+  ParameterError,
+  parseFileParameters,
+  parseParameters,
+} from "@tiltyard/protocol";
 export * from "./catalog/catalog-client.ts";
 export * from "./catalog/errors.ts";
 export { type ConnectParameters, connect } from "./kubernetes/connect.ts";
@@ -5,20 +13,12 @@ export { ConnectError } from "./kubernetes/connect-error.ts";
 export { KubernetesError } from "./kubernetes/kubernetes-error.ts";
 export { NamespaceApi } from "./kubernetes/namespace-api.ts";
 export { RayClusterApi } from "./ray/cluster-api.ts";
-export { type ClusterState, formatState } from "./ray/cluster-state.ts";
+export { type ClusterState, clusterState, formatState } from "./ray/cluster-state.ts";
 export { JobError } from "./ray/dashboard.ts";
 export * from "./ray/jobs.ts";
 export { type LeasedCluster, listRayClusters, reapRayClusters } from "./ray/lease.ts";
 export { type LocalRay, LocalRayError, type LocalRayOptions, startLocalRay } from "./ray/local-ray.ts";
-export { rayClusterSpec } from "./ray/manifest.ts";
-export {
-  type ClusterOptions,
-  type ClusterParameters,
-  ParameterError,
-  parseFileParameters,
-  parseParameters,
-} from "./ray/parameters.ts";
+export { clusterLabel, nodeTypeLabel, type RayClusterObject, rayClusterSpec } from "./ray/manifest.ts";
 export { ProvisionError, type ProvisionOptions, provisionRayCluster, RayCluster } from "./ray/provision.ts";
-export { bytesOf } from "./ray/quantity.ts";
 export { submitInTransaction, submitTracked, type TrackedJob, type Tracking } from "./ray/tracked-job.ts";
 export { fromStackOutputs } from "./stack-outputs.ts";

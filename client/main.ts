@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { ParameterError } from "@tiltyard/protocol";
 import { Command, CommanderError } from "commander";
 import { catalogCommands } from "./commands/catalog.ts";
 import { clusterCommand } from "./commands/cluster.ts";
@@ -11,7 +12,6 @@ import { jobsCommand } from "./commands/jobs.ts";
 import { handedOver } from "./commands/other-program.ts";
 import { quickstartCommand } from "./commands/quickstart.ts";
 import { runCommand } from "./commands/run.ts";
-import { ParameterError } from "./ray/parameters.ts";
 import { version } from "./version.ts";
 
 const program = new Command("tiltyard")

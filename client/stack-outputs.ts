@@ -1,5 +1,4 @@
-import { StackOutputs } from "@tiltyard/protocol";
-import type { ClusterOptions } from "./ray/parameters.ts";
+import { type ClusterOptions, StackOutputs } from "@tiltyard/protocol";
 
 /**
  * The parameters of a Ray cluster that a Tiltyard stack determines. `outputs` is what

@@ -1,3 +1,4 @@
+import { ParameterError, parseJobCluster } from "@tiltyard/protocol";
 import { z } from "zod";
 import { dnsLabel } from "./setting-types.ts";
 
@@ -12,7 +13,7 @@ const determined = [
   "adopt",
 ];
 
-/** The parameters of docs/client.md; the runner itself checks them when it starts. */
+/** The parameters of docs/client.md. */
 const Template = z
   .record(z.string().regex(/^[a-z][a-z_]*$/, "must be a parameter of docs/client.md, as worker_groups"), z.unknown())
   .refine((template) => determined.every((name) => !(name in template)), {
@@ -20,19 +21,37 @@ const Template = z
       `must not have ${determined.filter((name) => name in (input as object)).join(", ")}, which the stack determines`,
   });
 
+/** What the runner would refuse when it starts is refused before anything is deployed. */
+const Templates = z.record(dnsLabel, Template).superRefine((templates, context) => {
+  for (const [name, template] of Object.entries(templates))
+    for (const message of problemsOf(name, template)) context.addIssue({ code: "custom", path: [name], message });
+});
+
+function problemsOf(name: string, template: object): readonly string[] {
+  try {
+    parseJobCluster(name, template);
+    return [];
+  } catch (error) {
+    if (error instanceof ParameterError) return error.problems;
+    throw error;
+  }
+}
+
 /** The settings of a runner of jobs. */
 export const Runner = z.strictObject({
   enabled: z.boolean().default(true),
   /** The Ray clusters that jobs may have, by the names that requests give; `default` for those that give none. */
-  rayClusters: z
-    .record(dnsLabel, Template)
-    .refine((templates) => "default" in templates, "must have one that is named default")
-    .default({ default: { worker_groups: [{}] }, gpu: { worker_groups: [{ num_gpus: 1 }] } }),
+  rayClusters: Templates.refine((templates) => "default" in templates, "must have one that is named default").default({
+    default: { worker_groups: [{}] },
+    gpu: { worker_groups: [{ num_gpus: 1 }] },
+  }),
   /** Of Kueue, which then lets each job begin. */
   queue: dnsLabel.optional(),
   maxJobs: z.int().positive().default(10),
   maxJobsPerPrincipal: z.int().positive().default(5),
   attempts: z.int().positive().default(3),
+  /** How long a job may wait for room before it has failed. */
+  roomMinutes: z.int().positive().default(60),
 });
 
 export type RunnerSettings = Omit<z.output<typeof Runner>, "enabled">;

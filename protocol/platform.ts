@@ -38,11 +38,15 @@ export const rayLogs = {
 /** The runner of the catalog's jobs, as a workload of Kubernetes and as its service account. */
 export const runnerName = "tiltyard-runner";
 
-/** What the runner does in the namespace of Ray, as rules of a role: jobs with their keys, and clusters whose lease ended. */
+/**
+ * What the runner does in the namespace of Ray, as rules of a role: jobs with their keys, why their pods wait, and clusters
+ * whose lease ended.
+ */
 export const runnerRights = [
   { apiGroups: ["ray.io"], resources: ["rayjobs"], verbs: ["get", "list", "create", "delete"] },
   { apiGroups: ["ray.io"], resources: ["rayclusters"], verbs: ["list", "delete"] },
   { apiGroups: [""], resources: ["secrets"], verbs: ["create", "patch", "delete"] },
+  { apiGroups: [""], resources: ["pods"], verbs: ["list"] },
 ] as const;
 
 /** By which annotation of its service account a pod gets an identity in the cloud; requirements.md 5.1. */

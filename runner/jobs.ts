@@ -10,11 +10,15 @@ const jobOperations: readonly string[] = [
   "CleanUpTable",
 ];
 const claimPrefix = "attempt.";
+/** What an attempt sets when it begins to run; one process alone can. */
+const begun = "started_at";
+/** How the reason of a job begins that waits. */
+const waitsFor = "it waits: ";
 
 /** A job of the catalog that has not ended. */
 export type OpenJob = Pick<
   Job,
-  "operation" | "objects" | "principal" | "parameters" | "attempt" | "heartbeat" | "reason"
+  "operation" | "objects" | "principal" | "parameters" | "attempt" | "heartbeat" | "reason" | "platform"
 > & {
   /** As the catalog answered it to whoever asked for the job. */
   readonly id: string;
@@ -49,7 +53,7 @@ export class CatalogJobs {
   /** How a job is, and whether an attempt has begun to run; without a status when the catalog does not know it. */
   async stateOf(id: string): Promise<{ readonly status: TransactionStatus | undefined; readonly hasBegun: boolean }> {
     const described = await unlessMoved(() => this.#management.describeJob({ id: parseIdentifier(id) }));
-    return { status: described?.job.status, hasBegun: described?.job.platform.started_at !== undefined };
+    return { status: described?.job.status, hasBegun: described !== undefined && hasBegun(described.job) };
   }
 
   /**
@@ -61,6 +65,7 @@ export class CatalogJobs {
     return this.#alter(id, [
       ...(attempt === 0 ? [] : [requireProperty(claimOf(attempt))]),
       setProperty(claimOf(attempt + 1), now(), "Fail"),
+      unsetProperty(begun),
       ...Object.entries(note).map(([name, value]) => setProperty(name, value)),
     ]);
   }
@@ -79,9 +84,15 @@ export class CatalogJobs {
     return unlessMoved(async () => (await this.#management.createJobKey({ id: parseIdentifier(id), attempt })).key);
   }
 
-  /** A heartbeat in place of an attempt that waits for room. @returns false when it was taken over. */
-  beat({ id, attempt }: OpenJob): Promise<boolean> {
-    return this.#alter(id, holding(attempt));
+  /** A heartbeat in place of an attempt that does not run yet, with what it waits for. @returns false when it was taken over. */
+  beat(job: OpenJob, lack: string | undefined): Promise<boolean> {
+    return this.#alter(job.id, [...holding(job.attempt), ...waitingFor(job, lack)]);
+  }
+
+  /** Says what a job waits for that runs, or that it waits no more. */
+  async tellLack(job: OpenJob, lack: string | undefined): Promise<void> {
+    const actions = waitingFor(job, lack);
+    if (actions.length > 0) await this.#alter(job.id, actions);
   }
 
   /** Ends a job after its last attempt. @returns false when somebody else moved it on. */
@@ -99,6 +110,11 @@ export class CatalogJobs {
   }
 }
 
+/** Whether the latest attempt of a job has begun to run. */
+export function hasBegun({ platform }: Pick<Job, "platform">): boolean {
+  return platform[begun] !== undefined;
+}
+
 async function unlessMoved<Answer>(call: () => Promise<Answer>): Promise<Answer | undefined> {
   try {
     return await call();
@@ -113,6 +129,14 @@ function isForRunners({ operation, status, attempt }: Job): boolean {
   return jobOperations.includes(operation) && (status === "Queued" || attempt > 0);
 }
 
+/** What changes in the reason of a job that waits for something, or waits no more. */
+function waitingFor({ reason }: OpenJob, lack: string | undefined): AlterTransactionAction[] {
+  const wanted = lack && `${waitsFor}${lack}`;
+  if (wanted !== undefined) return wanted === reason ? [] : [setProperty("reason", wanted)];
+  if (!reason?.startsWith(waitsFor)) return [];
+  return [unsetProperty("reason")];
+}
+
 function claimOf(attempt: number): string {
   return `${claimPrefix}${attempt}`;
 }
@@ -124,6 +148,10 @@ function holding(attempt: number): AlterTransactionAction[] {
 
 function requireProperty(key: string): AlterTransactionAction {
   return action({ unsetPropertyAction: { key, mode: "Fail" } });
+}
+
+function unsetProperty(key: string): AlterTransactionAction {
+  return action({ unsetPropertyAction: { key, mode: "Skip" } });
 }
 
 function setProperty(key: string, value: string, mode?: "Fail"): AlterTransactionAction {

@@ -20,10 +20,13 @@ interface Options extends KubernetesOptions {
   readonly maxJobsPerPrincipal: number;
   readonly attempts: number;
   readonly leaseSeconds: number;
+  readonly roomMinutes: number;
 }
 
 const pauseMs = { passes: 1_000, reaping: 30_000 };
 const cancelGraceMs = 6_000;
+/** Another runner may be about to submit what it has claimed. */
+const resubmitMs = 5_000;
 /** Packages of a manifest are installed in that time. */
 const startMs = 15 * 60_000;
 /** Who takes over waits longer than an attempt goes on without a heartbeat, so that never two of them run. */
@@ -44,6 +47,7 @@ await new Command("tiltyard runner")
   .option("--max-jobs-per-principal <number>", "how many jobs of one principal run at a time", count, 2)
   .option("--attempts <number>", "how often a job is attempted before it is Failed", count, 3)
   .option("--lease-seconds <number>", "how long a job goes on when the catalog hears nothing of it", count, 20)
+  .option("--room-minutes <number>", "how long an attempt may wait for room on the cluster", count, 60)
   .action(run)
   .parseAsync()
   .catch((error) => {
@@ -83,7 +87,9 @@ async function run(options: Options): Promise<void> {
       jobsPerPrincipal: options.maxJobsPerPrincipal,
       takeOverMs: options.leaseSeconds * 1_000 * takeOverFactor,
       cancelGraceMs,
+      resubmitMs,
       startMs,
+      roomMs: options.roomMinutes * 60_000,
     },
     ({ job, text }) => tell(`job ${job}: ${text}`),
   );

@@ -1,12 +1,6 @@
 import { readFileSync } from "node:fs";
-import {
-  type ClusterParameters,
-  connect,
-  fromStackOutputs,
-  parseFileParameters,
-  RayClusterApi,
-  reapRayClusters,
-} from "@tiltyard/client";
+import { connect, fromStackOutputs, RayClusterApi, reapRayClusters } from "@tiltyard/client";
+import { type ClusterParameters, parseJobCluster } from "@tiltyard/protocol";
 import { parse as parseYaml } from "yaml";
 import { z } from "zod";
 import { RayJobApi } from "./rayjob-api.ts";
@@ -62,10 +56,7 @@ export function templatesIn(content: unknown, stack: object): Readonly<Record<st
     throw new Error(`the file of the runner is not valid:\n  ${problems.join("\n  ")}`);
   }
   return Object.fromEntries(
-    Object.entries(parsed.data.rayClusters).map(([name, given]) => [
-      name,
-      parseFileParameters({ workerGroups: [{}] }, stack, given, { name }),
-    ]),
+    Object.entries(parsed.data.rayClusters).map(([name, given]) => [name, parseJobCluster(name, stack, given)]),
   );
 }
 

@@ -1,10 +1,10 @@
 import type { OpenJob } from "./jobs.ts";
 
 /**
- * How an attempt is where it runs. One that waits has no room yet, which may take any time; one that starts has, and
- * gets what it needs, as packages.
+ * How an attempt is where it runs. One in a queue is not let begin yet, which may take any time; one that waits has no
+ * room yet; one that starts has, and gets what it needs, as packages.
  */
-export type AttemptState = "waiting" | "starting" | "running" | "ended";
+export type AttemptState = "queued" | "waiting" | "starting" | "running" | "ended";
 
 /** An attempt as the platform knows it. */
 export interface PlatformAttempt {
@@ -13,6 +13,8 @@ export interface PlatformAttempt {
   readonly state: AttemptState;
   /** Why it ended, in the platform's words. */
   readonly message: string | undefined;
+  /** What it waits for, in the platform's words; undefined when nothing is known to be missing. */
+  readonly lack?: string | undefined;
 }
 
 export interface StartRequest {

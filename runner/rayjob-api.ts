@@ -5,9 +5,10 @@ import {
   PatchStrategy,
   setHeaderOptions,
   type V1ObjectMeta,
+  type V1Pod,
   type V1Secret,
 } from "@kubernetes/client-node";
-import { NamespaceApi } from "@tiltyard/client";
+import { clusterLabel, NamespaceApi, type RayClusterObject } from "@tiltyard/client";
 import { runnerRights } from "@tiltyard/protocol";
 
 const rayJobs = { group: "ray.io", version: "v1", plural: "rayjobs" } as const;
@@ -25,6 +26,8 @@ export interface RayJobObject extends KubernetesObject {
     readonly jobStatus?: string;
     readonly message?: string;
     readonly reason?: string;
+    readonly rayClusterName?: string;
+    readonly rayClusterStatus?: RayClusterObject["status"];
   };
 }
 
@@ -57,6 +60,17 @@ export class RayJobApi extends NamespaceApi {
   async list(): Promise<readonly RayJobObject[]> {
     const { items } = await this.try<{ readonly items: readonly RayJobObject[] }>("list RayJobs", () =>
       this.objects.listNamespacedCustomObject({ ...this.#where, labelSelector: selector }),
+    );
+    return items;
+  }
+
+  /** The pods of Ray clusters, or those of them that do not run yet. @throws KubernetesError */
+  async pods(clusters: readonly string[], phase?: "Pending"): Promise<readonly V1Pod[]> {
+    if (clusters.length === 0) return [];
+    const labelSelector = `${clusterLabel} in (${clusters.join()})`;
+    const fieldSelector = phase === undefined ? {} : { fieldSelector: `status.phase=${phase}` };
+    const { items } = await this.try("list the pods of jobs", () =>
+      this.core.listNamespacedPod({ namespace: this.namespace, labelSelector, ...fieldSelector }),
     );
     return items;
   }

@@ -1,4 +1,13 @@
-import { bytesOf, type ClusterParameters, KubernetesError, rayClusterSpec } from "@tiltyard/client";
+import type { V1Pod } from "@kubernetes/client-node";
+import {
+  bytesOf,
+  type ClusterParameters,
+  clusterLabel,
+  clusterState,
+  KubernetesError,
+  nodeTypeLabel,
+  rayClusterSpec,
+} from "@tiltyard/client";
 import { parseIdentifier } from "@tiltyard/protocol";
 import type { OpenJob } from "./jobs.ts";
 import {
@@ -24,6 +33,9 @@ const defaultTemplate = "default";
 /** KubeRay's words for a RayJob that has ended. */
 const ended: readonly (string | undefined)[] = ["Complete", "Failed", "ValidationFailed"];
 
+/** And for one that Kueue has not admitted yet. */
+const suspended: readonly (string | undefined)[] = ["Suspended", "Suspending"];
+
 export interface RayJobOptions {
   readonly api: RayJobApi;
   /** Ray clusters by the name that a request's `cluster` has. */
@@ -46,7 +58,40 @@ export class RayJobPlatform implements Platform {
   }
 
   async list(): Promise<readonly PlatformAttempt[]> {
-    return (await this.#options.api.list()).flatMap(toAttempt);
+    const rayJobs = await this.#options.api.list();
+    const waiting = await this.#waitingPods(rayJobs);
+    return Promise.all(
+      rayJobs.flatMap((rayJob) =>
+        toAttempt(rayJob).map(async (attempt) => ({ ...attempt, lack: await this.#lackOf(attempt, rayJob, waiting) })),
+      ),
+    );
+  }
+
+  /** The pods that do not run yet, of Ray clusters that are needed. */
+  async #waitingPods(rayJobs: readonly RayJobObject[]): Promise<readonly V1Pod[]> {
+    const needed = rayJobs.filter(({ status }) => !ended.includes(status?.jobDeploymentStatus));
+    return this.#options.api.pods(
+      needed.flatMap(({ status }) => status?.rayClusterName || []),
+      "Pending",
+    );
+  }
+
+  async #lackOf(
+    { state }: PlatformAttempt,
+    { status }: RayJobObject,
+    waiting: readonly V1Pod[],
+  ): Promise<string | undefined> {
+    const { api, queue } = this.#options;
+    if (state === "queued") return `the queue ${queue ?? "of Kueue"} has not admitted it`;
+    const cluster = status?.rayClusterName;
+    if (state === "ended" || cluster === undefined || cluster === "") return undefined;
+    const own = waiting.filter(({ metadata }) => metadata?.labels?.[clusterLabel] === cluster);
+    const { stuck } = clusterState({ status: status?.rayClusterStatus ?? {} }, 1, own);
+    if (stuck.length === 0) return undefined;
+    // A job that runs needs one worker, and goes on without the others.
+    const isRunning = state === "running" || state === "starting";
+    if (isRunning && (await api.pods([cluster])).some(isReadyWorker)) return undefined;
+    return stuck.join("; ");
   }
 
   async start({ job, number, apiKey }: StartRequest): Promise<void> {
@@ -140,6 +185,11 @@ function withImages(template: ClusterParameters, { headImage, workerImage }: Run
   };
 }
 
+function isReadyWorker({ metadata, status }: V1Pod): boolean {
+  const isReady = status?.conditions?.some((each) => each.type === "Ready" && each.status === "True") ?? false;
+  return isReady && metadata?.labels?.[nodeTypeLabel] !== "head";
+}
+
 /** KubeRay takes 47 characters, and ids of jobs are unique without their namespaces. */
 function nameOf(jobId: string, number: number): string {
   return `job-${parseIdentifier(jobId).at(-1)}-${number}`;
@@ -156,6 +206,7 @@ function toAttempt({ metadata, status }: RayJobObject): PlatformAttempt[] {
 /** KubeRay calls a RayJob Running before Ray has its job, which may still wait for packages. */
 function stateOf(status: RayJobObject["status"]): AttemptState {
   if (ended.includes(status?.jobDeploymentStatus)) return "ended";
+  if (suspended.includes(status?.jobDeploymentStatus)) return "queued";
   if (status?.jobDeploymentStatus !== "Running") return "waiting";
   return status.jobStatus === "RUNNING" ? "running" : "starting";
 }

@@ -1,4 +1,4 @@
-import type { CatalogJobs, OpenJob } from "./jobs.ts";
+import { type CatalogJobs, hasBegun, type OpenJob } from "./jobs.ts";
 import { NeedsError, type Platform, type PlatformAttempt } from "./platform.ts";
 
 export interface Limits {
@@ -7,13 +7,20 @@ export interface Limits {
   /** How many jobs run at a time, of all principals and of each. */
   readonly jobs: number;
   readonly jobsPerPrincipal: number;
+  /** How long a claimed attempt may be nowhere before it is submitted anew, in milliseconds. */
+  readonly resubmitMs: number;
   /** How long the heartbeat of an attempt may be away before the attempt is taken over, in milliseconds. */
   readonly takeOverMs: number;
+  /** How long an attempt may wait for room, or for its first worker, in milliseconds. */
+  readonly roomMs: number;
   /** How long an attempt that has room may take to run, in milliseconds. */
   readonly startMs: number;
   /** How long a job that was canceled may take to end by itself, in milliseconds. */
   readonly cancelGraceMs: number;
 }
+
+/** Of an attempt whose platform tells no more. */
+const noRoom = "its Ray cluster does not get ready: is the KubeRay operator running?";
 
 export interface Event {
   readonly job: string;
@@ -33,6 +40,8 @@ export class Reconciler {
   readonly #limits: Limits;
   readonly #tell: (event: Event) => void;
   readonly #unchanged = new Unchanged();
+  /** Which attempts were submitted anew, as their jobs were then: once is enough. */
+  #resubmitted = new Set<string>();
 
   constructor(
     { jobs, platform }: { readonly jobs: CatalogJobs; readonly platform: Platform },
@@ -50,7 +59,15 @@ export class Reconciler {
     const open = await this.#jobs.listOpen();
     const final = attempts.filter(({ jobId }) => open.every(({ id }) => id !== jobId));
     const starting = attempts.filter(({ state }) => state === "starting");
-    this.#unchanged.keep([...open.map(heartbeatKey), ...final.map(finalKey), ...starting.map(startingKey)]);
+    const homeless = attempts.filter(needsRoom);
+    this.#unchanged.keep([
+      ...open.map(heartbeatKey),
+      ...final.map(finalKey),
+      ...starting.map(startingKey),
+      ...homeless.map(roomKey),
+    ]);
+
+    this.#resubmitted = new Set(open.map(heartbeatKey).filter((key) => this.#resubmitted.has(key)));
 
     const waiting: OpenJob[] = [];
     const busy: OpenJob[] = [];
@@ -64,17 +81,47 @@ export class Reconciler {
   async #isAttempted(job: OpenJob, attempts: readonly PlatformAttempt[]): Promise<boolean> {
     if (job.attempt === 0) return false;
     const attempt = attempts.find(({ jobId, number }) => jobId === job.id && number === job.attempt);
-    if (attempt?.state === "waiting") return this.#jobs.beat(job);
+    if (attempt !== undefined && needsRoom(attempt) && this.#unchanged.forMs(roomKey(attempt)) >= this.#limits.roomMs)
+      return this.#endInVain(job, attempt);
+    if (attempt?.state === "queued" || attempt?.state === "waiting") return this.#jobs.beat(job, attempt.lack);
+    if (attempt?.state === "running") await this.#jobs.tellLack(job, attempt.lack);
     if (attempt?.state === "ended") return this.#afterAttempt(job, attempt);
     if (attempt?.state === "starting") {
-      if (this.#unchanged.forMs(startingKey(attempt)) < this.#limits.startMs) return this.#jobs.beat(job);
+      if (this.#unchanged.forMs(startingKey(attempt)) < this.#limits.startMs) return this.#jobs.beat(job, attempt.lack);
       this.#tell({ job: job.id, text: `attempt ${job.attempt} does not start` });
     } else {
+      if (attempt === undefined && (await this.#isUnsubmitted(job))) return this.#submitAnew(job);
       if (this.#unchanged.forMs(heartbeatKey(job)) < this.#limits.takeOverMs) return true;
       this.#tell({ job: job.id, text: `attempt ${job.attempt} has no heartbeat any more` });
     }
     await this.#platform.stop({ jobId: job.id, number: job.attempt });
     return this.#afterAttempt(job, attempt);
+  }
+
+  /** Whether an attempt that is nowhere was claimed for this platform, by one that died or was cut off before it submitted it. */
+  async #isUnsubmitted(job: OpenJob): Promise<boolean> {
+    if (hasBegun(job) || this.#resubmitted.has(heartbeatKey(job))) return false;
+    if (this.#unchanged.forMs(heartbeatKey(job)) < this.#limits.resubmitMs) return false;
+    const own = Object.entries(await this.#platform.describe(job.id, job.attempt));
+    return own.every(([name, value]) => job.platform[name] === value);
+  }
+
+  /** Its name is made from it, so that it is there once; of several processes one begins. */
+  async #submitAnew(job: OpenJob): Promise<true> {
+    this.#tell({ job: job.id, text: `attempt ${job.attempt} was not submitted; submitting it` });
+    const apiKey = await this.#jobs.makeKey(job.id, job.attempt);
+    if (apiKey === undefined) return true;
+    await this.#platform.start({ job, number: job.attempt, apiKey });
+    this.#resubmitted.add(heartbeatKey(job));
+    return true;
+  }
+
+  /** Another attempt would wait for the same. What is there of this one is stopped as that of any job that has ended. */
+  async #endInVain(job: OpenJob, { lack = noRoom }: PlatformAttempt): Promise<true> {
+    const text = `given up after ${Math.round(this.#limits.roomMs / 60_000)} min without room: ${lack}`;
+    await this.#jobs.fail(job, { reason: text });
+    this.#tell({ job: job.id, text });
+    return true;
   }
 
   /** @returns false when the job waits for its next attempt. */
@@ -145,6 +192,15 @@ export class Reconciler {
 
 function heartbeatKey({ id, attempt, heartbeat }: OpenJob): string {
   return `heartbeat ${id} ${attempt} ${heartbeat}`;
+}
+
+/** Whether an attempt has no place yet to do its work: a queue gives it one in its own time. */
+function needsRoom({ state, lack }: PlatformAttempt): boolean {
+  return state === "waiting" || (state === "running" && lack !== undefined);
+}
+
+function roomKey({ jobId, number }: PlatformAttempt): string {
+  return `room ${jobId} ${number}`;
 }
 
 function startingKey({ jobId, number }: PlatformAttempt): string {

@@ -4,7 +4,6 @@ import { adoptRest } from "./commits/adopt.ts";
 import { endGenevaRecord } from "./dataset/geneva-record.ts";
 import { deleteExpiredTransactions } from "./domain/retention.ts";
 import { forgetRecords, purgeOf, purgeTable } from "./dropping/purge.ts";
-import type { Log } from "./log.ts";
 import { listDroppedTables } from "./store/dropped-tables.ts";
 import { delayTask, insertTask } from "./store/tasks.ts";
 import { createWorker, type Worker } from "./tasks/worker.ts";
@@ -17,13 +16,13 @@ const retainEveryMs = 3_600_000;
 const hastenedAtOnce = 1_000;
 
 /** Without Lance's library, or a record, nothing can be done, now or later. */
-function unlessImpossible(error: unknown): void {
+function unlessImpossible(error: unknown): undefined {
   const isImpossible = error instanceof CatalogError && ["Unsupported", "TableVersionNotFound"].includes(error.kind);
   if (!isImpossible) throw error;
+  return undefined;
 }
 
 export interface DeferredWorkParts extends AutomationParts {
-  readonly log: Log;
   /** How long a dropped table can be brought back. */
   readonly dropRetentionMs: number;
   /** How long audit records and jobs are kept after they ended. */
@@ -49,7 +48,13 @@ export function createDeferredWork(parts: DeferredWorkParts): Worker {
         await endGenevaRecord(parts, subject).catch(unlessImpossible);
         return undefined;
       },
-      automate: (subject) => openDueJobs(parts, subject),
+      automate: async (subject) => {
+        try {
+          return await openDueJobs(parts, subject);
+        } catch (error) {
+          return unlessImpossible(error);
+        }
+      },
       purge: (subject, lease) => purgeTable(parts, subject, lease),
       forget: async (subject, lease) => {
         await forgetRecords(store, Number(subject), lease);

@@ -158,7 +158,7 @@ async function listJobs(management: ManagementClient, options: ListOptions): Pro
     id: job.job_id,
     status: job.status,
     target: targetOf(job),
-    progress: job.progress.rows_total === undefined ? "" : countOf(job.progress),
+    progress: job.progress.rows_total === undefined ? waitingFor(job) : countOf(job.progress),
     principal: job.principal,
     opened: new Date(job.created_at_millis).toISOString(),
   }));
@@ -203,10 +203,15 @@ function exitCodeOf({ status }: Job): number {
 export function describeProgress(job: Job): string {
   const { rows_committed: committed = 0, rows_total: total, rows_per_second: rate } = job.progress;
   const attempt = job.attempt > 1 ? ` (attempt ${job.attempt})` : "";
-  if (total === undefined) return `${job.status}${attempt}`;
+  if (total === undefined) return [`${job.status}${attempt}`, waitingFor(job)].filter((text) => text !== "").join(": ");
   const isRunning = job.status === "Running" && rate !== undefined && rate > 0;
   const left = isRunning ? [`${rate} rows/s`, `${durationOf((total - committed) / rate)} left`] : [];
   return `${job.status}${attempt} ${bar(committed, total)} ${[countOf(job.progress), ...left].join(", ")}`;
+}
+
+/** What a job that has not ended waits for, or what its latest attempt fell over. */
+function waitingFor({ status, reason = "" }: Job): string {
+  return status === "Queued" || status === "Running" ? reason : "";
 }
 
 function countOf({ rows_committed = 0, rows_total = 0 }: Job["progress"]): string {

@@ -1,10 +1,9 @@
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import type { StackOutputs } from "@tiltyard/protocol";
+import { type ClusterParameters, configMethods, parseFileParameters, type StackOutputs } from "@tiltyard/protocol";
 import { type Command, Option } from "commander";
 import { parse as parseYaml } from "yaml";
-import { type ClusterParameters, configMethods, parseFileParameters } from "../ray/parameters.ts";
 import { fromStackOutputs, parseStackOutputs } from "../stack-outputs.ts";
 import { UsageError } from "./exit-codes.ts";
 

@@ -7,10 +7,16 @@ import {
   type V1Pod,
   type V1ResourceAttributes,
 } from "@kubernetes/client-node";
-import { gpuResource, identityAnnotations, isAtLeast, operatorVersionMin, runnerName } from "@tiltyard/protocol";
+import {
+  type ClusterParameters,
+  gpuResource,
+  identityAnnotations,
+  isAtLeast,
+  operatorVersionMin,
+  runnerName,
+} from "@tiltyard/protocol";
 import { type CatalogClient, createCatalogClient } from "../catalog/catalog-client.ts";
 import { rayClusters } from "../ray/manifest.ts";
-import type { ClusterParameters } from "../ray/parameters.ts";
 import { bucketPod, runBucketPod } from "./bucket-pod.ts";
 import { catalogPods } from "./catalog-pods.ts";
 

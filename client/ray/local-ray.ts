@@ -4,12 +4,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { isAtLeast, rayVersionMin } from "@tiltyard/protocol";
+import { isAtLeast, rayVersionMin, tokenRayVersionMin } from "@tiltyard/protocol";
 import { request } from "undici";
 import { Companion } from "./companion.ts";
 import { freePort } from "./free-port.ts";
 import { JobsApi } from "./jobs.ts";
-import { tokenRayVersionMin } from "./parameters.ts";
 
 /** No Ray could be started on this machine. */
 export class LocalRayError extends Error {

@@ -1,7 +1,14 @@
 import type { KubernetesObject, V1Container, V1EnvVar, V1PodTemplateSpec, V1Toleration } from "@kubernetes/client-node";
-import { gpuResource, rayGpuImage, rayImage, rayLogs } from "@tiltyard/protocol";
+import {
+  type ClusterParameters,
+  gpuResource,
+  rayFolder,
+  rayGpuImage,
+  rayImage,
+  rayLogs,
+  sharedMemoryFolder,
+} from "@tiltyard/protocol";
 import { version } from "../version.ts";
-import { type ClusterParameters, rayFolder, sharedMemoryFolder } from "./parameters.ts";
 
 /** What a RayCluster is to the API server. */
 export const rayClusters = { group: "ray.io", version: "v1", plural: "rayclusters" } as const;

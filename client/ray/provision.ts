@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { hostname, userInfo } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KubeConfig } from "@kubernetes/client-node";
+import { type ClusterOptions, type ClusterParameters, parseParameters } from "@tiltyard/protocol";
 import { connect } from "../kubernetes/connect.ts";
 import { KubernetesError } from "../kubernetes/kubernetes-error.ts";
 import { type Forwarding, forwardPort } from "../kubernetes/port-forward.ts";
@@ -11,7 +12,6 @@ import { type ClusterState, clusterState, formatState } from "./cluster-state.ts
 import { type Job, type JobRequest, JobsApi } from "./jobs.ts";
 import { keepLease, leaseEnd } from "./lease.ts";
 import { annotations, dashboardPort, rayClusterManifest } from "./manifest.ts";
-import { type ClusterOptions, type ClusterParameters, parseParameters } from "./parameters.ts";
 
 export interface ProvisionOptions {
   /** Told whenever the state changed while the cluster comes up or goes. */

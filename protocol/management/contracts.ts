@@ -3,6 +3,7 @@ import { createApiKey, listApiKeys, revokeApiKey } from "./api-key.ts";
 import { listGrants, putGrant, revokeGrant } from "./grant.ts";
 import { cancelJob, createJobKey, describeJob, describeJobLog, listJobs, openJob, retryJob } from "./job.ts";
 import { buildTableIndex, cleanUpTable, compactTable } from "./maintenance.ts";
+import { putTablePolicy } from "./policy.ts";
 import { describeCaller, listPrincipals } from "./principal.ts";
 import { listTableRows } from "./row.ts";
 import { listDroppedTables, protectTable, undropTable, unprotectTable } from "./table.ts";
@@ -28,6 +29,7 @@ export const managementContracts = {
   compactTable,
   buildTableIndex,
   cleanUpTable,
+  putTablePolicy,
   createJobKey,
   listDroppedTables,
   undropTable,

@@ -45,7 +45,10 @@ export const Job = z
     result: JobResult,
     attempt: count.describe("The number of its latest attempt; 0 before the first."),
     heartbeat: z.string().optional().describe("When the latest attempt was heard of last, by its own clock."),
-    reason: z.string().optional().describe("Why it has failed or was canceled, or what its latest attempt fell over."),
+    reason: z
+      .string()
+      .optional()
+      .describe("Why it has failed or was canceled, what it waits for, or what its latest attempt fell over."),
     platform: AnsweredProperties.describe("Where its latest attempt runs."),
     created_at_millis: timeMillis,
     updated_at_millis: timeMillis,

@@ -1,12 +1,15 @@
 import { z } from "zod";
 import { characters, numbers, text } from "../bounds.ts";
 import { defineContract, onPath } from "../contract.ts";
-import { commonRequest, context, count, fieldPath, optional } from "../fields.ts";
+import { commonRequest, context, count, fieldPath, branch as inBranch, optional } from "../fields.ts";
 
 /** What a job that looks after a table is answered with. */
 const MaintenanceResponse = z
   .object({ context, job_id: z.string().describe("The id of the job that does it.") })
   .meta({ id: "MaintenanceResponse" });
+
+/** It is there to be refused: what is meant for a branch must not be done to main. */
+const branch = inBranch.describe("Only main: a job looks after no other branch.");
 
 /** What any of these may say about where it runs. */
 const running = {
@@ -16,13 +19,31 @@ const running = {
   cluster: optional(text(characters.name)).describe("The Ray cluster of that name in the runner's file."),
 };
 
+export const compactFields = { ...running, target_rows_per_fragment: optional(count.min(1)) };
+
+export const buildIndexFields = {
+  ...running,
+  column: fieldPath,
+  index_type: text(characters.name)
+    .min(1)
+    .describe("BTREE, BITMAP, LABEL_LIST, NGRAM, ZONEMAP, FTS, IVF_FLAT, IVF_PQ, ..."),
+  name: optional(text(characters.name).min(1)).describe("The column with _idx when absent."),
+  distance_type: optional(text(characters.name)),
+  num_partitions: optional(count.min(1).max(numbers.partitions)),
+  num_sub_vectors: optional(count.min(1).max(numbers.subVectors)),
+};
+
+export const cleanUpFields = {
+  cluster: running.cluster,
+  older_than_seconds: optional(count).describe("Versions that were committed longer ago go; 14 days when absent."),
+  keep_versions: optional(count.min(1)).describe("How many of the latest versions stay however old; 1 when absent."),
+};
+
 export const compactTable = defineContract({
   operationId: "CompactTable",
   summary: "Open a job that makes few large fragments of many small ones, and takes deleted rows out",
   path: "/management/v1/table/{id}/compact",
-  body: z
-    .object({ ...commonRequest, ...running, target_rows_per_fragment: optional(count.min(1)) })
-    .meta({ id: "CompactTableRequest" }),
+  body: z.object({ ...commonRequest, branch, ...compactFields }).meta({ id: "CompactTableRequest" }),
   response: MaintenanceResponse,
   status: 202,
   errors: [404, 409],
@@ -33,20 +54,7 @@ export const buildTableIndex = defineContract({
   operationId: "BuildTableIndex",
   summary: "Open a job that builds an index on Ray, anew where there is one of its name",
   path: "/management/v1/table/{id}/build_index",
-  body: z
-    .object({
-      ...commonRequest,
-      ...running,
-      column: fieldPath,
-      index_type: text(characters.name)
-        .min(1)
-        .describe("BTREE, BITMAP, LABEL_LIST, NGRAM, ZONEMAP, FTS, IVF_FLAT, IVF_PQ, ..."),
-      name: optional(text(characters.name).min(1)).describe("The column with _idx when absent."),
-      distance_type: optional(text(characters.name)),
-      num_partitions: optional(count.min(1).max(numbers.partitions)),
-      num_sub_vectors: optional(count.min(1).max(numbers.subVectors)),
-    })
-    .meta({ id: "BuildTableIndexRequest" }),
+  body: z.object({ ...commonRequest, branch, ...buildIndexFields }).meta({ id: "BuildTableIndexRequest" }),
   response: MaintenanceResponse,
   status: 202,
   errors: [404, 409],
@@ -57,16 +65,7 @@ export const cleanUpTable = defineContract({
   operationId: "CleanUpTable",
   summary: "Open a job that deletes old versions of main, and the files that only they had",
   path: "/management/v1/table/{id}/clean_up",
-  body: z
-    .object({
-      ...commonRequest,
-      cluster: running.cluster,
-      older_than_seconds: optional(count).describe("Versions that were committed longer ago go; 14 days when absent."),
-      keep_versions: optional(count.min(1)).describe(
-        "How many of the latest versions stay however old; 1 when absent.",
-      ),
-    })
-    .meta({ id: "CleanUpTableRequest" }),
+  body: z.object({ ...commonRequest, branch, ...cleanUpFields }).meta({ id: "CleanUpTableRequest" }),
   response: MaintenanceResponse,
   status: 202,
   errors: [404, 409],

@@ -57,6 +57,32 @@ export const cancelRemoteJob = defineContract({
   bodyAccess: onJob("writer"),
 });
 
+/** Pausing a job, and going on with one that was paused: both are refused, with what to do instead. */
+function defineRefused(operationId: string, summary: string, path: string) {
+  return defineContract({
+    operationId,
+    summary,
+    path,
+    body: z.object({ ...commonRequest, job_id: jobId }),
+    response: z.object({ status: z.string() }),
+    errors: [404, 406, 409],
+    access: anywhere("writer"),
+    bodyAccess: onJob("writer"),
+  });
+}
+
+export const pauseRemoteJob = defineRefused(
+  "PauseRemoteJob",
+  "Pause a job, which no job here can be: 406",
+  "/v1/jobs/pause",
+);
+
+export const resumeRemoteJob = defineRefused(
+  "ResumeRemoteJob",
+  "Go on with a job that was paused, which none is: 406",
+  "/v1/jobs/resume",
+);
+
 export const listRemoteJobs = defineContract({
   operationId: "ListRemoteJobs",
   summary: "List all jobs, latest first, as LanceDB's remote client reads them",

@@ -1,51 +1,92 @@
-import { CatalogError, contracts, defaultDelimiter } from "@tiltyard/protocol";
+import { CatalogError } from "@tiltyard/protocol";
 import type { CommitParts } from "../commits/parts.ts";
-import { checkBackfill } from "../dataset/columns.ts";
 import type { Datasets } from "../dataset/datasets.ts";
 import { mainBranch } from "../domain/branch.ts";
-import { type NewJob, prepareJob } from "../domain/job.ts";
-import { prepareRefresh } from "../domain/materialized-view.ts";
 import { openOnce } from "../domain/open-job.ts";
-import type { Actor } from "../domain/transaction.ts";
-import { type Automation, deleteAutomation, listAutomations, noteSeen, type Seen } from "../store/automations.ts";
+import { type Policy, policyIn } from "../domain/policy.ts";
+import type { Log } from "../log.ts";
+import { type Automation, deleteAutomation, listAutomations, noteSeen, putAutomation } from "../store/automations.ts";
 import { findOpenJobs } from "../store/jobs.ts";
 import { findTableById, type TableRecord } from "../store/tables.ts";
 import { listVersions } from "../store/versions.ts";
-import { seenOf } from "./register.ts";
+import { automaticJob } from "./automatic-job.ts";
+import { dueAfter } from "./due-after.ts";
+import { stateOf, type TableState } from "./table-state.ts";
 
 /** How long a job that runs is waited for: it may not see the newest rows. */
 const runningPollMs = 5_000;
+/** Whom the audit names for commits past the catalog, too. */
+const unknownPrincipal = "unknown";
 
 export interface AutomationParts extends CommitParts {
   readonly datasets: Datasets;
+  readonly log: Log;
   /** How long after a commit jobs are opened, so that several commits make one job. */
   readonly automationDelayMs: number;
 }
 
 /**
- * Opens the jobs that new rows of a table are for, at most one that waits for each column and view. New are those in
- * fragments that no job before has seen: what a job itself does to rows that are there adds none.
+ * Opens the jobs that commits on a table make due, at most one that waits for each automation.
  *
  * @param subject The id of the table.
- * @returns When to look again, in milliseconds; undefined when all new rows have their jobs.
+ * @returns When to look again, in milliseconds; undefined when all that is due has its job.
  */
 export async function openDueJobs(parts: AutomationParts, subject: string): Promise<number | undefined> {
   const { store, automationDelayMs } = parts;
   const table = await findTableById(store.read, Number(subject));
   if (table === undefined) return undefined;
-  const automations = await listAutomations(store.read, table.id);
-  if (automations.length === 0) return undefined;
-  const now = await seenOf(parts, table);
-  const due = automations.filter(({ seen }) => seen.fragment < now.fragment);
+  const state = await stateOf(parts, table);
+  const policy = readPolicy(parts, table);
   const waits: number[] = [];
-  for (const automation of due) {
-    const page = { after: automation.seen.version, limit: 1, descending: false };
+  for (const automation of await automationsOf(parts, table, state)) {
+    const after = dueAfter(automation, state, policy);
+    if (after === undefined) {
+      await noteUndue(parts, automation, state);
+      continue;
+    }
+    const page = { after, limit: 1, descending: false };
     const [first] = await listVersions(store.read, table.id, mainBranch, page);
     const left = (first?.timestampMillis ?? 0) + automationDelayMs - Date.now();
     if (left > 0) waits.push(Math.min(left, automationDelayMs));
-    else if (!(await openDue(parts, table, automation, now))) waits.push(runningPollMs);
+    else if (!(await openDue(parts, table, automation, { state, policy }))) waits.push(runningPollMs);
   }
   return waits.length === 0 ? undefined : Math.min(...waits);
+}
+
+/**
+ * With those of columns that were added past the catalog, whose metadata alone asks for them: from now on, for whoever
+ * has one filled now.
+ */
+async function automationsOf(
+  { store }: AutomationParts,
+  { id: tableId, identifier }: TableRecord,
+  seen: TableState,
+): Promise<readonly Automation[]> {
+  const present = await listAutomations(store.read, tableId);
+  const isPresent = (column: string) => present.some(({ kind, target }) => kind === "backfill" && target === column);
+  for (const target of seen.autoBackfill.filter((column) => !isPresent(column))) {
+    const jobs = await findOpenJobs(store.read, identifier);
+    const { principal = unknownPrincipal } = jobs.find(({ properties }) => properties.column === target) ?? {};
+    await store.write((session) => putAutomation(session, { tableId, kind: "backfill", target, principal, seen }));
+  }
+  return present;
+}
+
+function readPolicy({ log }: AutomationParts, { identifier, properties }: TableRecord): Policy {
+  try {
+    return policyIn(properties);
+  } catch (error) {
+    if (!(error instanceof CatalogError)) throw error;
+    log.warn({ table: identifier, problem: error.message }, "the policy of a table opens no jobs: put another one");
+    return {};
+  }
+}
+
+/** From the next version on is how long a job waits that comes to be due by what a table is like. */
+async function noteUndue({ store }: AutomationParts, automation: Automation, { version }: TableState): Promise<void> {
+  const { kind, seen } = automation;
+  if (kind !== "compact" && kind !== "build_index") return;
+  await store.write((session) => noteSeen(session, automation, { ...seen, version }));
 }
 
 /** @returns false while a job is open that may leave new rows out: it runs already, or has other parameters. */
@@ -53,12 +94,14 @@ async function openDue(
   parts: AutomationParts,
   table: TableRecord,
   automation: Automation,
-  now: Seen,
+  { state, policy }: { readonly state: TableState; readonly policy: Policy },
 ): Promise<boolean> {
   const { store } = parts;
-  const job = await jobOf(parts, table, automation);
+  const job = await automaticJob(parts, table, automation, policy);
   if (job === undefined) {
-    await store.write((session) => deleteAutomation(session, automation));
+    await store.write((session) =>
+      isOfColumnOrView(automation) ? deleteAutomation(session, automation) : noteSeen(session, automation, state),
+    );
     return true;
   }
   const { operation, objects, properties } = job.opened;
@@ -73,27 +116,11 @@ async function openDue(
     if (error instanceof CatalogError && error.kind === "ConcurrentModification") return false;
     throw error;
   }
-  await store.write((session) => noteSeen(session, automation, now));
+  await store.write((session) => noteSeen(session, automation, state));
   return true;
 }
 
-/** @returns undefined when what is to be brought up to date is gone. */
-async function jobOf(
-  { store, datasets }: AutomationParts,
-  table: TableRecord,
-  { kind, target, principal }: Automation,
-): Promise<NewJob | undefined> {
-  const caller: Actor = { principal: { name: principal }, requestId: "" };
-  if (kind === "refresh") {
-    const view = await findTableById(store.read, Number(target));
-    return view && prepareRefresh(view, { id: view.identifier, delimiter: defaultDelimiter }, caller);
-  }
-  try {
-    await checkBackfill(datasets, { id: table.identifier, column: target });
-  } catch (error) {
-    if (error instanceof CatalogError && ["TableColumnNotFound", "InvalidInput"].includes(error.kind)) return undefined;
-    throw error;
-  }
-  const contract = contracts.alterTableBackfillColumns;
-  return prepareJob({ contract, caller, objects: [table.identifier], properties: { column: target } });
+/** What is gone for good; a policy may be put before there is what it is for. */
+function isOfColumnOrView({ kind }: Automation): boolean {
+  return kind === "backfill" || kind === "refresh";
 }

@@ -1,13 +1,9 @@
 import type { Identifier } from "@tiltyard/protocol";
 import type { CommitParts } from "../commits/parts.ts";
-import { requireVersion } from "../commits/read.ts";
-import { highestFragmentOf } from "../dataset/manifest-file.ts";
-import { readManifest } from "../dataset/schema-metadata.ts";
-import { mainBranch } from "../domain/branch.ts";
 import { requireTable } from "../domain/require.ts";
 import type { Actor } from "../domain/transaction.ts";
-import { putAutomation, type Seen } from "../store/automations.ts";
-import type { TableRecord } from "../store/tables.ts";
+import { putAutomation } from "../store/automations.ts";
+import { stateOf } from "./table-state.ts";
 
 /**
  * From now on, new rows of a table open jobs that fill a column. Its present rows do not.
@@ -41,15 +37,9 @@ async function register(
   { principal }: Actor,
 ): Promise<void> {
   const table = await requireTable(parts.store.read, identifier);
-  const seen = await seenOf(parts, table);
+  const seen = await stateOf(parts, table);
   await parts.store.write(async (session) => {
     const { id } = await requireTable(session, identifier);
     await putAutomation(session, { tableId: id, ...what, principal: principal.name, seen });
   });
-}
-
-/** @throws CatalogError TableVersionNotFound, Unsupported */
-export async function seenOf(parts: CommitParts, table: TableRecord): Promise<Seen> {
-  const latest = await requireVersion(parts, table, mainBranch, undefined);
-  return { version: latest.version, fragment: highestFragmentOf(await readManifest(parts, table, latest)) };
 }

@@ -284,7 +284,8 @@ async function insertFound(
   const { generation = 1 } = now ?? {};
   await raiseBranch(session, { tableId: table.id, name: branch, generation, lowest, highest });
   await insertVersions(session, recordsOf(place, generation, found, await recordAdoption(session, place, found)));
-  if (table.isAutomated && branch === mainBranch) await noteTask(session, automationOf(table.id));
+  // What came past the catalog may have columns that it does not know of.
+  if (branch === mainBranch) await noteTask(session, automationOf(table.id));
   return true;
 }
 

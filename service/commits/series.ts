@@ -7,6 +7,7 @@ import {
 } from "@tiltyard/protocol";
 import { prepareAudit } from "../domain/audit.ts";
 import { requireFreeLocation } from "../domain/locations.ts";
+import { applyPolicy } from "../domain/policy.ts";
 import { withProtectionOf } from "../domain/protection.ts";
 import { requireFreeName, requireTable } from "../domain/require.ts";
 import { parseLocation } from "../storage/location.ts";
@@ -73,7 +74,7 @@ export function createCommits(parts: CommitParts, change: Change, table: TableRe
       const records = [];
       for (const each of together.length > 0 ? [] : prepared)
         records.push(await recordVersion(session, table, each, audit.id));
-      if (properties !== undefined) await setTableProperties(session, table.id, withProtectionOf(table, properties));
+      if (properties !== undefined) await replaceProperties(session, table, properties);
       // A commit that is repeated was recorded the first time.
       if (together.length > 0 || records.some((record) => record.transactionId === audit.id))
         await audit.record(session);
@@ -93,10 +94,16 @@ export function createCommits(parts: CommitParts, change: Change, table: TableRe
     throw new CatalogError("ConcurrentModification", `table ${formatIdentifier(identifier)} was replaced meanwhile`);
   }
 
+  async function replaceProperties(session: Session, table: TableRecord, given: TableRecord["properties"]) {
+    const properties = withProtectionOf(table, given);
+    await setTableProperties(session, table.id, properties);
+    await applyPolicy(session, { ...table, properties }, change.caller);
+  }
+
   async function makeTable(session: Session, { location, properties }: NewTable): Promise<TableRecord> {
     await requireFreeName(session, identifier);
     await requireFreeLocation(session, parseLocation(location));
-    return insertTable(session, { identifier, location, properties });
+    return applyPolicy(session, await insertTable(session, { identifier, location, properties }), change.caller);
   }
 
   return {

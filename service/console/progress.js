@@ -56,7 +56,8 @@ export function jobProgress(label) {
       const { rows_committed: committed = 0, rows_total: total } = job.progress;
       bar.hidden = job.status !== "Running" && total === undefined;
       root.dataset.status = job.status.toLowerCase();
-      const words = progressText(job) || withoutRows[job.status] || "";
+      const isOpen = job.status in withoutRows;
+      const words = progressText(job) || (isOpen && job.reason) || withoutRows[job.status] || "";
       set(total === undefined ? undefined : committed, total ?? 1, words);
     },
   };

@@ -17,8 +17,10 @@ export interface ReplacedMetadata {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** Numbers of fields in the messages of Lance's `table.proto` and `transaction.proto`. */
+/** Numbers of fields in the messages of Lance's `file.proto`, `table.proto` and `transaction.proto`. */
 const ofManifest = {
+  fields: 1,
+  fragments: 2,
   version: 3,
   schemaMetadata: 5,
   indexSection: 6,
@@ -28,6 +30,9 @@ const ofManifest = {
   maxFragmentId: 11,
   transactionFile: 12,
 } as const;
+const ofField = { name: 2, parentId: 4, metadata: 10 } as const;
+const ofFragment = { id: 1, deletions: 3, rows: 4 } as const;
+const ofDeletions = { count: 4 } as const;
 const ofTransaction = { readVersion: 1, uuid: 2, updateConfig: 110 } as const;
 const ofUpdateConfig = { schemaMetadataUpdates: 8 } as const;
 const ofUpdateMap = { entries: 1, replace: 2 } as const;
@@ -71,6 +76,38 @@ export function hasStableRowIds(file: Uint8Array): boolean {
 /** The highest id that a fragment of the table ever had; -1 when it never had one. @throws CatalogError Unsupported */
 export function highestFragmentOf(file: Uint8Array): number {
   return Number(uint(readFields(readFile(file).manifest.content), ofManifest.maxFragmentId) ?? -1n);
+}
+
+/** A part of the rows of a table, as its manifest tells of it. */
+export interface Fragment {
+  readonly id: number;
+  /** Those that are not deleted. */
+  readonly rows: number;
+}
+
+/** @throws CatalogError Unsupported */
+export function fragmentsOf(file: Uint8Array): readonly Fragment[] {
+  return messages(readFields(readFile(file).manifest.content), ofManifest.fragments).map((fragment) => {
+    const [deletions = []] = messages(fragment, ofFragment.deletions);
+    const number = (fields: readonly Field[], name: number) => Number(uint(fields, name) ?? 0n);
+    const rows = number(fragment, ofFragment.rows) - number(deletions, ofDeletions.count);
+    return { id: number(fragment, ofFragment.id), rows };
+  });
+}
+
+/** The metadata of each column, by its name. @throws CatalogError Unsupported */
+export function columnMetadataOf(file: Uint8Array): ReadonlyMap<string, Readonly<Record<string, string>>> {
+  const fields = messages(readFields(readFile(file).manifest.content), ofManifest.fields);
+  const columns = fields.filter((field) => (last(field, ofField.parentId)?.int32() ?? 0) < 0);
+  return new Map(
+    columns.map((field) => {
+      const entries = messages(field, ofField.metadata).map((each) => [
+        last(each, ofEntry.key)?.string() ?? "",
+        last(each, ofEntry.value)?.string() ?? "",
+      ]);
+      return [last(field, ofField.name)?.string() ?? "", Object.fromEntries(entries)];
+    }),
+  );
 }
 
 function next(file: Uint8Array, { version, timestampMillis, uuid, metadata }: ReplacedMetadata): NextManifest {
@@ -155,6 +192,13 @@ function readFields(message: Uint8Array): readonly Field[] {
 function last(fields: readonly Field[], number: number): BinaryReader | undefined {
   const field = fields.findLast((each) => each.number === number);
   return field && new BinaryReader(field.value);
+}
+
+/** The messages of a field, in order. */
+function messages(fields: readonly Field[], number: number): readonly (readonly Field[])[] {
+  return fields
+    .filter((field) => field.number === number)
+    .map(({ value }) => readFields(new BinaryReader(value).bytes()));
 }
 
 function uint(fields: readonly Field[], number: number): bigint | undefined {

@@ -15,6 +15,11 @@ type VirtualColumn = NonNullable<NewColumn["virtual_column"]>;
 const udfFolder = "_udfs";
 /** What marks a column as one that a function computes, and begins the names of all that is told of it. */
 const prefix = "virtual_column";
+/** The metadata of a column in which the manifest of its function is. */
+export const manifestOfColumn = `${prefix}.manifest`;
+/** Whether new rows are filled by jobs that the catalog opens; and which columns a function fills together. */
+const autoBackfill = `${prefix}.auto_backfill`;
+const group = `${prefix}.unpack_group`;
 /** The backend that Geneva has, and the part of its payload that it cannot do without. */
 const genevaBackend = "DockerUDFSpecV1";
 const GenevaPayload = z.object({ udf_pickle: z.base64().min(1) });
@@ -78,8 +83,8 @@ async function virtualFields(virtual: VirtualColumn, udf: StoredUdf, schema: Jso
     [`${prefix}.udf_name`]: virtual.udf_name,
     [`${prefix}.udf`]: udf.path,
     [`${prefix}.udf_inputs`]: JSON.stringify(virtual.input_columns),
-    [`${prefix}.auto_backfill`]: String(virtual.auto_backfill ?? false),
-    ...(manifest !== undefined && { [`${prefix}.manifest`]: manifest }),
+    [autoBackfill]: String(virtual.auto_backfill ?? false),
+    ...(manifest !== undefined && { [manifestOfColumn]: manifest }),
     ...(manifest_checksum !== undefined && { [`${prefix}.manifest_checksum`]: manifest_checksum }),
   };
   return virtual.outputs.map(({ column, data_type, metadata }) => {
@@ -87,6 +92,22 @@ async function virtualFields(virtual: VirtualColumn, udf: StoredUdf, schema: Jso
     // Rows that are not computed yet have no value.
     return new arrow.Field(column, toArrowType(arrow, data_type), true, all);
   });
+}
+
+/** Whether a column is to be filled when new rows come. @param metadata Of the column. */
+export function isAutomatic(metadata: Readonly<Record<string, string>>): boolean {
+  return metadata[prefix] === "true" && metadata[autoBackfill] === "true";
+}
+
+/**
+ * The columns that are to be filled when new rows come, whoever added them; of those that are filled together, the first.
+ *
+ * @param columns The metadata of each column.
+ */
+export function autoBackfillColumns(columns: ReadonlyMap<string, Readonly<Record<string, string>>>): string[] {
+  const automatic = [...columns].filter(([, given]) => isAutomatic(given));
+  const byGroup = Map.groupBy(automatic, ([name, given]) => given[group] ?? name);
+  return [...byGroup.values()].flatMap(([first]) => first?.[0] ?? []);
 }
 
 /** The column that a path begins with; a segment in backticks may have dots. */

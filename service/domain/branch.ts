@@ -16,6 +16,11 @@ export function branchOf(request: { readonly branch?: string | undefined }): str
   return request.branch === undefined ? mainBranch : checkBranch(request.branch, "branch");
 }
 
+/** @throws CatalogError InvalidInput for any other branch than main. */
+export function requireMain(request: { readonly branch?: string | undefined }): void {
+  if (branchOf(request) !== mainBranch) throw new CatalogError("InvalidInput", "branch: jobs work on main alone");
+}
+
 /**
  * The branch that is to be made or deleted, which `main` never is.
  *

@@ -13,8 +13,12 @@ export interface NewJob extends TransactionNames {
   open(session: Session): Promise<void>;
 }
 
-/** @param change With what the job needs to know in its properties. */
+/**
+ * @param change With what the job needs to know in its properties.
+ * @throws CatalogError InvalidInput for properties that leave no room for what attempts note.
+ */
 export function prepareJob(change: Change): NewJob {
+  requireFitting("the job's parameters", change.properties ?? {}, parametersLengthMax);
   const { names, opened } = newTransaction(change);
   return { ...names, opened, open: (session) => insertJob(session, { ...opened, status: "Queued" }) };
 }
@@ -33,8 +37,9 @@ export function isOpen({ status }: Pick<TransactionRecord, "status">): boolean {
   return moves[status].length > 0;
 }
 
-/** The most that the properties of one job may hold, as JSON. */
+/** The most that the properties of one job may hold, as JSON; and what it is opened with, of that. */
 const propertiesLengthMax = 256 * 1024;
+const parametersLengthMax = 224 * 1024;
 
 /**
  * Cancels a job: what runs of it learns that by its heartbeat. One that is canceled already stays so.

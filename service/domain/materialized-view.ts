@@ -21,12 +21,16 @@ const prefix = "materialized_view.";
 /** What a definition may have as JSON, so that a refresh, which has it too, has room for what the compute side notes. */
 const definitionLengthMax = 192 * 1024;
 
+/** Of a function that a view was stored with, what is read of it again. */
+const StoredUdtf = z.looseObject({ manifest: z.string().optional() });
+
 type CreateRequest = RequestOf<typeof contracts.createMaterializedView>;
 /** With any other parameters that a refresh takes. */
 interface RefreshRequest {
   readonly id: Identifier;
   readonly delimiter: string;
   readonly output_limit?: number | undefined;
+  readonly manifest?: string | undefined;
 }
 
 /**
@@ -122,7 +126,7 @@ function readSourceQuery(text: string): z.infer<typeof SourceQuery> | undefined 
 
 /**
  * The job of a refresh, with all that the compute side needs in its properties: the view's definition and the
- * parameters of the request.
+ * parameters of the request, or what the view was stored with.
  *
  * @throws CatalogError InvalidInput for a parameter that is not one of the view's kind.
  */
@@ -136,6 +140,15 @@ export function prepareRefresh(view: Pick<TableRecord, "properties">, request: R
     request,
     caller,
     objects: [request.id],
-    properties: { ...Object.fromEntries(definition), ...parametersOf({ ...request }) },
+    properties: {
+      ...Object.fromEntries(definition),
+      ...parametersOf({ ...request, manifest: request.manifest ?? manifestOf(view) }),
+    },
   });
+}
+
+/** The manifest that a view's function was stored with. */
+function manifestOf({ properties }: Pick<TableRecord, "properties">): string | undefined {
+  const spec = properties[`${prefix}udtf_spec`];
+  return spec === undefined ? undefined : StoredUdtf.parse(JSON.parse(spec)).manifest;
 }

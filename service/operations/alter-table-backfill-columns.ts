@@ -1,20 +1,28 @@
-import { CatalogError, contracts } from "@tiltyard/protocol";
+import { contracts } from "@tiltyard/protocol";
 import { requireBranch } from "../commits/read.ts";
 import { checkBackfill } from "../dataset/columns.ts";
-import { branchOf, mainBranch } from "../domain/branch.ts";
+import { automationOf } from "../domain/automation.ts";
+import { branchOf, requireMain } from "../domain/branch.ts";
 import { openTableJob } from "../domain/open-job.ts";
 import { requireTable } from "../domain/require.ts";
+import { noteTask } from "../store/tasks.ts";
 import type { Handler } from "./handler.ts";
 
 const contract = contracts.alterTableBackfillColumns;
 
-/** Opens a job only: it runs on a Ray cluster, and whoever runs it moves it on. */
+/**
+ * Opens a job only: it runs on a Ray cluster, and whoever runs it moves it on. Whoever starts it sees its parameters
+ * and not the table, so that they have the manifest of the function, too.
+ */
 export const alterTableBackfillColumns: Handler<typeof contract> = async (request, catalog, caller) => {
   const { store, datasets } = catalog;
-  const branch = branchOf(request);
   const table = await requireTable(store.read, request.id);
-  await requireBranch(catalog, table, branch);
-  if (branch !== mainBranch) throw new CatalogError("InvalidInput", "branch: jobs fill columns of main alone");
-  await checkBackfill(datasets, request);
-  return { job_id: await openTableJob(store, { contract, request, caller }) };
+  await requireBranch(catalog, table, branchOf(request));
+  requireMain(request);
+  const stored = await checkBackfill(datasets, request);
+  const completed = { ...request, manifest: request.manifest ?? stored.manifest };
+  const job_id = await openTableJob(store, { contract, request: completed, caller });
+  // Of a column that was added past the catalog this is the first that it hears.
+  if (stored.isAutomatic) await store.write((session) => noteTask(session, automationOf(table.id)));
+  return { job_id };
 };

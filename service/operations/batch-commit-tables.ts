@@ -7,6 +7,7 @@ import { recordVersion } from "../commits/record.ts";
 import { prepareAudit } from "../domain/audit.ts";
 import { branchOf } from "../domain/branch.ts";
 import { requireFreeLocation } from "../domain/locations.ts";
+import { applyPolicy } from "../domain/policy.ts";
 import { requireFreeName, requireRecordedBranch, requireTable } from "../domain/require.ts";
 import { inTurns } from "../domain/turns.ts";
 import { vendCredentials } from "../domain/vending.ts";
@@ -103,7 +104,11 @@ async function declare(
     apply: async (session) => {
       await requireFreeName(session, identifier);
       await requireFreeLocation(session, location);
-      await insertTable(session, { identifier, location: location.uri, properties });
+      await applyPolicy(
+        session,
+        await insertTable(session, { identifier, location: location.uri, properties }),
+        caller,
+      );
       return { declare_table: { location: location.uri, ...vended, properties, managed_versioning: true } };
     },
   };

@@ -2,6 +2,7 @@ import { CatalogError, contracts, formatIdentifier } from "@tiltyard/protocol";
 import { isWritten } from "../commits/read.ts";
 import { makeTable } from "../dataset/make-table.ts";
 import { writeRows } from "../dataset/write-rows.ts";
+import { policyIn } from "../domain/policy.ts";
 import { withProtectionOf } from "../domain/protection.ts";
 import { findTable } from "../store/tables.ts";
 import type { Handler } from "./handler.ts";
@@ -19,6 +20,8 @@ export const createTable: Handler<typeof contract> = async (request, catalog, ca
   // Java's client sends an empty map for none.
   if (Object.keys(request.storage_options ?? {}).length > 0)
     throw new CatalogError("Unsupported", "storage_options: this catalog writes with its own; leave them out");
+  // Before rows are written.
+  policyIn(properties ?? {});
   const present = await findTable(store.read, id);
   if (present !== undefined && mode === "Create")
     throw new CatalogError("TableAlreadyExists", `table ${formatIdentifier(id)} exists already`);

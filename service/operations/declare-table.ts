@@ -1,6 +1,7 @@
 import { contracts } from "@tiltyard/protocol";
 import { prepareAudit } from "../domain/audit.ts";
 import { requireFreeLocation } from "../domain/locations.ts";
+import { applyPolicy } from "../domain/policy.ts";
 import { requireFreeName } from "../domain/require.ts";
 import { vendCredentials } from "../domain/vending.ts";
 import { insertTable } from "../store/tables.ts";
@@ -19,7 +20,11 @@ export const declareTable: Handler<typeof contract> = async (request, catalog, c
     async (session) => {
       await requireFreeName(session, identifier);
       await requireFreeLocation(session, location);
-      await insertTable(session, { identifier, location: location.uri, properties });
+      await applyPolicy(
+        session,
+        await insertTable(session, { identifier, location: location.uri, properties }),
+        caller,
+      );
       await audit.record(session);
     },
     { locking: "tables" },

@@ -2,6 +2,7 @@ import { CatalogError, contracts } from "@tiltyard/protocol";
 import { adoptTable, listBranches } from "../commits/adopt.ts";
 import { prepareAudit } from "../domain/audit.ts";
 import { requireFreeLocation } from "../domain/locations.ts";
+import { applyPolicy } from "../domain/policy.ts";
 import { requireFreeName, requireNamespace } from "../domain/require.ts";
 import { deregisterTable } from "../dropping/drop.ts";
 import { findTable, insertTable } from "../store/tables.ts";
@@ -26,7 +27,8 @@ export const registerTable: Handler<typeof contract> = async (request, catalog, 
       await requireNamespace(session, identifier.slice(0, -1));
       await requireFreeLocation(session, location);
       await audit.record(session);
-      return insertTable(session, { identifier, location: location.uri, properties });
+      const inserted = await insertTable(session, { identifier, location: location.uri, properties });
+      return applyPolicy(session, inserted, caller);
     },
     { locking: "tables" },
   );

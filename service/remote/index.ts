@@ -5,6 +5,7 @@ import { describeRemoteJob } from "./describe-remote-job.ts";
 import { describeRemoteTable } from "./describe-remote-table.ts";
 import { listRemoteJobs } from "./list-remote-jobs.ts";
 import { queryRemoteJobEvents } from "./query-remote-job-events.ts";
+import { refusePause } from "./refuse-pause.ts";
 
 /** The handler of every operation that LanceDB's remote client has and the protocol has not. */
 export const remoteHandlers: { readonly [Name in keyof RemoteContracts]: Handler<RemoteContracts[Name]> } = {
@@ -12,5 +13,7 @@ export const remoteHandlers: { readonly [Name in keyof RemoteContracts]: Handler
   describeRemoteJob,
   describeRemoteTable,
   listRemoteJobs,
+  pauseRemoteJob: refusePause,
   queryRemoteJobEvents,
+  resumeRemoteJob: refusePause,
 };

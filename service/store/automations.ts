@@ -2,15 +2,15 @@ import type { Schema } from "./schema.ts";
 import { statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 
-/** What new rows of a table are for: a column is filled, or a view is refreshed. */
-export type AutomationKind = "backfill" | "refresh";
+/** What commits on a table are for: a column is filled, a view is refreshed, or the table is looked after. */
+export type AutomationKind = "backfill" | "refresh" | "compact" | "build_index" | "clean_up";
 
 /** Jobs that the catalog opens by itself, one after the other. */
 export interface Automation {
-  /** The table whose new rows they are. */
+  /** The table whose commits they follow. */
   readonly tableId: number;
   readonly kind: AutomationKind;
-  /** A column of the table, or the id of a view. */
+  /** A column of the table, or the id of a view; empty for what is done to the whole table. */
   readonly target: string;
   /** For whom its jobs run. */
   readonly principal: string;

@@ -61,6 +61,14 @@ describe("tiltyard jobs", () => {
     expect(open_.map(({ job_id }: { job_id: string }) => job_id)).toEqual([running]);
   });
 
+  test("watch and list tell what a job waits for", async () => {
+    const job = await open();
+    const reason = "it waits: no node for it (0/3 nodes are available)";
+    await alter(job, "Queued", { reason });
+    expect(await start("watch", job).printed("0/3 nodes")).toContain(`Queued: ${reason}\n`);
+    expect((await start("list", "--open").finished).stdout).toContain(` ${reason} `);
+  });
+
   test("cancel, retry, describe and logs do what they say", async () => {
     const job = await open();
     await alter(job, "Running", { log_tail: "one\ntwo" });

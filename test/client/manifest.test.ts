@@ -1,6 +1,6 @@
+import { type ClusterOptions, parseParameters } from "@tiltyard/protocol";
 import { describe, expect, test } from "vitest";
 import { annotations, rayClusterManifest } from "../../client/ray/manifest.ts";
-import { type ClusterOptions, parseParameters } from "../../client/ray/parameters.ts";
 
 function manifest(options: Partial<ClusterOptions> = {}) {
   const parameters = parseParameters({ name: "a", ...options });

@@ -1,6 +1,6 @@
+import { parseFileParameters, parseParameters } from "@tiltyard/protocol";
 import { describe, expect, test } from "vitest";
 import { parse as parseYaml } from "yaml";
-import { parseFileParameters, parseParameters } from "../../client/ray/parameters.ts";
 import { fromStackOutputs } from "../../client/stack-outputs.ts";
 
 describe("the parameters of a Ray cluster", () => {

@@ -1,9 +1,9 @@
 /** Which nodes a stack's node groups give to Ray clusters, on nodes as the clouds would make them. */
 import { isDeepStrictEqual } from "node:util";
+import { parseParameters } from "@tiltyard/protocol";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { fromStackOutputs, provisionRayCluster } from "../../client/index.ts";
 import { rayClusterManifest } from "../../client/ray/manifest.ts";
-import { parseParameters } from "../../client/ray/parameters.ts";
 import {
   autoscalerProgram,
   nodeCounts,

@@ -1,8 +1,7 @@
-import { rayLogs } from "@tiltyard/protocol";
+import { parseParameters, rayLogs } from "@tiltyard/protocol";
 import { describe, expect, test } from "vitest";
 import { fromStackOutputs } from "../../client/index.ts";
 import { rayClusterManifest } from "../../client/ray/manifest.ts";
-import { parseParameters } from "../../client/ray/parameters.ts";
 import { deployed } from "../support/stack.ts";
 
 const variants = ["existing", "existing-gke", "existing-eks", "gke", "eks"];

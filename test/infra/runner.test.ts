@@ -22,7 +22,7 @@ describe.each(clouds)("the runner on %s", (variant) => {
     const role = one("kubernetes:rbac.authorization.k8s.io/v1:Role", "runner").inputs;
     expect([role.metadata.namespace, role.rules]).toEqual(["lancedb", runnerRights]);
     const resourcesOfRole = role.rules.flatMap(({ resources: names }: { resources: string[] }) => names);
-    expect(resourcesOfRole).toEqual(["rayjobs", "rayclusters", "secrets"]);
+    expect(resourcesOfRole).toEqual(["rayjobs", "rayclusters", "secrets", "pods"]);
     const account = { kind: "ServiceAccount", name: "tiltyard-runner", namespace: "lancedb-catalog" };
     const bindings = resources.filter(({ inputs }) =>
       JSON.stringify(inputs.subjects ?? []).includes("tiltyard-runner"),
@@ -111,7 +111,18 @@ describe("the settings of a runner", () => {
       workerGroups: [{ name: "big", numCpus: 16, memory: "64Gi" }],
     });
     expect(stack.outputs.jobRayClusters).toEqual(["default"]);
-    const options = ["--max-jobs", "3", "--max-jobs-per-principal", "5", "--attempts", "1", "--queue", "team-a"];
+    const options = [
+      "--max-jobs",
+      "3",
+      "--max-jobs-per-principal",
+      "5",
+      "--attempts",
+      "1",
+      "--room-minutes",
+      "60",
+      "--queue",
+      "team-a",
+    ];
     expect(podOf(stack).containers[0].args).toEqual(options);
   });
 
@@ -128,6 +139,14 @@ describe("the settings of a runner", () => {
       "runner.rayClusters.default: must not have namespace, catalog_url, which the stack determines",
     ],
     [{ rayClusters: { default: { workerGroups: [] } } }, "runner.rayClusters.default"],
+    [
+      { rayClusters: { default: { worker_groups: [{ num_cpu: 4 }] } } },
+      'runner.rayClusters.default: worker_groups.0: Unrecognized key: "numCpu"',
+    ],
+    [
+      { rayClusters: { default: {}, gpu: { ray_version: "2.40.0" } } },
+      "runner.rayClusters.gpu: ray_version: must be 2.43 or later",
+    ],
     [{ maxJobs: 0 }, "runner.maxJobs"],
   ])("are refused when they cannot work: %j", async (runner, problem) => {
     await expect(withRunner(runner)).rejects.toThrow(problem);

@@ -490,6 +490,26 @@ describe("jobs", () => {
     expect(await page.getByRole("button", { name: /Fill/ }).count()).toBe(0);
   });
 
+  test("that look after a table say what they do, and any job what it waits for", async () => {
+    const id = ["studio", "looked_after"];
+    await createScenes("looked_after");
+    await catalog.call("compactTable", { id });
+    const indexed = await catalog.call("buildTableIndex", { id, column: "id", index_type: "BTREE" });
+    await catalog.call("cleanUpTable", { id, keep_versions: 3 });
+    const { page } = await signedIn();
+    await visit(page, "jobs/studio");
+    for (const title of ["Compact table", "Index id", "Clean up table"])
+      await row(page, title).filter({ hasText: "looked_after" }).waitFor();
+    const reason = "it waits: no node for it (0/3 nodes are available)";
+    const actions = [{ setPropertyAction: { key: "reason", value: reason } }];
+    await catalog.call("alterTransaction", { id: indexed.body.job_id.split("$"), actions });
+    await row(page, "Index id").filter({ hasText: "looked_after" }).getByText(reason).waitFor();
+    await row(page, "Index id").filter({ hasText: "looked_after" }).getByRole("link").click();
+    await page.getByRole("heading", { level: 1, name: "Index id" }).waitFor();
+    await page.getByText("It waits: no node for it (0/3 nodes are available).").waitFor();
+    await page.getByText("BTREE").waitFor();
+  });
+
   test("that no runner takes up say how to start one", async () => {
     const job = await openJob(await createScenes("waiting"));
     const { page } = await signedIn();

@@ -25,12 +25,18 @@ beforeEach(async () => {
     const answer = (status: number, body: unknown) =>
       response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
     const refuse = (status: number) => answer(status, { kind: "Status", code: status, message: `it is ${status}` });
-    const { pathname } = new URL(request.url ?? "", "http://localhost");
+    const { pathname, searchParams } = new URL(request.url ?? "", "http://localhost");
     const [, resource = "", name] = /\/namespaces\/[^/]+\/(\w+)(?:\/([^/]+))?/.exec(pathname) ?? [];
     if (resource === forbidden) return void refuse(403);
     if (resource === invalid) return void refuse(422);
-    if (request.method === "GET" && name === undefined)
-      return void answer(200, { items: [...objects].flatMap(([key, each]) => (key.startsWith(resource) ? each : [])) });
+    if (request.method === "GET" && name === undefined) {
+      const items = [...objects].flatMap(([key, each]) => (key.startsWith(resource) ? each : []));
+      const [, clusters = ""] = /in \((.*)\)/.exec(searchParams.get("labelSelector") ?? "") ?? [];
+      const [, phase] = /phase=(\w+)/.exec(searchParams.get("fieldSelector") ?? "") ?? [];
+      const isSelected = ({ metadata, status }: Stored) =>
+        clusters.split(",").includes(metadata.labels["ray.io/cluster"]) && [undefined, status.phase].includes(phase);
+      return void answer(200, { items: resource === "pods" ? items.filter(isSelected) : items });
+    }
     if (request.method === "GET") return void answer(200, objects.get(`${resource} ${name}`));
     if (request.method === "DELETE")
       return void (objects.delete(`${resource} ${name}`) ? answer(200, {}) : refuse(404));
@@ -66,6 +72,7 @@ const job: OpenJob = {
   attempt: 0,
   heartbeat: undefined,
   reason: undefined,
+  platform: {},
 };
 const name = `job-${uuid}-1`;
 
@@ -149,7 +156,7 @@ describe("a job on Kubernetes", () => {
   test.each([
     [undefined, undefined, "waiting"],
     ["Initializing", undefined, "waiting"],
-    ["Suspended", undefined, "waiting"],
+    ["Suspended", undefined, "queued"],
     ["Running", undefined, "starting"],
     ["Running", "PENDING", "starting"],
     ["Running", "RUNNING", "running"],
@@ -159,7 +166,59 @@ describe("a job on Kubernetes", () => {
   ])("whose RayJob is %s, with a job of Ray that is %s, is %s", async (jobDeploymentStatus, jobStatus, state) => {
     await platform().start({ job, number: 1, apiKey: "k" });
     objects.get(`rayjobs ${name}`).status = { jobDeploymentStatus, jobStatus, message: "so" };
-    expect(await platform().list()).toEqual([{ jobId: job.id, number: 1, state, message: "so" }]);
+    expect(await platform().list()).toMatchObject([{ jobId: job.id, number: 1, state, message: "so" }]);
+  });
+
+  describe("that waits", () => {
+    const put = (kind: "head" | "worker", status: object) => {
+      const labels = { "ray.io/cluster": "job-cluster", "ray.io/node-type": kind };
+      const podName = `${kind}-${objects.size}`;
+      objects.set(`pods ${podName}`, { metadata: { name: podName, labels }, status });
+    };
+    const unschedulable = {
+      phase: "Pending",
+      conditions: [{ type: "PodScheduled", status: "False", reason: "Unschedulable", message: "0/3 nodes have a GPU" }],
+    };
+    const withoutImage = {
+      phase: "Pending",
+      containerStatuses: [
+        { image: "ours:1", state: { waiting: { reason: "ImagePullBackOff", message: "no such tag" } } },
+      ],
+    };
+    const ready = { phase: "Running", conditions: [{ type: "Ready", status: "True" }] };
+    const lackOf = async (status: object) => {
+      await platform().start({ job, number: 1, apiKey: "k" });
+      objects.get(`rayjobs ${name}`).status = { rayClusterName: "job-cluster", ...status };
+      return (await platform({ queue: "team-a" }).list())[0]?.lack;
+    };
+    const initializing = { jobDeploymentStatus: "Initializing" };
+    const running = { jobDeploymentStatus: "Running", jobStatus: "RUNNING" };
+
+    test("for a node, or for an image, tells so in Kubernetes' words", async () => {
+      put("head", unschedulable);
+      expect(await lackOf(initializing)).toBe("no node for it (0/3 nodes have a GPU)");
+      put("worker", withoutImage);
+      expect(await lackOf(initializing)).toContain("; ImagePullBackOff of ours:1 (no such tag)");
+    });
+
+    test("for pods that may not be made tells what KubeRay says", async () => {
+      const message = "exceeded quota: ray";
+      const rayClusterStatus = { conditions: [{ type: "ReplicaFailure", status: "True", message }] };
+      expect(await lackOf({ ...initializing, rayClusterStatus })).toBe(message);
+    });
+
+    test("for its queue, or for nothing that is known, tells that", async () => {
+      expect(await lackOf({ jobDeploymentStatus: "Suspended" })).toBe("the queue team-a has not admitted it");
+      expect(await lackOf(initializing)).toBeUndefined();
+    });
+
+    test("for its first worker tells so while it runs, and nothing of further ones", async () => {
+      put("head", ready);
+      put("worker", unschedulable);
+      expect(await lackOf(running)).toBe("no node for it (0/3 nodes have a GPU)");
+      put("worker", ready);
+      expect(await lackOf(running)).toBeUndefined();
+    });
   });
 
   test("is stopped by deleting its RayJob and its key, and shows the last lines that Ray tells of it", async () => {

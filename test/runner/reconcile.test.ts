@@ -10,8 +10,10 @@ const limits: Limits = {
   attempts: 3,
   jobs: 10,
   jobsPerPrincipal: 10,
+  resubmitMs: 60_000,
   takeOverMs: 60_000,
   startMs: 60_000,
+  roomMs: 60_000,
   cancelGraceMs: 60_000,
 };
 
@@ -53,8 +55,8 @@ class Imitation implements Platform {
     return { ray_address: "http://imitation" };
   }
 
-  become(jobId: string, number: number, state: PlatformAttempt["state"], message?: string) {
-    this.states.set(`${jobId} ${number}`, { jobId, number, state, message });
+  become(jobId: string, number: number, state: PlatformAttempt["state"], message?: string, lack?: string) {
+    this.states.set(`${jobId} ${number}`, { jobId, number, state, message, lack });
   }
 }
 
@@ -66,6 +68,8 @@ interface Yard extends AsyncDisposable {
   runner(changes?: Partial<Limits>): Reconciler;
   open(column: string, key?: string): Promise<string>;
   cancel(job: string): Promise<void>;
+  /** As a runner does before it submits the first attempt. */
+  claim(job: string, note: Readonly<Record<string, string>>): Promise<void>;
   /** As an attempt does first. */
   begin(job: string): Promise<void>;
   /** As an attempt does. */
@@ -103,6 +107,10 @@ async function yard(): Promise<Yard> {
       return (await caller.alterTableBackfillColumns({ id, column })).job_id;
     },
     cancel: (job) => alter(job, { setStatusAction: { status: "Canceled" } }),
+    claim: async (job, note) => {
+      for (const [key, value] of Object.entries({ "attempt.1": "now", ...note }))
+        await alter(job, { setPropertyAction: { key, value } });
+    },
     begin: (job) => alter(job, { setPropertyAction: { key: "started_at", value: "now" } }),
     beat: (job, number) => alter(job, { setPropertyAction: { key: `attempt.${number}`, value: crypto.randomUUID() } }),
     describe: (job) => client.describeTransaction({ id: job.split("$") }),
@@ -219,6 +227,83 @@ describe("the runner", () => {
     await each.runner({ takeOverMs: 0 }).reconcile();
     expect(startedOf(each.platform, job)).toEqual([1]);
     expect((await each.describe(job)).properties["attempt.1"]).not.toBe(before);
+  });
+
+  test("submits an attempt anew, once, that was claimed here by a runner that died then", async () => {
+    await using each = await yard();
+    const [died, begun, elsewhere] = [await each.open("a"), await each.open("b"), await each.open("a1")];
+    const here = { ray_address: "http://imitation" };
+    await each.claim(died, here);
+    await each.claim(begun, here);
+    await each.begin(begun);
+    await each.claim(elsewhere, { ray_address: "http://elsewhere" });
+    await each.runner().reconcile();
+    expect(each.platform.started).toEqual([]);
+    const runner = each.runner({ resubmitMs: 0 });
+    await runner.reconcile();
+    expect(each.platform.started.map(({ job, number }) => [job.id, number])).toEqual([[died, 1]]);
+    each.platform.states.clear();
+    await runner.reconcile();
+    expect(each.platform.started).toHaveLength(1);
+  });
+
+  test("waits anew for each attempt that it begins", async () => {
+    await using each = await yard();
+    const job = await each.open("a");
+    const runner = each.runner();
+    await runner.reconcile();
+    await each.begin(job);
+    each.platform.become(job, 1, "ended");
+    await runner.reconcile();
+    expect((await each.describe(job)).properties).not.toHaveProperty("started_at");
+  });
+
+  test("tells what an attempt waits for as long as it waits for that", async () => {
+    await using each = await yard();
+    const job = await each.open("a");
+    const runner = each.runner();
+    await runner.reconcile();
+    const reasonWhile = async (state: PlatformAttempt["state"], lack?: string) => {
+      each.platform.become(job, 1, state, undefined, lack);
+      await runner.reconcile();
+      return (await each.describe(job)).properties.reason;
+    };
+    expect(await reasonWhile("waiting", "0/3 nodes are available")).toBe("it waits: 0/3 nodes are available");
+    expect(await reasonWhile("waiting", "ErrImagePull of ours:1")).toBe("it waits: ErrImagePull of ours:1");
+    expect(await reasonWhile("starting")).toBeUndefined();
+    expect(await reasonWhile("running", "no GPU")).toBe("it waits: no GPU");
+    expect(await reasonWhile("running")).toBeUndefined();
+  });
+
+  test.each([
+    ["waiting", "0/3 nodes are available", "0/3 nodes are available"],
+    ["waiting", undefined, "its Ray cluster does not get ready: is the KubeRay operator running?"],
+    ["running", "0/3 nodes are available", "0/3 nodes are available"],
+  ] as const)("fails what finds no room in its time while %s with %s, and stops it", async (state, lack, told) => {
+    await using each = await yard();
+    const job = await each.open("a");
+    await each.runner().reconcile();
+    each.platform.become(job, 1, state, undefined, lack);
+    const hasty = each.runner({ roomMs: 0, cancelGraceMs: 0 });
+    await hasty.reconcile();
+    const reason = `given up after 0 min without room: ${told}`;
+    expect(await each.describe(job)).toMatchObject({ status: "Failed", properties: { reason } });
+    await hasty.reconcile();
+    expect(each.platform.stopped).toEqual([`${job} 1`]);
+    expect(each.platform.started).toHaveLength(1);
+  });
+
+  test("waits as long as a queue lets it, and gives what runs all the time that it needs", async () => {
+    await using each = await yard();
+    const [queued, running] = [await each.open("a"), await each.open("b")];
+    await each.runner().reconcile();
+    each.platform.become(queued, 1, "queued", undefined, "the queue team-a has not admitted it");
+    await each.runner({ roomMs: 0 }).reconcile();
+    expect(await each.describe(queued)).toMatchObject({
+      status: "Queued",
+      properties: { reason: "it waits: the queue team-a has not admitted it" },
+    });
+    expect((await each.describe(running)).status).toBe("Queued");
   });
 
   test("gives an attempt that has room its time to start, and attempts again what does not", async () => {

@@ -44,6 +44,8 @@ const requests: Partial<Record<OperationName, Readonly<Record<string, unknown>>>
   buildTableIndex: { column: "c", index_type: "BTREE" },
   describeRemoteJob: { job_id: "secret$t" },
   cancelRemoteJob: { job_id: "secret$t" },
+  pauseRemoteJob: { job_id: "secret$t" },
+  resumeRemoteJob: { job_id: "secret$t" },
   queryRemoteJobEvents: { job_id: "secret$t" },
 };
 /** What any principal may ask that has a credential. */

@@ -14,6 +14,7 @@ const virtual_column = {
   udf,
   udf_name: "length",
   udf_version: "1",
+  manifest: "{}",
   auto_backfill: true,
 };
 
@@ -47,7 +48,7 @@ describe("a column with auto_backfill", () => {
       {
         operation: "AlterTableBackfillColumns",
         status: "Queued",
-        parameters: { column: "length" },
+        parameters: { column: "length", manifest: "{}" },
         principal: "bootstrap",
       },
     ]);
@@ -80,6 +81,23 @@ describe("a column with auto_backfill", () => {
     expect(await jobsOn(id)).toHaveLength(1);
     await end(asked.body.job_id, "Canceled");
     expect(await jobsOn(id)).toMatchObject([{ status: "Queued", parameters: { column: "length" } }, {}]);
+  });
+
+  test("that was added past the catalog gets them from its first job on, for whoever asked for that", async () => {
+    const ann = await catalog.keyFor("ann", { $: "writer" });
+    const id = await createFilms(catalog);
+    // As Geneva's own connection does: the catalog sees versions, and does not look into them.
+    const metadata = { virtual_column: "true", "virtual_column.auto_backfill": "true" };
+    await catalog.call("updateFieldMetadata", { id, updates: [{ path: "title", metadata }] });
+    await append(id);
+    expect(await jobsOn(id)).toEqual([]);
+    const asked = await catalog.call("alterTableBackfillColumns", { id, column: "title" }, { key: ann });
+    expect(await jobsOn(id)).toHaveLength(1);
+    await end(asked.body.job_id, "Running", "Succeeded");
+    expect(await jobsOn(id)).toHaveLength(1);
+    await append(id);
+    const own = { status: "Queued", parameters: { column: "title" }, principal: "ann" };
+    expect(await jobsOn(id)).toMatchObject([own, {}]);
   });
 
   test("that is gone gets none, and neither does one without auto_backfill", async () => {

@@ -94,6 +94,30 @@ describe("a column that a function computes", () => {
   });
 
   const length = { column: "length", data_type: { type: "int64" } };
+
+  test("is filled where its manifest says, or that of the request", async () => {
+    const id = await createFilms(catalog);
+    const manifest = JSON.stringify({ pip: ["numpy==2.1.3"] });
+    await add(id, { name: "length", virtual_column: virtual([length], { manifest }) });
+    const other = virtual([{ ...length, column: "other" }], { manifest });
+    await add(id, { name: "other", virtual_column: other });
+    const parametersOf = async (request: object) => {
+      const { job_id } = (await catalog.call("alterTableBackfillColumns", { id, ...request })).body;
+      return (await catalog.call("describeJob", { id: job_id.split("$") })).body.job.parameters;
+    };
+    expect(await parametersOf({ column: "length" })).toEqual({ column: "length", manifest });
+    expect(await parametersOf({ column: "other", manifest: "{}" })).toEqual({ column: "other", manifest: "{}" });
+    const huge = await catalog.call("alterTableBackfillColumns", {
+      id,
+      column: "length",
+      manifest: "x".repeat(230_000),
+    });
+    expect(huge.error).toMatchObject({
+      status: 400,
+      detail: expect.stringContaining("the job's parameters: may hold"),
+    });
+  });
+
   test.each([
     [
       "a function that is none",

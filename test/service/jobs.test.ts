@@ -41,7 +41,7 @@ describe("a backfill", () => {
     await catalog.call("createTableBranch", { id, name: "side" });
     expect((await backfill(id, "twice", { branch: "side" })).error).toMatchObject({
       status: 400,
-      detail: "branch: jobs fill columns of main alone",
+      detail: "branch: jobs work on main alone",
     });
   });
 

@@ -167,6 +167,16 @@ describe("RefreshMaterializedView", () => {
     expect((await job(answer.body.job_id)).properties).toEqual({ ...properties, ray_job: "raysubmit_1" });
   });
 
+  test("runs where the view's function was stored to run, or where the request says", async () => {
+    const manifest = JSON.stringify({ pip: ["numpy==2.1.3"] });
+    const [one, two] = [await newView(), await newView()];
+    for (const id of [one, two]) await create(id, { ...chunker, udtf_spec: { ...udtf_spec, manifest } });
+    const parametersOf = async (id: string[], request: object) =>
+      (await job((await refresh(id, request)).body.job_id)).properties;
+    expect(await parametersOf(one, {})).toMatchObject({ manifest });
+    expect(await parametersOf(two, { manifest: "{}" })).toMatchObject({ manifest: "{}" });
+  });
+
   test("takes views that Geneva made itself, of which the catalog knows no definition", async () => {
     const { id } = await declareTable(catalog);
     const { job_id } = (await refresh(id, { output_limit: 5 })).body;

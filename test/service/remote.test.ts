@@ -71,6 +71,16 @@ describe("LanceDB's remote client", () => {
     expect((await catalog.call("cancelRemoteJob", { job_id: "missing" })).error.status).toBe(404);
   });
 
+  test("is told that jobs cannot be paused, and what to do instead", async () => {
+    const { job_id } = await openJob();
+    for (const name of ["pauseRemoteJob", "resumeRemoteJob"] as const) {
+      const { error } = await catalog.call(name, { job_id });
+      expect(error).toMatchObject({ status: 406, detail: expect.stringContaining("cancel the job, and try it again") });
+      expect((await catalog.call(name, { job_id: "missing" })).error.status).toBe(404);
+    }
+    expect((await catalog.call("describeRemoteJob", { job_id })).body.job_state).toBe("IN_PROGRESS");
+  });
+
   test("lists jobs a page at a time", async () => {
     const { table, job_id } = await openJob();
     const { jobs } = (await catalog.call("listRemoteJobs")).body;

@@ -20,8 +20,14 @@ export function runnerPodSpec(
   { cluster, platform, catalog, settings }: RunnerPlace,
   { account, file, secret }: RunnerPodArgs,
 ): kubernetes.types.input.core.v1.PodSpec {
-  const { queue = platform.queue, maxJobs, maxJobsPerPrincipal, attempts } = settings;
-  const options = { "max-jobs": maxJobs, "max-jobs-per-principal": maxJobsPerPrincipal, attempts, queue };
+  const { queue = platform.queue, maxJobs, maxJobsPerPrincipal, attempts, roomMinutes } = settings;
+  const options = {
+    "max-jobs": maxJobs,
+    "max-jobs-per-principal": maxJobsPerPrincipal,
+    attempts,
+    "room-minutes": roomMinutes,
+    queue,
+  };
   return {
     serviceAccountName: account,
     automountServiceAccountToken: true,

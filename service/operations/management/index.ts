@@ -19,6 +19,7 @@ import { listTransactions } from "./list-transactions.ts";
 import { openJob } from "./open-job.ts";
 import { protectTable } from "./protect-table.ts";
 import { putGrant } from "./put-grant.ts";
+import { putTablePolicy } from "./put-table-policy.ts";
 import { retryJob } from "./retry-job.ts";
 import { revokeApiKey } from "./revoke-api-key.ts";
 import { revokeGrant } from "./revoke-grant.ts";
@@ -48,6 +49,7 @@ export const managementHandlers: {
   listTableRows,
   listTransactions,
   protectTable,
+  putTablePolicy,
   putGrant,
   revokeApiKey,
   revokeGrant,

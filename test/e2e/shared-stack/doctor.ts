@@ -2,9 +2,9 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { CoreV1Api } from "@kubernetes/client-node";
+import { type ClusterOptions, parseParameters } from "@tiltyard/protocol";
 import { beforeAll, expect, test } from "vitest";
 import { type DoctorTarget, examine, type Finding } from "../../../client/doctor/checks.ts";
-import { type ClusterOptions, parseParameters } from "../../../client/ray/parameters.ts";
 import { fromStackOutputs } from "../../../client/stack-outputs.ts";
 import { useCatalog } from "../../support/catalog.ts";
 import { startProgram } from "../../support/process.ts";

@@ -6,10 +6,11 @@ import pyarrow as pa
 ROWS = 40
 
 
-def write_films(catalog, table: list[str]) -> list[str]:
+def write_films(catalog, table: list[str], storage_options: dict[str, str] | None = None) -> list[str]:
     """Makes a table of films in four fragments."""
     titles = pa.table({"id": range(ROWS), "title": [f"Film {number}" for number in range(ROWS)]})
-    lance.write_dataset(titles, namespace_client=catalog.client(), table_id=table, mode="create", max_rows_per_file=10)
+    where = {"namespace_client": catalog.client(), "table_id": table, "storage_options": storage_options}
+    lance.write_dataset(titles, mode="create", max_rows_per_file=10, **where)
     return table
 
 
@@ -25,9 +26,9 @@ def alter(catalog, job: str, *actions: dict) -> None:
     catalog.post(f"/v1/transaction/{job.replace('$', '%24')}/alter", {"actions": list(actions)})
 
 
-def values(catalog, table, column) -> list:
+def values(catalog, table, column, storage_options: dict[str, str] | None = None) -> list:
     return (
-        lance.dataset(namespace_client=catalog.client(), table_id=table)
+        lance.dataset(namespace_client=catalog.client(), table_id=table, storage_options=storage_options)
         .to_table(columns=["id", column])
         .sort_by("id")[column]
         .to_pylist()

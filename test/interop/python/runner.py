@@ -15,9 +15,11 @@ JOB_SECONDS = 180
 class Runner:
     """`tiltyard runner --local`, as a user starts it."""
 
-    def __init__(self, catalog, log: Path) -> None:
+    def __init__(self, catalog, log: Path, environment: dict[str, str] | None = None) -> None:
+        """What it has in its environment, its Ray has, too."""
         self.catalog = catalog
         self.log = log
+        self.environment = environment or {}
         self.process: subprocess.Popen | None = None
 
     def start(self, *options: str) -> "Runner":
@@ -29,6 +31,7 @@ class Runner:
                 cwd=PROJECT,
                 env={
                     **inherited,
+                    **self.environment,
                     "PATH": path,
                     "TILTYARD_CATALOG_URL": self.catalog.url,
                     "TILTYARD_API_KEY": self.catalog.key,

@@ -117,6 +117,31 @@ def test_an_attempt_that_was_taken_over_stops_and_changes_nothing(catalog, job):
     assert (found["status"], found["properties"].get("reason")) == ("Running", None)
 
 
+def test_of_two_processes_of_one_attempt_one_begins(catalog, job):
+    first, stops = begin(catalog, job)
+    with pytest.raises(AttemptStopped, match="no longer"):
+        begin(catalog, job)
+    first.end("Succeeded")
+    assert stops.told == []
+
+
+def test_an_attempt_begins_although_the_answer_to_that_was_lost(catalog, job):
+    class Lossy(Transaction):
+        """Sends its first request again, as for an answer that did not come."""
+
+        asked = False
+
+        def alter(self, actions, retry_seconds=0):
+            if not self.asked:
+                self.asked = True
+                super().alter(actions, retry_seconds)
+            return super().alter(actions, retry_seconds)
+
+    attempt = Attempt(Lossy(Connection(catalog.url, catalog.key), job), 1, 20, Process(Stops()))
+    assert attempt.begin().status == "Running"
+    attempt.end("Succeeded")
+
+
 def test_an_attempt_outlives_a_catalog_that_is_away_for_less_than_its_lease(tmp_path):
     with Catalog(tmp_path) as catalog:
         job = open_job(catalog, write_films(catalog, ["films"]))

@@ -11,6 +11,7 @@ import pytest
 from catalog import PROJECT
 from jobs import alter, backfill, describe
 from tiltyard.job.needs import GIB, WORKERS, Resources, require, workers
+from tiltyard.job.ray_tasks import room
 from tiltyard.job.work import JobError
 
 SMALL = {WORKERS: json.dumps([{"name": "cpu", "cpus": 4, "gpus": 0, "memory_bytes": 3 * GIB}])}
@@ -43,6 +44,15 @@ def test_no_worker_has_a_part_of_each_group():
     ]
     with pytest.raises(JobError):
         require("f", Resources(8, 1, 0), workers({WORKERS: json.dumps(groups)}))
+
+
+def test_tasks_on_a_ray_that_makes_its_nodes_are_as_many_as_are_asked_for(monkeypatch):
+    monkeypatch.setattr("ray.init", lambda **_: None)
+    monkeypatch.setenv(WORKERS, SMALL[WORKERS])
+    assert (room(None), room(20)) == (8, 20)
+    monkeypatch.setenv(WORKERS, json.dumps([{"name": "idle", "cpus": 0, "gpus": 1, "memory_bytes": GIB}]))
+    with pytest.raises(JobError, match="a task needs 1 CPUs"):
+        room(None)
 
 
 def test_a_job_whose_function_needs_a_gpu_fails_at_once_without_one(catalog, films):

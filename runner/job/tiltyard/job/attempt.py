@@ -17,12 +17,15 @@ from tiltyard.job.transaction import (
     State,
     Transaction,
     require_and_set,
+    set_new_property,
     set_property,
     set_status,
     unset_property,
 )
 
 BEAT_SECONDS = 2.0
+# When the attempt began, which whoever claims the next one unsets.
+STARTED = "started_at"
 
 
 class Stop(Enum):
@@ -82,11 +85,29 @@ class Attempt:
         self._thread = threading.Thread(target=self._beat_until_ended, name="heartbeat", daemon=True)
 
     def begin(self) -> State:
-        """Moves the job to Running, and beats from then on. Raises AttemptStopped, CatalogUnavailable."""
-        started = set_property("started_at", _now())
-        state = self._alter([started, set_status("Running")], self._lease_seconds)
+        """Moves the job to Running, and beats from then on. Raises AttemptStopped, CatalogUnavailable.
+
+        An attempt may be submitted twice; of its processes one begins.
+        """
+        now = _now("microseconds")
+        try:
+            state = self._alter([set_new_property(STARTED, now), set_status("Running")], self._lease_seconds)
+        except AttemptStopped:
+            # The answer to the request before this one may have been lost.
+            found = self._begun_at(now)
+            if found is None:
+                raise
+            state = found
         self._thread.start()
         return state
+
+    def _begun_at(self, moment: str) -> State | None:
+        """The job, if it is this process that began its attempt, and if it has not ended."""
+        try:
+            found = self._transaction.describe(self._lease_seconds)
+        except CatalogRefusal:
+            return None
+        return found if found.is_open and found.properties.get(STARTED) == moment else None
 
     def report(self, rows_committed: int, rows_total: int, **counters: int) -> None:
         """Notes how far the work has come; the next heartbeat tells it. Numbers never go back."""
@@ -155,5 +176,5 @@ class Attempt:
         return Stop.CANCELED if status == "Canceled" else Stop.LOST
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def _now(precision: str = "milliseconds") -> str:
+    return datetime.now(UTC).isoformat(timespec=precision).replace("+00:00", "Z")

@@ -108,6 +108,11 @@ def set_property(key: str, value: str) -> Action:
     return {"setPropertyAction": {"key": key, "value": _shorten(value)}}
 
 
+def set_new_property(key: str, value: str) -> Action:
+    """The catalog refuses all actions with 409 when the property is there."""
+    return {"setPropertyAction": {"key": key, "value": value, "mode": "Fail"}}
+
+
 def unset_property(key: str) -> Action:
     """Of a property that may be absent."""
     return {"unsetPropertyAction": {"key": key, "mode": "Skip"}}

@@ -1,5 +1,5 @@
-import { isAtLeast, labelValue, platformDefaults, rayLogs, rayVersionMin } from "@tiltyard/protocol";
 import { z } from "zod";
+import { isAtLeast, labelValue, platformDefaults, rayLogs, rayVersionMin } from "./platform.ts";
 import { Memory } from "./quantity.ts";
 
 /** Ways to sign in to Kubernetes; `config_method` of requirements.md 2.8. */
@@ -158,6 +158,12 @@ function defaultSelectors() {
 /** Parameters that are not valid. The message lists every problem with its path. */
 export class ParameterError extends Error {
   override readonly name = "ParameterError";
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(`The parameters of the Ray cluster are not valid:\n  ${problems.join("\n  ")}`);
+    this.problems = problems;
+  }
 }
 
 /** @throws ParameterError */
@@ -177,11 +183,22 @@ export function parseFileParameters(...layers: readonly object[]): ClusterParame
   );
 }
 
+/**
+ * The Ray cluster that jobs get who name it: with one group of CPU workers where it names none.
+ *
+ * @param layers As `parseFileParameters` has them.
+ * @throws ParameterError
+ */
+export function parseJobCluster(name: string, ...layers: readonly object[]): ClusterParameters {
+  return parseFileParameters({ workerGroups: [{}] }, ...layers, { name });
+}
+
 function parse(options: unknown, format: (path: PropertyKey[]) => string): ClusterParameters {
   const parsed = ClusterParameters.safeParse(options);
   if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map(({ path, message }) => `${format(path) || "the parameters"}: ${message}`);
-  throw new ParameterError(`The parameters of the Ray cluster are not valid:\n  ${problems.join("\n  ")}`);
+  throw new ParameterError(
+    parsed.error.issues.map(({ path, message }) => `${format(path) || "the parameters"}: ${message}`),
+  );
 }
 
 /** Maps whose keys are the caller's, labels and variables: how many levels of names are ours in each. */

@@ -1,0 +1,55 @@
+import { z } from "zod";
+import { defineContract, onPath } from "../contract.ts";
+import { commonRequest, context, count } from "../fields.ts";
+import { buildIndexFields, cleanUpFields, compactFields } from "./maintenance.ts";
+
+/** Lance's own, which a compaction takes when it is told nothing. */
+export const defaultRowsPerFragment = 1024 * 1024;
+
+const Compaction = z
+  .strictObject({
+    small_fragments: count
+      .min(2)
+      .describe("A job is opened when so many fragments have fewer rows than target_rows_per_fragment."),
+    ...compactFields,
+  })
+  .meta({ id: "CompactionPolicy" });
+
+const Index = z
+  .strictObject({
+    new_fragments: count
+      .min(1)
+      .describe("A job is opened when so many fragments came since the latest one of this policy."),
+    ...buildIndexFields,
+  })
+  .meta({ id: "IndexPolicy" });
+
+const CleanUp = z
+  .strictObject({
+    versions: count.min(1).describe("A job is opened when main has so many versions more than at the latest one."),
+    ...cleanUpFields,
+  })
+  .meta({ id: "CleanUpPolicy" });
+
+/** When the catalog opens jobs that look after a table: when, and the fields of the request that opens such a job. */
+export const TablePolicy = {
+  auto_compact: Compaction.optional(),
+  auto_build_index: z
+    .array(Index)
+    .max(100)
+    .refine((indices) => new Set(indices.map(({ column }) => column)).size === indices.length, {
+      error: "must have one policy for each column",
+    })
+    .optional(),
+  auto_clean_up: CleanUp.optional(),
+};
+
+export const putTablePolicy = defineContract({
+  operationId: "PutTablePolicy",
+  summary: "Say when the catalog opens jobs that look after a table, in place of what was said before",
+  path: "/management/v1/table/{id}/policy/put",
+  body: z.object({ ...commonRequest, ...TablePolicy }).meta({ id: "PutTablePolicyRequest" }),
+  response: z.object({ context, transaction_id: z.string() }).meta({ id: "PutTablePolicyResponse" }),
+  errors: [404],
+  access: onPath("writer"),
+});

@@ -1,0 +1,64 @@
+import { CatalogError, contracts, defaultDelimiter, managementContracts } from "@tiltyard/protocol";
+import { checkBackfill, requireColumn } from "../dataset/columns.ts";
+import type { Datasets } from "../dataset/datasets.ts";
+import { type NewJob, prepareJob } from "../domain/job.ts";
+import { prepareRefresh } from "../domain/materialized-view.ts";
+import { parametersOf } from "../domain/parameters.ts";
+import type { Policy } from "../domain/policy.ts";
+import type { Actor } from "../domain/transaction.ts";
+import type { Automation } from "../store/automations.ts";
+import type { Store } from "../store/store.ts";
+import { findTableById, type TableRecord } from "../store/tables.ts";
+
+interface Parts {
+  readonly store: Store;
+  readonly datasets: Datasets;
+}
+
+/** The job that an automation opens; undefined when what it is for is gone. @throws CatalogError */
+export async function automaticJob(
+  { store, datasets }: Parts,
+  { identifier }: TableRecord,
+  { kind, target, principal }: Automation,
+  { auto_compact, auto_build_index, auto_clean_up }: Policy,
+): Promise<NewJob | undefined> {
+  const caller: Actor = { principal: { name: principal }, requestId: "" };
+  const ofTable = (contract: { readonly operationId: string }, request: object | undefined) =>
+    request && prepareJob({ contract, caller, objects: [identifier], properties: parametersOf({ ...request }) });
+  switch (kind) {
+    case "backfill": {
+      const stored = await unlessGone(() => checkBackfill(datasets, { id: identifier, column: target }));
+      return ofTable(contracts.alterTableBackfillColumns, stored && { column: target, manifest: stored.manifest });
+    }
+    case "refresh": {
+      const view = await findTableById(store.read, Number(target));
+      return view && prepareRefresh(view, { id: view.identifier, delimiter: defaultDelimiter }, caller);
+    }
+    case "compact": {
+      const { small_fragments: _, ...request } = auto_compact ?? {};
+      return ofTable(managementContracts.compactTable, auto_compact && request);
+    }
+    case "build_index": {
+      const found = auto_build_index?.find(({ column }) => column === target);
+      const { new_fragments: _, ...request } = found ?? {};
+      const present = await unlessGone(async () => {
+        await requireColumn(datasets, { id: identifier, column: target });
+        return request;
+      });
+      return ofTable(managementContracts.buildTableIndex, found && present);
+    }
+    case "clean_up": {
+      const { versions: _, ...request } = auto_clean_up ?? {};
+      return ofTable(managementContracts.cleanUpTable, auto_clean_up && request);
+    }
+  }
+}
+
+async function unlessGone<Found>(find: () => Promise<Found>): Promise<Found | undefined> {
+  try {
+    return await find();
+  } catch (error) {
+    if (error instanceof CatalogError && ["TableColumnNotFound", "InvalidInput"].includes(error.kind)) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,27 @@
+import type { CommitParts } from "../commits/parts.ts";
+import { requireVersion } from "../commits/read.ts";
+import { columnMetadataOf, type Fragment, fragmentsOf, highestFragmentOf } from "../dataset/manifest-file.ts";
+import { readManifest } from "../dataset/schema-metadata.ts";
+import { autoBackfillColumns } from "../dataset/virtual-column.ts";
+import { mainBranch } from "../domain/branch.ts";
+import type { Seen } from "../store/automations.ts";
+import type { TableRecord } from "../store/tables.ts";
+
+/** What automations need to know of the latest version of main. */
+export interface TableState extends Seen {
+  readonly fragments: readonly Fragment[];
+  /** The columns that are to be filled when new rows come; of those that one function fills together, the first. */
+  readonly autoBackfill: readonly string[];
+}
+
+/** @throws CatalogError TableVersionNotFound, Unsupported */
+export async function stateOf(parts: CommitParts, table: TableRecord): Promise<TableState> {
+  const latest = await requireVersion(parts, table, mainBranch, undefined);
+  const manifest = await readManifest(parts, table, latest);
+  return {
+    version: latest.version,
+    fragment: highestFragmentOf(manifest),
+    fragments: fragmentsOf(manifest),
+    autoBackfill: autoBackfillColumns(columnMetadataOf(manifest)),
+  };
+}

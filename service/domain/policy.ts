@@ -1,0 +1,96 @@
+import { CatalogError, managementContracts, TablePolicy } from "@tiltyard/protocol";
+import { z } from "zod";
+import { type Automation, deleteAutomation, listAutomations, putAutomation } from "../store/automations.ts";
+import type { Session } from "../store/store.ts";
+import { setTableProperties, type TableRecord } from "../store/tables.ts";
+import { noteTask } from "../store/tasks.ts";
+import { prepareAudit } from "./audit.ts";
+import { automationOf } from "./automation.ts";
+import { requireTable } from "./require.ts";
+import type { Actor, By } from "./transaction.ts";
+
+const Policy = z.object(TablePolicy);
+export type Policy = z.infer<typeof Policy>;
+type PolicyName = keyof typeof TablePolicy;
+
+/** The properties of a table that hold its policy, each as JSON. */
+const names = Object.keys(TablePolicy) as PolicyName[];
+/** Nothing of the table was seen yet: what it has already may open a job. */
+const nothingSeen = { version: 0, fragment: -1 } as const;
+const policyKinds: readonly Automation["kind"][] = ["compact", "build_index", "clean_up"];
+
+type Properties = TableRecord["properties"];
+
+/** @throws CatalogError InvalidInput for a property that is no policy. */
+export function policyIn(properties: Properties): Policy {
+  const given = Object.fromEntries(
+    names.flatMap((name) => (properties[name] === undefined ? [] : [[name, parseJson(name, properties[name])]])),
+  );
+  const parsed = Policy.safeParse(given);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new CatalogError("InvalidInput", `properties.${issue?.path.join(".")}: ${issue?.message}`);
+}
+
+/**
+ * Begins to open the jobs of a table's policy, and opens no more of what it no longer has.
+ *
+ * @returns The table as it is then.
+ * @throws CatalogError InvalidInput for properties that are no policy.
+ */
+export async function applyPolicy(
+  session: Session,
+  table: TableRecord,
+  { principal }: Pick<Actor, "principal">,
+): Promise<TableRecord> {
+  const { auto_compact, auto_build_index = [], auto_clean_up } = policyIn(table.properties);
+  const wanted = [
+    ...(auto_compact === undefined ? [] : [{ kind: "compact", target: "" } as const]),
+    ...auto_build_index.map(({ column }) => ({ kind: "build_index", target: column }) as const),
+    ...(auto_clean_up === undefined ? [] : [{ kind: "clean_up", target: "" } as const]),
+  ];
+  const present = table.isAutomated ? await listAutomations(session, table.id) : [];
+  for (const each of present)
+    if (policyKinds.includes(each.kind) && !wanted.some(({ kind, target }) => isSame(each, kind, target)))
+      await deleteAutomation(session, each);
+  for (const each of wanted)
+    await putAutomation(session, { tableId: table.id, ...each, principal: principal.name, seen: nothingSeen });
+  if (wanted.length === 0) return table;
+  await noteTask(session, automationOf(table.id));
+  return { ...table, isAutomated: true };
+}
+
+/**
+ * Replaces the policy of a table.
+ *
+ * @returns The name of the transaction.
+ * @throws CatalogError TableNotFound
+ */
+export async function putPolicy(session: Session, by: By, id: TableRecord["identifier"], policy: Policy) {
+  const table = await requireTable(session, id);
+  const others = Object.entries(table.properties).filter(([name]) => !names.some((each) => each === name));
+  const given = names.flatMap((name) => (policy[name] === undefined ? [] : [[name, JSON.stringify(policy[name])]]));
+  const properties: Properties = Object.fromEntries([...others, ...given]);
+  await setTableProperties(session, table.id, properties);
+  await applyPolicy(session, { ...table, properties }, by.caller);
+  const transaction = prepareAudit({
+    ...by,
+    contract: managementContracts.putTablePolicy,
+    objects: [id],
+    properties: Object.fromEntries(given),
+  });
+  await transaction.record(session);
+  return transaction.name;
+}
+
+function isSame(automation: Automation, kind: Automation["kind"], target: string): boolean {
+  return automation.kind === kind && automation.target === target;
+}
+
+function parseJson(name: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new CatalogError("InvalidInput", `properties.${name}: is not JSON: docs/jobs.md says what it may have`);
+  }
+}

@@ -1,0 +1,14 @@
+import { CatalogError, parseIdentifier, type remoteContracts } from "@tiltyard/protocol";
+import { requireJob } from "../domain/require.ts";
+import type { Handler } from "../operations/handler.ts";
+
+/** A job that stops and begins again goes on where it was, so that canceling it and trying it again does what a pause would. */
+export const refusePause: Handler<
+  typeof remoteContracts.pauseRemoteJob | typeof remoteContracts.resumeRemoteJob
+> = async (request, { store }) => {
+  await requireJob(store.read, parseIdentifier(request.job_id, request.delimiter));
+  throw new CatalogError(
+    "Unsupported",
+    "jobs cannot be paused: cancel the job, and try it again later (RetryJob): it goes on with the rows that are not filled",
+  );
+};

@@ -1,0 +1,181 @@
+import { describe, expect, test } from "vitest";
+import { uniqueName, useCatalog } from "../support/catalog.ts";
+import { doDeferredWork } from "../support/deferred-work.ts";
+import { arrowStream, createFilms, films } from "../support/rows.ts";
+
+/** The catalog itself looks for such work only long after these tests have. */
+const catalog = useCatalog({ TILTYARD_AUTOMATION_DELAY: "9d" });
+
+const put = (id: readonly string[], policy: object) => catalog.call("putTablePolicy", { id, ...policy });
+const propertiesOf = async (id: readonly string[]) => (await catalog.call("describeTable", { id })).body.properties;
+
+async function append(id: readonly string[], times: number): Promise<void> {
+  for (let commit = 0; commit < times; commit++)
+    expect((await catalog.call("insertIntoTable", { id }, { body: arrowStream(films) })).status).toBe(200);
+}
+
+/** What the catalog has opened by itself and how it is, the latest first. */
+async function jobsOn(id: readonly string[]) {
+  await doDeferredWork(catalog.database);
+  return (await catalog.call("listJobs", { table: id.join("$") })).body.jobs;
+}
+
+async function end(job: string | undefined, ...statuses: readonly string[]) {
+  const actions = statuses.map((status) => ({ setStatusAction: { status } }));
+  expect((await catalog.call("alterTransaction", { id: job?.split("$") ?? [], actions })).status).toBe(200);
+}
+
+describe("a table's policy", () => {
+  test("opens a compaction when that many fragments are small, one at a time, for whoever put it", async () => {
+    const ann = await catalog.keyFor("ann", { $: "writer" });
+    const id = await createFilms(catalog);
+    const policy = { auto_compact: { small_fragments: 3, target_rows_per_fragment: 4, concurrency: 2 } };
+    expect((await catalog.call("putTablePolicy", { id, ...policy }, { key: ann })).status).toBe(200);
+    await append(id, 1);
+    expect(await jobsOn(id)).toEqual([]);
+    await append(id, 3);
+    const [first, ...others] = await jobsOn(id);
+    expect(others).toEqual([]);
+    expect(first).toMatchObject({
+      operation: "CompactTable",
+      status: "Queued",
+      principal: "ann",
+      parameters: { target_rows_per_fragment: "4", concurrency: "2" },
+    });
+    await end(first?.job_id, "Running");
+    await append(id, 1);
+    expect(await jobsOn(id)).toHaveLength(1);
+    await end(first?.job_id, "Succeeded");
+    const [second] = await jobsOn(id);
+    expect(second?.status).toBe("Queued");
+    await end(second?.job_id, "Running", "Succeeded");
+    // What a compaction has left as it is, the next one would leave, too.
+    await catalog.call("alterTableAlterColumns", { id, alterations: [{ path: "title", rename: "name" }] });
+    expect(await jobsOn(id)).toHaveLength(2);
+  });
+
+  test("takes fragments for small that have as many rows only with those that were deleted", async () => {
+    const id = await createFilms(catalog);
+    await put(id, { auto_compact: { small_fragments: 2, target_rows_per_fragment: 3 } });
+    await append(id, 2);
+    expect(await jobsOn(id)).toEqual([]);
+    await catalog.call("deleteFromTable", { id, predicate: "id = 1" });
+    await append(id, 1);
+    expect(await jobsOn(id)).toMatchObject([{ operation: "CompactTable" }]);
+  });
+
+  test("opens an index's job for so many new fragments, and none for a column that is not there", async () => {
+    const id = await createFilms(catalog);
+    const index = { index_type: "BTREE", new_fragments: 2 };
+    await put(id, {
+      auto_build_index: [
+        { column: "id", name: "by_id", ...index },
+        { column: "later", ...index },
+      ],
+    });
+    expect(await jobsOn(id)).toEqual([]);
+    await append(id, 1);
+    const [first] = await jobsOn(id);
+    const parameters = { column: "id", index_type: "BTREE", name: "by_id" };
+    expect(first).toMatchObject({ operation: "BuildTableIndex", status: "Queued", parameters });
+    await end(first?.job_id, "Running", "Succeeded");
+    await append(id, 1);
+    expect(await jobsOn(id)).toHaveLength(1);
+    await append(id, 1);
+    expect(await jobsOn(id)).toHaveLength(2);
+  });
+
+  test("opens a clean-up for every so many versions", async () => {
+    const id = await createFilms(catalog);
+    await append(id, 2);
+    await put(id, { auto_clean_up: { versions: 3, older_than_seconds: 0, keep_versions: 2 } });
+    const [first] = await jobsOn(id);
+    const parameters = { older_than_seconds: "0", keep_versions: "2" };
+    expect(first).toMatchObject({ operation: "CleanUpTable", parameters });
+    await end(first?.job_id, "Running", "Succeeded");
+    await append(id, 2);
+    expect(await jobsOn(id)).toHaveLength(1);
+    await append(id, 1);
+    expect(await jobsOn(id)).toHaveLength(2);
+  });
+
+  test("is in the table's properties, beside others, until another one is put or none", async () => {
+    const id = [(await createFilms(catalog))[0] ?? "", uniqueName("table")];
+    await catalog.call("declareTable", { id, properties: { owner: "ann" } });
+    const clean_up = { versions: 2, older_than_seconds: 0 };
+    const answer = await put(id, { auto_compact: { small_fragments: 2 }, auto_clean_up: clean_up });
+    expect(answer.body.transaction_id).toBeTypeOf("string");
+    await put(id, { auto_clean_up: clean_up });
+    expect(await propertiesOf(id)).toEqual({ owner: "ann", auto_clean_up: JSON.stringify(clean_up) });
+    await put(id, {});
+    expect(await propertiesOf(id)).toEqual({ owner: "ann" });
+    const { transactions } = (await catalog.call("listTransactions", { table: id.join("$") })).body;
+    expect(transactions.filter(({ operation }) => operation === "PutTablePolicy")).toHaveLength(3);
+    expect((await put([...id, "missing"], {})).error).toMatchObject({ status: 404, code: 4 });
+  });
+
+  test("that is put no more opens no more jobs", async () => {
+    const id = await createFilms(catalog);
+    await put(id, { auto_clean_up: { versions: 2 } });
+    await put(id, {});
+    await append(id, 3);
+    expect(await jobsOn(id)).toEqual([]);
+  });
+
+  test("is put with a table that is made, whichever way", async () => {
+    const properties = { auto_clean_up: JSON.stringify({ versions: 2 }) };
+    const [namespace] = await createFilms(catalog);
+    const created = [namespace ?? "", uniqueName("table")];
+    const body = arrowStream(films);
+    const made = { id: created, properties: JSON.stringify(properties) };
+    expect((await catalog.call("createTable", made, { body })).status).toBe(200);
+    const { location } = (await catalog.call("describeTable", { id: created })).body;
+    await append(created, 2);
+    expect(await jobsOn(created)).toMatchObject([{ operation: "CleanUpTable", principal: "bootstrap" }]);
+    await catalog.call("deregisterTable", { id: created });
+    const registered = [namespace ?? "", uniqueName("table")];
+    expect((await catalog.call("registerTable", { id: registered, location, properties })).status).toBe(200);
+    // The catalog itself looks at once at what was registered, and the test has to wait for that.
+    await expect.poll(() => jobsOn(registered)).toMatchObject([{ operation: "CleanUpTable" }]);
+    // Properties of an overwriting are all that the table has.
+    const overwrite = { id: registered, mode: "Overwrite", properties: JSON.stringify({ owner: "ann" }) };
+    await catalog.call("createTable", overwrite, { body });
+    await append(registered, 3);
+    expect(await jobsOn(registered)).toHaveLength(1);
+  });
+
+  test.each([
+    [{ auto_compact: "yes" }, "properties.auto_compact: is not JSON"],
+    [{ auto_compact: "{}" }, "properties.auto_compact.small_fragments: "],
+    [{ auto_clean_up: '{"versions": 5, "older": 1}' }, 'properties.auto_clean_up: Unrecognized key: "older"'],
+  ])("is refused in %j, and nothing is made", async (properties, detail) => {
+    const id = [(await createFilms(catalog))[0] ?? "", uniqueName("table")];
+    for (const answer of [
+      await catalog.call("declareTable", { id, properties }),
+      await catalog.call("createTable", { id, properties: JSON.stringify(properties) }, { body: arrowStream(films) }),
+      await catalog.call("batchCommitTables", { operations: [{ declare_table: { id, properties } }] }),
+    ])
+      expect(answer.error).toMatchObject({ status: 400, detail: expect.stringContaining(detail) });
+    expect((await catalog.call("describeTable", { id })).status).toBe(404);
+  });
+
+  test.each([
+    [{ auto_compact: { small_fragments: 1 } }, "auto_compact.small_fragments: "],
+    [{ auto_build_index: [{ column: "id", index_type: "BTREE" }] }, "auto_build_index.0.new_fragments: "],
+  ])("is refused as %j", async (policy, detail) => {
+    const id = await createFilms(catalog);
+    expect((await put(id, policy)).error).toMatchObject({ status: 400, detail: expect.stringContaining(detail) });
+  });
+});
+
+test("what looks after a table is refused on a branch: jobs work on main", async () => {
+  const id = await createFilms(catalog);
+  const refused = { status: 400, detail: "branch: jobs work on main alone" };
+  for (const answer of [
+    await catalog.call("compactTable", { id, branch: "side" }),
+    await catalog.call("buildTableIndex", { id, branch: "side", column: "id", index_type: "BTREE" }),
+    await catalog.call("cleanUpTable", { id, branch: "side" }),
+  ])
+    expect(answer.error).toMatchObject(refused);
+  expect((await catalog.call("compactTable", { id, branch: "main" })).status).toBe(202);
+});
