@@ -10,8 +10,8 @@ export const remoteHeaders = {
 
 /**
  * What the client is told to talk to. From 0.3 on it sends full-text queries as they are, and several vectors in one
- * request; before that it sends the words of a phrase or of a boolean query alone, which finds something else. From 0.4
- * on it would write in parts that are joined at the end, which this catalog does not do.
+ * request; before that a boolean query comes as an empty text, and a fuzzy one without its fuzziness. From 0.4 on it
+ * would write in parts that are joined at the end, which this catalog does not do.
  */
 export const remoteVersion = "0.3.0";
 

@@ -1,5 +1,5 @@
 /** LanceDB's own client for Node, unmodified: what it calls its server is this catalog. */
-import { type Connection, connect, Index, MatchQuery, PhraseQuery, type Table } from "@lancedb/lancedb";
+import { BooleanQuery, type Connection, connect, type FullTextQuery, Index, MatchQuery, Occur, PhraseQuery, type Table } from "@lancedb/lancedb";
 import { beforeAll, describe, expect, test } from "vitest";
 import { uniqueName, useCatalog } from "../support/catalog.ts";
 
@@ -113,11 +113,17 @@ describe("rows", () => {
   test("are found by their words, in their order too", async () => {
     const table = await createTable();
     await table.createIndex("title", { config: Index.fts({ withPosition: true }), waitTimeoutSeconds: 30 });
-    const find = async (query: string | MatchQuery | PhraseQuery) =>
+    const find = async (query: string | FullTextQuery) =>
       (await idsOf(table.query().fullTextSearch(query).limit(10))).toSorted();
     expect(await find("cat")).toEqual([2, 6]);
     expect(await find(new MatchQuery("bird", "title"))).toEqual([3, 7]);
-    expect(await find(new PhraseQuery("quick dog", "title"))).toEqual([0, 4]);
+    const phrase = new PhraseQuery("quick dog", "title");
+    expect(await find(phrase)).toEqual([0, 4]);
+    const boolean = new BooleanQuery([
+      [Occur.Must, new MatchQuery("quick", "title")],
+      [Occur.MustNot, phrase],
+    ]);
+    expect(await find(boolean)).toEqual([1, 5]);
   });
 });
 
