@@ -48,6 +48,8 @@ export interface OpenDataset extends AsyncDisposable {
   readonly lancedb: Library["lancedb"];
   /** Does work with the table. What fails in the library becomes a CatalogError where the caller can act on it. */
   run<Result>(work: (table: Table) => Promise<Result>): Promise<Result>;
+  /** The columns of the table, as it was opened, as an IPC file without rows. */
+  schema(): Promise<Buffer>;
   /** The same with the part of the table that takes and gives bytes. */
   runRaw<Result>(work: (table: RawTable) => Promise<Result>): Promise<Result>;
 }
@@ -103,6 +105,7 @@ export function createDatasets(parts: CommitParts, gateway: Gateway): Datasets {
         record,
         version: version.version,
         lancedb: opened.lancedb,
+        schema: () => opened.schema(),
         run: (work) => opened.run(work),
         runRaw: (work) => opened.runRaw(work),
         [Symbol.asyncDispose]: async () => lease[Symbol.dispose](),
@@ -148,6 +151,7 @@ class Opened implements AsyncDisposable {
   readonly #served: ServedView;
   #table: Table | undefined;
   #raw: RawTable | undefined;
+  #schema: Buffer | undefined;
 
   constructor(lancedb: Library["lancedb"], connection: Connection, served: ServedView) {
     this.lancedb = lancedb;
@@ -178,6 +182,12 @@ class Opened implements AsyncDisposable {
       this.#raw = await connection.createTable(name.table, file, "create", name.namespace, this.newTableOptions);
       return this.#raw.version();
     });
+  }
+
+  /** Of the version as it was opened: it is read once. */
+  async schema(): Promise<Buffer> {
+    this.#schema ??= await this.runRaw((table) => table.schema());
+    return this.#schema;
   }
 
   async run<Result>(work: (table: Table) => Promise<Result>): Promise<Result> {

@@ -12,6 +12,6 @@ export const remoteDescribeTable: Handler<typeof remoteContracts.remoteDescribeT
     table: formatIdentifier(request.id, request.delimiter),
     version: dataset.version,
     location: dataset.record.location,
-    schema: readLanceSchema(await dataset.runRaw((table) => table.schema())),
+    schema: readLanceSchema(await dataset.schema()),
   };
 };
