@@ -57,6 +57,8 @@ export interface OpenDataset extends AsyncDisposable {
 export interface ChangeableDataset extends OpenDataset {
   readonly isEmpty: false;
   readonly commits: Commits;
+  /** Makes a version that has only the columns of an Arrow IPC file, which has no rows. @returns Its version. */
+  create(file: Buffer): Promise<number>;
 }
 
 export interface EmptyDataset extends Pick<OpenDataset, "runRaw">, AsyncDisposable {
@@ -179,7 +181,8 @@ class Opened implements AsyncDisposable {
     return this.#translating(async () => {
       const connection = rawConnectionOf(this.#connection);
       // It is not opened anew: that would put a manifest in place that is held back.
-      this.#raw = await connection.createTable(name.table, file, "create", name.namespace, this.newTableOptions);
+      const mode = this.#table === undefined ? "create" : "overwrite";
+      this.#raw = await connection.createTable(name.table, file, mode, name.namespace, this.newTableOptions);
       return this.#raw.version();
     });
   }

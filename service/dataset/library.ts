@@ -53,7 +53,7 @@ export interface RawConnection {
   createTable(
     name: string,
     file: Buffer,
-    mode: "create",
+    mode: "create" | "overwrite",
     namespace: readonly string[],
     storageOptions: Readonly<Record<string, string>>,
   ): Promise<RawTable>;

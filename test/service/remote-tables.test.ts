@@ -72,6 +72,19 @@ describe("a table", () => {
     expect(present.status).toBe(200);
   });
 
+  test("is emptied by an overwrite without rows, with other columns, and takes none", async () => {
+    const id = await createFilms(catalog);
+    const schema = tableToIPC(new Table(new Schema([new Field("year", new Int32(), true)])), "stream");
+    const emptied = await catalog.call("remoteCreateTable", { id, mode: "overwrite" }, { body: schema });
+    expect(emptied.body.version).toBe(2);
+    expect((await catalog.call("remoteCountTableRows", { id })).body).toBe(0);
+    const { body } = await catalog.call("remoteDescribeTable", { id });
+    expect(body.schema.fields.map(({ name }) => name)).toEqual(["year"]);
+    expect((await catalog.call("countTableRows", { id, version: 1 })).body).toBe(films.length);
+    const none = await catalog.call("remoteInsertIntoTable", { id }, { body: schema });
+    expect(none.body).toMatchObject({ num_inserted_rows: 0, version: 2 });
+  });
+
   test("is listed behind the name that stands for a page's token", async () => {
     const names = [uniqueName("listed"), uniqueName("listed")].toSorted();
     for (const name of names) await catalog.call("remoteCreateTable", { id: [name] }, { body: arrowStream(films) });
