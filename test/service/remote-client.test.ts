@@ -1,5 +1,15 @@
 /** LanceDB's own client for Node, unmodified: what it calls its server is this catalog. */
-import { BooleanQuery, type Connection, connect, type FullTextQuery, Index, MatchQuery, Occur, PhraseQuery, type Table } from "@lancedb/lancedb";
+import {
+  BooleanQuery,
+  type Connection,
+  connect,
+  type FullTextQuery,
+  Index,
+  MatchQuery,
+  Occur,
+  PhraseQuery,
+  type Table,
+} from "@lancedb/lancedb";
 import { beforeAll, describe, expect, test } from "vitest";
 import { uniqueName, useCatalog } from "../support/catalog.ts";
 
