@@ -43,8 +43,8 @@ export interface Contract<
   readonly query: Query;
   /** The JSON body. An absent body, `{}` and `null` are the same empty request. */
   readonly body: Body;
-  /** What a POST carries: JSON as `body` says, or an Arrow stream. */
-  readonly content: "json" | "arrow";
+  /** What a POST carries: JSON as `body` says, an Arrow stream, or either, as its content type says. */
+  readonly content: "json" | "arrow" | "either";
   /** The field of `body` that is the whole body on the wire, without the object around it; the answer is then bare too. */
   readonly bareField: string | undefined;
   /** The JSON answer; `noContent`, `arrowFile` or `arrowStream` for another one. */
@@ -74,9 +74,17 @@ export interface PathFields {
   readonly indexName: string;
   /** What joins the parts of identifiers in this request and its answer. */
   readonly delimiter: string;
+  /** The namespace that LanceDB's client is in, with which `id` begins; absent for other clients. */
+  readonly database?: Identifier | undefined;
 }
 
-type RequestFields<Query extends z.ZodObject, Body extends z.ZodObject> = Omit<z.infer<Query>, keyof z.infer<Body>> &
+/** Of an object without fields zod tells that any field of it is `never`, which no other type could add fields to. */
+type Named<Fields> = { [Name in keyof Fields as string extends Name ? never : Name]: Fields[Name] };
+
+type RequestFields<Query extends z.ZodObject, Body extends z.ZodObject> = Omit<
+  Named<z.infer<Query>>,
+  keyof z.infer<Body>
+> &
   Omit<z.infer<Body>, "id"> &
   PathFields;
 

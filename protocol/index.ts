@@ -19,5 +19,8 @@ export * from "./platform.ts";
 export { bytesOf } from "./quantity.ts";
 export * from "./ray-cluster.ts";
 export * from "./remote/contracts.ts";
+export { remoteHeaders, remoteVersion } from "./remote/dialect.ts";
 export type { RemoteJobState } from "./remote/job.ts";
+export type { RemoteFtsQuery, RemoteQuery } from "./remote/query.ts";
+export { renamed } from "./remote/table.ts";
 export { StackOutputs, secretOutputs } from "./stack-outputs.ts";

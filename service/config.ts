@@ -49,6 +49,8 @@ export interface Config {
   readonly s3ForcePathStyle: boolean;
   /** Whether operations on the rows of tables are done. */
   readonly dataOperations: boolean;
+  /** Whether the database that LanceDB's remote client names is the namespace that it is in. */
+  readonly remoteDatabases: boolean;
   /** How credentials for tables are handed out; undefined when they are not. */
   readonly vending: VendingOptions | undefined;
   readonly logLevel: string;
@@ -155,6 +157,7 @@ const Environment = z.object({
     .transform(toMs),
   TILTYARD_S3_FORCE_PATH_STYLE: flag,
   TILTYARD_DATA_OPERATIONS: z.enum(["on", "off"]).default("on"),
+  TILTYARD_REMOTE_DATABASES: z.enum(["on", "off"]).default("off"),
   TILTYARD_VEND_CREDENTIALS: flag,
   TILTYARD_VEND_S3_ROLE: z
     .string()
@@ -218,6 +221,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     },
     s3ForcePathStyle: values.TILTYARD_S3_FORCE_PATH_STYLE ?? false,
     dataOperations: values.TILTYARD_DATA_OPERATIONS === "on",
+    remoteDatabases: values.TILTYARD_REMOTE_DATABASES === "on",
     vending: values.TILTYARD_VEND_CREDENTIALS ? { s3Role: values.TILTYARD_VEND_S3_ROLE } : undefined,
     logLevel: values.TILTYARD_LOG_LEVEL,
     unknownVariables: Object.keys(set).filter((name) => name.startsWith("TILTYARD_") && !(name in Environment.shape)),

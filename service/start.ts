@@ -130,6 +130,7 @@ export async function startService(config: Config, log: Log, replacements: Repla
     bodyMemory: createBodyMemory(limits.bodyMemoryBytes),
     connections,
     loopWatch,
+    remoteDatabases: config.remoteDatabases,
     metrics,
     log,
     isReady: async () => !stopping && (await findNamespace(store.read, [])) !== undefined,

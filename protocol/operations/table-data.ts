@@ -148,7 +148,7 @@ export const deleteFromTable = defineContract({
 
 const term = { terms: text(characters.text), column: optional(fieldPath) };
 
-const MatchQuery = z
+export const MatchQuery = z
   .object({
     ...term,
     boost: optional(z.number()),
@@ -159,7 +159,9 @@ const MatchQuery = z
   })
   .meta({ id: "MatchQuery" });
 
-const PhraseQuery = z.object({ ...term, slop: optional(count.max(numbers.candidates)) }).meta({ id: "PhraseQuery" });
+export const PhraseQuery = z
+  .object({ ...term, slop: optional(count.max(numbers.candidates)) })
+  .meta({ id: "PhraseQuery" });
 
 /** A full-text query; exactly one of its members says which kind. */
 export const FtsQuery = z

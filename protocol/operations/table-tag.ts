@@ -7,7 +7,7 @@ const tag = text(characters.name).min(1);
 const tagged = { ...commonRequest, tag, version: count, branch };
 const changed = { context, transaction_id: z.string().optional() };
 
-const TagContents = z
+export const TagContents = z
   .object({
     branch: z.string().optional().describe("Absent for the main branch."),
     version: count,

@@ -1,4 +1,6 @@
 import type { AnyContract } from "../contract.ts";
+import { contracts } from "../contracts.ts";
+import { withSlash } from "./dialect.ts";
 import {
   cancelRemoteJob,
   describeRemoteJob,
@@ -7,17 +9,65 @@ import {
   queryRemoteJobEvents,
   resumeRemoteJob,
 } from "./job.ts";
-import { describeRemoteTable } from "./table.ts";
+import { remoteAnalyzeTableQueryPlan, remoteExplainTableQueryPlan, remoteQueryTable } from "./query.ts";
+import { remoteDeleteFromTable, remoteMergeInsertIntoTable, remoteUpdateTable } from "./rows.ts";
+import {
+  remoteAlterTableAddColumns,
+  remoteCreateTable,
+  remoteDescribeTable,
+  remoteListTables,
+  remoteListTableTags,
+  remoteListTableVersions,
+  remoteRenameTable,
+} from "./table.ts";
+import { prewarmTableData, prewarmTableIndex, remoteCreateTableIndex } from "./table-index.ts";
 
-/** What LanceDB's remote client (`lancedb.connect("db://...", host_override=...)`) calls and the protocol does not have. */
+/**
+ * What LanceDB's remote client (`lancedb.connect("db://...", host_override=...)`) calls: the operations of the protocol
+ * in its own dialect, told apart by a path that ends in a slash, and what the protocol does not have. Namespaces, and
+ * `backfill_column`, it calls as the protocol has them.
+ */
 export const remoteContracts = {
+  remoteListTables,
+  remoteCreateTable,
+  remoteDescribeTable,
+  remoteDropTable: withSlash(contracts.dropTable),
+  remoteRenameTable,
+  remoteRestoreTable: withSlash(contracts.restoreTable),
+  remoteGetTableStats: withSlash(contracts.getTableStats),
+  remoteAlterTableAddColumns,
+  remoteAlterTableAlterColumns: withSlash(contracts.alterTableAlterColumns),
+  remoteAlterTableDropColumns: withSlash(contracts.alterTableDropColumns),
+  remoteUpdateFieldMetadata: withSlash(contracts.updateFieldMetadata),
+  remoteListTableVersions,
+  remoteInsertIntoTable: withSlash(contracts.insertIntoTable),
+  remoteMergeInsertIntoTable,
+  remoteUpdateTable,
+  remoteDeleteFromTable,
+  remoteQueryTable,
+  remoteCountTableRows: withSlash(contracts.countTableRows),
+  remoteExplainTableQueryPlan,
+  remoteAnalyzeTableQueryPlan,
+  remoteCreateTableIndex,
+  remoteListTableIndices: withSlash(contracts.listTableIndices),
+  remoteDescribeTableIndexStats: withSlash(contracts.describeTableIndexStats),
+  remoteDropTableIndex: withSlash(contracts.dropTableIndex),
+  prewarmTableIndex,
+  prewarmTableData,
+  remoteListTableTags,
+  remoteGetTableTagVersion: withSlash(contracts.getTableTagVersion),
+  remoteCreateTableTag: withSlash(contracts.createTableTag),
+  remoteUpdateTableTag: withSlash(contracts.updateTableTag),
+  remoteDeleteTableTag: withSlash(contracts.deleteTableTag),
+  remoteListTableBranches: withSlash(contracts.listTableBranches),
+  remoteCreateTableBranch: withSlash(contracts.createTableBranch),
+  remoteDeleteTableBranch: withSlash(contracts.deleteTableBranch),
   describeRemoteJob,
   cancelRemoteJob,
   pauseRemoteJob,
   resumeRemoteJob,
   listRemoteJobs,
   queryRemoteJobEvents,
-  describeRemoteTable,
 } as const satisfies Record<string, AnyContract>;
 
 export type RemoteContracts = typeof remoteContracts;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { characters, text } from "../bounds.ts";
-import { type Access, anywhere, arrowStream, defineContract, type Role } from "../contract.ts";
+import { type Access, anywhere, arrowStream, defineContract, onPath, type Role } from "../contract.ts";
 import { AnsweredProperties, commonRequest, count, optional } from "../fields.ts";
 import { parseIdentifier } from "../identifier.ts";
 import { timeMillis } from "../management/fields.ts";
@@ -85,7 +85,8 @@ export const resumeRemoteJob = defineRefused(
 
 export const listRemoteJobs = defineContract({
   operationId: "ListRemoteJobs",
-  summary: "List all jobs, latest first, as LanceDB's remote client reads them",
+  summary:
+    "List the jobs of the root, or of the client's database, latest first, as LanceDB's remote client reads them",
   path: "/v1/jobs/list",
   body: z.object({ ...commonRequest, page_token: optional(text(characters.token)) }),
   response: z.object({
@@ -100,7 +101,7 @@ export const listRemoteJobs = defineContract({
     ),
     page_token: z.string().optional(),
   }),
-  access: () => [{ role: "reader", object: [] }],
+  access: onPath("reader"),
 });
 
 export const queryRemoteJobEvents = defineContract({

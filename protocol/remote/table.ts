@@ -1,13 +1,106 @@
 import { z } from "zod";
+import { JsonArrowSchema } from "../arrow.ts";
+import { characters, text } from "../bounds.ts";
 import { defineContract, onPath } from "../contract.ts";
-import { commonRequest, count, datasetReadErrors, optional } from "../fields.ts";
+import {
+  branch,
+  commonRequest,
+  count,
+  datasetErrors,
+  datasetReadErrors,
+  id,
+  optional,
+  queryInteger,
+} from "../fields.ts";
+import { alterTableAddColumns, renameTable } from "../operations/table.ts";
+import { createTable } from "../operations/table-data.ts";
+import { listTableTags, TagContents } from "../operations/table-tag.ts";
+import { listTableVersions } from "../operations/table-version.ts";
+import { withSlash } from "./dialect.ts";
 
-export const describeRemoteTable = defineContract({
-  operationId: "DescribeRemoteTable",
-  summary: "Describe a table as LanceDB's remote client opens it",
+export const remoteListTables = defineContract({
+  operationId: "ListTables",
+  summary: "List the tables of the root, or of the client's database, by name",
+  methods: ["GET"],
+  path: "/v1/table/",
+  query: z.object({
+    page_token: text(characters.path).optional().describe("The name of a table: the list begins behind it."),
+    limit: queryInteger(1).optional(),
+  }),
+  response: z.object({ tables: z.array(z.string()) }),
+  errors: [404],
+  access: onPath("reader"),
+});
+
+export const remoteCreateTable = {
+  ...withSlash(createTable),
+  summary: "Create a table from an Arrow stream; one that exists is 400, which the client knows by its words",
+};
+
+export const remoteDescribeTable = defineContract({
+  operationId: "DescribeTable",
+  summary: "Describe a table with its version and its schema, whose types have Lance's names",
   path: "/v1/table/{id}/describe/",
-  body: z.object({ ...commonRequest, version: optional(count) }),
-  response: z.object({ table: z.string(), version: count, location: z.string() }),
+  body: z.object({ ...commonRequest, version: optional(count), branch }),
+  response: z.object({ table: z.string(), version: count, location: z.string(), schema: JsonArrowSchema }),
   errors: datasetReadErrors,
   access: onPath("reader"),
+});
+
+export const remoteRenameTable = defineContract({
+  operationId: "RenameTable",
+  summary: "Rename a table, or move it to another namespace",
+  path: "/v1/table/{id}/rename/",
+  body: z.object({
+    ...commonRequest,
+    new_table_name: text(characters.name).min(1),
+    new_namespace: optional(id).describe("Within the client's database."),
+  }),
+  response: renameTable.response,
+  errors: renameTable.errors,
+  access: onPath("writer"),
+  bodyAccess: (request) => [{ role: "writer", object: renamed(request) }],
+});
+
+/** What a table is called once it is renamed. */
+export function renamed(request: {
+  readonly id: readonly string[];
+  readonly database?: readonly string[] | undefined;
+  readonly new_table_name: string;
+  readonly new_namespace?: readonly string[] | undefined;
+}): readonly string[] {
+  const { id: present, database = [], new_namespace: asked = [], new_table_name: name } = request;
+  return [...(asked.length > 0 ? [...database, ...asked] : present.slice(0, -1)), name];
+}
+
+export const remoteListTableTags = defineContract({
+  operationId: "ListTableTags",
+  summary: "List all tags of a table, without an object around them",
+  path: "/v1/table/{id}/tags/list/",
+  response: z.record(z.string(), TagContents),
+  errors: listTableTags.errors,
+  access: onPath("reader"),
+});
+
+export const remoteListTableVersions = defineContract({
+  operationId: "ListTableVersions",
+  summary: "List all versions of a table, oldest first",
+  path: "/v1/table/{id}/version/list/",
+  query: z.object({ branch: text(characters.name).optional() }),
+  response: listTableVersions.response,
+  errors: listTableVersions.errors,
+  access: onPath("reader"),
+});
+
+export const remoteAlterTableAddColumns = defineContract({
+  operationId: "AlterTableAddColumns",
+  summary: "Add columns to a table: of expressions, or those of an Arrow schema, without values",
+  path: "/v1/table/{id}/add_columns/",
+  content: "either",
+  query: z.object({ branch: text(characters.name).optional() }),
+  body: alterTableAddColumns.body.partial({ new_columns: true }),
+  response: alterTableAddColumns.response,
+  errors: datasetErrors,
+  bodySize: "large",
+  access: onPath("writer"),
 });

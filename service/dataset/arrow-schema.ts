@@ -9,6 +9,14 @@ export function readSchema(file: Buffer): JsonArrowSchema {
 }
 
 function fieldOf(field: FlatTable): JsonArrowSchema["fields"][number] {
+  return fieldWith(field, typeOf);
+}
+
+/** A field whose type is told by the names of one kind or the other. */
+export function fieldWith(
+  field: FlatTable,
+  typeOf: (field: FlatTable) => JsonArrowDataType,
+): JsonArrowSchema["fields"][number] {
   return {
     name: field.text(0) ?? "",
     type: typeOf(field),
@@ -17,7 +25,8 @@ function fieldOf(field: FlatTable): JsonArrowSchema["fields"][number] {
   };
 }
 
-function metadataOf(of: FlatTable | undefined, index: number) {
+/** The metadata of a field or a schema, if it has any. */
+export function metadataOf(of: FlatTable | undefined, index: number) {
   const entries = (of?.tables(index) ?? []).map((entry) => [entry.text(0) ?? "", entry.text(1) ?? ""]);
   return entries.length === 0 ? {} : { metadata: Object.fromEntries(entries) };
 }
@@ -97,6 +106,8 @@ export function plainColumns(file: Buffer): ReadonlyMap<string, string | undefin
 }
 
 const sameInLance = ["null", "bool", "binary", "large_binary"];
+/** Types that have no parameters in the protocol, where Lance's own names have them: `timestamp:us:UTC`. */
+const withParameters = /^(time32|time64|timestamp|duration|decimal):[\w:+/-]+$/;
 const inLance: Readonly<Record<string, string>> = {
   float16: "halffloat",
   float32: "float",
@@ -107,16 +118,18 @@ const inLance: Readonly<Record<string, string>> = {
   date64: "date64:ms",
 };
 
-/** A type as Lance writes it, e.g. `fixed_size_list:float:4`. @throws CatalogError InvalidInput for what has no such text. */
-export function toLanceType(type: JsonArrowDataType): string {
-  if (sameInLance.includes(type.type) || /^u?int(8|16|32|64)$/.test(type.type)) return type.type;
+/** A type as Lance writes it in JSON. @throws CatalogError InvalidInput for what it has no name for. */
+export function toLanceType(type: JsonArrowDataType): JsonArrowDataType {
+  if (sameInLance.includes(type.type) || /^u?int(8|16|32|64)$/.test(type.type)) return { type: type.type };
+  // LanceDB's client writes them as Lance does.
+  if (Object.values(inLance).includes(type.type) || withParameters.test(type.type)) return { type: type.type };
   const name = inLance[type.type];
-  if (name !== undefined) return name;
+  if (name !== undefined) return { type: name };
   const [, bits] = /^decimal(128|256)$/.exec(type.type) ?? [];
   if (bits !== undefined && type.length !== undefined)
-    return `decimal:${bits}:${Math.floor(type.length / 1000)}:${type.length % 1000}`;
-  const item = type.fields?.[0];
+    return { type: `decimal:${bits}:${Math.floor(type.length / 1000)}:${type.length % 1000}` };
+  const [item] = type.fields ?? [];
   if (type.type === "fixed_size_list" && type.length !== undefined && item !== undefined)
-    return `fixed_size_list:${toLanceType(item.type)}:${type.length}`;
+    return { type: type.type, length: type.length, fields: [{ ...item, type: toLanceType(item.type) }] };
   throw new CatalogError("InvalidInput", `data_type: a column cannot be changed to ${JSON.stringify(type.type)}`);
 }

@@ -1,5 +1,5 @@
 import type { Branches, Connection, Table } from "@lancedb/lancedb";
-import type { Identifier } from "@tiltyard/protocol";
+import { CatalogError, type Identifier } from "@tiltyard/protocol";
 import type { CommitParts } from "../commits/parts.ts";
 import { requireBranch, requireVersion } from "../commits/read.ts";
 import { type Change, type Commits, createCommits, type NewTable } from "../commits/series.ts";
@@ -7,8 +7,10 @@ import { branchOf, mainBranch } from "../domain/branch.ts";
 import { requireTable } from "../domain/require.ts";
 import { parseLocation } from "../storage/location.ts";
 import type { TableRecord } from "../store/tables.ts";
+import type { VersionRecord } from "../store/versions.ts";
 import { translate } from "./errors.ts";
 import type { Gateway, ServedView, TableView } from "./gateway.ts";
+import { KeptVersions, type VersionKey } from "./kept-versions.ts";
 import { createLibrary, type Library, type RawTable, rawConnectionOf, rawTableOf } from "./library.ts";
 import { viewOfTable, viewOfVersion } from "./view.ts";
 
@@ -46,6 +48,8 @@ export interface OpenDataset extends AsyncDisposable {
   readonly lancedb: Library["lancedb"];
   /** Does work with the table. What fails in the library becomes a CatalogError where the caller can act on it. */
   run<Result>(work: (table: Table) => Promise<Result>): Promise<Result>;
+  /** The columns of the table, as it was opened, as an IPC file without rows. */
+  schema(): Promise<Buffer>;
   /** The same with the part of the table that takes and gives bytes. */
   runRaw<Result>(work: (table: RawTable) => Promise<Result>): Promise<Result>;
 }
@@ -53,6 +57,8 @@ export interface OpenDataset extends AsyncDisposable {
 export interface ChangeableDataset extends OpenDataset {
   readonly isEmpty: false;
   readonly commits: Commits;
+  /** Makes a version that has only the columns of an Arrow IPC file, which has no rows. @returns Its version. */
+  create(file: Buffer): Promise<number>;
 }
 
 export interface EmptyDataset extends Pick<OpenDataset, "runRaw">, AsyncDisposable {
@@ -62,11 +68,15 @@ export interface EmptyDataset extends Pick<OpenDataset, "runRaw">, AsyncDisposab
   create(file: Buffer): Promise<number>;
 }
 
+/** Of a manifest whose size is not known. */
+const manifestBytesAssumed = 64 * 1024;
+
 /** What the library calls the table: each view has only one. */
 const name = { namespace: ["view"], table: "table" } as const;
 
 export function createDatasets(parts: CommitParts, gateway: Gateway): Datasets {
   const library = createLibrary();
+  const kept = new KeptVersions<Opened>();
 
   async function connect(location: string, view: TableView): Promise<Opened> {
     const { lancedb, session } = await library();
@@ -87,9 +97,21 @@ export function createDatasets(parts: CommitParts, gateway: Gateway): Datasets {
       const record = await requireTable(read, request.id);
       await requireBranch(parts, record, branch);
       const version = await requireVersion(parts, record, branch, request.version);
-      const opened = await connect(record.location, viewOfVersion(parts, record, version));
-      await opened.openTable(branch, version.version);
-      return Object.assign(opened, { record, version: version.version });
+      const lease = await kept.lease(keyOf(record, version), async () => {
+        const opened = await connect(record.location, viewOfVersion(parts, record, version));
+        await opened.openTable(branch, version.version);
+        return opened;
+      });
+      const { opened } = lease;
+      return {
+        record,
+        version: version.version,
+        lancedb: opened.lancedb,
+        schema: () => opened.schema(),
+        run: (work) => opened.run(work),
+        runRaw: (work) => opened.runRaw(work),
+        [Symbol.asyncDispose]: async () => lease[Symbol.dispose](),
+      };
     },
     openForChange: async (change) => {
       const { read } = parts.store;
@@ -108,19 +130,30 @@ export function createDatasets(parts: CommitParts, gateway: Gateway): Datasets {
       opened.newTableOptions = stableRowIds ? { new_table_enable_stable_row_ids: "true" } : {};
       return Object.assign(opened, { isEmpty: true as const, commits });
     },
-    [Symbol.asyncDispose]: () => gateway[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: async () => {
+      kept[Symbol.dispose]();
+      await gateway[Symbol.asyncDispose]();
+    },
   };
 }
 
-/** A connection of the library for one request, and the table that it opened. */
+function keyOf(table: TableRecord, record: VersionRecord): VersionKey {
+  const { branch, version, manifestName, eTag, transactionId, manifestSize = manifestBytesAssumed } = record;
+  const key = JSON.stringify([table.id, table.location, branch, version, manifestName, eTag, transactionId]);
+  return { key, manifestBytes: manifestSize };
+}
+
+/** A connection of the library, and the table that it opened. */
 class Opened implements AsyncDisposable {
   readonly lancedb: Library["lancedb"];
+  isBroken = false;
   /** In the library's words. */
   newTableOptions: Readonly<Record<string, string>> = {};
   readonly #connection: Connection;
   readonly #served: ServedView;
   #table: Table | undefined;
   #raw: RawTable | undefined;
+  #schema: Buffer | undefined;
 
   constructor(lancedb: Library["lancedb"], connection: Connection, served: ServedView) {
     this.lancedb = lancedb;
@@ -148,9 +181,16 @@ class Opened implements AsyncDisposable {
     return this.#translating(async () => {
       const connection = rawConnectionOf(this.#connection);
       // It is not opened anew: that would put a manifest in place that is held back.
-      this.#raw = await connection.createTable(name.table, file, "create", name.namespace, this.newTableOptions);
+      const mode = this.#table === undefined ? "create" : "overwrite";
+      this.#raw = await connection.createTable(name.table, file, mode, name.namespace, this.newTableOptions);
       return this.#raw.version();
     });
+  }
+
+  /** Of the version as it was opened: it is read once. */
+  async schema(): Promise<Buffer> {
+    this.#schema ??= await this.runRaw((table) => table.schema());
+    return this.#schema;
   }
 
   async run<Result>(work: (table: Table) => Promise<Result>): Promise<Result> {
@@ -169,7 +209,11 @@ class Opened implements AsyncDisposable {
     try {
       return await work();
     } catch (error) {
-      throw translate(error, this.#served.failure);
+      const { failure } = this.#served;
+      const told = translate(error, failure);
+      // What the caller can act on is no fault of what is open.
+      this.isBroken ||= failure !== undefined || !(told instanceof CatalogError);
+      throw told;
     }
   }
 

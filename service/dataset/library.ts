@@ -20,6 +20,15 @@ export interface RawTable {
   add(file: Buffer, mode: "append" | "overwrite"): Promise<{ readonly version: number }>;
   /** @param schema An IPC file without rows: its columns are added, without values. */
   addColumnsWithSchema(schema: Buffer): Promise<{ readonly version: number }>;
+  /** @param alterations With types as Lance writes them in JSON, as text. */
+  alterColumns(
+    alterations: readonly {
+      readonly path: string;
+      readonly rename?: string;
+      readonly nullable?: boolean;
+      readonly dataType?: string;
+    }[],
+  ): Promise<{ readonly version: number }>;
   mergeInsert(on: readonly string[]): RawMerge;
 }
 
@@ -35,6 +44,8 @@ export interface RawMerge {
     readonly numInsertedRows: number;
     readonly numUpdatedRows: number;
     readonly numDeletedRows: number;
+    readonly numAttempts: number;
+    readonly numRows: number;
   }>;
 }
 
@@ -42,7 +53,7 @@ export interface RawConnection {
   createTable(
     name: string,
     file: Buffer,
-    mode: "create",
+    mode: "create" | "overwrite",
     namespace: readonly string[],
     storageOptions: Readonly<Record<string, string>>,
   ): Promise<RawTable>;
@@ -86,7 +97,7 @@ async function load(): Promise<Library> {
 
 /** @throws Error when the library has another inside than the version that is pinned. */
 export function rawTableOf(table: Table): RawTable {
-  return innerOf<RawTable>(table, ["schema", "add", "addColumnsWithSchema", "mergeInsert"]);
+  return innerOf<RawTable>(table, ["schema", "add", "addColumnsWithSchema", "alterColumns", "mergeInsert"]);
 }
 
 export function rawConnectionOf(connection: Connection): RawConnection {

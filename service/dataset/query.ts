@@ -5,14 +5,32 @@ import type { DatasetQuery, Lancedb } from "./library.ts";
 /** How deep a full-text query may nest. */
 const depthMax = 32;
 
+/** What the protocol asks of a table's rows, and what LanceDB's own dialect asks besides. */
+export interface RowsQuery extends Omit<QueryTableRequest, "id"> {
+  readonly order_by?:
+    | readonly { readonly column_name: string; readonly ascending: boolean; readonly nulls_first: boolean }[]
+    | undefined;
+  readonly minimum_nprobes?: number | undefined;
+  /** 0 is no bound. */
+  readonly maximum_nprobes?: number | undefined;
+}
+
 /** What a request asks of a table's rows. @throws CatalogError InvalidInput */
-export function buildQuery(lancedb: Lancedb, table: Table, request: Omit<QueryTableRequest, "id">): DatasetQuery {
+export function buildQuery(lancedb: Lancedb, table: Table, request: RowsQuery): DatasetQuery {
   const { offset, filter, with_row_id: withRowId, fast_search: fastSearch } = request;
   const query = withSearch(lancedb, table.query(), request).limit(request.k);
   if (filter !== undefined && filter !== "") query.where(filter);
   if (offset !== undefined) query.offset(offset);
   if (withRowId) query.withRowId();
   if (fastSearch) query.fastSearch();
+  if (request.order_by !== undefined && request.order_by.length > 0)
+    query.orderBy(
+      request.order_by.map(({ column_name: columnName, ascending, nulls_first: nullsFirst }) => ({
+        columnName,
+        ascending,
+        nullsFirst,
+      })),
+    );
   const { column_names: names, column_aliases: aliases } = request.columns ?? {};
   if (names !== undefined && aliases !== undefined)
     throw new CatalogError("InvalidInput", "columns: takes either column_names or column_aliases");
@@ -21,7 +39,7 @@ export function buildQuery(lancedb: Lancedb, table: Table, request: Omit<QueryTa
   return query;
 }
 
-function withSearch(lancedb: Lancedb, query: Query, request: Omit<QueryTableRequest, "id">): DatasetQuery {
+function withSearch(lancedb: Lancedb, query: Query, request: RowsQuery): DatasetQuery {
   const { single_vector: single, multi_vector: multi = [] } = request.vector ?? {};
   const vectors = single === undefined || single.length === 0 ? multi : [single];
   if (single !== undefined && single.length > 0 && multi.length > 0)
@@ -36,7 +54,7 @@ function withSearch(lancedb: Lancedb, query: Query, request: Omit<QueryTableRequ
   return others.reduce((search, vector) => search.addQueryVector([...vector]), vectorSearch(query, first, request));
 }
 
-function vectorSearch(query: Query, vector: readonly number[], request: Omit<QueryTableRequest, "id">): VectorQuery {
+function vectorSearch(query: Query, vector: readonly number[], request: RowsQuery): VectorQuery {
   const { k, offset = 0, refine_factor: refineFactor = 1 } = request;
   // The library takes memory for all rows that a search may find before it looks for the first.
   if ((k + offset) * Math.max(1, refineFactor) > numbers.found)
@@ -50,6 +68,10 @@ function vectorSearch(query: Query, vector: readonly number[], request: Omit<Que
   if (request.lower_bound !== undefined || request.upper_bound !== undefined)
     search.distanceRange(request.lower_bound, request.upper_bound);
   if (request.nprobes !== undefined && request.nprobes > 0) search.nprobes(request.nprobes);
+  if (request.minimum_nprobes !== undefined && request.minimum_nprobes > 0) {
+    search.nprobes(request.minimum_nprobes);
+    search.maximumNprobes(request.maximum_nprobes ?? 0);
+  }
   if (request.ef !== undefined) search.ef(request.ef);
   if (request.refine_factor !== undefined) search.refineFactor(request.refine_factor);
   if (request.bypass_vector_index) search.bypassVectorIndex();

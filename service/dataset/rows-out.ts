@@ -7,6 +7,8 @@ import { type DatasetQuery, type RawQuery, rawQueryOf } from "./library.ts";
 
 /** How many rows are asked of the library at once, at most. */
 const batchRowsMax = 1024;
+/** What is shorter waits for what comes behind it: most answers are sent as one piece. */
+const sentBytesMin = 64 * 1024;
 
 /**
  * Runs a query and answers its rows as one Arrow IPC file, a batch at a time as the reader
@@ -43,22 +45,33 @@ async function* readRows(
   build: (table: Table) => DatasetQuery,
 ): AsyncGenerator<Uint8Array, undefined> {
   await using _ = dataset;
-  const { empty, rows } = await dataset.run(async (table) => {
-    const query = await withoutDictionaries(() => build(table));
-    return { empty: await query.outputSchema(), rows: await query.execute(batchRowsMax) };
+  const hasDictionaries = [...plainColumns(await dataset.schema()).values()].some((plain) => plain !== undefined);
+  const { query, rows } = await dataset.run(async (table) => {
+    const query = hasDictionaries ? await withoutDictionaries(() => build(table)) : await rawQueryOf(build(table));
+    return { query, rows: await query.execute(batchRowsMax) };
   });
   const next = () => dataset.run(() => rows.next());
   let file = await next();
-  const [schema] = messagesOf(file ?? empty);
+  // The library plans the query once more for this.
+  const [schema] = messagesOf(file ?? (await dataset.run(() => query.outputSchema())));
   if (schema === undefined) throw new Error("a file begins with its schema");
   const writer = new ArrowFileWriter(schema);
   const dictionaries = new Map<number, Buffer>();
-  yield Buffer.concat(writer.begin());
+  let pieces = writer.begin();
   while (file !== null) {
-    for (const message of messagesOf(file).slice(1)) if (isNew(message, dictionaries)) yield* writer.add(message);
+    for (const message of messagesOf(file).slice(1))
+      if (isNew(message, dictionaries)) pieces.push(...writer.add(message));
+    if (lengthOf(pieces) >= sentBytesMin) {
+      yield* pieces;
+      pieces = [];
+    }
     file = await next();
   }
-  yield Buffer.concat(writer.end());
+  yield Buffer.concat([...pieces, ...writer.end()]);
+}
+
+function lengthOf(pieces: readonly Buffer[]): number {
+  return pieces.reduce((sum, { length }) => sum + length, 0);
 }
 
 /** What the library adds to the columns that were asked for. */

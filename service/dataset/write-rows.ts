@@ -29,8 +29,11 @@ export async function writeRows(
   try {
     for await (const part of readFiles(stream)) {
       if (files === 0 && !part.isLast) commits.hold();
+      // The library adds no file without rows.
+      const isNothing = part.rows === 0 && files === 0 && part.isLast;
+      if (isNothing && mode === "append" && !dataset.isEmpty) return { rows: 0, version: dataset.version };
       version =
-        files === 0 && dataset.isEmpty
+        isNothing || (files === 0 && dataset.isEmpty)
           ? await dataset.create(part.file)
           : (await dataset.runRaw((table) => table.add(part.file, files === 0 ? mode : "append"))).version;
       rows += part.rows;

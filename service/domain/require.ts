@@ -30,7 +30,7 @@ export async function requireTable(session: Session, identifier: Identifier): Pr
 export async function requireFreeName(session: Session, identifier: Identifier): Promise<void> {
   await requireNamespace(session, requireTableIdentifier(identifier).slice(0, -1));
   if ((await findTable(session, identifier)) !== undefined)
-    throw new CatalogError("TableAlreadyExists", `table ${formatIdentifier(identifier)} exists already`);
+    throw new CatalogError("TableAlreadyExists", `table ${formatIdentifier(identifier)} already exists`);
 }
 
 /** As `requireBranch` of a commit, but only a branch that has records. @throws CatalogError TableBranchNotFound */

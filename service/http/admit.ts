@@ -29,7 +29,7 @@ export function admitByIdentity(contract: AnyContract, parts: OperationParts): S
 /** Lets a caller in that may do what the path says. */
 function createAdmission(contract: AnyContract, parts: OperationParts) {
   const { catalog, connections, rateLimit } = parts;
-  const readPath = createPathReader(contract);
+  const readPath = createPathReader(contract, parts.remoteDatabases);
   return async (context: Context<OperationEnv>, credential: Credential | undefined): Promise<void> => {
     const principal = await authenticate(credential, context, parts);
     context.get("trail").principal = principal.name;
@@ -44,7 +44,7 @@ function createAdmission(contract: AnyContract, parts: OperationParts) {
     const incoming = incomingOf(context);
     connections.accept(incoming);
     // Rows come as fast as they are computed.
-    if (contract.content === "arrow") connections.takesItsTime(incoming);
+    if (context.get("takesRows")) connections.takesItsTime(incoming);
     context.set("principal", principal);
     context.set("path", path);
   };

@@ -1,5 +1,13 @@
-import { type AnyContract, CatalogError, contracts, managementContracts, remoteContracts } from "@tiltyard/protocol";
-import { type Context, Hono } from "hono";
+import {
+  type AnyContract,
+  CatalogError,
+  contracts,
+  managementContracts,
+  remoteContracts,
+  remoteHeaders,
+  remoteVersion,
+} from "@tiltyard/protocol";
+import { type Context, Hono, type MiddlewareHandler } from "hono";
 import type { DevelopmentIssuer } from "../auth/development-issuer.ts";
 import type { Handler } from "../operations/handler.ts";
 import { handlers } from "../operations/index.ts";
@@ -36,7 +44,7 @@ const documents = {
   },
   "/remote/openapi.json": {
     title: "Tiltyard catalog: LanceDB's remote client",
-    description: 'What lancedb.connect("db://...") sends that the protocol does not have.',
+    description: 'What lancedb.connect("db://...", host_override=...) sends, apart from the operations on namespaces.',
     contracts: Object.values<AnyContract>(remoteContracts),
   },
 } as const;
@@ -52,9 +60,7 @@ export interface AppParts extends OperationParts {
 export function createApp(parts: AppParts): Hono {
   const { log, metrics, developmentIssuer } = parts;
   const respond = (error: unknown, context: Context) => respondWithError(context, error, idOf(context), log);
-  const others = new Hono()
-    .onError(respond)
-    .notFound((context) => respond(new CatalogError("RouteNotFound", "there is nothing at this path"), context));
+  const others = new Hono().onError(respond).notFound((context) => respond(nothingAt(context), context));
   // Hono's fast router is for paths without overlaps, and a request with one handler goes straight to it: the
   // operations on one object are here by themselves, and all else is looked for where they are not.
   const app = new Hono().onError(respond).notFound((context) => others.fetch(context.req.raw, context.env));
@@ -63,8 +69,8 @@ export function createApp(parts: AppParts): Hono {
     const path = contract.path.replaceAll(/\{(\w+)\}/g, ":$1");
     // The registries' own types hold each handler to its contract.
     const handler = allHandlers[name] as Handler<AnyContract>;
-    const served = name in contracts && contract.path.split("{").length === 2 ? app : others;
-    served.on([...contract.methods], [path], ...serveOperation(contract, handler, parts));
+    const served = !(name in managementContracts) && contract.path.split("{").length === 2 ? app : others;
+    served.on([...contract.methods], [path], tellVersion, ...serveOperation(contract, handler, parts));
     refuseOtherMethods(others, path, contract.methods);
   }
 
@@ -87,6 +93,22 @@ export function createApp(parts: AppParts): Hono {
   mountDocsPage(others, documents);
   mountConsole(others);
   return app;
+}
+
+/** LanceDB's client takes 404 for a table that is not there, whatever it asked for. */
+function nothingAt({ req }: Context): CatalogError {
+  return req.header(remoteHeaders.database) === undefined
+    ? new CatalogError("RouteNotFound", "there is nothing at this path")
+    : new CatalogError("Unsupported", `this catalog has no operation ${req.method} ${req.path}`);
+}
+
+/** Tells LanceDB's client, in each answer, which server it has. */
+const tellVersion: MiddlewareHandler = (context, next) =>
+  context.req.header(remoteHeaders.database) === undefined ? next() : tell(context, next);
+
+async function tell(context: Context, next: () => Promise<void>): Promise<void> {
+  await next();
+  context.res.headers.set(remoteHeaders.version, remoteVersion);
 }
 
 function refuseOtherMethods(app: Hono, path: string, methods: readonly string[]): void {

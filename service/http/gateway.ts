@@ -34,7 +34,7 @@ export function createGateway(log: Log): Gateway {
   app.onError((error, context) => respondWithError(context, error, crypto.randomUUID(), log));
   for (const name of viewOperations) {
     const contract: AnyContract = contracts[name];
-    const readPath = createPathReader(contract);
+    const readPath = createPathReader(contract, false);
     app.post(
       contract.path.replace("{id}", ":id"),
       async (context, next) => {

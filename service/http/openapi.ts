@@ -84,14 +84,19 @@ function tagOf({ path }: AnyContract): string {
 }
 
 function requestBodyOf(contract: AnyContract): NonNullable<ZodOpenApiOperationObject["requestBody"]> {
-  if (contract.content === "arrow") return { content: { "application/vnd.apache.arrow.stream": { schema: binary } } };
+  const rows = { "application/vnd.apache.arrow.stream": { schema: binary } };
+  if (contract.content === "arrow") return { content: rows };
   // Where no field is required, an absent body and `null` are the empty request.
   const required = !contract.body.safeParse({}).success;
   const whole = contract.bareField === undefined ? contract.body : contract.body.shape[contract.bareField];
   const schema = required ? whole : contract.body.nullable();
   const { bytes, values, keys, depth } = bodies[contract.bodySize];
   const description = `At most ${bytes} bytes, ${values} values, ${keys} keys and ${depth} levels.`;
-  return { description, required, content: { "application/json": { schema } } };
+  return {
+    description,
+    required,
+    content: { "application/json": { schema }, ...(contract.content === "either" && rows) },
+  };
 }
 
 function responsesOf(contract: AnyContract, method: "GET" | "POST"): ZodOpenApiOperationObject["responses"] {

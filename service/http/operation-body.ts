@@ -21,13 +21,13 @@ function envelopeOf(body: unknown): Envelope {
  * the request is answered.
  */
 export function readBody(contract: AnyContract, { bodyMemory }: OperationParts): Step {
-  const { bareField, bodySize, content } = contract;
+  const { bareField, bodySize } = contract;
   return async (context, next) => {
     const [trail, principal] = [context.get("trail"), context.get("principal")];
     using lease = bodyMemory.lease({ isAnonymous: principal === undefined });
     let body: unknown = {};
     try {
-      if (context.req.method === "POST" && content === "json")
+      if (context.req.method === "POST" && !context.get("takesRows"))
         body = await readJson(context, principal === undefined ? bodies.small : bodies[bodySize], lease);
     } catch (error) {
       if (principal !== undefined || !(error instanceof CatalogError) || error.kind !== "InvalidInput") throw error;

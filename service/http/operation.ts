@@ -25,6 +25,8 @@ export interface OperationParts {
   readonly bodyMemory: BodyMemory;
   readonly connections: Connections;
   readonly loopWatch: LoopWatch;
+  /** Whether the database that LanceDB's remote client names is the namespace that it is in. */
+  readonly remoteDatabases: boolean;
   readonly metrics: Metrics;
   readonly log: Log;
 }
@@ -33,6 +35,8 @@ export interface OperationParts {
 export interface OperationEnv {
   Variables: {
     readonly trail: Trail;
+    /** Whether the body is an Arrow stream. */
+    readonly takesRows: boolean;
     /** From the step that admits the caller on. */
     readonly principal: Principal | undefined;
     readonly path: RequestPath;
@@ -74,7 +78,7 @@ function handle<C extends AnyContract>(
     if (principal === undefined) throw new Error("a request reached its operation without a principal");
     const request = requestIn(context.req, path) as RequestOf<C>;
     authorize(principal, contract.bodyAccess(request as never));
-    const rows = contract.content === "arrow" ? (context.req.raw.body ?? emptyStream()) : noRows;
+    const rows = context.get("takesRows") ? (context.req.raw.body ?? emptyStream()) : noRows;
     const requestId = requestIdIn(trail);
     return respond(await handler(request, catalog, { principal, requestId, body: rows }), contract, requestId);
   };

@@ -2,9 +2,12 @@ import {
   type AnyContract,
   CatalogError,
   checkDelimiter,
+  checkIdentifier,
   defaultDelimiter,
+  type Identifier,
   type PathFields,
   parseIdentifier,
+  remoteHeaders,
 } from "@tiltyard/protocol";
 import type { HonoRequest } from "hono";
 
@@ -14,8 +17,14 @@ export interface RequestPath extends PathFields {
   readonly pathId: string | undefined;
 }
 
-/** @returns Reads paths; it throws CatalogError InvalidInput for an id or a delimiter that is not valid. */
-export function createPathReader({ path }: AnyContract): (request: HonoRequest) => RequestPath {
+/**
+ * @param remoteDatabases Whether ids begin with the database that LanceDB's client names.
+ * @returns Reads paths; it throws CatalogError InvalidInput for an id or a delimiter that is not valid.
+ */
+export function createPathReader(
+  { path }: AnyContract,
+  remoteDatabases: boolean,
+): (request: HonoRequest) => RequestPath {
   const segments = path.split("/");
   const idSegment = segments.indexOf("{id}");
   const indexSegment = segments.indexOf("{index_name}");
@@ -24,8 +33,19 @@ export function createPathReader({ path }: AnyContract): (request: HonoRequest) 
     const [path = ""] = request.url.split("?", 1);
     const pathId = idSegment === -1 ? undefined : inPath(path, idSegment, "id");
     const indexName = indexSegment === -1 ? "" : inPath(path, indexSegment, "index_name");
-    return { id: pathId === undefined ? [] : parseIdentifier(pathId, delimiter), indexName, delimiter, pathId };
+    const id = pathId === undefined ? [] : parseIdentifier(pathId, delimiter);
+    const database = remoteDatabases ? databaseOf(request) : undefined;
+    if (database === undefined) return { id, indexName, delimiter, pathId };
+    return { id: checkIdentifier([...database, ...id]), database, indexName, delimiter, pathId };
   };
+}
+
+/** The namespace of the database in LanceDB's `db://name/prefix`; undefined for other clients. */
+function databaseOf(request: HonoRequest): Identifier | undefined {
+  const name = request.header(remoteHeaders.database);
+  if (name === undefined) return undefined;
+  const prefix = request.header(remoteHeaders.databasePrefix);
+  return [name, ...(prefix?.split("/").filter((part) => part !== "") ?? [])];
 }
 
 /**

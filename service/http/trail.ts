@@ -1,4 +1,5 @@
 import { type AnyContract, arrowTypeOf } from "@tiltyard/protocol";
+import type { Context } from "hono";
 import type { OperationParts, Step } from "./operation.ts";
 import { requestIdOf, traceparentOf } from "./request-id.ts";
 import { followRows } from "./sent-rows.ts";
@@ -39,9 +40,11 @@ export function leaveTrail(contract: AnyContract, { loopWatch, metrics, log }: O
       bodyBytes: 0,
     };
     context.set("trail", trail);
+    const takesRows = isRows(contract, context);
+    context.set("takesRows", takesRows);
     loopWatch.begin(trail);
     await next();
-    if (contract.content === "arrow") await discard(context.req.raw.body);
+    if (takesRows) await discard(context.req.raw.body);
     loopWatch.end(trail);
 
     const observe = (status: number) => {
@@ -67,6 +70,12 @@ export function leaveTrail(contract: AnyContract, { loopWatch, metrics, log }: O
     context.res = undefined;
     context.res = new Response(rows, response);
   };
+}
+
+/** Whether the body of a request is an Arrow stream. */
+function isRows({ content }: AnyContract, { req }: Context): boolean {
+  if (content !== "either") return content === "arrow";
+  return req.header("content-type")?.startsWith("application/vnd.apache.arrow") ?? false;
 }
 
 /** A client that is still sending its rows reads no answer: most of what comes is taken, and thrown away. */

@@ -59,7 +59,7 @@ export function validateBody({ body }: AnyContract): Step {
  */
 export function requestIn(
   request: HonoRequest<string, Validated>,
-  { id, indexName, delimiter, pathId }: RequestPath,
+  { id, database, indexName, delimiter, pathId }: RequestPath,
 ): Fields {
   const body = request.valid("json");
   const { id: bodyId, index_name: bodyIndexName } = body;
@@ -70,7 +70,7 @@ export function requestIn(
   const fields: Record<string, unknown> = { ...request.valid("query").data };
   for (const [name, value] of Object.entries(body))
     if (value !== undefined && name !== "index_name") fields[name] = value;
-  return Object.assign(fields, { id, indexName, delimiter });
+  return Object.assign(fields, { id, indexName, delimiter }, database && { database });
 }
 
 function problemsOf(errors: readonly (Pick<z.core.$ZodError, "issues"> | undefined)[]): readonly string[] {

@@ -13,12 +13,12 @@ export const alterTableAlterColumns: Handler<typeof contract> = async (request, 
       throw new CatalogError("InvalidInput", `alterations.${index}: needs data_type, rename or nullable`);
     return {
       path,
-      ...(data_type !== undefined && { dataType: toLanceType(data_type) }),
+      ...(data_type !== undefined && { dataType: JSON.stringify(toLanceType(data_type)) }),
       ...(rename !== undefined && { rename }),
       ...(nullable !== undefined && { nullable }),
     };
   });
   await using dataset = await datasets.openForChange({ contract, request, caller });
-  const { version } = await dataset.run((table) => table.alterColumns(alterations));
+  const { version } = await dataset.runRaw((table) => table.alterColumns(alterations));
   return { ...transactionOf(dataset), version };
 };

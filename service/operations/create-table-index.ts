@@ -5,7 +5,14 @@ import type { Caller, Catalog, Handler } from "./handler.ts";
 import { transactionOf } from "./transaction-of.ts";
 
 const contract = contracts.createTableIndex;
-type Request = RequestOf<typeof contract>;
+
+/** What the protocol asks for, and what LanceDB's own dialect asks besides. */
+interface Request extends RequestOf<typeof contract> {
+  readonly custom_stop_words?: string[] | undefined;
+  readonly min_ngram_length?: number | undefined;
+  readonly max_ngram_length?: number | undefined;
+  readonly prefix_only?: boolean | undefined;
+}
 
 export const createTableIndex: Handler<typeof contract> = async (request, catalog, caller) => {
   if (request.target_partition_size !== undefined)
@@ -60,7 +67,11 @@ function indexOf(make: ChangeableDataset["lancedb"]["Index"], request: Request):
           lowercase: request.lower_case,
           stem: request.stem,
           removeStopWords: request.remove_stop_words,
+          customStopWords: request.custom_stop_words,
           asciiFolding: request.ascii_folding,
+          ngramMinLength: request.min_ngram_length,
+          ngramMaxLength: request.max_ngram_length,
+          prefixOnly: request.prefix_only,
         }),
       );
     case "IVF_FLAT":

@@ -24,7 +24,7 @@ export const createTable: Handler<typeof contract> = async (request, catalog, ca
   policyIn(properties ?? {});
   const present = await findTable(store.read, id);
   if (present !== undefined && mode === "Create")
-    throw new CatalogError("TableAlreadyExists", `table ${formatIdentifier(id)} exists already`);
+    throw new CatalogError("TableAlreadyExists", `table ${formatIdentifier(id)} already exists`);
   if (present !== undefined && mode === "ExistOk")
     return { location: present.location, properties: { ...present.properties } };
 

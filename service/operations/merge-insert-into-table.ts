@@ -5,20 +5,27 @@ import { fileBytes } from "../dataset/rows-in.ts";
 import { readOneFile, writeRows } from "../dataset/write-rows.ts";
 import { branchOf, mainBranch } from "../domain/branch.ts";
 import { requireTable } from "../domain/require.ts";
-import type { Handler } from "./handler.ts";
+import type { Caller, Catalog, Handler } from "./handler.ts";
 import { transactionOf } from "./transaction-of.ts";
 
 const contract = contracts.mergeInsertIntoTable;
 type Request = RequestOf<typeof contract>;
 
 export const mergeInsertIntoTable: Handler<typeof contract> = async (request, catalog, caller) => {
+  const { num_attempts: _, num_rows: __, ...answer } = await mergeRows(request, catalog, caller);
+  return answer;
+};
+
+/** Merges rows, and tells also how many were written, in how many attempts. */
+export async function mergeRows(request: Request, catalog: Catalog, caller: Caller) {
   const { store, datasets } = catalog;
   const change = { contract, request, caller };
   const table = await requireTable(store.read, request.id);
   if (branchOf(request) === mainBranch && !(await isWritten(catalog, table))) {
     await using empty = await datasets.openEmpty(change, table);
     const { rows, version } = await writeRows(empty, caller.body, "append");
-    return { ...transactionOf(empty), num_inserted_rows: rows, num_updated_rows: 0, num_deleted_rows: 0, version };
+    const none = { num_updated_rows: 0, num_deleted_rows: 0, num_attempts: 1 };
+    return { ...transactionOf(empty), ...none, num_inserted_rows: rows, num_rows: rows, version };
   }
   await using dataset = await datasets.openForChange(change);
   const file = await readOneFile(caller.body, fileBytes.most);
@@ -29,8 +36,10 @@ export const mergeInsertIntoTable: Handler<typeof contract> = async (request, ca
     num_inserted_rows: merged.numInsertedRows,
     num_deleted_rows: merged.numDeletedRows,
     version: merged.version,
+    num_attempts: merged.numAttempts,
+    num_rows: merged.numRows,
   };
-};
+}
 
 function mergeOf(table: RawTable, request: Request) {
   let merge = table.mergeInsert([request.on]);

@@ -4,11 +4,11 @@ import { listJobs } from "../operations/management/list-jobs.ts";
 import { remoteState } from "./job-state.ts";
 
 export const listRemoteJobs: Handler<typeof remoteContracts.listRemoteJobs> = async (request, catalog, caller) => {
-  const { jobs, page_token } = await listJobs({ ...request, id: [] }, catalog, caller);
+  const { jobs, page_token } = await listJobs(request, catalog, caller);
   return {
     jobs: jobs.map(({ job_id, objects, operation, status, created_at_millis }) => ({
       job_id,
-      table: formatIdentifier(objects[0] ?? [], request.delimiter),
+      table: formatIdentifier((objects[0] ?? []).slice(request.id.length), request.delimiter),
       job_type: operation,
       state: remoteState[status],
       created_at_millis,

@@ -121,7 +121,8 @@ function sendOn(client: Client, target: Target, { method, path, body }: LoadRequ
   });
 }
 
-function summarize(latenciesMs: readonly number[], seconds: number) {
+/** What latencies of requests that were sent for so long tell. */
+export function summarize(latenciesMs: readonly number[], seconds: number) {
   const sorted = latenciesMs.toSorted((one, other) => one - other);
   const percentile = (share: number) => sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
   return {

@@ -16,6 +16,7 @@ import {
   summarizeScenario,
 } from "./report.ts";
 import { constantRequest, type PreparedLoad, type Scenario } from "./scenarios.ts";
+import { measureSearch } from "./search.ts";
 import { startBareHono, startReference, startTiltyard } from "./servers.ts";
 
 /**
@@ -32,6 +33,7 @@ try {
   if (mode === "growth") await measureGrowth(args);
   else if (mode === "load") await measureLoad(args);
   else if (mode === "jobs") await measureJobs(args);
+  else if (mode === "search") await measureSearch(args);
   else if (mode === "profile") await profileCatalog(args);
   else await bench(readOptions(process.argv.slice(2), process.env));
 } catch (error) {

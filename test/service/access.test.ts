@@ -58,6 +58,7 @@ const onRoot: readonly OperationName[] = [
   "listApiKeys",
   "revokeApiKey",
   "listRemoteJobs",
+  "remoteListTables",
 ];
 const needAdmin: readonly OperationName[] = [
   "dropNamespace",
@@ -83,11 +84,16 @@ const guarded = operations.filter(([name]) => !open.includes(name));
 /** Those of the protocol are 401 and 403 in `conformance/`. */
 const ofManagement = operations.filter(([name]) => name in managementContracts || name in remoteContracts);
 
+/** What an operation in LanceDB's dialect is in the protocol. */
+function inProtocol(name: OperationName): OperationName {
+  return name.replace(/^remote(.)/, (_, first: string) => first.toLowerCase()) as OperationName;
+}
+
 /** Sends the least valid request of an operation. */
 async function send(name: OperationName, method: string, headers: Record<string, string>) {
   const contract: AnyContract = contracts[name];
   const id = contract.path.includes("{id}") ? { id: ["secret", "t"] } : {};
-  const { path, init } = httpRequest(contract, { ...id, ...requests[name] });
+  const { path, init } = httpRequest(contract, { ...id, ...(requests[name] ?? requests[inProtocol(name)]) });
   const { body, ...rest } = init;
   const response = await catalog.fetch(path, {
     ...rest,
@@ -137,7 +143,7 @@ describe("each operation", () => {
   test.each(guarded)(
     "%s by %s refuses a lower role than it needs and takes the one that it needs",
     async (name, method) => {
-      const reads = /^(list|describe|.*Exists$|get|count|query|explain|analyze)/.test(name);
+      const reads = /^(list|describe|.*Exists$|get|count|query|explain|analyze|prewarm)/.test(inProtocol(name));
       const needed = needAdmin.includes(name) ? "admin" : (others[name] ?? (reads ? "reader" : "writer"));
       const where = onRoot.includes(name) ? "$" : "secret";
       const taken = await catalog.keyFor(`enough-${name}`, { [where]: needed });

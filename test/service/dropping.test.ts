@@ -86,7 +86,7 @@ describe("a table that is dropped with a retention", () => {
     const listed = JSON.parse((await command("dropped", "--json")).stdout);
     expect(listed).toContainEqual(expect.objectContaining({ id, table: table.id.join("$") }));
     const taken = await command("undrop", id);
-    expect([taken.code, taken.stderr]).toEqual([1, expect.stringContaining("exists already")]);
+    expect([taken.code, taken.stderr]).toEqual([1, expect.stringContaining("already exists")]);
     const name = uniqueName("renamed");
     expect((await command("undrop", id, name)).code).toBe(0);
     expect((await catalog.call("describeTable", { id: [name] })).body.location).toBe(table.location);

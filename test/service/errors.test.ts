@@ -227,6 +227,7 @@ describe("an error", () => {
       bodyMemory: createBodyMemory(bodies.large.bytes),
       connections: { begin: () => {}, accept: () => {}, takesItsTime: () => {} },
       loopWatch: { begin: () => {}, end: () => {}, [Symbol.dispose]: () => {} },
+      remoteDatabases: false,
       metrics: createMetrics(async () => []),
       log: createLog("silent"),
       isReady: async () => true,

@@ -26,10 +26,10 @@ async function events(request: object) {
 describe("LanceDB's remote client", () => {
   test("finds a table with its version, also an earlier one", async () => {
     const { table } = await openJob();
-    const { body } = await catalog.call("describeRemoteTable", { id: table, version: null });
+    const { body } = await catalog.call("remoteDescribeTable", { id: table, version: null });
     expect(body).toMatchObject({ table: table.join("$"), version: 2 });
-    expect((await catalog.call("describeRemoteTable", { id: table, version: 1 })).body.version).toBe(1);
-    expect((await catalog.call("describeRemoteTable", { id: table, version: 9 })).error.status).toBe(404);
+    expect((await catalog.call("remoteDescribeTable", { id: table, version: 1 })).body.version).toBe(1);
+    expect((await catalog.call("remoteDescribeTable", { id: table, version: 9 })).error.status).toBe(404);
   });
 
   test("polls a job in its own words until the job has a result", async () => {

@@ -8,7 +8,13 @@ const contract = managementContracts.openJob;
 
 /** No runner takes it up: whoever opened it runs it. */
 export const openJob: Handler<typeof contract> = async (request, { store }, caller) => {
-  const job = prepareJob({ contract, request, caller, objects: [request.id], properties: parametersOf(request) });
+  const job = prepareJob({
+    contract,
+    request,
+    caller,
+    objects: [request.id],
+    properties: parametersOf({ ...request }),
+  });
   await store.write(async (session) => {
     await requireTable(session, request.id);
     await job.open(session);

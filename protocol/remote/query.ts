@@ -1,0 +1,129 @@
+import { z } from "zod";
+import { characters, items, list, map, numbers, text } from "../bounds.ts";
+import { defineContract, onPath } from "../contract.ts";
+import { branch, commonRequest, count, datasetReadErrors, fieldPath, optional } from "../fields.ts";
+import {
+  analyzeTableQueryPlan,
+  explainTableQueryPlan,
+  MatchQuery,
+  PhraseQuery,
+  queryTable,
+} from "../operations/table-data.ts";
+
+const numbersOf = list(z.number(), items.dimensions);
+
+/** As the protocol's, but for a search in several columns, which has one text for all of them. */
+export const RemoteFtsQuery = z
+  .object({
+    match: optional(MatchQuery),
+    phrase: optional(PhraseQuery),
+    get boost() {
+      return optional(
+        z.object({ positive: RemoteFtsQuery, negative: RemoteFtsQuery, negative_boost: optional(z.number()) }),
+      );
+    },
+    multi_match: optional(
+      z.object({
+        query: text(characters.text),
+        columns: list(fieldPath, items.clauses).min(1),
+        boost: optional(list(z.number(), items.clauses)),
+      }),
+    ),
+    get boolean() {
+      return optional(
+        z.object({
+          should: list(RemoteFtsQuery, items.clauses),
+          must: list(RemoteFtsQuery, items.clauses),
+          must_not: list(RemoteFtsQuery, items.clauses),
+        }),
+      );
+    },
+  })
+  .meta({ id: "RemoteFtsQuery" });
+export type RemoteFtsQuery = z.infer<typeof RemoteFtsQuery>;
+
+const query = {
+  branch,
+  version: optional(count),
+  k: z
+    .number()
+    .min(0)
+    .meta({ override: { type: "integer", minimum: 0 } })
+    .describe("How many rows to answer at most; 2^63-1 is all of them."),
+  offset: optional(count),
+  columns: optional(z.union([list(fieldPath, items.columns), map(text(characters.text), items.columns)])).describe(
+    "Names of columns, or an SQL expression for each name.",
+  ),
+  filter: optional(text(characters.text)),
+  prefilter: optional(z.boolean()),
+  with_row_id: optional(z.boolean()),
+  fast_search: optional(z.boolean()),
+  vector: optional(z.union([numbersOf, list(numbersOf, items.vectors)])).describe(
+    "Empty for none; an array of arrays is one search for each.",
+  ),
+  vector_column: optional(fieldPath),
+  distance_type: optional(text(characters.name)),
+  lower_bound: optional(z.number()),
+  upper_bound: optional(z.number()),
+  nprobes: optional(count.max(numbers.partitions)),
+  minimum_nprobes: optional(count.max(numbers.partitions)),
+  maximum_nprobes: optional(count.max(numbers.partitions)).describe("0 is no bound."),
+  ef: optional(count.max(numbers.candidates)),
+  refine_factor: optional(count.max(numbers.candidates)),
+  bypass_vector_index: optional(z.boolean()),
+  full_text_query: optional(
+    z.object({
+      query: z.union([text(characters.text), RemoteFtsQuery]),
+      columns: optional(list(fieldPath, items.columns)),
+    }),
+  ),
+  order_by: optional(
+    list(
+      z.object({
+        column_name: fieldPath,
+        ascending: optional(z.boolean()),
+        nulls_first: optional(z.boolean()),
+      }),
+      items.clauses,
+    ),
+  ),
+};
+
+export const RemoteQuery = z.object({ ...commonRequest, ...query }).meta({ id: "RemoteQuery" });
+export type RemoteQuery = z.infer<typeof RemoteQuery>;
+
+export const remoteQueryTable = defineContract({
+  operationId: "QueryTable",
+  summary: "Query a table, for an Arrow file",
+  path: "/v1/table/{id}/query/",
+  body: RemoteQuery,
+  response: queryTable.response,
+  errors: datasetReadErrors,
+  bodySize: "large",
+  access: onPath("reader"),
+  onRows: true,
+});
+
+export const remoteExplainTableQueryPlan = defineContract({
+  operationId: "ExplainTableQueryPlan",
+  summary: "Explain the plan of a query",
+  path: "/v1/table/{id}/explain_plan/",
+  body: z.object({ ...commonRequest, query: RemoteQuery, verbose: optional(z.boolean()) }),
+  response: explainTableQueryPlan.response,
+  errors: datasetReadErrors,
+  bodySize: "large",
+  access: onPath("reader"),
+  onRows: true,
+});
+
+export const remoteAnalyzeTableQueryPlan = defineContract({
+  operationId: "AnalyzeTableQueryPlan",
+  summary: "Run a query and tell how its plan did",
+  path: "/v1/table/{id}/analyze_plan/",
+  body: RemoteQuery,
+  response: analyzeTableQueryPlan.response,
+  errors: datasetReadErrors,
+  bodySize: "large",
+  access: onPath("reader"),
+  onRows: true,
+});

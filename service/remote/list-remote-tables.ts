@@ -1,0 +1,15 @@
+import type { remoteContracts } from "@tiltyard/protocol";
+import { requireNamespace } from "../domain/require.ts";
+import type { Handler } from "../operations/handler.ts";
+import { listTables } from "../store/tables.ts";
+
+/** The client reads no token: what has no limit is answered whole, as far as one answer goes. */
+const limitMax = 10_000;
+
+export const remoteListTables: Handler<typeof remoteContracts.remoteListTables> = async (request, { store }) => {
+  await requireNamespace(store.read, request.id);
+  const limit = Math.min(request.limit ?? limitMax, limitMax);
+  return {
+    tables: await listTables(store.read, request.id, request.page_token ?? "", { limit, includeDeclared: true }),
+  };
+};

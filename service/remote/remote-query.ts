@@ -1,0 +1,93 @@
+import { CatalogError, type FtsQuery, numbers, type RemoteFtsQuery, type RemoteQuery } from "@tiltyard/protocol";
+import type { RowsQuery } from "../dataset/query.ts";
+
+/** What the client sends for "all rows" is 2^63-1, which no JSON number of JavaScript is. */
+const allRows = 2 ** 31 - 1;
+
+/** A query of LanceDB's dialect as the protocol has it. @throws CatalogError InvalidInput */
+export function toProtocol(query: Omit<RemoteQuery, "id">): RowsQuery {
+  const { columns, vector, full_text_query: text, order_by, nprobes, minimum_nprobes = nprobes, ...same } = query;
+  return {
+    ...same,
+    k: rowsOf(query),
+    nprobes: undefined,
+    minimum_nprobes,
+    maximum_nprobes: query.maximum_nprobes ?? minimum_nprobes,
+    columns: columnsOf(columns),
+    vector: vectorOf(vector ?? []),
+    full_text_query: text && textOf(text),
+    ...(order_by !== undefined && {
+      order_by: order_by.map(({ column_name, ascending = true, nulls_first = false }) => ({
+        column_name,
+        ascending,
+        nulls_first,
+      })),
+    }),
+  };
+}
+
+function rowsOf({ k, offset = 0, vector = [], full_text_query, refine_factor = 1 }: Omit<RemoteQuery, "id">): number {
+  if (Number.isSafeInteger(k)) return k;
+  if (k < allRows) throw new CatalogError("InvalidInput", "k: must be an integer");
+  const isSearch = vector.length > 0 || full_text_query !== undefined;
+  return isSearch ? Math.max(0, Math.floor(numbers.found / Math.max(1, refine_factor)) - offset) : allRows;
+}
+
+function columnsOf(columns: RemoteQuery["columns"]): RowsQuery["columns"] {
+  if (columns === undefined) return undefined;
+  return Array.isArray(columns)
+    ? { column_names: columns, column_aliases: undefined }
+    : { column_names: undefined, column_aliases: columns };
+}
+
+function vectorOf(vector: NonNullable<RemoteQuery["vector"]>): RowsQuery["vector"] {
+  const single = vector.filter((each) => typeof each === "number");
+  const multi = vector.filter((each) => typeof each !== "number");
+  return { single_vector: single, multi_vector: multi };
+}
+
+function textOf({ query, columns }: NonNullable<RemoteQuery["full_text_query"]>): RowsQuery["full_text_query"] {
+  const ofText = (text: string) => ({ string_query: { query: text, columns }, structured_query: undefined });
+  if (typeof query === "string") return ofText(query);
+  const { match } = query;
+  // A text in whatever columns have an index.
+  if (match !== undefined && match.column === undefined && isPlain(match)) return ofText(match.terms);
+  return { string_query: undefined, structured_query: { query: toFtsQuery(query) } };
+}
+
+/** Whether a match asks for its words, and for nothing besides. */
+function isPlain({ boost = 1, fuzziness = 0, operator = "Or", prefix_length = 0 }: NonNullable<FtsQuery["match"]>) {
+  return boost === 1 && fuzziness === 0 && operator === "Or" && prefix_length === 0;
+}
+
+const plainMatch = {
+  fuzziness: undefined,
+  max_expansions: undefined,
+  operator: undefined,
+  prefix_length: undefined,
+};
+
+function toFtsQuery({ match, phrase, boost, multi_match: multi, boolean }: RemoteFtsQuery): FtsQuery {
+  return {
+    match,
+    phrase,
+    boost: boost && {
+      ...boost,
+      positive: toFtsQuery(boost.positive),
+      negative: toFtsQuery(boost.negative),
+    },
+    multi_match: multi && {
+      match_queries: multi.columns.map((column, index) => ({
+        ...plainMatch,
+        terms: multi.query,
+        column,
+        boost: multi.boost?.[index],
+      })),
+    },
+    boolean: boolean && {
+      should: boolean.should.map(toFtsQuery),
+      must: boolean.must.map(toFtsQuery),
+      must_not: boolean.must_not.map(toFtsQuery),
+    },
+  };
+}

@@ -1,0 +1,108 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { KeptVersions } from "../../service/dataset/kept-versions.ts";
+
+/** Stands for a version that the library has open. */
+class Version implements AsyncDisposable {
+  isBroken = false;
+  isClosed = false;
+  async [Symbol.asyncDispose]() {
+    this.isClosed = true;
+  }
+}
+
+const small = (key: string) => ({ key, manifestBytes: 1000 });
+
+let versions: KeptVersions<Version>;
+let opened: Version[];
+beforeEach(() => {
+  vi.useFakeTimers();
+  // The cache takes what happened at time 0 for what has no time.
+  vi.advanceTimersByTime(1);
+  versions = new KeptVersions();
+  opened = [];
+});
+afterEach(() => {
+  versions[Symbol.dispose]();
+  vi.useRealTimers();
+});
+
+async function open(): Promise<Version> {
+  const version = new Version();
+  opened.push(version);
+  return version;
+}
+/** Asks for a version, and is done with it at once. */
+async function read(key = small("a")): Promise<Version> {
+  using lease = await versions.lease(key, open);
+  return lease.opened;
+}
+/** What closes a version does so behind the request that is over. */
+const closedOnes = async () => {
+  await vi.advanceTimersByTimeAsync(0);
+  return opened.filter(({ isClosed }) => isClosed).length;
+};
+
+describe("a version of a table", () => {
+  test("is opened once for all requests, also for those that come while it is being opened", async () => {
+    const [first, second] = await Promise.all([read(), read()]);
+    expect([first === second, await read()]).toEqual([true, first]);
+    expect([opened.length, await closedOnes()]).toEqual([1, 0]);
+  });
+
+  test("is closed when nobody asked for it for a while, but not while somebody reads it", async () => {
+    await read(small("idle"));
+    const lease = await versions.lease(small("read"), open);
+    await vi.advanceTimersByTimeAsync(120_000);
+    expect(opened.map(({ isClosed }) => isClosed)).toEqual([true, false]);
+    lease[Symbol.dispose]();
+    expect(await closedOnes()).toBe(2);
+  });
+
+  test("stays open for as long as it is asked for", async () => {
+    for (let time = 0; time < 10; time += 1) {
+      await read();
+      await vi.advanceTimersByTimeAsync(30_000);
+    }
+    expect(opened).toHaveLength(1);
+  });
+
+  test("makes room for others: those go that were asked for least lately", async () => {
+    for (let number = 0; number < 65; number += 1) await read(small(`${number}`));
+    expect(opened.map(({ isClosed }) => isClosed).indexOf(false)).toBe(1);
+    expect(await closedOnes()).toBe(1);
+  });
+
+  test("with a large manifest takes the room of many, and of none when it is too large", async () => {
+    const megabytes = (key: string, number: number) => ({ key, manifestBytes: number * 1024 ** 2 });
+    for (const key of ["a", "b", "c"]) await read(megabytes(key, 12));
+    expect(await closedOnes()).toBe(1);
+    await read(megabytes("huge", 40));
+    expect([opened.at(-1)?.isClosed, await closedOnes()]).toEqual([true, 2]);
+    await read(megabytes("huge", 40));
+    expect(opened).toHaveLength(5);
+  });
+
+  test("is opened anew after something went wrong, and closed once the last request is over", async () => {
+    const lease = await versions.lease(small("a"), open);
+    lease.opened.isBroken = true;
+    expect(await read()).toBe(lease.opened);
+    expect(await read()).not.toBe(lease.opened);
+    expect(await closedOnes()).toBe(0);
+    lease[Symbol.dispose]();
+    lease[Symbol.dispose]();
+    expect(await closedOnes()).toBe(1);
+    expect(opened.map(({ isClosed }) => isClosed)).toEqual([true, false]);
+  });
+
+  test("that cannot be opened is tried again by the next request", async () => {
+    const failing = versions.lease(small("a"), () => Promise.reject(new Error("no manifest")));
+    await expect(failing).rejects.toThrow("no manifest");
+    expect(await read()).toBe(opened[0]);
+  });
+});
+
+test("all are closed at the end", async () => {
+  for (const key of ["a", "b"]) await read(small(key));
+  versions[Symbol.dispose]();
+  expect(await closedOnes()).toBe(2);
+});

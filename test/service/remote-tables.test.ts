@@ -1,0 +1,293 @@
+/** The dialect of LanceDB's remote client, where it is not that of the protocol. */
+import {
+  Field,
+  FixedSizeList,
+  Float32,
+  Int32,
+  Schema,
+  Table,
+  TimestampMicrosecond,
+  tableToIPC,
+  vectorFromArray,
+} from "apache-arrow";
+import { describe, expect, test } from "vitest";
+import { startTestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
+import { arrowStream, createFilms, films, filmTable, readRows } from "../support/rows.ts";
+
+const catalog = useCatalog();
+const ofClient = { "x-lancedb-database": "films" };
+const allRows = 2 ** 63;
+
+/** A table of points on a line: the row of number n is n away from the first. */
+async function createPoints(): Promise<string[]> {
+  const id = [uniqueName("points")];
+  const numbers = Array.from({ length: 10 }, (_, index) => index);
+  const vector = vectorFromArray(
+    numbers.map((number) => [number, 0]),
+    new FixedSizeList(2, new Field("item", new Float32())),
+  );
+  const rows = new Table({ id: vectorFromArray(numbers, new Int32()), vector });
+  await catalog.call("remoteCreateTable", { id }, { body: tableToIPC(rows, "stream") });
+  return id;
+}
+
+async function query(id: readonly string[], request: object): Promise<Record<string, unknown>[]> {
+  return readRows((await catalog.call("remoteQueryTable", { id, k: allRows, vector: [], ...request })).body);
+}
+
+describe("a table", () => {
+  test("is described with the names that Lance has for its types", async () => {
+    const id = [uniqueName("types")];
+    const schema = new Schema([
+      new Field("at", new TimestampMicrosecond("UTC"), true),
+      new Field("vector", new FixedSizeList(2, new Field("item", new Float32(), true)), true),
+    ]);
+    await catalog.call("remoteCreateTable", { id }, { body: tableToIPC(new Table(schema), "stream") });
+    expect((await catalog.call("remoteDescribeTable", { id, version: null })).body).toEqual({
+      table: id[0],
+      version: 1,
+      location: expect.stringContaining("file:"),
+      schema: {
+        fields: [
+          { name: "at", type: { type: "timestamp:us:UTC" }, nullable: true },
+          {
+            name: "vector",
+            type: {
+              type: "fixed_size_list",
+              length: 2,
+              fields: [{ name: "item", type: { type: "float" }, nullable: true }],
+            },
+            nullable: true,
+          },
+        ],
+      },
+    });
+  });
+
+  test("that is there already is 400, in the words that the client looks for", async () => {
+    const id = await createFilms(catalog);
+    const again = await catalog.call("remoteCreateTable", { id, mode: "create" }, { body: arrowStream(films) });
+    expect(again.error).toMatchObject({ status: 400, detail: expect.stringContaining("already exists") });
+    const present = await catalog.call("remoteCreateTable", { id, mode: "exist_ok" }, { body: arrowStream([]) });
+    expect(present.status).toBe(200);
+  });
+
+  test("is emptied by an overwrite without rows, with other columns, and takes none", async () => {
+    const id = await createFilms(catalog);
+    const schema = tableToIPC(new Table(new Schema([new Field("year", new Int32(), true)])), "stream");
+    const emptied = await catalog.call("remoteCreateTable", { id, mode: "overwrite" }, { body: schema });
+    expect(emptied.body.version).toBe(2);
+    expect((await catalog.call("remoteCountTableRows", { id })).body).toBe(0);
+    const { body } = await catalog.call("remoteDescribeTable", { id });
+    expect(body.schema.fields.map(({ name }) => name)).toEqual(["year"]);
+    expect((await catalog.call("countTableRows", { id, version: 1 })).body).toBe(films.length);
+    const none = await catalog.call("remoteInsertIntoTable", { id }, { body: schema });
+    expect(none.body).toMatchObject({ num_inserted_rows: 0, version: 2 });
+  });
+
+  test("is listed behind the name that stands for a page's token", async () => {
+    const names = [uniqueName("listed"), uniqueName("listed")].toSorted();
+    for (const name of names) await catalog.call("remoteCreateTable", { id: [name] }, { body: arrowStream(films) });
+    const list = async (request: object) => (await catalog.call("remoteListTables", { ...request })).body.tables;
+    expect(await list({})).toEqual(expect.arrayContaining(names));
+    expect(await list({ page_token: names[0], limit: 1 })).toEqual([names[1]]);
+  });
+
+  test("moves to another namespace, and stays in its own when none is named", async () => {
+    const id = await createFilms(catalog);
+    const namespace = uniqueName("target");
+    await catalog.call("createNamespace", { id: [namespace] });
+    await catalog.call("remoteRenameTable", { id, new_table_name: "first" });
+    const moved = { id: [id[0], "first"], new_table_name: "second", new_namespace: [namespace] };
+    await catalog.call("remoteRenameTable", moved);
+    expect((await catalog.call("countTableRows", { id: [namespace, "second"] })).body).toBe(films.length);
+  });
+
+  test("tells all its versions, and its tags by their names alone", async () => {
+    const id = await createFilms(catalog);
+    await catalog.call("remoteInsertIntoTable", { id }, { body: arrowStream(films) });
+    await catalog.call("remoteCreateTableTag", { id, tag: "first", version: 1 });
+    expect((await catalog.call("remoteListTableTags", { id })).body).toMatchObject({ first: { version: 1 } });
+    const { versions } = (await catalog.call("remoteListTableVersions", { id })).body;
+    expect(versions.map(({ version }) => version)).toEqual([1, 2]);
+  });
+});
+
+describe("a change", () => {
+  test("tells how many rows it is about, in the client's words", async () => {
+    const id = await createFilms(catalog);
+    const body = tableToIPC(filmTable([...films.slice(1), { id: 4, title: "Nostalghia" }]), "stream");
+    const merge = { id, on: "id", when_matched_update_all: true, when_not_matched_insert_all: true };
+    expect((await catalog.call("remoteMergeInsertIntoTable", merge, { body })).body).toMatchObject({
+      num_updated_rows: 2,
+      num_inserted_rows: 1,
+      num_attempts: 1,
+      num_rows: 3,
+    });
+    const update = { id, predicate: null, updates: [["title", "upper(title)"]] };
+    expect((await catalog.call("remoteUpdateTable", update)).body).toEqual({ rows_updated: 4, version: 3 });
+    const deleted = await catalog.call("remoteDeleteFromTable", { id, predicate: "id > 2" });
+    expect(deleted.body).toEqual({ num_deleted_rows: 2, version: 4 });
+  });
+
+  test("adds columns of an Arrow schema, and columns of expressions", async () => {
+    const id = await createFilms(catalog);
+    const schema = tableToIPC(new Table(new Schema([new Field("year", new Int32(), true)])), "stream");
+    const headers = { "content-type": "application/vnd.apache.arrow.stream" };
+    expect((await catalog.call("remoteAlterTableAddColumns", { id }, { body: schema, headers })).body.version).toBe(2);
+    await catalog.call("remoteAlterTableAddColumns", { id, new_columns: [{ name: "twice", expression: "id * 2" }] });
+    expect(await query(id, { filter: "id = 1" })).toEqual([{ id: 1, title: "Stalker", year: null, twice: 2 }]);
+    expect((await catalog.call("remoteAlterTableAddColumns", { id })).error.status).toBe(400);
+  });
+
+  test("changes a column to a type in Lance's words, a vector's too", async () => {
+    const id = await createPoints();
+    const half = { name: "item", nullable: true, type: { type: "halffloat" } };
+    const data_type = { type: "fixed_size_list", length: 2, fields: [half] };
+    await catalog.call("remoteAlterTableAlterColumns", { id, alterations: [{ path: "vector", data_type }] });
+    const { schema } = (await catalog.call("remoteDescribeTable", { id })).body;
+    expect(schema.fields[1]?.type.fields?.[0]?.type).toEqual({ type: "halffloat" });
+  });
+
+  test("is refused by 400 where the client would take 404 or 409 for something else", async () => {
+    const id = await createFilms(catalog);
+    await catalog.call("remoteCreateTableTag", { id, tag: "v", version: 1 });
+    const tagged = await catalog.call("remoteCreateTableTag", { id, tag: "v", version: 1 });
+    const dropped = await catalog.call("remoteAlterTableDropColumns", { id, columns: ["missing"] });
+    const read = await catalog.call("remoteQueryTable", { id, k: 1, filter: "missing > 1" });
+    expect([tagged, dropped, read].map(({ error }) => error.status)).toEqual([400, 400, 400]);
+    expect((await catalog.call("remoteDropTableIndex", { id, indexName: "missing" })).error.status).toBe(404);
+  });
+});
+
+describe("a query", () => {
+  test("answers all rows where k is 2^63-1", async () => {
+    const id = await createPoints();
+    expect(await query(id, {})).toHaveLength(10);
+    expect(await query(id, { vector: [3, 0] })).toHaveLength(10);
+    expect((await catalog.call("remoteQueryTable", { id, k: 1.5 })).error.status).toBe(400);
+  });
+
+  test("names columns in a list, or gives each an expression", async () => {
+    const id = await createPoints();
+    expect(await query(id, { filter: "id > 7", columns: ["id"] })).toEqual([{ id: 8 }, { id: 9 }]);
+    expect(await query(id, { filter: "id > 8", columns: { twice: "id * 2" } })).toEqual([{ twice: 18 }]);
+  });
+
+  test("orders its rows", async () => {
+    const order_by = [{ column_name: "id", ascending: false, nulls_first: true }];
+    expect((await query(await createPoints(), { k: 3, order_by })).map(({ id }) => id)).toEqual([9, 8, 7]);
+  });
+
+  test("searches by one vector, and by each of several", async () => {
+    const id = await createPoints();
+    const probes = { nprobes: 20, minimum_nprobes: 20, maximum_nprobes: 20, ef: null, refine_factor: null };
+    const found = await query(id, { k: 2, vector: [7.2, 0], ...probes });
+    expect(found.map((row) => row.id)).toEqual([7, 8]);
+    const batch = [
+      [0, 0],
+      [9, 0],
+    ];
+    const each = await query(id, { k: 1, vector: batch });
+    expect(each.map((row) => [row.query_index, row.id])).toEqual([
+      [0, 0],
+      [1, 9],
+    ]);
+  });
+
+  test("searches text in all the ways that the client has", async () => {
+    const id = await createFilms(catalog, [
+      { id: 1, title: "the quick dog" },
+      { id: 2, title: "the dog quick" },
+      { id: 3, title: "a cat" },
+    ]);
+    await catalog.call("remoteCreateTableIndex", {
+      id,
+      column: "title",
+      index_type: "FTS",
+      with_position: true,
+      remove_stop_words: false,
+      custom_stop_words: null,
+    });
+    const find = async (full_text_query: object) =>
+      (await query(id, { k: 10, full_text_query })).map((row) => row.id).toSorted();
+    const match = (terms: string, column: string | null = "title") => ({ match: { terms, column, operator: "Or" } });
+    expect(await find({ query: "cat", columns: ["title"] })).toEqual([3]);
+    expect(await find({ query: match("dog", null) })).toEqual([1, 2]);
+    expect(await find({ query: { phrase: { terms: "quick dog", column: "title" } } })).toEqual([1]);
+    expect(await find({ query: { multi_match: { query: "cat", columns: ["title"], boost: [2] } } })).toEqual([3]);
+    const boolean = { must: [match("dog")], must_not: [match("cat")], should: [] };
+    expect(await find({ query: { boolean } })).toEqual([1, 2]);
+    const boost = { positive: match("quick"), negative: match("cat"), negative_boost: 0.5 };
+    expect(await find({ query: { boost } })).toEqual([1, 2]);
+  });
+
+  test("is explained, and analyzed", async () => {
+    const id = await createPoints();
+    const search = { k: 1, vector: [1, 0], columns: ["id"] };
+    expect((await catalog.call("remoteExplainTableQueryPlan", { id, query: search })).body).toContain("KNN");
+    expect((await catalog.call("remoteAnalyzeTableQueryPlan", { id, ...search })).body).toContain("elapsed");
+  });
+});
+
+test("an index takes the client's name for a distance, and may be read into the cache", async () => {
+  const id = await createPoints();
+  const index = { index_type: "IVF_FLAT", metric_type: "cosine", num_partitions: 1 };
+  await catalog.call("remoteCreateTableIndex", { id, column: "vector", ...index });
+  const indexName = "vector_idx";
+  expect((await catalog.call("remoteDescribeTableIndexStats", { id, indexName })).body.distance_type).toBe("cosine");
+  expect((await catalog.call("prewarmTableIndex", { id, indexName })).status).toBe(200);
+  expect((await catalog.call("prewarmTableIndex", { id, indexName: "missing" })).error.code).toBe(6);
+  expect((await catalog.call("prewarmTableData", { id, columns: ["id"] })).status).toBe(200);
+  expect((await catalog.call("prewarmTableData", { id: ["missing"] })).error.status).toBe(404);
+});
+
+describe("LanceDB's client", () => {
+  test("is told the version of its server, and no other client is", async () => {
+    const list = (headers: Record<string, string>) =>
+      catalog.fetch("/v1/namespace/$/table/list", { headers: { "x-api-key": catalog.adminKey, ...headers } });
+    expect((await list(ofClient)).headers.get("phalanx-version")).toBe("0.3.0");
+    expect((await list({})).headers.get("phalanx-version")).toBeNull();
+  });
+
+  test("is told 406 for what there is not, and other clients 404", async () => {
+    const send = async (headers: Record<string, string>) =>
+      (await catalog.fetch("/v1/table/t/branches/diff/", { method: "POST", headers })).status;
+    expect([await send(ofClient), await send({})]).toEqual([406, 404]);
+  });
+
+  test("is in the root, whatever database it names", async () => {
+    const id = [uniqueName("t")];
+    const { headers } = await catalog.call(
+      "remoteCreateTable",
+      { id },
+      { body: arrowStream(films), headers: ofClient },
+    );
+    expect(headers.get("phalanx-version")).toBe("0.3.0");
+    expect((await catalog.call("countTableRows", { id })).body).toBe(films.length);
+  });
+});
+
+test("with TILTYARD_REMOTE_DATABASES a database is a namespace, which its client does not leave", async () => {
+  await using own = Object.assign(await startTestCatalog({ TILTYARD_REMOTE_DATABASES: "on" }), {
+    [Symbol.asyncDispose]: () => own.stop(),
+  });
+  for (const id of [["films"], ["films", "old"]]) await own.call("createNamespace", { id });
+  const create = (id: string[], headers: Record<string, string>) =>
+    own.call("remoteCreateTable", { id }, { body: arrowStream(films), headers });
+  await create(["t"], ofClient);
+  await create(["u"], { ...ofClient, "x-lancedb-database-prefix": "old" });
+  expect((await own.call("countTableRows", { id: ["films", "t"] })).body).toBe(films.length);
+  expect((await own.call("countTableRows", { id: ["films", "old", "u"] })).body).toBe(films.length);
+  expect((await own.call("remoteListTables", {}, { headers: ofClient })).body.tables).toEqual(["t"]);
+  expect((await own.call("listNamespaces", {}, { headers: ofClient })).body.namespaces).toEqual(["old"]);
+  const moved = { id: ["t"], new_table_name: "t", new_namespace: ["old"] };
+  await own.call("remoteRenameTable", moved, { headers: ofClient });
+  expect((await own.call("countTableRows", { id: ["films", "old", "t"] })).body).toBe(films.length);
+
+  const key = await own.keyFor("stranger", { t: "admin", old: "admin" });
+  const refused = await own.call("remoteCountTableRows", { id: ["old", "t"] }, { headers: ofClient, key });
+  expect(refused.error.status).toBe(403);
+  const broken = { headers: { "x-lancedb-database": "a".repeat(300) } };
+  expect((await own.call("remoteListTables", {}, broken)).error.status).toBe(400);
+});
