@@ -42,7 +42,7 @@ function environmentOf({ url, apiKey }: CatalogTarget): NodeJS.ProcessEnv {
 
 /** The catalog of this folder, at a free port; another one on the same database does no harm. */
 export async function startCatalog(resources: AsyncDisposableStack, signal: AbortSignal): Promise<CatalogTarget> {
-  const settings = { TILTYARD_PORT: "0", ...process.env };
+  const settings = { TILTYARD_PORT: "0", TILTYARD_PROCESSES: "1", ...process.env };
   const catalog = resources.use(new Companion([process.execPath, findProgram("catalog"), "serve"], settings));
   const deadline = Date.now() + catalogStartTimeoutMs;
   for (;;) {

@@ -18,6 +18,8 @@ export interface Trail {
   traceparent: string | undefined;
   principal: string | undefined;
   bodyBytes: number;
+  /** Whether another process carries the request out: that one logs and counts it. */
+  isHandedOver: boolean;
 }
 
 /** Names a request that its caller gave no name. */
@@ -37,12 +39,14 @@ export function leaveTrail(contract: AnyContract, { loopWatch, metrics, log }: O
       traceparent: traceparentOf(context.req.header("traceparent")),
       principal: undefined,
       bodyBytes: 0,
+      isHandedOver: false,
     };
     context.set("trail", trail);
     loopWatch.begin(trail);
     await next();
     if (contract.content === "arrow") await discard(context.req.raw.body);
     loopWatch.end(trail);
+    if (trail.isHandedOver) return;
 
     const observe = (status: number) => {
       const durationMs = performance.now() - start;

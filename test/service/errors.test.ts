@@ -228,7 +228,9 @@ describe("an error", () => {
       connections: { begin: () => {}, accept: () => {}, takesItsTime: () => {} },
       loopWatch: { begin: () => {}, end: () => {}, [Symbol.dispose]: () => {} },
       metrics: createMetrics(async () => []),
+      metricsOfOthers: async () => [],
       log: createLog("silent"),
+      writer: undefined,
       isReady: async () => true,
     });
     const response = await app.request("/v1/namespace/a/describe", { method: "POST" });
