@@ -80,8 +80,8 @@ export function startProgram(
 }
 
 /** The processes that a process has started, the oldest first. */
-export function childrenOf({ child }: Program): number[] {
-  const { stdout } = spawnSync("pgrep", ["-P", String(child.pid)], { encoding: "utf8" });
+export function childrenOf(pid: number): number[] {
+  const { stdout } = spawnSync("pgrep", ["-P", String(pid)], { encoding: "utf8" });
   return stdout.split("\n").filter(Boolean).map(Number);
 }
 
