@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { BodySize } from "./bounds.ts";
 import type { ErrorStatus } from "./errors.ts";
 import { commonRequest } from "./fields.ts";
-import type { Identifier } from "./identifier.ts";
+import { defaultDelimiter, type Identifier } from "./identifier.ts";
 
 /** What a principal may do with an object and everything under it. A runner carries out the jobs there, and does nothing else. */
 export const roles = ["reader", "writer", "admin", "runner"] as const;
@@ -118,6 +118,15 @@ export function arrowTypeOf(response: z.ZodType): string | undefined {
 
 const noFields = z.object({});
 const commonFields = z.object(commonRequest);
+
+/**
+ * Whether an operation may change something: whether it is a POST for which the role reader does not suffice. Of several
+ * processes over SQLite one carries out all of these.
+ */
+export function mayChange({ methods, access }: AnyContract): boolean {
+  const anyPath: PathFields = { id: ["namespace", "name"], indexName: "index", delimiter: defaultDelimiter };
+  return methods.includes("POST") && access(anyPath).some(({ role }) => role !== "reader");
+}
 
 /** Fills in what most contracts share: a POST with a JSON body, answered with 200. */
 export function defineContract<

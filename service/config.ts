@@ -10,6 +10,8 @@ import { type Database, parseDatabaseUrl, problemOfDatabaseUrl } from "./store/d
 export interface Config {
   readonly host: string;
   readonly port: number;
+  /** How many processes serve; undefined for what suits the machine. */
+  readonly processes: number | undefined;
   /** An absolute path. */
   readonly dataDir: string;
   readonly database: Database;
@@ -95,6 +97,11 @@ const Environment = z.object({
     .regex(/^\d{1,5}$/, "must be a port")
     .transform(Number)
     .pipe(z.int().max(65_535))
+    .optional(),
+  TILTYARD_PROCESSES: z
+    .string()
+    .regex(/^([1-9]|[1-5]\d|6[0-4])$/, "must be a number of processes, 64 at most")
+    .transform(Number)
     .optional(),
   TILTYARD_DATA_DIR: z
     .string()
@@ -189,6 +196,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   return {
     host: values.TILTYARD_HOST,
     port: values.TILTYARD_PORT ?? 2333,
+    processes: values.TILTYARD_PROCESSES,
     dataDir: values.TILTYARD_DATA_DIR,
     database: parseDatabaseUrl(
       values.TILTYARD_DATABASE_URL ?? `sqlite:${resolve(values.TILTYARD_DATA_DIR, "catalog.sqlite")}`,

@@ -1,6 +1,14 @@
+import type { Readable } from "node:stream";
 import { type Logger, pino } from "pino";
 
 export type Log = Logger;
+
+/** A log to which other processes contribute their lines. */
+export interface LogOutput {
+  readonly log: Log;
+  /** Passes on the whole lines of what another process writes. What it began when it ended is no line. */
+  relay(from: Readable): void;
+}
 
 /** Lines are handed on together, once they have this many characters, or after a while. */
 const heldCharacters = 8192;
@@ -18,14 +26,20 @@ const lineEnd = "\n".charCodeAt(0);
  * does it end when standard output is a file on a full disk: then there is no log.
  */
 export function createLog(level: string): Log {
+  return openLogOutput(level).log;
+}
+
+/** As `createLog`. */
+export function openLogOutput(level: string): LogOutput {
   let held: string[] = [];
   let characters = 0;
   let dropped = 0;
 
+  // What takes buffers is typed as if it took text.
+  const write = (lines: Buffer) => destination.write(lines as unknown as string);
   const handOn = () => {
     if (held.length === 0) return;
-    // What takes buffers is typed as if it took text.
-    destination.write(Buffer.from(held.join("")) as unknown as string);
+    write(Buffer.from(held.join("")));
     held = [];
     characters = 0;
   };
@@ -67,7 +81,17 @@ export function createLog(level: string): Log {
     dropped = 0;
     handOn();
   });
-  return log;
+  return {
+    log,
+    relay: (from) => {
+      let begun: Buffer = Buffer.alloc(0);
+      from.on("data", (chunk: Buffer) => {
+        const end = chunk.lastIndexOf(lineEnd) + 1;
+        if (end > 0) write(Buffer.concat([begun, chunk.subarray(0, end)]));
+        begun = end > 0 ? chunk.subarray(end) : Buffer.concat([begun, chunk]);
+      });
+    },
+  };
 }
 
 let [writtenMillis, written] = [0, ""];

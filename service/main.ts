@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import cluster from "node:cluster";
 import { CatalogError } from "@tiltyard/protocol";
 import { Command } from "commander";
 import { backupCommand } from "./commands/backup.ts";
@@ -31,6 +32,8 @@ try {
 } catch (error) {
   process.stderr.write(`tiltyard-catalog: ${messageOf(error)}\n`);
   process.exitCode = error instanceof ConfigError ? 2 : 1;
+  // The channel to its supervisor would keep a process that cannot serve.
+  if (cluster.isWorker) process.exit();
 }
 
 /** What people can mend is told in a sentence; a bug is told with its stack. */

@@ -40,12 +40,15 @@ export interface Authenticator {
 
 export function createAuthenticator(store: Store, tokens: TokenVerifier): Authenticator {
   const kept = new LRUCache<string, Principal>({ max: principalsKept, ttl: grantsKeptMs });
+  let changes = 0;
 
   async function keptOr(key: string, name: string, read: () => Promise<readonly Grant[]>): Promise<Principal> {
     let principal = kept.get(key);
     if (principal === undefined) {
+      const changesBefore = changes;
       principal = { name, grants: await read() };
-      kept.set(key, principal);
+      // What was read may be what they were before a change.
+      if (changes === changesBefore) kept.set(key, principal);
     }
     return principal;
   }
@@ -63,7 +66,10 @@ export function createAuthenticator(store: Store, tokens: TokenVerifier): Authen
       // No name of a principal has a control character.
       return keptOr(`\0${of.id} ${of.attempt}`, principal, () => grantsOfAttempt(store.read, of));
     },
-    forgetRoles: (name) => void kept.delete(name),
+    forgetRoles: (name) => {
+      changes += 1;
+      kept.delete(name);
+    },
   };
 }
 

@@ -3,11 +3,12 @@ import {
   CatalogError,
   contracts,
   managementContracts,
+  mayChange,
   remoteContracts,
   remoteHeaders,
   remoteVersion,
 } from "@tiltyard/protocol";
-import { type Context, Hono, type MiddlewareHandler } from "hono";
+import { type Context, Hono, type Handler as HonoHandler, type MiddlewareHandler } from "hono";
 import type { DevelopmentIssuer } from "../auth/development-issuer.ts";
 import type { Handler } from "../operations/handler.ts";
 import { handlers } from "../operations/index.ts";
@@ -16,6 +17,7 @@ import { remoteHandlers } from "../remote/index.ts";
 import { mountConsole } from "./console-page.ts";
 import { mountDocsPage } from "./docs-page.ts";
 import { respondWithError } from "./error-response.ts";
+import type { HandOver } from "./hand-over.ts";
 import { openApiDocument } from "./openapi.ts";
 import { type OperationEnv, type OperationParts, serveOperation } from "./operation.ts";
 import { requestIdOf } from "./request-id.ts";
@@ -52,6 +54,8 @@ const documents = {
 export interface AppParts extends OperationParts {
   /** Absent when tokens come from an OIDC issuer. */
   readonly developmentIssuer: DevelopmentIssuer | undefined;
+  /** The metrics of the other processes of this service. */
+  readonly metricsOfOthers: () => Promise<readonly unknown[]>;
   /** Whether the service takes requests: false from the moment that it is told to stop. */
   readonly isReady: () => Promise<boolean>;
 }
@@ -70,7 +74,11 @@ export function createApp(parts: AppParts): Hono {
     // The registries' own types hold each handler to its contract.
     const handler = allHandlers[name] as Handler<AnyContract>;
     const served = !(name in managementContracts) && contract.path.split("{").length === 2 ? app : others;
-    served.on([...contract.methods], [path], tellVersion, ...serveOperation(contract, handler, parts));
+    const steps =
+      parts.writer && isForWriter(contract)
+        ? [handTo(parts.writer, contract, parts)]
+        : [tellVersion, ...serveOperation(contract, handler, parts)];
+    served.on([...contract.methods], [path], ...steps);
     refuseOtherMethods(others, path, contract.methods);
   }
 
@@ -83,7 +91,7 @@ export function createApp(parts: AppParts): Hono {
     others.get(path, (context) => context.json(made));
   }
   others.get("/metrics", async (context) =>
-    context.body(await metrics.text(), 200, { "content-type": metrics.contentType }),
+    context.body(await metrics.text(await parts.metricsOfOthers()), 200, { "content-type": metrics.contentType }),
   );
   others.get("/health/live", (context) => context.json({ status: "live" }));
   others.get("/health/ready", async (context) => {
@@ -109,6 +117,25 @@ const tellVersion: MiddlewareHandler = (context, next) =>
 async function tell(context: Context, next: () => Promise<void>): Promise<void> {
   await next();
   context.res.headers.set(remoteHeaders.version, remoteVersion);
+}
+
+/** What may change something, and what opens tables: that takes memory, which one process has. */
+function isForWriter(contract: AnyContract): boolean {
+  return mayChange(contract) || contract.onRows;
+}
+
+/** Serves an operation that another process carries out. That one logs and counts it, unless it does not answer. */
+function handTo(writer: HandOver, contract: AnyContract, { log, metrics }: OperationParts): HonoHandler {
+  return async (context) => {
+    const start = performance.now();
+    try {
+      return await writer.handOver(context, contract);
+    } catch (error) {
+      const response = respondWithError(context, error, idOf(context), log);
+      metrics.observeOperation(contract.operationId, response.status, performance.now() - start);
+      return response;
+    }
+  };
 }
 
 function refuseOtherMethods(app: Hono, path: string, methods: readonly string[]): void {

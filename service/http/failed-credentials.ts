@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { CatalogError } from "@tiltyard/protocol";
-import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
+import { RateLimiterRes } from "rate-limiter-flexible";
+import type { Store } from "../store/store.ts";
 
 const minuteSeconds = 60;
 /** How long the answer to one refused credential too many takes, and how many answers may take so long at once. */
@@ -18,9 +19,12 @@ export interface FailedCredentials {
   refuse(address: string, refusal: CatalogError): Promise<never>;
 }
 
-/** @param perMinute How many refusals an address may have in a minute. */
-export function createFailedCredentials(perMinute: number): FailedCredentials {
-  const limiter = new RateLimiterMemory({ points: perMinute, duration: minuteSeconds });
+/**
+ * @param createLimiter Counts the refusals.
+ * @param perMinute How many refusals an address may have in a minute.
+ */
+export function createFailedCredentials(createLimiter: Store["createLimiter"], perMinute: number): FailedCredentials {
+  const limiter = createLimiter({ points: perMinute, durationSeconds: minuteSeconds });
   let paused = 0;
   return {
     refuse: async (address, refusal) => {

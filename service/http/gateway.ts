@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { serve } from "@hono/node-server";
+import { createAdaptorServer } from "@hono/node-server";
 import { type AnyContract, bodies, CatalogError, contracts } from "@tiltyard/protocol";
 import { Hono } from "hono";
 import { isConflict } from "../dataset/errors.ts";
@@ -64,7 +64,9 @@ export function createGateway(log: Log): Gateway {
   }
 
   async function listen(): Promise<Server> {
-    const server = serve({ fetch: app.fetch, hostname: "127.0.0.1", port: 0 }) as Server;
+    const server = createAdaptorServer({ fetch: app.fetch }) as Server;
+    // Of this process alone: those of a service would else share what they listen on.
+    server.listen({ host: "127.0.0.1", port: 0, exclusive: true });
     await new Promise<void>((resolve, reject) => {
       server.once("listening", resolve);
       server.once("error", reject);

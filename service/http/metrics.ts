@@ -1,16 +1,28 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 
 export interface Metrics {
   observeOperation(operationId: string, status: number, durationMs: number): void;
   /** Counts a connection that was closed because of a limit. */
   countClosedConnection(reason: "too many without a request" | "a slow body"): void;
-  /** The metrics in the text format of Prometheus. */
-  text(): Promise<string>;
+  /**
+   * The metrics in the text format of Prometheus.
+   *
+   * @param others Those of the other processes of this service, as their `values` has them.
+   */
+  text(others?: readonly unknown[]): Promise<string>;
+  /** The metrics of this process, for another one. */
+  values(): Promise<unknown>;
   readonly contentType: string;
 }
 
 /** Upper bounds in seconds, from a read that is in memory to a copy in a slow object store. */
 const buckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+const ofAll = ["tiltyard_tasks_due", "tiltyard_tasks_failing"];
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
 
 /** How much deferred work of a kind there is. */
 export interface TaskCount {
@@ -67,13 +79,17 @@ export function createMetrics(countTasks: () => Promise<readonly TaskCount[]>): 
       found.observe(durationMs / 1000);
     },
     countClosedConnection: (reason) => closed.inc({ reason }),
-    text: async () => {
+    text: async (others = []) => {
       await readTasks().catch(() => {
         due.reset();
         failing.reset();
       });
-      return registry.metrics();
+      if (others.length === 0) return registry.metrics();
+      const all = [await registry.getMetricsAsJSON(), ...others];
+      return AggregatorRegistry.aggregate(all.filter(isObject)).metrics();
     },
+    // What is of all processes together, the one that is asked tells.
+    values: async () => (await registry.getMetricsAsJSON()).filter(({ name }) => !ofAll.includes(name)),
     contentType: registry.contentType,
   };
 }

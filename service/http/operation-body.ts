@@ -57,3 +57,10 @@ export function handOn(context: Context, body: unknown): void {
   if (req.header("content-type") !== jsonType) req.raw.headers.set("content-type", jsonType);
   Object.assign(req, { json: async () => body });
 }
+
+/** The body of a request that was read here, as text for another process. */
+export async function bodyHandedOn({ req }: Context, { bareField }: AnyContract): Promise<string> {
+  if (req.method !== "POST") return "";
+  const body: Record<string, unknown> = await req.json();
+  return JSON.stringify(bareField === undefined ? body : body[bareField]);
+}

@@ -3,14 +3,16 @@ import type { Handler as HonoHandler, MiddlewareHandler } from "hono";
 import { type Authenticator, authorize, type Principal } from "../auth/authenticator.ts";
 import type { Log } from "../log.ts";
 import type { Catalog, Handler } from "../operations/handler.ts";
+import { WriterNeeded } from "../store/writer-needed.ts";
 import type { AddressOf } from "./address.ts";
 import { admitByHeaders, admitByIdentity } from "./admit.ts";
 import type { BodyMemory } from "./body-memory.ts";
 import type { Connections } from "./connections.ts";
 import type { FailedCredentials } from "./failed-credentials.ts";
+import type { HandOver } from "./hand-over.ts";
 import type { LoopWatch } from "./loop-delay.ts";
 import type { Metrics } from "./metrics.ts";
-import { type Envelope, readBody } from "./operation-body.ts";
+import { bodyHandedOn, type Envelope, readBody } from "./operation-body.ts";
 import type { RateLimit } from "./rate-limit.ts";
 import type { RequestPath } from "./request-path.ts";
 import { leaveTrail, requestIdIn, type Trail } from "./trail.ts";
@@ -29,6 +31,8 @@ export interface OperationParts {
   readonly remoteDatabases: boolean;
   readonly metrics: Metrics;
   readonly log: Log;
+  /** Carries out what this process does not; undefined where it does all. */
+  readonly writer: HandOver | undefined;
 }
 
 /** What the steps of one request hand on. */
@@ -71,7 +75,7 @@ export function serveOperation<C extends AnyContract>(
 function handle<C extends AnyContract>(
   contract: C,
   handler: Handler<C>,
-  { catalog }: OperationParts,
+  { catalog, writer }: OperationParts,
 ): HonoHandler<OperationEnv, string, ValidatedInput> {
   return async (context) => {
     const [path, principal, trail] = [context.get("path"), context.get("principal"), context.get("trail")];
@@ -80,7 +84,14 @@ function handle<C extends AnyContract>(
     authorize(principal, contract.bodyAccess(request as never));
     const rows = context.get("takesRows") ? (context.req.raw.body ?? emptyStream()) : noRows;
     const requestId = requestIdIn(trail);
-    return respond(await handler(request, catalog, { principal, requestId, body: rows }), contract, requestId);
+    try {
+      return respond(await handler(request, catalog, { principal, requestId, body: rows }), contract, requestId);
+    } catch (error) {
+      if (writer === undefined || !(error instanceof WriterNeeded)) throw error;
+      const response = await writer.handOver(context, contract, await bodyHandedOn(context, contract));
+      trail.isHandedOver = true;
+      return response;
+    }
   };
 }
 

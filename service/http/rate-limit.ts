@@ -6,12 +6,15 @@ import type { Store } from "../store/store.ts";
 export type RateLimit = (principal: string) => Promise<void>;
 
 /**
- * @param store Counts the requests, together with the other processes that use its database.
+ * @param createLimiter Counts the requests.
  * @param requestsPerSecond For one principal; undefined is no limit.
  */
-export function createRateLimit(store: Pick<Store, "createLimiter">, requestsPerSecond: number | undefined): RateLimit {
+export function createRateLimit(
+  createLimiter: Store["createLimiter"],
+  requestsPerSecond: number | undefined,
+): RateLimit {
   if (requestsPerSecond === undefined) return async () => {};
-  const limiter = store.createLimiter({ points: requestsPerSecond, durationSeconds: 1 });
+  const limiter = createLimiter({ points: requestsPerSecond, durationSeconds: 1 });
   return async (principal) => {
     try {
       await limiter.consume(principal);

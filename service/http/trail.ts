@@ -19,6 +19,8 @@ export interface Trail {
   traceparent: string | undefined;
   principal: string | undefined;
   bodyBytes: number;
+  /** Whether another process carries the request out: that one logs and counts it. */
+  isHandedOver: boolean;
 }
 
 /** Names a request that its caller gave no name. */
@@ -38,6 +40,7 @@ export function leaveTrail(contract: AnyContract, { loopWatch, metrics, log }: O
       traceparent: traceparentOf(context.req.header("traceparent")),
       principal: undefined,
       bodyBytes: 0,
+      isHandedOver: false,
     };
     context.set("trail", trail);
     const takesRows = isRows(contract, context);
@@ -46,6 +49,7 @@ export function leaveTrail(contract: AnyContract, { loopWatch, metrics, log }: O
     await next();
     if (takesRows) await discard(context.req.raw.body);
     loopWatch.end(trail);
+    if (trail.isHandedOver) return;
 
     const observe = (status: number) => {
       const durationMs = performance.now() - start;

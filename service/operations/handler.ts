@@ -17,8 +17,8 @@ export interface Catalog extends CommitParts {
   readonly datasets: Datasets;
   /** Whether operations on rows are done; else they are answered with 406. */
   readonly dataOperations: boolean;
-  /** Makes a changed role count from the next request on, in this process. */
-  readonly forgetRoles: (principal: string) => void;
+  /** Makes a changed role count from the next request on, in all processes of this service. */
+  readonly forgetRoles: (principal: string) => Promise<void>;
   /** How long a dropped table can be brought back; 0 deletes it at once. */
   readonly dropRetentionMs: number;
 }

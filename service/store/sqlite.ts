@@ -1,14 +1,13 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { CatalogError } from "@tiltyard/protocol";
 import Database from "better-sqlite3";
 import { Kysely, SqliteDialect } from "kysely";
-import { RateLimiterMemory } from "rate-limiter-flexible";
 import { sqlite } from "./dialect.ts";
+import { createMemoryLimiter } from "./memory-limiter.ts";
 import { isMigrated, migrate } from "./migrate.ts";
-import type { CompiledStatement, Statement } from "./statement.ts";
-import type { Limiter, LockableTable, Session, Store } from "./store.ts";
+import { asUnavailable, Snapshot, SqliteSession } from "./sqlite-session.ts";
+import type { LockableTable, Session, Store } from "./store.ts";
 
 /** The most transactions that share one commit. */
 const groupSizeMax = 256;
@@ -16,6 +15,10 @@ const busyTimeoutMs = 5_000;
 /** How long a start waits for the migration that another process runs. */
 const migrationWaitMs = 60_000;
 const migrationPollMs = 20;
+/** How long the log may get before reads of other processes are waited for, so that it begins anew. */
+const logBytesMax = 32 * 1024 * 1024;
+const shortenEveryMs = 1_000;
+const shortenTimeoutMs = 20;
 
 /**
  * Opens the SQLite file, made if absent, and brings its schema up to date.
@@ -92,6 +95,7 @@ type Outcome = { readonly job: Job } & ({ readonly result: unknown } | { readonl
  */
 class SqliteStore implements Store {
   readonly read: Session;
+  readonly createLimiter = createMemoryLimiter;
   readonly #snapshot: Snapshot;
   readonly #reader: Database.Database;
   readonly #writer: Database.Database;
@@ -99,6 +103,7 @@ class SqliteStore implements Store {
   readonly #queue: Job[] = [];
   readonly #control: ReturnType<typeof prepareControl>;
   #committing: Promise<void> | undefined;
+  #shortenedAt = Number.NEGATIVE_INFINITY;
 
   constructor(writer: Database.Database, reader: Database.Database) {
     this.#writer = writer;
@@ -125,10 +130,6 @@ class SqliteStore implements Store {
     }) as Promise<Result>;
   }
 
-  createLimiter({ points, durationSeconds }: { points: number; durationSeconds: number }): Limiter {
-    return new RateLimiterMemory({ points, duration: durationSeconds });
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#committing;
     this.#snapshot.end();
@@ -142,6 +143,7 @@ class SqliteStore implements Store {
       await new Promise(setImmediate);
       const group = this.#queue.splice(0, groupSizeMax);
       await this.#commitGroup(group);
+      this.#shortenLog();
     }
     this.#committing = undefined;
   }
@@ -163,6 +165,21 @@ class SqliteStore implements Store {
     for (const outcome of outcomes)
       if ("error" in outcome) outcome.job.reject(outcome.error);
       else outcome.job.resolve(outcome.result);
+  }
+
+  /**
+   * SQLite begins its log anew after a commit that no read is older than. With busy processes beside this one there is
+   * always such a read, and each is over in a moment.
+   */
+  #shortenLog(): void {
+    const now = performance.now();
+    if (now - this.#shortenedAt < shortenEveryMs) return;
+    const log = statSync(`${this.#writer.name}-wal`, { throwIfNoEntry: false });
+    if (log === undefined || log.size < logBytesMax) return;
+    this.#shortenedAt = now;
+    this.#writer.pragma(`busy_timeout = ${shortenTimeoutMs}`);
+    this.#writer.pragma("wal_checkpoint(TRUNCATE)");
+    this.#writer.pragma(`busy_timeout = ${busyTimeoutMs}`);
   }
 
   async #runInSavepoint(job: Job): Promise<Outcome> {
@@ -191,96 +208,4 @@ function prepareControl(writer: Database.Database) {
     release: writer.prepare("RELEASE request"),
     rollbackToSavepoint: writer.prepare("ROLLBACK TO request"),
   };
-}
-
-/**
- * A read transaction of one turn of the event loop. It begins with the first read. Requests that are taken up in this
- * turn had come by then, so that each sees what other processes had answered before it was sent.
- */
-class Snapshot {
-  readonly #reader: Database.Database;
-  readonly #begin: Database.Statement;
-  readonly #commit: Database.Statement;
-  #isOpen = false;
-
-  constructor(reader: Database.Database) {
-    this.#reader = reader;
-    this.#begin = reader.prepare("BEGIN");
-    this.#commit = reader.prepare("COMMIT");
-  }
-
-  begin(): void {
-    if (this.#isOpen) return;
-    this.#begin.run();
-    this.#isOpen = true;
-    setImmediate(this.end);
-  }
-
-  readonly end = (): void => {
-    if (!this.#isOpen) return;
-    this.#isOpen = false;
-    // SQLite itself ends a transaction in which a read failed.
-    if (this.#reader.inTransaction) this.#commit.run();
-  };
-}
-
-class SqliteSession implements Session {
-  readonly locked: LockableTable | undefined;
-  readonly #database: Database.Database;
-  readonly #snapshot: Snapshot | undefined;
-  readonly #prepared = new WeakMap<object, { compiled: CompiledStatement<object, unknown>; sql: Database.Statement }>();
-
-  constructor(database: Database.Database, locked?: LockableTable, snapshot?: Snapshot) {
-    this.locked = locked;
-    this.#database = database;
-    this.#snapshot = snapshot;
-  }
-
-  async all<Parameters extends object, Row>(statement: Statement<Parameters, Row>, parameters: Parameters) {
-    const { compiled, sql } = this.#prepare(statement);
-    return sql.all(...compiled.bind(parameters)) as Row[];
-  }
-
-  async values<Parameters extends object, Value>(
-    statement: Statement<Parameters, Readonly<Record<string, Value>>>,
-    parameters: Parameters,
-  ) {
-    const { compiled, sql } = this.#prepare(statement);
-    try {
-      return sql.pluck(true).all(...compiled.bind(parameters)) as Value[];
-    } finally {
-      sql.pluck(false);
-    }
-  }
-
-  async first<Parameters extends object, Row>(statement: Statement<Parameters, Row>, parameters: Parameters) {
-    const { compiled, sql } = this.#prepare(statement);
-    return sql.get(...compiled.bind(parameters)) as Row | undefined;
-  }
-
-  async run<Parameters extends object>(statement: Statement<Parameters, unknown>, parameters: Parameters) {
-    const { compiled, sql } = this.#prepare(statement);
-    return sql.run(...compiled.bind(parameters)).changes;
-  }
-
-  #prepare<Parameters extends object>(statement: Statement<Parameters, unknown>) {
-    this.#snapshot?.begin();
-    let found = this.#prepared.get(statement);
-    if (found === undefined) {
-      const compiled = statement.compile(sqlite) as CompiledStatement<object, unknown>;
-      found = { compiled, sql: this.#database.prepare(compiled.sql) };
-      this.#prepared.set(statement, found);
-    }
-    return found;
-  }
-}
-
-/** The errors of SQLite that say that the database cannot be used now; all others are bugs. */
-const unavailable = /^SQLITE_(BUSY|FULL|IOERR|READONLY|CANTOPEN|NOMEM|LOCKED)/;
-
-function asUnavailable(error: unknown): unknown {
-  if (!(error instanceof Database.SqliteError) || !unavailable.test(error.code)) return error;
-  return new CatalogError("ServiceUnavailable", "The catalog's database cannot commit now; try again.", {
-    cause: error,
-  });
 }

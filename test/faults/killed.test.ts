@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import Database from "better-sqlite3";
 import { describe, expect, test } from "vitest";
 import { startCommitter } from "../support/committer.ts";
-import { runCatalogCommand } from "../support/process.ts";
+import { childrenOf, runCatalogCommand } from "../support/process.ts";
 import { anyOf, createServiceProcess, expectKept, expectNothingStaged } from "../support/service-process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -64,6 +64,38 @@ describe("a service that is killed while clients commit", () => {
       await expectNothingStaged(table);
     }
     process.stdout.write(`killed ${times} times under ${acknowledgements()} acknowledged commits, none of them lost\n`);
+  });
+
+  const killsOfOne = Math.ceil(kills / 4);
+  test(`keeps what it acknowledged when one of its four processes is killed, ${killsOfOne} times`, async () => {
+    await using service = createServiceProcess(undefined, { TILTYARD_PROCESSES: "4" });
+    const { pid } = await service.start();
+    const [one, shared] = [await service.declare("one"), await service.declare("shared")];
+    const writers = [
+      { table: one, committer: startCommitter(service, one, "a") },
+      { table: shared, committer: startCommitter(service, shared, "b") },
+      { table: shared, committer: startCommitter(service, shared, "c") },
+    ];
+    const acknowledgements = () => writers.reduce((sum, { committer }) => sum + committer.acknowledged.length, 0);
+    for (let kill = 1; kill <= killsOfOne; kill += 1) {
+      const before = acknowledgements();
+      const commits = 1 + Math.floor(Math.random() * commitsPerLifeMax);
+      while (acknowledgements() < before + commits) await delay(1);
+      const processes = childrenOf(pid);
+      // The oldest is most likely the one that writes.
+      const victim = kill % 2 === 0 ? processes[0] : processes[Math.floor(Math.random() * processes.length)];
+      if (victim !== undefined) process.kill(victim, "SIGKILL");
+    }
+    await Promise.all(writers.map(({ committer }) => committer.stop()));
+    for (const table of [one, shared]) {
+      const own = writers.filter((each) => each.table === table);
+      await expectKept(
+        service,
+        table,
+        own.flatMap(({ committer }) => committer.acknowledged),
+      );
+      await expectNothingStaged(table);
+    }
   });
 
   test("finds the versions again that were in a write-ahead log that is lost", async () => {

@@ -229,7 +229,9 @@ describe("an error", () => {
       loopWatch: { begin: () => {}, end: () => {}, [Symbol.dispose]: () => {} },
       remoteDatabases: false,
       metrics: createMetrics(async () => []),
+      metricsOfOthers: async () => [],
       log: createLog("silent"),
+      writer: undefined,
       isReady: async () => true,
     });
     const response = await app.request("/v1/namespace/a/describe", { method: "POST" });

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 
@@ -30,10 +30,10 @@ process.once("SIGTERM", () => {
   process.kill(process.pid, "SIGTERM");
 });
 
-/** The environment of a program with these settings and no others of Tiltyard's. */
+/** The environment of a program with these settings and no others of Tiltyard's; a service is one process unless they say more. */
 export function environmentWith(settings: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("TILTYARD_"));
-  return { ...Object.fromEntries(inherited), ...settings };
+  return { ...Object.fromEntries(inherited), TILTYARD_PROCESSES: "1", ...settings };
 }
 
 /**
@@ -77,6 +77,12 @@ export function startProgram(
     },
     finished,
   };
+}
+
+/** The processes that a process has started, the oldest first. */
+export function childrenOf(pid: number): number[] {
+  const { stdout } = spawnSync("pgrep", ["-P", String(pid)], { encoding: "utf8" });
+  return stdout.split("\n").filter(Boolean).map(Number);
 }
 
 /** Runs the service's command line to its end. */

@@ -1,0 +1,98 @@
+import { installKey, reservedKeyIds } from "./auth/api-key.ts";
+import { installDevelopmentKey } from "./auth/development-issuer.ts";
+import { createFinishing } from "./commits/finish.ts";
+import type { Config } from "./config.ts";
+import { createDatasets } from "./dataset/datasets.ts";
+import { createDeferredWork } from "./deferred-work.ts";
+import { createLocations } from "./domain/locations.ts";
+import { createGateway } from "./http/gateway.ts";
+import type { Log } from "./log.ts";
+import type { Catalog } from "./operations/handler.ts";
+import { createCredentialVendors } from "./storage/credentials.ts";
+import { createStorage, type Storage } from "./storage/storage.ts";
+import { openSoonerOrLater } from "./store/late-store.ts";
+import { openStore } from "./store/open.ts";
+import type { Store } from "./store/store.ts";
+
+/** What operations work with, while this process has it open. */
+export interface OpenCatalog extends Omit<Catalog, "forgetRoles">, AsyncDisposable {
+  /** Works on what an earlier run left undone, and on what requests defer. */
+  begin(): void;
+}
+
+/** Parts that a test may put in place of the real ones. */
+export interface Replacements {
+  readonly wrapStore?: (store: Store) => Store;
+  readonly wrapStorage?: (storage: Storage) => Storage;
+}
+
+/** Opens the catalog: migrates its database, or does so when one that is away now is there. */
+export async function openCatalog(config: Config, log: Log, replacements: Replacements): Promise<OpenCatalog> {
+  const { wrapStore = (store) => store, wrapStorage = (storage) => storage } = replacements;
+  const open = () => openPrepared(config);
+  // A server comes back by itself; a file that cannot be used is for somebody to mend.
+  const opened =
+    config.database.kind === "sqlite"
+      ? await open()
+      : await openSoonerOrLater(open, (reason) =>
+          log.warn({ err: reason.cause }, `${reason.message}. Until it can, requests are answered with 503`),
+        );
+  const store = wrapStore(opened);
+  const storage = wrapStorage(openStorage(config));
+  const finishing = createFinishing({ store, storage, log });
+  const commitParts = { store, storage, finishing };
+  const datasets = createDatasets(commitParts, createGateway(log));
+  const { dropRetentionMs, auditRetentionMs, automationDelayMs } = config;
+  const worker = createDeferredWork({
+    ...commitParts,
+    datasets,
+    log,
+    dropRetentionMs,
+    auditRetentionMs,
+    automationDelayMs,
+  });
+  return {
+    ...commitParts,
+    ...fixedParts(config),
+    worker,
+    datasets,
+    begin: () => worker.start(),
+    [Symbol.asyncDispose]: async () => {
+      await datasets[Symbol.asyncDispose]();
+      await worker.stop();
+      await finishing.settled();
+      await store[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Opens the database with its schema up to date and the keys of the settings in it. */
+async function openPrepared({ database, auth, dataDir, bootstrapApiKey, runnerApiKey }: Config): Promise<Store> {
+  const store = await openStore(database);
+  try {
+    if (auth.mode === "development") await installDevelopmentKey(store, dataDir);
+    if (bootstrapApiKey !== undefined) await installKey(store, reservedKeyIds.bootstrap, bootstrapApiKey);
+    if (runnerApiKey !== undefined) await installKey(store, reservedKeyIds.runner, runnerApiKey, "runner");
+    return store;
+  } catch (error) {
+    await store[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+export function openStorage({ s3ForcePathStyle, warehouse, allowedLocations }: Config): Storage {
+  const fileRoots = [warehouse, ...allowedLocations]
+    .filter(({ scheme }) => scheme === "file")
+    .map(({ path }) => `/${path}`);
+  return createStorage({ s3ForcePathStyle, fileRoots });
+}
+
+/** What of a catalog its settings alone tell. */
+export function fixedParts(config: Config) {
+  return {
+    credentials: config.vending && createCredentialVendors(config.vending),
+    locations: createLocations(config.warehouse, config.allowedLocations),
+    dataOperations: config.dataOperations,
+    dropRetentionMs: config.dropRetentionMs,
+  };
+}

@@ -1,0 +1,97 @@
+import { CatalogError } from "@tiltyard/protocol";
+import Database from "better-sqlite3";
+import { sqlite } from "./dialect.ts";
+import type { CompiledStatement, Statement } from "./statement.ts";
+import type { LockableTable, Session } from "./store.ts";
+
+/**
+ * A read transaction of one turn of the event loop. It begins with the first read. Requests that are taken up in this
+ * turn had come by then, so that each sees what other processes had answered before it was sent.
+ */
+export class Snapshot {
+  readonly #reader: Database.Database;
+  readonly #begin: Database.Statement;
+  readonly #commit: Database.Statement;
+  #isOpen = false;
+
+  constructor(reader: Database.Database) {
+    this.#reader = reader;
+    this.#begin = reader.prepare("BEGIN");
+    this.#commit = reader.prepare("COMMIT");
+  }
+
+  begin(): void {
+    if (this.#isOpen) return;
+    this.#begin.run();
+    this.#isOpen = true;
+    setImmediate(this.end);
+  }
+
+  readonly end = (): void => {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    // SQLite itself ends a transaction in which a read failed.
+    if (this.#reader.inTransaction) this.#commit.run();
+  };
+}
+
+export class SqliteSession implements Session {
+  readonly locked: LockableTable | undefined;
+  readonly #database: Database.Database;
+  readonly #snapshot: Snapshot | undefined;
+  readonly #prepared = new WeakMap<object, { compiled: CompiledStatement<object, unknown>; sql: Database.Statement }>();
+
+  constructor(database: Database.Database, locked?: LockableTable, snapshot?: Snapshot) {
+    this.locked = locked;
+    this.#database = database;
+    this.#snapshot = snapshot;
+  }
+
+  async all<Parameters extends object, Row>(statement: Statement<Parameters, Row>, parameters: Parameters) {
+    const { compiled, sql } = this.#prepare(statement);
+    return sql.all(...compiled.bind(parameters)) as Row[];
+  }
+
+  async values<Parameters extends object, Value>(
+    statement: Statement<Parameters, Readonly<Record<string, Value>>>,
+    parameters: Parameters,
+  ) {
+    const { compiled, sql } = this.#prepare(statement);
+    try {
+      return sql.pluck(true).all(...compiled.bind(parameters)) as Value[];
+    } finally {
+      sql.pluck(false);
+    }
+  }
+
+  async first<Parameters extends object, Row>(statement: Statement<Parameters, Row>, parameters: Parameters) {
+    const { compiled, sql } = this.#prepare(statement);
+    return sql.get(...compiled.bind(parameters)) as Row | undefined;
+  }
+
+  async run<Parameters extends object>(statement: Statement<Parameters, unknown>, parameters: Parameters) {
+    const { compiled, sql } = this.#prepare(statement);
+    return sql.run(...compiled.bind(parameters)).changes;
+  }
+
+  #prepare<Parameters extends object>(statement: Statement<Parameters, unknown>) {
+    this.#snapshot?.begin();
+    let found = this.#prepared.get(statement);
+    if (found === undefined) {
+      const compiled = statement.compile(sqlite) as CompiledStatement<object, unknown>;
+      found = { compiled, sql: this.#database.prepare(compiled.sql) };
+      this.#prepared.set(statement, found);
+    }
+    return found;
+  }
+}
+
+/** The errors of SQLite that say that the database cannot be used now; all others are bugs. */
+const unavailable = /^SQLITE_(BUSY|FULL|IOERR|READONLY|CANTOPEN|NOMEM|LOCKED)/;
+
+export function asUnavailable(error: unknown): unknown {
+  if (!(error instanceof Database.SqliteError) || !unavailable.test(error.code)) return error;
+  return new CatalogError("ServiceUnavailable", "The catalog's database cannot commit now; try again.", {
+    cause: error,
+  });
+}
