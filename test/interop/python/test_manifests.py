@@ -21,7 +21,8 @@ def zipped(folder, name: str, inside: str, source: str) -> str:
 
 def test_a_function_runs_with_the_packages_modules_and_variables_of_its_manifest(catalog, runner, table, tmp_path):
     films = write_films(catalog, [f"manifest_{table[0]}"])
-    module = zipped(tmp_path, "of_modules", "of_modules/__init__.py", "WORD = 'module'")
+    # Ray takes the one folder that a zip has away, and looks for modules in it.
+    module = zipped(tmp_path, "of_modules", "code/of_modules/__init__.py", "WORD = 'module'")
     packages = PipManifestBuilder.create("here").pip(["sortedcontainers==2.4.0"])
     manifest = packages.py_modules([module]).env_vars({"WORD": "variable"}).build()
 
