@@ -21,7 +21,7 @@ const UdtfEntry = z
     error_handling: optional(map(z.unknown(), entries.properties)),
     batch: optional(z.boolean()),
     manifest: optional(text(characters.document)),
-    manifest_checksum: optional(text(characters.name)).describe("The SHA-256 of `manifest`, in hexadecimal digits."),
+    manifest_checksum: optional(text(characters.name)).describe("The client's own checksum of `manifest`."),
   })
   .meta({ id: "MaterializedViewUdtfEntry" });
 export type MaterializedViewUdtf = z.infer<typeof UdtfEntry>;

@@ -54,12 +54,10 @@ export async function storeFunctions(
 }
 
 /** @throws CatalogError InvalidInput for what no job could run. */
-function readUdf({ udf, udf_backend = genevaBackend, manifest, manifest_checksum }: VirtualColumn): StoredUdf {
+function readUdf({ udf, udf_backend = genevaBackend }: VirtualColumn): StoredUdf {
   const content = Buffer.from(udf, "base64");
   if (udf_backend === genevaBackend && !GenevaPayload.safeParse(parseJson(content)).success)
     throw invalid("udf: is not a function as Geneva writes it: Base64 of a JSON object with udf_pickle");
-  if (manifest !== undefined && manifest_checksum !== undefined && sha256(manifest) !== manifest_checksum.toLowerCase())
-    throw invalid(`manifest_checksum: the SHA-256 of what is in manifest is ${sha256(manifest)}`);
   return { path: `${udfFolder}/${sha256(content)}`, content };
 }
 
@@ -75,6 +73,7 @@ async function virtualFields(virtual: VirtualColumn, udf: StoredUdf, schema: Jso
   for (const input of virtual.input_columns)
     if (!present.includes(rootOf(input))) throw invalid(`input_columns: there is no column ${input}`);
   if (virtual.outputs.length === 0) throw invalid("outputs: a function has one output at least");
+  // The checksum is Geneva's own, over some of the manifest's fields: it is kept as it is sent.
   const { manifest, manifest_checksum } = virtual;
   const shared = {
     ...virtual.field_metadata,

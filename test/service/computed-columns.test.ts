@@ -98,7 +98,9 @@ describe("a column that a function computes", () => {
   test("is filled where its manifest says, or that of the request", async () => {
     const id = await createFilms(catalog);
     const manifest = JSON.stringify({ pip: ["numpy==2.1.3"] });
-    await add(id, { name: "length", virtual_column: virtual([length], { manifest }) });
+    // Geneva's checksum leaves some of the manifest's fields out: it is not that of the text.
+    await add(id, { name: "length", virtual_column: virtual([length], { manifest, manifest_checksum: "a0" }) });
+    expect((await fieldsOf(id)).length?.metadata?.["virtual_column.manifest_checksum"]).toBe("a0");
     const other = virtual([{ ...length, column: "other" }], { manifest });
     await add(id, { name: "other", virtual_column: other });
     const parametersOf = async (request: object) => {
@@ -132,7 +134,6 @@ describe("a column that a function computes", () => {
       /no column can be added with the type "int65"/,
     ],
     ["no output", virtual([]), /one output at least/],
-    ["a manifest that is another", virtual([length], { manifest: "{}", manifest_checksum: "00" }), /manifest_checksum/],
   ])("is refused with %s, and nothing is changed", async (_, column, message) => {
     const id = await createFilms(catalog);
     const refused = await add(id, { name: "before", expression: "id * 2" }, { name: "length", virtual_column: column });
