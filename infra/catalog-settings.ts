@@ -11,7 +11,7 @@ const PostgresUrl = z.strictObject({
 /** What a catalog has on every kind of cluster. */
 const everywhere = {
   enabled: z.boolean().default(true),
-  /** Its own, and its secrets': who may make Ray clusters in a namespace can mount any secret there. */
+  /** Its own: the right to make Ray clusters in a namespace is the right to mount any secret there. */
   namespace: dnsLabel.optional(),
   /** Built from this checkout and pushed to the cluster's registry when absent. */
   image: z.string().optional(),

@@ -7,7 +7,7 @@ import type { Architecture } from "./machines.ts";
  * components `GkeCluster`, `EksCluster` and `ExistingCluster` are the three of them.
  */
 export interface Cluster extends pulumi.ComponentResource {
-  /** Whether the stack made it: nobody else is on it then. */
+  /** Whether the stack made it: nothing else runs on it then. */
   readonly isOwn: boolean;
   readonly kubernetes: kubernetes.Provider;
   /** How a client finds the cluster and signs in to it; outputs of the stack. */
@@ -18,18 +18,18 @@ export interface Cluster extends pulumi.ComponentResource {
   readonly coreSelector: Readonly<Record<string, string>>;
   /** Of those nodes: for which images are built. */
   readonly architecture: Architecture;
-  /** Who may make Ray clusters, as subjects of a role binding. */
+  /** Principals that may make Ray clusters, as subjects of a role binding. */
   readonly clients: readonly ClusterSubject[];
   /** Nodes and what is on them: what has to be there before pods can run, and must go after them. */
   readonly nodes: readonly pulumi.Resource[];
   readonly services: CloudServices;
-  /** Lets those who are named make Ray clusters for a team, and use its folder of the bucket. */
+  /** Lets the named principals make Ray clusters for a team, and use its folder of the bucket. */
   createTeamClient(name: string, team: TeamClientArgs): TeamClient;
   /** A PostgreSQL of the cloud. */
   createDatabase(args: { readonly replicas: number }): Database;
 }
 
-/** What a cluster has besides machines, of its cloud or of whoever keeps it: a bucket, identities of pods, a registry. */
+/** What a cluster has besides machines, from its cloud or its operator: a bucket, identities of pods, a registry. */
 export interface CloudServices {
   /** Where the tables are. */
   readonly bucketUri: pulumi.Output<string>;
@@ -78,7 +78,7 @@ export interface TeamClient {
   readonly roleName: pulumi.Output<string> | undefined;
 }
 
-/** Who pods are, and which part of the bucket is theirs: a folder, ending in a slash, or all of it when absent. */
+/** The identity of pods, and their part of the bucket: a folder, ending in a slash, or all of it when absent. */
 export interface IdentityArgs extends ServiceAccountName {
   readonly folder?: string;
   /** Of the service account, where the stack makes no identities. */

@@ -55,7 +55,7 @@ export type EksConfig = Config<
   "eks",
   OnCloud & {
     readonly clientRole: string;
-    /** As whom the cloud's provider works, where it is told to; a kubeconfig has to say so too. */
+    /** The credentials of the cloud's provider, where they are set; a kubeconfig has to use the same. */
     readonly credentials: { readonly profileName?: string; readonly roleArn?: string };
   }
 >;
@@ -130,7 +130,7 @@ function settingsIn(all: All, variant: Variant, problems: string[]): Record<stri
   return given;
 }
 
-/** Where the cloud's own provider is told to work, and as whom. */
+/** The region or project of the cloud's own provider, and its credentials. */
 function cloudIn(all: All, variant: Variant, problems: string[]) {
   const isGoogles = variant === "gke" || variant === "existing-gke";
   const cloud = isGoogles ? "gcp" : "aws";

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { dnsLabel } from "./setting-types.ts";
 
-/** Where a collector runs unless somebody put it elsewhere. */
+/** The default namespace of a collector. */
 const namespaceOf = { "prometheus-operator": "monitoring", google: "gmp-system" } as const;
 type Collector = keyof typeof namespaceOf;
 
-/** Who reads the metrics of Ray and of the catalog, and whether Grafana shows them. */
+/** The collector of the metrics of Ray and of the catalog, and whether Grafana shows them. */
 function monitoringBy<const Its extends Collector>(...collectors: readonly [Its, ...Its[]]) {
   const named = collectors.map((collector) =>
     z.strictObject({
@@ -17,8 +17,8 @@ function monitoringBy<const Its extends Collector>(...collectors: readonly [Its,
       dashboards,
     }),
   );
-  const nobody = z.strictObject({ collector: z.literal("none").default("none"), dashboards });
-  return z.union([nobody, ...named], `must name a collector: none, ${collectors.join(", ")}`).prefault({});
+  const none = z.strictObject({ collector: z.literal("none").default("none"), dashboards });
+  return z.union([none, ...named], `must name a collector: none, ${collectors.join(", ")}`).prefault({});
 }
 
 /** Label and value by which the side car of Grafana's chart finds dashboards; false is none. */
@@ -34,7 +34,7 @@ export type MonitoringSettings = z.output<typeof MonitoringOnGke>;
 /** Of a stack that is told nothing. */
 export const noMonitoring: MonitoringSettings = { collector: "none", dashboards: false };
 
-/** From where metrics are read; none where nobody does. */
+/** Namespaces from which metrics are read; empty without a collector. */
 export function collectorNamespaces(monitoring: MonitoringSettings): readonly string[] {
   return monitoring.collector === "none" ? [] : [monitoring.namespace];
 }

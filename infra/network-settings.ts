@@ -51,7 +51,7 @@ export const EksNetwork = madeOrAdopted(
     publicEndpoint: z
       .literal(
         true,
-        "must be true where the stack makes its network: nobody is in it yet who could reach a private endpoint; name a vpc",
+        "must be true where the stack makes its network: a private endpoint is reachable only from within it; name a vpc",
       )
       .default(true),
     /** By default the first three that EKS can be in. Another set is another network, and so another cluster. */

@@ -41,8 +41,8 @@ const Taint = z.strictObject({
 export type Taint = z.infer<typeof Taint>;
 
 /**
- * What keeps pods off nodes that are not for them. A GPU is kept for who asks for one: both clouds' admission
- * (ExtendedResourceToleration) lets those in. Head and CPU nodes are only shunned by others, because Geneva's own
+ * What keeps pods off nodes that are not for them. A GPU is kept for pods that request one: both clouds' admission
+ * (ExtendedResourceToleration) lets them in. Head and CPU nodes are only shunned by others, because Geneva's own
  * Ray clusters tolerate nothing: they would wait for ever.
  *
  * @param labels The labels of the pool's nodes.

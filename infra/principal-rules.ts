@@ -15,7 +15,7 @@ const principalsOf = {
   },
 } as const;
 
-/** Who is named as who may do something, in the form of the variant. */
+/** Problems of the named principals: each has the form that the variant wants. */
 export function problemsOfPrincipals(settings: Settings): string[] {
   const { variant, clientPrincipals } = settings;
   const { pattern, form } = principalsOf[variant];
@@ -34,6 +34,7 @@ export function problemsOfPrincipals(settings: Settings): string[] {
     })),
   );
   for (const { path, principals } of roles)
-    if (principals.length === 0) problems.push(`${path}: name at least one who may assume the client role, ${form}`);
+    if (principals.length === 0)
+      problems.push(`${path}: name at least one principal that may assume the client role, ${form}`);
   return problems;
 }

@@ -106,11 +106,11 @@ function problemsOfImageCache({ clusterName, ...settings }: Settings): string[] 
   return [`imageCache: needs a clusterName of ${longest} characters at most`];
 }
 
-/** Who makes Ray clusters in a namespace can mount its secrets, and run as its accounts. */
+/** The right to make Ray clusters in a namespace is the right to mount its secrets and run as its accounts. */
 function problemsOfNamespaces({ namespace, catalog }: Settings): string[] {
   if (catalog.namespace === namespace)
     return [
-      "catalog.namespace: must be another one than namespace, where whoever makes Ray clusters can mount any secret",
+      "catalog.namespace: must not be namespace: the right to make Ray clusters there is the right to mount any secret",
     ];
   const longest = 63 - "-catalog".length;
   if (catalog.namespace === undefined && namespace.length > longest)
@@ -145,7 +145,7 @@ function problemsOfCatalog(settings: Settings): string[] {
   return problems;
 }
 
-/** Google peers a network with that of its databases once, for all who use it. */
+/** Google peers a network with that of its databases once, for all of its users. */
 function problemsOfDatabase(settings: Settings): string[] {
   if (settings.variant !== "gke" || !settings.network.isAdopted || settings.catalog.database !== "postgres") return [];
   return [

@@ -52,7 +52,7 @@ const Ray = z.strictObject({
   build: z.boolean().default(true),
   /** Of Python, in the images that are built. */
   packages: z.array(pythonPackage).default([]),
-  /** Namespaces whose pods may reach Ray's, such as that of Prometheus. Whoever reaches a head runs code on it. */
+  /** Namespaces whose pods may reach Ray's, such as that of Prometheus. Access to a head is code execution on it. */
   allowedNamespaces: z.array(dnsLabel).default([]),
 });
 
@@ -84,7 +84,7 @@ const everywhere = {
   clientPrincipals: z.array(z.string()).default([]),
 };
 
-/** A cluster that somebody else keeps. */
+/** A cluster outside of the stack. */
 const existing = {
   kubeconfig: z.string().optional(),
   context: z.string().optional(),

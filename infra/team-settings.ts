@@ -17,7 +17,7 @@ const team = {
     .regex(/^[a-z]([-a-z0-9]{0,18}[a-z0-9])?$/, "must be lower-case letters, digits and dashes, 20 at most"),
   /** Of its Ray clusters; that of the stack with the team's name when absent. */
   namespace: dnsLabel.optional(),
-  /** Who may make Ray clusters there, written as those of the stack are. */
+  /** Principals that may make Ray clusters there, written as those of the stack are. */
   clientPrincipals: z.array(z.string()).default([]),
   quota: Quota.optional(),
 };

@@ -20,7 +20,7 @@ const clusterName = objectName(40);
 const labels = z.record(z.string(), z.string());
 const environment = z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be a variable's name"), z.string());
 const cpus = z.int().positive();
-/** Longer leases would keep what nobody owns, and be renewed later than a timer can wait. */
+/** A longer lease would keep an orphan too long, and be renewed later than a timer can wait. */
 const leaseSecondsMax = 30 * 24 * 60 * 60;
 /** The first Ray that can want a token. */
 export const tokenRayVersionMin = [2, 52] as const;
@@ -119,7 +119,7 @@ export const ClusterParameters = z
     timeoutSeconds: z.int().positive().default(900),
     leaseSeconds: z.int().min(30).max(leaseSecondsMax).default(120),
     adopt: z.boolean().default(false),
-    /** `token`: whoever talks to Ray needs a token, which KubeRay makes and keeps in a secret. */
+    /** `token`: clients of Ray need a token, which KubeRay makes and keeps in a secret. */
     auth: z.enum(["none", "token"]).default("none"),
   })
   .superRefine((parameters, context) => {

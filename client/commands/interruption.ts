@@ -5,9 +5,9 @@ import { exitCodes } from "./exit-codes.ts";
 export const clusterLeftOver = "what is left over is deleted by: tiltyard cluster reap";
 
 /**
- * Runs work that is asked to stop and clean up by the first SIGINT or SIGTERM, and when nobody
- * reads what it prints any more; a second signal ends the process at once. Work that was interrupted
- * ends with the exit code of that. What went wrong besides is told.
+ * Runs work that is asked to stop and clean up by the first SIGINT or SIGTERM, and when the reader
+ * of its output is gone; a second signal ends the process at once. Work that was interrupted
+ * ends with the exit code of that. Any other failure is printed.
  *
  * @param leftOver What to do about what may be left over when cleaning up did not work.
  */

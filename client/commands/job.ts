@@ -31,7 +31,7 @@ export function jobCommand(): Command {
           await runJob(opened.jobs, request, { ...options, tracking, signal });
         } else {
           if (tracking !== undefined && !("transactionId" in tracking))
-            throw new Error("a job that nobody waits for cannot move its transaction on: leave out --no-wait");
+            throw new Error("a job that is not waited for cannot update its transaction: leave out --no-wait");
           const { id } =
             tracking === undefined
               ? await opened.jobs.submit(request)

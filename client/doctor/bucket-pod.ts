@@ -46,7 +46,7 @@ export function bucketPod(catalog: V1Pod, namespace: string, serviceAccount: str
           args: ["check-warehouse", "--output", "/dev/termination-log"],
           env: [
             ...(container?.env ?? []).filter(({ name, value }) => settings.includes(name) && value !== undefined),
-            // It listens to nobody, and so needs none of the settings for that.
+            // It serves no requests, and so needs none of the settings for that.
             { name: "TILTYARD_HOST", value: "127.0.0.1" },
           ],
           securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },

@@ -37,7 +37,7 @@ export interface DoctorTarget {
   readonly catalogNamespace?: string | undefined;
   /** Whether the stack runs jobs; false when absent. */
   readonly runsJobs?: boolean | undefined;
-  /** The most nodes of each role that the autoscaler makes; undefined when nobody said. */
+  /** The most nodes of each role that the autoscaler makes; undefined when not known. */
   readonly nodeLimits?: Readonly<Record<"head" | "workerCpu" | "workerGpu", number>> | undefined;
   /** Whether a pod may be made that tries the bucket; true when absent. */
   readonly makePod?: boolean | undefined;
@@ -111,7 +111,7 @@ export async function examine(target: DoctorTarget): Promise<readonly Finding[]>
 
 function outcomeOf(error: unknown): Outcome {
   const status = error instanceof Error && "code" in error ? error.code : undefined;
-  if (status === 403) return skipped("you may not look at it", "let somebody with more rights run the doctor");
+  if (status === 403) return skipped("you may not look at it", "run the doctor as a principal with more rights");
   const { cause, message } = error instanceof Error ? error : { cause: undefined, message: String(error) };
   const reason = (cause instanceof Error ? cause.message : message).split("\n")[0] ?? "";
   return failed(reason, "is the API server reachable from here?");
@@ -158,7 +158,7 @@ async function checkOperator({ core }: Tools): Promise<Outcome> {
       ? ok(`${version} as ${where}`)
       : failed(`${where} is ${version}`, installOperator);
   }
-  // GKE's add-on runs where nobody can see it.
+  // GKE's add-on runs on Google's control plane, which this cannot see.
   return {
     result: "warning",
     detail: items.length === 0 ? "there is no pod of it that can be seen" : "its pod is not ready",

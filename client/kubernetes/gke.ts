@@ -49,7 +49,7 @@ export async function connectGke({ clusterName, region, project }: GkeParameters
   }
 }
 
-/** A cluster without a public address is reached by Google's front end, whose certificate everybody trusts. */
+/** A cluster without a public address is reached by Google's front end, whose certificate is publicly trusted. */
 function serverOf({ endpoint, masterAuth, privateClusterConfig, controlPlaneEndpointsConfig }: GkeCluster) {
   const dns = controlPlaneEndpointsConfig?.dnsEndpointConfig;
   return privateClusterConfig?.enablePrivateEndpoint === true && dns?.allowExternalTraffic === true

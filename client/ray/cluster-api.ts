@@ -38,7 +38,7 @@ export class RayClusterApi extends NamespaceApi {
     );
   }
 
-  /** Those that this client made, whoever ran it. */
+  /** Clusters that this client made, for any user. */
   async list(): Promise<readonly RayClusterObject[]> {
     const [[label, value] = []] = Object.entries(managedBy);
     const { items } = await this.try<{ items: RayClusterObject[] }>("list RayClusters", () =>
@@ -64,7 +64,7 @@ export class RayClusterApi extends NamespaceApi {
   }
 
   /**
-   * Writes down until when the owner lives, by the clock of the API server, and who that is.
+   * Writes the owner and the end of its lease, by the clock of the API server.
    *
    * @returns False when the cluster is gone.
    */

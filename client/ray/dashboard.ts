@@ -18,7 +18,7 @@ export class JobError extends Error {
 const answerTimeoutMs = 30_000;
 /** Enough for a forwarding or the dashboard to come back. */
 const retryForMs = 60_000;
-/** A connection on which nothing comes for so long may be one that nobody has the other end of. */
+/** A connection that is silent for so long may have lost its other end. */
 const silenceMs = 60_000;
 const pauseMs = { first: 100, most: 5_000 };
 

@@ -10,7 +10,7 @@ export function keepLease(api: RayClusterApi, cluster: ClusterIdentity, leaseSec
   const timer = setInterval(
     () => {
       leaseEnd(api, leaseSeconds)
-        // Who stopped it may have written another lease since.
+        // The caller that stopped it may have written another lease since.
         .then((until) => isStopped || api.renewLease(cluster, until))
         .catch(() => {});
     },
@@ -33,7 +33,7 @@ export async function leaseEnd(api: RayClusterApi, leaseSeconds: number, purpose
   return new Date((await api.now(purpose)).getTime() + leaseSeconds * 1000);
 }
 
-/** A cluster of this client, with who made it and until when they live. */
+/** A cluster of this client, with its owner and the end of its lease. */
 export interface LeasedCluster {
   readonly name: string;
   readonly namespace: string;
@@ -45,7 +45,7 @@ export interface LeasedCluster {
 }
 
 /**
- * The clusters that this client made in a namespace, whoever ran it.
+ * The clusters that this client made in a namespace, for any user.
  *
  * @param now Instead of the API server's time.
  */

@@ -28,7 +28,7 @@ export interface LocalRay extends AsyncDisposable {
   readonly version: string;
   readonly dashboardUrl: string;
   readonly jobs: JobsApi;
-  /** What Ray wants from whoever talks to it; undefined for a Ray that knows no tokens. */
+  /** The token that Ray requires of its clients; undefined for a Ray without token authentication. */
   readonly token: string | undefined;
   /** Whether it died, or was stopped. */
   readonly hasEnded: boolean;
@@ -50,7 +50,7 @@ const ports = [
 
 /**
  * Starts the Ray that is on the `PATH`, for this process alone: on ports of its own, and with a
- * token, because Ray runs what anybody tells it who reaches them.
+ * token, because Ray runs the code of every client that reaches them.
  *
  * @throws LocalRayError
  */

@@ -15,7 +15,7 @@ export const rayClusters = { group: "ray.io", version: "v1", plural: "raycluster
 
 /** What this client writes on the clusters that it makes. */
 export const annotations = {
-  /** Who made it: a person or a program, and from where. */
+  /** The owner: a person or a program, and its host. */
   owner: "tiltyard.dev/owner",
   /**
    * Until when its owner lives for sure, by the clock of the API server; a time in ISO 8601. The reaper

@@ -13,7 +13,7 @@ interface AnyExistingClusterArgs {
   readonly context?: string | undefined;
   /** What outputs call the cluster. */
   readonly clusterName: string;
-  /** Who may make Ray clusters: `user:NAME` or `group:NAME`. */
+  /** Principals that may make Ray clusters: `user:NAME` or `group:NAME`. */
   readonly clientPrincipals?: readonly string[];
   /** Of its nodes; `amd64` when absent. */
   readonly architecture?: Architecture;
@@ -23,7 +23,7 @@ interface AnyExistingClusterArgs {
 export type ExistingClusterArgs = AnyExistingClusterArgs &
   (OwnServicesArgs | { readonly services: (parent: pulumi.Resource) => CloudServices });
 
-/** A cluster that is there already: kind, k3s, on-premises, or a cloud's that somebody else keeps. */
+/** A cluster that is there already: kind, k3s, on-premises, or one of a cloud outside of the stack. */
 export class ExistingCluster extends pulumi.ComponentResource implements Cluster {
   readonly isOwn = false;
   readonly kubernetes: kubernetes.Provider;

@@ -10,7 +10,7 @@ export interface OwnServicesArgs {
   readonly serviceAccountAnnotations?: Readonly<Record<string, string>>;
 }
 
-/** What a cluster has of whoever keeps it: nothing is made. */
+/** What a cluster has from its operator: nothing is made. */
 export class OwnServices implements CloudServices {
   readonly bucketUri: pulumi.Output<string>;
   readonly podEnvironment = {};

@@ -5,7 +5,7 @@ import { Grant, PrincipalName } from "./fields.ts";
 
 export const listGrants = defineContract({
   operationId: "ListGrants",
-  summary: "List who has which role on a namespace and on what is under it, by principal",
+  summary: "List the roles on a namespace and on what is under it, by principal",
   methods: ["GET"],
   path: "/management/v1/namespace/{id}/grant/list",
   query: z.object({ ...pageQuery, principal: PrincipalName.optional() }),

@@ -3,12 +3,12 @@ import { defineContract } from "../contract.ts";
 import { context, count, pageQuery, pageResponse } from "../fields.ts";
 import { Grant, PrincipalName } from "./fields.ts";
 
-/** The right to manage who may call the catalog at all. */
+/** The right to manage the catalog's principals, their keys and their roles. */
 export const onRoot = () => [{ role: "admin", object: [] }] as const;
 
 export const describeCaller = defineContract({
   operationId: "DescribeCaller",
-  summary: "Tell who the caller is, and which roles it has",
+  summary: "Describe the caller and its roles",
   methods: ["GET"],
   path: "/management/v1/caller/describe",
   response: z
@@ -19,7 +19,7 @@ export const describeCaller = defineContract({
 
 export const listPrincipals = defineContract({
   operationId: "ListPrincipals",
-  summary: "List who has an API key or a role, by name",
+  summary: "List the principals that have an API key or a role, by name",
   methods: ["GET"],
   path: "/management/v1/principal/list",
   query: z.object(pageQuery),

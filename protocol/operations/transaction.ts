@@ -30,7 +30,7 @@ export type AlterTransactionAction = z.infer<typeof AlterTransactionAction>;
 /** What describe and alter answer about a transaction. */
 const transaction = {
   status: z.enum(transactionStatuses),
-  context: Context.describe("Who did what to which object, and when."),
+  context: Context.describe("The principal, the operation, its objects, and the time."),
   properties: AnsweredProperties,
 };
 

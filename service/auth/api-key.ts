@@ -6,7 +6,7 @@ import type { Store } from "../store/store.ts";
 /** The ids of keys that the service itself keeps, apart from those that `keys create` makes. */
 export const reservedKeyIds = { bootstrap: "bootstrap", development: "development", runner: "runner" } as const;
 
-/** Makes a key that nobody can guess, so that a plain hash of it is safe to store. */
+/** Makes a key too random to be guessed, so that a plain hash of it is safe to store. */
 export function generateApiKey(): { readonly id: string; readonly key: string } {
   const id = randomBytes(6).toString("hex");
   return { id, key: `tiltyard_${id}_${randomBytes(32).toString("base64url")}` };

@@ -7,9 +7,9 @@ import type { Session } from "../store/store.ts";
 
 /** Where Geneva's clients keep their records of jobs. */
 const systemNamespace = ["__system"];
-/** How long the key of a job counts that nobody has heard of; a heartbeat comes every few seconds. */
+/** How long the key of a job is valid after the last heartbeat, which comes every few seconds. */
 const leaseMs = 3_600_000;
-/** How long it counts when the job has ended, for what is to be tidied up. */
+/** How long it is valid after the job has ended, for cleaning up. */
 export const afterEndMs = 60_000;
 
 /**

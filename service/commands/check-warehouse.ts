@@ -18,7 +18,7 @@ interface WarehouseCheck {
 /** `check-warehouse`: whether this process may use the place where tables are. */
 export function checkWarehouseCommand(): Command {
   return new Command("check-warehouse")
-    .description("write, read and delete an object in the warehouse, and tell as whom")
+    .description("write, read and delete an object in the warehouse, and print the identity used")
     .addOption(jsonOption())
     .option("--output <file>", "write the JSON to this file as well, e.g. a pod's /dev/termination-log")
     .action(async (options: JsonOption & { readonly output?: string }) => {

@@ -26,7 +26,7 @@ export function grantsCommand(): Command {
 
   grants
     .command("list")
-    .description("list who has which role where")
+    .description("list principals with their roles and namespaces")
     .addOption(jsonOption())
     .action(async (options: JsonOption) => {
       const found = await withStore((store) => listGrants(store.read));

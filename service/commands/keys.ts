@@ -18,7 +18,7 @@ export function keysCommand(): Command {
   keys
     .command("create")
     .description("make a key for a principal and print it; it cannot be shown again")
-    .argument("<principal>", "whom requests with the key come from")
+    .argument("<principal>", "the principal of requests with the key")
     .addOption(new Option("--role <role>", "also give the principal this role").choices(roles))
     .option("--namespace <id>", "where the role is given; everything under it is included", "$")
     .addOption(jsonOption())

@@ -41,7 +41,7 @@ export interface Finishing {
   note(placed: PlacedVersion): void;
   /** Finishes what a transaction left, or takes it back when it did not reach its commit point. */
   finishTransaction(id: string): Promise<void>;
-  /** Makes tasks of the versions that were recorded until a time and that nobody is finishing. */
+  /** Makes tasks of the versions that were recorded until a time and have no task. */
   findForgotten(beforeMillis: number): Promise<void>;
   /** Resolves when all manifests that have their final names are noted. */
   settled(): Promise<void>;

@@ -74,7 +74,7 @@ export class ArrowFileWriter {
     return [bytes, Buffer.alloc(this.note(kind, headBytes, bytes.length))];
   }
 
-  /** Notes a message that somebody else writes. @returns How many zeros come behind it. */
+  /** Notes a message that the caller writes. @returns How many zeros come behind it. */
   note(kind: number, headBytes: number, length: number): number {
     const block = Buffer.alloc(blockBytes);
     block.writeBigInt64LE(BigInt(this.#length), 0);

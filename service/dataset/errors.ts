@@ -53,7 +53,7 @@ function legible(text: string): string {
   return message.length > messageLengthMax ? `${message.slice(0, messageLengthMax)}...` : message;
 }
 
-/** Whether a commit was refused because somebody else was first, so that it can be tried again. */
+/** Whether a commit was refused because another writer was first, so that it can be retried. */
 export function isConflict(error: unknown): boolean {
   return error instanceof CatalogError && error.kind === "ConcurrentModification";
 }

@@ -25,7 +25,7 @@ export interface ServedView extends Disposable {
 }
 
 /**
- * Where the library finds the catalog: an address of this process that nobody else is told.
+ * Where the library finds the catalog: an address that only this process knows.
  * What it asks there belongs to a request that was authorized and counted already, so it is
  * neither counted by a rate limit nor waits for a connection that requests of clients take.
  */

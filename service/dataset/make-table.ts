@@ -41,7 +41,7 @@ export async function makeTable(
     const { version } = await writeRows(dataset, rows, "append");
     return { location: location.uri, version, transactionName: commits.transactionName };
   } catch (error) {
-    // Nobody else was ever told of this place, unless the commit is there: its answer may have been lost.
+    // No other client knows this location, unless the commit is there: its answer may have been lost.
     const isRefused = error instanceof CatalogError && error.kind !== "ServiceUnavailable";
     if (commits.transactionName === undefined && isRefused)
       await (await storage.at(location)).deleteFolder(location.path);

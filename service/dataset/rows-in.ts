@@ -199,7 +199,7 @@ class ByteReader {
     return filled;
   }
 
-  /** Leaves the rest of the stream to somebody else. */
+  /** Leaves the rest of the stream to another reader. */
   release(): void {
     this.#reader.releaseLock();
   }

@@ -12,8 +12,8 @@ export interface Written {
 /**
  * Writes the rows of an Arrow stream into a table. What fits into one file is one commit,
  * which the library brings on top of commits of others. A longer stream is written as several
- * versions that are held back and then published at once, so that nobody ever sees a part as
- * the latest; that fails when somebody else committed meanwhile.
+ * versions that are held back and then published at once, so that no reader ever sees a part as
+ * the latest; that fails when another writer committed meanwhile.
  *
  * @throws CatalogError InvalidInput, PayloadTooLarge, TableSchemaValidationError, ConcurrentModification
  */

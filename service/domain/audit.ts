@@ -3,20 +3,20 @@ import { insertAuditOutcome, insertAuditRecord } from "../store/audit.ts";
 import type { Session, Store } from "../store/store.ts";
 import { type Actor, type By, type Change, newTransaction, type TransactionNames } from "./transaction.ts";
 
-/** Whom the audit names for what is done at the command line. */
+/** The principal that the audit names for commands of the operator. */
 export const operator: By = { caller: { principal: { name: "operator" }, requestId: "" } };
-/** Whom it names for what was done without a request to the catalog. */
+/** The principal that it names for changes without a request to the catalog. */
 export const unknownActor: Actor = { principal: { name: "unknown" }, requestId: "" };
 
 /** A record of the audit that is still to be written. */
 export interface AuditEntry extends TransactionNames {
-  /** Writes down who does what to which object, in the database transaction that does it. */
+  /** Records the principal, the operation and its objects, in the database transaction of the change. */
   record(session: Session): Promise<void>;
   /** As `record`, for what is done outside of the database, after this is durable. */
   recordRunning(session: Session): Promise<void>;
 }
 
-/** What the audit is to say about a change. Nobody alters it once it is recorded. */
+/** What the audit is to say about a change. A record never changes. */
 export function prepareAudit(change: Change): AuditEntry {
   const { names, opened } = newTransaction(change);
   return {
@@ -27,9 +27,9 @@ export function prepareAudit(change: Change): AuditEntry {
 }
 
 /**
- * Carries out a change that is not in the database. What is to be done is recorded before, so that nothing is
- * done that nobody knows of; what became of it, afterwards. A record that stays `Running` broke off, or its
- * outcome could not be written down.
+ * Carries out a change that is not in the database. The intent is recorded before, so that no change is
+ * unrecorded, and the outcome after. A record that stays `Running` broke off, or its outcome could not be
+ * recorded.
  */
 export async function carryOut<Result>(store: Store, audit: AuditEntry, work: () => Promise<Result>): Promise<Result> {
   await store.write((session) => audit.recordRunning(session));

@@ -1,6 +1,6 @@
 import { CatalogError } from "@tiltyard/protocol";
 
-/** A body may have as many problems as values; whoever sent it reads the first of them. */
+/** A body may have as many problems as values; the answer names the first of them. */
 const toldMax = 20;
 
 /** The error of a request that has these problems, one at least. */

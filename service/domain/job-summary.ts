@@ -55,7 +55,7 @@ function namesIn(properties: Properties, pattern: RegExp): string[] {
   return Object.keys(properties).flatMap((key) => pattern.exec(key)?.[1] ?? []);
 }
 
-/** Whoever may alter a job may write anything there. */
+/** A caller that may alter a job may write any text there. */
 function countsIn(properties: Properties, kind: "progress" | "result"): Record<string, number> {
   const counts = namesIn(properties, noted[kind]).map((name) => [name, Number(properties[`${kind}.${name}`])] as const);
   return Object.fromEntries(counts.filter(([, value]) => Number.isSafeInteger(value) && value >= 0));

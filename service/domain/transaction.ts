@@ -2,13 +2,13 @@ import { type AnyContract, defaultDelimiter, formatIdentifier, type Identifier }
 import { nextTransactionId } from "../store/transaction-ids.ts";
 import type { NewTransaction, TransactionRecord } from "../store/transactions.ts";
 
-/** Who does something, and in which request. */
+/** A principal, and its request. */
 export interface Actor {
   readonly principal: { readonly name: string };
   readonly requestId: string;
 }
 
-/** Who does something, and how an answer to that is written. */
+/** The caller, and the form of the answer to it. */
 export interface By {
   readonly caller: Actor;
   readonly request?: { readonly delimiter: string };
@@ -26,8 +26,8 @@ export interface Change extends By {
 export interface TransactionNames {
   readonly id: string;
   /**
-   * How an answer names it: by its namespace and its id, as any object is, so that who may
-   * see it is told from its name alone. The namespace holds all that the transaction changes.
+   * How an answer names it: by its namespace and its id, as any object is, so that its name alone
+   * decides the right to see it. The namespace holds all that the transaction changes.
    */
   readonly identifier: Identifier;
   /** The identifier as one string, in the delimiter of the request. */

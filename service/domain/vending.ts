@@ -4,9 +4,8 @@ import type { CredentialVendors } from "../storage/credentials.ts";
 import { parseLocation } from "../storage/location.ts";
 
 /**
- * Credentials for a table's folder, as the answers that tell where it is have them: to write for a
- * caller who may write the table, to read for all others. A request gets some unless it says that it
- * wants none.
+ * Credentials for a table's folder, in the answers that have its location: to write for a caller
+ * that may write the table, to read for all others. A request gets them unless it declines them.
  *
  * @param uri Of the table's location.
  * @throws CatalogError ServiceUnavailable, InvalidInput

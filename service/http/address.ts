@@ -5,8 +5,8 @@ import { isIPv4, isIPv6 } from "node:net";
 export type AddressOf = (incoming: IncomingMessage) => string;
 
 /**
- * @param trustedProxies How many proxies stand before the service. Each of them adds to `X-Forwarded-For` whom it has the
- *   request from; what stands further to the left is the caller's own word.
+ * @param trustedProxies How many proxies stand before the service. Each of them appends the address of its peer to
+ *   `X-Forwarded-For`; what stands further to the left is the caller's own claim.
  */
 export function createAddressOf(trustedProxies: number): AddressOf {
   return ({ headers, socket }) => {

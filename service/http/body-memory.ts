@@ -1,6 +1,6 @@
 import { bodies, CatalogError } from "@tiltyard/protocol";
 
-/** Who a body comes from, and how large it is: each kind has its own part of the memory, so that none takes it all. */
+/** Kinds of bodies, by caller and size: each has its own part of the memory, so that none takes it all. */
 const shares = { anonymous: 1 / 8, small: 3 / 8, large: 1 / 2 } as const;
 type Kind = keyof typeof shares;
 

@@ -19,7 +19,7 @@ const headers = {
   "cache-control": "no-cache",
 };
 
-/** Serves the console: a page that calls the operations with the credential of whoever uses it. */
+/** Serves the console: a page that calls the operations with the credential of its user. */
 export function mountConsole(app: Hono): void {
   const serve = (path: string, name: string, contentType: string) => {
     const content = readFileSync(join(folder, name));

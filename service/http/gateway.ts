@@ -19,7 +19,7 @@ import { requestIn, validateBody, validateQuery } from "./validate.ts";
 interface Entry {
   readonly view: TableView;
   failure: unknown;
-  /** Whether a commit was refused and nobody else had committed: whatever the library asks then, this is why it fails. */
+  /** Whether a commit was refused for another reason than a conflict: `failure` then stays that refusal. */
   isRefused: boolean;
 }
 

@@ -8,7 +8,7 @@ import { requestIdOf, traceparentOf } from "./request-id.ts";
 
 const EnvelopeBody = z.object({ identity: Identity.nullish(), context: ContextField.nullish() }).catch({});
 
-/** What is read of a body before it is validated: who asks, and what it hands to the service. */
+/** What is read of a body before it is validated: the identity, and the context. */
 export type Envelope = z.infer<typeof EnvelopeBody>;
 
 function envelopeOf(body: unknown): Envelope {
@@ -52,7 +52,7 @@ const jsonType = "application/json";
 /** Makes a parsed body the one that Hono's validator takes, whatever content type came with it: `curl -d` sends a form's. */
 export function handOn(context: Context, body: unknown): void {
   const { req } = context;
-  // Hono reads Node's own headers for as long as nobody has made others of them, which costs more than all else here.
+  // Hono reads Node's own headers until a `Headers` object is made, which costs more than all else here.
   incomingOf(context).headers["content-type"] = jsonType;
   if (req.header("content-type") !== jsonType) req.raw.headers.set("content-type", jsonType);
   Object.assign(req, { json: async () => body });

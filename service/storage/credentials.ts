@@ -4,7 +4,7 @@ import type { Location } from "./location.ts";
 /** What credentials allow: to list and get the objects of a folder, or also to put and delete them. */
 export type StorageAccess = "read" | "write";
 
-/** For whom credentials are, and what for. */
+/** The principal of credentials, and what they are for. */
 export interface CredentialRequest {
   /** The folder of one table: they reach nothing outside of it. */
   readonly location: Location;
@@ -27,7 +27,7 @@ export interface VendingOptions {
   readonly s3Role: string | undefined;
 }
 
-/** Finds who hands out credentials for a location; undefined where there is nobody. */
+/** Finds the vendor of credentials for a location; undefined where there is none. */
 export interface CredentialVendors {
   for(location: Location): Promise<CredentialVendor | undefined>;
 }

@@ -24,8 +24,8 @@ import type { Copied, ListedObject, ObjectStore, ReadObject, StoredObject } from
  * What waits for the disk is handed over.
  *
  * @param roots The folders, as absolute paths, in which tables may live. A root may be a symbolic
- *   link; what is in one may not lead elsewhere through a link. That is looked at where a commit or
- *   a deletion begins: it keeps mistakes out, and nobody who changes links between two steps.
+ *   link; what is in one may not lead elsewhere through a link. That is checked where a commit or
+ *   a deletion begins: it prevents mistakes, not an attacker that changes links between two steps.
  */
 export function openFileStore(roots: readonly string[] = []): ObjectStore {
   /** Does some work at a path that is where it says. */
@@ -65,7 +65,7 @@ function requireNoLink(path: string, roots: readonly string[]): void {
 }
 
 const syncToDisk = promisify(fsync);
-/** A pipe that has nobody at its other end is opened at once, too. */
+/** A pipe without a process at its other end is opened at once, too. */
 const openToSync = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 function find(file: string): StoredObject | undefined {

@@ -1,7 +1,7 @@
 import { userInfo } from "node:os";
 import type { Location } from "./location.ts";
 
-/** As whom this process reaches a location: an ARN, the address of a service account, or a user of this machine. */
+/** The identity with which this process reaches a location: an ARN, a service account's address, or a local user. */
 export async function storageIdentity({ scheme }: Location): Promise<string> {
   switch (scheme) {
     case "file":

@@ -102,7 +102,7 @@ function escapeWildcards(path: string): string {
   return path.replace(/[*?$]/g, (character) => `\${${character}}`);
 }
 
-/** What AWS's log calls the session: who asked, in the letters that it allows. */
+/** The session's name in AWS's log: the principal, in the letters that AWS allows. */
 function sessionName(principal: string): string {
   return `tiltyard-${principal.replace(/[^\w+=,.@-]/g, "_")}`.slice(0, sessionNameLengthMax);
 }

@@ -78,7 +78,7 @@ export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
       try {
         requireReadable(Key, found.ContentLength ?? 0, bytesMax);
       } catch (error) {
-        // Without this the connection would wait for somebody to read on.
+        // Without this the connection would wait for a reader.
         if (found.Body instanceof Readable) found.Body.destroy();
         throw error;
       }

@@ -27,7 +27,7 @@ export interface Dialect {
   readonly keptInKeyOrder: RawBuilder<unknown>;
   /** Whether several processes serve one database, and share their counts of requests in it. */
   readonly isShared: boolean;
-  /** The time in milliseconds since the epoch, by one clock for all who use the database. */
+  /** The time in milliseconds since the epoch, by one clock for all processes on the database. */
   readonly now: RawBuilder<number>;
   /** Compiles queries; it has no database to run them on. */
   readonly builder: Kysely<Schema>;

@@ -2,9 +2,8 @@ import { CatalogError } from "@tiltyard/protocol";
 import type { Limiter, LockableTable, Session, Store } from "./store.ts";
 
 /**
- * Opens a store whose database may be away when the service starts. Until it is there, everything
- * on the store throws CatalogError ServiceUnavailable, and whoever asks for something has it looked
- * for again.
+ * Opens a store whose database may be unavailable when the service starts. Until it is available, every
+ * method of the store throws CatalogError ServiceUnavailable, and each call tries to open it again.
  *
  * @param open Opens the database and prepares it.
  * @param onAway Is told why it cannot be opened now.

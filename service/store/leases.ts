@@ -14,7 +14,7 @@ const acquire = statement((db, p: { name: string; holder: string; lease: number 
 );
 
 /**
- * Takes a lease that nobody holds, or renews one's own.
+ * Takes a free lease, or renews the holder's own.
  *
  * @returns Whether the holder has it now.
  */

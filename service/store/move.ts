@@ -59,7 +59,7 @@ export async function moveToPostgres(file: string, database: PostgresDatabase): 
 async function copyCatalog(file: string, target: Kysely<Schema>): Promise<RowCounts> {
   const source = new Database(file, { fileMustExist: true, timeout: 0 });
   try {
-    // Nobody may change the catalog behind the copy; this fails while somebody uses it.
+    // No process may change the catalog behind the copy; this fails while one uses it.
     source.exec("begin immediate");
     return await target.transaction().execute(async (transaction) => {
       await requireEmpty(transaction);
@@ -73,7 +73,7 @@ async function copyCatalog(file: string, target: Kysely<Schema>): Promise<RowCou
   }
 }
 
-/** A new catalog has two namespaces and nothing else. Nobody may add something meanwhile. */
+/** A new catalog has two namespaces and nothing else. No process may add to it meanwhile. */
 async function requireEmpty(target: Kysely<Schema>): Promise<void> {
   const names = Object.keys(tables) as Table[];
   await sql`lock table ${sql.join(names.map((name) => sql.table(name)))} in access exclusive mode`.execute(target);

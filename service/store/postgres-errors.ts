@@ -44,8 +44,8 @@ export function isUnavailable(error: unknown): boolean {
 }
 
 /**
- * Whether a server that cannot be used now may be usable later without anybody changing a setting:
- * it cannot be reached, or is starting, stopping or full. A password or TLS that does not fit stays as it is.
+ * Whether a server that cannot be used now may be usable later without a change of settings:
+ * it cannot be reached, or is starting, stopping or full. A wrong password or TLS setting is permanent.
  */
 export function isAway(error: unknown): boolean {
   if (!isUnavailable(error)) return false;

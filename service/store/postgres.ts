@@ -78,7 +78,7 @@ class PostgresStore implements Store {
       } catch (error) {
         if (attempt === attemptsMax || !isWorthAnotherAttempt(error, attempt, constraintAttemptsMax))
           throw explain(error);
-        // Those who met meet again unless each waits for a time of its own.
+        // Transactions that conflicted conflict again unless their backoff is random.
         await sleep(Math.random() * Math.min(backoffMaxMs, backoffStartMs * 2 ** attempt));
       }
   }
@@ -166,7 +166,7 @@ async function inTransaction<Result>(
   }
 }
 
-/** What passes by itself is a CatalogError; what somebody has to mend is not. */
+/** A transient failure is a CatalogError; one that the operator has to fix is not. */
 function asStartFailure(error: unknown, database: PostgresDatabase): Error {
   const explained = explain(error);
   const cause = explained instanceof CatalogError ? explained.cause : explained;

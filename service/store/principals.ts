@@ -62,7 +62,7 @@ const findKey = statement((db, p: { hash: string }) =>
   db.selectFrom("api_keys").select(["principal", "job", "attempt"]).where("hash", "=", p.hash),
 );
 
-/** The principal whom the key with this hash belongs to, and the attempt that it is for. */
+/** The principal of the key with this hash, and the attempt that it is for. */
 export async function findApiKey(
   session: Session,
   hash: string,
@@ -118,13 +118,15 @@ interface Page<Key> {
 /** Everything, in one page. */
 const everything: Page<never> = { limit: Number.MAX_SAFE_INTEGER };
 /** Stands for any principal: none has an empty name. */
-const anyone = "";
+const anyPrincipal = "";
 
 const listKeys = statement((db, p: { principal: string; created_at: number; id: string; limit: number }) =>
   db
     .selectFrom("api_keys")
     .select(["id", "principal", "created_at"])
-    .where(({ eb, val }) => eb.or([eb(val(p.principal), "=", sql.lit(anyone)), eb("principal", "=", p.principal)]))
+    .where(({ eb, val }) =>
+      eb.or([eb(val(p.principal), "=", sql.lit(anyPrincipal)), eb("principal", "=", p.principal)]),
+    )
     .where(({ eb, refTuple, tuple }) => eb(refTuple("created_at", "id"), ">", tuple(p.created_at, p.id)))
     .orderBy("created_at")
     .orderBy("id")
@@ -134,7 +136,7 @@ const listKeys = statement((db, p: { principal: string; created_at: number; id: 
 /** The keys of a principal, or all, the oldest first. */
 export async function listApiKeys(
   session: Session,
-  principal: string = anyone,
+  principal: string = anyPrincipal,
   { after, limit }: Page<Pick<ApiKeyRecord, "createdAtMillis" | "id">> = everything,
 ): Promise<ApiKeyRecord[]> {
   const rows = await session.all(listKeys, {
@@ -146,7 +148,7 @@ export async function listApiKeys(
   return rows.map((row) => ({ id: row.id, principal: row.principal, createdAtMillis: row.created_at }));
 }
 
-/** Who has a key or a role, and how many of each. */
+/** A principal with a key or a role, and how many of each. */
 export interface PrincipalSummary {
   readonly principal: string;
   readonly apiKeys: number;
@@ -217,7 +219,9 @@ const listWithin = statement((db, p: Subtree & { principal: string; after: strin
     .selectFrom("grants")
     .select(["principal", "namespace", "role"])
     .where(isWithin("namespace", p))
-    .where(({ eb, val }) => eb.or([eb(val(p.principal), "=", sql.lit(anyone)), eb("principal", "=", p.principal)]))
+    .where(({ eb, val }) =>
+      eb.or([eb(val(p.principal), "=", sql.lit(anyPrincipal)), eb("principal", "=", p.principal)]),
+    )
     .where(({ eb, refTuple, tuple }) => eb(refTuple("principal", "namespace"), ">", tuple(p.after, p.behind)))
     .orderBy("principal")
     .orderBy("namespace")
@@ -232,7 +236,7 @@ export interface PrincipalGrant extends Grant {
 export async function listGrants(
   session: Session,
   within: Identifier = [],
-  principal: string = anyone,
+  principal: string = anyPrincipal,
   { after, limit }: Page<Pick<PrincipalGrant, "principal" | "namespace">> = everything,
 ): Promise<PrincipalGrant[]> {
   const rows = await session.all(listWithin, {

@@ -68,7 +68,7 @@ export interface Schema {
     /** The audit record of the commit. */
     transaction_id: string;
   };
-  /** Who did what to which object. Rows are appended; triggers refuse all else, see migration 0005. */
+  /** Principal, operation and objects. Rows are appended; triggers refuse all else, see migration 0005. */
   audit_records: OpenedRow;
   /** What became of a record that was opened as Running, or whose effect was taken back. Appended, too. */
   audit_outcomes: {
@@ -99,7 +99,7 @@ export interface Schema {
     /** How often it was begun. */
     attempts: Generated<number>;
     not_before: number;
-    /** Names the claim of whom works on it; null when nobody does. */
+    /** The claim of the worker; null without one. */
     claim: string | null;
     /** Until when that claim holds. */
     claimed_until: Generated<number>;
@@ -115,14 +115,14 @@ export interface Schema {
     kind: string;
     /** A column of the table, or the id of a view. */
     target: string;
-    /** Who asked for it: its jobs run for them. */
+    /** The principal that its jobs run for. */
     principal: string;
     /** The latest version of the table when the latest of these jobs was opened. */
     seen_version: number;
     /** The highest fragment that the table ever had then; new rows have higher ones. */
     seen_fragment: number;
   };
-  /** Who may change what a name stands for, until when. */
+  /** The holder that alone may change what a name stands for, until when. */
   leases: { name: string; holder: string; held_until: number };
 }
 

@@ -6,7 +6,7 @@ export type LockableTable = "tables" | "jobs";
 
 /** Runs statements, each with its values. */
 export interface Session {
-  /** The database table that nobody else changes while this session lasts. */
+  /** The database table that no other session changes while this one lasts. */
   readonly locked: LockableTable | undefined;
   all<Parameters extends object, Row>(statement: Statement<Parameters, Row>, parameters: Parameters): Promise<Row[]>;
   /** Of a statement with one column: in SQLite, many values take half the time that as many rows take. */
@@ -44,6 +44,6 @@ export interface Store extends AsyncDisposable {
     work: (session: Session) => Promise<Result>,
     options?: { readonly locking?: LockableTable | undefined },
   ): Promise<Result>;
-  /** Makes a limiter that counts together with all who use this database. */
+  /** Makes a limiter that counts together with all processes on this database. */
   createLimiter(options: { readonly points: number; readonly durationSeconds: number }): Limiter;
 }

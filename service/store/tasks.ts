@@ -40,7 +40,7 @@ const noteAnew = statement((db, p: Task, { now }) =>
     ),
 );
 
-/** Notes work to be done from the beginning, also when somebody is at it: what they have seen is out of date. */
+/** Notes work to be done from the beginning, also when a worker has claimed it: what it has read is out of date. */
 export async function noteTask(session: Session, { kind, subject }: Task): Promise<void> {
   await session.run(noteAnew, { kind, subject });
 }
@@ -54,7 +54,7 @@ const hasten = statement((db, p: Task & { delay: number }, { now }) =>
     .where("claim", "is", null),
 );
 
-/** Changes how long work that nobody has claimed is to wait. */
+/** Changes how long unclaimed work is to wait. */
 export async function delayTask(session: Session, { kind, subject }: Task, delayMs: number): Promise<void> {
   await session.run(hasten, { kind, subject, delay: delayMs });
 }

@@ -123,7 +123,7 @@ const misbehaviours: readonly ((server: Target) => Promise<void>)[] = [
       socket.write(Buffer.concat([Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, Buffer.from("\r\n")]));
     await closeAfter(socket, misbehavedForMs);
   },
-  // A whole request whose answer nobody waits for.
+  // A whole request whose client does not wait for the answer.
   async (server) => closeAfter(await open(server, `${head(server, 2)}{}`), 1),
 ];
 

@@ -142,7 +142,7 @@ describe("the client of the catalog", () => {
     expect(once.sent).toHaveLength(1);
   });
 
-  test("gives up in the end, and says where nobody answered", async () => {
+  test("gives up in the end, and names the address that did not answer", async () => {
     const { fetch: instead, sent } = troubled(breakOff, breakOff, breakOff);
     const asked = client({ fetch: instead, retries: 1 }).listNamespaces({});
     await expect(asked).rejects.toThrow(/^ListNamespaces: no answer from http:\/\/127.0.0.1:\d+: ECONNRESET$/);

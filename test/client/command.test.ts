@@ -106,7 +106,7 @@ describe("tiltyard run", () => {
     expect(stderr).toMatch(/tiltyard: .+taken already exists.+\ncannot delete the RayCluster embeddings/);
   });
 
-  test("deletes the cluster when nobody reads what the job prints any more", async () => {
+  test("deletes the cluster when the reader of its output is gone", async () => {
     const logs = Array.from({ length: 100 }, (_, lines) => "y\n".repeat(lines));
     dashboard.script = () => ({ logs, statuses: ["RUNNING"] });
     const program = start(["run", "-f", file, "--", "yes"]);
@@ -340,7 +340,7 @@ describe("tiltyard job", () => {
     expect((await tiltyard("job", "status", ...address, "mine")).code).toBe(4);
   });
 
-  test("leaves the transaction of a job that nobody waits for as it is", async () => {
+  test("leaves the transaction of a job that is not waited for as it is", async () => {
     dashboard.script = () => ({ logs: [""], statuses: ["FAILED"] });
     const table = await declareTable(catalog);
     await commit(catalog, table, 1);

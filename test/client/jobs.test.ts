@@ -244,11 +244,11 @@ describe("the transaction of a job", () => {
     const { target, describe } = await tracking();
     dashboard.script = () => ({ logs: [""], statuses: ["PENDING"] });
     const { transactionId, done, abandon } = await submitTracked(jobs, { entrypoint: "x" }, target);
-    abandon("nobody waits for it");
+    abandon("no client waits for it");
     await expect(done).rejects.toThrow();
     expect(await describe(transactionId)).toMatchObject({
       status: "Canceled",
-      properties: { reason: "nobody waits for it" },
+      properties: { reason: "no client waits for it" },
     });
   });
 

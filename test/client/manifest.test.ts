@@ -17,7 +17,7 @@ const groups = {
 };
 
 describe("the RayCluster", () => {
-  test("says who made it and until when they live", () => {
+  test("names its owner and the end of the lease", () => {
     expect(manifest().metadata).toMatchObject({
       name: "a",
       namespace: "lancedb",
@@ -139,7 +139,7 @@ describe("the RayCluster", () => {
     expect(workerGroupSpecs[0].template.spec.serviceAccountName).toBe("all");
   });
 
-  test("can want a token of whoever talks to Ray, where Ray can do that", () => {
+  test("can require a token of Ray's clients, where Ray supports it", () => {
     expect(manifest({ auth: "token" }).spec.authOptions).toEqual({ mode: "token" });
     expect(manifest().spec).not.toHaveProperty("authOptions");
     expect(() => manifest({ auth: "token", rayVersion: "2.51.0" })).toThrow(/auth: token needs a rayVersion of 2.52/);

@@ -87,7 +87,7 @@ describe("a Ray cluster", () => {
     expect(server.clusters.size).toBe(0);
   });
 
-  test("says that nobody takes it up, or why no pod may be made", async () => {
+  test("says that the operator does not take it up, or why no pod may be made", async () => {
     await expect(provision({ timeoutSeconds: 1 })).rejects.toThrow(/the KubeRay operator has not taken it up/);
     server.onCreate = (cluster) => {
       cluster.status = { state: "" };
@@ -110,7 +110,7 @@ describe("a Ray cluster", () => {
     expect(server.clusters.size).toBe(0);
   });
 
-  test("of a name that is taken is an error that tells by whom, and leaves the other alone", async () => {
+  test("of a name that is taken is an error that names the owner, and leaves the other alone", async () => {
     comesUp();
     await using _ = await provision();
     await expect(provision()).rejects.toThrow(
@@ -123,7 +123,7 @@ describe("a Ray cluster", () => {
     comesUp();
     await provision();
     const cluster = server.clusters.get("a");
-    if (cluster?.metadata.annotations) cluster.metadata.annotations[annotations.owner] = "somebody who died";
+    if (cluster?.metadata.annotations) cluster.metadata.annotations[annotations.owner] = "a dead owner";
     await using adopted = await provision({ adopt: true });
     expect(adopted.name).toBe("a");
     expect(cluster?.metadata.annotations?.[annotations.owner]).toMatch(/process \d+/);
@@ -134,7 +134,7 @@ describe("a Ray cluster", () => {
     await provision();
     server.pods = [];
     const { metadata } = server.clusters.get("a") ?? {};
-    const lease = { [annotations.owner]: "somebody", [annotations.leaseUntil]: "2100-01-01T00:00:00.000Z" };
+    const lease = { [annotations.owner]: "another owner", [annotations.leaseUntil]: "2100-01-01T00:00:00.000Z" };
     if (metadata) metadata.annotations = lease;
     await expect(provision({ adopt: true, timeoutSeconds: 1 })).rejects.toThrow(/was not ready after 1 s/);
     expect(server.clusters.get("a")?.metadata.annotations).toEqual(lease);
@@ -153,7 +153,7 @@ describe("a Ray cluster", () => {
     expect(server.clusters.get("a")).toEqual(second);
   });
 
-  test("that somebody else deleted cannot be left to itself", async () => {
+  test("that another client deleted cannot be detached", async () => {
     comesUp();
     const cluster = await provision();
     server.clusters.delete("a");
@@ -206,7 +206,7 @@ describe("a Ray cluster", () => {
     expect(server.clusters.size).toBe(0);
   });
 
-  test("of somebody else stays when the answer to its making is lost", async () => {
+  test("of another client stays when the answer to its creation is lost", async () => {
     server.onCreate = ({ metadata }) => {
       // Ours is gone already, and the name is another's.
       metadata.annotations = { [annotations.owner]: "you@there" };
@@ -343,7 +343,7 @@ describe("the lease of a Ray cluster", () => {
       expect(await listRayClusters(api())).toMatchObject([{ leaseUntil: until }]);
     });
 
-    test("is that of whoever adopts the cluster", async () => {
+    test("is that of the client that adopts the cluster", async () => {
       await provision({ leaseSeconds: 60 });
       passed = 50;
       await provision({ leaseSeconds: 60, adopt: true });

@@ -76,7 +76,7 @@ export class TestCluster {
     return config;
   }
 
-  /** For the client, as somebody else, whom the administrator acts for. */
+  /** For the client, as a user that the administrator impersonates. */
   kubeConfigAs(user: string): KubeConfig {
     const config = this.kubeConfig();
     const [cluster, administrator] = [config.getCurrentCluster(), config.getCurrentUser()];

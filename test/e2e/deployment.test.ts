@@ -73,7 +73,7 @@ for (const cloud of ["gke", "eks", "existing-gke", "existing-eks"] as const)
   );
 
 function itsTests(variant: Variant): void {
-  // Names that nobody else's stack has, nor another variant's.
+  // Names that no other stack has, nor another variant's.
   const namespace = `tiltyard-e2e-${variant}`;
   const catalogNamespace = `${namespace}-catalog`;
   const serviceAccount = `${namespace}-ray`;
@@ -144,7 +144,7 @@ function itsTests(variant: Variant): void {
   });
 
   // Alike on all variants, as it is on the same API server.
-  test.runIf(variant === "existing")("puts back what somebody else deleted", async () => {
+  test.runIf(variant === "existing")("puts back what another client deleted", async () => {
     const policy = ["networking.k8s.io/v1", "NetworkPolicy", "tiltyard-catalog", catalogNamespace] as const;
     await cluster().api.delete(await cluster().api.get(...policy));
     expect(await stack.refresh()).toMatchObject({ delete: 1 });
@@ -268,7 +268,7 @@ function changed(variant: Variant): Record<string, unknown> {
   const everywhere = {
     ...{ ...upgrade, catalog, ray, teams, quota, rayLogs: true, clientPrincipals: clients[variant] },
     chartValues: { kuberayOperator: { labels: { team: "platform" } } },
-    // Somebody else's cluster does not have these kinds of objects.
+    // A given cluster does not have these kinds of objects.
     ...(isOurs && { kueue: { source: "helm" }, monitoring: monitoring[variant] }),
   };
   if (variant === "existing") return everywhere;

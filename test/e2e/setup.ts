@@ -13,7 +13,7 @@ export default async function setup(): Promise<void> {
 }
 
 /**
- * The tests delete what they make: on a cluster that was given nobody else may have it.
+ * The tests delete what they make: a cluster that was given must not have objects by these names.
  *
  * @throws Error that names what is there.
  */

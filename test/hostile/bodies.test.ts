@@ -1,6 +1,6 @@
 /**
  * Every operation of the protocol and of management, and the token endpoint, with the worst bodies that their schemas
- * let a client make: nobody else waits for long, the memory of the service stays small, and nothing is its failure.
+ * let a client make: no other client waits for long, the service's memory stays small, and no answer is a failure.
  * The operations and their bodies come from the OpenAPI documents, so that a new operation is in here by itself.
  */
 import type { AnyContract } from "@tiltyard/protocol";

@@ -81,7 +81,7 @@ describe("a connection is closed", () => {
     await (await open("")).closed;
   });
 
-  test("whose body comes too slowly, whoever sends it", async () => {
+  test("whose body comes too slowly, with any credential", async () => {
     const { socket, closed, answer } = await open(head(describeKept, 60_000, { "x-api-key": service.keys.admin }));
     const dripping = setInterval(() => socket.write(" "), 100);
     await closed;
@@ -90,7 +90,7 @@ describe("a connection is closed", () => {
     expect(await closedFor("a slow body")).toBeGreaterThan(0);
   });
 
-  test("that waits the longest, when an address has too many; who sends a request is answered", async () => {
+  test("that waits the longest, when an address has too many; a client that sends a request is answered", async () => {
     const idle: Connection[] = [];
     for (let index = 0; index < 600; index += 1) idle.push(await open("POST / HTTP/1.1\r\n"));
     await vi.waitFor(() => expect(idle.slice(0, 80).every(({ socket }) => socket.destroyed)).toBe(true));

@@ -18,7 +18,7 @@ export interface WatchedService extends AsyncDisposable {
   send(request: RawRequest): Promise<Answer>;
   /** Makes what is kept anew, where a request has taken it away. */
   restore(): Promise<void>;
-  /** The longest that anybody else waited for an answer since this was asked last, in milliseconds. */
+  /** The longest that any other client waited for an answer since the last call, in milliseconds. */
   longestWaitMs(): Promise<number>;
   /** The most memory that any of its processes ever had, in MiB. */
   peakResidentMiB(): number;

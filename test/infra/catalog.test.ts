@@ -157,7 +157,7 @@ describe("a catalog on SQLite", () => {
 });
 
 describe("Litestream", () => {
-  test("tells S3 in which region its bucket is: to ask for that is a right that nobody has", async () => {
+  test("tells S3 in which region its bucket is: no role has the right to ask for that", async () => {
     const stack = await deployed("eks", { catalog: { litestream: true } });
     const settings = JSON.parse(stack.one("kubernetes:core/v1:ConfigMap", "litestream").inputs.data["litestream.yml"]);
     expect(settings.dbs[0].replica.url).toBe("s3://eks-backups-1234567/litestream?region=eu-central-1");
@@ -281,7 +281,7 @@ describe("the way to the catalog", () => {
     expect(addresses).toEqual([...ranges, "203.0.113.0/24"]);
   });
 
-  test("is a forwarded port for those who make Ray clusters, and no secret of it is theirs", async () => {
+  test("is a forwarded port for makers of Ray clusters, and no secret of it is theirs", async () => {
     const { one } = await withCatalog({}, { clientPrincipals: ["user:alice"] });
     const role = one("kubernetes:rbac.authorization.k8s.io/v1:Role", "catalog-client").inputs;
     expect(role.metadata.namespace).toBe("lancedb-catalog");

@@ -144,10 +144,10 @@ describe("settings that are not valid", () => {
       "no client principal on EKS",
       "eks",
       { clientPrincipals: [] },
-      "clientPrincipals: name at least one who may assume the client role",
+      "clientPrincipals: name at least one principal that may assume the client role",
     ],
     [
-      "everybody as a client",
+      "every principal as a client",
       "eks",
       { clientPrincipals: ["*"] },
       "clientPrincipals.0: must be like arn:aws:iam::123456789012:role/NAME",
@@ -171,7 +171,7 @@ describe("settings that are not valid", () => {
       "catalog.image: is required on an existing cluster",
     ],
     [
-      "a database that nobody makes",
+      "a database that no cloud makes",
       "existing",
       { catalog: { ...catalog, database: "postgres" } },
       "catalog.database: must be sqlite or {url: postgres://...}: the stack makes no database here",
@@ -246,7 +246,7 @@ describe("settings that are not valid", () => {
       "nodePools.2.taints.0.effect: must be one of NoSchedule, PreferNoSchedule, NoExecute",
     ],
     [
-      "a private endpoint that nobody is near",
+      "a private endpoint of a network without clients",
       "eks",
       { network: { publicEndpoint: false } },
       "network.publicEndpoint: must be true where the stack makes its network",

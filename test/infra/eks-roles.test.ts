@@ -33,14 +33,14 @@ describe("administrators on EKS", () => {
     expect(users[0].user.exec.args).toEqual([...tokenArgs, "--role", "arn:aws:iam::123456789012:role/eks-admin"]);
   });
 
-  test("must be whoever makes the stack as well", async () => {
+  test("must include the caller that makes the stack", async () => {
     const others = deployed("eks", { adminPrincipals: ["arn:aws:iam::123456789012:role/others"] });
     await expect(others).rejects.toThrow("adminPrincipals: must name you as well");
     const account = await deployed("eks", { adminPrincipals: ["arn:aws:iam::123456789012:root"] });
     expect(account.all(roleType).map((each) => each.name)).toContain("eks-admin");
   });
 
-  test("are whoever made the stack when nobody is named: as the provider, whoever is signed in", async () => {
+  test("are the creator of the stack when none are named: as the provider, not as the shell", async () => {
     const { one, outputs } = await deployed("eks", {
       "aws:profile": "staging",
       "aws:assumeRoles": [{ roleArn: "arn:aws:iam::123456789012:role/deploy" }],
@@ -50,13 +50,13 @@ describe("administrators on EKS", () => {
       roleArn: "arn:aws:iam::123456789012:role/deploy",
     });
     expect(JSON.parse(String(outputs.kubeconfig)).users[0].user.exec.args).toEqual(tokenArgs);
-    // An empty one keeps the profile of who happens to run `up` out of it.
+    // An empty one keeps the profile of the shell that runs `up` out of it.
     expect((await stack).one("eks:index:Cluster").inputs.providerCredentialOpts).toEqual({});
   });
 });
 
 describe("the client role", () => {
-  test("may be taken by everyone who is listed", async () => {
+  test("may be assumed by every listed principal", async () => {
     expect((await stack).one(roleType, "client").inputs.name).toBe("geneva-client-role");
     expect(await trustOf("client")).toEqual([
       { Effect: "Allow", Principal: { AWS: principals }, Action: ["sts:AssumeRole"] },

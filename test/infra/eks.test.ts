@@ -9,7 +9,7 @@ const stack = deployed("eks", { clientPrincipals: principals });
 const policyOf = async (name: string) => JSON.parse((await stack).one(policyType, name).inputs.policy).Statement;
 
 describe("the cluster on EKS", () => {
-  test("knows who may do what by access entries, has an OIDC provider, and writes down who did what", async () => {
+  test("authorizes by access entries, has an OIDC provider, and keeps an audit log", async () => {
     expect((await stack).one("eks:index:Cluster").inputs).toMatchObject({
       name: "lancedb",
       authenticationMode: "API",

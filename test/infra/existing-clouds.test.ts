@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { asPod, mayBecome, mayCall, overTls } from "../support/iam.ts";
 import { deployed } from "../support/stack.ts";
 
-describe("an EKS cluster that somebody else keeps", () => {
+describe("an EKS cluster outside of the stack", () => {
   const stack = deployed("existing-eks", { clusterName: "theirs", catalog: { litestream: true } });
 
   test("gets a bucket, a registry and roles for its pods, and is not changed itself", async () => {
@@ -39,7 +39,7 @@ describe("an EKS cluster that somebody else keeps", () => {
   });
 });
 
-describe("a GKE cluster that somebody else keeps", () => {
+describe("a GKE cluster outside of the stack", () => {
   const stack = deployed("existing-gke", { clusterName: "theirs", location: "europe-west4-b" });
 
   test("gets a bucket, a registry and accounts for its pods, and is not changed itself", async () => {
@@ -49,7 +49,7 @@ describe("a GKE cluster that somebody else keeps", () => {
     expect(one("gcp:serviceaccount/iAMMember:IAMMember", "ray-identity").inputs.member).toBe(
       "serviceAccount:our-project.svc.id.goog[lancedb/geneva-service-account]",
     );
-    // Whoever its nodes run as pulls the image that is built.
+    // The account of its nodes pulls the image that is built.
     const pulls = all("gcp:artifactregistry/repositoryIamMember:RepositoryIamMember");
     expect(pulls.map(({ inputs }) => inputs.member)).toEqual([
       "serviceAccount:nodes@our-project.iam.gserviceaccount.com",

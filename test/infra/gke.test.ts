@@ -87,7 +87,7 @@ describe("what is kept of a stack on GKE", () => {
       enabled: true,
       retentionDays: 30,
     });
-    // PostgreSQL refuses to drop a user who owns tables, and a database that is in use.
+    // PostgreSQL refuses to drop a user that owns tables, and a database that is in use.
     expect(one("gcp:sql/user:User").inputs.deletionPolicy).toBe("ABANDON");
     expect(one("gcp:sql/database:Database").inputs.deletionPolicy).toBe("ABANDON");
     expect(outputs.keptOnDestroy).toEqual(["the final backup of the Cloud SQL instance, for 30 days"]);
@@ -194,7 +194,7 @@ describe("the node pools on GKE", () => {
   });
 });
 
-describe("who may do what on Google Cloud", () => {
+describe("the roles on Google Cloud", () => {
   test("pods of the service account, and no others, become the account that may use the bucket", async () => {
     const { one } = await stack;
     expect(one(accountMember, "ray-identity").inputs).toEqual({
@@ -227,7 +227,7 @@ describe("who may do what on Google Cloud", () => {
     );
   });
 
-  test("everyone listed may take the client's account, which may make Ray clusters and use the bucket", async () => {
+  test("every listed principal may impersonate the client's account, which may make Ray clusters and use the bucket", async () => {
     const { one, all } = await stack;
     const takers = all(accountMember).filter((each) => each.name.includes("client-principal"));
     expect(takers.map((each) => [each.inputs.role, each.inputs.member])).toEqual([
@@ -255,7 +255,7 @@ describe("who may do what on Google Cloud", () => {
     expect(outputs.bucketUri).toBe("gs://ours");
   });
 
-  test("of a bucket that is shared nobody gets more than the folder", async () => {
+  test("of a bucket that is shared no account gets more than the folder", async () => {
     const { all, one, outputs } = await deployed("gke", { bucket: "gs://ours/team/lance" });
     expect(all(bucketMember)).toEqual([]);
     const folder = one("gcp:storage/managedFolder:ManagedFolder");
@@ -272,7 +272,7 @@ describe("who may do what on Google Cloud", () => {
     expect(outputs.bucketUri).toBe("gs://ours/team/lance");
   });
 
-  test("the bucket that is made is nobody's but ours, and protected", async () => {
+  test("the bucket that is made is private and protected", async () => {
     const bucket = (await stack).one("gcp:storage/bucket:Bucket");
     expect(bucket.inputs).toMatchObject({
       uniformBucketLevelAccess: true,

@@ -27,12 +27,12 @@ const useOf = (bucket: string) => [
   ...on(bucket, "s3:ListBucket"),
   ...callsOnObject(`${bucket}/films.lance/data/1.lance`),
 ];
-/** What nobody of the stack's own roles may do to a bucket. */
+/** What no role of the stack may do to a bucket. */
 const ruinOf = (bucket: string) => [
   ...on(bucket, "s3:DeleteBucket", "s3:PutBucketPolicy", "s3:PutLifecycleConfiguration", "s3:PutBucketVersioning"),
   ...on(`${bucket}/x`, "s3:PutObjectAcl", "s3:DeleteObjectVersion"),
 ];
-const elsewhere = [...useOf("arn:aws:s3:::somebody-elses"), ...on("*", "s3:ListAllMyBuckets")];
+const elsewhere = [...useOf("arn:aws:s3:::of-another-account"), ...on("*", "s3:ListAllMyBuckets")];
 const iam = on("arn:aws:iam::123456789012:role/eks-catalog", "iam:PassRole", "iam:PutRolePolicy", "sts:AssumeRole");
 const changes = [
   ...on(cluster, "eks:DeleteCluster", "eks:UpdateClusterConfig", "eks:CreateAccessEntry"),
@@ -116,7 +116,7 @@ describe.each(roles)("the role $role", ({ role, must, mustNot }) => {
   });
 });
 
-test("nobody uses a bucket of the stack without TLS", async () => {
+test("no principal uses a bucket of the stack without TLS", async () => {
   for (const role of ["eks-ray", "eks-client", "eks-catalog", "eks-tables"])
     for (const call of useOf(tables))
       expect(mayCall(await stack, role, { ...call, context: { "aws:SecureTransport": "false" } })).toBe(false);
@@ -139,31 +139,31 @@ describe("becoming a role", () => {
   const issuer = "oidc.eks.eu-central-1.amazonaws.com/id/ABC";
   const pod = (namespace: string, account: string, audience?: string) => asPod(issuer, namespace, account, audience);
   const user = (arn: string): Call => ({ action: "sts:AssumeRole", principal: arn });
-  const somebody = user("arn:aws:iam::123456789012:role/somebody");
+  const stranger = user("arn:aws:iam::123456789012:role/stranger");
   const ray = pod("lancedb", "geneva-service-account");
   const catalog = pod("lancedb-catalog", "tiltyard-catalog");
 
   test.each<[string, readonly Call[], readonly Call[]]>([
-    ["eks-ray", [ray], [catalog, pod("lancedb", "default"), pod("other", "geneva-service-account"), somebody]],
+    ["eks-ray", [ray], [catalog, pod("lancedb", "default"), pod("other", "geneva-service-account"), stranger]],
     // An account of its name among Ray jobs is not the catalog.
-    ["eks-catalog", [catalog], [ray, pod("lancedb", "tiltyard-catalog"), { ...catalog, context: {} }, somebody]],
+    ["eks-catalog", [catalog], [ray, pod("lancedb", "tiltyard-catalog"), { ...catalog, context: {} }, stranger]],
     ["eks-catalog", [], [pod("lancedb-catalog", "tiltyard-catalog", "another-audience")]],
     [
       "eks-tables",
       [user("arn:aws:iam::123456789012:role/eks-catalog")],
-      [user("arn:aws:iam::123456789012:role/eks-ray"), somebody],
+      [user("arn:aws:iam::123456789012:role/eks-ray"), stranger],
     ],
-    ["eks-client", [user("arn:aws:iam::123456789012:role/ml-engineers")], [ray, somebody]],
+    ["eks-client", [user("arn:aws:iam::123456789012:role/ml-engineers")], [ray, stranger]],
     [
       "eks-admin",
       [user("arn:aws:iam::123456789012:role/platform-engineers")],
       [user("arn:aws:iam::123456789012:role/ml-engineers"), ray],
     ],
-    ["eks-autoscaler", [pod("kube-system", "cluster-autoscaler")], [ray, catalog, somebody]],
-    ["eks-ebs", [pod("kube-system", "ebs-csi-controller-sa")], [ray, catalog, pod("kube-system", "default"), somebody]],
-    ["eks-container-logs", [pod("amazon-cloudwatch", "cloudwatch-agent")], [ray, catalog, somebody]],
-    ["eks-nodes", [user("ec2.amazonaws.com")], [ray, catalog, somebody, user("lambda.amazonaws.com")]],
-  ])("%s is for those who are named", async (role, can, cannot) => {
+    ["eks-autoscaler", [pod("kube-system", "cluster-autoscaler")], [ray, catalog, stranger]],
+    ["eks-ebs", [pod("kube-system", "ebs-csi-controller-sa")], [ray, catalog, pod("kube-system", "default"), stranger]],
+    ["eks-container-logs", [pod("amazon-cloudwatch", "cloudwatch-agent")], [ray, catalog, stranger]],
+    ["eks-nodes", [user("ec2.amazonaws.com")], [ray, catalog, stranger, user("lambda.amazonaws.com")]],
+  ])("%s is for the named principals alone", async (role, can, cannot) => {
     for (const call of can) expect(mayBecome(await stack, role, call)).toBe(true);
     for (const call of cannot) expect(mayBecome(await stack, role, call)).toBe(false);
   });

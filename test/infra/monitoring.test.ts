@@ -9,7 +9,7 @@ const operator = { collector: "prometheus-operator", labels: { release: "prometh
 const networkPolicy = "kubernetes:networking.k8s.io/v1:NetworkPolicy";
 
 describe("metrics", () => {
-  test("are read by nobody unless the settings say so", async () => {
+  test("are read by no collector unless the settings name one", async () => {
     const { resources } = await deployed("existing");
     expect(resources.filter(({ type }) => type.includes("monitoring"))).toEqual([]);
   });

@@ -78,7 +78,7 @@ describe.each(["existing", "gke", "eks"])("the platform on %s", (variant) => {
     });
   });
 
-  test("lets those in who are named: Prometheus, and an operator that is elsewhere", async () => {
+  test("lets in the named peers: Prometheus, and an operator that is elsewhere", async () => {
     const { one } = await deployed(variant, {
       ray: { allowedNamespaces: ["gmp-system"] },
       operator: { source: "none", namespace: "kuberay-system" },
@@ -137,7 +137,7 @@ describe("the operator", () => {
   });
 });
 
-describe("those who make Ray clusters", () => {
+describe("makers of Ray clusters", () => {
   test("may do so in the namespace and nowhere else", async () => {
     const { one } = await deployed("existing", { clientPrincipals: ["user:alice", "group:ml"] });
     const type = "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding";
@@ -170,7 +170,7 @@ describe("those who make Ray clusters", () => {
     expect(binding.subjects).toMatchObject([{ kind: "User", name: "alice" }]);
   });
 
-  test("are nobody by default on a cluster that is there already", async () => {
+  test("are no principals by default on a cluster that is there already", async () => {
     const roles = (await deployed("existing")).all("kubernetes:rbac.authorization.k8s.io/v1:Role");
     expect(roles.map(({ inputs }) => inputs.metadata.name)).toEqual(["tiltyard-runner"]);
   });

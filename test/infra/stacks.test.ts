@@ -101,7 +101,7 @@ describe.each(stacks)("a stack on %s with %j", (variant, settings) => {
     }
   });
 
-  test("lets nobody become a role who is not named", async () => {
+  test("lets no principal assume a role that it does not name", async () => {
     for (const role of (await stack).all("aws:iam/role:Role")) {
       const [statement, ...others] = JSON.parse(role.inputs.assumeRolePolicy).Statement;
       expect(others).toEqual([]);

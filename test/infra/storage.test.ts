@@ -67,7 +67,7 @@ describe("a customer's key on AWS", () => {
     expect(refusals(resources)).toEqual([]);
   });
 
-  test("is used through S3 by who uses the bucket, and for disks by the driver of volumes alone", async () => {
+  test("is used through S3 by users of the bucket, and for disks by the driver of volumes alone", async () => {
     const inS3 = { "kms:ViaService": "s3.eu-central-1.amazonaws.com", "aws:SecureTransport": "true" };
     const [decrypt, generate] = callsOn(awsKey, inS3, "kms:Decrypt", "kms:GenerateDataKey");
     const [directly] = callsOn(awsKey, {}, "kms:Decrypt");

@@ -44,7 +44,7 @@ describe.each(Object.keys(settings))("a team on %s", (variant) => {
     expect(refusals(resources)).toEqual([]);
   });
 
-  test("is let by those who are named alone to make Ray clusters, in its namespace", async () => {
+  test("lets the named principals alone make Ray clusters, in its namespace", async () => {
     const { one } = await stackOn(variant);
     const { metadata, subjects } = one(roleBinding, "ray-vision-client").inputs;
     const named = {
@@ -127,7 +127,7 @@ describe("the bucket of teams on AWS", () => {
         expect(mayCall(stack, name, call)).toBe(true);
   });
 
-  test("is for pods of the team's account, and for those who are named", async () => {
+  test("is for pods of the team's account, and for the named principals", async () => {
     const stack = await stackOn("eks");
     const issuer = "oidc.eks.eu-central-1.amazonaws.com/id/ABC";
     const pod = (namespace: string) => asPod(issuer, namespace, "geneva-service-account");
@@ -219,7 +219,7 @@ describe("teams that cannot be", () => {
       { teams: [{ name: "a", clientPrincipals: ["bob"] }] },
       "teams.0.clientPrincipals.0: must be user:NAME",
     ],
-    ["eks", { teams: [{ name: "a" }] }, "teams.0.clientPrincipals: name at least one who may assume"],
+    ["eks", { teams: [{ name: "a" }] }, "teams.0.clientPrincipals: name at least one principal that may assume"],
     ["gke", { teams: [{ name: "a", serviceAccountAnnotations: {} }] }, "teams.0: Unrecognized key"],
     ["existing", { teams: [{ name: "a" }], kueue: { source: "helm" } }, "teams.0.quota: is required with kueue"],
     ["existing", { kueue: { source: "helm" } }, "quota: is required with kueue"],

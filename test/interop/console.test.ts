@@ -251,8 +251,8 @@ describe("browsing", () => {
     await page.getByText("search", { exact: true }).waitFor();
     expect(await page.getByRole("button", { name: /Protect/ }).count()).toBe(0);
     await visit(page, "tables");
-    const nobody = await signedIn({}, await catalog.keyFor("newcomer", {}));
-    await nobody.page.getByText("You have no role anywhere").waitFor();
+    const newcomer = await signedIn({}, await catalog.keyFor("newcomer", {}));
+    await newcomer.page.getByText("You have no role anywhere").waitFor();
   });
 
   test("shows names as text, whatever is in them", async () => {
@@ -476,7 +476,7 @@ describe("jobs", () => {
     expect(complaints).toEqual([]);
   });
 
-  test("tell why they failed, and offer nothing to those who only read", async () => {
+  test("tell why they failed, and offer nothing to readers", async () => {
     const job = await openJob(await createScenes("failing"));
     const key = await catalog.keyFor("onlooker", { studio: "reader" });
     const { page } = await signedIn({}, key);

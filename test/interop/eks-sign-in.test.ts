@@ -38,7 +38,7 @@ function urlIn(token = ""): URL {
   return new URL(Buffer.from(encoded, "base64url").toString());
 }
 
-/** Makes the call that a token is, as EKS does. @returns The ARN of whoever signed it. */
+/** Makes the call that a token is, as EKS does. @returns The ARN of its signer. */
 async function callerOf({ searchParams }: URL): Promise<string | undefined> {
   // Moto does not look for credentials in the query.
   const credential = searchParams.get("X-Amz-Credential");

@@ -108,7 +108,7 @@ describe("jobs on a real Ray", () => {
     expect((await endless.wait()).status).toBe("STOPPED");
   });
 
-  test("are nobody's who has no token", async () => {
+  test("are refused without a token", async () => {
     await expect(new JobsApi(url).list()).rejects.toThrow(/Ray wants a token: .*RAY_AUTH_TOKEN/);
   });
 

@@ -39,7 +39,7 @@ test("a write that always meets another one is run again, and given up with a 50
   const write = store.write(async (session) => {
     attempts += 1;
     await listChildNamespaces(session, [], "", 1);
-    // Somebody else is always faster.
+    // Another writer is always faster.
     await runSql(url, "update tables set properties = '{}' where id = $1", [table]);
     await renameTable(session, table, ["c"]);
   });
@@ -103,7 +103,7 @@ test("a bug's error names no row of a table", async () => {
   const { database } = await newDatabase();
   await using store = await openStore(database);
   const record = {
-    ...{ id: "same", namespace: [], operation: "x", objects: [], principal: "somebody secret", requestId: "" },
+    ...{ id: "same", namespace: [], operation: "x", objects: [], principal: "a secret name", requestId: "" },
     ...{ status: "Succeeded" as const, properties: {} },
   };
   await store.write((session) => insertAuditRecord(session, record));

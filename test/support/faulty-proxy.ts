@@ -7,7 +7,7 @@ export const faults = {
   refused: "refused",
   /** It is answered 500, and the server never hears of it. */
   failed: "failed",
-  /** The server does what it is told, and nobody hears of it. */
+  /** The server carries the request out, and its answer is lost. */
   answerLost: "answerLost",
   /** No answer comes. */
   hangs: "hangs",

@@ -1,7 +1,7 @@
 import type { Deployed } from "./stack.ts";
 
 /**
- * Decides as AWS does whether a call is let through: an explicit Deny wins, then an Allow, and what nobody allows is
+ * Decides as AWS does whether a call is allowed: an explicit Deny wins, then an Allow, and without either it is
  * denied. It knows actions and resources with wildcards, their opposites, principals, and the conditions that policies
  * here use; of any other condition it says so. The rules: "Policy evaluation logic" of the IAM User Guide.
  */
@@ -11,7 +11,7 @@ export interface Call {
   readonly resource?: string;
   /** Keys of conditions, as AWS fills them in for the call. */
   readonly context?: Readonly<Record<string, string>>;
-  /** Who calls, for policies of a resource or of trust: an ARN, or a provider of identities. */
+  /** The caller, for policies of a resource or of trust: an ARN, or a provider of identities. */
   readonly principal?: string;
 }
 
@@ -53,7 +53,7 @@ export function callsOn(
   return actions.map((action) => ({ action, resource, context }));
 }
 
-/** What S3 fills in for who speaks to it by TLS. */
+/** The keys that S3 sets for a call by TLS. */
 export const overTls = { "aws:SecureTransport": "true" };
 
 const objectActions = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"];
@@ -72,7 +72,7 @@ export function asPod(issuer: string, namespace: string, account: string, audien
   };
 }
 
-/** Whether somebody may become a role. */
+/** Whether the caller may assume a role. */
 export function mayBecome(stack: Deployed, role: string, call: Call): boolean {
   return isAllowed([stack.one("aws:iam/role:Role", role).inputs.assumeRolePolicy], call);
 }

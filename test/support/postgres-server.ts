@@ -32,8 +32,8 @@ export interface PostgresServer {
 export const password = "se/cret of the tests";
 
 /** PostgreSQL refuses to run as root; there, it runs as the user `nobody`. */
-const nobody = 65_534;
-const account = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {};
+const nobodyId = 65_534;
+const account = process.getuid?.() === 0 ? { uid: nobodyId, gid: nobodyId } : {};
 const startDeadlineMs = 60_000;
 
 export interface PostgresOptions {
@@ -75,7 +75,7 @@ export async function startPostgres({ tls }: PostgresOptions = {}): Promise<Post
     write("pg_hba.conf", "hostssl all all all scram-sha-256\n");
   }
   const port = await freePort();
-  // Nobody outlives the tests to need what a crash of the machine would lose.
+  // No data has to outlive a crash of the machine.
   const all = {
     listen_addresses: "127.0.0.1",
     unix_socket_directories: "",
@@ -146,7 +146,7 @@ export async function runSql(url: string, text: string, values: unknown[] = []):
   }
 }
 
-/** Whether it lets anyone in: a wrong password is an answer too, while it starts there is another. */
+/** Whether it accepts connections: a refused password is an answer of a server that has started. */
 async function accepts(port: number): Promise<boolean> {
   const client = new pg.Client({ host: "127.0.0.1", port, user: "nobody", password: "none", database: "postgres" });
   try {

@@ -5,8 +5,8 @@ import type { CatalogPlace, Child } from "./catalog.ts";
 const apiGroup = "rbac.authorization.k8s.io";
 
 /**
- * What those who make Ray clusters may do where the catalog is: find its pods, and forward a port to them. Its secrets
- * and its account are not theirs, and nothing can be run here.
+ * What makers of Ray clusters may do in the catalog's namespace: find its pods, and forward a port to them. They get
+ * neither its secrets nor its account, and run nothing there.
  */
 export function createCatalogAccess(
   name: string,

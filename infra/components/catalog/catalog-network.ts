@@ -7,10 +7,10 @@ import type { CatalogPlace, Child } from "./catalog.ts";
 import { metadataOf } from "./catalog-names.ts";
 
 const postgresPort = 5432;
-/** Where pods on Google's and Amazon's nodes ask who they are. */
+/** Where pods on Google's and Amazon's nodes get their identity. */
 const metadataServers = ["169.254.169.254/32", "169.254.170.23/32", "169.254.169.252/32"];
 
-/** How the catalog is reached, by whom, and whom it may reach. */
+/** The catalog's service and ingress, and a network policy for its callers and for what it may reach. */
 export function createCatalogNetwork(
   name: string,
   place: CatalogPlace,

@@ -55,7 +55,7 @@ export function catalogPodSpec(place: CatalogPlace, args: CatalogPodArgs) {
         securityContext: containerSecurity,
         resources: {
           requests: { cpu: settings.resources.cpu, memory: settings.resources.memory },
-          // Memory is held to what was asked for; the CPU may use what nobody else wants.
+          // Memory is limited to the request; CPU may also use what is idle on the node.
           limits: { memory: settings.resources.memory },
         },
         startupProbe: { httpGet: { path: "/health/live", port: "http" }, periodSeconds: 2, failureThreshold: 60 },
@@ -97,8 +97,8 @@ function environment(
     TILTYARD_DATA_DIR: dataVolume.path,
     TILTYARD_WAREHOUSE: cluster.services.bucketUri,
     TILTYARD_AUTH: oidc === undefined ? "development" : "oidc",
-    // API keys and the catalog's own tokens are asked for all the same. The network policy
-    // keeps everyone else away, and an ingress is not made without an issuer.
+    // API keys and the catalog's own tokens are required all the same. The network policy
+    // refuses all other pods, and an ingress is not made without an issuer.
     TILTYARD_ALLOW_INSECURE: oidc === undefined ? "1" : undefined,
     TILTYARD_OIDC_ISSUER: oidc?.issuer,
     TILTYARD_OIDC_AUDIENCE: oidc?.audience,

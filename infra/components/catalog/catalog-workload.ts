@@ -45,7 +45,7 @@ function createVolume(name: string, place: CatalogPlace, child: Child): pulumi.O
     {
       metadata: {
         ...metadataOf(place),
-        // It is bound when its pod has a node; nobody can wait for that before.
+        // It is bound when its pod has a node; waiting earlier would never end.
         annotations: { "pulumi.com/skipAwait": "true" },
       },
       spec: {

@@ -9,14 +9,14 @@ export interface EksAccount {
 }
 
 /**
- * Looks up for whom the stack is made.
+ * Looks up the account and the caller that makes the stack.
  *
- * @throws RunError when `adminPrincipals` leaves out who is making it, who would be locked out by the kubeconfig.
+ * @throws RunError when `adminPrincipals` leaves out that caller, which the kubeconfig would lock out.
  */
 export async function findEksAccount({ adminPrincipals, credentials }: EksConfig): Promise<EksAccount> {
   const { accountId, arn } = await aws.getCallerIdentity();
   const [, partition = "aws"] = arn.split(":");
-  // A role that the provider alone takes is not who calls `aws eks get-token`.
+  // `aws eks get-token` does not take the role that the provider alone takes.
   const isToldWho = adminPrincipals.length === 0 || credentials.roleArn !== undefined;
   if (!isToldWho && !adminPrincipals.some((principal) => isSame(principal, arn, accountId)))
     throw new pulumi.RunError(`adminPrincipals: must name you as well, or this stack locks you out: ${arn}`);

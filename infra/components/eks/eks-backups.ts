@@ -8,7 +8,7 @@ import { policyOf } from "./policies.ts";
 export interface EksBackupsArgs {
   readonly config: EksServicesConfig;
   readonly partition: string;
-  /** Who writes them. */
+  /** The role that writes them. */
   readonly roleName: pulumi.Output<string>;
 }
 

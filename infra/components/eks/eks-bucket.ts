@@ -43,7 +43,7 @@ export class EksBucket extends pulumi.ComponentResource {
     this.registerOutputs();
   }
 
-  /** What who uses it may do: with all of it, or with a folder of it alone, which ends in a slash. */
+  /** The rights of its users: on all of it, or on one folder alone, which ends in a slash. */
   use(folder = ""): pulumi.Output<readonly Statement[]> {
     const { region, encryptionKey } = this.#config;
     const key = encryptionKey === undefined ? [] : [useKeyInS3(encryptionKey, region)];

@@ -10,9 +10,9 @@ const logDays = 90;
 
 /**
  * The cluster itself, without any node. `eks.Cluster` makes of itself: the cluster's own role and security group, the
- * OIDC provider, the add-ons `vpc-cni` and `kube-proxy`, and the kubeconfig; and it lets whoever makes the cluster
- * administer it. It makes no node group and no role of nodes, and so no entry for one: its entry would go before the
- * nodes, which could then not say that they are drained.
+ * OIDC provider, the add-ons `vpc-cni` and `kube-proxy`, and the kubeconfig; and it makes the creator of the cluster
+ * its administrator. It makes no node group and no role of nodes, and so no entry for one: its entry would go before
+ * the nodes, which could then not report that they are drained.
  */
 export function createControlPlane(
   name: string,
@@ -44,9 +44,9 @@ export function createControlPlane(
       skipDefaultSecurityGroups: true,
       createInstanceRole: false,
       nodeAssociatePublicIpAddress: false,
-      // As whom `aws eks get-token` works: the same as the provider, and not whoever happens to be signed in.
+      // `aws eks get-token` runs as the same principal as the provider, not as the one of the shell.
       providerCredentialOpts: credentials,
-      // Prefixes give a node room for many more pods; policies keep the catalog to those who may call it.
+      // Prefixes give a node room for many more pods; policies limit the catalog to its callers.
       vpcCniOptions: { enablePrefixDelegation: true, enableNetworkPolicy: true },
       upgradePolicy: { supportType: "STANDARD" },
       deletionProtection: config.deletionProtection,
@@ -59,7 +59,7 @@ export function createControlPlane(
 /**
  * The cluster's kubeconfig. It has no credential in it: it calls `aws eks get-token`.
  *
- * @param adminRole Whom that is to become, so that it is the same for all who may; undefined for whoever calls it.
+ * @param adminRole The role that it assumes, so that all administrators share one; undefined for the caller itself.
  */
 export function kubeconfigOf(
   cluster: eks.Cluster,
@@ -76,7 +76,7 @@ function withRole(json: string, role: string): string {
   return JSON.stringify(config);
 }
 
-/** The role that the provider takes is one more that has to be left out: who may take the admin role takes it alone. */
+/** Leaves out the provider's role: administrators assume the admin role directly. */
 function withoutRole(args: readonly string[]): string[] {
   const at = args.indexOf("--role");
   return at < 0 ? [...args] : args.toSpliced(at, 2);

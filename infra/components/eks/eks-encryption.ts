@@ -3,7 +3,7 @@ import type * as pulumi from "@pulumi/pulumi";
 import type { EksAccount } from "./eks-account.ts";
 import type { Statement } from "./policies.ts";
 
-/** Objects are read and written with the key by S3 alone, for who may read and write them. */
+/** The key is used by S3 alone, for principals that may read and write the objects. */
 export function useKeyInS3(keyArn: string, region: string): Statement {
   return {
     Effect: "Allow",

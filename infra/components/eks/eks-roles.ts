@@ -110,9 +110,9 @@ function createRoleOfClients(
 }
 
 /**
- * The role that those take who run `pulumi up`: EKS itself lets in nobody but who made the cluster.
+ * The role for all principals that run `pulumi up`: EKS itself lets in the cluster's creator alone.
  *
- * @returns The role's ARN, known when it may be used on the cluster; undefined when nobody is to take it.
+ * @returns The role's ARN, known when it may be used on the cluster; undefined when there are no `adminPrincipals`.
  */
 export function createAdminRole(name: string, context: RoleContext): pulumi.Output<string> | undefined {
   const { config, account, clusterArn, parent } = context;

@@ -5,7 +5,7 @@ import type { ExistingEksConfig } from "../../config.ts";
 import { EksServices } from "./eks-services.ts";
 
 /**
- * What AWS gives to an EKS cluster that somebody else keeps: roles for its pods, a bucket, a registry.
+ * What AWS gives to an EKS cluster outside of the stack: roles for its pods, a bucket, a registry.
  *
  * @throws RunError when the cluster has no OIDC provider in IAM: then no pod can become a role.
  */

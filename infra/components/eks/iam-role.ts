@@ -17,7 +17,7 @@ export interface RoleArgs {
 /**
  * A role with its policies.
  *
- * @returns The role, and what must be there before somebody works with it.
+ * @returns The role, and what must be there before it is used.
  */
 export function createRole(
   name: string,

@@ -1,4 +1,4 @@
-/** The policy documents of the EKS variant: who may become a role, and what a role may do. */
+/** The policy documents of the EKS variant: which principals may assume a role, and what a role may do. */
 
 import type { EksConfig } from "../../config.ts";
 import type { EksAccount } from "./eks-account.ts";
@@ -25,8 +25,8 @@ export function trustPrincipals(principals: readonly string[]): string {
 }
 
 /**
- * One service account of Kubernetes may take a role, by the token that its pods have, and
- * nobody else; requirements.md 5.1, variant B, 5.
+ * One service account of Kubernetes alone may assume a role, by the token of its pods;
+ * requirements.md 5.1, variant B, 5.
  *
  * @param provider The ARN of the cluster's OIDC provider, and its URL with or without a scheme.
  */

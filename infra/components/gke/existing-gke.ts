@@ -7,7 +7,7 @@ import { createGkeKey } from "./gke-encryption.ts";
 import { GkeServices } from "./gke-services.ts";
 
 /**
- * What Google gives to a GKE cluster that somebody else keeps: accounts for its pods, a bucket, a registry.
+ * What Google gives to a GKE cluster outside of the stack: accounts for its pods, a bucket, a registry.
  *
  * @throws RunError when the cluster has no workload identity: then no pod can become an account.
  */
@@ -40,7 +40,7 @@ export async function findExistingGke(
   };
 }
 
-/** As whom the nodes pull images; `default` is the account that each project is born with. */
+/** The accounts with which nodes pull images; `default` is the account that each project has. */
 async function accountsOf(pools: readonly gcp.types.output.container.GetClusterNodePool[], projectId: string) {
   const named = pools.flatMap(({ nodeConfigs }) => nodeConfigs.map(({ serviceAccount }) => serviceAccount));
   const accounts = new Set(named.length === 0 ? ["default"] : named);

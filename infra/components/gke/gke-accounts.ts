@@ -33,7 +33,7 @@ export interface ClientAccountArgs extends TeamClientArgs {
   readonly bucket: GkeBucket;
 }
 
-/** The account that programs impersonate to make Ray clusters, and who may do so. */
+/** The account that programs impersonate to make Ray clusters, and the principals that may do so. */
 export function createClientAccount(
   name: string,
   { team, principals, folder, bucket }: ClientAccountArgs,
@@ -52,7 +52,7 @@ export function createClientAccount(
   return account;
 }
 
-/** Those who run `pulumi up` besides whoever made the stack: administrators of the project's clusters. */
+/** Principals that run `pulumi up`, besides the creator of the stack: administrators of the project's clusters. */
 export function grantAdmins(name: string, { adminPrincipals }: GkeConfig, { parent, project }: AccountContext): void {
   for (const [index, member] of adminPrincipals.entries())
     new gcp.projects.IAMMember(`${name}-${index}`, { project, role: "roles/container.admin", member }, { parent });

@@ -78,7 +78,7 @@ export class GkeCloudServices implements CloudServices {
     return { annotations, principal: account.email };
   }
 
-  /** Google's tokens are made less by whoever has them. */
+  /** Google's tokens are narrowed by their holder. */
   createVendingRole(): undefined {}
 
   createBackups({ principal }: PodIdentity): Backups {

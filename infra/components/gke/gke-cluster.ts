@@ -54,8 +54,8 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
     );
     this.services = new GkeCloudServices(name, { ...this.#context, config, key, identityPool });
     const { bucket } = this.services;
-    const everyone = { team: undefined, principals: config.clientPrincipals, folder: "", bucket };
-    const client = createClientAccount(`${name}-client`, everyone, this.#context);
+    const ofStack = { team: undefined, principals: config.clientPrincipals, folder: "", bucket };
+    const client = createClientAccount(`${name}-client`, ofStack, this.#context);
     grantAdmins(`${name}-admin`, config, this.#context);
 
     const kubeconfig = pulumi.secret(kubeconfigOf(cluster, config));

@@ -48,7 +48,7 @@ export function createControlPlane(
         enablePrivateEndpoint: !ranges.publicEndpoint,
         masterIpv4CidrBlock: ranges.controlPlaneCidr,
       },
-      // Google's own front end: who has the right to the cluster reaches it by this name from anywhere.
+      // Google's front end: principals with access to the cluster reach it by this name from any network.
       controlPlaneEndpointsConfig: { dnsEndpointConfig: { allowExternalTraffic: !ranges.publicEndpoint } },
       ...((!ranges.publicEndpoint || ranges.authorizedNetworks.length > 0) && {
         masterAuthorizedNetworksConfig: {
@@ -91,7 +91,7 @@ export function kubeconfigOf(cluster: gcp.container.Cluster, { network }: GkeCon
         server: `https://${endpoint}`,
         "certificate-authority-data": certificate,
       }))
-    : // Its certificate is one that everybody trusts.
+    : // Its certificate is publicly trusted.
       cluster.controlPlaneEndpointsConfig.apply(({ dnsEndpointConfig }) => ({
         server: `https://${dnsEndpointConfig?.endpoint}`,
       }));

@@ -63,7 +63,7 @@ export function createCloudSql(
     },
     { parent, dependsOn: [peering], protect: config.deletionProtection },
   );
-  // They go with the instance. PostgreSQL refuses to drop a user who owns something, or a database that is in use.
+  // They are deleted with the instance. PostgreSQL refuses to drop a user that owns objects, or a database in use.
   const goesWithInstance = { project, instance: instance.name, deletionPolicy: "ABANDON" };
   const database = new gcp.sql.Database(`${name}-tiltyard`, { name: "tiltyard", ...goesWithInstance }, { parent });
   const password = new random.RandomPassword(`${name}-password`, { length: 40, special: false }, { parent });

@@ -24,7 +24,7 @@ export interface RayNamespaceArgs extends RayNamespaceSettings {
   readonly namespace: string;
   /** Of its pods. */
   readonly identity: PodIdentity;
-  /** Who may make Ray clusters there. */
+  /** Principals that may make Ray clusters there. */
   readonly clients: readonly ClusterSubject[];
   readonly quota: QuotaSettings | undefined;
   /** Whose pods may reach those of Ray, besides its own: peers of a network policy. */
@@ -40,8 +40,8 @@ export function podsOf(namespace: string, matchLabels?: Readonly<Record<string, 
 }
 
 /**
- * A namespace in which Ray clusters can be made: their service account, the right to make them, what they may use
- * together, and who reaches them.
+ * A namespace in which Ray clusters can be made: their service account, the right to make them, their quota, and a
+ * network policy for their peers.
  *
  * @returns What has to be there before something is put into it.
  */
@@ -95,7 +95,7 @@ const metricsPorts = ["metrics", "as-metrics", "dash-metrics"] as const;
 const metricsPortNumbers = [8080, 44217, 44227];
 const allRayPods = { matchExpressions: [{ key: "ray.io/cluster", operator: "Exists" }] };
 
-/** Whoever reaches a Ray head runs code on it: pods that nobody named do not. Collectors read metrics alone. */
+/** Access to a Ray head is code execution on it: only named pods have it. Collectors read metrics alone. */
 function keepToPeers(
   name: string,
   { namespace, peers, monitoring }: RayNamespaceArgs,

@@ -26,17 +26,17 @@ export interface RayPlatformArgs {
   readonly serviceAccount?: string;
   /** KubeRay from its chart when absent. */
   readonly operator?: OperatorSettings;
-  /** Namespaces whose pods may reach Ray's. Whoever reaches a head runs code on it. */
+  /** Namespaces whose pods may reach Ray's. Access to a head is code execution on it. */
   readonly allowedNamespaces?: readonly string[];
   /** Whether the namespace goes with the stack on a cluster that is not its own. */
   readonly deleteNamespace?: boolean;
-  /** Who reads Ray's metrics; nobody when absent. */
+  /** The collector of Ray's metrics; none when absent. */
   readonly monitoring?: MonitoringSettings;
   /** Whether Ray's logs outlive a Ray cluster. */
   readonly rayLogs?: boolean;
   /** The most that pods of the namespace ask for together; all there is when absent. */
   readonly quota?: QuotaSettings | undefined;
-  /** Further namespaces of Ray clusters, each with those who may use it and its part of the bucket. */
+  /** Further namespaces of Ray clusters, each with its principals and its part of the bucket. */
   readonly teams?: readonly Team[];
   /** Queues in front of jobs, one for each namespace with a quota; none when absent. */
   readonly kueue?: KueueSettings | undefined;
@@ -63,7 +63,7 @@ export class RayPlatform extends pulumi.ComponentResource {
   readonly teams: readonly RayTeam[];
   /** Of Ray clusters: its own and those of the teams. */
   readonly namespaces: readonly [string, ...string[]];
-  /** Who may make Ray clusters, in one of them at least. */
+  /** Principals that may make Ray clusters, in one of them at least. */
   readonly clients: readonly ClusterSubject[];
   /** What clients need for a side car that keeps Ray's logs; undefined where they go with the pods. */
   readonly logs: { readonly image: pulumi.Input<string>; readonly configMap: string } | undefined;

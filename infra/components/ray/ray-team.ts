@@ -10,7 +10,7 @@ export interface RayTeamArgs extends RayNamespaceSettings, Pick<RayNamespaceArgs
 
 /**
  * A team: a namespace for its Ray clusters, an account of their pods that may use the team's folder of the bucket and
- * no other, and those who may make such clusters, and nothing of another team's.
+ * no other, and principals that may make such clusters, and have no rights on another team's.
  */
 export class RayTeam extends pulumi.ComponentResource {
   readonly name: string;

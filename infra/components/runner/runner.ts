@@ -132,7 +132,7 @@ function createSecret(name: string, { catalog }: RunnerPlace, child: Child): pul
   ).metadata.name;
 }
 
-/** Nobody calls it, and it calls the catalog and the API server alone. */
+/** It takes no requests, and calls the catalog and the API server alone. */
 function createPolicy(name: string, place: RunnerPlace, child: Child): void {
   const tcp = (port: number) => ({ protocol: "TCP", port });
   new kubernetes.networking.v1.NetworkPolicy(

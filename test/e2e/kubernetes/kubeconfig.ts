@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { Agent } from "node:https";
 import { parse } from "yaml";
 
-/** How to call an API server, and as whom. */
+/** How to call an API server, and the credential for it. */
 export interface Connection {
   readonly server: string;
   /** The certificate is of the user, where it signs in with one. */
@@ -47,7 +47,7 @@ export function readCurrentContext(path: string | undefined) {
   return { server: cluster.server ?? "", certificate, token: user.token, text };
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: whoever made the file says what is in it.
+// biome-ignore lint/suspicious/noExplicitAny: the shape of the file is its maker's.
 function contextOf(config: any, name: string = config["current-context"]): Context {
   const named = <Value>(list: { name: string }[], key: string, wanted: string): Value => {
     const found = list?.find((each) => each.name === wanted) as Record<string, Value> | undefined;

@@ -1,7 +1,7 @@
 import type { KubernetesApi } from "./api.ts";
 import { waitUntilReady } from "./ready.ts";
 
-/** A kind that somebody else's software brings along, as far as the API server has to know it: any object is one. */
+/** A kind that other software brings along, as far as the API server has to know it: any object is one. */
 interface Kind {
   readonly group: string;
   readonly version: string;

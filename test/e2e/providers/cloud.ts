@@ -1,5 +1,5 @@
 /**
- * Stands in for the providers of clouds, which nobody without an account can use: it records
+ * Stands in for the providers of clouds, which cannot be used without an account: it records
  * what it was asked and answers plausibly. `node cloud.ts NAME` serves the provider NAME.
  */
 import { randomBytes } from "node:crypto";

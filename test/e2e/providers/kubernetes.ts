@@ -18,7 +18,7 @@ import {
 } from "./plugin.ts";
 import { record } from "./record.ts";
 
-/** Server-side apply keeps apart who set what. */
+/** The field manager: server-side apply keeps the fields of each apart. */
 const manager = "pulumi-kubernetes";
 /** As the real provider marks a name that it chose. */
 const autonamed = "pulumi.com/autonamed";

@@ -1,4 +1,4 @@
-/** Who makes Ray clusters runs any pod in their namespace: nothing of the catalog's can be had that way. */
+/** A maker of Ray clusters runs any pod in their namespace: that gives no access to the catalog. */
 
 import { CoreV1Api, CustomObjectsApi } from "@kubernetes/client-node";
 import { beforeAll, expect, test } from "vitest";
@@ -17,7 +17,7 @@ let parameters: ReturnType<typeof fromStackOutputs>;
 /** The catalog's pod. */
 let catalog: KubernetesObject["spec"];
 
-describeOnOurs("who makes Ray clusters", "an operator that the tests started", () => {
+describeOnOurs("a maker of Ray clusters", "an operator that the tests started", () => {
   beforeAll(async () => {
     parameters = { ...fromStackOutputs(stack().outputs), headGroup: small };
     const { spec } = await cluster().api.get("apps/v1", "StatefulSet", "tiltyard-catalog", catalogNamespace);
@@ -29,7 +29,7 @@ describeOnOurs("who makes Ray clusters", "an operator that the tests started", (
     const config = cluster().kubeConfigAs(alice);
     const [core, objects] = [config.makeApiClient(CoreV1Api), config.makeApiClient(CustomObjectsApi)];
     const there = { namespace: catalogNamespace };
-    // It is known who asks: what they need for a forwarded port they get.
+    // The caller is authenticated, and gets what a forwarded port needs.
     const pods = (await core.listNamespacedPod(there)).items.map(({ metadata }) => metadata?.labels);
     expect(pods.map((labels) => labels?.["app.kubernetes.io/name"]).toSorted()).toEqual([catalogName, runnerName]);
     const rayClusters = { ...there, group: "ray.io", version: "v1", plural: "rayclusters" };

@@ -65,7 +65,7 @@ describe("the catalog that a stack deploys", () => {
     }
   });
 
-  test("keeps its database on the pod's volume, and lets in who has the stack's key alone", async () => {
+  test("keeps its database on the pod's volume, and lets in callers with the stack's key alone", async () => {
     expect(existsSync(localPath("/data/catalog.sqlite"))).toBe(true);
     expect(pod.containers[0].volumeMounts).toContainEqual({ name: "data", mountPath: "/data" });
     const stranger = createCatalogClient({ url, apiKey: "another", retries: 0 });

@@ -24,7 +24,7 @@ let healthy: DoctorTarget;
 /** What stands for the bucket. */
 let warehouse: string;
 
-/** What whoever runs the doctor needs to look at everything, and to make Ray clusters. */
+/** The rights that the doctor needs to look at everything, and to make Ray clusters. */
 const lookerRules = [
   { apiGroups: [""], resources: ["namespaces", "serviceaccounts", "pods", "nodes"], verbs: ["get", "list"] },
   { apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], verbs: ["get"] },
@@ -79,7 +79,7 @@ describeOnOurs("tiltyard doctor", "nodes to break, and rights to take away", () 
         ...["namespace", "service account", "identity of the service account", "pods reach the bucket"],
         ...["service account may get pods", "service account may change RayClusters"],
       ],
-      target: () => ({ parameters: { ...healthy.parameters, serviceAccount: "nobody", namespace: "nowhere" } }),
+      target: () => ({ parameters: { ...healthy.parameters, serviceAccount: "absent", namespace: "nowhere" } }),
     },
     {
       what: "Ray clusters are unknown",
@@ -125,10 +125,10 @@ describeOnOurs("tiltyard doctor", "nodes to break, and rights to take away", () 
         ...["service account", "identity of the service account", "pods reach the bucket"],
         ...["service account may get pods", "service account may change RayClusters"],
       ],
-      target: () => ({ parameters: { ...healthy.parameters, serviceAccount: "nobody" } }),
+      target: () => ({ parameters: { ...healthy.parameters, serviceAccount: "absent" } }),
     },
     {
-      what: "the service account is nobody to the cloud",
+      what: "the service account has no identity of the cloud",
       checks: ["identity of the service account"],
       break: async () => {
         await change(`v1/serviceaccounts/${serviceAccount}`, {

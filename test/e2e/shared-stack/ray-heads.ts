@@ -31,7 +31,7 @@ export class RayHeads implements AsyncDisposable {
     this.#environment = environment;
     this.#door = door.on("request", (request, response) => {
       const { dashboardUrl, token } = this.#ray ?? {};
-      // Whoever reaches a Ray runs code on it: others than this machine do not.
+      // Access to a Ray is code execution on it: only this machine has it.
       if (dashboardUrl === undefined || request.socket.remoteAddress !== machineAddress)
         return void response.writeHead(503).end();
       const { url = "", method = "GET", headers } = request;

@@ -3,14 +3,14 @@ import { catalogImage, isOurs, useCluster } from "../cluster.ts";
 import { addPlatformNodes } from "../platform-nodes.ts";
 import { DeployedStack } from "../stack.ts";
 
-/** Where the shared stack is: a name that nobody else's stack has. */
+/** Where the shared stack is: a name that no other stack has. */
 export const namespace = "tiltyard-e2e";
 export const catalogNamespace = `${namespace}-catalog`;
 export const serviceAccount = "tiltyard-e2e-ray";
-/** Whom it lets make Ray clusters. */
+/** The principal that may make Ray clusters. */
 export const alice = "alice@example.com";
 
-/** Who its pods are to the cloud. */
+/** The identity of its pods in the cloud. */
 export const identity = { "iam.gke.io/gcp-service-account": "ray@our-project.iam.gserviceaccount.com" } as const;
 
 export const cluster = useCluster();
@@ -30,7 +30,7 @@ beforeAll(async () => {
   });
 });
 
-// Somebody else's cluster is left as it was; one of our own ends anyway.
+// A given cluster is left as it was; one of our own ends anyway.
 afterAll(async () => {
   if (!isOurs) await deployed?.destroy();
 });

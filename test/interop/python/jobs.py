@@ -1,4 +1,4 @@
-"""Jobs of a catalog, as those who ask for them see them."""
+"""Jobs of a catalog, as their clients see them."""
 
 import lance
 import pyarrow as pa

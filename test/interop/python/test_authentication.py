@@ -1,4 +1,4 @@
-"""The clients prove who they are by an API key, or by a token that was given for one."""
+"""Clients authenticate with an API key, or with a token that was issued for one."""
 
 import json
 import urllib.parse

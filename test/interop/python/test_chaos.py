@@ -74,7 +74,7 @@ class Watch:
 
 
 class Yard:
-    """A catalog and its runner, whose parts are killed and, where nobody else does, started again."""
+    """A catalog and its runner, whose parts are killed and, where nothing else does, started again."""
 
     def __init__(self, folder: Path) -> None:
         self.catalog = Catalog(folder / "data").start()

@@ -31,7 +31,7 @@ def location_of(place: FaultyPlace, table: list[str]) -> str:
 
 
 def check_acknowledged(place: FaultyPlace, table: list[str], acknowledged: set[int]) -> None:
-    """What was acknowledged is there once, for those who ask the catalog and for those who do not."""
+    """What was acknowledged is there once, for readers through the catalog and for readers past it."""
     through = read_ids(open_through(place, table))
     assert len(through) == len(set(through))
     assert set(through) >= acknowledged, f"lost: {acknowledged - set(through)}"

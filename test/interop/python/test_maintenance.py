@@ -89,6 +89,6 @@ def test_a_clean_up_leaves_records_and_files_that_agree(catalog, runner, films):
     client = catalog.client()
     assert lance.dataset(namespace_client=client, table_id=films, version="kept").count_rows() == ROWS + 2
     assert branch.count_rows() == ROWS + 4
-    # Whoever commits next follows the latest.
+    # The next commit follows the latest.
     append(catalog, films, 46)
     assert catalog.versions(films)[-1]["version"] == latest + 1

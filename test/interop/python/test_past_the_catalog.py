@@ -32,7 +32,7 @@ def versions(place: Place, table: list[str]) -> list[int]:
 
 
 def check_rows(place: Place, table: list[str], location: str, ids: list[int]) -> None:
-    """A table has these rows, for those who ask the catalog and for those who do not."""
+    """A table has these rows, for readers through the catalog and for readers past it."""
     assert read_ids(open_through(place, table)) == ids
     assert read_ids(open_past(place, location)) == ids
     assert count(place, table) == len(ids)

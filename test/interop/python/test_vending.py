@@ -24,14 +24,14 @@ ALLOW_ALL = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action"
 
 @pytest.fixture(scope="module")
 def aws():
-    """The address of an AWS that refuses who it does not know, a role in it, and the keys of the catalog's user."""
+    """The address of an AWS that refuses unknown callers, a role in it, and the keys of the catalog's user."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     program = [os.environ["TILTYARD_TEST_PYTHON"], "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     with running(program, f"{url}/moto-api/"):
-        anyone = {"region_name": REGION, "aws_access_key_id": "test", "aws_secret_access_key": "test"}
-        iam = boto3.client("iam", endpoint_url=url, **anyone)
-        boto3.client("s3", endpoint_url=url, **anyone).create_bucket(Bucket="bucket")
+        administrator = {"region_name": REGION, "aws_access_key_id": "test", "aws_secret_access_key": "test"}
+        iam = boto3.client("iam", endpoint_url=url, **administrator)
+        boto3.client("s3", endpoint_url=url, **administrator).create_bucket(Bucket="bucket")
         role = iam.create_role(RoleName="tables", AssumeRolePolicyDocument=json.dumps(TRUST))["Role"]["Arn"]
         iam.put_role_policy(RoleName="tables", PolicyName="tables", PolicyDocument=json.dumps(ALL_OBJECTS))
         iam.create_user(UserName="catalog")
@@ -63,7 +63,7 @@ def vending(aws, tmp_path_factory):
 def test_pylance_writes_and_reads_with_the_credentials_of_the_catalog(aws, vending):
     url, _, _ = aws
     client = vending.client()
-    # Where the server is, and nothing that it would let somebody in for.
+    # The server's address, and no credential for it.
     server = {"aws_endpoint": url, "aws_virtual_hosted_style_request": "false", "allow_http": "true"}
     where = {"namespace_client": client, "table_id": ["vended"], "storage_options": server}
     lance.write_dataset(pa.table({"id": [1, 2]}), mode="create", **where)

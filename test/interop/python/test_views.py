@@ -114,7 +114,7 @@ def test_a_view_has_its_rows_without_another_request_when_it_is_asked_for_with_d
 
 
 def test_a_view_of_a_table_in_a_namespace(catalog, runner, geneva_db, films):
-    """Geneva's client names the source by its last part alone: who names it in full writes the request."""
+    """Geneva's client names the source by its last part alone: the full name takes a request of its own."""
     query = geneva_db.open_table(films[-1], namespace=films[:-1]).search(None).select(["id", "title"])
     source_query = query.to_query_object().model_copy(update={"source_table": "$".join(films)})
     columns = [("__source_row_id", pa.int64()), ("__is_set", pa.bool_()), ("id", pa.int64()), ("title", pa.string())]

@@ -77,7 +77,7 @@ def read_ids(dataset: lance.LanceDataset) -> list[int]:
 
 
 def check_eight_writers(catalog: Catalog, table: list[str], appends: int, storage_options=None) -> None:
-    """Eight writers append to one table: no row is lost, no version is skipped, nobody warns about manifests."""
+    """Eight writers append to one table: no row is lost, no version is skipped, no client warns about manifests."""
     create_table(catalog, table, storage_options)
     writings = [Writing(index * 1_000_000, appends, storage_options=storage_options) for index in range(8)]
     said = write_at_once(catalog, table, writings)

@@ -1,4 +1,4 @@
-"""Clean-up: versions that nobody needs any more go, and with them the files that only they had."""
+"""Clean-up deletes versions that are no longer needed, and the files that only they refer to."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ POLL_SECONDS = 1.0
 APPLIER_MEMORY_BYTES = 4 * 2**30
 APPLIER_MEMORY = "JOB__APPLIER_DEFAULT_MEMORY_BYTES"
 
-# Set by whoever starts a job on a Ray whose nodes are made when they are needed.
+# Set by the runner for a job on a Ray with an autoscaler.
 AUTOSCALES = "TILTYARD_RAY_AUTOSCALES"
 # What Geneva takes when a request says nothing, and what it needs beside its appliers.
 CONCURRENCY = 8
@@ -23,7 +23,7 @@ DRIVER_CPUS = 1
 REFUSED_ADMISSION = "ResourcesUnavailableError"
 
 # Fields of AlterTableBackfillColumns that Geneva's backfill takes under the same names. `cluster` and `manifest`
-# are for whoever starts the job.
+# are for the runner.
 BACKFILL_INTEGERS = (
     "concurrency",
     "intra_applier_concurrency",

@@ -1,4 +1,4 @@
-"""The last lines that a job prints, which the catalog shows to those who cannot reach Ray."""
+"""The last lines that a job prints, which the catalog shows to users without access to Ray."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tiltyard.job.work import JobError
 
-# Set by whoever starts a job on a Ray whose nodes are made when they are needed: which ones can be made.
+# Set by the runner for a job on a Ray with an autoscaler: the nodes that can be made.
 WORKERS = "TILTYARD_RAY_WORKERS"
 GIB = 2**30
 
