@@ -20,11 +20,11 @@ export type OpenJob = Pick<
   Job,
   "operation" | "objects" | "principal" | "parameters" | "attempt" | "heartbeat" | "reason" | "platform"
 > & {
-  /** As the catalog answered it to whoever asked for the job. */
+  /** As the catalog answered it to the request for the job. */
   readonly id: string;
 };
 
-/** The jobs of a catalog: which are open, and who attempts them. */
+/** The jobs of a catalog: which are open, and their attempts. */
 export class CatalogJobs {
   readonly #catalog: CatalogClient;
   readonly #management: ManagementClient;
@@ -79,7 +79,7 @@ export class CatalogJobs {
     ]);
   }
 
-  /** Makes the key that an attempt runs with. @returns undefined when somebody else moved the job on. */
+  /** Makes the key that an attempt runs with. @returns undefined when another client changed the job's status. */
   makeKey(id: string, attempt: number): Promise<string | undefined> {
     return unlessMoved(async () => (await this.#management.createJobKey({ id: parseIdentifier(id), attempt })).key);
   }
@@ -95,7 +95,7 @@ export class CatalogJobs {
     if (actions.length > 0) await this.#alter(job.id, actions);
   }
 
-  /** Ends a job after its last attempt. @returns false when somebody else moved it on. */
+  /** Ends a job after its last attempt. @returns false when another client changed its status. */
   fail({ id, attempt }: OpenJob, note: Readonly<Record<string, string>>): Promise<boolean> {
     return this.#alter(id, [
       ...(attempt === 0 ? [] : holding(attempt)),
@@ -124,7 +124,7 @@ async function unlessMoved<Answer>(call: () => Promise<Answer>): Promise<Answer 
   }
 }
 
-/** One that is Running without an attempt is run by whoever moved it on. */
+/** One that is Running without an attempt is run by the client that set it to Running. */
 function isForRunners({ operation, status, attempt }: Job): boolean {
   return jobOperations.includes(operation) && (status === "Queued" || attempt > 0);
 }

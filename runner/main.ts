@@ -29,7 +29,7 @@ const cancelGraceMs = 6_000;
 const resubmitMs = 5_000;
 /** Packages of a manifest are installed in that time. */
 const startMs = 15 * 60_000;
-/** Who takes over waits longer than an attempt goes on without a heartbeat, so that never two of them run. */
+/** A takeover waits longer than an attempt runs without a heartbeat, so that never two of them run. */
 const takeOverFactor = 1.5;
 
 const environment = readConfig(process.env);
@@ -55,7 +55,7 @@ await new Command("tiltyard runner")
     process.exitCode = 1;
   });
 
-/** What people can mend is told in a sentence; a bug is told with its stack. */
+/** An error that the operator can fix is printed as a sentence; a bug with its stack. */
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const isBug = [TypeError, RangeError, ReferenceError].some((type) => error instanceof type);

@@ -48,7 +48,7 @@ export function lastLinesOf(output: string): string {
   return output.trimEnd().split("\n").slice(-logLines).join("\n").slice(-logLengthMax);
 }
 
-/** What a job needs and the platform will never have: a sentence for whoever asked for it. */
+/** What a job needs and the platform will never have: a sentence for the job's principal. */
 export class NeedsError extends Error {
   override readonly name = "NeedsError";
 }

@@ -7,9 +7,9 @@ export interface Limits {
   /** How many jobs run at a time, of all principals and of each. */
   readonly jobs: number;
   readonly jobsPerPrincipal: number;
-  /** How long a claimed attempt may be nowhere before it is submitted anew, in milliseconds. */
+  /** How long a claimed attempt may be unknown to the platform before it is submitted again, in milliseconds. */
   readonly resubmitMs: number;
-  /** How long the heartbeat of an attempt may be away before the attempt is taken over, in milliseconds. */
+  /** How long an attempt may be without a heartbeat before it is taken over, in milliseconds. */
   readonly takeOverMs: number;
   /** How long an attempt may wait for room, or for its first worker, in milliseconds. */
   readonly roomMs: number;

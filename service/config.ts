@@ -39,7 +39,7 @@ export interface Config {
     readonly waitingConnectionsPerAddress: number;
     /** Refused credentials of an address in a minute. */
     readonly failedCredentials: number;
-    /** How many proxies before the service tell in `X-Forwarded-For` whom a request is from. */
+    /** How many proxies before the service append their peer's address to `X-Forwarded-For`. */
     readonly trustedProxies: number;
   };
   /** How long a dropped table can be brought back; 0 deletes it at once. */
@@ -260,6 +260,6 @@ function authProblems(set: Readonly<Record<string, string | undefined>>): readon
   if (loopback.includes(host) || ["1", "true"].includes(set.TILTYARD_ALLOW_INSECURE ?? "")) return [];
   return [
     `TILTYARD_HOST is ${host}, but development authentication listens on loopback only: ` +
-      "set TILTYARD_AUTH=oidc, or TILTYARD_ALLOW_INSECURE=1 if nobody else can reach this address",
+      "set TILTYARD_AUTH=oidc, or TILTYARD_ALLOW_INSECURE=1 if no other client can reach this address",
   ];
 }

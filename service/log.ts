@@ -21,8 +21,8 @@ const lineEnd = "\n".charCodeAt(0);
 
 /**
  * The service's log: JSON lines on standard output. What is logged of a request is named
- * field by field, so that no credential gets into it. The service never waits for whoever
- * reads it: what is too much is dropped, and a line says how much when there is room again. Nor
+ * field by field, so that no credential gets into it. The service never waits for the
+ * reader: what is too much is dropped, and a line says how much when there is room again. Nor
  * does it end when standard output is a file on a full disk: then there is no log.
  */
 export function createLog(level: string): Log {

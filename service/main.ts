@@ -36,7 +36,7 @@ try {
   if (cluster.isWorker) process.exit();
 }
 
-/** What people can mend is told in a sentence; a bug is told with its stack. */
+/** An error that the operator can fix is printed as a sentence; a bug with its stack. */
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const systemCode = "code" in error && typeof error.code === "string" ? error.code : undefined;

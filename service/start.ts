@@ -39,7 +39,7 @@ interface Serving extends AsyncDisposable {
 
 /**
  * Starts the catalog: migrates its database, listens, and works on what an earlier run left undone. A
- * database that is away now is migrated when it is there.
+ * database that is unavailable now is migrated when it is available.
  *
  * @param group The processes of which this is one; undefined when there are no others.
  */

@@ -1,7 +1,7 @@
 import { CatalogError } from "@tiltyard/protocol";
 import { isSuppressedError } from "../suppressed-error.ts";
 
-/** What people can mend is told in a sentence; a bug is told with its stack. */
+/** An error that the user can fix is printed as a sentence; a bug with its stack. */
 export function messageOf(error: unknown): string {
   const failures = failuresOf(error);
   if (failures.length > 1) return failures.map(messageOf).join("\n");

@@ -70,7 +70,7 @@ async function untilListening(catalog: Companion, signal: AbortSignal): Promise<
   }
 }
 
-/** What the catalog writes for whoever may read its folder. */
+/** The key that the catalog writes for users that may read its folder. */
 function developmentKey(): string {
   return readFileSync(join(process.env.TILTYARD_DATA_DIR ?? "data", "development.key"), "utf8").trim();
 }

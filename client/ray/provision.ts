@@ -86,7 +86,7 @@ export class RayCluster implements AsyncDisposable {
   }
 
   /**
-   * Leaves the cluster to itself: it stays until somebody deletes it, or the reaper does after that time.
+   * Detaches from the cluster: it stays until a client deletes it, or the reaper does after that time.
    *
    * @param until By the clock of the API server.
    */
@@ -135,7 +135,7 @@ export async function provisionRayCluster(
   const detach = async (until: Date) => {
     await letGo();
     if (!(await api.renewLease(identity, until)))
-      throw new ProvisionError(`the RayCluster ${name} was deleted by somebody else`);
+      throw new ProvisionError(`the RayCluster ${name} was deleted by another client`);
   };
   const giveBack = async (values: Annotations) => {
     await letGo();
@@ -188,7 +188,7 @@ async function createOrAdopt(
     }
     const going = metadata?.deletionTimestamp === undefined ? "" : ", and is being deleted";
     throw new ProvisionError(
-      `there is a RayCluster ${name} in ${api.namespace} already, made by ${theirs ?? "somebody else"}${going}: ` +
+      `there is a RayCluster ${name} in ${api.namespace} already, made by ${theirs ?? "another client"}${going}: ` +
         "use another name, or adopt it (adopt: true)",
       { cause: error },
     );
@@ -226,7 +226,7 @@ async function create(
     return await patiently(createOnce, deadline, signal);
   } catch (error) {
     if (error instanceof KubernetesError && !isPassing(error)) throw error;
-    // It may be there all the same. When nobody answers now either, its lease ends.
+    // It may be there all the same. When the API server does not answer now either, its lease ends.
     await findOwn()
       .then((own) => own && api.delete(own))
       .catch(() => {});
@@ -280,7 +280,7 @@ async function remove(api: RayClusterApi, identity: ClusterIdentity): Promise<vo
   }
 }
 
-/** Does what is safe to repeat, again while the API server is away or says that it cannot answer now. */
+/** Retries an idempotent call while the API server is unavailable. */
 async function patiently<Result>(work: () => Promise<Result>, deadline: number, signal?: AbortSignal): Promise<Result> {
   for (;;) {
     try {
@@ -322,12 +322,12 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Who makes clusters here: a person or a program, and from where. */
+/** The owner of clusters made here: a person or a program, and its host. */
 function ownerName(): string {
   return `${userName()}@${hostname()} (process ${process.pid})`;
 }
 
-/** A container may run as a user of whom its system knows the number alone. */
+/** A container may run as a user without a name, known by its number alone. */
 function userName(): string {
   try {
     return userInfo().username;

@@ -68,8 +68,8 @@ export async function submitTracked(jobs: JobsApi, request: JobRequest, tracking
 }
 
 /**
- * Submits a job whose transaction is Running then, with the job's id in its properties. Whoever
- * sees the job end moves the transaction on.
+ * Submits a job whose transaction is Running then, with the job's id in its properties. The caller
+ * that sees the job end sets the transaction's status.
  */
 export async function submitInTransaction(
   jobs: JobsApi,

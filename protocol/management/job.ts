@@ -38,13 +38,13 @@ export const Job = z
     status: z.enum(transactionStatuses),
     operation: z.string().describe("The operation id that opened it."),
     objects: z.array(id).describe("The identifiers of what it changes, the main one first."),
-    principal: z.string().describe("Who asked for it."),
+    principal: z.string().describe("The principal that asked for it."),
     request_id: z.string(),
     parameters: AnsweredProperties.describe("Those of the request that opened it, as text."),
     progress: JobProgress,
     result: JobResult,
     attempt: count.describe("The number of its latest attempt; 0 before the first."),
-    heartbeat: z.string().optional().describe("When the latest attempt was heard of last, by its own clock."),
+    heartbeat: z.string().optional().describe("The time of the latest attempt's last heartbeat, by its own clock."),
     reason: z
       .string()
       .optional()
@@ -58,7 +58,7 @@ export type Job = z.infer<typeof Job>;
 
 export const openJob = defineContract({
   operationId: "OpenJob",
-  summary: "Open a job on a table that the caller runs itself, and moves on by AlterTransaction",
+  summary: "Open a job on a table, which the caller runs itself and updates by AlterTransaction",
   path: "/management/v1/table/{id}/job/open",
   body: z
     .object({ ...commonRequest, column: optional(text(characters.path).min(1)).describe("The column that it fills.") })

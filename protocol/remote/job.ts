@@ -9,7 +9,7 @@ import { timeMillis } from "../management/fields.ts";
 export const remoteJobStates = ["IN_PROGRESS", "DONE", "FAILED", "CANCELLED"] as const;
 export type RemoteJobState = (typeof remoteJobStates)[number];
 
-const jobId = text(characters.path).min(1).describe("As the catalog answered it to whoever asked for the job.");
+const jobId = text(characters.path).min(1).describe("As the catalog answered it to the request for the job.");
 
 /** The rights on a job that the body names. */
 function onJob(role: Role) {

@@ -254,7 +254,7 @@ async function adoptBelow(store: Store, place: Place, found: readonly FoundManif
   for (let from = 0; from < below.length && from < most; from += adoptedAtOnce) {
     const part = below.slice(from, from + adoptedAtOnce);
     const isTaken = await store.write(async (session) => {
-      // Who deletes versions of the branch deletes the task too: those must not come back.
+      // A deletion of the branch's versions deletes the task too: those must not come back.
       const now = await findBranch(session, table.id, branch);
       if (now === undefined || now.generation !== state?.generation || !(await hasTask(session, task))) return false;
       await insertVersions(session, recordsOf(place, now.generation, part, await recordAdoption(session, place, part)));

@@ -35,7 +35,7 @@ export interface Commit {
   readonly audit: AuditEntry;
   /**
    * Versions of tables that are there. Their manifests get their final names before the commit point, and lose
-   * them again when one of them cannot, so that all or none of them come to be.
+   * them again when one of them cannot, so that all or none of them are committed.
    */
   readonly together?: readonly Entry[];
   /**

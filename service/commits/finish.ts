@@ -25,21 +25,21 @@ const retryAfterMs = 1_000;
 const forgottenBatch = 1_000;
 
 /**
- * Step 4 of a commit: what is in the object store and in the database becomes the same. Each part may be
- * repeated and may break off: the record says until the end that it is to be done.
+ * Step 4 of a commit: it makes the object store and the database agree. Each part is idempotent and may be
+ * interrupted: the record stays unfinished until the end.
  */
 export interface Finishing {
   /**
-   * Puts the manifest of a record in its place, and sees to it that this becomes durable and is noted, and the
-   * staged name is deleted, soon after.
+   * Places the manifest of a record. Soon after, the placement is made durable and noted, and the staged name is
+   * deleted.
    *
-   * @returns undefined when the version turned out to be none and its record was withdrawn.
+   * @returns undefined when the version does not exist, and its record was withdrawn.
    * @throws CatalogError ServiceUnavailable: the version is in doubt, and is finished or withdrawn later.
    */
   finish(located: LocatedVersion): Promise<VersionRecord | undefined>;
-  /** Sees to the rest for a version whose manifest has its final name. */
+  /** Does the rest for a version whose manifest has its final name. */
   note(placed: PlacedVersion): void;
-  /** Finishes what a transaction left, or takes it back when it did not reach its commit point. */
+  /** Finishes what a transaction left, or withdraws it when it did not reach its commit point. */
   finishTransaction(id: string): Promise<void>;
   /** Makes tasks of the versions that were recorded until a time and have no task. */
   findForgotten(beforeMillis: number): Promise<void>;

@@ -64,7 +64,7 @@ export function createCommits(parts: CommitParts, change: Change, table: TableRe
   async function write(prepared: readonly PreparedVersion[]): Promise<TableVersion[]> {
     const { contract, request, caller, properties } = change;
     const audit = prepareAudit({ contract, request, caller, objects: [identifier] });
-    // Several versions of a table that is there come to be together; a new one is nobody else's to write to.
+    // Several versions of an existing table are committed together; a new table has no other writer.
     const together =
       prepared.length > 1 && "id" in current ? prepared.map((each) => ({ identifier, prepared: each })) : [];
     let present: TableRecord | undefined;

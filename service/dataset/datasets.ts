@@ -231,6 +231,6 @@ function tryToClose(handle: { close(): void } | undefined): void {
   try {
     handle?.close();
   } catch {
-    // Somebody broke off a query that is still under way.
+    // A cancelled query is still under way.
   }
 }

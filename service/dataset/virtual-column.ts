@@ -31,7 +31,7 @@ interface StoredUdf {
 }
 
 /**
- * Stores functions with the table. They are named by their content: one that no column comes to use harms nobody.
+ * Stores functions with the table. They are named by their content: one that no column uses does no harm.
  *
  * @returns An Arrow IPC file that has their columns and no rows.
  * @throws CatalogError InvalidInput for functions that no job could run, and for columns that cannot be.

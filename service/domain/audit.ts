@@ -44,5 +44,5 @@ export async function carryOut<Result>(store: Store, audit: AuditEntry, work: ()
   }
 }
 
-/** What was done is done, whether that can be written down or not. */
+/** An outcome that cannot be recorded changes nothing: the work has been done, or has failed. */
 function ignore(): void {}

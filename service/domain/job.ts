@@ -9,7 +9,7 @@ import { type Actor, type Change, newTransaction, type TransactionNames } from "
 /** A job that is still to be opened. */
 export interface NewJob extends TransactionNames {
   readonly opened: Omit<NewTransaction, "status">;
-  /** Opens it as Queued: whoever runs it moves it on. */
+  /** Opens it as Queued: its runner changes the status. */
   open(session: Session): Promise<void>;
 }
 
@@ -53,7 +53,7 @@ export function cancel(job: TransactionRecord, { principal }: Pick<Actor, "princ
   return { ...job, status, properties, updatedAtMillis: Date.now() };
 }
 
-/** Writes what has changed of a job. Its end is told to those who wait for it in Geneva's own way. */
+/** Writes what has changed of a job. Its end is told to clients that wait for it in Geneva's own way. */
 export async function writeJob(session: Session, job: TransactionRecord): Promise<void> {
   await updateJob(session, job);
   if (job.status !== "Failed" && job.status !== "Canceled") return;

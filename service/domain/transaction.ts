@@ -36,7 +36,7 @@ export interface TransactionNames {
   nameOf(id: string): string;
 }
 
-/** Gives a change its id and its names, which may be needed before it is written down. */
+/** Gives a change its id and its names, which may be needed before it is recorded. */
 export function newTransaction(change: Change): {
   readonly names: TransactionNames;
   readonly opened: Omit<NewTransaction, "status">;

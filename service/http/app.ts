@@ -41,7 +41,7 @@ const documents = {
   },
   "/management/v1/openapi.json": {
     title: "Tiltyard catalog: management",
-    description: "Who may do what, who did what, and tables that were dropped.",
+    description: "Principals and roles, the audit, jobs, and dropped tables.",
     contracts: Object.values<AnyContract>(managementContracts),
   },
   "/remote/openapi.json": {

@@ -11,8 +11,8 @@ import type { Handler } from "./handler.ts";
 const contract = contracts.alterTableBackfillColumns;
 
 /**
- * Opens a job only: it runs on a Ray cluster, and whoever runs it moves it on. Whoever starts it sees its parameters
- * and not the table, so that they have the manifest of the function, too.
+ * Opens a job only: it runs on a Ray cluster, and its runner changes its status. The runner reads its parameters and
+ * not the table, so that they have the manifest of the function, too.
  */
 export const alterTableBackfillColumns: Handler<typeof contract> = async (request, catalog, caller) => {
   const { store, datasets } = catalog;

@@ -23,7 +23,7 @@ export interface Catalog extends CommitParts {
   readonly dropRetentionMs: number;
 }
 
-/** Who asks, in which request. */
+/** The principal of a request, and the request. */
 export interface Caller {
   readonly principal: Principal;
   readonly requestId: string;

@@ -132,6 +132,8 @@ function parse<Contents>(kind: RefKind<Contents>, key: string, text: string): Co
   try {
     return kind.contents.parse(JSON.parse(text));
   } catch (cause) {
-    throw new CatalogError("InvalidTableState", `${key} is not what Lance writes there: mend or delete it`, { cause });
+    throw new CatalogError("InvalidTableState", `${key} is not what Lance writes there: repair or delete it`, {
+      cause,
+    });
   }
 }

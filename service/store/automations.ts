@@ -12,7 +12,7 @@ export interface Automation {
   readonly kind: AutomationKind;
   /** A column of the table, or the id of a view; empty for what is done to the whole table. */
   readonly target: string;
-  /** For whom its jobs run. */
+  /** The principal that its jobs run for. */
   readonly principal: string;
   /** The table as it was when the latest of these jobs was opened. */
   readonly seen: Seen;

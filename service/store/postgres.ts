@@ -83,7 +83,7 @@ class PostgresStore implements Store {
       }
   }
 
-  /** While the database is away, each process counts for itself. */
+  /** While the database is unavailable, each process counts for itself. */
   createLimiter({ points, durationSeconds: duration }: { points: number; durationSeconds: number }): Limiter {
     return new RateLimiterPostgres({
       storeClient: { query: ({ text, values }: pg.QueryConfig) => this.#pool.query(text, values) },

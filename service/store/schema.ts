@@ -79,7 +79,7 @@ export interface Schema {
   };
   /** Says up to when the audit was deleted on purpose: only records that are older can be deleted. */
   audit_retention: { deleted_before: number };
-  /** What was opened as Queued, for others to carry out and to move on. */
+  /** What was opened as Queued, for clients to carry out and to update. */
   jobs: OpenedRow & { updated_at: number };
   api_keys: {
     id: string;

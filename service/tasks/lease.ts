@@ -31,7 +31,7 @@ export async function underLease<Result>(
       (isOurs) => {
         validUntil = isOurs ? Math.max(validUntil, asked + beginsWithinMs) : Number.NEGATIVE_INFINITY;
       },
-      // A database that is away for a moment renews it the next time, or the lease runs out.
+      // After a short outage of the database the next renewal succeeds, or the lease expires.
       () => undefined,
     );
   }, renewEveryMs);

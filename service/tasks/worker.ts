@@ -12,7 +12,7 @@ import {
 } from "../store/tasks.ts";
 import { type Lease, leaseMs, underLease } from "./lease.ts";
 
-/** How many tasks one process works on at a time: one that waits for a store that is away holds up no other. */
+/** How many tasks one process works on at a time: one that waits for an unavailable store holds up no other. */
 const tasksAtOnce = 4;
 /** How often a process looks for work that others noted, or that is due by now. */
 const pollEveryMs = 5_000;

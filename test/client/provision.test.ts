@@ -158,7 +158,7 @@ describe("a Ray cluster", () => {
     const cluster = await provision();
     server.clusters.delete("a");
     await provision();
-    await expect(cluster.detach(new Date())).rejects.toThrow("the RayCluster a was deleted by somebody else");
+    await expect(cluster.detach(new Date())).rejects.toThrow("the RayCluster a was deleted by another client");
   });
 
   test("that cannot be left to itself says so once, and leaves its scope", async () => {

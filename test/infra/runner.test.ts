@@ -32,7 +32,7 @@ describe.each(clouds)("the runner on %s", (variant) => {
     ]);
   });
 
-  test("is nobody to the cloud", async () => {
+  test("has no identity of the cloud", async () => {
     const { one, resources } = await stack;
     expect(one("kubernetes:core/v1:ServiceAccount", "runner").inputs.metadata.annotations).toBeUndefined();
     const ofCloud = resources.filter(({ type }) => /^(aws|gcp|eks):/.test(type));
@@ -92,7 +92,7 @@ describe.each(clouds)("the runner on %s", (variant) => {
     expect(readConfig(variables).catalogUrl).toBe(found.outputs.catalogUrl);
   });
 
-  test("is called by nobody, and calls the catalog and the API server alone", async () => {
+  test("takes no requests, and calls the catalog and the API server alone", async () => {
     const { spec } = (await stack).one("kubernetes:networking.k8s.io/v1:NetworkPolicy", "runner").inputs;
     expect(spec.ingress).toEqual([]);
     const ports = spec.egress.flatMap((rule: { ports: { port: number }[] }) => rule.ports.map(({ port }) => port));

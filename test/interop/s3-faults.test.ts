@@ -15,7 +15,7 @@ import { startAws } from "./servers.ts";
 
 const commits = 120;
 const Bucket = "tiltyard-faults";
-/** Requests that come to grief, or do not, come in rows: longer ones than the tries of AWS's library. */
+/** Failed requests come in runs, as do successful ones: longer runs than the retries of AWS's library. */
 const rowMax = 12;
 const troubles: readonly Fault[] = [faults.refused, faults.failed, faults.answerLost];
 const sweptWithinMs = 60_000;

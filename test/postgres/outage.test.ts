@@ -70,7 +70,7 @@ test("an outage of the database is answered with 503 and over when it is back, a
     expect(stdout + stderr).not.toContain(secret);
 });
 
-test("a database that is away when the service starts is migrated and used when it is there", async () => {
+test("a database that is unavailable when the service starts is migrated and used when it is back", async () => {
   await runSql(server.urlOf("postgres"), "create database late");
   await server.stop("fast");
   const program = startProgram(["service/main.ts", "serve"], {
@@ -99,7 +99,7 @@ test("a database that is away when the service starts is migrated and used when 
     expect(stdout + stderr).not.toContain(secret);
 });
 
-test("a service that is stopped while its database is away ends well, and a command says what is wrong", async () => {
+test("a service that is stopped while its database is unavailable ends well, and a command says what is wrong", async () => {
   const away = { ...settings(), TILTYARD_DATABASE_URL: server.urlOf("catalog").replace(/:\d+\//, ":1/") };
   const program = startProgram(["service/main.ts", "serve"], away);
   await program.printed("curl");

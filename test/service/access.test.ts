@@ -39,7 +39,7 @@ const requests: Partial<Record<OperationName, Readonly<Record<string, unknown>>>
   createJobKey: { attempt: 1 },
   revokeApiKey: { api_key_id: "missing" },
   putGrant: { principal: "made", role: "reader" },
-  revokeGrant: { principal: "nobody" },
+  revokeGrant: { principal: "stranger" },
   undropTable: { dropped_id: 0 },
   buildTableIndex: { column: "c", index_type: "BTREE" },
   describeRemoteJob: { job_id: "secret$t" },

@@ -78,7 +78,7 @@ describe("an audit record", () => {
   });
 
   test.each([
-    "update audit_records set principal = 'nobody'",
+    "update audit_records set principal = 'another'",
     "update audit_outcomes set reason = null",
     "delete from audit_records",
     "delete from audit_outcomes",

@@ -90,7 +90,7 @@ describe("a token of an OIDC issuer", () => {
 
   test("speaks for its subject, whose grants count", async () => {
     expect(await bearer(await issuer.token())).toBe(200);
-    expect(await bearer(await issuer.token({ sub: "nobody" }))).toBe(403);
+    expect(await bearer(await issuer.token({ sub: "stranger" }))).toBe(403);
   });
 
   test.each<[string, () => Record<string, unknown>]>([
@@ -217,7 +217,7 @@ describe("a token of an OIDC issuer", () => {
     await own.stop();
   });
 
-  test("is checked with the keys that are known while the issuer is away, and forgeries are refused as ever", async () => {
+  test("is checked with the keys that are known while the issuer is unavailable, and forgeries are refused as ever", async () => {
     const away = new Issuer();
     await away.start();
     const own = await startTestCatalog({

@@ -115,7 +115,7 @@ describe("keys and grants", () => {
 
   test.each([
     [["keys", "revoke", "missing"], "there is no key missing"],
-    [["grants", "remove", "nobody"], "nobody has no role on $"],
+    [["grants", "remove", "stranger"], "stranger has no role on $"],
     [["grants", "add", "ada", "owner"], "Allowed choices are reader, writer, admin"],
     [["keys", "create"], "missing required argument"],
     [["keys", "create", "ada", "--namespace", "a$$b"], "id: has an empty part"],
@@ -172,7 +172,7 @@ describe.runIf(databaseKind === "sqlite")("backup and restore", () => {
 });
 
 describe("check-warehouse", () => {
-  test("uses the warehouse, leaves nothing in it, and tells as whom", async () => {
+  test("uses the warehouse, leaves nothing in it, and prints the identity used", async () => {
     const folder = temporaryFolder("tiltyard warehouse ");
     const settings = { TILTYARD_WAREHOUSE: pathToFileURL(folder).href };
     const output = join(folder, "check.json");

@@ -185,7 +185,7 @@ describe("a storage that fails", () => {
     expect(versions.map(({ manifest_path }) => readText(`/${manifest_path}`))).toEqual(["the other's"]);
   });
 
-  test("to copy leaves a version that nobody asks for again to deferred work", async () => {
+  test("to copy leaves a version that no client asks for again to deferred work", async () => {
     const failing = new Set<keyof ObjectStore>(["copy"]);
     const catalog = await startFailing(failing);
     const table = await declareTable(catalog);

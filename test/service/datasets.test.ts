@@ -468,7 +468,7 @@ describe("a stream of rows", { timeout: 120_000 }, () => {
     expect(stagedIn(location)).toEqual([]);
   });
 
-  test("that is long fails as a whole when somebody else commits meanwhile, and leaves no version", async () => {
+  test("that is long fails as a whole when another writer commits meanwhile, and leaves no version", async () => {
     const id = await createFilms(catalog);
     const { location } = (await catalog.call("describeTable", { id })).body;
     const stream = arrowStream(batchesOf(3, 15 * mebibyte));
@@ -624,7 +624,7 @@ describe("an operator", () => {
     }
   });
 
-  test("who installed no library is told what to install, and has all the rest", async () => {
+  test("an installation without the library says what to install, and has all the rest", async () => {
     const dataDir = temporaryFolder("tiltyard-without-lancedb-");
     const program = startProgram(["--import", "./test/support/without-lancedb.ts", "service/main.ts", "serve"], {
       TILTYARD_PORT: "0",

@@ -105,7 +105,7 @@ describe("a table whose first versions were committed without the catalog", () =
     return body.versions.map(({ manifest_path }) => readText(`/${manifest_path}`));
   };
 
-  test("has them, whoever asks first", async () => {
+  test("has them for any first request", async () => {
     expect(await versionsOf(await declaredWith(3))).toEqual([1, 2, 3]);
     const described = await catalog.call("describeTable", { id: (await declaredWith(1)).id, check_declared: true });
     expect(described.body.is_only_declared).toBe(false);
@@ -301,7 +301,7 @@ describe("a commit that cannot be finished", () => {
     },
   );
 
-  test("because another writer took its name is described to those who ask meanwhile as the other's", async () => {
+  test("because another writer took its name is described as the other's by requests meanwhile", async () => {
     let interrupt = async () => {};
     const own = await startInterrupted(() => interrupt());
     const table = await declareTable(own);

@@ -30,7 +30,7 @@ function describeTable(uri: string, headers: Record<string, string>): Promise<Re
 }
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
-test("the gateway shows a view to who has its token, and to nobody else", async () => {
+test("the gateway shows a view to the holder of its token alone", async () => {
   const [mine, theirs] = [viewOf("file:///mine"), viewOf("file:///theirs")];
   const [served, other] = [await gateway.serve(mine), await gateway.serve(theirs)];
   expect(await (await describeTable(served.uri, bearer(served.token))).json()).toMatchObject({

@@ -14,7 +14,7 @@ beforeAll(async () => {
   await catalog.call("createNamespace", { id: ["others"] });
 });
 
-/** A job of ann, who may write the table and read the rest, at its first attempt. */
+/** A job of the principal ann, a writer of the table and a reader of the rest, at its first attempt. */
 async function openJob(): Promise<void> {
   const ann = await catalog.keyFor("ann", { [table[0] ?? ""]: "writer", others: "admin" });
   const { body } = await catalog.call("openJob", { id: table, column: crypto.randomUUID() }, { key: ann });
@@ -53,7 +53,7 @@ describe("the key of a job", () => {
     expect(await statusOf(key, "createJobKey", { id: job, attempt: 1 })).toBe(403);
   });
 
-  test("is named in the audit, as is who made it", async () => {
+  test("is named in the audit, as is the principal that made it", async () => {
     await openJob();
     await statusOf(await keyOf(1), "createTableTag", { id: table, tag: crypto.randomUUID(), version: 1 });
     const { transactions } = (await catalog.call("listTransactions", { id: [] })).body;
@@ -111,7 +111,7 @@ describe("the key of a job", () => {
   });
 });
 
-/** Makes the job as old as if nobody had heard of it for so long. */
+/** Makes the job's last heartbeat so old. */
 async function age(ms: number): Promise<void> {
   await using store = await openStore(catalog.database);
   await store.write(async (session) => {

@@ -135,7 +135,7 @@ describe("management of jobs", () => {
     const failed = await list({ status: "failed" });
     expect(failed).toContain(first);
     expect(failed).not.toContain(second);
-    expect(await list({ id: a.slice(0, -1), principal: "nobody" })).toEqual([]);
+    expect(await list({ id: a.slice(0, -1), principal: "stranger" })).toEqual([]);
   });
 
   test("cancels what is open, also a second time, and nothing that has ended otherwise", async () => {

@@ -34,7 +34,7 @@ function idAt(millis: number): string {
 const operationsOf = (found: Awaited<ReturnType<typeof transactions>>) => found.map(({ operation }) => operation);
 
 describe("a caller", () => {
-  test("is told who it is and what it may do, also when that is nothing", async () => {
+  test("is told its name and its roles, also when it has none", async () => {
     const key = await catalog.keyFor("curious", { prod: "reader", prod$own: "admin" });
     const { body } = await catalog.call("describeCaller", {}, { key });
     expect(body.principal).toBe("curious");
@@ -42,8 +42,8 @@ describe("a caller", () => {
       { namespace: ["prod"], role: "reader" },
       { namespace: ["prod", "own"], role: "admin" },
     ]);
-    const nobody = await catalog.keyFor("nobody", {});
-    expect((await catalog.call("describeCaller", {}, { key: nobody })).body.grants).toEqual([]);
+    const newcomer = await catalog.keyFor("newcomer", {});
+    expect((await catalog.call("describeCaller", {}, { key: newcomer })).body.grants).toEqual([]);
   });
 });
 
@@ -142,7 +142,7 @@ describe("a role", () => {
 });
 
 describe("principals", () => {
-  test("are all who have a key or a role, with how many of each", async () => {
+  test("are all that have a key or a role, with how many of each", async () => {
     await catalog.call("createApiKey", { principal: "only-key" });
     await catalog.call("putGrant", { id: ["somewhere"], principal: "only-role", role: "reader" });
     const { principals } = (await catalog.call("listPrincipals")).body;
@@ -158,7 +158,7 @@ describe("principals", () => {
 });
 
 describe("transactions", () => {
-  test("tell who did what to which object, latest first, also who manages", async () => {
+  test("name the principal, the operation and its objects, latest first, also those of management", async () => {
     const key = await catalog.keyFor("auditor", { $: "admin" });
     const table = await declareTable(catalog);
     await commit(catalog, table, 1);
@@ -334,7 +334,7 @@ test("a page of transactions has a hundred at most, because each may be large", 
 });
 
 describe("a dropped table", () => {
-  test("is listed where it was, and brought back by who may write there", async () => {
+  test("is listed where it was, and undropped by a writer there", async () => {
     const table = await declareTable(catalog);
     await commit(catalog, table, 1);
     await catalog.call("dropTable", { id: table.id });
@@ -349,7 +349,7 @@ describe("a dropped table", () => {
     const stranger = await catalog.keyFor("stranger", { elsewhere: "admin" });
     const undrop = (request: object, key = writer) =>
       catalog.call("undropTable", { id: table.id, dropped_id, ...request }, { key });
-    // Who may write elsewhere cannot take it there, under a name that it never had.
+    // A writer elsewhere cannot take it there, under a name that it never had.
     expect((await undrop({}, stranger)).status).toBe(403);
     const taken = await undrop({ id: ["elsewhere", "t"] }, stranger);
     expect(taken.error).toMatchObject({ status: 404, code: 4 });

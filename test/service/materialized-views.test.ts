@@ -151,7 +151,7 @@ describe("CreateMaterializedView", () => {
 });
 
 describe("RefreshMaterializedView", () => {
-  test("opens a Queued transaction that the compute side moves on", async () => {
+  test("opens a Queued transaction that the compute side updates", async () => {
     const id = await newView();
     await create(id, query);
     const answer = await refresh(id, { src_version: 7, cluster: "small", manifest: null });

@@ -107,7 +107,7 @@ class History {
 /** One of the processes that share the database. */
 interface Replica {
   readonly catalog: TestCatalog;
-  /** From now on it does nothing any more, and answers nobody. */
+  /** From now on it does nothing and answers no request. */
   kill(): void;
 }
 

@@ -136,7 +136,7 @@ describe("a rate limit", () => {
 });
 
 describe("the request log", () => {
-  test("is a JSON line a request, with who asked for what, and without secrets", async () => {
+  test("is a JSON line a request, with the principal and the operation, and without secrets", async () => {
     const folder = temporaryFolder("tiltyard-log-");
     const key = "the-secret-key-0123456789abcdef";
     const program = startProgram(["service/main.ts", "serve"], {

@@ -1,4 +1,4 @@
-/** What Lance's library refuses about a request is the caller's to mend, and told as that. */
+/** A request that Lance's library refuses is the caller's error, and answered as one. */
 import { Field, Int32, makeData, RecordBatch, Schema, Struct, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type OperationName, useCatalog } from "../support/catalog.ts";

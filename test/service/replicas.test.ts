@@ -75,7 +75,7 @@ afterAll(async () => {
 }, 60_000);
 
 describe("replicas on one database", () => {
-  test("let one of those win who commit the same version through different ones", async () => {
+  test("let one commit win of those of the same version through different ones", async () => {
     const table = await declare();
     for (let version = 1; version <= 5; version++) {
       const manifests = Array.from({ length: 9 }, () => stageManifest(table, version));
@@ -87,7 +87,7 @@ describe("replicas on one database", () => {
     expect(body.versions).toHaveLength(5);
   });
 
-  test("lose no commit of writers who try again", async () => {
+  test("lose no commit of writers that retry", async () => {
     const table = await declare();
     const [writers, commitsEach] = [6, 5];
     const write = async (writer: number) => {
@@ -111,7 +111,7 @@ describe("replicas on one database", () => {
     expect(readdirSync(`/${pathOf(table)}/_versions`).filter((name) => /\.manifest$/.test(name))).toHaveLength(30);
   });
 
-  test("let one of those win who make the same tag, and move it one after the other", async () => {
+  test("let one client make a tag that several make, and move it one after the other", async () => {
     const table = await declare();
     for (const version of [1, 2]) await create(replica(0), table, version, stageManifest(table, version));
     const all = (change: "create" | "update") =>

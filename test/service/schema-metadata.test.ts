@@ -47,7 +47,7 @@ describe("UpdateTableSchemaMetadata", () => {
     expect(await described(id)).toEqual({ version: 2, metadata });
   });
 
-  test("is a transaction that names the operation, who asked and the table", async () => {
+  test("is a transaction that names the operation, the principal and the table", async () => {
     const id = await createFilms(catalog);
     const key = await catalog.keyFor("annotator", { [id.slice(0, -1).join("$")]: "writer" });
     await catalog.call("updateTableSchemaMetadata", { id, metadata: { a: "b" } }, { key });

@@ -88,7 +88,7 @@ describe(`the store over ${databaseKind}`, () => {
     expect(counts.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (_, index) => index));
   });
 
-  test("lets one of those who make the same thing see that it is there already", async () => {
+  test("tells the second maker of an object that it exists already", async () => {
     await using store = await openStore(await newDatabase());
     const outcomes = await Promise.all(
       Array.from({ length: 12 }, () =>

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => catalog.stop());
 
-/** A folder that is not the warehouse's, with a file in it that is someone else's. */
+/** A folder outside of the warehouse, with a file in it. */
 function elsewhere(): { readonly path: string; readonly file: string } {
   const path = temporaryFolder("elsewhere-");
   const file = join(path, "precious");

@@ -200,7 +200,7 @@ describe("AlterTransaction", () => {
 });
 
 describe("every mutation", () => {
-  test("writes a transaction that says who did what to which object", async () => {
+  test("writes a transaction that names the principal, the operation and its objects", async () => {
     const key = await catalog.keyFor("ada", { $: "admin" });
     const namespace = uniqueName("audited");
     const id = [namespace, "t"];

@@ -129,7 +129,7 @@ describe("credentials for a table in S3", () => {
     return namespace;
   }
 
-  test("are for its folder, to write, for whoever declares it", async () => {
+  test("are for its folder, to write, for the principal that declares it", async () => {
     const id = [await newNamespace(), "t"];
     const key = await catalog.keyFor("wri ter/1", { [id[0] ?? ""]: "writer" });
     const { body } = await catalog.call("declareTable", { id, vend_credentials: true }, { key });
@@ -145,7 +145,7 @@ describe("credentials for a table in S3", () => {
     expect(objectActions(policy)).toContain("s3:PutObject");
   });
 
-  test("are to write for a writer who describes it, and to read for a reader", async () => {
+  test("are to write for a writer that describes it, and to read for a reader", async () => {
     const table = await declareTable(catalog);
     const namespace = table.id[0] ?? "";
     asked.length = 0;
@@ -284,7 +284,7 @@ describe("credentials", () => {
     expect(body.storage_options).toBeUndefined();
   });
 
-  test.each(["s3", "gs"])("are handed out by nobody who was not told to: %s", async (scheme) => {
+  test.each(["s3", "gs"])("are handed out only by a catalog that is set to: %s", async (scheme) => {
     const catalog = await startTestCatalog({ TILTYARD_WAREHOUSE: `${scheme}://lake/warehouse` });
     try {
       const { body } = await catalog.call("declareTable", { id: ["t"], vend_credentials: true });

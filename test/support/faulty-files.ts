@@ -1,7 +1,7 @@
 /**
- * A file system on which calls come to grief: `node --import faulty-files.ts`, with FAULTY_FILES_DIR naming a folder. The
- * file `rule` of that folder says what befalls which calls, and is looked at by each of them; the file `struck` gets a
- * byte for each call that comes to grief.
+ * A file system whose calls fail: `node --import faulty-files.ts`, with FAULTY_FILES_DIR naming a folder. The
+ * file `rule` of that folder says which calls fail and how, and is read by each of them; the file `struck` gets a
+ * byte for each call that fails.
  */
 import fs from "node:fs";
 import { link, rm, unlink } from "node:fs/promises";
@@ -13,7 +13,7 @@ import { faults } from "./faulty-proxy.ts";
 
 const pollMs = 20;
 
-/** What befalls the calls of a function on a path that matches a regular expression. */
+/** The fault of calls of a function on a path that matches a regular expression. */
 const Rule = z.object({
   fault: z.enum(faults),
   call: z.enum(["link", "lstatSync", "rm", "unlink"]),

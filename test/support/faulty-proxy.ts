@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** What can befall a request on its way. */
+/** The faults of a request. */
 export const faults = {
-  /** The server never hears of it. */
+  /** The server does not receive it. */
   refused: "refused",
-  /** It is answered 500, and the server never hears of it. */
+  /** It is answered 500, and the server does not receive it. */
   failed: "failed",
   /** The server carries the request out, and its answer is lost. */
   answerLost: "answerLost",
@@ -23,9 +23,9 @@ export interface FaultyProxy extends AsyncDisposable {
 }
 
 /**
- * A way to an HTTP server on which requests come to grief.
+ * A proxy to an HTTP server that injects faults into requests.
  *
- * @param next Says what befalls the next request; undefined for nothing.
+ * @param next The fault of the next request; undefined for none.
  */
 export async function startFaultyProxy(
   url: string,

@@ -30,7 +30,7 @@ export interface CatalogArgs extends Partial<CatalogOptions> {
   readonly namespace?: string | undefined;
   /** Whether the namespace, and on it the volume, goes with the stack on a cluster that is not its own. */
   readonly deleteNamespace?: boolean;
-  /** Who reads its metrics; nobody when absent. */
+  /** The collector of its metrics; none when absent. */
   readonly monitoring?: MonitoringSettings;
 }
 

@@ -6,7 +6,7 @@ import type { Handler } from "../handler.ts";
 
 const contract = managementContracts.openJob;
 
-/** No runner takes it up: whoever opened it runs it. */
+/** No runner takes it up: the client that opened it runs it. */
 export const openJob: Handler<typeof contract> = async (request, { store }, caller) => {
   const job = prepareJob({
     contract,

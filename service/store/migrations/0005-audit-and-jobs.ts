@@ -6,7 +6,7 @@ const jobOperations = sql`('AlterTableBackfillColumns', 'RefreshMaterializedView
 
 /**
  * Takes apart what was one table: the audit, which the database itself keeps from being rewritten, and
- * the jobs, which clients move on.
+ * the jobs, whose status clients change.
  */
 export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
   await createTables(db, dialect);

@@ -38,7 +38,7 @@ class Cloud(Place):
 
 @dataclass(kw_only=True)
 class FaultyPlace(Place):
-    """A catalog some of whose steps in its warehouse come to grief."""
+    """A catalog some of whose steps in its warehouse fail."""
 
     faults: Faults
 

@@ -122,7 +122,7 @@ def gcs_cloud(gcs, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def faulty_files(tmp_path_factory):
-    """A catalog on whose file system calls come to grief."""
+    """A catalog on a file system whose calls fail."""
     faults = FaultyFiles(tmp_path_factory.mktemp("faulty") / "files")
     with Catalog(tmp_path_factory.mktemp("faulty data"), {**faults.environment, **SILENT}) as catalog:
         yield FaultyPlace(catalog, faults=faults)
@@ -148,7 +148,7 @@ def faulty_gcs(gcs, tmp_path_factory):
 
 @pytest.fixture(params=["faulty_files", "faulty_s3", "faulty_gcs"])
 def faulty(request) -> FaultyPlace:
-    """Each of the places where tables can be, one after the other, with steps that come to grief."""
+    """Each of the places where tables can be, one after the other, with steps that fail."""
     return request.getfixturevalue(request.param)
 
 

@@ -1,4 +1,4 @@
-"""Steps of a catalog that come to grief in its store: in files, in S3 or in Google Cloud Storage."""
+"""Faults injected into a catalog's steps in its store: in files, in S3 or in Google Cloud Storage."""
 
 import contextlib
 import json
@@ -34,13 +34,13 @@ FILE_STEPS = {
 
 class Faults:
     """
-    What befalls the steps of a catalog. The faults: `refused` (the store never hears of it), `failed` (the store says that it
+    The faults of a catalog's steps: `refused` (the store does not receive it), `failed` (the store says that it
     failed), `answerLost` (the store did it), `hangs`. The steps: `place` (the manifest gets its final name), `look`
     (whether there is one), `unstage` (the staged manifest is deleted), `delete folder`.
     """
 
-    def befall(self, fault: str, step: str) -> None:
-        """What befalls a step, from now on."""
+    def inject(self, fault: str, step: str) -> None:
+        """Sets the fault of a step, from now on."""
         raise NotImplementedError
 
     def lift(self) -> int:
@@ -48,19 +48,19 @@ class Faults:
         raise NotImplementedError
 
     def count(self) -> int:
-        """How many steps have come to grief under the rule."""
+        """How many steps have failed under the rule."""
         raise NotImplementedError
 
 
 class FaultyProxy(Faults):
-    """A way to a server on which requests come to grief: test/support/faulty-proxy.ts."""
+    """A proxy that injects faults into requests: test/support/faulty-proxy.ts."""
 
     def __init__(self, program: subprocess.Popen, steps: dict[str, tuple[str, str]]):
         self.program = program
         self.steps = steps
         self.url = self._read()
 
-    def befall(self, fault: str, step: str) -> None:
+    def inject(self, fault: str, step: str) -> None:
         method, path = self.steps[step]
         self._tell({"rule": {"fault": fault, "method": method, "path": path}})
 
@@ -93,10 +93,10 @@ def faulty_proxy(url: str, steps: dict[str, tuple[str, str]]):
 
 @dataclass
 class FaultyFiles(Faults):
-    """A file system on which calls come to grief: test/support/faulty-files.ts."""
+    """A file system whose calls fail: test/support/faulty-files.ts."""
 
     folder: Path
-    """By which the catalog's process hears of the rule."""
+    """The environment that tells the catalog's process of the rule."""
 
     def __post_init__(self) -> None:
         self.folder.mkdir()
@@ -107,7 +107,7 @@ class FaultyFiles(Faults):
         module = (PROJECT / "test/support/faulty-files.ts").as_uri()
         return {"NODE_OPTIONS": f"--import {module}", "FAULTY_FILES_DIR": str(self.folder)}
 
-    def befall(self, fault: str, step: str) -> None:
+    def inject(self, fault: str, step: str) -> None:
         call, path = FILE_STEPS[step]
         self._put({"fault": fault, "call": call, "path": path})
 

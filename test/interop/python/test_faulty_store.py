@@ -44,7 +44,7 @@ def check_acknowledged(place: FaultyPlace, table: list[str], acknowledged: set[i
 def test_a_writer_past_the_catalog_takes_nothing_from_a_commit_whose_store_fails(faulty, table, fault, step):
     """The store fails when the manifest gets its final name."""
     location = location_of(faulty, table)
-    faulty.faults.befall(fault, step)
+    faulty.faults.inject(fault, step)
     with ThreadPoolExecutor(1) as thread:
         appending = thread.submit(attempt, lambda: append_through(faulty, table, [1]))
         # The other one comes while the commit is under way, or has failed.
@@ -81,7 +81,7 @@ def test_writers_in_a_store_that_fails_now_and_then_lose_nothing_that_was_acknow
         writing = [threads.submit(write, 1_000 * number, append) for number, append in enumerate(writers, 1)]
         while not all(each.done() for each in writing):
             step = random.choice(["place", "look", "unstage"])
-            faulty.faults.befall(random.choice(["refused", "failed", "answerLost"]), step)
+            faulty.faults.inject(random.choice(["refused", "failed", "answerLost"]), step)
             time.sleep(random.uniform(0, 1))
             struck += faulty.faults.lift()
             time.sleep(random.uniform(0, 0.3))

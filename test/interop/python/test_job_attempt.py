@@ -23,7 +23,7 @@ PACKAGE = PROJECT / "runner/job"
 
 
 def open_job(catalog, table: list[str]) -> str:
-    """An open job that nobody runs, whose first attempt is claimed."""
+    """An open job that no runner runs, whose first attempt is claimed."""
     db = lancedb.connect_namespace("rest", catalog.properties)
     db.open_table(table[-1], namespace_path=table[:-1]).add_columns(computed={"twice": "id * 2"})
     opened = backfill(catalog, table, "twice")

@@ -150,7 +150,7 @@ def test_a_version_that_is_made_again_while_the_first_is_being_finished_stands(f
         return {each.path for each in found if ".manifest-" in each.path}
 
     try:
-        faulty.faults.befall(fault, "unstage")
+        faulty.faults.inject(fault, "unstage")
         make([1])
         wait_until(lambda: faulty.faults.count() > 0, "the fault")
         if branch:
@@ -173,7 +173,7 @@ def test_a_version_takes_the_place_of_one_that_never_got_its_final_name(faulty, 
     location = declare(faulty, table)
     first = stage(faulty, location, 1, [1])
     try:
-        faulty.faults.befall("failed", "place")
+        faulty.faults.inject("failed", "place")
         with pytest.raises(urllib.error.HTTPError, match="503"):
             commit(faulty, table, 1, first)
         delete_all(faulty, table)

@@ -36,7 +36,7 @@ def two(request, tmp_path):
 
 @pytest.fixture(params=["files", *CLOUDS])
 def one_that_is_slow(request, tmp_path):
-    """Steps of the first one come to grief."""
+    """Steps of the first one fail."""
     with contextlib.ExitStack() as stack:
         if request.param == "files":
             faults = FaultyFiles(tmp_path / "faults")
@@ -100,7 +100,7 @@ def test_a_slow_deletion_by_one_process_takes_nothing_from_the_next_table_there(
     declare(slow, "before")
     for id in range(3):
         append_through(slow, ["before"], [id])
-    slow.faults.befall("hangs", "delete folder")
+    slow.faults.inject("hangs", "delete folder")
     drop(slow, "before")
     # The other process waits with its own table, or has seen to the deletion itself.
     wait_until(lambda: slow.faults.count() > 0, "the deletion")

@@ -32,7 +32,7 @@ const withoutLibrary = 406;
 let catalog: TestCatalog;
 let world: World;
 let outsider: string;
-/** Catalogs whose database is away, and whose database does what it never should. */
+/** Catalogs whose database is unavailable, and whose database throws what it never should. */
 let away: TestCatalog;
 let failing: TestCatalog;
 let bare: Bare;
@@ -71,7 +71,7 @@ describe.each(operations)("$name by $method", ({ name, method, contract }) => {
   });
 
   // What is refused leaves all as it was, so that one request serves for everything.
-  test("is 401 without a credential, and 403 for who may not", async () => {
+  test("is 401 without a credential, and 403 without the right", async () => {
     await checkError(await send(request, { headers: {} }), 401);
     await checkError(await send(request, { headers: { "x-api-key": outsider } }), 403);
   });
@@ -86,7 +86,7 @@ describe.each(operations)("$name by $method", ({ name, method, contract }) => {
       await checkError(await send(request, { body: tooLarge[contract.content === "arrow" ? "arrow" : "json"] }), 413);
     });
 
-  test("is 503 with Retry-After while the database is away, and a 500 that says nothing when it fails", async () => {
+  test("is 503 with Retry-After while the database is unavailable, and a 500 that says nothing when it fails", async () => {
     const refused = await send(request, { to: away });
     expect(refused.headers.get("retry-after")).toBe("1");
     await checkError(refused, 503);
