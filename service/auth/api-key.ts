@@ -3,7 +3,7 @@ import type { Role } from "@tiltyard/protocol";
 import { putApiKey, putGrant } from "../store/principals.ts";
 import type { Store } from "../store/store.ts";
 
-/** The ids of keys that the service itself keeps, apart from those that `keys create` makes. */
+/** The ids of the service's own keys, apart from those of `keys create`. */
 export const reservedKeyIds = { bootstrap: "bootstrap", development: "development", runner: "runner" } as const;
 
 /** Makes a key too random to be guessed, so that a plain hash of it is safe to store. */
@@ -12,7 +12,7 @@ export function generateApiKey(): { readonly id: string; readonly key: string } 
   return { id, key: `tiltyard_${id}_${randomBytes(32).toString("base64url")}` };
 }
 
-/** What of a key is stored. */
+/** The stored form of a key. */
 export function hashApiKey(key: string): string {
   return createHash("sha256").update(key).digest("hex");
 }

@@ -16,7 +16,7 @@ export const tokenLifetimeSeconds = 3600;
 /** A token issuer inside the service, so that the OAuth flow can be tried with nothing else installed. */
 export interface DevelopmentIssuer {
   readonly rules: TokenRules;
-  /** Makes a token that speaks for a principal for an hour. */
+  /** Makes a token for a principal, valid for an hour. */
   issue(principal: string): Promise<string>;
 }
 
@@ -55,7 +55,7 @@ async function keptSigningKey(dataDir: string): Promise<JWK> {
   );
 }
 
-/** The same private key of the curve P-256 for the same secret, which it does not give away. */
+/** Derives a private key of the curve P-256 from a secret: always the same one, which does not reveal the secret. */
 function signingKeyFrom(secret: string): JWK {
   const bits = Buffer.from(hkdfSync("sha256", secret, "", "tiltyard development signing key", 40));
   const scalar = (BigInt(`0x${bits.toString("hex")}`) % (curveOrder - 1n)) + 1n;

@@ -14,9 +14,9 @@ export const afterEndMs = 60_000;
 
 /**
  * What the key of an attempt allows: to write what its job changes and Geneva's own records, and to read what the
- * job's principal may. It counts as long as the attempt is the latest one.
+ * job's principal may. It is valid while the attempt is the latest one.
  *
- * @throws CatalogError Unauthenticated when it does not count any more.
+ * @throws CatalogError Unauthenticated when it has expired.
  */
 export async function grantsOfAttempt(session: Session, { id, attempt }: JobAttempt): Promise<readonly Grant[]> {
   const job = await findJobById(session, id);

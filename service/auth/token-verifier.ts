@@ -6,8 +6,8 @@ import { z } from "zod";
 /** Checks bearer tokens. */
 export interface TokenVerifier {
   /**
-   * @returns The principal that the token speaks for: its subject.
-   * @throws CatalogError Unauthenticated, or ServiceUnavailable when the issuer's keys cannot be had.
+   * @returns The token's principal: its subject.
+   * @throws CatalogError Unauthenticated, or ServiceUnavailable when the issuer's keys cannot be fetched.
    */
   verify(token: string): Promise<string>;
 }
@@ -18,7 +18,7 @@ export interface TokenRules {
   readonly keys: JWTVerifyGetKey;
 }
 
-/** How far the clocks of the issuer and of this machine may be apart. */
+/** The clock skew allowed between the issuer and this machine. */
 const clockToleranceSeconds = 60;
 /** A verified token is not verified again for this long, and never past its expiry. */
 const verifiedForMs = 60_000;
@@ -77,7 +77,7 @@ async function check(token: string, rules: TokenRules) {
   }
 }
 
-/** What is wrong with a token, without a word of what is in it. */
+/** The problem of a token, without any of its content. */
 function reasonOf(error: errors.JOSEError): string {
   if (error instanceof errors.JWTExpired) return "it has expired";
   if (error instanceof errors.JWTClaimValidationFailed) return `its claim ${error.claim} is not what is expected`;
@@ -94,7 +94,7 @@ export function remoteKeys(issuer: string, jwksUrl: string | undefined): JWTVeri
     keys ??= (jwksUrl === undefined ? discover(issuer) : Promise.resolve(new URL(jwksUrl))).then((url) =>
       createRemoteJWKSet(url, { timeoutDuration: fetchTimeoutMs }),
     );
-    // A discovery that failed is tried again for the next token.
+    // A failed discovery is retried for the next token.
     keys.catch(() => {
       keys = undefined;
     });

@@ -8,7 +8,7 @@ import type { ObjectStore } from "../storage/object-store.ts";
 import { createStorage } from "../storage/storage.ts";
 import { type JsonOption, jsonOption, print } from "./output.ts";
 
-/** What a process found that tried to use the warehouse; `problem` is absent when it could. */
+/** The outcome of a process that used the warehouse; `problem` is absent after success. */
 interface WarehouseCheck {
   readonly warehouse: string;
   readonly identity: string;
@@ -33,7 +33,7 @@ export function checkWarehouseCommand(): Command {
     });
 }
 
-/** Under a name that no table has. */
+/** The object's name is one that no table has. */
 async function problemOf(store: ObjectStore, { path }: Location): Promise<string | undefined> {
   const key = [path, "_tiltyard/check", randomUUID()].filter((part) => part !== "").join("/");
   const text = randomUUID();

@@ -6,7 +6,7 @@ import { listGrants } from "../store/principals.ts";
 import { type JsonOption, jsonOption, print, printTable } from "./output.ts";
 import { withStore } from "./with-store.ts";
 
-/** `grants`: give principals roles on namespaces, list them, take them back. */
+/** `grants`: add, list and remove roles of principals on namespaces. */
 export function grantsCommand(): Command {
   const grants = new Command("grants").description("give principals roles on namespaces, list them, take them back");
 

@@ -9,7 +9,7 @@ interface RestoreOptions extends JsonOption {
   readonly force?: boolean;
 }
 
-/** `restore`: puts a backup in the place of the database, while the service does not run. */
+/** `restore`: replaces the database by a backup, while the service is stopped. */
 export function restoreCommand(): Command {
   return new Command("restore")
     .description("put a backup in the place of a SQLite database; the service must not be running")
@@ -38,7 +38,7 @@ export function restoreCommand(): Command {
     });
 }
 
-/** @returns Where the present database went; undefined when there was none. */
+/** @returns The new path of the replaced database; undefined when there was none. */
 function setAside(databaseFile: string, force: boolean): string | undefined {
   if (!existsSync(databaseFile)) return undefined;
   if (!force) throw new Error(`${databaseFile} exists already; --force replaces it and keeps it under another name`);

@@ -3,8 +3,8 @@ import { readConfig } from "../config.ts";
 /**
  * The file of a catalog whose database is SQLite.
  *
- * @param instead What does on PostgreSQL what was asked for.
- * @throws Error that says so when the database is PostgreSQL.
+ * @param instead The tool that does the same on PostgreSQL.
+ * @throws Error that names it when the database is PostgreSQL.
  */
 export function sqliteFile(instead: string): string {
   const { database } = readConfig(process.env);

@@ -8,7 +8,7 @@ import { listDroppedTables } from "../store/dropped-tables.ts";
 import { type JsonOption, jsonOption, print, printTable } from "./output.ts";
 import { withStore } from "./with-store.ts";
 
-/** `tables`: bring dropped tables back, and protect tables from being dropped. */
+/** `tables`: undrop dropped tables, and protect tables from being dropped. */
 export function tablesCommand(): Command {
   const tables = new Command("tables").description("bring dropped tables back, and protect tables from being dropped");
 

@@ -14,8 +14,8 @@ import { recordVersion } from "./record.ts";
 import { rollBack } from "./withdraw.ts";
 
 /**
- * How many versions of one batch are prepared or placed at once. More would keep the requests of
- * others from the connections to the database, and all would be begun although the first is refused.
+ * How many versions of one batch are prepared or placed at once. More would take the database connections
+ * from other requests, and begin all of a batch although its first version is refused.
  */
 export const versionsAtOnce = 8;
 
@@ -44,11 +44,11 @@ export interface Commit {
    * @returns The records that it inserted or found. Their manifests get their final names after the commit point.
    */
   readonly apply?: (session: Session) => Promise<readonly LocatedVersion[]>;
-  /** The database table that `apply` must not see changed. */
+  /** The database table that must not change while `apply` runs. */
   readonly locking?: LockableTable | undefined;
 }
 
-/** Versions that are in their place. */
+/** Versions that are placed. */
 export interface Committed {
   readonly together: readonly VersionRecord[];
   readonly applied: readonly VersionRecord[];
@@ -57,8 +57,8 @@ export interface Committed {
 /**
  * Commits versions. When this resolves each manifest has its final name.
  *
- * @throws CatalogError ConcurrentModification; ServiceUnavailable when the outcome is in doubt: the same request
- *   sent again tells it.
+ * @throws CatalogError ConcurrentModification; ServiceUnavailable when the outcome is in doubt: a retry of the same
+ *   request tells it.
  */
 export async function commitVersions(parts: CommitParts, commit: Commit): Promise<Committed> {
   const { store, finishing } = parts;
@@ -107,7 +107,7 @@ export async function commitVersions(parts: CommitParts, commit: Commit): Promis
 
 const rehearsal = new Error("this was a rehearsal");
 
-/** Does what is to happen at the commit point and takes it back, so that it fails before anything is placed. */
+/** Tries the work of the commit point and rolls it back, so that it fails before anything is placed. */
 async function rehearse(
   { store }: CommitParts,
   apply: NonNullable<Commit["apply"]>,
@@ -123,8 +123,8 @@ async function rehearse(
 }
 
 /**
- * Records versions that are out of sight until the commit point. A task takes them back when this process does
- * not get there.
+ * Records versions that are hidden until the commit point. A task rolls them back when this process does not
+ * reach it.
  */
 async function reserve(
   { store }: CommitParts,
@@ -145,7 +145,7 @@ async function reserve(
   });
 }
 
-/** What cannot be taken back now is left to the task, or to the next reader. */
+/** What cannot be rolled back now is left to the task, or to the next reader. */
 async function rollBackSoon(parts: CommitParts, transactionId: string): Promise<void> {
   try {
     await rollBack(parts, transactionId);

@@ -19,9 +19,9 @@ import { rollBack, withdraw } from "./withdraw.ts";
 
 /** How many manifests one database transaction notes at most. */
 const noteBatch = 256;
-/** How long after a failure the version is tried again. */
+/** The pause between a failure and the retry. */
 const retryAfterMs = 1_000;
-/** How many transactions are looked at in one search for what was forgotten. */
+/** How many forgotten transactions one search finds at most. */
 const forgottenBatch = 1_000;
 
 /**
@@ -62,7 +62,7 @@ export function createFinishing(parts: {
     try {
       const inPlace = await placeManifest(parts, located);
       if (inPlace !== undefined) {
-        // Until it is noted, readers are told by what is under way that it is in its place.
+        // Until it is noted, readers learn from `underWay` that it is placed.
         note(inPlace);
         return { ...inPlace.record, finished: true };
       }
@@ -81,7 +81,7 @@ export function createFinishing(parts: {
     }
   }
 
-  /** @returns The record when the version was in its place meanwhile; undefined when it is no version. */
+  /** @returns The record when the version was placed meanwhile; undefined when the version does not exist. */
   async function takeBack(located: LocatedVersion): Promise<VersionRecord | undefined> {
     const { record } = located;
     const isWithdrawn = await withdraw(store, record);
@@ -95,7 +95,7 @@ export function createFinishing(parts: {
     if (now.finished) return now;
     const latest = await latestVersion(store.read, record.tableId, record.branch);
     if (latest === undefined || latest.transactionId === record.transactionId) throw inDoubt(record);
-    // A later commit saw it in its place, so that it stands. A client has cleaned it up since.
+    // A later commit follows it, so that it stands. A client has cleaned it up since.
     await store.write((session) => finishVersion(session, now));
     return { ...now, finished: true };
   }
@@ -129,7 +129,7 @@ export function createFinishing(parts: {
     noting = undefined;
   }
 
-  /** The staged name goes when the final one is durable. @returns Those of one folder that can be noted. */
+  /** Deletes the staged name when the final one is durable. @returns Those of one folder that can be noted. */
   async function makeDurable(group: readonly PlacedVersion[]): Promise<readonly PlacedVersion[]> {
     const [first] = group;
     if (first === undefined) return [];
@@ -137,7 +137,7 @@ export function createFinishing(parts: {
     try {
       const objects = await storage.at(parseLocation(first.location));
       await objects.settle(folder);
-      // Without the staged manifest only its identity tells whose the final one is.
+      // Without the staged manifest only the identity tells which commit the final one belongs to.
       const renamed = group.filter(({ hasNewIdentity }) => hasNewIdentity);
       if (renamed.length > 0)
         await store.write(async (session) => {

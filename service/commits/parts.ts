@@ -2,7 +2,7 @@ import type { Storage } from "../storage/storage.ts";
 import type { Store } from "../store/store.ts";
 import type { Finishing } from "./finish.ts";
 
-/** What the steps of a commit work with. */
+/** The dependencies of the steps of a commit. */
 export interface CommitParts {
   readonly store: Store;
   readonly storage: Storage;

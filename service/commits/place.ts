@@ -5,7 +5,7 @@ import { type LocatedVersion, listLeftOverVersions, type VersionRecord } from ".
 import { versionsFolder } from "./manifest.ts";
 import type { CommitParts } from "./parts.ts";
 
-/** How often a manifest is tried to be put in its place while others change what is there. */
+/** Attempts to place a manifest while other writers change its name. */
 const attemptsMax = 5;
 
 /** Where the manifest of a version is, and where it is to be. */
@@ -15,9 +15,9 @@ export interface ManifestKeys {
   readonly final: string;
 }
 
-/** A version whose manifest has its final name, of which a crash of the machine might know nothing. */
+/** A version whose manifest has its final name, which may not be durable yet. */
 export interface PlacedVersion extends LocatedVersion {
-  /** Whether the store calls the manifest otherwise than what was staged. */
+  /** Whether the placed manifest has another identity than the staged one. */
   readonly hasNewIdentity: boolean;
 }
 
@@ -27,9 +27,9 @@ export function keysOf({ location, record }: LocatedVersion): ManifestKeys {
 }
 
 /**
- * Step 3 of a commit: gives the staged manifest its final name, unless the name stands for anything that is not
- * left over from an earlier generation of the branch. Any number of processes may try at once: each change is
- * one conditional write, and what is there tells the others that it is done.
+ * Step 3 of a commit: gives the staged manifest its final name, if the name is free or has a manifest left over from
+ * an earlier generation of the branch. Any number of processes may try at once: each change is one conditional write,
+ * and the placed manifest tells the others that it is done.
  *
  * @returns undefined when the commit cannot stand: a
  *   writer past the catalog has taken the name, or the client deleted what it staged because it got no answer.
@@ -57,7 +57,7 @@ export async function placeManifest(
       replaced = undefined;
       continue;
     }
-    // Another attempt was faster, perhaps one that broke off after it had deleted the staged manifest.
+    // Another attempt was faster, perhaps one that was interrupted after it had deleted the staged manifest.
     if (await hasContentOf(objects, folder, record, { key: final, object: there })) return placedAs(there.identity);
     if (
       outcome === "missing" ||

@@ -9,7 +9,7 @@ import { catchUp, forgetDeletedBranch } from "./adopt.ts";
 import { type ManifestNames, type NamingScheme, readManifestPath, versionsFolder } from "./manifest.ts";
 import type { CommitParts } from "./parts.ts";
 
-/** What a client asks to commit; the fields of the protocol's CreateTableVersion. */
+/** A version to commit, with the fields of the protocol's CreateTableVersion. */
 export interface VersionRequest {
   readonly version: number;
   readonly branch?: string | undefined;
@@ -20,13 +20,13 @@ export interface VersionRequest {
   readonly naming_scheme?: NamingScheme | undefined;
 }
 
-/** A commit whose request was checked and whose manifest is there. */
+/** A commit with a valid request and an existing manifest. */
 export interface PreparedVersion extends ManifestNames {
   /** Where the table lives; the table itself may be declared in the same batch. */
   readonly location: string;
   readonly branch: string;
   readonly request: VersionRequest;
-  /** What the store calls the content of the staged manifest; undefined for a commit that is repeated. */
+  /** The identity of the staged manifest; undefined for the retry of a commit. */
   readonly identity: string | undefined;
   /**
    * The branch as it was when its latest version was seen in its place. The commit follows that version;
@@ -43,8 +43,8 @@ export interface Base {
 const newBranch: Base = { generation: 1, highestVersion: undefined };
 
 /**
- * Step 1 of a commit: checks the request and that the staged manifest is there, makes the manifest survive
- * a crash, and takes up what writers past the catalog committed before.
+ * Step 1 of a commit: checks the request and the staged manifest, makes the manifest durable, and adopts what
+ * writers past the catalog committed before.
  *
  * @param table Its location alone for a table that the same batch declares.
  * @throws CatalogError InvalidInput, ServiceUnavailable
@@ -65,7 +65,7 @@ export async function prepareVersion(
 
   if ("id" in table) {
     const present = await findVersion(parts.store.read, table.id, branch, request.version);
-    // The manifest of a commit that is repeated is no longer where it was staged.
+    // The manifest of a retried commit has left its staged name.
     if (present !== undefined && isManifestOf(present, names))
       return { ...prepared, identity: undefined, base: newBranch };
   }
@@ -86,7 +86,7 @@ export async function prepareVersion(
   return { ...prepared, identity: staged.identity, base };
 }
 
-/** The branch as one that has no version: one that was recorded meanwhile was not seen in its place. */
+/** The branch as one without versions: a version that was recorded meanwhile was not seen in its place. */
 async function emptyBase(session: Session, tableId: number, branch: string): Promise<Base> {
   const { generation, highestVersion } = (await findBranch(session, tableId, branch)) ?? newBranch;
   const isEmpty =
@@ -94,7 +94,7 @@ async function emptyBase(session: Session, tableId: number, branch: string): Pro
   return { generation, highestVersion: isEmpty ? highestVersion : undefined };
 }
 
-/** Whether a record is that of the manifest that a request names. */
+/** Whether a record belongs to the manifest that a request names. */
 export function isManifestOf(
   record: { readonly committedName: string; readonly manifestName: string },
   { committedName }: ManifestNames,

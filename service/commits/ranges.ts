@@ -32,7 +32,7 @@ export function readRanges(
 }
 
 /**
- * Deletes as many records as one transaction may, so that others need not wait for long, when
+ * Deletes as many records as one transaction may, so that other writers wait briefly, when
  * the ranges have more than that.
  *
  * @returns How many were deleted; 0 when what is left is little enough for `deleteRanges`.
@@ -64,7 +64,7 @@ export async function deleteRanges(
   branch: string,
   ranges: readonly VersionRange[],
 ): Promise<number> {
-  // Versions that were not taken up yet are among those that are deleted.
+  // Versions that were not adopted yet are among those that are deleted.
   await deleteTask(session, adoptionOf(tableId, branch));
   if (ranges.some(isEverything)) {
     const deleted = await countVersions(session, tableId, branch);

@@ -23,7 +23,7 @@ export async function requireBranch(parts: CommitParts, table: TableRecord, bran
   throw branchNotFound(table, branch);
 }
 
-/** Takes up a branch that has no record, so that what is there is known before it is deleted. */
+/** Adopts a branch without records, so that its versions are known before they are deleted. */
 export async function requireKnownBranch(parts: CommitParts, table: TableRecord, branch: string): Promise<void> {
   if ((await findBranch(parts.store.read, table.id, branch)) === undefined) await catchUp(parts, table, branch);
   await requireBranch(parts, table, branch);
@@ -35,8 +35,8 @@ export async function isWritten(parts: CommitParts, table: TableRecord): Promise
 }
 
 /**
- * Reads records and finishes those that still wait for it: a reader sees nothing that is in doubt. A record that
- * turns out to be none is not among them.
+ * Reads records and finishes the unfinished ones: a reader never sees a version in doubt. A withdrawn record is not
+ * among them.
  *
  * @throws CatalogError ServiceUnavailable when one cannot be finished now.
  */
@@ -48,7 +48,7 @@ async function readFinished(
   const records = await read();
   if (records.every((record) => record.finished)) return records;
   const finished = await Promise.all(records.map((record) => parts.finishing.finish({ location, record })));
-  // A withdrawn record leaves room for the one before it.
+  // A withdrawn record makes the one before it the latest.
   return finished.includes(undefined)
     ? readFinished(parts, location, read)
     : finished.filter((record) => record !== undefined);
@@ -80,7 +80,7 @@ export async function readVersions(
 }
 
 /**
- * A version of a branch, in its place.
+ * A placed version of a branch.
  *
  * @param version The latest when undefined.
  * @throws CatalogError TableVersionNotFound, ServiceUnavailable
@@ -111,7 +111,7 @@ export async function requireVersion(
   );
 }
 
-/** Writes the record of a version that is in its place as the protocol's TableVersion. */
+/** The protocol's TableVersion of a placed version. */
 export function toTableVersion(location: string, record: VersionRecord): TableVersion {
   return {
     version: record.version,

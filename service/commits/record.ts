@@ -10,12 +10,12 @@ import { isManifestOf, type PreparedVersion } from "./prepare.ts";
 
 /**
  * Step 2 of a commit: inserts its record. When the database transaction is durable, no other commit gets
- * this number. The first record of a generation may have any number, after that only the next one is taken,
- * counted from the highest that ever was: a stale writer must not make a version again that was cleaned up.
- * Committing the same manifest again changes nothing.
+ * this number. The first record of a generation may have any number. After that only the next one is accepted,
+ * counted from the highest ever recorded: a stale writer must not re-create a version that was cleaned up.
+ * A retry with the same manifest is idempotent.
  *
- * @param held Whether the version is to stay out of sight until `publishVersions`.
- * @returns The record that is there now, which an earlier transaction may have made.
+ * @param held Whether the version is hidden until `publishVersions`.
+ * @returns The present record, which an earlier transaction may have inserted.
  * @throws CatalogError ConcurrentModification
  */
 export async function recordVersion(

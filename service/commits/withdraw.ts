@@ -15,7 +15,7 @@ import { hasContentOf, keysOf } from "./place.ts";
 const lost = "the manifest was deleted, or its name was taken, before the commit was finished";
 
 /**
- * Takes back a commit that was never acknowledged, because its manifest cannot get its final name. Its number
+ * Withdraws a commit that was never acknowledged, because its manifest cannot get its final name. Its number
  * is free again.
  *
  * @returns False when it was finished meanwhile, is gone, or is not the latest version.
@@ -29,8 +29,8 @@ export async function withdraw(store: Store, record: VersionRecord): Promise<boo
 }
 
 /**
- * Takes back a commit of several versions that did not reach its commit point. The decision comes first, so
- * that no process publishes what another one takes away.
+ * Rolls back a commit of several versions that did not reach its commit point. The decision is recorded first, so
+ * that no process publishes what another one removes.
  */
 export async function rollBack(
   { store, storage }: Pick<CommitParts, "store" | "storage">,
@@ -45,8 +45,8 @@ export async function rollBack(
 }
 
 /**
- * Takes the final name of a manifest away. A writer past the catalog may have built the next version on it: then
- * it stays, and is taken up as such a writer's version.
+ * Removes the final name of a manifest. A writer past the catalog may have built the next version on it: then
+ * it stays, and is adopted as such a writer's version.
  */
 async function takeAway({ storage }: Pick<CommitParts, "storage">, located: LocatedVersion): Promise<void> {
   const { location, record } = located;

@@ -71,7 +71,7 @@ export async function listRefs<Contents>(
   const found: Ref<Contents>[] = [];
   for (let from = 0; from < files.length && found.length < limit; from += readAtOnce) {
     const batch = files.slice(from, from + readAtOnce);
-    // What is deleted while it is listed is left out.
+    // A file that is deleted during the listing is left out.
     const read = await Promise.all(batch.map((file) => readRef(objects, kind, file)));
     found.push(...read.filter((ref) => ref !== undefined));
   }

@@ -64,9 +64,9 @@ export function createCredentialVendors(options: VendingOptions): CredentialVend
 }
 
 /**
- * The error of a cloud that gives no credentials now. The cause stays in the log, because it may name
- * roles and accounts, and only its words go there: the errors of Google's library hold the request that
- * failed, with a token in it.
+ * The error of a cloud that gives no credentials now. The cause is only logged, because it may name
+ * roles and accounts, and only as its message: the errors of Google's library contain the failed
+ * request, with a token in it.
  */
 export function noCredentials({ location }: CredentialRequest, cause: unknown): CatalogError {
   return new CatalogError(

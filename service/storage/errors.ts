@@ -1,7 +1,7 @@
 import { CatalogError } from "@tiltyard/protocol";
 import { readBytesMax } from "./object-store.ts";
 
-/** The error of a store that cannot be used now. The cause stays in the log: it may name hosts and accounts. */
+/** The error of a store that cannot be used now. The cause is only logged: it may name hosts and accounts. */
 export function unavailable(key: string, cause: unknown): CatalogError {
   return new CatalogError("ServiceUnavailable", `The storage of ${key} cannot be used now; try again.`, { cause });
 }

@@ -19,16 +19,16 @@ import { requireReadable, unavailable } from "./errors.ts";
 import type { Copied, ListedObject, ObjectStore, ReadObject, StoredObject } from "./object-store.ts";
 
 /**
- * The local file system, or one that is mounted on every replica. What only looks at a file
- * takes some microseconds, and is done at once: to hand it to another thread takes longer.
- * What waits for the disk is handed over.
+ * The local file system, or one that is mounted on every replica. A call that reads only metadata
+ * takes some microseconds and is synchronous: a thread would take longer. A call that waits for
+ * the disk is asynchronous.
  *
  * @param roots The folders, as absolute paths, in which tables may live. A root may be a symbolic
  *   link; what is in one may not lead elsewhere through a link. That is checked where a commit or
  *   a deletion begins: it prevents mistakes, not an attacker that changes links between two steps.
  */
 export function openFileStore(roots: readonly string[] = []): ObjectStore {
-  /** Does some work at a path that is where it says. */
+  /** Runs work at a path that leads through no link. */
   const inside = <Result>(key: string, path: string, work: () => Promise<Result>) =>
     guarded(key, async () => {
       requireNoLink(path, roots);
@@ -52,7 +52,7 @@ export function openFileStore(roots: readonly string[] = []): ObjectStore {
   };
 }
 
-/** @throws CatalogError InvalidTableState when a path below a root leads out of where it says. */
+/** @throws CatalogError InvalidTableState when a path below a root leads elsewhere through a link. */
 function requireNoLink(path: string, roots: readonly string[]): void {
   const root = roots.find((each) => path.startsWith(`${each}/`));
   if (root === undefined) return;
@@ -69,7 +69,7 @@ const syncToDisk = promisify(fsync);
 const openToSync = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 function find(file: string): StoredObject | undefined {
-  // Most of what is looked for is not there, and an error costs more than the look.
+  // Most look-ups find nothing, and an error costs more than the call.
   const found = orMissing(() => lstatSync(file, { throwIfNoEntry: false }));
   return found?.isFile() ? describe(found) : undefined;
 }
@@ -127,7 +127,7 @@ async function moveOver(from: string, to: string, replaced: StoredObject): Promi
   return { outcome: "copied" };
 }
 
-/** The content is complete and on the disk before its name appears. */
+/** The content is complete and synced (fsync) before its name appears. */
 async function copyContent(from: string, to: string): Promise<Copied> {
   const temporary = `${to}.${crypto.randomUUID()}.tmp`;
   await copyFile(from, temporary);
@@ -179,7 +179,7 @@ async function replace(file: string, text: string, revision: string): Promise<bo
   });
 }
 
-/** Writes a file beside another one, complete and on the disk, for as long as the work lasts. */
+/** Writes a file beside another one, complete and synced (fsync), for as long as the work lasts. */
 async function withTemporary<Result>(
   file: string,
   content: string | Uint8Array,
@@ -194,7 +194,7 @@ async function withTemporary<Result>(
   }
 }
 
-/** Makes a folder and those that it is in, with names that survive a crash. */
+/** Makes a folder and its parents, with durable names. */
 async function makeFolder(folder: string): Promise<void> {
   const first = await mkdir(folder, { recursive: true });
   if (first === undefined) return;
@@ -214,8 +214,8 @@ function ignoreMissing(error: unknown): void {
 const deletedSuffix = ".tiltyard-deleted";
 
 /**
- * One rename takes the whole folder away. What is deleted then has no name that a table has, so that a process
- * that was stopped in the middle deletes nothing of the next table there.
+ * One rename removes the whole folder from its location. The deletion uses a name that no table has, so that a
+ * process that was paused in the middle deletes nothing of the next table there.
  */
 async function removeFolder(folder: string, proceed: () => void = () => {}): Promise<void> {
   const aside = `${folder}${deletedSuffix}`;
@@ -248,7 +248,7 @@ async function* list(folder: string, before: string | undefined): AsyncIterable<
   }
 }
 
-/** A folder is synced as a file is: the names in it survive a crash then. */
+/** Syncs a folder (fsync), which makes the names in it durable. */
 async function syncFile(file: string): Promise<void> {
   const descriptor = openSync(file, openToSync);
   try {

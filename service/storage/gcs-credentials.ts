@@ -1,12 +1,12 @@
 import { DownscopedClient, GoogleAuth } from "google-auth-library";
 import { type CredentialRequest, type CredentialVendor, noCredentials } from "./credentials.ts";
 
-/** What a token is exchanged with; what it is exchanged for is held to one folder all the same. */
+/** The scope of the token to exchange; the result is limited to one folder all the same. */
 const scopes = "https://www.googleapis.com/auth/cloud-platform";
 
 /**
- * Hands out tokens of the catalog's own account that are held to one folder. They live as long as the
- * token that they are made from, an hour at most. Credentials come from where Google's tools look for them.
+ * Hands out tokens of the catalog's own account that are limited to one folder. They expire with the
+ * token that they are made from, after an hour at most. Credentials come from where Google's tools look for them.
  */
 export function createGcsVendor(): CredentialVendor {
   const auth = new GoogleAuth({ scopes });

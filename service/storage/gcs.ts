@@ -9,7 +9,7 @@ import {
   storeSilenceMaxMs,
 } from "./object-store.ts";
 
-/** As many as S3's library makes. By itself this one goes on for ten minutes, while the caller of a commit waits. */
+/** As many as S3's library makes. By default this library retries for ten minutes, while a commit waits. */
 const retriesMax = 2;
 const deletedAtOnce = 32;
 
@@ -35,7 +35,7 @@ export function openGcsStore(bucketName: string): ObjectStore {
     requireReadable(key, Number(metadata.size), bytesMax);
     const { generation } = metadata;
     const content = await orMissing(key, () => bucket.file(key, { generation }).download());
-    // A generation that is gone was replaced, or deleted: what is there now tells.
+    // A missing generation was replaced or deleted: the present object tells which.
     return content === undefined ? read(key, bytesMax) : { bytes: content[0], revision: String(generation) };
   }
 

@@ -55,7 +55,7 @@ function locationOf(scheme: Location["scheme"], bucket: string, path: string): L
   return { scheme, bucket, path, uri: `${scheme}://${bucket}/${encoded}`.replace(/\/$/, "") };
 }
 
-/** Encodes what has a meaning in a URI, and leaves what people like to read. */
+/** Encodes what has a meaning in a URI, and leaves the rest readable. */
 function encodeSegment(segment: string): string {
   return encodeURIComponent(segment).replace(/%(24|2B|2C|3A|3D|40)/g, (encoded) => decodeURIComponent(encoded));
 }

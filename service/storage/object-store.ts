@@ -1,9 +1,9 @@
 /** What is known of an object without reading it. */
 export interface StoredObject {
   /**
-   * Two objects of the same identity have the same content. Those of different ones may have it too: S3
-   * has one for each object that is encrypted with a key of KMS or was uploaded in parts. No rule depends
-   * on anything else that is told here.
+   * Two objects of the same identity have the same content. Objects of different identities may have it too:
+   * on S3 each object that is encrypted with a key of KMS or was uploaded in parts has its own. No rule
+   * depends on the other fields.
    */
   readonly identity: string;
   /** When the object was written, by the store's own clock. */
@@ -11,7 +11,7 @@ export interface StoredObject {
   readonly sizeBytes: number;
 }
 
-/** How long a store of a cloud may say nothing before a request is made again; it is given up after some tries. */
+/** The timeout after which a request to a cloud's store is retried, a limited number of times. */
 export const storeSilenceMaxMs = 10_000;
 
 /** The most that an object may have that is read as a whole, unless the reader says otherwise. */
@@ -20,11 +20,11 @@ export const readBytesMax = 1024 * 1024;
 /** An object that was read. */
 export interface ReadObject {
   readonly bytes: Uint8Array;
-  /** Names the state in which it was read: an object that is written anew has another one. */
+  /** The state in which it was read: a rewritten object has another one. */
   readonly revision: string;
 }
 
-/** What became of a copy. */
+/** The outcome of a copy. */
 export interface Copied {
   /** `missing` when there is nothing to copy, `exists` when the name is taken. */
   readonly outcome: "copied" | "missing" | "exists";
@@ -44,7 +44,7 @@ export interface ListedObject extends StoredObject {
  * Every method throws CatalogError ServiceUnavailable when the store cannot be used now.
  */
 export interface ObjectStore {
-  /** What Lance's own library needs to be told to reach the same store; it finds credentials where this one does. */
+  /** The options with which Lance's own library reaches the same store; it finds credentials where this one does. */
   readonly libraryOptions: Readonly<Record<string, string>>;
   /** @returns undefined when there is no such object. */
   find(key: string): Promise<StoredObject | undefined>;
@@ -57,7 +57,7 @@ export interface ObjectStore {
    * @param replaced What the name may stand for until now: that object, and no other, is replaced.
    */
   copy(from: string, to: string, replaced?: StoredObject): Promise<Copied>;
-  /** Makes all names in a folder survive a crash of the store; what is in its folders is not meant. */
+  /** Makes all names in a folder durable (fsync), without those in its subfolders. */
   settle(folder: string): Promise<void>;
   /**
    * @param bytesMax `readBytesMax` when undefined.
@@ -72,8 +72,8 @@ export interface ObjectStore {
    */
   create(key: string, content: string | Uint8Array): Promise<boolean>;
   /**
-   * Writes a small object anew, durably and at once, if it still is what was read. A file system
-   * cannot compare and write in one step: a write of the same moment may be overwritten there.
+   * Replaces a small object, durably and at once, if it is unchanged since it was read. A file system
+   * cannot compare and write in one step: a concurrent write may be overwritten there.
    *
    * @returns False when the object was written or deleted since.
    */

@@ -10,7 +10,7 @@ const policyLengthMax = 2048;
 const sessionNameLengthMax = 64;
 
 /**
- * Hands out sessions of a role, each held to one folder by a policy of its own. Credentials, region
+* Hands out sessions of a role, each limited to one folder by a policy of its own. Credentials, region
  * and endpoint come from where AWS's tools look for them.
  *
  * @param RoleArn A role that may use every table; a session can do no more than that.
@@ -97,7 +97,7 @@ export function sessionPolicy({ location, access }: Omit<CredentialRequest, "pri
   );
 }
 
-/** Makes AWS read a path letter by letter: these have a meaning in its patterns. */
+/** Escapes the characters of a path that have a meaning in AWS's patterns. */
 function escapeWildcards(path: string): string {
   return path.replace(/[*?$]/g, (character) => `\${${character}}`);
 }

@@ -22,7 +22,7 @@ export interface S3Options {
 export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
   const client = new S3Client({
     forcePathStyle: options.forcePathStyle,
-    // By itself it waits for ever.
+    // Without a timeout it waits for ever.
     requestHandler: { connectionTimeout: storeSilenceMaxMs, socketTimeout: storeSilenceMaxMs },
   });
 

@@ -4,7 +4,7 @@ import { acquireLease, releaseLease } from "../store/leases.ts";
 import type { Store } from "../store/store.ts";
 import { type Lease, leaseMs, underLease } from "./lease.ts";
 
-/** How long a request waits for another one that changes the same. */
+/** How long a request waits for another one that holds the lease. */
 const waitsMs = 5_000;
 const retryStartMs = 5;
 const retryMaxMs = 200;
@@ -30,7 +30,7 @@ export async function exclusively<Result>(
   try {
     return await underLease(acquire, work);
   } finally {
-    // A lease that cannot be given back now runs out.
+    // A lease that cannot be released now expires.
     await store.write((session) => releaseLease(session, name, holder)).catch(() => undefined);
   }
 }

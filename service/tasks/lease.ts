@@ -1,9 +1,9 @@
 /**
- * The time for which a process alone may work on something. Another process takes over when it runs out,
- * also while this one is stopped: whatever cannot be undone or repeated asks `requireValid` right before.
+ * The time for which a process alone may work on something. Another process takes over when it expires,
+ * also while this one is paused: each step that is not idempotent calls `requireValid` right before.
  */
 export interface Lease {
-  /** @throws Error when the lease may have run out. What is called in the same turn of the event loop is in time. */
+  /** @throws Error when the lease may have expired. A call in the same turn of the event loop is in time. */
   requireValid(): void;
 }
 
@@ -23,7 +23,7 @@ export async function underLease<Result>(
   renew: () => Promise<boolean>,
   work: (lease: Lease) => Promise<Result>,
 ): Promise<Result> {
-  // A monotonic clock: it goes on while the process is stopped, and is never put back.
+  // A monotonic clock: it runs on while the process is paused, and is never set back.
   let validUntil = performance.now() + beginsWithinMs;
   const timer = setInterval(() => {
     const asked = performance.now();

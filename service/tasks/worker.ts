@@ -14,27 +14,27 @@ import { type Lease, leaseMs, underLease } from "./lease.ts";
 
 /** How many tasks one process works on at a time: one that waits for an unavailable store holds up no other. */
 const tasksAtOnce = 4;
-/** How often a process looks for work that others noted, or that is due by now. */
+/** How often a process looks for tasks of other processes, and for tasks that are due. */
 const pollEveryMs = 5_000;
 const backoff = { firstMs: 1_000, mostMs: 600_000 };
-/** How long a process that stops waits for work that is under way. Another one takes up what is not done by then. */
+/** How long a stopping process waits for work in progress. Another process takes over the rest. */
 const stopsWithinMs = 10_000;
 
 /**
- * Does the work of one kind of task. It may be broken off anywhere and is begun anew then.
+ * Does the work of one kind of task. It may be interrupted anywhere and is then retried from the start.
  *
  * @returns How long to wait before it is called again, in milliseconds; undefined when the work is done.
  */
 export type TaskHandler = (subject: string, lease: Lease) => Promise<number | undefined>;
 
 export interface Worker {
-  /** Looks for work from now on. */
+  /** Starts looking for work. */
   start(): void;
   /** Looks for work now: some was just noted. */
   wake(): void;
-  /** Does all work that is due, and resolves when there is none. What fails is left for later. */
+  /** Does all work that is due, and resolves when there is none. A failed task is left for its retry. */
   drain(): Promise<void>;
-  /** Claims no more, and waits a while for what is under way. */
+  /** Claims no more tasks, and waits a while for work in progress. */
   stop(): Promise<void>;
 }
 
@@ -76,7 +76,7 @@ export function createWorker(parts: {
       if (!(await store.write((session) => claimTask(session, task, claim, leaseMs)))) continue;
       claimed += 1;
       const done = work({ ...task, claim, attempts: task.attempts + 1 })
-        // The claim runs out, and the task is begun anew.
+        // The claim expires, and the task is retried.
         .catch((error) => log.warn({ err: error, task: task.kind }, "what became of deferred work is not noted"))
         .finally(() => {
           running.delete(done);

@@ -217,7 +217,7 @@ describe("settings that are not valid", () => {
       "a catalog among Ray jobs, which could mount its secret",
       "gke",
       { catalog: { namespace: "lancedb" } },
-      "catalog.namespace: must be another one than namespace",
+      "catalog.namespace: must not be namespace",
     ],
     [
       "backups where Ray jobs write",
