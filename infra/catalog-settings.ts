@@ -82,5 +82,5 @@ type OnExisting = z.output<typeof CatalogOnExisting>;
 export type CatalogSettings = Omit<OnCloud, "enabled" | "namespace" | "vendCredentials"> &
   Partial<Pick<OnCloud, "vendCredentials"> & Pick<OnExisting, "volumeClaim">>;
 
-/** Of a catalog that is told nothing. */
+/** The defaults. */
 export const catalogDefaults: CatalogSettings = CatalogOnGke.parse({});

@@ -107,7 +107,7 @@ export interface Backups {
 export interface Database {
   /** A secret. */
   readonly url: pulumi.Output<string>;
-  /** What is left of it when the stack goes: the name of a snapshot; undefined where the cloud names it. */
+  /** The name of the snapshot that outlives the stack; undefined where the cloud names it. */
   readonly finalSnapshot: pulumi.Output<string> | undefined;
 }
 

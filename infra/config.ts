@@ -88,7 +88,7 @@ export function parseStackConfig(all: All): StackConfig {
     for (const { path, message } of parsed.error?.issues ?? [])
       problems.push(`${[key, ...path].join(".")}: ${given[key] === undefined ? "is required; it " : ""}${message}`);
   }
-  // What is wrong by itself is told already; what depends on it would only be told wrongly.
+  // These problems come first: rules about several settings would report wrong ones after them.
   for (const { needs, problemsOf } of rules)
     if (needs.every((key) => key in settings || !(key in settingsOfVariant[variant])))
       problems.push(...problemsOf(settings as Settings));

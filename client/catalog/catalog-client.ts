@@ -26,7 +26,7 @@ export interface CatalogClientOptions {
    * sent or received.
    */
   readonly timeoutMs?: number;
-  /** How often a call that is safe to repeat is tried again. */
+  /** How often an idempotent call is retried. */
   readonly retries?: number;
   readonly fetch?: typeof fetch;
   /** Entries that go with every request. */
@@ -140,15 +140,15 @@ async function call(
 }
 
 /**
- * Reading changes nothing, and committing the same manifest again is the same commit. What
- * else was asked for may have been done although the answer got lost.
+ * Reads and commits of the same manifest are idempotent. Any other call may have been carried out
+ * although its answer was lost.
  */
 function isRepeatable({ operationId, content }: AnyContract): boolean {
   if (content === "arrow") return false;
   return /^(List|Describe|Get|Count|Explain|Analyze|CreateTableVersion)|Exists$|Stats$/.test(operationId);
 }
 
-/** @returns Milliseconds until the next try; undefined when another try would end the same. */
+/** @returns Milliseconds until the retry; undefined when a retry would fail the same way. */
 function waitBefore(error: unknown, attempt: number): number | undefined {
   const waitMs = backoffMs(attempt, backoff);
   if (error instanceof CatalogConnectionError) return waitMs;

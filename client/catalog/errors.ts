@@ -10,7 +10,7 @@ export class CatalogRequestError extends Error {
   readonly code: number | undefined;
   /** Names the request in the catalog's log. */
   readonly requestId: string | undefined;
-  /** When the catalog asks to wait before the next try. */
+  /** How long the catalog asks to wait before a retry. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(operation: string, response: Response, body: string) {

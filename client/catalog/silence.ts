@@ -1,7 +1,7 @@
 /** The largest piece of a body that counts as progress. */
 const pieceBytes = 256 * 1024;
 
-/** Ends a request during which nothing has come or gone for a time, however long all of it takes. */
+/** Ends a request after a time without any byte sent or received, not after a total time. */
 export class SilenceLimit implements Disposable {
   readonly #controller = new AbortController();
   readonly #limitMs: number;

@@ -9,7 +9,7 @@ export const clusterLeftOver = "what is left over is deleted by: tiltyard cluste
  * of its output is gone; a second signal ends the process at once. Work that was interrupted
  * ends with the exit code of that. Any other failure is printed.
  *
- * @param leftOver What to do about what may be left over when cleaning up did not work.
+ * @param leftOver Advice about possible orphans after a failed clean-up.
  */
 export async function interruptible(work: (signal: AbortSignal) => Promise<void>, leftOver?: string): Promise<void> {
   const controller = new AbortController();

@@ -26,7 +26,7 @@ export async function preparePython(requirements: string, progress: Progress, si
   const done = join(folder, "done");
   if (existsSync(done)) return join(folder, "bin");
 
-  // What broke off half-way is made anew.
+  // An environment that was interrupted half-way is made again.
   rmSync(folder, { recursive: true, force: true });
   progress.tell(`making a Python environment in ${folder}`);
   await run(["python3", "-m", "venv", folder], () => {}, signal, needsPython);

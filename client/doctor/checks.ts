@@ -66,7 +66,7 @@ const skipped = (detail: string, advice?: string): Outcome => ({
 /** What the doctor waits for, at most. */
 const requestTimeoutMs = 10_000;
 
-/** Each looks at one thing alone, so that what is broken shows as just its check. */
+/** Each checks one thing alone, so that a fault fails just its own check. */
 const checks: readonly Check[] = [
   ["namespace", checkNamespace],
   ["operator knows RayClusters", checkDefinition],

@@ -19,7 +19,7 @@ export function tokenConfig(
   let goodUntil = 0;
   const token = async () => {
     if (current === undefined || Date.now() >= goodUntil) {
-      // Many requests at once wait for the same token; one that failed is asked for again.
+      // Concurrent requests wait for the same token; a failed one is requested again.
       goodUntil = Number.POSITIVE_INFINITY;
       current = fetchToken();
       try {

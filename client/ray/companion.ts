@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 
 /**
- * A shell that runs a program until its own standard input ends: the program goes with the
- * process that holds the other end, even when that one is killed.
+ * A shell that runs a program until its own standard input ends: the program ends with the
+ * process that holds the other end, even when that process is killed.
  */
 const untilInputEnds = `exec 3<&0; "$@" </dev/null & program=$!
 { cat <&3 >/dev/null; kill $program; } 2>/dev/null & wait $program`;

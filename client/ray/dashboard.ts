@@ -23,8 +23,8 @@ const silenceMs = 60_000;
 const pauseMs = { first: 100, most: 5_000 };
 
 /**
- * Requests to Ray's dashboard. They are tried again when a connection breaks or the dashboard
- * is not ready yet, so they must be safe to repeat.
+ * Requests to Ray's dashboard. They are retried when a connection breaks or the dashboard
+ * is not ready yet, so they must be idempotent.
  *
  * Not `fetch`: it writes the headers of a browser, from which Ray takes nothing but GET.
  */

@@ -54,7 +54,7 @@ export class JobsApi {
   async submit(request: JobRequest): Promise<Job> {
     const runtimeEnv = { ...request.runtimeEnv };
     if (request.workingDirectory !== undefined) runtimeEnv.working_dir = await this.#upload(request.workingDirectory);
-    // Ray takes an id once. One that is chosen here lets the request be repeated when its answer got lost.
+    // Ray accepts an id once. An id that is chosen here makes the request idempotent.
     const id = request.submissionId ?? `raysubmit_${randomBytes(8).toString("hex")}`;
     try {
       await this.#dashboard.request("POST", "/api/jobs/", {

@@ -2,8 +2,8 @@ import type { ClusterIdentity, RayClusterApi } from "./cluster-api.ts";
 import { annotations, type RayClusterObject } from "./manifest.ts";
 
 /**
- * Tells from time to time that the owner of a cluster lives. What goes wrong is left to the
- * next time: the lease is as long as three of them.
+ * Renews the lease of a cluster while its owner lives. A failed renewal is left to the next one:
+ * the lease lasts as long as three intervals.
  */
 export function keepLease(api: RayClusterApi, cluster: ClusterIdentity, leaseSeconds: number): { stop(): void } {
   let isStopped = false;
@@ -25,7 +25,7 @@ export function keepLease(api: RayClusterApi, cluster: ClusterIdentity, leaseSec
 }
 
 /**
- * When a lease ends that begins now, by the clock of the API server.
+ * The end of a lease that begins now, by the clock of the API server.
  *
  * @param purpose What an error says could not be done.
  */
@@ -55,7 +55,7 @@ export async function listRayClusters(api: RayClusterApi, now?: Date): Promise<r
 }
 
 /**
- * Deletes the clusters whose owners died. One whose lease is renewed meanwhile stays.
+ * Deletes the clusters whose leases have expired. One whose lease is renewed meanwhile stays.
  *
  * @param now Instead of the API server's time.
  * @returns Those that were deleted.

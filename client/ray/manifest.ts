@@ -18,11 +18,11 @@ export const annotations = {
   /** The owner: a person or a program, and its host. */
   owner: "tiltyard.dev/owner",
   /**
-   * Until when its owner lives for sure, by the clock of the API server; a time in ISO 8601. The reaper
-   * deletes it after that.
+   * The end of its lease, by the clock of the API server; a time in ISO 8601. The reaper deletes the
+   * cluster after that.
    */
   leaseUntil: "tiltyard.dev/lease-until",
-  /** Names the request that made it: one whose answer was lost finds its cluster by that. */
+  /** The request that made it: a client whose answer was lost finds its cluster by that. */
   creation: "tiltyard.dev/creation",
 } as const;
 export const managedBy = { "app.kubernetes.io/managed-by": "tiltyard" } as const;

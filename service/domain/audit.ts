@@ -12,7 +12,7 @@ export const unknownActor: Actor = { principal: { name: "unknown" }, requestId: 
 export interface AuditEntry extends TransactionNames {
   /** Records the principal, the operation and its objects, in the database transaction of the change. */
   record(session: Session): Promise<void>;
-  /** As `record`, for what is done outside of the database, after this is durable. */
+  /** As `record`, for a change outside of the database that begins after this is durable. */
   recordRunning(session: Session): Promise<void>;
 }
 
@@ -28,8 +28,8 @@ export function prepareAudit(change: Change): AuditEntry {
 
 /**
  * Carries out a change that is not in the database. The intent is recorded before, so that no change is
- * unrecorded, and the outcome after. A record that stays `Running` broke off, or its outcome could not be
- * recorded.
+ * unrecorded, and the outcome after. A record that stays `Running` was interrupted, or its outcome could
+ * not be recorded.
  */
 export async function carryOut<Result>(store: Store, audit: AuditEntry, work: () => Promise<Result>): Promise<Result> {
   await store.write((session) => audit.recordRunning(session));

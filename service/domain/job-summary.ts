@@ -1,7 +1,7 @@
 import { formatIdentifier, type Job } from "@tiltyard/protocol";
 import type { TransactionRecord } from "../store/transactions.ts";
 
-/** What an attempt notes in a job's properties; all others are parameters of the request that opened it. */
+/** The properties that an attempt sets; all others are parameters of the request that opened the job. */
 const noted = {
   attempt: /^attempt\.([1-9]\d*)$/,
   progress: /^progress\.(.+)$/,
@@ -27,7 +27,7 @@ export function latestAttempt(properties: Properties): number {
   return Math.max(0, ...namesIn(properties, noted.attempt).map(Number));
 }
 
-/** A job as management tells it. */
+/** A job as management answers it. */
 export function toJob(record: TransactionRecord, delimiter: string): Job {
   const { properties } = record;
   const attempt = latestAttempt(properties);

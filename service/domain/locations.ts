@@ -5,7 +5,7 @@ import { isLocationTaken } from "../store/tables.ts";
 
 /** Decides where tables may live. */
 export interface Locations {
-  /** A new place in the warehouse for a table, which no other table ever had. */
+  /** A new location in the warehouse for a table, which no other table ever had. */
   choose(identifier: Identifier): Location;
   /**
    * Reads a location that a client asks for: an absolute one, or a path inside the warehouse.
@@ -16,7 +16,7 @@ export interface Locations {
 }
 
 /**
- * @param warehouse Where the tables go that name no location.
+ * @param warehouse The folder of tables that name no location.
  * @param allowed Further folders in which clients may name locations.
  */
 export function createLocations(warehouse: Location, allowed: readonly Location[]): Locations {
@@ -56,7 +56,7 @@ export async function requireFreeLocation(session: Session, location: Location):
     );
 }
 
-/** What of a name can stand in a path of any store. */
+/** The part of a name that is valid in a path of any store. */
 function legible(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64);
 }

@@ -9,9 +9,9 @@ import { requireTable } from "./require.ts";
 import type { By, Change } from "./transaction.ts";
 
 /**
- * Opens a job, unless there is an open one that does the same: two at a time would undo each other's work.
+ * Opens a job, unless an open one does the same: two at a time would undo each other's work.
  *
- * @param check What must hold in the transaction that opens it.
+ * @param check Runs in the transaction that opens it, and throws to refuse it.
  * @returns The name of the job, the one that is open already when its parameters are the same.
  * @throws CatalogError ConcurrentModification when they are others.
  */

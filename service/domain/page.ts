@@ -5,7 +5,7 @@ import { z } from "zod";
 const pageSizeMax = 1000;
 /** The most characters of one answer's items, as JSON. A page has one item at least. */
 const pageLengthMax = 1024 * 1024;
-/** One in so many items of a page is read at first: what they are like tells how many more fit into it. */
+/** One in so many items of a page is read first: its size tells how many more fit into the page. */
 const readAtFirst = 1 / 10;
 
 /** A list that is answered in pages. A token holds its name, so that the token of one list is refused by another. */
@@ -25,10 +25,10 @@ interface PageRequest {
 
 /**
  * Reads one page of a list. Its token holds the key of the last item, not a position, so
- * that rows that come and go in between are neither skipped nor repeated.
+ * that inserted and deleted rows cause no item to be skipped or repeated.
  *
  * @param read Gets the items from behind a key on, in order; undefined is the beginning.
- * @throws CatalogError InvalidInput for a token that this list did not give out.
+ * @throws CatalogError InvalidInput for a token of another list.
  */
 export async function readPage<Item, Key>(
   list: List<Key>,
@@ -86,7 +86,7 @@ function fitting<Item, Key>(
   lengthMax: number,
   keyOf: (item: Item) => Key,
 ): Part<Item, Key> {
-  // Between the brackets, without the commas. Most pages fit, and are told so at once.
+  // Between the brackets, without the commas. Most pages fit as a whole.
   if (lengthOf(items) - items.length - 1 <= lengthMax) return { items, next };
   let length = 0;
   for (const [index, item] of items.entries()) {

@@ -11,7 +11,7 @@ import type { Session } from "../store/store.ts";
 import { prepareAudit } from "./audit.ts";
 import type { By } from "./transaction.ts";
 
-/** A key that was just made: what is secret in it is nowhere else. */
+/** A new key: its secret is stored nowhere else. */
 export interface NewApiKey {
   readonly id: string;
   readonly key: string;

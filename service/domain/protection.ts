@@ -8,7 +8,7 @@ import type { By } from "./transaction.ts";
 /** The property that keeps a table from being dropped while it is `true`. */
 const protection = "protected";
 
-/** New properties for a table: setting them does not take its protection away. */
+/** New properties for a table, which keep its protection. */
 export function withProtectionOf(
   table: Pick<TableRecord, "properties">,
   properties: TableRecord["properties"],
@@ -31,7 +31,7 @@ export function requireUnprotected(table: TableRecord): void {
 }
 
 /**
- * Protects a table from being dropped, or does so no more.
+ * Protects a table from being dropped, or removes the protection.
  *
  * @returns The name of the transaction.
  * @throws CatalogError TableNotFound

@@ -6,8 +6,8 @@ import type { Store } from "../store/store.ts";
 const stepRows = 1_000;
 
 /**
- * Deletes the oldest audit records and jobs that ended longer ago than they are to be kept, as many as one
- * database transaction may, so that others need not wait for long. What is still open is kept.
+ * Deletes the oldest audit records and jobs whose retention is over, as many as one database transaction may, so
+ * that other writers wait briefly. Open ones are kept.
  *
  * @returns How many were deleted; when there are none, it is done for now.
  */

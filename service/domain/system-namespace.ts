@@ -7,7 +7,7 @@ import type { By } from "./transaction.ts";
 /** Where Geneva's clients keep their records of jobs. They make tables there, and expect that it exists. */
 export const systemNamespace: Identifier = ["__system"];
 
-/** Makes the namespace that Geneva's clients need, for the first thing that Geneva will compute. */
+/** Makes the namespace that Geneva's clients need, before the first job of Geneva. */
 export async function ensureSystemNamespace(store: Store, by: By): Promise<void> {
   if ((await findNamespace(store.read, systemNamespace)) !== undefined) return;
   const audit = prepareAudit({ ...by, contract: contracts.createNamespace, objects: [systemNamespace] });

@@ -15,7 +15,7 @@ export interface By {
 }
 
 export interface Change extends By {
-  /** The operation that is carried out: a contract, or what the catalog does by itself. */
+  /** The operation: a contract, or one of the catalog's own. */
   readonly contract: Pick<AnyContract, "operationId">;
   /** The identifiers of what is changed, the main one first. */
   readonly objects: readonly Identifier[];
@@ -32,7 +32,7 @@ export interface TransactionNames {
   readonly identifier: Identifier;
   /** The identifier as one string, in the delimiter of the request. */
   readonly name: string;
-  /** The name of an earlier transaction on the same objects: a request that is repeated answers that one. */
+  /** The name of an earlier transaction on the same objects: a retry answers that one. */
   nameOf(id: string): string;
 }
 

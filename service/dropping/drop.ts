@@ -14,8 +14,8 @@ export async function isEmpty(session: Session, namespace: Identifier): Promise<
 }
 
 /**
- * Drops a table: it loses its name. What it leaves behind is purged by a task, at once or when the time is over
- * for which it can be brought back. Until then nothing else can be put at its location.
+ * Drops a table: it loses its name. A task purges its objects and records, at once or after the retention of a soft
+ * delete. Until then no other table can be at its location.
  *
  * @throws CatalogError InvalidTableState for a table that is protected.
  */
@@ -27,7 +27,7 @@ export async function dropTable(session: Session, table: TableRecord, retentionM
 }
 
 /**
- * Forgets a table and leaves its objects alone. Its location is free at once; a task deletes its records.
+ * Deregisters a table, without a change of its objects. Its location is free at once; a task deletes its records.
  *
  * @throws CatalogError InvalidTableState for a table that is protected.
  */

@@ -9,16 +9,16 @@ import type { Lease } from "../tasks/lease.ts";
 /** How many records one database transaction deletes: it takes some milliseconds. */
 const deletedAtOnce = 1_000;
 
-/** The task that deletes what a dropped table leaves behind. */
+/** The task that purges a dropped table. */
 export function purgeOf(tableId: number) {
   return { kind: "purge", subject: String(tableId) } as const;
 }
 
 /**
- * Deletes what a dropped table leaves behind: its objects, then its records, some at a time. Broken off, it goes
- * on when it is called again. The location is free when it is done.
+ * Purges a dropped table: its objects, then its records, some at a time. It is idempotent: after an interruption the
+ * next call continues. The location is free when it is done.
  *
- * @returns How long to wait, in milliseconds, while the table can still be brought back.
+ * @returns How long to wait, in milliseconds, while the table can still be undropped.
  */
 export async function purgeTable(
   parts: { readonly store: Store; readonly storage: Storage; readonly dropRetentionMs: number },
@@ -36,7 +36,7 @@ export async function purgeTable(
   });
   if (waitMs > 0) return waitMs;
   const location = await findBuriedTable(store.read, id);
-  // It was brought back, or another process was here.
+  // It was undropped, or another process has purged it.
   if (location === undefined) return undefined;
   const { path } = parseLocation(location);
   await (await storage.at(parseLocation(location))).deleteFolder(path, lease.requireValid);

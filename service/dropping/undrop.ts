@@ -12,11 +12,11 @@ import { purgeOf } from "./purge.ts";
 const tableIdMax = 2 ** 31 - 1;
 
 /**
- * Brings a dropped table back.
+ * Undrops a table.
  *
- * @param dropped Its id; with what it was called, when the caller's rights were told from that.
- * @param to What to call it; what it was called when undefined.
- * @returns What it is called, and the name of the transaction.
+ * @param dropped Its id; with its former name, when the caller's rights were decided by that.
+ * @param to Its new name; the former one when undefined.
+ * @returns Its name, and the name of the transaction.
  * @throws CatalogError TableNotFound, NamespaceNotFound, TableAlreadyExists
  */
 export async function undropTable(

@@ -27,8 +27,8 @@ export type BranchContents = z.infer<typeof BranchContents>;
 export const branchKind: RefKind<BranchContents> = { folder: "_refs/branches", contents: BranchContents };
 
 /**
- * Makes sure that a branch can be made under this name. One that has records and no file is there
- * too: it is just being made, or that broke off.
+ * Makes sure that a branch can be made under this name. A branch with records and no file exists
+ * too: its creation is in progress, or was interrupted.
  *
  * @throws CatalogError TableBranchAlreadyExists
  */
@@ -45,10 +45,10 @@ export async function requireFreeBranchName(
   );
 }
 
-/** A branch of a table that nothing depends on, with what is to be deleted of it. */
+/** A branch of a table that nothing depends on, with the parts to delete. */
 export interface DeletableBranch {
   readonly name: string;
-  /** The key of its file, which may be gone already: a deletion that broke off is taken up again. */
+  /** The key of its file, which may be gone already: an interrupted deletion is continued. */
   readonly key: string;
   /** The folders in its own folder that are other branches'. */
   readonly nested: readonly string[];
@@ -102,7 +102,7 @@ function isBasedOn(branch: Ref<BranchContents>, name: string, on: Ref<BranchCont
 
 /**
  * Deletes a branch: its file, its objects and its records, in this order. While there are records
- * the branch can be deleted again, so what breaks off can be taken up.
+ * the deletion can be retried after an interruption.
  */
 export async function deleteBranch(
   { store, storage }: { readonly store: Store; readonly storage: Storage },

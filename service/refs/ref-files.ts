@@ -23,7 +23,7 @@ export interface Ref<Contents> {
   readonly contents: Contents;
   /** Where its file is in the table's store. */
   readonly key: string;
-  /** Names the state of the file, for `replace`. */
+  /** The state of the file, for `replace`. */
   readonly revision: string;
 }
 

@@ -24,8 +24,8 @@ export type TagContents = z.infer<typeof TagContents>;
 export const tagKind: RefKind<TagContents> = { folder: "_refs/tags", contents: TagContents };
 
 /**
- * Checks the name of a new tag. Lance's own rules hold, and only ASCII: a table with a tag of
- * other letters is one whose tags pylance 14 cannot list any more.
+ * Checks the name of a new tag: Lance's own rules, and ASCII alone. pylance 14 cannot list the
+ * tags of a table that has a tag with other letters.
  *
  * @throws CatalogError InvalidInput
  */

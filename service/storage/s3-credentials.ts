@@ -10,7 +10,7 @@ const policyLengthMax = 2048;
 const sessionNameLengthMax = 64;
 
 /**
-* Hands out sessions of a role, each limited to one folder by a policy of its own. Credentials, region
+ * Hands out sessions of a role, each limited to one folder by a policy of its own. Credentials, region
  * and endpoint come from where AWS's tools look for them.
  *
  * @param RoleArn A role that may use every table; a session can do no more than that.

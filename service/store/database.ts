@@ -43,12 +43,12 @@ export function problemOfDatabaseUrl(text: string): string | undefined {
 export function parseDatabaseUrl(text: string, connectionsMax: number): Database {
   if (text.startsWith("sqlite:")) return { kind: "sqlite", file: resolve(text.slice("sqlite:".length)) };
   const url = new URL(text);
-  // The driver gives sslmode another meaning than all other clients of PostgreSQL, unless it is told not to.
+  // By default the driver gives sslmode another meaning than all other clients of PostgreSQL.
   url.searchParams.set("uselibpqcompat", "true");
   return { kind: "postgres", url: url.href, connectionsMax };
 }
 
-/** The database as people may see it: without its user, its password and its options. */
+/** The database as logs may show it: without its user, its password and its options. */
 export function describeDatabase(database: Database): string {
   if (database.kind === "sqlite") return database.file;
   const { host, pathname, searchParams } = new URL(database.url);

@@ -14,8 +14,8 @@ import { Placeholder } from "./placeholder.ts";
 import type { Schema } from "./schema.ts";
 
 /**
- * All that differs between the databases in SQL. Queries and migrations are written once,
- * for all of them, and take from here what has no common form.
+ * The differences between the databases in SQL. Queries and migrations are written once, for
+ * all of them, with these in place of what has no common form.
  */
 export interface Dialect {
   readonly name: "sqlite" | "postgres";

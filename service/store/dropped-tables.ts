@@ -4,10 +4,10 @@ import { statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 import type { TableRecord } from "./tables.ts";
 
-/** A table that was dropped and can be brought back. */
+/** A table that was dropped and can be undropped. */
 export interface DroppedTable {
   readonly id: number;
-  /** What it was called. Another table may be called so now. */
+  /** Its former name, which another table may have now. */
   readonly identifier: Identifier;
   readonly location: string;
   readonly droppedAtMillis: number;
@@ -28,7 +28,7 @@ const nameTable = statement((db, p: Naming) =>
     .where("id", "=", p.id),
 );
 
-/** Takes a table's name away, and keeps all else of it: its versions, its branches, its location. */
+/** Soft delete: removes a table's name, and keeps its versions, its branches and its location. */
 export async function hideTable(session: Session, table: TableRecord): Promise<void> {
   await session.run(nameTable, {
     id: table.id,
@@ -39,7 +39,7 @@ export async function hideTable(session: Session, table: TableRecord): Promise<v
   });
 }
 
-/** Takes a table's name away for good. Its row stays, and so its location, until its objects are deleted. */
+/** Removes a table's name for good. Its row stays, and so its location, until its objects are deleted. */
 export async function buryTable(session: Session, id: number): Promise<void> {
   await session.run(nameTable, {
     id,
@@ -54,7 +54,7 @@ const takeLocation = statement((db, p: { id: number; location: string }) =>
   db.updateTable("tables").set({ location: p.location }).where("id", "=", p.id),
 );
 
-/** Takes a table's name and its location away, which another table may have from now on. */
+/** Removes a table's name and its location, which another table may have from now on. */
 export async function forgetTable(session: Session, id: number): Promise<void> {
   await buryTable(session, id);
   await session.run(takeLocation, { id, location: `forgotten:${id}` });

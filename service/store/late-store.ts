@@ -7,7 +7,7 @@ import type { Limiter, LockableTable, Session, Store } from "./store.ts";
  *
  * @param open Opens the database and prepares it.
  * @param onAway Is told why it cannot be opened now.
- * @throws Error when there is something wrong that does not pass.
+ * @throws Error for a permanent failure.
  */
 export async function openSoonerOrLater(
   open: () => Promise<Store>,
@@ -31,7 +31,7 @@ class LateStore implements Store {
     run: async (statement, parameters) => (await this.#opened()).read.run(statement, parameters),
   };
   readonly #open: () => Promise<Store>;
-  /** The store, or the attempt to open it, which all share that wait for it. */
+  /** The store, or the attempt to open it, which concurrent calls share. */
   #opening: Promise<Store> | undefined;
 
   constructor(open: () => Promise<Store>) {

@@ -41,7 +41,7 @@ export type RowCounts = Readonly<Record<string, number>>;
  * transaction, and compares every row before it commits. Both get the newest schema first.
  *
  * @throws Error when the file is in use or no catalog, when the database is not empty, or
- *   when a row is not what it was.
+ *   when a copied row differs from its original.
  */
 export async function moveToPostgres(file: string, database: PostgresDatabase): Promise<RowCounts> {
   verifySqliteFile(file);

@@ -52,7 +52,7 @@ const listChildren = statement((db, p: { parent: string; after: string; limit: n
 /**
  * The names of the child namespaces, in order.
  *
- * @param after The name to go on behind; it need not exist any more.
+ * @param after The name that the page begins after; it need not exist any more.
  */
 export async function listChildNamespaces(
   session: Session,

@@ -1,11 +1,11 @@
 import { CatalogError } from "@tiltyard/protocol";
 import { DatabaseError } from "pg";
 
-/** Two transactions could not both have their way; one of them runs again (PostgreSQL's class 40). */
+/** A serialization failure or a deadlock: the transaction is retried (PostgreSQL's class 40). */
 const conflicts = ["40001", "40P01"];
 /**
- * What a transaction looked for was changed by another one in between: the next attempt
- * sees it. A bug that breaks a constraint breaks it again.
+ * Another transaction changed the same rows in between: the next attempt sees that. A bug that
+ * violates a constraint violates it again.
  */
 const constraints = ["23503", "23505"];
 
@@ -27,7 +27,7 @@ const authorization = "28";
 /** The driver's own errors have no code. */
 const ofDriver = /connection|connect|timeout|SSL/i;
 
-/** Whether a transaction that failed this way may succeed when it is run again. */
+/** Whether a transaction that failed this way may succeed after a retry. */
 export function isWorthAnotherAttempt(error: unknown, attempt: number, constraintAttemptsMax: number): boolean {
   const state = error instanceof DatabaseError ? (error.code ?? "") : "";
   return conflicts.includes(state) || (constraints.includes(state) && attempt < constraintAttemptsMax);
@@ -56,8 +56,8 @@ export function isAway(error: unknown): boolean {
 }
 
 /**
- * What an error of the database means to the caller. What is neither an outage nor the
- * caller's input is a bug, and stays what it is but for what it must not carry into a log.
+ * The caller's form of an error of the database. An error that is neither an outage nor the
+ * caller's input is a bug: it is unchanged, but for what must not get into a log.
  */
 export function explain(error: unknown): unknown {
   if (error instanceof CatalogError || !(error instanceof Error)) return error;

@@ -15,8 +15,8 @@ export function openPool(database: PostgresDatabase, options: pg.PoolConfig): pg
     types: { getTypeParser },
     ...options,
   });
-  // A connection that breaks makes its query fail, which is where that is dealt with. Without
-  // listeners an error of a connection that has no query would end the process.
+  // The query of a broken connection fails, and is handled there. Without listeners the error of
+  // an idle connection would end the process.
   const ignore = () => {};
   pool.on("error", ignore);
   pool.on("connect", (client) => client.on("error", ignore));

@@ -10,12 +10,12 @@ import { openPool, openPostgres } from "./postgres-pool.ts";
 import type { Statement } from "./statement.ts";
 import type { Limiter, LockableTable, Session, Store } from "./store.ts";
 
-/** No query of the catalog takes this long; what does has lost its server. */
+/** No query of the catalog takes this long; one that does has lost its server. */
 const queryTimeoutMs = 15_000;
-/** A process that stopped in the middle of a transaction must not hold up the others for longer. */
+/** A process that is paused in a transaction blocks the others no longer than this. */
 const idleInTransactionTimeoutMs = 15_000;
 
-/** How often a transaction is run before its caller is told to try again. */
+/** How often a transaction is tried before its caller gets ServiceUnavailable. */
 const attemptsMax = 15;
 /** A constraint that is still broken at this attempt is a bug. */
 const constraintAttemptsMax = 4;
@@ -45,9 +45,9 @@ export async function openPostgresStore(database: PostgresDatabase): Promise<Sto
 /**
  * Many transactions run at once, each on a connection of the pool; PostgreSQL itself writes
  * the commits of several to the disk together. Each sees the database as it was when it
- * began, and changing a row that another one has changed since fails and is run again.
+ * began, and is retried when it changes a row that another one has changed since.
  * `serializable` would hold every rule without locks, but it takes neighbours in an index for
- * conflicts: in a small catalog, writers of different tables kept each other from committing.
+ * conflicts: in a small catalog, writers of different tables blocked each other's commits.
  */
 class PostgresStore implements Store {
   readonly read: Session;
@@ -71,7 +71,7 @@ class PostgresStore implements Store {
     for (let attempt = 1; ; attempt += 1)
       try {
         return await inTransaction(this.#pool, "begin isolation level repeatable read", async (client) => {
-          // What the transaction sees is settled by its first query, and so after it has the lock.
+          // The first query fixes the transaction's snapshot, and so follows the lock.
           if (locking !== undefined) await client.query(`lock table ${locking} in share row exclusive mode`);
           return work(new PostgresSession((text, values) => client.query(text, values), locking));
         });
@@ -93,7 +93,7 @@ class PostgresStore implements Store {
       keyPrefix: "",
       points,
       duration,
-      // A caller that has had its share is refused without asking the database again.
+      // A caller over its limit is refused without a query.
       inMemoryBlockOnConsumed: points + 1,
       insuranceLimiter: new RateLimiterMemory({ points, duration }),
     });

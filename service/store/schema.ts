@@ -39,7 +39,7 @@ export interface Schema {
     highest_version: number;
     /** The highest version of all earlier generations, whose manifests may still be there; -1 when there was none. */
     left_over_version: number;
-    /** How often a version was taken back: what was seen of the folder before may be gone since. */
+    /** How often a version was withdrawn: what was read of the folder before may be gone since. */
     withdrawals: Generated<number>;
   };
   /** The records of all generations: those of earlier ones tell which manifests are left over from them. */
@@ -70,7 +70,7 @@ export interface Schema {
   };
   /** Principal, operation and objects. Rows are appended; triggers refuse all else, see migration 0005. */
   audit_records: OpenedRow;
-  /** What became of a record that was opened as Running, or whose effect was taken back. Appended, too. */
+  /** The outcome of a record that was opened as Running, or whose commit was withdrawn. Appended, too. */
   audit_outcomes: {
     record_id: string;
     status: string;
@@ -101,7 +101,7 @@ export interface Schema {
     not_before: number;
     /** The claim of the worker; null without one. */
     claim: string | null;
-    /** Until when that claim holds. */
+    /** When that claim expires. */
     claimed_until: Generated<number>;
     /** Why the last attempt failed. */
     reason: string | null;

@@ -32,13 +32,13 @@ export type Limiter = Pick<RateLimiterAbstract, "consume">;
 export interface Store extends AsyncDisposable {
   readonly read: Session;
   /**
-   * Runs `work` in a transaction and resolves when what it did is durable. When `work`
-   * throws, nothing of it stays and its error is thrown. `work` may do nothing but use the
-   * session: it shares its commit with others and may be run again.
+   * Runs `work` in a transaction and resolves when its changes are durable. When `work`
+   * throws, the transaction is rolled back and the error is thrown. `work` may only use the
+   * session: it shares its commit with others and may be retried.
    *
-   * Of two transactions at once that change the same row, or would break a constraint of the
-   * schema together, one runs again and sees what the other did. A rule about rows that are
-   * only read, or that are not there, is not held by that: name their table in `locking`.
+   * Of two concurrent transactions that change the same row, or would violate a constraint of the
+   * schema together, one is retried and sees the other's changes. That does not protect a rule
+   * about rows that are only read, or that do not exist: name their table in `locking`.
    */
   write<Result>(
     work: (session: Session) => Promise<Result>,

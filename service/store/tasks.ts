@@ -5,14 +5,14 @@ import type { Session } from "./store.ts";
 export const taskKinds = ["finish", "adopt", "purge", "forget", "retain", "automate", "end_record"] as const;
 export type TaskKind = (typeof taskKinds)[number];
 
-/** A piece of deferred work. There is one task for a kind and a subject. */
+/** Deferred work. There is at most one task for a kind and a subject. */
 export interface Task {
   readonly kind: TaskKind;
   /** What is to be worked on, as the kind names it. */
   readonly subject: string;
 }
 
-/** A task that this process works on until its claim runs out. */
+/** A task that this process works on until its claim expires. */
 export interface ClaimedTask extends Task {
   readonly claim: string;
   /** How often it was begun, this time included. */
@@ -63,7 +63,7 @@ const remove = statement((db, p: Task) =>
   db.deleteFrom("tasks").where("kind", "=", p.kind).where("subject", "=", p.subject),
 );
 
-/** Forgets work that is not to be done any more. */
+/** Deletes a task that is no longer needed. */
 export async function deleteTask(session: Session, { kind, subject }: Task): Promise<void> {
   await session.run(remove, { kind, subject });
 }
@@ -121,7 +121,7 @@ const renew = statement((db, p: Task & { claim: string; lease: number }, { now }
     .where("claim", "=", p.claim),
 );
 
-/** @returns False when the claim ran out and another process has the task, or when the task is gone. */
+/** @returns False when the claim has expired and another process has the task, or when the task is gone. */
 export async function renewTask(session: Session, task: ClaimedTask, leaseMs: number): Promise<boolean> {
   return (await session.run(renew, { ...keyOf(task), lease: leaseMs })) > 0;
 }
@@ -149,7 +149,7 @@ const postpone = statement((db, p: Task & { claim: string; delay: number; reason
     .where("claim", "=", p.claim),
 );
 
-/** Gives a claim back: the task is to be done later. */
+/** Releases a claim: the task is due later. */
 export async function postponeTask(
   session: Session,
   task: ClaimedTask,

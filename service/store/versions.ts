@@ -15,7 +15,7 @@ export interface VersionRecord {
   /** What the store calls the content of the manifest; undefined in records of older releases. */
   readonly identity: string | undefined;
   readonly finished: boolean;
-  /** Whether the commit of it and of others has not reached its commit point: it is out of sight. */
+  /** Whether it belongs to a commit of several versions before its commit point: then it is hidden. */
   readonly held: boolean;
   /** Whether that commit never will. */
   readonly condemned: boolean;
@@ -396,7 +396,7 @@ const isPresent = statement((db, p: Key) =>
 );
 
 /**
- * Takes back a commit that cannot be finished, so that its version can be committed anew.
+ * Withdraws a commit that cannot be finished, so that its version can be committed again.
  *
  * @returns False when it is finished, when it is gone, or when later versions were recorded, which may build on it.
  */
@@ -404,7 +404,7 @@ export async function withdrawVersion(session: Session, record: VersionRecord): 
   const key = keyOf(record);
   const branch = await session.first(isPresent, key);
   const isHighest = branch === undefined || branch.highest_version === record.version;
-  // Nothing builds on what was out of sight.
+  // Nothing builds on a hidden version.
   if (!isHighest && !record.held) return false;
   if ((await session.run(removeUnfinished, key)) === 0) return false;
   if (branch !== undefined && isHighest) await lowerBranch(session, record.tableId, record.branch, record.version);
@@ -430,9 +430,9 @@ const publish = statement((db, p: { transaction_id: string }) =>
 );
 
 /**
- * Makes the held versions of a transaction be there, unless their branch was emptied meanwhile.
+ * Publishes the held versions of a transaction, unless their branch was emptied meanwhile.
  *
- * @returns How many are there now.
+ * @returns How many were published.
  */
 export async function publishVersions(session: Session, transactionId: string): Promise<number> {
   return session.run(publish, { transaction_id: transactionId });
@@ -447,7 +447,7 @@ const condemn = statement((db, p: { transaction_id: string }) =>
     .where("held", "=", 1),
 );
 
-/** Decides that the held versions of a transaction will never be there. */
+/** Decides that the held versions of a transaction will never be published. */
 export async function condemnVersions(session: Session, transactionId: string): Promise<void> {
   await session.run(condemn, { transaction_id: transactionId });
 }

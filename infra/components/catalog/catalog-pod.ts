@@ -61,7 +61,7 @@ export function catalogPodSpec(place: CatalogPlace, args: CatalogPodArgs) {
         startupProbe: { httpGet: { path: "/health/live", port: "http" }, periodSeconds: 2, failureThreshold: 60 },
         livenessProbe: { httpGet: { path: "/health/live", port: "http" }, periodSeconds: 10, timeoutSeconds: 5 },
         readinessProbe: { httpGet: { path: "/health/ready", port: "http" }, periodSeconds: 5, timeoutSeconds: 5 },
-        // Requests still come for a moment after the pod is to end; only then is it told to.
+        // Requests still arrive for a moment after the deletion of the pod; SIGTERM follows after that.
         lifecycle: { preStop: { sleep: { seconds: 5 } } },
         volumeMounts: [
           dataMount,

@@ -37,7 +37,7 @@ function createStatefulSet(name: string, place: CatalogPlace, pod: CatalogPod, c
   );
 }
 
-/** Not a template of the set: those cannot be changed, and a volume is to grow. It outlives the set: it has the catalog in it. */
+/** Not a template of the set, which could not be changed: a volume may grow. It outlives the set: it has the catalog in it. */
 function createVolume(name: string, place: CatalogPlace, child: Child): pulumi.Output<string> {
   const { cluster, settings } = place;
   return new kubernetes.core.v1.PersistentVolumeClaim(

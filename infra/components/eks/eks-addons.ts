@@ -9,7 +9,7 @@ import { createRole } from "./iam-role.ts";
 import type { NodeGroup } from "./node-group.ts";
 import { policyOf, trustServiceAccount } from "./policies.ts";
 
-/** What is put on a cluster that is there. */
+/** The add-ons of an existing cluster. */
 export interface AddonContext {
   readonly config: EksConfig;
   readonly account: EksAccount;
@@ -31,8 +31,8 @@ export function createDns(name: string, context: AddonContext, nodes: readonly N
 
 /**
  * The driver of volumes with its own role, and an encrypted default class that waits to see in which zone the pod lands.
- * The driver stays on the cluster until its nodes go, and its rights until they are gone: volumes whose pods went last
- * are still to be deleted then.
+ * The driver runs until its nodes are deleted, and its rights outlive the nodes: the volumes of the last pods are
+ * deleted in between.
  */
 export function createVolumes(name: string, context: AddonContext) {
   const { encryptionKey, tags } = context.config;

@@ -32,7 +32,7 @@ export function useKeyForDisks(keyArn: string): readonly Statement[] {
 }
 
 /**
- * Lets the service that starts nodes encrypt their disks. Without it nodes go as soon as they come.
+ * Lets the service that starts nodes encrypt their disks. Without it nodes end as soon as they start.
  *
  * @returns What must be there as long as nodes are.
  */

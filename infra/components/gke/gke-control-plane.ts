@@ -69,7 +69,7 @@ export function createControlPlane(
       monitoringConfig: { enableComponents: ["SYSTEM_COMPONENTS"], managedPrometheus: { enabled: true } },
       securityPostureConfig: { mode: "BASIC", vulnerabilityMode: "VULNERABILITY_DISABLED" },
       costManagementConfig: { enabled: true },
-      // The pool that every cluster is born with goes at once; the stack's own pools have the nodes.
+      // The default pool of a new cluster is deleted at once; the stack's own pools have the nodes.
       removeDefaultNodePool: true,
       initialNodeCount: 1,
       nodeConfig: nodeDefaults(nodeEmail),

@@ -16,7 +16,7 @@ export class RayTeam extends pulumi.ComponentResource {
   readonly name: string;
   readonly namespace: string;
   readonly clients: readonly ClusterSubject[];
-  /** The role that its clients take, where there is such a thing. */
+  /** The role that its clients assume; undefined where the cloud has no such role. */
   readonly roleName: pulumi.Output<string> | undefined;
   readonly bucketUri: pulumi.Output<string>;
   /** What has to be there before something is put into its namespace. */

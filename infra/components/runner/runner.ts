@@ -17,7 +17,7 @@ export interface RunnerArgs extends Partial<RunnerSettings> {
   readonly parameters?: Readonly<Record<string, unknown>>;
 }
 
-/** What the parts of a runner need to know. */
+/** The arguments of a runner's parts. */
 export interface RunnerPlace extends Omit<RunnerArgs, keyof RunnerSettings> {
   readonly settings: RunnerSettings;
 }
