@@ -31,7 +31,7 @@ function makePackages(destination: string, repository: string | undefined): void
     const compiled = join(temporary, "compiled");
     compile(compiled);
     mkdirSync(destination, { recursive: true });
-    // Whoever has the components can build the images that they ask for.
+    // The package has the sources of the images that its components build.
     const images = [catalogImage, rayImage].flatMap(({ sources }) => sourceFiles(checkout, sources));
     for (const workspace of workspaces) {
       const staging = join(temporary, "npm", workspace);

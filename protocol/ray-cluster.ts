@@ -184,7 +184,7 @@ export function parseFileParameters(...layers: readonly object[]): ClusterParame
 }
 
 /**
- * The Ray cluster that jobs get who name it: with one group of CPU workers where it names none.
+ * The Ray cluster of jobs that name it: with one group of CPU workers where it has none.
  *
  * @param layers As `parseFileParameters` has them.
  * @throws ParameterError

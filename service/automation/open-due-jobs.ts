@@ -15,7 +15,7 @@ import { stateOf, type TableState } from "./table-state.ts";
 
 /** How long a job that runs is waited for: it may not see the newest rows. */
 const runningPollMs = 5_000;
-/** Whom the audit names for commits past the catalog, too. */
+/** The principal that the audit names for commits past the catalog, too. */
 const unknownPrincipal = "unknown";
 
 export interface AutomationParts extends CommitParts {
@@ -54,8 +54,8 @@ export async function openDueJobs(parts: AutomationParts, subject: string): Prom
 }
 
 /**
- * With those of columns that were added past the catalog, whose metadata alone asks for them: from now on, for whoever
- * has one filled now.
+ * With those of columns that were added past the catalog, which only their metadata declares: from now on, for the
+ * principal of the present backfill.
  */
 async function automationsOf(
   { store }: AutomationParts,

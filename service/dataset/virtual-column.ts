@@ -99,7 +99,7 @@ export function isAutomatic(metadata: Readonly<Record<string, string>>): boolean
 }
 
 /**
- * The columns that are to be filled when new rows come, whoever added them; of those that are filled together, the first.
+ * The columns that are to be filled when new rows come, of any writer; of those that are filled together, the first.
  *
  * @param columns The metadata of each column.
  */

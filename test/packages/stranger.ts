@@ -72,7 +72,7 @@ export async function runScript(commands: string, folder: string, env: NodeJS.Pr
   return { folder, code, stdout, stderr };
 }
 
-/** The environment of somebody who has this Node, and not this checkout. */
+/** The environment of a user with this Node, and without this checkout. */
 export function strangersEnvironment(node: 22 | 24): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(
     ([name]) =>

@@ -83,7 +83,7 @@ describe("a column with auto_backfill", () => {
     expect(await jobsOn(id)).toMatchObject([{ status: "Queued", parameters: { column: "length" } }, {}]);
   });
 
-  test("that was added past the catalog gets them from its first job on, for whoever asked for that", async () => {
+  test("that was added past the catalog gets them from its first job on, for the principal of that job", async () => {
     const ann = await catalog.keyFor("ann", { $: "writer" });
     const id = await createFilms(catalog);
     // As Geneva's own connection does: the catalog sees versions, and does not look into them.

@@ -26,7 +26,7 @@ async function end(job: string | undefined, ...statuses: readonly string[]) {
 }
 
 describe("a table's policy", () => {
-  test("opens a compaction when that many fragments are small, one at a time, for whoever put it", async () => {
+  test("opens a compaction when that many fragments are small, one at a time, for the principal that put it", async () => {
     const ann = await catalog.keyFor("ann", { $: "writer" });
     const id = await createFilms(catalog);
     const policy = { auto_compact: { small_fragments: 3, target_rows_per_fragment: 4, concurrency: 2 } };

@@ -24,7 +24,7 @@ from tiltyard.job.transaction import (
 )
 
 BEAT_SECONDS = 2.0
-# When the attempt began, which whoever claims the next one unsets.
+# When the attempt began; the runner that claims the next one unsets it.
 STARTED = "started_at"
 
 
