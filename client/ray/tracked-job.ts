@@ -77,7 +77,7 @@ export async function submitInTransaction(
   tracking: Tracking,
 ): Promise<Pick<TrackedJob, "job" | "transactionId">> {
   const { catalog } = tracking;
-  const transactionId = await openTransaction(tracking);
+  const transactionId = await transactionOf(tracking);
   const alter = (...actions: AlterTransactionAction[]) => alterTransaction(catalog, transactionId, actions);
 
   let job: Job;
@@ -103,7 +103,8 @@ export async function submitInTransaction(
   return { job, transactionId };
 }
 
-async function openTransaction(tracking: Tracking): Promise<string> {
+/** The caller's transaction, or that of a new job. */
+async function transactionOf(tracking: Tracking): Promise<string> {
   if ("transactionId" in tracking) return tracking.transactionId;
   const { management, table, column } = tracking;
   // Not one that a runner takes up: this process runs it.
@@ -111,8 +112,7 @@ async function openTransaction(tracking: Tracking): Promise<string> {
 }
 
 /**
- * Alters a transaction, again when the answer got lost: setting the present status again
- * changes nothing, so that this is safe to repeat.
+ * Alters a transaction, and retries when the answer was lost: setting a status or a property is idempotent.
  */
 async function alterTransaction(catalog: CatalogClient, id: string, actions: AlterTransactionAction[]): Promise<void> {
   const deadline = Date.now() + retryForMs;

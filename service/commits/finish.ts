@@ -136,7 +136,7 @@ export function createFinishing(parts: {
     const { folder } = keysOf(first);
     try {
       const objects = await storage.at(parseLocation(first.location));
-      await objects.settle(folder);
+      await objects.syncFolder(folder);
       // Without the staged manifest only the identity tells which commit the final one belongs to.
       const renamed = group.filter(({ hasNewIdentity }) => hasNewIdentity);
       if (renamed.length > 0)

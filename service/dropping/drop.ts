@@ -1,6 +1,6 @@
 import type { Identifier } from "@tiltyard/protocol";
 import { requireUnprotected } from "../domain/protection.ts";
-import { buryTable, forgetTable, hideTable } from "../store/dropped-tables.ts";
+import { forgetTable, markForPurge, softDeleteTable } from "../store/dropped-tables.ts";
 import { deleteNamespace, listChildNamespaces, listNamespacesBelow } from "../store/namespaces.ts";
 import type { Session } from "../store/store.ts";
 import { findTable, listTables, type TableRecord } from "../store/tables.ts";
@@ -21,8 +21,8 @@ export async function isEmpty(session: Session, namespace: Identifier): Promise<
  */
 export async function dropTable(session: Session, table: TableRecord, retentionMs: number): Promise<void> {
   requireUnprotected(table);
-  if (retentionMs > 0) await hideTable(session, table);
-  else await buryTable(session, table.id);
+  if (retentionMs > 0) await softDeleteTable(session, table);
+  else await markForPurge(session, table.id);
   await insertTask(session, purgeOf(table.id), retentionMs);
 }
 

@@ -1,6 +1,6 @@
 import { parseLocation } from "../storage/location.ts";
 import type { Storage } from "../storage/storage.ts";
-import { buryTable, findBuriedTable, findDroppedTable } from "../store/dropped-tables.ts";
+import { findDroppedTable, findTableToPurge, markForPurge } from "../store/dropped-tables.ts";
 import type { Store } from "../store/store.ts";
 import { deleteTable } from "../store/tables.ts";
 import { deleteSomeVersions } from "../store/versions.ts";
@@ -31,11 +31,11 @@ export async function purgeTable(
     const dropped = await findDroppedTable(session, id);
     if (dropped === undefined) return 0;
     const keptForMs = dropped.droppedAtMillis + dropRetentionMs - Date.now();
-    if (keptForMs <= 0) await buryTable(session, id);
+    if (keptForMs <= 0) await markForPurge(session, id);
     return keptForMs;
   });
   if (waitMs > 0) return waitMs;
-  const location = await findBuriedTable(store.read, id);
+  const location = await findTableToPurge(store.read, id);
   // It was undropped, or another process has purged it.
   if (location === undefined) return undefined;
   const { path } = parseLocation(location);

@@ -3,7 +3,7 @@ import { CatalogError, type Identifier, managementContracts } from "@tiltyard/pr
 import { prepareAudit } from "../domain/audit.ts";
 import { requireFreeName } from "../domain/require.ts";
 import type { By } from "../domain/transaction.ts";
-import { findDroppedTable, showTable } from "../store/dropped-tables.ts";
+import { findDroppedTable, restoreTableName } from "../store/dropped-tables.ts";
 import type { Session } from "../store/store.ts";
 import { deleteTask } from "../store/tasks.ts";
 import { purgeOf } from "./purge.ts";
@@ -33,7 +33,7 @@ export async function undropTable(
     throw new CatalogError("TableNotFound", "no dropped table has this id and name; see the list of dropped tables");
   const identifier = to ?? found.identifier;
   await requireFreeName(session, identifier);
-  await showTable(session, found.id, identifier);
+  await restoreTableName(session, found.id, identifier);
   await deleteTask(session, purgeOf(found.id));
   const transaction = prepareAudit({ ...by, contract: managementContracts.undropTable, objects: [identifier] });
   await transaction.record(session);

@@ -42,7 +42,7 @@ export function openFileStore(roots: readonly string[] = []): ObjectStore {
       guarded(to, () =>
         replaced === undefined ? copy(toFile(from), toFile(to)) : moveOver(toFile(from), toFile(to), replaced),
       ),
-    settle: (folder) => guarded(folder, () => syncFile(toFile(folder))),
+    syncFolder: (folder) => guarded(folder, () => syncFile(toFile(folder))),
     read: (key, bytesMax) => inside(key, toFile(key), () => read(key, bytesMax)),
     create: (key, content) => inside(key, dirname(toFile(key)), () => create(toFile(key), content)),
     replace: (key, text, revision) => inside(key, toFile(key), () => replace(toFile(key), text, revision)),

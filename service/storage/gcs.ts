@@ -67,7 +67,7 @@ export function openGcsStore(bucketName: string): ObjectStore {
     libraryOptions: {},
     find,
     persist: find,
-    settle: async () => {},
+    syncFolder: async () => {},
     copy: async (from, to, replaced) => {
       const there = await metadataOf(to);
       if (there !== undefined && describe(there).identity !== replaced?.identity) return { outcome: "exists" };

@@ -52,13 +52,13 @@ export interface ObjectStore {
   persist(key: string): Promise<StoredObject | undefined>;
   /**
    * Gives the object a second name, unless there is an object of that name already. The new
-   * name survives a crash of the store once its folder is settled.
+   * name survives a crash of the store once its folder is synced.
    *
    * @param replaced What the name may stand for until now: that object, and no other, is replaced.
    */
   copy(from: string, to: string, replaced?: StoredObject): Promise<Copied>;
   /** Makes all names in a folder durable (fsync), without those in its subfolders. */
-  settle(folder: string): Promise<void>;
+  syncFolder(folder: string): Promise<void>;
   /**
    * @param bytesMax `readBytesMax` when undefined.
    * @returns undefined when there is no such object.

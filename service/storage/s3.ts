@@ -59,7 +59,7 @@ export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
     libraryOptions: { allow_http: "true" },
     find,
     persist: find,
-    settle: async () => {},
+    syncFolder: async () => {},
     copy: async (from, Key, replaced) => {
       // Not every S3 knows conditional writes, so this looks first.
       const there = await find(Key);

@@ -29,7 +29,7 @@ const nameTable = statement((db, p: Naming) =>
 );
 
 /** Soft delete: removes a table's name, and keeps its versions, its branches and its location. */
-export async function hideTable(session: Session, table: TableRecord): Promise<void> {
+export async function softDeleteTable(session: Session, table: TableRecord): Promise<void> {
   await session.run(nameTable, {
     id: table.id,
     namespace: droppedNamespace,
@@ -40,7 +40,7 @@ export async function hideTable(session: Session, table: TableRecord): Promise<v
 }
 
 /** Removes a table's name for good. Its row stays, and so its location, until its objects are deleted. */
-export async function buryTable(session: Session, id: number): Promise<void> {
+export async function markForPurge(session: Session, id: number): Promise<void> {
   await session.run(nameTable, {
     id,
     namespace: droppedNamespace,
@@ -56,11 +56,11 @@ const takeLocation = statement((db, p: { id: number; location: string }) =>
 
 /** Removes a table's name and its location, which another table may have from now on. */
 export async function forgetTable(session: Session, id: number): Promise<void> {
-  await buryTable(session, id);
+  await markForPurge(session, id);
   await session.run(takeLocation, { id, location: `forgotten:${id}` });
 }
 
-const findBuried = statement((db, p: { id: number; namespace: string }) =>
+const findMarked = statement((db, p: { id: number; namespace: string }) =>
   db
     .selectFrom("tables")
     .select("location")
@@ -70,12 +70,12 @@ const findBuried = statement((db, p: { id: number; namespace: string }) =>
 );
 
 /** @returns The location of a table that has lost its name for good; undefined when it is gone, or has a name. */
-export async function findBuriedTable(session: Session, id: number): Promise<string | undefined> {
-  return (await session.first(findBuried, { id, namespace: droppedNamespace }))?.location;
+export async function findTableToPurge(session: Session, id: number): Promise<string | undefined> {
+  return (await session.first(findMarked, { id, namespace: droppedNamespace }))?.location;
 }
 
 /** Gives a dropped table a name again, which must be free. */
-export async function showTable(session: Session, id: number, to: Identifier): Promise<void> {
+export async function restoreTableName(session: Session, id: number, to: Identifier): Promise<void> {
   await session.run(nameTable, {
     id,
     namespace: toPath(to.slice(0, -1)),

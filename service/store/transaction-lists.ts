@@ -44,7 +44,7 @@ export interface FoundTransactions {
 const examinedMax = 10_000;
 /** An id tells when it was made, which is before its transaction was written, and by another clock perhaps. */
 const idSlackMs = 15 * 60_000;
-const any = "";
+const unfiltered = "";
 
 interface Parameters extends Subtree {
   readonly lower: string;
@@ -100,7 +100,7 @@ function statementsOf(table: Table, condition: Condition, ascending: boolean) {
       .selectAll()
       .where(isWithin("namespace", p))
       .where(sql<SqlBool>`objects like ${p.pattern} escape '!'`)
-      .where(sql<SqlBool>`(${p.principal} = ${sql.lit(any)} or principal = ${p.principal})`)
+      .where(sql<SqlBool>`(${p.principal} = ${sql.lit(unfiltered)} or principal = ${p.principal})`)
       .where("status", "in", [p.status0, p.status1, p.status2, p.status3, p.status4])
       .where("created_at", ">=", p.since)
       .where("created_at", "<", p.until)
@@ -176,7 +176,7 @@ async function searchIn(session: Session, { search, findLastExamined }: Statemen
 function parametersOf(filter: TransactionFilter, { after, limit, ascending }: TransactionPage): Parameters {
   const { table, sinceMillis = 0, untilMillis = Number.MAX_SAFE_INTEGER } = filter;
   const { statuses = transactionStatuses } = filter;
-  const status = (index: number) => statuses[index] ?? statuses[0] ?? any;
+  const status = (index: number) => statuses[index] ?? statuses[0] ?? unfiltered;
   const [earliest, latest] = [idAt(sinceMillis - idSlackMs), idAt(untilMillis + idSlackMs)];
   const max = (a: string, b: string) => (a > b ? a : b);
   const min = (a: string, b: string) => (a < b ? a : b);
@@ -188,7 +188,7 @@ function parametersOf(filter: TransactionFilter, { after, limit, ascending }: Tr
     limit: limit + 1,
     only: JSON.stringify([table]),
     pattern: table === undefined ? "%" : `%${JSON.stringify(table).replaceAll(/[%_!]/g, "!$&")}%`,
-    principal: filter.principal ?? any,
+    principal: filter.principal ?? unfiltered,
     status0: status(0),
     status1: status(1),
     status2: status(2),

@@ -131,7 +131,7 @@ describe("a storage that fails", () => {
       persist: unless("persist", store.persist),
       copy: unless("copy", store.copy),
       libraryOptions: store.libraryOptions,
-      settle: unless("settle", store.settle),
+      syncFolder: unless("syncFolder", store.syncFolder),
       delete: unless("delete", store.delete),
       list: store.list,
       deleteFolder: unless("deleteFolder", store.deleteFolder),

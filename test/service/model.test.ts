@@ -141,7 +141,7 @@ async function startReplica(): Promise<Replica> {
     find: whileAlive(store.find),
     persist: whileAlive(store.persist),
     copy: whileAlive(store.copy),
-    settle: whileAlive(store.settle),
+    syncFolder: whileAlive(store.syncFolder),
     delete: whileAlive(store.delete),
   });
   const wrapStore = (store: Store): Store => ({
@@ -372,7 +372,7 @@ function unreliable(store: ObjectStore): ObjectStore {
     find: around(store.find),
     persist: around(store.persist),
     copy: around(store.copy),
-    settle: around(store.settle),
+    syncFolder: around(store.syncFolder),
     delete: around(store.delete),
   };
 }
