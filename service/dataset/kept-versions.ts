@@ -2,7 +2,7 @@ import { LRUCache } from "lru-cache";
 
 /** The most versions that stay open, and the most bytes that their manifests have together. */
 const kept = { versions: 64, manifestBytes: 32 * 1024 ** 2 };
-/** How long a version stays open that nobody asks for, and how often that is looked at. */
+/** How long an unused version stays open, and how often that is checked. */
 const idle = { ms: 60_000, checkedEveryMs: 15_000 };
 
 /** A version of a table that was opened, and that many requests may read at the same time. */

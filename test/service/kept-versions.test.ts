@@ -49,7 +49,7 @@ describe("a version of a table", () => {
     expect([opened.length, await closedOnes()]).toEqual([1, 0]);
   });
 
-  test("is closed when nobody asked for it for a while, but not while somebody reads it", async () => {
+  test("is closed when no request used it for a while, but not while one reads it", async () => {
     await read(small("idle"));
     const lease = await versions.lease(small("read"), open);
     await vi.advanceTimersByTimeAsync(120_000);
