@@ -30,7 +30,7 @@ export interface Replacements {
 export async function openCatalog(config: Config, log: Log, replacements: Replacements): Promise<OpenCatalog> {
   const { wrapStore = (store) => store, wrapStorage = (storage) => storage } = replacements;
   const open = () => openPrepared(config);
-  // A server comes back by itself; a file that cannot be used is for somebody to mend.
+  // A server comes back by itself; a file that cannot be used is for the operator to fix.
   const opened =
     config.database.kind === "sqlite"
       ? await open()

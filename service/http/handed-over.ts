@@ -25,7 +25,7 @@ export function connectionsHandedOver(): Connections {
 /**
  * Takes what other processes of this service hand over.
  *
- * @param socketPath In a folder that nobody else may look into. One that was left there is replaced.
+ * @param socketPath In a folder that only this user may read. A socket left over there is replaced.
  */
 export async function listenForHandedOver(socketPath: string, fetch: Fetch, connections: Connections): Promise<Server> {
   // How long a request may take is seen to where it is taken.

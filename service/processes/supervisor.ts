@@ -149,7 +149,7 @@ export async function supervise(supervised: Supervised, onReady: (url: string) =
   return ended.promise;
 }
 
-/** A port that nobody listens on. Those who share one do not notice another service that would share it, too. */
+/** A port without a listener. Processes that share a port do not detect another service on it. */
 async function findPort({ host, port }: Supervised): Promise<number> {
   const probe = createServer().listen({ host, port });
   await once(probe, "listening");

@@ -170,7 +170,7 @@ describe("a service of several processes", () => {
   });
 
   test.runIf(databaseKind === "sqlite")(
-    "hands over what changes something by a socket that nobody else may use",
+    "hands over what changes something by a socket that no other user may use",
     () => {
       const folders = readdirSync(tmpdir()).filter((name) => /^tiltyard-\w{6}$/.test(name));
       const modes = folders.flatMap((name) => {
@@ -310,7 +310,9 @@ test("limits hold for all processes together", async () => {
   const started = await startProcesses({ TILTYARD_FAILED_CREDENTIALS: "5", TILTYARD_RATE_LIMIT: "6" });
   const { connections } = started;
   const refused = await Promise.all(
-    connections.map((each) => each.send("/v1/namespace/a/describe", {}, { apiKey: "a-key-that-nobody-has-012345" })),
+    connections.map((each) =>
+      each.send("/v1/namespace/a/describe", {}, { apiKey: "a-key-that-does-not-exist-012345" }),
+    ),
   );
   expect(refused.filter(({ status }) => status === 401)).toHaveLength(5);
   // In one second or, on a slow machine, in two.
