@@ -105,8 +105,15 @@ function environment(
     TILTYARD_OIDC_JWKS_URL: oidc?.jwksUrl,
     TILTYARD_VEND_CREDENTIALS: settings.vendCredentials ? "1" : undefined,
     TILTYARD_VEND_S3_ROLE: vendingRole,
+    // The service looks for a limit, and the pod has none: more CPUs than it asks for it has only now and then.
+    TILTYARD_PROCESSES: cpusOf(settings.resources.cpu) < 2 ? "1" : undefined,
     TILTYARD_RATE_LIMIT: settings.rateLimit?.toString(),
     ...cluster.services.podEnvironment,
   };
   return Object.entries(variables).flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]));
+}
+
+/** @param quantity `2`, or `500m`. */
+function cpusOf(quantity: string): number {
+  return quantity.endsWith("m") ? Number(quantity.slice(0, -1)) / 1000 : Number(quantity);
 }
