@@ -23,7 +23,8 @@ function envelopeOf(body: unknown): Envelope {
 export function readBody(contract: AnyContract, { bodyMemory }: OperationParts): Step {
   const { bareField, bodySize } = contract;
   return async (context, next) => {
-    const [trail, principal] = [context.get("trail"), context.get("principal")];
+    const trail = context.get("trail");
+    const principal = context.get("principal");
     using lease = bodyMemory.lease({ isAnonymous: principal === undefined });
     let body: unknown = {};
     try {

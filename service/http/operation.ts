@@ -78,7 +78,9 @@ function handle<C extends AnyContract>(
   { catalog, writer }: OperationParts,
 ): HonoHandler<OperationEnv, string, ValidatedInput> {
   return async (context) => {
-    const [path, principal, trail] = [context.get("path"), context.get("principal"), context.get("trail")];
+    const path = context.get("path");
+    const principal = context.get("principal");
+    const trail = context.get("trail");
     if (principal === undefined) throw new Error("a request reached its operation without a principal");
     const request = requestIn(context.req, path) as RequestOf<C>;
     authorize(principal, contract.bodyAccess(request as never));

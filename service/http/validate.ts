@@ -1,6 +1,7 @@
 import { zValidator } from "@hono/zod-validator";
 import { type AnyContract, CatalogError, formatIdentifier } from "@tiltyard/protocol";
-import type { Context, HonoRequest } from "hono";
+import type { Context, HonoRequest, MiddlewareHandler } from "hono";
+import { LRUCache } from "lru-cache";
 import type { z } from "zod";
 import { invalidInput } from "../domain/invalid-input.ts";
 import type { OperationEnv, Step } from "./operation.ts";
@@ -19,9 +20,20 @@ export interface ValidatedInput {
   readonly out: Validated;
 }
 
-/** Validates the query. Its problems are told together with those of the body. */
-export function validateQuery({ content, query }: AnyContract): Step {
-  return zValidator("query", query, undefined, {
+/** How many queries of an operation are kept with what they mean, and how long such a query may be. */
+const queriesKept = 100;
+const keptQueryLengthMax = 200;
+
+/**
+ * Validates the query. Its problems are told together with those of the body. Clients send few different queries, so
+ * what was found lately is kept.
+ */
+export function validateQuery({
+  content,
+  query,
+}: AnyContract): MiddlewareHandler<OperationEnv, string, ValidatedInput> {
+  const kept = new LRUCache<string, Validated["query"]>({ max: queriesKept });
+  const validate: Step = zValidator("query", query, undefined, {
     validationFunction: (schema, values) => ({
       success: true,
       data: schema.safeParse(
@@ -29,6 +41,17 @@ export function validateQuery({ content, query }: AnyContract): Step {
       ),
     }),
   });
+  return (context, next) => {
+    const text = textOf(context.req);
+    const known = kept.get(text);
+    if (known === undefined)
+      return validate(context, () => {
+        if (text.length <= keptQueryLengthMax) kept.set(text, context.req.valid("query"));
+        return next();
+      });
+    context.req.addValidatedData("query", known);
+    return next();
+  };
 
   /** A generated client may send a list for what is one value here. */
   function one(name: string, value: string | string[]): string | undefined {
@@ -36,6 +59,12 @@ export function validateQuery({ content, query }: AnyContract): Step {
     if (content === "arrow") throw new CatalogError("InvalidInput", `${name}: takes one value`);
     return value[0];
   }
+}
+
+/** The query as it stands in the URL. */
+function textOf({ url }: HonoRequest): string {
+  const mark = url.indexOf("?");
+  return mark === -1 ? "" : url.slice(mark);
 }
 
 /** Validates the body. @throws CatalogError InvalidInput that lists the problems of query and body with their paths. */
