@@ -4,7 +4,7 @@ import { makeFolder } from "./folder.ts";
 import { measureGrowth } from "./growth.ts";
 import { measureLoad } from "./hostile-load.ts";
 import { measureJobs } from "./jobs.ts";
-import { type Measurement, measure, type Target } from "./load.ts";
+import type { Target } from "./load.ts";
 import { type BenchOptions, readOptions } from "./options.ts";
 import { profileCatalog } from "./profile.ts";
 import {
@@ -15,9 +15,10 @@ import {
   serverNames,
   summarizeScenario,
 } from "./report.ts";
-import { constantRequest, type PreparedLoad, type Scenario } from "./scenarios.ts";
+import { constantRequest, type LoadSize, type PreparedLoad, type Scenario } from "./scenarios.ts";
 import { measureSearch } from "./search.ts";
 import { startBareHono, startReference, startTiltyard } from "./servers.ts";
+import { measureByWrk, type WrkMeasurement } from "./wrk.ts";
 
 /**
  * How long a fresh server is loaded before it is measured. V8 goes on compiling what runs
@@ -45,18 +46,18 @@ async function bench(options: BenchOptions): Promise<void> {
   const folder = makeFolder();
   const surroundings = describeSurroundings(options.python);
   const { cpu, cores, memoryGiB, node, pylance } = surroundings;
-  const { rounds, seconds, connections } = options;
+  const { rounds, seconds, connections, processes, tables } = options;
   process.stdout.write(
     `${cpu}, ${cores} cores, ${memoryGiB} GiB, Node ${node}, pylance ${pylance}\n` +
-      `${connections.join(", ")} connections, medians of ${rounds} rounds of ${seconds} s\n\n`,
+      `${tables} tables, ${connections.join(", ")} connections, medians of ${rounds} rounds of ${seconds} s\n\n`,
   );
   const results: ScenarioResult[] = [];
-  for (const scenario of options.scenarios) {
-    for await (const result of runScenario(scenario, options, join(folder, scenario.name))) {
-      process.stdout.write(`${formatScenario(result)}\n`);
-      results.push(result);
-    }
-  }
+  for (const scenario of options.scenarios)
+    for (const count of processes)
+      for await (const result of runScenario(scenario, options, count, join(folder, `${scenario.name}-${count}`))) {
+        process.stdout.write(`${formatScenario(result)}\n`);
+        results.push(result);
+      }
   if (options.json === undefined) return;
   const report = {
     date: new Date().toISOString(),
@@ -64,40 +65,49 @@ async function bench(options: BenchOptions): Promise<void> {
     rounds,
     seconds,
     connections,
+    tables,
     scenarios: results.map(summarizeScenario),
   };
   writeFileSync(options.json, `${JSON.stringify(report, null, 2)}\n`);
 }
 
 /** Measures all servers in turn. They are fresh, so that no scenario meets what another one left behind. */
-async function* runScenario(scenario: Scenario, options: BenchOptions, folder: string): AsyncGenerator<ScenarioResult> {
-  const connectionsMax = { connections: Math.max(...options.connections) };
-  await using tiltyard = await startTiltyard(join(folder, "tiltyard"));
+async function* runScenario(
+  scenario: Scenario,
+  options: BenchOptions,
+  processes: number,
+  folder: string,
+): AsyncGenerator<ScenarioResult> {
+  const size: LoadSize = { connections: Math.max(...options.connections), tables: options.tables };
+  await using tiltyard = await startTiltyard(join(folder, "tiltyard"), [], { processes });
   await using before =
-    options.before === undefined ? undefined : await startTiltyard(join(folder, "before"), [], options.before);
+    options.before === undefined
+      ? undefined
+      : await startTiltyard(join(folder, "before"), [], { checkout: options.before, processes });
   await using restAdapter = await startReference(join(folder, "rest-adapter"), options.python);
-  await using bareHono = await startBareHono();
+  await using bareHono = await startBareHono(processes);
   const servers: Partial<Record<ServerName, readonly [Target, PreparedLoad]>> = {
-    tiltyard: [tiltyard, await scenario.prepare(tiltyard, connectionsMax)],
-    ...(before && { before: [before, await scenario.prepare(before, connectionsMax)] }),
-    restAdapter: [restAdapter, await scenario.prepare(restAdapter, connectionsMax)],
-    bareHono: [bareHono, { next: () => constantRequest }],
+    tiltyard: [tiltyard, await scenario.prepare(tiltyard, size)],
+    ...(before && { before: [before, await scenario.prepare(before, size)] }),
+    restAdapter: [restAdapter, await scenario.prepare(restAdapter, size)],
+    bareHono: [bareHono, { take: async () => ({ list: [constantRequest], mayRepeat: true }) }],
   };
-  const measureFor = async (name: ServerName, seconds: number, { connections } = connectionsMax) => {
+  const measureFor = async (name: ServerName, seconds: number, connections: number): Promise<WrkMeasurement[]> => {
     const server = servers[name];
     if (server === undefined) return [];
-    const [target, { next, refill }] = server;
-    refill?.(seconds);
-    return [await measure(target, { connections, seconds }, next)];
+    const [target, load] = server;
+    const measured = await measureByWrk(target, { connections, seconds }, await load.take(seconds));
+    load.sent?.(measured.sent);
+    return [measured];
   };
 
-  for (const name of serverNames) await measureFor(name, warmUpSeconds[name]);
+  for (const name of serverNames) await measureFor(name, warmUpSeconds[name], size.connections);
   for (const connections of options.connections) {
-    const rounds: Record<ServerName, Measurement[]> = { tiltyard: [], before: [], restAdapter: [], bareHono: [] };
+    const rounds: Record<ServerName, WrkMeasurement[]> = { tiltyard: [], before: [], restAdapter: [], bareHono: [] };
     for (let round = 0; round < options.rounds; round += 1)
       // In turn forwards and backwards: what one leaves to the disk does not always fall to the same next one.
       for (const name of round % 2 === 0 ? serverNames : serverNames.toReversed())
-        rounds[name].push(...(await measureFor(name, options.seconds, { connections })));
-    yield { name: scenario.name, connections, rounds };
+        rounds[name].push(...(await measureFor(name, options.seconds, connections)));
+    yield { name: scenario.name, connections, processes, rounds };
   }
 }

@@ -5,10 +5,14 @@ import { type Scenario, scenarios } from "./scenarios.ts";
 
 export interface BenchOptions {
   readonly rounds: number;
-  /** How long one measurement lasts. */
+  /** How long one measurement lasts, in whole seconds. */
   readonly seconds: number;
   /** Numbers of connections that every scenario is measured with. */
   readonly connections: readonly number[];
+  /** Numbers of processes of the catalog, and of bare Hono. */
+  readonly processes: readonly number[];
+  /** How many tables there are to look for. */
+  readonly tables: number;
   readonly scenarios: readonly Scenario[];
   /** Another checkout to measure beside this one. */
   readonly before: string | undefined;
@@ -25,20 +29,26 @@ npm run bench -- search [--rows N] [--connections N,N] [--table FOLDER] [--befor
 npm run bench -- profile [--only NAME] [--seconds N] [--svg FILE]   where the time of a kind of request goes, as a flame graph
 npm run bench -- [options]
   --rounds N        measurements of each server, alternating (5)
-  --seconds N       how long one measurement lasts (1.5)
+  --seconds N       how long one measurement lasts (2)
   --connections N   connections, each with one request at a time (32); several: 1,8,32,64,128,200
+  --processes N     processes of the catalog and of bare Hono (1); several: 1,4
+  --tables N        tables of the namespace (1000)
   --only NAMES      ${scenarios.map(({ name }) => name).join(",")} (all)
   --before DIR      another checkout, after its own npm ci, side by side with this one
   --json FILE       write the figures to a file too
 TILTYARD_BENCH_PYTHON names a Python that has pylance; without it, the one of the interop tests is used.`;
 
-const Numbers = z.object({
-  rounds: z.coerce.number().pipe(z.int().min(1).max(100)),
-  seconds: z.coerce.number().min(0.1).max(60),
-  connections: z
+const listUpTo = (most: number) =>
+  z
     .string()
     .transform((text) => text.split(",").map(Number))
-    .pipe(z.array(z.int().min(1).max(1000))),
+    .pipe(z.array(z.int().min(1).max(most)));
+const Numbers = z.object({
+  rounds: z.coerce.number().pipe(z.int().min(1).max(100)),
+  seconds: z.coerce.number().pipe(z.int().min(1).max(60)),
+  connections: listUpTo(1000),
+  processes: listUpTo(64),
+  tables: z.coerce.number().pipe(z.int().min(1).max(1_000_000)),
 });
 
 /**
@@ -51,8 +61,10 @@ export function readOptions(args: readonly string[], environment: NodeJS.Process
       args: [...args],
       options: {
         rounds: { type: "string", default: "5" },
-        seconds: { type: "string", default: "1.5" },
+        seconds: { type: "string", default: "2" },
         connections: { type: "string", default: "32" },
+        processes: { type: "string", default: "1" },
+        tables: { type: "string", default: "1000" },
         only: { type: "string" },
         before: { type: "string" },
         json: { type: "string" },

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** What a process has used since it began, and what it holds now. Only Linux tells, so all is NaN elsewhere. */
+/** What a process and its children have used since they began, and what they hold now. Only Linux tells, so all is NaN elsewhere. */
 export interface ProcessUsage {
   readonly cpuMs: number;
   readonly residentMiB: number;
@@ -13,6 +13,17 @@ const tickMs = 10;
 
 export function readUsage(pid: number): ProcessUsage {
   if (process.platform !== "linux") return { cpuMs: Number.NaN, residentMiB: Number.NaN, handles: Number.NaN };
+  const all = [pid, ...childrenOf(pid)].map(readOne);
+  const sum = (figure: keyof ProcessUsage) => all.reduce((total, each) => total + each[figure], 0);
+  return { cpuMs: sum("cpuMs"), residentMiB: sum("residentMiB"), handles: sum("handles") };
+}
+
+function childrenOf(pid: number): readonly number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
+  return children === "" ? [] : children.split(" ").map(Number);
+}
+
+function readOne(pid: number): ProcessUsage {
   // The name of the program, in parentheses, may have spaces in it.
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
   const residentKiB = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];

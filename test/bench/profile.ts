@@ -3,11 +3,12 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { CpuProfile, drawFlameGraph } from "./flame-graph.ts";
 import { makeFolder } from "./folder.ts";
-import { measure } from "./load.ts";
 import { type Scenario, scenarios } from "./scenarios.ts";
 import { startTiltyard } from "./servers.ts";
+import { measureByWrk } from "./wrk.ts";
 
 const warmUpSeconds = 3;
+const tables = 1_000;
 
 /** Loads the catalog with one scenario, and writes where the time of its main thread went, as an SVG. */
 export async function profileCatalog(args: readonly string[]): Promise<void> {
@@ -29,10 +30,10 @@ export async function profileCatalog(args: readonly string[]): Promise<void> {
   const folder = makeFolder();
   {
     await using server = await startTiltyard(folder, ["--cpu-prof", "--cpu-prof-dir", folder]);
-    const { next, refill } = await scenario.prepare(server, { connections });
+    const load = await scenario.prepare(server, { connections, tables });
     for (const lasting of [warmUpSeconds, seconds]) {
-      refill?.(lasting);
-      await measure(server, { connections, seconds: lasting }, next);
+      const { sent } = await measureByWrk(server, { connections, seconds: lasting }, await load.take(lasting));
+      load.sent?.(sent);
     }
   }
   const [written] = readdirSync(folder).filter((name) => name.endsWith(".cpuprofile"));

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { availableParallelism, cpus, totalmem } from "node:os";
-import type { Measurement } from "./load.ts";
+import type { WrkMeasurement } from "./wrk.ts";
 
 /** `before` is another checkout of Tiltyard, which is measured only where one is named. */
 export const serverNames = ["tiltyard", "before", "restAdapter", "bareHono"] as const;
@@ -10,10 +10,12 @@ export type ServerName = (typeof serverNames)[number];
 export interface ScenarioResult {
   readonly name: string;
   readonly connections: number;
-  readonly rounds: Readonly<Record<ServerName, readonly Measurement[]>>;
+  /** Of the catalog and of bare Hono. */
+  readonly processes: number;
+  readonly rounds: Readonly<Record<ServerName, readonly WrkMeasurement[]>>;
 }
 
-const figures = ["requestsPerSecond", "p50Ms", "p99Ms", "cpuUsPerRequest", "residentMiB"] as const;
+const figures = ["requestsPerSecond", "p50Ms", "p99Ms", "cpuUsPerRequest", "residentMiB", "loadBusy"] as const;
 type Figures = Readonly<Record<(typeof figures)[number], number>>;
 
 const titles = {
@@ -22,11 +24,11 @@ const titles = {
   restAdapter: "RestAdapter",
   bareHono: "bare Hono",
 } as const satisfies Record<ServerName, string>;
-const columns = ["", "requests/s", "p50 ms", "p99 ms", "CPU us", "MiB", "requests/s of the rounds"];
-const widths = [26, 12, 10, 10, 10, 8, 26];
+const columns = ["", "requests/s", "p50 ms", "p99 ms", "CPU us", "MiB", "load", "requests/s of the rounds"];
+const widths = [26, 12, 10, 10, 10, 8, 8, 26];
 
 /** The medians of a scenario over its rounds, and how ours compare with the others. */
-export function summarizeScenario({ name, connections, rounds }: ScenarioResult) {
+export function summarizeScenario({ name, connections, processes, rounds }: ScenarioResult) {
   const medians = {
     tiltyard: mediansOf(rounds.tiltyard),
     before: mediansOf(rounds.before),
@@ -36,6 +38,7 @@ export function summarizeScenario({ name, connections, rounds }: ScenarioResult)
   return {
     name,
     connections,
+    processes,
     medians,
     toBefore: ratiosOf(medians.tiltyard, medians.before),
     toRestAdapter: ratiosOf(medians.tiltyard, medians.restAdapter),
@@ -46,9 +49,9 @@ export function summarizeScenario({ name, connections, rounds }: ScenarioResult)
 
 /** A scenario as lines of text. */
 export function formatScenario(result: ScenarioResult): string {
-  const { name, connections, medians, toBefore, toRestAdapter, toBareHono } = summarizeScenario(result);
+  const { name, connections, processes, medians, toBefore, toRestAdapter, toBareHono } = summarizeScenario(result);
   const ratios = (title: string, to: Figures) =>
-    line([`  ${title}`, ...figures.map((figure) => `${to[figure].toFixed(2)}x`)]);
+    line([`  ${title}`, ...figures.slice(0, -1).map((figure) => `${to[figure].toFixed(2)}x`)]);
   const measured = (server: ServerName) =>
     line([
       `  ${titles[server]}`,
@@ -57,10 +60,12 @@ export function formatScenario(result: ScenarioResult): string {
       medians[server].p99Ms.toFixed(2),
       medians[server].cpuUsPerRequest.toFixed(0),
       medians[server].residentMiB.toFixed(0),
+      `${(medians[server].loadBusy * 100).toFixed(0)}%`,
       spreadOf(result.rounds[server]),
     ]);
   return [
-    line([`${name}, ${connections}`, ...columns.slice(1)]),
+    `${name}: ${count(connections, "connection")}, ${count(processes, "process")}`,
+    line(columns),
     measured("tiltyard"),
     ...(result.rounds.before.length > 0 ? [measured("before"), ratios("Tiltyard / before", toBefore)] : []),
     measured("restAdapter"),
@@ -83,7 +88,7 @@ export function describeSurroundings(python: string) {
   };
 }
 
-function mediansOf(measurements: readonly Measurement[]): Figures {
+function mediansOf(measurements: readonly WrkMeasurement[]): Figures {
   return mapFigures((figure) => median(measurements.map((each) => each[figure])));
 }
 
@@ -101,9 +106,13 @@ function median(values: readonly number[]): number {
   return ((low ?? Number.NaN) + (high ?? Number.NaN)) / 2;
 }
 
-function spreadOf(measurements: readonly Measurement[]): string {
+function spreadOf(measurements: readonly WrkMeasurement[]): string {
   const rates = measurements.map((each) => Math.round(each.requestsPerSecond));
   return `${Math.min(...rates).toLocaleString("en")} to ${Math.max(...rates).toLocaleString("en")}`;
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? "" : noun.endsWith("s") ? "es" : "s"}`;
 }
 
 function line(cells: readonly string[]): string {

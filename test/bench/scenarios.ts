@@ -1,102 +1,89 @@
 import { mkdirSync, writeFileSync } from "node:fs";
+import pMap from "p-map";
 import { manifestName } from "../../service/commits/manifest.ts";
 import { parseLocation } from "../../service/storage/location.ts";
-import { type LoadRequest, type NextRequest, send, type Target } from "./load.ts";
+import { type LoadRequest, send, type Target } from "./load.ts";
+import type { Requests } from "./wrk.ts";
 
 /** One kind of request. Every server gets it on tables of its own. */
 export interface Scenario {
   readonly name: string;
   /** Makes what the requests need on a server that holds nothing yet. */
-  readonly prepare: (server: Target, load: { readonly connections: number }) => Promise<PreparedLoad>;
+  readonly prepare: (server: Target, size: LoadSize) => Promise<PreparedLoad>;
+}
+
+export interface LoadSize {
+  /** The most that are open at a time. */
+  readonly connections: number;
+  /** How many tables the namespace has. */
+  readonly tables: number;
 }
 
 export interface PreparedLoad {
-  readonly next: NextRequest;
-  /** Makes what the next measurement will use up. */
-  readonly refill?: (seconds: number) => void;
+  /** The requests of the next measurement, in the order in which they are to be sent. */
+  readonly take: (seconds: number) => Promise<Requests>;
+  /** Hears how many of the requests that were taken last were sent. */
+  readonly sent?: (count: number) => void;
 }
 
-const tables = 100;
 const namespace = "bench";
-/** More than any server commits, so that no measurement ends early. */
-const versionsPerSecondMax = 3_000;
+/** More than any server answers on this machine, so that no list ends early. */
+const changesPerSecondMax = 20_000;
+const versionsPerSecondMax = 12_000;
 const manifest = Buffer.alloc(1024, "manifest ");
+/** Requests that prepare a server are sent so many at a time. */
+const sentAtOnce = 32;
+/**
+ * Versions are committed to so many tables for each connection, in turn: the version before has its answer long before
+ * the next one is sent, on whichever connection.
+ */
+const tablesPerConnection = 32;
 
 export const scenarios = [
-  {
-    name: "describe-table",
-    prepare: async (server) => {
-      await makeTables(server);
-      const requests = Array.from({ length: tables }, (_, number) => onTable(tableName(number), "describe"));
-      let sent = 0;
-      return {
-        next: () => {
-          sent += 1;
-          return requests[sent % tables];
-        },
-      };
-    },
-  },
+  { name: "describe-table", prepare: (server, size) => onEachTable(server, size, "describe") },
   {
     name: "list-tables",
-    prepare: async (server) => {
-      await makeTables(server);
+    prepare: async (server, size) => {
+      await makeTables(server, size);
       const request: LoadRequest = { method: "GET", path: `/v1/namespace/${namespace}/table/list?delimiter=%24` };
-      return { next: () => request };
+      return { take: async () => ({ list: [request], mayRepeat: true }) };
     },
   },
   {
     name: "declare-table",
     prepare: async (server) => {
       await makeNamespace(server);
-      let declared = 0;
-      return {
-        next: () => {
-          declared += 1;
-          return onTable(tableName(declared), "declare");
-        },
-      };
+      return manyNew((number) => onTable(tableName(number), "declare"));
     },
   },
   {
     name: "create-namespace",
-    prepare: async () => {
-      let created = 0;
-      return {
-        next: () => {
-          created += 1;
-          return { method: "POST", path: `/v1/namespace/n_${created}/create?delimiter=%24`, body: "{}" };
-        },
-      };
-    },
+    prepare: async () =>
+      manyNew((number) => ({ method: "POST", path: `/v1/namespace/n_${number}/create?delimiter=%24`, body: "{}" })),
   },
+  { name: "table-exists", prepare: (server, size) => onEachTable(server, size, "exists") },
   {
-    name: "table-exists",
-    prepare: async (server) => {
-      await makeTables(server);
-      const requests = Array.from({ length: tables }, (_, number) => onTable(tableName(number), "exists"));
-      let sent = 0;
-      return {
-        next: () => {
-          sent += 1;
-          return requests[sent % tables];
-        },
-      };
-    },
-  },
-  {
-    // Each connection commits to a table of its own, so that there are no conflicts.
     name: "create-table-version",
     prepare: async (server, { connections }) => {
       await makeNamespace(server);
-      const histories: History[] = [];
-      for (let number = 0; number < connections; number += 1)
-        histories.push(openHistory(tableName(number), await declare(server, tableName(number))));
+      let made = 0;
+      const open = async () => {
+        made += 1;
+        const name = tableName(made);
+        return openHistory(name, await declare(server, name));
+      };
+      const ring = await pMap(Array(connections * tablesPerConnection), open, { concurrency: sentAtOnce });
+      let order: History[] = [];
       return {
-        next: (connection) => histories[connection]?.next(),
-        refill: (seconds) => {
-          for (const history of histories)
-            history.stageAhead(1 + Math.ceil((versionsPerSecondMax * seconds) / connections));
+        take: async (seconds) => {
+          // A version is in doubt whose request was the last when a measurement ended: its table is left.
+          for (const [index, history] of ring.entries()) if (history.isInDoubt) ring[index] = await open();
+          order = Array.from({ length: versionsPerSecondMax * seconds }, (_, number) => at(ring, number % ring.length));
+          return { list: order.map((history) => history.stage()), mayRepeat: false };
+        },
+        sent: (count) => {
+          for (const history of order.slice(count)) history.takeBack();
+          for (const history of order.slice(Math.max(0, count - ring.length / 2), count)) history.isInDoubt = true;
         },
       };
     },
@@ -106,9 +93,28 @@ export const scenarios = [
 /** What is sent to a server that does nothing. */
 export const constantRequest = onTable(tableName(0), "describe");
 
-async function makeTables(server: Target): Promise<void> {
+async function onEachTable(server: Target, size: LoadSize, operation: string): Promise<PreparedLoad> {
+  await makeTables(server, size);
+  const list = Array.from({ length: size.tables }, (_, number) => onTable(tableName(number), operation));
+  return { take: async () => ({ list, mayRepeat: true }) };
+}
+
+/** Requests each of which makes something new. */
+function manyNew(requestOf: (number: number) => LoadRequest): PreparedLoad {
+  let taken = 0;
+  return {
+    take: async (seconds) => {
+      const list = Array.from({ length: changesPerSecondMax * seconds }, (_, number) => requestOf(taken + number));
+      taken += list.length;
+      return { list, mayRepeat: false };
+    },
+  };
+}
+
+async function makeTables(server: Target, { tables }: LoadSize): Promise<void> {
   await makeNamespace(server);
-  for (let number = 0; number < tables; number += 1) await declare(server, tableName(number));
+  const numbers = Array.from({ length: tables }, (_, number) => number);
+  await pMap(numbers, (number) => declare(server, tableName(number)), { concurrency: sentAtOnce });
 }
 
 async function makeNamespace(server: Target): Promise<void> {
@@ -134,35 +140,39 @@ function tableName(number: number): string {
 }
 
 interface History {
-  /** Writes staged manifests, as a client does before it commits, until so many versions can be committed. */
-  stageAhead(versions: number): void;
-  /** The commit of the next version; undefined when its manifest is not staged. */
-  next(): LoadRequest | undefined;
+  /** Whether the outcome of its last request is unknown. */
+  isInDoubt: boolean;
+  /** Writes the staged manifest of the next version, as a client does before it commits. @returns The commit. */
+  stage(): LoadRequest;
+  /** The request that was made last is not sent. */
+  takeBack(): void;
 }
 
 function openHistory(table: string, location: string): History {
   const folder = `${parseLocation(location).path}/_versions`;
   mkdirSync(`/${folder}`, { recursive: true });
-  const staged: string[] = [];
-  let committed = 0;
+  let version = 0;
   return {
-    stageAhead: (versions) => {
-      while (staged.length < committed + versions) {
-        const path = `${folder}/${manifestName(staged.length + 1, "V2")}-${crypto.randomUUID()}`;
-        writeFileSync(`/${path}`, manifest);
-        staged.push(path);
-      }
-    },
-    next: () => {
-      const path = staged[committed];
-      if (path === undefined) return undefined;
-      committed += 1;
+    isInDoubt: false,
+    stage: () => {
+      version += 1;
+      const path = `${folder}/${manifestName(version, "V2")}-${crypto.randomUUID()}`;
+      writeFileSync(`/${path}`, manifest);
       return onTable(table, "version/create", {
-        version: committed,
+        version,
         manifest_path: path,
         manifest_size: manifest.length,
         naming_scheme: "V2",
       });
     },
+    takeBack: () => {
+      version -= 1;
+    },
   };
+}
+
+function at<Item>(items: readonly Item[], index: number): Item {
+  const item = items[index];
+  if (item === undefined) throw new Error(`there is no item ${index}`);
+  return item;
 }

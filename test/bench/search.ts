@@ -122,7 +122,7 @@ async function makeTable(folder: string, rows: number): Promise<void> {
 
 /** A catalog with the table. */
 async function startWith(lance: string, folder: string, checkout?: string): Promise<Server> {
-  const server = await startTiltyard(folder, [], checkout);
+  const server = await startTiltyard(folder, [], { checkout });
   const copy = join(folder, "warehouse", `${name}.lance`);
   cpSync(join(lance, `${name}.lance`), copy, { recursive: true });
   const body = JSON.stringify({ location: `${name}.lance` });

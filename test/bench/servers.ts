@@ -6,6 +6,7 @@ import { developmentKeyFile } from "../../service/auth/development-issuer.ts";
 import { imageEnvironment } from "../support/dockerfile.ts";
 import { environmentWith } from "../support/process.ts";
 import type { Target } from "./load.ts";
+import { coresOf } from "./wrk.ts";
 
 /** A server in a process of its own, on loopback. */
 export interface Server extends Target, AsyncDisposable {
@@ -21,15 +22,21 @@ const printedCharacters = 4_000;
  * The catalog as it runs in earnest, with the settings of its image: it checks tokens, and writes its log to a file.
  *
  * @param checkout The folder of another checkout, with its packages installed.
+ * @param processes How many serve.
  */
 export async function startTiltyard(
   folder: string,
   nodeOptions: readonly string[] = [],
-  checkout = projectFolder,
+  { checkout = projectFolder, processes = 1 } = {},
 ): Promise<Server> {
   mkdirSync(folder, { recursive: true });
   const log = openSync(join(folder, "service.log"), "w");
-  const settings = { TILTYARD_HOST: "127.0.0.1", TILTYARD_PORT: "0", TILTYARD_DATA_DIR: folder };
+  const settings = {
+    TILTYARD_HOST: "127.0.0.1",
+    TILTYARD_PORT: "0",
+    TILTYARD_DATA_DIR: folder,
+    TILTYARD_PROCESSES: String(processes),
+  };
   const program = start(process.execPath, [...nodeOptions, "service/main.ts", "serve"], {
     environment: { ...imageEnvironment(), ...settings },
     stdout: log,
@@ -47,8 +54,8 @@ export async function startReference(folder: string, python: string): Promise<Se
   return serverOf(program, await announcedUrl(program));
 }
 
-export async function startBareHono(): Promise<Server> {
-  const program = start(process.execPath, [join(import.meta.dirname, "bare-hono.ts")]);
+export async function startBareHono(processes: number): Promise<Server> {
+  const program = start(process.execPath, [join(import.meta.dirname, "bare-hono.ts"), String(processes)]);
   return serverOf(program, await announcedUrl(program));
 }
 
@@ -68,7 +75,8 @@ interface Program {
 
 /** Starts a program with these settings and no others of Tiltyard's. It is ended with this process at the latest. */
 function start(command: string, args: readonly string[], options: StartOptions = {}): Program {
-  const child = spawn(command, args, {
+  const [first = command, ...rest] = [...coresOf("server"), command, ...args];
+  const child = spawn(first, rest, {
     cwd: options.cwd ?? projectFolder,
     env: environmentWith(options.environment ?? {}),
     stdio: ["pipe", options.stdout ?? "ignore", "pipe"],

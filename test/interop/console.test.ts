@@ -730,7 +730,7 @@ describe("access", () => {
     await dialog.getByRole("button", { name: "Done" }).click();
     await dialog.waitFor({ state: "detached" });
     await row(page, "nightly").waitFor();
-    expect(await page.content()).not.toContain(key);
+    await expect.poll(() => page.content()).not.toContain(key);
     await row(page, "nightly")
       .getByRole("button", { name: /Revoke/ })
       .click();

@@ -64,7 +64,9 @@ describe("jobs on a real Ray", () => {
     symlinkSync(join(shared, "words.txt"), join(linked, "words.txt"));
     symlinkSync(shared, join(linked, "more"));
     const job = await jobs.submit({ entrypoint: "./run.sh", workingDirectory: linked });
-    expect((await linesOf(job)).slice(-2)).toEqual(["from elsewhere", "from elsewhere"]);
+    // Ray's own lines may come in between.
+    const lines = await linesOf(job);
+    expect(lines.filter((line) => line === "from elsewhere")).toHaveLength(2);
   });
 
   test("take no folder that Ray would not take", async () => {

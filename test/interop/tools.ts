@@ -2,9 +2,9 @@
  * What the interop tier runs besides Node: a Python with the real Lance clients, schemathesis,
  * a server that speaks the API of Google Cloud Storage, and a browser.
  */
-import { existsSync, readFileSync } from "node:fs";
-import { delimiter, join } from "node:path";
-import { needsGo, prepare, read, run } from "../support/tools.ts";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { needsGo, prepare, prepareDebianProgram, read, run } from "../support/tools.ts";
 
 const here = import.meta.dirname;
 const pythonMin = [3, 11] as const;
@@ -41,24 +41,9 @@ export function prepareFakeGcsServer(): string {
   });
 }
 
-const needsChromium = "Chromium, as chromium in the PATH: apt-get install chromium";
-
-/** @returns The path of a Chromium; Debian's package is installed where that can be done without asking. */
+/** @returns The path of a Chromium. */
 export function prepareChromium(): string {
-  const found = findProgram("chromium");
-  if (found !== undefined) return found;
-  const isRoot = process.getuid?.() === 0;
-  if (!isRoot || findProgram("apt-get") === undefined) throw new Error(`the interop tests need ${needsChromium}`);
-  run("apt-get", ["update", "-qq"], needsChromium);
-  run("apt-get", ["install", "-y", "-qq", "--no-install-recommends", "chromium"], needsChromium);
-  const installed = findProgram("chromium");
-  if (installed === undefined) throw new Error(`the interop tests need ${needsChromium}`);
-  return installed;
-}
-
-function findProgram(name: string): string | undefined {
-  const folders = (process.env.PATH ?? "").split(delimiter);
-  return folders.map((folder) => join(folder, name)).find((path) => existsSync(path));
+  return prepareDebianProgram("chromium", "the interop tests");
 }
 
 function isOlder(version: string, than: readonly [number, number]): boolean {

@@ -6,7 +6,7 @@ import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, realpathSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { homedir } from "node:os";
-import { basename, join, resolve } from "node:path";
+import { basename, delimiter, join, resolve } from "node:path";
 
 /**
  * Makes a folder of the cache unless it is there, and finds a program in it. A venv knows its
@@ -47,6 +47,31 @@ export function prepare(
 /** Where things are kept from one run to the next. */
 export function cacheFolder(): string {
   return resolve(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "tiltyard");
+}
+
+/**
+ * Finds a program of the PATH. Debian's package of that name is installed where that can be done without asking.
+ *
+ * @param user What needs it.
+ * @returns Its path.
+ */
+export function prepareDebianProgram(name: string, user: string): string {
+  const found = findProgram(name);
+  if (found !== undefined) return found;
+  const needs = `${name} in the PATH: apt-get install ${name}`;
+  const isRoot = process.getuid?.() === 0;
+  if (isRoot && findProgram("apt-get") !== undefined) {
+    run("apt-get", ["update", "-qq"], needs);
+    run("apt-get", ["install", "-y", "-qq", "--no-install-recommends", name], needs);
+  }
+  const installed = findProgram(name);
+  if (installed === undefined) throw new Error(`${user} need ${needs}`);
+  return installed;
+}
+
+function findProgram(name: string): string | undefined {
+  const folders = (process.env.PATH ?? "").split(delimiter);
+  return folders.map((folder) => join(folder, name)).find((path) => existsSync(path));
 }
 
 /**

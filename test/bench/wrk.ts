@@ -1,0 +1,97 @@
+import { spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { z } from "zod";
+import { prepareDebianProgram } from "../support/tools.ts";
+import { makeFolder } from "./folder.ts";
+import type { LoadRequest, Measurement, Target } from "./load.ts";
+import { readUsage } from "./process-usage.ts";
+
+/** wrk has one thread: a load that kept it busier than this would be measured itself. */
+const busyMax = 0.9;
+const requestTimeoutSeconds = 30;
+
+/** Where lists of requests are, once there is one. */
+let folder: string | undefined;
+
+/** What wrk.lua prints. */
+const Printed = z.object({
+  /** Requests that were sent, those without an answer at the end among them. */
+  sent: z.number(),
+  requests: z.number(),
+  seconds: z.number(),
+  refused: z.number(),
+  broken: z.number(),
+  p50Ms: z.number(),
+  p99Ms: z.number(),
+  longestMs: z.number(),
+  cpuSeconds: z.number(),
+});
+
+export interface WrkMeasurement extends Measurement {
+  /** Of the list, those without an answer at the end among them. */
+  readonly sent: number;
+  /** How busy wrk was: 1 is one core. */
+  readonly loadBusy: number;
+}
+
+export interface Requests {
+  readonly list: readonly LoadRequest[];
+  /** Whether the list may be sent again from its beginning. */
+  readonly mayRepeat: boolean;
+}
+
+/**
+ * Keeps connections busy with one request at a time, by wrk, a program in C. Where there are more than two cores, it has
+ * the last one to itself.
+ *
+ * @param load Whole seconds.
+ * @throws Error when an answer is no success, when the list was too short, or when the load was the limit.
+ */
+export async function measureByWrk(
+  target: Target,
+  load: { readonly connections: number; readonly seconds: number },
+  { list, mayRepeat }: Requests,
+): Promise<WrkMeasurement> {
+  const wrk = prepareDebianProgram("wrk", "benchmarks");
+  folder ??= makeFolder();
+  const file = join(folder, "requests");
+  writeFileSync(file, list.map(({ method, path, body = "" }) => `${method}\t${path}\t${body}\n`).join(""));
+  const headers = Object.entries({ ...target.headers, "content-type": "application/json" });
+  const args = [
+    ...["--threads", "1", "--connections", String(load.connections), "--duration", `${load.seconds}s`],
+    ...["--timeout", `${requestTimeoutSeconds}s`, "--latency", "--script", join(import.meta.dirname, "wrk.lua")],
+    ...headers.flatMap(([name, value]) => ["--header", `${name}: ${value}`]),
+    ...[target.url, "--", file],
+  ];
+  const [command = wrk, ...rest] = [...coresOf("load"), wrk, ...args];
+  const before = readUsage(target.pid);
+  const program = spawn(command, rest, { stdio: ["ignore", "pipe", "pipe"] });
+  const [printed, problems] = await Promise.all([text(program.stdout), text(program.stderr)]);
+  const json = /^\{"sent".*\}$/m.exec(printed)?.[0];
+  if (json === undefined) throw new Error(`wrk measured nothing: ${problems || printed}`);
+  const { sent, requests, seconds, refused, broken, cpuSeconds, ...latencies } = Printed.parse(JSON.parse(json));
+  const usage = readUsage(target.pid);
+
+  if (!mayRepeat && sent > list.length) throw new Error(`wrk sent all of ${list.length} requests: too few were made`);
+  if (refused > 0 || broken > 0)
+    throw new Error(`${target.url}: ${refused} answers were no success, ${broken} connections broke`);
+  const loadBusy = cpuSeconds / seconds;
+  if (loadBusy > busyMax)
+    throw new Error(`wrk was busy for ${Math.round(loadBusy * 100)} % of the time: the load was the limit`);
+  return {
+    ...{ sent, requests, seconds, ...latencies, loadBusy },
+    requestsPerSecond: requests / seconds,
+    cpuUsPerRequest: ((usage.cpuMs - before.cpuMs) * 1000) / requests,
+    residentMiB: usage.residentMiB,
+  };
+}
+
+/** The command that puts a program on the cores of its own; empty where there are not enough to share out. */
+export function coresOf(part: "load" | "server"): readonly string[] {
+  const cores = availableParallelism();
+  if (cores <= 2 || process.platform !== "linux") return [];
+  return ["taskset", "--cpu-list", part === "load" ? String(cores - 1) : `0-${cores - 2}`];
+}
