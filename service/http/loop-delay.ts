@@ -30,7 +30,8 @@ export function watchLoop(log: Log): LoopWatch {
   const beats = setInterval(() => {
     const now = performance.now();
     const heldMs = now - lastBeat - beatEveryMs;
-    if (heldMs > heldMaxMs) {
+    // Without a request it was the start, or deferred work: the metric tells.
+    if (heldMs > heldMaxMs && ended.length + underWay.size > 0) {
       const requests = [...ended, ...underWay].toSorted((one, other) => other.bodyBytes - one.bodyBytes);
       log.warn(
         {
