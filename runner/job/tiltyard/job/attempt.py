@@ -58,8 +58,8 @@ class Process:
 class Attempt:
     """Holds the claim `attempt.N`, a property of the job's transaction whose value is the latest heartbeat.
 
-    The runner that starts the attempt sets the property, in mode Fail. Each heartbeat requires it and sets it anew in one
-    request, so that an attempt that was taken over is refused. An attempt without an accepted heartbeat
+    The runner that starts the attempt sets the property, in mode Fail. Each heartbeat requires it and sets it again
+    in one request, so that an attempt that was taken over is refused. An attempt without an accepted heartbeat
     for the length of its lease stops by itself: the one that takes over waits longer than that. Nor does one beat
     whose Ray is gone: it would wait for it for ever.
     """
