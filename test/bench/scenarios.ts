@@ -28,7 +28,7 @@ export interface PreparedLoad {
 
 const namespace = "bench";
 /** More than any server answers on this machine, so that no list ends early. */
-const changesPerSecondMax = 20_000;
+const changesPerSecondMax = 40_000;
 const versionsPerSecondMax = 12_000;
 const manifest = Buffer.alloc(1024, "manifest ");
 /** Requests that prepare a server are sent so many at a time. */
