@@ -5,7 +5,13 @@ import Database from "better-sqlite3";
 import { describe, expect, test } from "vitest";
 import { startCommitter } from "../support/committer.ts";
 import { childrenOf, runCatalogCommand } from "../support/process.ts";
-import { anyOf, createServiceProcess, expectKept, expectNothingStaged } from "../support/service-process.ts";
+import {
+  anyOf,
+  countAcknowledged,
+  createServiceProcess,
+  expectAllKept,
+  expectKept,
+} from "../support/service-process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** How often the service is killed; `.ci/run` and releases do more than a developer waits for. */
@@ -35,12 +41,11 @@ describe("a service that is killed while clients commit", () => {
       { table: shared, committer: startCommitter(service, shared, "c") },
       { table: shared, committer: startCommitter(service, shared, "d") },
     ];
-    const acknowledgements = () => writers.reduce((sum, { committer }) => sum + committer.acknowledged.length, 0);
     for (let kill = 1; kill <= times; kill += 1) {
       const victim = services[Math.floor(Math.random() * services.length)] ?? first;
-      const before = acknowledgements();
+      const before = countAcknowledged(writers);
       const commits = Math.floor(Math.random() * commitsPerLifeMax);
-      while (acknowledgements() < before + commits) await delay(1);
+      while (countAcknowledged(writers) < before + commits) await delay(1);
       await delay(Math.random() * killWithinMs);
       up.delete(victim);
       await victim.kill();
@@ -54,16 +59,10 @@ describe("a service that is killed while clients commit", () => {
     }
     await Promise.all(writers.map(({ committer }) => committer.stop()));
 
-    for (const table of [one, two, shared]) {
-      const own = writers.filter((each) => each.table === table);
-      await expectKept(
-        service,
-        table,
-        own.flatMap(({ committer }) => committer.acknowledged),
-      );
-      await expectNothingStaged(table);
-    }
-    process.stdout.write(`killed ${times} times under ${acknowledgements()} acknowledged commits, none of them lost\n`);
+    await expectAllKept(service, writers);
+    process.stdout.write(
+      `killed ${times} times under ${countAcknowledged(writers)} acknowledged commits, none of them lost\n`,
+    );
   });
 
   const killsOfOne = Math.ceil(kills / 4);
@@ -76,26 +75,17 @@ describe("a service that is killed while clients commit", () => {
       { table: shared, committer: startCommitter(service, shared, "b") },
       { table: shared, committer: startCommitter(service, shared, "c") },
     ];
-    const acknowledgements = () => writers.reduce((sum, { committer }) => sum + committer.acknowledged.length, 0);
     for (let kill = 1; kill <= killsOfOne; kill += 1) {
-      const before = acknowledgements();
+      const before = countAcknowledged(writers);
       const commits = 1 + Math.floor(Math.random() * commitsPerLifeMax);
-      while (acknowledgements() < before + commits) await delay(1);
+      while (countAcknowledged(writers) < before + commits) await delay(1);
       const processes = childrenOf(pid);
       // The oldest is most likely the one that writes.
       const victim = kill % 2 === 0 ? processes[0] : processes[Math.floor(Math.random() * processes.length)];
       if (victim !== undefined) process.kill(victim, "SIGKILL");
     }
     await Promise.all(writers.map(({ committer }) => committer.stop()));
-    for (const table of [one, shared]) {
-      const own = writers.filter((each) => each.table === table);
-      await expectKept(
-        service,
-        table,
-        own.flatMap(({ committer }) => committer.acknowledged),
-      );
-      await expectNothingStaged(table);
-    }
+    await expectAllKept(service, writers);
   });
 
   test("finds the versions again that were in a write-ahead log that is lost", async () => {

@@ -6,9 +6,9 @@ import { type Acknowledgement, post, startCommitter } from "../support/committer
 import { type PostgresServer, startPostgres } from "../support/postgres-server.ts";
 import {
   anyOf,
+  countAcknowledged,
   createServiceProcess,
-  expectKept,
-  expectNothingStaged,
+  expectAllKept,
   type ServiceProcess,
 } from "../support/service-process.ts";
 import { finalName, pathOf, type TestTable } from "../support/table.ts";
@@ -126,17 +126,10 @@ test.each([
     await Promise.all([...writers.map(({ committer }) => committer.stop()), dropper.stop()]);
     expect(dropper.rounds.filter(({ problem }) => problem !== undefined)).toEqual([]);
     expect(dropper.rounds.length).toBeGreaterThan(0);
-    for (const table of tables) {
-      const own = writers.filter((each) => each.table === table);
-      await expectKept(
-        service,
-        table,
-        own.flatMap(({ committer }) => committer.acknowledged),
-      );
-      await expectNothingStaged(table);
-    }
-    const commits = writers.reduce((sum, { committer }) => sum + committer.acknowledged.length, 0);
-    process.stdout.write(`${commits} commits and ${dropper.rounds.length} drops while processes were stopped\n`);
+    await expectAllKept(service, writers);
+    process.stdout.write(
+      `${countAcknowledged(writers)} commits and ${dropper.rounds.length} drops while processes were stopped\n`,
+    );
     for (const each of services) await each[Symbol.asyncDispose]();
   },
 );

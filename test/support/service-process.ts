@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { expect, vi } from "vitest";
 import { pathOf, type TestTable } from "./catalog.ts";
-import { type Acknowledgement, listVersions, post, type Service } from "./committer.ts";
+import { type Acknowledgement, type Committer, listVersions, post, type Service } from "./committer.ts";
 import { type Program, startProgram } from "./process.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
@@ -112,4 +112,27 @@ export async function expectKept(
   const contents = await Promise.all(listed.map(({ manifest_path }) => read(manifest_path)));
   expect(new Set(contents).size).toBe(contents.length);
   for (const { version, content } of acknowledged) expect(contents[version - 1]).toBe(content);
+}
+
+/** A client that commits to a table, on which others may be at work. */
+export interface Writer {
+  readonly table: TestTable;
+  readonly committer: Committer;
+}
+
+/** How many commits of all writers were acknowledged so far. */
+export function countAcknowledged(writers: readonly Writer[]): number {
+  return writers.reduce((sum, { committer }) => sum + committer.acknowledged.length, 0);
+}
+
+/** Checks of each writer's table that what was acknowledged is kept, and that nothing stays staged. */
+export async function expectAllKept(service: Service, writers: readonly Writer[]): Promise<void> {
+  for (const [table, own] of Map.groupBy(writers, (each) => each.table)) {
+    await expectKept(
+      service,
+      table,
+      own.flatMap(({ committer }) => committer.acknowledged),
+    );
+    await expectNothingStaged(table);
+  }
 }

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Callable
 
 from catalog import Catalog, those_that_stay
-from faults import Faults
+from faults import GCS_STEPS, S3_STEPS, Faults
 
 
 @dataclass
@@ -99,3 +99,7 @@ def gcs_environment(url: str) -> dict[str, str]:
 def list_gcs_keys(url: str, prefix: str) -> list[str]:
     with urllib.request.urlopen(f"{url}/storage/v1/b/bucket/o?prefix={urllib.parse.quote(prefix)}") as listing:
         return [each["name"] for each in json.load(listing).get("items", [])]
+
+
+CLOUDS = {"s3": (s3_environment, s3_options, S3_STEPS), "gcs": (gcs_environment, gcs_options, GCS_STEPS)}
+"""What a catalog and what a client needs to reach each cloud's server, and the catalog's steps there."""

@@ -8,6 +8,7 @@ import urllib.request
 import pytest
 from catalog import PROJECT, Catalog, free_port, wait_until
 from clouds import (
+    CLOUDS,
     Cloud,
     FaultyPlace,
     Place,
@@ -18,7 +19,7 @@ from clouds import (
     s3_environment,
     s3_options,
 )
-from faults import GCS_STEPS, S3_STEPS, FaultyFiles, faulty_proxy
+from faults import FaultyFiles, faulty_proxy
 from jobs import write_films
 from lance_namespace_urllib3_client import ApiClient, Configuration
 from runner import Runner
@@ -128,22 +129,24 @@ def faulty_files(tmp_path_factory):
         yield FaultyPlace(catalog, faults=faults)
 
 
+@contextlib.contextmanager
+def faulty_cloud(name, url, folder):
+    """A catalog whose way to a cloud's server is a faulty one; clients have a way of their own."""
+    environment_of, options_of, steps = CLOUDS[name]
+    with faulty_proxy(url, steps) as proxy, Catalog(folder, {**environment_of(proxy.url), **SILENT}) as catalog:
+        yield FaultyPlace(catalog, options_of(url), faults=proxy)
+
+
 @pytest.fixture(scope="session")
 def faulty_s3(s3, tmp_path_factory):
-    """A catalog whose way to S3 is a faulty one; clients have a way of their own."""
-    with faulty_proxy(s3, S3_STEPS) as proxy, Catalog(
-        tmp_path_factory.mktemp("faulty s3"), {**s3_environment(proxy.url), **SILENT}
-    ) as catalog:
-        yield FaultyPlace(catalog, s3_options(s3), faults=proxy)
+    with faulty_cloud("s3", s3, tmp_path_factory.mktemp("faulty s3")) as place:
+        yield place
 
 
 @pytest.fixture(scope="session")
 def faulty_gcs(gcs, tmp_path_factory):
-    """A catalog whose way to Google's storage is a faulty one; clients have a way of their own."""
-    with faulty_proxy(gcs, GCS_STEPS) as proxy, Catalog(
-        tmp_path_factory.mktemp("faulty gcs"), {**gcs_environment(proxy.url), **SILENT}
-    ) as catalog:
-        yield FaultyPlace(catalog, gcs_options(gcs), faults=proxy)
+    with faulty_cloud("gcs", gcs, tmp_path_factory.mktemp("faulty gcs")) as place:
+        yield place
 
 
 @pytest.fixture(params=["faulty_files", "faulty_s3", "faulty_gcs"])

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from catalog import Catalog, wait_until
-from clouds import FaultyPlace, Place, gcs_environment, gcs_options, s3_environment, s3_options
-from faults import GCS_STEPS, S3_STEPS, FaultyFiles, faulty_proxy
+from clouds import CLOUDS, FaultyPlace, Place
+from faults import FaultyFiles, faulty_proxy
 from lance_namespace import DropTableRequest
 from races import append_past, append_through, open_past, open_through
 from writers import read_ids
@@ -17,9 +17,6 @@ ROUNDS = 10
 LOCATION = "fixed/place.lance"
 # Longer than it takes a process to look for work that another one left.
 SLOW_DELETION_SECONDS = 7
-
-
-CLOUDS = {"s3": (s3_environment, s3_options, S3_STEPS), "gcs": (gcs_environment, gcs_options, GCS_STEPS)}
 
 
 @pytest.fixture(params=["files", *CLOUDS])
