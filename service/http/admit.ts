@@ -12,7 +12,7 @@ export function admitByHeaders(contract: AnyContract, parts: OperationParts): St
   return async (context, next) => {
     const credential = credentialOfHeaders((name) => context.req.header(name));
     if (credential !== undefined) await admit(context, credential);
-    await next();
+    return next();
   };
 }
 
@@ -22,7 +22,7 @@ export function admitByIdentity(contract: AnyContract, parts: OperationParts): S
   return async (context, next) => {
     if (context.get("principal") === undefined)
       await admit(context, credentialOfIdentity(context.get("envelope").identity ?? undefined));
-    await next();
+    return next();
   };
 }
 

@@ -19,7 +19,7 @@ import { mountDocsPage } from "./docs-page.ts";
 import { respondWithError } from "./error-response.ts";
 import type { HandOver } from "./hand-over.ts";
 import { openApiDocument } from "./openapi.ts";
-import { type OperationEnv, type OperationParts, serveOperation } from "./operation.ts";
+import { inOrder, type OperationEnv, type OperationParts, serveOperation } from "./operation.ts";
 import { requestIdOf } from "./request-id.ts";
 import { tokenEndpoint } from "./token-endpoint.ts";
 import { requestIdIn } from "./trail.ts";
@@ -77,7 +77,7 @@ export function createApp(parts: AppParts): Hono {
     const steps =
       parts.writer && isForWriter(contract)
         ? [handTo(parts.writer, contract, parts)]
-        : [tellVersion, ...serveOperation(contract, handler, parts)];
+        : [inOrder([tellVersion, ...serveOperation(contract, handler, parts)])];
     served.on([...contract.methods], [path], ...steps);
     refuseOtherMethods(others, path, contract.methods);
   }

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import { type BodyBounds, CatalogError } from "@tiltyard/protocol";
 import type { Context } from "hono";
 import { checkBudget } from "./body-budget.ts";
@@ -40,20 +41,10 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-async function readBytes(context: Context, bytesMax: number, lease: BodyLease): Promise<Uint8Array> {
-  try {
-    return await collect(context, bytesMax, lease);
-  } catch (cause) {
-    // A client that goes away in the middle of its body is no failure of the service.
-    if (cause instanceof CatalogError) throw cause;
-    throw new CatalogError("InvalidInput", "the body broke off", { cause });
-  }
-}
-
 /** Trusts the length that a request tells, which Node holds it to; a body that tells none is counted as it comes. */
-async function collect(context: Context, bytesMax: number, lease: BodyLease): Promise<Uint8Array> {
-  const request = context.req;
-  const length = request.header("content-length");
+async function readBytes(context: Context, bytesMax: number, lease: BodyLease): Promise<Uint8Array> {
+  const { req } = context;
+  const length = req.header("content-length");
   const grow = (bytes: number) => {
     if (lease.bytes + bytes > bytesMax)
       throw new CatalogError("PayloadTooLarge", `this request's body may have ${bytesMax} bytes, no more`);
@@ -61,15 +52,29 @@ async function collect(context: Context, bytesMax: number, lease: BodyLease): Pr
   };
   if (length !== undefined) {
     grow(Number(length));
-    const incoming = incomingOf(context);
-    // Most bodies come with the headers: they are there by now, and need not be waited for.
-    if (incoming?.complete && incoming.readableLength === Number(length)) return incoming.read() ?? new Uint8Array();
-    return new Uint8Array(await request.arrayBuffer());
+    const arrived = takeArrived(incomingOf(context), Number(length));
+    if (arrived !== undefined) return arrived;
   }
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of request.raw.body ?? []) {
-    grow(chunk.byteLength);
-    chunks.push(chunk);
+  try {
+    if (length !== undefined) return new Uint8Array(await req.arrayBuffer());
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of req.raw.body ?? []) {
+      grow(chunk.byteLength);
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks);
+  } catch (cause) {
+    // A client that goes away in the middle of its body is no failure of the service.
+    if (cause instanceof CatalogError) throw cause;
+    throw new CatalogError("InvalidInput", "the body broke off", { cause });
   }
-  return Buffer.concat(chunks);
+}
+
+/** A body that came with the headers, as most do: it need not be waited for. Undefined while a part is still to come. */
+function takeArrived(incoming: IncomingMessage, length: number): Uint8Array | undefined {
+  if (incoming.readableLength !== length) return undefined;
+  const bytes: Uint8Array = incoming.read() ?? new Uint8Array();
+  // The adapter waits for the end of a body that it did not read.
+  incoming.resume();
+  return bytes;
 }

@@ -30,7 +30,7 @@ export function createPathReader(
   const indexSegment = segments.indexOf("{index_name}");
   return (request) => {
     const delimiter = checkDelimiter(request.query("delimiter") ?? defaultDelimiter);
-    const [path = ""] = request.url.split("?", 1);
+    const path = pathOf(request.url);
     const pathId = idSegment === -1 ? undefined : inPath(path, idSegment, "id");
     const indexName = indexSegment === -1 ? "" : inPath(path, indexSegment, "index_name");
     const id = pathId === undefined ? [] : parseIdentifier(pathId, delimiter);
@@ -48,15 +48,22 @@ function databaseOf(request: HonoRequest): Identifier | undefined {
   return [name, ...(prefix?.split("/").filter((part) => part !== "") ?? [])];
 }
 
+/** The path of a URL, as it is encoded there. */
+function pathOf(url: string): string {
+  const begin = url.indexOf("/", url.indexOf("//") + 2);
+  const end = url.indexOf("?", begin);
+  return end === -1 ? url.slice(begin) : url.slice(begin, end);
+}
+
 /**
  * The id or another parameter in the path of a request. Lance's Rust client encodes paths as forms are encoded,
  * with a plus for a space; a plus itself comes as `%2B` from every client.
  *
- * @param url Without a query.
- * @param segment Which one of the path's it is; the path begins behind the scheme and the host.
+ * @param segment Which one of the path's it is.
  */
-function inPath(url: string, segment: number, name: string): string {
-  const text = url.split("/")[segment + 2] ?? "";
+function inPath(path: string, segment: number, name: string): string {
+  const text = path.split("/", segment + 1)[segment] ?? "";
+  if (!/[%+]/.test(text)) return text;
   try {
     return decodeURIComponent(text.replaceAll("+", " "));
   } catch {

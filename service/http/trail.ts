@@ -1,5 +1,6 @@
 import { type AnyContract, arrowTypeOf } from "@tiltyard/protocol";
 import type { Context } from "hono";
+import { respondWithError } from "./error-response.ts";
 import type { OperationParts, Step } from "./operation.ts";
 import { requestIdOf, traceparentOf } from "./request-id.ts";
 import { followRows } from "./sent-rows.ts";
@@ -46,7 +47,11 @@ export function leaveTrail(contract: AnyContract, { loopWatch, metrics, log }: O
     const takesRows = isRows(contract, context);
     context.set("takesRows", takesRows);
     loopWatch.begin(trail);
-    await next();
+    try {
+      await next();
+    } catch (error) {
+      context.res = respondWithError(context, error, requestIdIn(trail), log);
+    }
     if (takesRows) await discard(context.req.raw.body);
     loopWatch.end(trail);
     if (trail.isHandedOver) return;
