@@ -60,7 +60,7 @@ export type EksConfig = Config<
   }
 >;
 
-/** The settings of a stack, checked as a whole; docs/infra.md lists them. */
+/** The settings of a stack, checked as a whole; docs/reference/stack.md lists them. */
 export type StackConfig = ExistingConfig | ExistingGkeConfig | ExistingEksConfig | GkeConfig | EksConfig;
 
 /** Settings that are not valid. The message lists every problem with its path; Pulumi shows it without a trace. */

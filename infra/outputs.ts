@@ -76,7 +76,7 @@ function logsOf({ logs }: RayPlatform): Outputs["rayLogs"] {
   return logs && pulumi.output(logs.image).apply((image) => ({ image, configMap: logs.configMap }));
 }
 
-/** What of a Ray cluster the settings determine, as parameters of docs/client.md. */
+/** What of a Ray cluster the settings determine, as parameters of docs/reference/ray-cluster.md. */
 export function rayParameters({ config, platform, images }: Pick<Deployed, "config" | "platform" | "images">) {
   const { head, workerCpu, workerGpu } = config.nodeSelectors;
   const [volume, logs] = [tablesVolume(config), logsOf(platform)];

@@ -13,9 +13,12 @@ const determined = [
   "adopt",
 ];
 
-/** The parameters of docs/client.md. */
+/** The parameters of docs/reference/ray-cluster.md. */
 const Template = z
-  .record(z.string().regex(/^[a-z][a-z_]*$/, "must be a parameter of docs/client.md, as worker_groups"), z.unknown())
+  .record(
+    z.string().regex(/^[a-z][a-z_]*$/, "must be a parameter of docs/reference/ray-cluster.md, as worker_groups"),
+    z.unknown(),
+  )
   .refine((template) => determined.every((name) => !(name in template)), {
     error: ({ input }) =>
       `must not have ${determined.filter((name) => name in (input as object)).join(", ")}, which the stack determines`,

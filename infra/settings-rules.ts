@@ -124,7 +124,7 @@ function problemsOfCatalog(settings: Settings): string[] {
   const problems: string[] = [];
   const { database, image, replicas, litestream, ingress, oidc } = catalog;
   if (variant === "existing" && image === undefined)
-    problems.push("catalog.image: is required on an existing cluster; docs/infra.md tells how to build it");
+    problems.push("catalog.image: is required on an existing cluster; docs/guides/existing.md tells how to build it");
   if (database === "sqlite" && (replicas ?? 1) > 1)
     problems.push("catalog.replicas: SQLite has one writer; use PostgreSQL (catalog.database) for several replicas");
   if (litestream !== false && database !== "sqlite")

@@ -80,7 +80,7 @@ const Volume = z.strictObject({
     .refine((path) => !ownFolders.includes(path), `must not be one of Ray's: ${ownFolders.join(", ")}`),
 });
 
-/** The parameters of requirements.md 2.8 and what else a Ray cluster in production needs. docs/client.md lists them. */
+/** The parameters of requirements.md 2.8 and what else a Ray cluster in production needs. docs/reference/ray-cluster.md lists them. */
 export const ClusterParameters = z
   .strictObject({
     name: clusterName,

@@ -12,7 +12,7 @@ export interface KubernetesOptions {
   readonly queue?: string;
 }
 
-/** What the file of a runner has: the parameters of docs/client.md, for each Ray cluster by its name. */
+/** What the file of a runner has: the parameters of docs/reference/ray-cluster.md, for each Ray cluster by its name. */
 const RunnerFile = z.strictObject({ rayClusters: z.record(z.string(), z.record(z.string(), z.unknown())) });
 
 /**
@@ -32,7 +32,9 @@ export async function openRayJobs(
   const api = new RayJobApi(config, first.namespace);
   const missing = await api.missingRights();
   if (missing.length > 0)
-    throw new Error(`the runner may not ${missing.join(", ")} in the namespace ${first.namespace}: docs/jobs.md`);
+    throw new Error(
+      `the runner may not ${missing.join(", ")} in the namespace ${first.namespace}: docs/guides/jobs.md`,
+    );
   const clusters = new RayClusterApi(config, first.namespace);
   return {
     platform: new RayJobPlatform({ ...where, api, templates, queue }),

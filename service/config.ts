@@ -6,7 +6,7 @@ import type { VendingOptions } from "./storage/credentials.ts";
 import { type Location, parseLocation } from "./storage/location.ts";
 import { type Database, parseDatabaseUrl, problemOfDatabaseUrl } from "./store/database.ts";
 
-/** The settings of the service, read once from the environment; docs/settings.md lists them. */
+/** The settings of the service, read once from the environment; docs/reference/settings.md lists them. */
 export interface Config {
   readonly host: string;
   readonly port: number;

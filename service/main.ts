@@ -13,7 +13,9 @@ import { tablesCommand } from "./commands/tables.ts";
 import { ConfigError } from "./config.ts";
 
 const program = new Command("tiltyard-catalog")
-  .description("A catalog for Lance tables. Its settings are environment variables; docs/settings.md lists them.")
+  .description(
+    "A catalog for Lance tables. Its settings are environment variables; docs/reference/settings.md lists them.",
+  )
   .showHelpAfterError("(see --help)");
 program.command("serve").description("run the catalog").action(serve);
 for (const command of [

@@ -1,4 +1,4 @@
-/** What `tiltyard` tells scripts by its exit code; docs/client.md lists them. */
+/** What `tiltyard` tells scripts by its exit code; docs/reference/cli.md lists them. */
 export const exitCodes = {
   ok: 0,
   /** Something did not work. */

@@ -127,6 +127,6 @@ const next = `
 What to try next:
   npx tiltyard serve                the catalog; its page: http://127.0.0.1:2333/console
   npx tiltyard runner --local       runs its jobs on a Ray of this machine; needs a Python with Ray and
-                                    Lance's clients on the PATH: docs/jobs.md
-  pip install geneva                for columns that a Python function computes: docs/jobs.md
+                                    Lance's clients on the PATH: docs/guides/jobs.md
+  pip install geneva                for columns that a Python function computes: docs/guides/jobs.md
 `;

@@ -19,7 +19,7 @@ export interface TargetOptions {
 
 export function addTargetOptions(command: Command): Command {
   return command
-    .option("-f, --file <file>", "the Ray cluster as YAML; docs/client.md lists what it may have")
+    .option("-f, --file <file>", "the Ray cluster as YAML; docs/reference/ray-cluster.md lists what it may have")
     .option("--stack-outputs <file>", "what `pulumi stack output --json` printed; - is standard input")
     .option("-n, --namespace <name>", "the Kubernetes namespace")
     .option("--context <name>", "a context of your kubeconfig")

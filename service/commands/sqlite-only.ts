@@ -9,5 +9,5 @@ import { readConfig } from "../config.ts";
 export function sqliteFile(instead: string): string {
   const { database } = readConfig(process.env);
   if (database.kind === "sqlite") return database.file;
-  throw new Error(`the catalog's database is PostgreSQL: use ${instead}; docs/operating.md shows how`);
+  throw new Error(`the catalog's database is PostgreSQL: use ${instead}; docs/operations/catalog.md shows how`);
 }

@@ -55,7 +55,7 @@ export function noRunner(title, since) {
       "environment:",
     ),
     h("p", {}, h("code", {}, command), copyButton(command, "command")),
-    h("p", { class: "hint" }, "docs/jobs.md tells which variables these are, and how to run it on Kubernetes."),
+    h("p", { class: "hint" }, "docs/guides/jobs.md tells which variables these are, and how to run it on Kubernetes."),
   );
 }
 

@@ -91,6 +91,9 @@ function parseJson(name: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new CatalogError("InvalidInput", `properties.${name}: is not JSON: docs/jobs.md says what it may have`);
+    throw new CatalogError(
+      "InvalidInput",
+      `properties.${name}: is not JSON: docs/guides/tables.md says what it may have`,
+    );
   }
 }

@@ -63,7 +63,7 @@ describe("values of charts", () => {
     const [, table = ""] = /const kept = \{(.*?)\n\} as const/s.exec(source) ?? [];
     const keys = [...table.matchAll(/^ {4}"?([\w.-]+)"?: "/gm)].map(([, key = ""]) => key);
     expect(keys.length).toBeGreaterThan(8);
-    const docs = readFileSync("docs/infra.md", "utf8");
+    const docs = readFileSync("docs/reference/stack.md", "utf8");
     for (const key of keys) expect(docs).toContain(`\`${key}\``);
   });
 });

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 
 /** The cells of the tables that have a test in their third column. */
-const rows = readFileSync("docs/infra-checked.md", "utf8")
+const rows = readFileSync("docs/internals/clouds.md", "utf8")
   .split("\n")
   .filter((line) => line.startsWith("| ") && line.split("|").length === 6 && !/^\| (what|---)/.test(line))
   .map((line) => line.split("|").map((cell) => cell.trim()));

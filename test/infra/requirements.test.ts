@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 
-const rows = readFileSync("docs/requirements.md", "utf8")
+const rows = readFileSync("docs/internals/requirements.md", "utf8")
   .split("\n")
   .filter((line) => /^\| \d/.test(line))
   .map((line) => line.split("|").map((cell) => cell.trim()));

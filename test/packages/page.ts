@@ -9,11 +9,11 @@ export interface Path {
   readonly commands: string;
 }
 
-/** A section of docs/packages.md by the beginning of its title. */
+/** A section of docs/get-started/packages.md by the beginning of its title. */
 export function readPath(title: string): Path {
-  const page = readFileSync(join(import.meta.dirname, "../../docs/packages.md"), "utf8");
+  const page = readFileSync(join(import.meta.dirname, "../../docs/get-started/packages.md"), "utf8");
   const section = page.split(/^## /m).find((each) => each.startsWith(title));
-  if (section === undefined) throw new Error(`docs/packages.md has no section ${title}`);
+  if (section === undefined) throw new Error(`docs/get-started/packages.md has no section ${title}`);
   const blocks = [...section.matchAll(/^```(\w+)(?: (\S+))?\n(.*?)^```$/gms)];
   return {
     files: Object.fromEntries(blocks.flatMap(([, , name, text = ""]) => (name === undefined ? [] : [[name, text]]))),

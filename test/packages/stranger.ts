@@ -9,7 +9,7 @@ import { prepare, run } from "../support/tools.ts";
 import type { Path } from "./page.ts";
 
 const checkout = resolve(import.meta.dirname, "../..");
-/** What docs/packages.md has the catalog listen at. */
+/** What docs/get-started/packages.md has the catalog listen at. */
 const pagePort = "127.0.0.1:2333";
 /** What hangs is ended. */
 const scriptMs = 900_000;

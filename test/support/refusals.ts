@@ -22,7 +22,7 @@ interface Seen {
 
 /**
  * What clouds would refuse of a stack, or what would then never run. Nothing is sure to be there but what a resource
- * depends on. docs/infra-checked.md names the source of each rule.
+ * depends on. docs/internals/clouds.md names the source of each rule.
  *
  * @returns A sentence for each refusal.
  */

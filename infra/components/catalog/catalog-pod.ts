@@ -85,7 +85,7 @@ export function catalogPodSpec(place: CatalogPlace, args: CatalogPodArgs) {
   } satisfies PodSpec;
 }
 
-/** The settings of the catalog that are no secrets; docs/settings.md. */
+/** The settings of the catalog that are no secrets; docs/reference/settings.md. */
 function environment(
   { cluster, settings }: CatalogPlace,
   { vendingRole }: CatalogPodArgs,

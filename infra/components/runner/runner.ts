@@ -13,7 +13,7 @@ export interface RunnerArgs extends Partial<RunnerSettings> {
   readonly platform: RayPlatform;
   /** Whose jobs it runs; it is beside it, where no Ray job can run as it. */
   readonly catalog: Catalog;
-  /** Parameters of docs/client.md that each Ray cluster has, but for those that its template says. */
+  /** Parameters of docs/reference/ray-cluster.md that each Ray cluster has, but for those that its template says. */
   readonly parameters?: Readonly<Record<string, unknown>>;
 }
 

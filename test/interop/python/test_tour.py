@@ -1,4 +1,4 @@
-"""The Python tour of docs/tour.md, as a newcomer pastes it."""
+"""The Python tour of docs/get-started/tour.md, as a newcomer pastes it."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from catalog import PROJECT, Catalog
 
 
 def test_the_tour_runs_as_it_stands(tmp_path):
-    blocks = re.findall(r"```python\n(.*?)```", (PROJECT / "docs/tour.md").read_text(), re.DOTALL)
+    blocks = re.findall(r"```python\n(.*?)```", (PROJECT / "docs/get-started/tour.md").read_text(), re.DOTALL)
     assert len(blocks) == 3
     with Catalog(tmp_path / "data") as catalog:
         tour = "\n".join(blocks).replace("http://127.0.0.1:2333", catalog.url)

@@ -1,0 +1,54 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { expect, test } from "vitest";
+
+const files = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], { encoding: "utf8" })
+  .split("\n")
+  .filter((path) => existsSync(path) && /\.(md|ts|js|py|ya?ml|json)$/.test(path));
+const texts = new Map(files.map((path) => [path, readFileSync(path, "utf8")]));
+const documents = files.filter((path) => path.endsWith(".md"));
+const pages = documents.filter((path) => path.startsWith("docs/"));
+
+const textOf = (path: string) => texts.get(path) ?? "";
+const proseOf = (path: string) => textOf(path).replace(/^( *)```.*?^\1```$/gms, "");
+
+/** The anchors of a page, as GitHub makes them of its headings. */
+function anchorsOf(path: string): string[] {
+  const headings = [...proseOf(path).matchAll(/^#+ (.*)$/gm)].map(([, title = ""]) => title.toLowerCase());
+  return headings.map((title) => title.replace(/[^\p{L}\p{N}_ -]/gu, "").replaceAll(" ", "-"));
+}
+
+/** The links of a page to files of the project, each as the file's path and the anchor. */
+function linksOf(path: string): { link: string; target: string; anchor: string }[] {
+  const links = [...proseOf(path).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = ""]) => link);
+  return links.flatMap((link) => {
+    if (/^[a-z]+:/.test(link)) return [];
+    const [file = "", anchor = ""] = link.split("#");
+    return [{ link, target: file === "" ? path : normalize(join(dirname(path), file)), anchor }];
+  });
+}
+
+test.each(documents)("the links of %s lead to something", (path) => {
+  const broken = linksOf(path).filter(
+    ({ target, anchor }) => !existsSync(target) || (anchor !== "" && !anchorsOf(target).includes(anchor)),
+  );
+  expect(broken.map(({ link }) => link)).toEqual([]);
+});
+
+test("pages that code, messages and examples name are there", () => {
+  const mentions = files.flatMap((path) => [...textOf(path).matchAll(/\bdocs\/[\w/-]+\.md\b/g)].map(([page]) => page));
+  expect(mentions.length).toBeGreaterThan(20);
+  expect(mentions.filter((page) => !existsSync(page))).toEqual([]);
+});
+
+test.each(pages.filter((path) => !path.startsWith("docs/clients/")))("%s begins with what it is for", (path) => {
+  expect(textOf(path)).toMatch(/^# .+\n\nThis page /);
+});
+
+test("the index leads to every page", () => {
+  const reached = new Set(
+    ["docs/README.md", "docs/clients/README.md"].flatMap((path) => linksOf(path).map(({ target }) => target)),
+  );
+  expect(pages.filter((path) => path !== "docs/README.md" && !reached.has(path))).toEqual([]);
+});
