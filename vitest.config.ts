@@ -13,6 +13,8 @@ export default defineConfig({
           include: ["test/*.test.ts", "test/{protocol,service,infra,client,runner}/**/*.test.ts"],
           globalSetup: temporaryFolder,
           testTimeout: 20_000,
+          // What the files of a worker import is loaded once: a file restores what it replaces.
+          isolate: false,
           // Much of it waits for programs that it starts, so that two are no more than two cores can do.
           maxWorkers: Math.max(2, availableParallelism() - 1),
         },

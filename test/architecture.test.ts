@@ -1,4 +1,4 @@
-import { globSync, readFileSync } from "node:fs";
+import { globSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 
@@ -89,6 +89,20 @@ describe("the layers", () => {
     visit("service/main.ts");
     expect(reached).toContain("service/store/open.ts");
     expect(importers(/^pg$/).length).toBeGreaterThan(0);
+  });
+
+  test("name the files that they import as Node finds them", () => {
+    const all = globSync("{*,{protocol,service,infra,client,runner,tiltyard,packaging,examples,test}/**/*}.{ts,js}", {
+      exclude: ["**/node_modules/**"],
+    });
+    const missing = all.flatMap((file) =>
+      importsOf(file)
+        .filter(
+          (each) => /^\.\.?\//.test(each) && !statSync(join(dirname(file), each), { throwIfNoEntry: false })?.isFile(),
+        )
+        .map((each) => `${file}: ${each}`),
+    );
+    expect(missing).toEqual([]);
   });
 
   test("have tests make their temporary folders in one place, which removes them", () => {
