@@ -14,7 +14,7 @@ import { deregisterTable } from "../dropping/drop.ts";
 import type { Session } from "../store/store.ts";
 import { insertTable } from "../store/tables.ts";
 import type { LocatedVersion } from "../store/versions.ts";
-import type { Caller, Catalog } from "./handler.ts";
+import type { AuthorizedCaller, Catalog } from "./handler.ts";
 
 export type Operation = RequestOf<typeof contracts.batchCommitTables>["operations"][number];
 export type Result = ResponseOf<typeof contracts.batchCommitTables>["results"][number];
@@ -32,7 +32,7 @@ export interface Step {
 export async function prepareSteps(
   operations: readonly Operation[],
   catalog: Catalog,
-  caller: Caller,
+  caller: AuthorizedCaller,
 ): Promise<readonly Step[]> {
   /** The tables that the batch itself changed so far, with the locations of those that it declares. */
   const changed = new Map<string, string | undefined>();
@@ -53,7 +53,7 @@ async function declare(
   identifier: Identifier,
   { location: asked, properties = {}, vend_credentials = false }: Member<"declare_table">,
   catalog: Catalog,
-  caller: Caller,
+  caller: AuthorizedCaller,
   changed: Map<string, string | undefined>,
 ): Promise<Step> {
   const { locations } = catalog;

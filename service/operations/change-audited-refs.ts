@@ -3,7 +3,7 @@ import { carryOut, prepareAudit } from "../domain/audit.ts";
 import { changeRefs } from "../refs/ref-files.ts";
 import type { TableRecord } from "../store/tables.ts";
 import type { Lease } from "../tasks/lease.ts";
-import type { Caller, Catalog } from "./handler.ts";
+import type { AuthorizedCaller, Catalog } from "./handler.ts";
 
 interface RefChange {
   readonly contract: AnyContract;
@@ -21,7 +21,7 @@ interface RefChange {
 export async function changeAuditedRefs(
   { contract, request, properties }: RefChange,
   catalog: Catalog,
-  caller: Caller,
+  caller: AuthorizedCaller,
   prepare: (table: TableRecord, lease: Lease) => Promise<() => Promise<void>>,
 ): Promise<{ transaction_id: string }> {
   const audit = prepareAudit({ contract, request, caller, objects: [request.id], properties });

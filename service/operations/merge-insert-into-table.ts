@@ -5,7 +5,7 @@ import { fileBytes } from "../dataset/rows-in.ts";
 import { readOneFile, writeRows } from "../dataset/write-rows.ts";
 import { branchOf, mainBranch } from "../domain/branch.ts";
 import { requireTable } from "../domain/require.ts";
-import type { Caller, Catalog, Handler } from "./handler.ts";
+import type { AuthorizedCaller, Catalog, Handler } from "./handler.ts";
 import { transactionOf } from "./transaction-of.ts";
 
 const contract = contracts.mergeInsertIntoTable;
@@ -17,7 +17,7 @@ export const mergeInsertIntoTable: Handler<typeof contract> = async (request, ca
 };
 
 /** Merges rows, and tells also how many were written, in how many attempts. */
-export async function mergeRows(request: Request, catalog: Catalog, caller: Caller) {
+export async function mergeRows(request: Request, catalog: Catalog, caller: AuthorizedCaller) {
   const { store, datasets } = catalog;
   const change = { contract, request, caller };
   const table = await requireTable(store.read, request.id);
