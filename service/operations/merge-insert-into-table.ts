@@ -1,4 +1,4 @@
-import { CatalogError, contracts, type RequestOf } from "@tiltyard/protocol";
+import { CatalogError, contracts, millisecondsOf, type RequestOf } from "@tiltyard/protocol";
 import { isWritten } from "../commits/read.ts";
 import type { RawTable } from "../dataset/library.ts";
 import { fileBytes } from "../dataset/rows-in.ts";
@@ -49,15 +49,12 @@ function mergeOf(table: RawTable, request: Request) {
   if (request.when_not_matched_by_source_delete || request.when_not_matched_by_source_delete_filt !== undefined)
     merge = merge.whenNotMatchedBySourceDelete(request.when_not_matched_by_source_delete_filt);
   if (request.use_index !== undefined) merge = merge.useIndex(request.use_index);
-  if (request.timeout !== undefined) merge.setTimeout(millisecondsOf(request.timeout));
+  if (request.timeout !== undefined) merge.setTimeout(timeoutOf(request.timeout));
   return merge;
 }
 
-const unitsMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
-
-function millisecondsOf(text: string): number {
-  const [, number, unit = ""] = /^(\d+)(\w+)$/.exec(text) ?? [];
-  const milliseconds = Number(number) * (unitsMs[unit] ?? Number.NaN);
+function timeoutOf(text: string): number {
+  const milliseconds = millisecondsOf(text);
   if (milliseconds >= 1 && milliseconds < 2 ** 32) return milliseconds;
   throw new CatalogError("InvalidInput", "timeout: must be at least 1ms and less than 49 days");
 }
