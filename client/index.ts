@@ -1,5 +1,5 @@
 export {
-  bytesOf,
+  amountOf,
   type ClusterOptions,
   type ClusterParameters,
   ParameterError,

@@ -1,4 +1,5 @@
 /** Kinds of values that settings have. */
+import { amountOf } from "@tiltyard/protocol";
 import { z } from "zod";
 
 export const dnsLabel = z
@@ -37,7 +38,7 @@ function hasHostBits(range: string): boolean {
 
 export const quantity = z
   .string()
-  .regex(/^\d+(\.\d+)?(m|[KMGT]i?)?$/, "must be a Kubernetes quantity such as 500m or 2Gi");
+  .refine((text) => !Number.isNaN(amountOf(text)), "must be a Kubernetes quantity such as 500m or 2Gi");
 
 /** The URI of a bucket, with a folder if one likes, without a slash at its end. */
 export function bucketOf(...schemes: readonly ("s3" | "gs" | "file")[]) {

@@ -62,6 +62,8 @@ export interface Contract<
   readonly access: (path: PathFields) => readonly Access[];
   /** The rights that a request needs besides those, as its query and its body tell. */
   readonly bodyAccess: (request: RequestFields<Query, Body>) => readonly Access[];
+  /** Whether a second request, with the same fields as the first, changes nothing more and answers the same. */
+  readonly idempotent: boolean;
   /** Whether it reads or writes rows, which an operator may turn off; then it is answered with 406. */
   readonly onRows: boolean;
 }
@@ -128,6 +130,11 @@ export function mayChange({ methods, access }: AnyContract): boolean {
   return methods.includes("POST") && access(anyPath).some(({ role }) => role !== "reader");
 }
 
+/** Whether a client may retry an operation whose answer was lost: it changes nothing, or its contract says so. */
+export function isIdempotent(contract: AnyContract): boolean {
+  return contract.idempotent || !mayChange(contract);
+}
+
 /** Fills in what most contracts share: a POST with a JSON body, answered with 200. */
 export function defineContract<
   Query extends z.ZodObject = typeof noFields,
@@ -136,7 +143,7 @@ export function defineContract<
   const BareField extends string | undefined = undefined,
 >(
   contract: Pick<Contract, "operationId" | "summary" | "path" | "access"> &
-    Partial<Pick<Contract, "methods" | "content" | "status" | "errors" | "onRows" | "bodySize">> & {
+    Partial<Pick<Contract, "methods" | "content" | "status" | "errors" | "idempotent" | "onRows" | "bodySize">> & {
       readonly bareField?: BareField;
       readonly query?: Query;
       readonly body?: Body;
@@ -149,6 +156,7 @@ export function defineContract<
     content: "json",
     status: 200,
     errors: [],
+    idempotent: false,
     onRows: false,
     bodySize: "small",
     bodyAccess: () => [],

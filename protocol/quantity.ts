@@ -2,13 +2,13 @@ import { z } from "zod";
 
 const units: Readonly<Record<string, number>> = {
   "": 1,
-  ...{ k: 1e3, K: 1e3, M: 1e6, G: 1e9, T: 1e12 },
+  ...{ m: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12 },
   ...{ Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40 },
 };
-const pattern = /^(\d+(?:\.\d+)?)([kKMGT]i?|)$/;
+const pattern = /^(\d+(?:\.\d+)?)([a-zA-Z]*)$/;
 
-/** How many bytes a quantity is; NaN for what is none. */
-export function bytesOf(quantity: string | number): number {
+/** The number that a Kubernetes quantity such as `500m` or `2Gi` stands for; NaN for what is none. */
+export function amountOf(quantity: string | number): number {
   const [, amount, unit = ""] = pattern.exec(String(quantity)) ?? [];
   return Number(amount) * (units[unit] ?? Number.NaN);
 }
@@ -17,7 +17,7 @@ export function bytesOf(quantity: string | number): number {
 export const Memory = z
   .union([z.string(), z.number()], "must be a quantity such as 8Gi, or a number of bytes")
   .transform((given, context) => {
-    const bytes = bytesOf(given);
+    const bytes = amountOf(given);
     if (bytes >= memoryBytesMin) return typeof given === "number" ? String(given) : given;
     const problem = Number.isNaN(bytes) ? "must be a quantity such as 8Gi" : "is too little for Ray: 1Gi at least";
     context.addIssue({ code: "custom", message: `${problem}, or a number of bytes; it is ${given}` });

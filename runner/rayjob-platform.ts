@@ -1,6 +1,6 @@
 import type { V1Pod } from "@kubernetes/client-node";
 import {
-  bytesOf,
+  amountOf,
   type ClusterParameters,
   clusterLabel,
   clusterState,
@@ -170,7 +170,7 @@ function autoscaling({ workerGroups }: ClusterParameters): Readonly<Record<strin
     name,
     cpus: numCpus,
     gpus: numGpus,
-    memory_bytes: bytesOf(memory),
+    memory_bytes: amountOf(memory),
   }));
   return { TILTYARD_RAY_AUTOSCALES: "1", TILTYARD_RAY_WORKERS: JSON.stringify(workers) };
 }

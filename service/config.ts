@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { CatalogError } from "@tiltyard/protocol";
+import { CatalogError, millisecondsOf } from "@tiltyard/protocol";
 import { z } from "zod";
 import type { VendingOptions } from "./storage/credentials.ts";
 import { type Location, parseLocation } from "./storage/location.ts";
@@ -82,8 +82,6 @@ const numberOf = (what: string) =>
     .regex(/^[1-9]\d{0,8}$/, `must be a number of ${what}`)
     .transform(Number);
 
-const unitsMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-const toMs = (text: string) => Number.parseInt(text, 10) * (unitsMs[text.at(-1) ?? ""] ?? 0);
 const givenKeyLengthMin = 24;
 /** A key that was made elsewhere. */
 const givenKey = z.string().min(givenKeyLengthMin, `must have at least ${givenKeyLengthMin} characters`);
@@ -151,17 +149,17 @@ const Environment = z.object({
     .string()
     .regex(/^(0|[1-9]\d{0,4}[mhd])$/, "must be 0, or a number of minutes, hours or days such as 7d")
     .default("0")
-    .transform(toMs),
+    .transform(millisecondsOf),
   TILTYARD_AUDIT_RETENTION: z
     .string()
     .regex(/^[1-9]\d{0,4}[mhd]$/, "must be a number of minutes, hours or days such as 365d")
     .default("365d")
-    .transform(toMs),
+    .transform(millisecondsOf),
   TILTYARD_AUTOMATION_DELAY: z
     .string()
     .regex(/^(0|[1-9]\d{0,4}[smhd])$/, "must be a number of seconds, minutes, hours or days such as 10s, or 0")
     .default("10s")
-    .transform(toMs),
+    .transform(millisecondsOf),
   TILTYARD_S3_FORCE_PATH_STYLE: flag,
   TILTYARD_DATA_OPERATIONS: z.enum(["on", "off"]).default("on"),
   TILTYARD_REMOTE_DATABASES: z.enum(["on", "off"]).default("off"),

@@ -10,9 +10,9 @@ export interface LogOutput {
   relay(from: Readable): void;
 }
 
-/** Lines are handed on together, once they have this many characters, or after a while. */
-const heldCharacters = 8192;
-const handOnEveryMs = 500;
+/** Lines are written together, once they have this many bytes, or after a while. */
+const heldBytes = 8192;
+const writtenEveryMs = 500;
 /** At most this much is written at once. A busy process gets to write once in hundreds of requests. */
 const writtenBytesMax = 1024 * 1024;
 /** At most this much waits for standard output to take it; what comes then is dropped. */
@@ -31,44 +31,27 @@ export function createLog(level: string): Log {
 
 /** As `createLog`. */
 export function openLogOutput(level: string): LogOutput {
-  let held: string[] = [];
-  let characters = 0;
   let dropped = 0;
-
-  // What takes buffers is typed as if it took text.
-  const write = (lines: Buffer) => destination.write(lines as unknown as string);
-  const handOn = () => {
-    if (held.length === 0) return;
-    write(Buffer.from(held.join("")));
-    held = [];
-    characters = 0;
-  };
-  // Before the destination's own listeners, which write out what it was given.
-  process.once("beforeExit", handOn).once("exit", handOn);
   const destination = pino.destination({
     dest: 1,
     sync: false,
+    // Standard output may take a part of what is written: of text that could be half a character.
     contentMode: "buffer",
-    minLength: 1,
+    minLength: heldBytes,
     maxWrite: writtenBytesMax,
     maxLength: waitingBytesMax,
+    periodicFlush: writtenEveryMs,
   });
+  // What takes buffers is typed as if it took text.
+  const write = (lines: Buffer) => destination.write(lines as unknown as string);
   destination.on("error", () => {
     // At the end of the process it would try for ever to write what it has.
     destination.flushSync = () => {};
   });
-  if (level !== "silent") setInterval(handOn, handOnEveryMs).unref();
 
   const lines = {
-    write: (line: string) => {
-      held.push(line);
-      characters += line.length;
-      if (characters >= heldCharacters) handOn();
-    },
-    flush: (done: () => void) => {
-      handOn();
-      destination.flush(done);
-    },
+    write: (line: string) => void write(Buffer.from(line)),
+    flush: (done: () => void) => destination.flush(done),
   };
   const log = pino({ level, base: null, timestamp: isoTime }, lines);
 
@@ -79,7 +62,6 @@ export function openLogOutput(level: string): LogOutput {
     if (dropped === 0) return;
     log.warn({ lines: dropped }, "lines of this log were dropped: standard output was not read fast enough");
     dropped = 0;
-    handOn();
   });
   return {
     log,

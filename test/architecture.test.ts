@@ -6,7 +6,15 @@ const sources = globSync("{protocol,service,infra,client,runner}/**/*.ts", { exc
 
 /** What a file imports, statically or when it is needed. */
 function importsOf(file: string): string[] {
-  const text = readFileSync(file, "utf8");
+  return importsIn(readFileSync(file, "utf8"));
+}
+
+/** What a file loads. `import type` loads nothing: types of two files may refer to each other, as their values may not. */
+function loadedBy(file: string): string[] {
+  return importsIn(readFileSync(file, "utf8").replaceAll(/^(import|export) type [^;]+;$/gm, ""));
+}
+
+function importsIn(text: string): string[] {
   return [...text.matchAll(/(?:from|import\()\s*"([^"]+)"/g)].map(([, specifier]) => specifier ?? "");
 }
 
@@ -73,6 +81,20 @@ describe("the layers", () => {
     ["service/remote/", /\/(http|commands)\//],
   ])("let %s use only what is below it", (folder, above) => {
     expect(importers(above, folder)).toEqual([]);
+  });
+
+  test("has no circle of imports", () => {
+    const circles: string[][] = [];
+    const done = new Set<string>();
+    const visit = (file: string, way: readonly string[]) => {
+      if (way.includes(file)) return void circles.push([...way.slice(way.indexOf(file)), file]);
+      if (done.has(file)) return;
+      for (const each of loadedBy(file)) if (each.startsWith(".")) visit(join(dirname(file), each), [...way, file]);
+      done.add(file);
+    };
+    for (const file of sources) visit(file, []);
+    expect(circles).toEqual([]);
+    expect(done.size).toBe(sources.length);
   });
 
   test("load the driver of PostgreSQL and Lance's library only when they are needed", () => {

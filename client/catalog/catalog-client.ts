@@ -2,14 +2,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import {
   type AnyContract,
   arrowFile,
-  backoffMs,
   type Contracts,
   contracts,
   formatIdentifier,
+  isIdempotent,
   type ManagementContracts,
   managementContracts,
   type ResponseOf,
 } from "@tiltyard/protocol";
+import pRetry from "p-retry";
 import type { z } from "zod";
 import { type Context, headersOf, withHeaders, withoutHeaders } from "./context-headers.ts";
 import { CatalogConnectionError, CatalogRequestError } from "./errors.ts";
@@ -83,7 +84,7 @@ export type ManagementClient = ClientOf<ManagementContracts>;
 
 const timeoutMsDefault = 30_000;
 const retriesDefault = 4;
-const backoff = { firstMs: 100, mostMs: 5_000 };
+const backoff = { minTimeout: 50, maxTimeout: 5_000, randomize: true };
 
 /**
  * A catalog, by its operations: `await catalog.describeTable({ id: ["films"] })`.
@@ -121,40 +122,26 @@ type Request = Readonly<Record<string, unknown>> & {
   readonly context?: Context;
 };
 
-async function call(
+/** Any call that is not idempotent may have been carried out although its answer was lost. */
+function call(
   client: CatalogClientOptions,
   contract: AnyContract,
   request: Request,
   options: CallOptions,
 ): Promise<unknown> {
-  const retries = isRepeatable(contract) ? (client.retries ?? retriesDefault) : 0;
-  for (let attempt = 0; ; attempt++) {
-    try {
-      return await callOnce(client, contract, request, options);
-    } catch (error) {
-      const waitMs = attempt < retries ? waitBefore(error, attempt) : undefined;
-      if (waitMs === undefined || options.signal?.aborted) throw error;
-      await sleep(waitMs, undefined, { signal: options.signal });
-    }
-  }
-}
-
-/**
- * Reads and commits of the same manifest are idempotent. Any other call may have been carried out
- * although its answer was lost.
- */
-function isRepeatable({ operationId, content }: AnyContract): boolean {
-  if (content === "arrow") return false;
-  return /^(List|Describe|Get|Count|Explain|Analyze|CreateTableVersion)|Exists$|Stats$/.test(operationId);
-}
-
-/** @returns Milliseconds until the retry; undefined when a retry would fail the same way. */
-function waitBefore(error: unknown, attempt: number): number | undefined {
-  const waitMs = backoffMs(attempt, backoff);
-  if (error instanceof CatalogConnectionError) return waitMs;
-  if (error instanceof CatalogRequestError && error.status === 503)
-    return Math.max(waitMs, (error.retryAfterSeconds ?? 0) * 1000);
-  return undefined;
+  const { signal } = options;
+  return pRetry(() => callOnce(client, contract, request, options), {
+    ...backoff,
+    retries: isIdempotent(contract) ? (client.retries ?? retriesDefault) : 0,
+    ...(signal !== undefined && { signal }),
+    shouldRetry: async ({ error, retryDelay }) => {
+      if (error instanceof CatalogConnectionError) return true;
+      if (!(error instanceof CatalogRequestError) || error.status !== 503) return false;
+      // What the catalog asks for beyond the backoff.
+      await sleep(Math.max((error.retryAfterSeconds ?? 0) * 1000 - retryDelay, 0), undefined, { signal });
+      return true;
+    },
+  });
 }
 
 async function callOnce(

@@ -1,3 +1,4 @@
+import { millisecondsOf } from "@tiltyard/protocol";
 import { Command, InvalidArgumentError } from "commander";
 import type { RayClusterApi } from "../ray/cluster-api.ts";
 import { type LeasedCluster, listRayClusters, reapRayClusters } from "../ray/lease.ts";
@@ -101,11 +102,8 @@ function printClusters(options: JsonOption, clusters: readonly LeasedCluster[]):
   printTable(options, rows, ["name", "namespace", "state", "owner", "lease"]);
 }
 
-const unitMillis: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
-
 function parseDuration(text: string): number {
-  const [, amount, unit = ""] = /^(\d+)([mhd])$/.exec(text) ?? [];
-  const millis = Number(amount) * (unitMillis[unit] ?? Number.NaN);
+  const millis = millisecondsOf(text);
   if (!(millis > 0)) throw new InvalidArgumentError("It must be like 90m, 8h or 2d.");
   return millis;
 }

@@ -1,5 +1,5 @@
 import { on } from "node:events";
-import { setTimeout as sleep } from "node:timers/promises";
+import pRetry from "p-retry";
 import { request, WebSocket } from "undici";
 
 /** Ray refused, or gave no answer. */
@@ -17,10 +17,9 @@ export class JobError extends Error {
 /** How long Ray may take until it begins to answer, and between two parts of an answer. */
 const answerTimeoutMs = 30_000;
 /** Enough for a forwarding or the dashboard to come back. */
-const retryForMs = 60_000;
+const retries = { retries: Infinity, minTimeout: 100, maxTimeout: 5_000, maxRetryTime: 60_000 };
 /** A connection that is silent for so long may have lost its other end. */
 const silenceMs = 60_000;
-const pauseMs = { first: 100, most: 5_000 };
 
 /**
  * Requests to Ray's dashboard. They are retried when a connection breaks or the dashboard
@@ -42,16 +41,11 @@ export class Dashboard {
   }
 
   /** @returns The body of the answer. @throws JobError */
-  async request(method: "GET" | "POST" | "PUT", path: string, body?: object): Promise<string> {
-    const deadline = Date.now() + retryForMs;
-    for (let pause = pauseMs.first; ; pause = Math.min(2 * pause, pauseMs.most)) {
-      try {
-        return await this.#requestOnce(method, path, body);
-      } catch (error) {
-        if (!(error instanceof JobError) || !isPassing(error) || Date.now() + pause > deadline) throw error;
-        await sleep(pause);
-      }
-    }
+  request(method: "GET" | "POST" | "PUT", path: string, body?: object): Promise<string> {
+    return pRetry(() => this.#requestOnce(method, path, body), {
+      ...retries,
+      shouldRetry: ({ error }) => error instanceof JobError && isPassing(error),
+    });
   }
 
   /**

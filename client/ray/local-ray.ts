@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { isAtLeast, rayVersionMin, tokenRayVersionMin } from "@tiltyard/protocol";
+import getPort from "get-port";
 import { request } from "undici";
 import { Companion } from "./companion.ts";
-import { freePort } from "./free-port.ts";
 import { JobsApi } from "./jobs.ts";
 
 /** No Ray could be started on this machine. */
@@ -58,7 +58,7 @@ export async function startLocalRay({ env, numCpus, signal }: LocalRayOptions): 
   const version = await versionOf(env);
   const token = isAtLeast(version, tokenRayVersionMin) ? randomBytes(32).toString("hex") : undefined;
   const numbers = new Map<string, number>();
-  for (const name of ports) numbers.set(name, await freePort());
+  for (const name of ports) numbers.set(name, await getPort({ host: "127.0.0.1" }));
   const dashboardUrl = `http://127.0.0.1:${numbers.get("dashboard-port")}`;
   const folder = await mkdtemp(join(shortTemporaryFolder, "ray-"));
   const command = [

@@ -3,6 +3,7 @@ import { hostname, userInfo } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KubeConfig } from "@kubernetes/client-node";
 import { type ClusterOptions, type ClusterParameters, parseParameters } from "@tiltyard/protocol";
+import pRetry from "p-retry";
 import { connect } from "../kubernetes/connect.ts";
 import { KubernetesError } from "../kubernetes/kubernetes-error.ts";
 import { type Forwarding, forwardPort } from "../kubernetes/port-forward.ts";
@@ -281,15 +282,15 @@ async function remove(api: RayClusterApi, identity: ClusterIdentity): Promise<vo
 }
 
 /** Retries an idempotent call while the API server is unavailable. */
-async function patiently<Result>(work: () => Promise<Result>, deadline: number, signal?: AbortSignal): Promise<Result> {
-  for (;;) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!isPassing(error) || Date.now() + pollMs > deadline) throw error;
-      await sleep(pollMs, undefined, { signal });
-    }
-  }
+function patiently<Result>(work: () => Promise<Result>, deadline: number, signal?: AbortSignal): Promise<Result> {
+  return pRetry(work, {
+    retries: Infinity,
+    factor: 1,
+    minTimeout: pollMs,
+    maxRetryTime: Math.max(deadline - pollMs - Date.now(), 0),
+    ...(signal !== undefined && { signal }),
+    shouldRetry: ({ error }) => isPassing(error),
+  });
 }
 
 /** Whether the API server gave no answer, or said that it cannot answer now: what was asked for may be done. */

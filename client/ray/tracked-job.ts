@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { AlterTransactionAction, TransactionStatus } from "@tiltyard/protocol";
 import { parseIdentifier } from "@tiltyard/protocol";
+import pRetry from "p-retry";
 import type { CatalogClient, ManagementClient } from "../catalog/catalog-client.ts";
 import { CatalogRequestError } from "../catalog/errors.ts";
 import { suppressedError } from "../suppressed-error.ts";
@@ -34,8 +34,7 @@ const outcomes: Readonly<Partial<Record<JobStatus, TransactionStatus>>> = {
   STOPPED: "Canceled",
 };
 /** What a job has done for hours is not lost to a catalog that starts anew. */
-const retryForMs = 120_000;
-const pauseMs = { first: 200, most: 10_000 };
+const retries = { retries: Infinity, minTimeout: 200, maxTimeout: 10_000, maxRetryTime: 120_000 };
 const valueLengthMax = 1_000;
 
 /**
@@ -115,17 +114,10 @@ async function transactionOf(tracking: Tracking): Promise<string> {
  * Alters a transaction, and retries when the answer was lost: setting a status or a property is idempotent.
  */
 async function alterTransaction(catalog: CatalogClient, id: string, actions: AlterTransactionAction[]): Promise<void> {
-  const deadline = Date.now() + retryForMs;
-  for (let pause = pauseMs.first; ; pause = Math.min(2 * pause, pauseMs.most)) {
-    try {
-      await catalog.alterTransaction({ id: parseIdentifier(id), actions });
-      return;
-    } catch (error) {
-      const isFinal = error instanceof CatalogRequestError && error.status < 500;
-      if (isFinal || Date.now() + pause > deadline) throw error;
-      await sleep(pause);
-    }
-  }
+  await pRetry(() => catalog.alterTransaction({ id: parseIdentifier(id), actions }), {
+    ...retries,
+    shouldRetry: ({ error }) => !(error instanceof CatalogRequestError && error.status < 500),
+  });
 }
 
 function status(value: TransactionStatus): AlterTransactionAction {

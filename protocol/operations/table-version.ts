@@ -53,6 +53,7 @@ export const createTableVersion = defineContract({
   body: CreateTableVersionRequest,
   response: CreateTableVersionResponse,
   errors: [404, 409],
+  idempotent: true,
   access: onPath("writer"),
 });
 

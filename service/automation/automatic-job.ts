@@ -5,7 +5,7 @@ import { type NewJob, prepareJob } from "../domain/job.ts";
 import { prepareRefresh } from "../domain/materialized-view.ts";
 import { parametersOf } from "../domain/parameters.ts";
 import type { Policy } from "../domain/policy.ts";
-import type { Actor } from "../domain/transaction.ts";
+import type { Caller } from "../domain/transaction.ts";
 import type { Automation } from "../store/automations.ts";
 import type { Store } from "../store/store.ts";
 import { findTableById, type TableRecord } from "../store/tables.ts";
@@ -22,7 +22,7 @@ export async function automaticJob(
   { kind, target, principal }: Automation,
   { auto_compact, auto_build_index, auto_clean_up }: Policy,
 ): Promise<NewJob | undefined> {
-  const caller: Actor = { principal: { name: principal }, requestId: "" };
+  const caller: Caller = { principal: { name: principal }, requestId: "" };
   const ofTable = (contract: { readonly operationId: string }, request: object | undefined) =>
     request && prepareJob({ contract, caller, objects: [identifier], properties: parametersOf({ ...request }) });
   switch (kind) {

@@ -1,7 +1,7 @@
 import type { Identifier } from "@tiltyard/protocol";
 import type { CommitParts } from "../commits/parts.ts";
 import { requireTable } from "../domain/require.ts";
-import type { Actor } from "../domain/transaction.ts";
+import type { Caller } from "../domain/transaction.ts";
 import { putAutomation } from "../store/automations.ts";
 import { stateOf } from "./table-state.ts";
 
@@ -14,7 +14,7 @@ export async function backfillNewRows(
   parts: CommitParts,
   table: Identifier,
   column: string,
-  caller: Actor,
+  caller: Caller,
 ): Promise<void> {
   await register(parts, table, { kind: "backfill", target: column }, caller);
 }
@@ -24,7 +24,7 @@ export async function refreshOnNewRows(
   parts: CommitParts,
   source: Identifier,
   view: Identifier,
-  caller: Actor,
+  caller: Caller,
 ): Promise<void> {
   const { id } = await requireTable(parts.store.read, view);
   await register(parts, source, { kind: "refresh", target: String(id) }, caller);
@@ -34,7 +34,7 @@ async function register(
   parts: CommitParts,
   identifier: Identifier,
   what: { readonly kind: "backfill" | "refresh"; readonly target: string },
-  { principal }: Actor,
+  { principal }: Caller,
 ): Promise<void> {
   const table = await requireTable(parts.store.read, identifier);
   const seen = await stateOf(parts, table);

@@ -1,6 +1,6 @@
 import type { Identifier } from "@tiltyard/protocol";
 import { z } from "zod";
-import { prepareAudit, unknownActor } from "../domain/audit.ts";
+import { prepareAudit, unknownCaller } from "../domain/audit.ts";
 import { automationOf } from "../domain/automation.ts";
 import { mainBranch } from "../domain/branch.ts";
 import { type Location, parseLocation } from "../storage/location.ts";
@@ -376,5 +376,5 @@ async function latestInPlace(
 
 /** What the catalog found out without being told. */
 function byItself(operationId: string, table: { readonly identifier: Identifier }) {
-  return { contract: { operationId }, caller: unknownActor, objects: [table.identifier] };
+  return { contract: { operationId }, caller: unknownCaller, objects: [table.identifier] };
 }

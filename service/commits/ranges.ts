@@ -5,7 +5,7 @@ import { deleteTask } from "../store/tasks.ts";
 import { countVersions, deleteVersions, findCut } from "../store/versions.ts";
 import { adoptionOf } from "./adopt.ts";
 
-/** How many records one transaction deletes: it takes some milliseconds. */
+/** How many records one database transaction deletes: it takes some milliseconds. */
 const deletedAtOnceMax = 1_000;
 
 /** Versions from `start` on, up to and without `end`; no end runs through the latest. */
@@ -32,7 +32,7 @@ export function readRanges(
 }
 
 /**
- * Deletes as many records as one transaction may, so that other writers wait briefly, when
+ * Deletes as many records as one database transaction may, so that other writers wait briefly, when
  * the ranges have more than that.
  *
  * @returns How many were deleted; 0 when what is left is little enough for `deleteRanges`.

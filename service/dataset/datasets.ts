@@ -9,9 +9,9 @@ import { parseLocation } from "../storage/location.ts";
 import type { TableRecord } from "../store/tables.ts";
 import type { VersionRecord } from "../store/versions.ts";
 import { translate } from "./errors.ts";
-import type { Gateway, ServedView, TableView } from "./gateway.ts";
 import { KeptVersions, type VersionKey } from "./kept-versions.ts";
 import { createLibrary, type Library, type RawTable, rawConnectionOf, rawTableOf } from "./library.ts";
+import type { Gateway, ServedView, TableView } from "./table-view.ts";
 import { viewOfTable, viewOfVersion } from "./view.ts";
 
 /** Opens tables with Lance's own library, for what the catalog's database does not hold. */

@@ -1,7 +1,7 @@
 import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { CatalogError } from "@tiltyard/protocol";
 
-/** The manifest of the version after another one, and the transaction that made it. */
+/** The manifest of the version after another one, and Lance's record of the transaction that made it. */
 export interface NextManifest {
   readonly file: Uint8Array;
   readonly transaction: Uint8Array;
@@ -12,7 +12,7 @@ export interface NextManifest {
 export interface ReplacedMetadata {
   readonly version: number;
   readonly timestampMillis: number;
-  /** Names the transaction; no other has it. */
+  /** Names Lance's transaction; no other has it. */
   readonly uuid: string;
   readonly metadata: Readonly<Record<string, string>>;
 }

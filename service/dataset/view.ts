@@ -6,7 +6,7 @@ import { branchOf } from "../domain/branch.ts";
 import { parseLocation } from "../storage/location.ts";
 import type { TableRecord } from "../store/tables.ts";
 import type { VersionRecord } from "../store/versions.ts";
-import type { TableView } from "./gateway.ts";
+import type { TableView } from "./table-view.ts";
 
 /** A view of one version that takes no commits: to the library it is the latest of its branch. */
 export function viewOfVersion(parts: CommitParts, table: TableRecord, record: VersionRecord): TableView {

@@ -1,12 +1,12 @@
 import { CatalogError } from "@tiltyard/protocol";
 import { insertAuditOutcome, insertAuditRecord } from "../store/audit.ts";
 import type { Session, Store } from "../store/store.ts";
-import { type Actor, type By, type Change, newTransaction, type TransactionNames } from "./transaction.ts";
+import { type Caller, type Change, newTransaction, type Origin, type TransactionNames } from "./transaction.ts";
 
 /** The principal that the audit names for commands of the operator. */
-export const operator: By = { caller: { principal: { name: "operator" }, requestId: "" } };
+export const operator: Origin = { caller: { principal: { name: "operator" }, requestId: "" } };
 /** The principal that it names for changes without a request to the catalog. */
-export const unknownActor: Actor = { principal: { name: "unknown" }, requestId: "" };
+export const unknownCaller: Caller = { principal: { name: "unknown" }, requestId: "" };
 
 /** A record of the audit that is still to be written. */
 export interface AuditEntry extends TransactionNames {

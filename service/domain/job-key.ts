@@ -8,7 +8,7 @@ import { isOpen } from "./job.ts";
 import { latestAttempt } from "./job-summary.ts";
 import type { NewApiKey } from "./principals.ts";
 import { requireJob } from "./require.ts";
-import type { By } from "./transaction.ts";
+import type { Origin } from "./transaction.ts";
 
 /**
  * Makes the key that an attempt of a job runs with, in place of the one that the job had. The audit names its
@@ -18,7 +18,7 @@ import type { By } from "./transaction.ts";
  */
 export async function createJobKey(
   session: Session,
-  by: By,
+  origin: Origin,
   identifier: Identifier,
   attempt: number,
 ): Promise<NewApiKey & { readonly principal: string }> {
@@ -31,7 +31,12 @@ export async function createJobKey(
   const { id, key } = generateApiKey();
   await putApiKey(session, id, principal, hashApiKey(key), { id: job.id, attempt });
   const properties = { api_key_id: id, principal, attempt: String(attempt) };
-  const audit = prepareAudit({ ...by, contract: managementContracts.createJobKey, objects: job.objects, properties });
+  const audit = prepareAudit({
+    ...origin,
+    contract: managementContracts.createJobKey,
+    objects: job.objects,
+    properties,
+  });
   await audit.record(session);
   return { id, key, principal, transaction: audit.name };
 }

@@ -4,7 +4,7 @@ import { insertJob, updateJob } from "../store/jobs.ts";
 import type { Session } from "../store/store.ts";
 import { insertTask } from "../store/tasks.ts";
 import type { NewTransaction, TransactionRecord } from "../store/transactions.ts";
-import { type Actor, type Change, newTransaction, type TransactionNames } from "./transaction.ts";
+import { type Caller, type Change, newTransaction, type TransactionNames } from "./transaction.ts";
 
 /** A job that is still to be opened. */
 export interface NewJob extends TransactionNames {
@@ -46,7 +46,7 @@ const parametersLengthMax = 224 * 1024;
  *
  * @throws CatalogError ConcurrentModification for a job that has ended otherwise.
  */
-export function cancel(job: TransactionRecord, { principal }: Pick<Actor, "principal">): TransactionRecord {
+export function cancel(job: TransactionRecord, { principal }: Pick<Caller, "principal">): TransactionRecord {
   if (job.status === "Canceled") return job;
   const status = move(job.status, "Canceled");
   const properties = { ...job.properties, reason: `canceled by ${principal.name}` };

@@ -11,7 +11,7 @@ import { z } from "zod";
 import type { TableRecord } from "../store/tables.ts";
 import { type NewJob, prepareJob, requireFitting } from "./job.ts";
 import { parametersOf } from "./parameters.ts";
-import type { Actor } from "./transaction.ts";
+import type { Caller } from "./transaction.ts";
 
 /**
  * A view is a table whose properties with this prefix say how it is computed; `DescribeTable` answers them.
@@ -130,7 +130,7 @@ function readSourceQuery(text: string): z.infer<typeof SourceQuery> | undefined 
  *
  * @throws CatalogError InvalidInput for a parameter that is not one of the view's kind.
  */
-export function prepareRefresh(view: Pick<TableRecord, "properties">, request: RefreshRequest, caller: Actor): NewJob {
+export function prepareRefresh(view: Pick<TableRecord, "properties">, request: RefreshRequest, caller: Caller): NewJob {
   const definition = Object.entries(view.properties).filter(([name]) => name.startsWith(prefix));
   const kind = view.properties[`${prefix}kind`];
   if (request.output_limit !== undefined && kind !== undefined && kind !== "chunker")

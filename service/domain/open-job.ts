@@ -6,12 +6,12 @@ import { type NewJob, prepareJob } from "./job.ts";
 import { parametersIn } from "./job-summary.ts";
 import { parametersOf } from "./parameters.ts";
 import { requireTable } from "./require.ts";
-import type { By, Change } from "./transaction.ts";
+import type { Change, Origin } from "./transaction.ts";
 
 /**
  * Opens a job, unless an open one does the same: two at a time would undo each other's work.
  *
- * @param check Runs in the transaction that opens it, and throws to refuse it.
+ * @param check Runs in the database transaction that opens it, and throws to refuse it.
  * @returns The name of the job, the one that is open already when its parameters are the same.
  * @throws CatalogError ConcurrentModification when they are others.
  */
@@ -39,7 +39,7 @@ export async function openOnce(
   );
 }
 
-interface TableRequest extends By, Pick<Change, "contract"> {
+interface TableRequest extends Origin, Pick<Change, "contract"> {
   readonly request: { readonly id: Identifier; readonly delimiter: string };
 }
 

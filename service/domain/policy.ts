@@ -7,7 +7,7 @@ import { noteTask } from "../store/tasks.ts";
 import { prepareAudit } from "./audit.ts";
 import { automationOf } from "./automation.ts";
 import { requireTable } from "./require.ts";
-import type { Actor, By } from "./transaction.ts";
+import type { Caller, Origin } from "./transaction.ts";
 
 const Policy = z.object(TablePolicy);
 export type Policy = z.infer<typeof Policy>;
@@ -41,7 +41,7 @@ export function policyIn(properties: Properties): Policy {
 export async function applyPolicy(
   session: Session,
   table: TableRecord,
-  { principal }: Pick<Actor, "principal">,
+  { principal }: Pick<Caller, "principal">,
 ): Promise<TableRecord> {
   const { auto_compact, auto_build_index = [], auto_clean_up } = policyIn(table.properties);
   const wanted = [
@@ -66,15 +66,15 @@ export async function applyPolicy(
  * @returns The name of the transaction.
  * @throws CatalogError TableNotFound
  */
-export async function putPolicy(session: Session, by: By, id: TableRecord["identifier"], policy: Policy) {
+export async function putPolicy(session: Session, origin: Origin, id: TableRecord["identifier"], policy: Policy) {
   const table = await requireTable(session, id);
   const others = Object.entries(table.properties).filter(([name]) => !names.some((each) => each === name));
   const given = names.flatMap((name) => (policy[name] === undefined ? [] : [[name, JSON.stringify(policy[name])]]));
   const properties: Properties = Object.fromEntries([...others, ...given]);
   await setTableProperties(session, table.id, properties);
-  await applyPolicy(session, { ...table, properties }, by.caller);
+  await applyPolicy(session, { ...table, properties }, origin.caller);
   const transaction = prepareAudit({
-    ...by,
+    ...origin,
     contract: managementContracts.putTablePolicy,
     objects: [id],
     properties: Object.fromEntries(given),

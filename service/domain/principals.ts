@@ -9,7 +9,7 @@ import { generateApiKey, hashApiKey } from "../auth/api-key.ts";
 import * as records from "../store/principals.ts";
 import type { Session } from "../store/store.ts";
 import { prepareAudit } from "./audit.ts";
-import type { By } from "./transaction.ts";
+import type { Origin } from "./transaction.ts";
 
 /** A new key: its secret is stored nowhere else. */
 export interface NewApiKey {
@@ -27,26 +27,26 @@ export interface NewApiKey {
  */
 export async function createApiKey(
   session: Session,
-  by: By,
+  origin: Origin,
   principal: string,
   grant: records.Grant | undefined,
 ): Promise<NewApiKey> {
   checkPrincipal(principal);
   const { id, key } = generateApiKey();
   await records.putApiKey(session, id, principal, hashApiKey(key));
-  if (grant !== undefined) await putGrant(session, by, principal, grant);
+  if (grant !== undefined) await putGrant(session, origin, principal, grant);
   const properties = { api_key_id: id, principal };
-  const audit = prepareAudit({ ...by, contract: managementContracts.createApiKey, objects: [[]], properties });
+  const audit = prepareAudit({ ...origin, contract: managementContracts.createApiKey, objects: [[]], properties });
   await audit.record(session);
   return { id, key, transaction: audit.name };
 }
 
 /** @returns The name of the transaction. @throws CatalogError ApiKeyNotFound */
-export async function revokeApiKey(session: Session, by: By, id: string): Promise<string> {
+export async function revokeApiKey(session: Session, origin: Origin, id: string): Promise<string> {
   const principal = await records.deleteApiKey(session, id);
   if (principal === undefined) throw new CatalogError("ApiKeyNotFound", `there is no key ${id}; see the list of keys`);
   const properties = { api_key_id: id, principal };
-  const audit = prepareAudit({ ...by, contract: managementContracts.revokeApiKey, objects: [[]], properties });
+  const audit = prepareAudit({ ...origin, contract: managementContracts.revokeApiKey, objects: [[]], properties });
   await audit.record(session);
   return audit.name;
 }
@@ -57,13 +57,18 @@ export async function revokeApiKey(session: Session, by: By, id: string): Promis
  * @returns The name of the transaction.
  * @throws CatalogError InvalidInput for what cannot be the name of a principal.
  */
-export async function putGrant(session: Session, by: By, principal: string, grant: records.Grant): Promise<string> {
+export async function putGrant(
+  session: Session,
+  origin: Origin,
+  principal: string,
+  grant: records.Grant,
+): Promise<string> {
   checkPrincipal(principal);
   await records.putGrant(session, principal, grant);
   const { namespace, role } = grant;
   const properties = { principal, role };
   const audit = prepareAudit({
-    ...by,
+    ...origin,
     contract: managementContracts.putGrant,
     objects: [namespace],
     properties,
@@ -73,14 +78,19 @@ export async function putGrant(session: Session, by: By, principal: string, gran
 }
 
 /** @returns The name of the transaction. @throws CatalogError GrantNotFound */
-export async function revokeGrant(session: Session, by: By, principal: string, namespace: Identifier): Promise<string> {
+export async function revokeGrant(
+  session: Session,
+  origin: Origin,
+  principal: string,
+  namespace: Identifier,
+): Promise<string> {
   if (!(await records.deleteGrant(session, principal, namespace)))
     throw new CatalogError(
       "GrantNotFound",
       `${principal} has no role on ${formatIdentifier(namespace)}; see the list of grants`,
     );
   const audit = prepareAudit({
-    ...by,
+    ...origin,
     contract: managementContracts.revokeGrant,
     objects: [namespace],
     properties: { principal },

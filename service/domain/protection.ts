@@ -3,7 +3,7 @@ import type { Session } from "../store/store.ts";
 import { setTableProperties, type TableRecord } from "../store/tables.ts";
 import { prepareAudit } from "./audit.ts";
 import { requireTable } from "./require.ts";
-import type { By } from "./transaction.ts";
+import type { Origin } from "./transaction.ts";
 
 /** The property that keeps a table from being dropped while it is `true`. */
 const protection = "protected";
@@ -38,7 +38,7 @@ export function requireUnprotected(table: TableRecord): void {
  */
 export async function setProtected(
   session: Session,
-  by: By,
+  origin: Origin,
   identifier: Identifier,
   protect: boolean,
 ): Promise<string> {
@@ -46,7 +46,7 @@ export async function setProtected(
   const { [protection]: _, ...others } = table.properties;
   await setTableProperties(session, table.id, protect ? { ...others, [protection]: "true" } : others);
   const contract = protect ? managementContracts.protectTable : managementContracts.unprotectTable;
-  const transaction = prepareAudit({ ...by, contract, objects: [identifier] });
+  const transaction = prepareAudit({ ...origin, contract, objects: [identifier] });
   await transaction.record(session);
   return transaction.name;
 }

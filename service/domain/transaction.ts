@@ -2,19 +2,19 @@ import { type AnyContract, defaultDelimiter, formatIdentifier, type Identifier }
 import { nextTransactionId } from "../store/transaction-ids.ts";
 import type { NewTransaction, TransactionRecord } from "../store/transactions.ts";
 
-/** A principal, and its request. */
-export interface Actor {
+/** The principal that calls an operation, and the id of its request. */
+export interface Caller {
   readonly principal: { readonly name: string };
   readonly requestId: string;
 }
 
-/** The caller, and the form of the answer to it. */
-export interface By {
-  readonly caller: Actor;
+/** Where a change comes from: its caller, and the delimiter of its request. */
+export interface Origin {
+  readonly caller: Caller;
   readonly request?: { readonly delimiter: string };
 }
 
-export interface Change extends By {
+export interface Change extends Origin {
   /** The operation: a contract, or one of the catalog's own. */
   readonly contract: Pick<AnyContract, "operationId">;
   /** The identifiers of what is changed, the main one first. */

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { CatalogError, type Identifier, managementContracts } from "@tiltyard/protocol";
 import { prepareAudit } from "../domain/audit.ts";
 import { requireFreeName } from "../domain/require.ts";
-import type { By } from "../domain/transaction.ts";
+import type { Origin } from "../domain/transaction.ts";
 import { findDroppedTable, restoreTableName } from "../store/dropped-tables.ts";
 import type { Session } from "../store/store.ts";
 import { deleteTask } from "../store/tasks.ts";
@@ -21,7 +21,7 @@ const tableIdMax = 2 ** 31 - 1;
  */
 export async function undropTable(
   session: Session,
-  by: By,
+  origin: Origin,
   dropped: { readonly id: number; readonly identifier?: Identifier },
   to: Identifier | undefined,
 ): Promise<{ readonly identifier: Identifier; readonly transaction: string }> {
@@ -35,7 +35,7 @@ export async function undropTable(
   await requireFreeName(session, identifier);
   await restoreTableName(session, found.id, identifier);
   await deleteTask(session, purgeOf(found.id));
-  const transaction = prepareAudit({ ...by, contract: managementContracts.undropTable, objects: [identifier] });
+  const transaction = prepareAudit({ ...origin, contract: managementContracts.undropTable, objects: [identifier] });
   await transaction.record(session);
   return { identifier, transaction: transaction.name };
 }

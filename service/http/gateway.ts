@@ -5,7 +5,7 @@ import { createAdaptorServer } from "@hono/node-server";
 import { type AnyContract, bodies, CatalogError, contracts } from "@tiltyard/protocol";
 import { Hono } from "hono";
 import { isConflict } from "../dataset/errors.ts";
-import { type Gateway, type TableView, viewOperations } from "../dataset/gateway.ts";
+import { type Gateway, type TableView, viewOperations } from "../dataset/table-view.ts";
 import type { Log } from "../log.ts";
 import { createBodyMemory } from "./body-memory.ts";
 import { credentialOfHeaders } from "./credential.ts";

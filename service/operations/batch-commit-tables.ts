@@ -1,35 +1,13 @@
-import { contracts, formatIdentifier, type Identifier, type RequestOf, type ResponseOf } from "@tiltyard/protocol";
-import { commitVersions, type Entry } from "../commits/commit.ts";
-import { prepareVersion } from "../commits/prepare.ts";
-import { deleteRanges, readRanges } from "../commits/ranges.ts";
-import { requireKnownBranch, toTableVersion } from "../commits/read.ts";
-import { recordVersion } from "../commits/record.ts";
+import { contracts } from "@tiltyard/protocol";
+import { commitVersions } from "../commits/commit.ts";
+import { toTableVersion } from "../commits/read.ts";
 import { prepareAudit } from "../domain/audit.ts";
-import { branchOf } from "../domain/branch.ts";
-import { requireFreeLocation } from "../domain/locations.ts";
-import { applyPolicy } from "../domain/policy.ts";
-import { requireFreeName, requireRecordedBranch, requireTable } from "../domain/require.ts";
 import { inTurns } from "../domain/turns.ts";
-import { vendCredentials } from "../domain/vending.ts";
-import { deregisterTable } from "../dropping/drop.ts";
-import type { Session } from "../store/store.ts";
-import { insertTable } from "../store/tables.ts";
 import type { LocatedVersion, VersionRecord } from "../store/versions.ts";
-import type { Caller, Catalog, Handler } from "./handler.ts";
+import { identifierOf, prepareSteps, type Result } from "./batch-steps.ts";
+import type { Handler } from "./handler.ts";
 
 const contract = contracts.batchCommitTables;
-
-type Operation = RequestOf<typeof contract>["operations"][number];
-type Result = ResponseOf<typeof contract>["results"][number];
-type Member<Name extends keyof Operation> = NonNullable<Operation[Name]>;
-
-/** One operation of the batch. It was prepared before anything is changed. */
-interface Step {
-  /** A version that gets its place before the commit point. */
-  readonly entry?: Entry;
-  /** What the operation does at the commit point. @returns Its result, or the version to put in its place after. */
-  readonly apply?: (session: Session, transactionId: string) => Promise<Result | LocatedVersion>;
-}
 
 export const batchCommitTables: Handler<typeof contract> = async (request, catalog, caller) => {
   const objects = request.operations.map(identifierOf);
@@ -67,106 +45,4 @@ export const batchCommitTables: Handler<typeof contract> = async (request, catal
 
 function versionResult(location: string, record: VersionRecord): Result {
   return { create_table_version: { version: toTableVersion(location, record) } };
-}
-
-async function prepareSteps(
-  operations: readonly Operation[],
-  catalog: Catalog,
-  caller: Caller,
-): Promise<readonly Step[]> {
-  /** The tables that the batch itself changed so far, with the locations of those that it declares. */
-  const changed = new Map<string, string | undefined>();
-  const steps: Step[] = [];
-  for await (const operation of inTurns(operations)) {
-    const identifier = identifierOf(operation);
-    const { declare_table, create_table_version, delete_table_versions, deregister_table } = operation;
-    if (declare_table) steps.push(await declare(identifier, declare_table, catalog, caller, changed));
-    if (create_table_version) steps.push(await createVersion(identifier, create_table_version, catalog, changed));
-    if (delete_table_versions) steps.push(await deleteVersions(identifier, delete_table_versions, catalog, changed));
-    if (deregister_table) steps.push(deregister(identifier));
-    if (delete_table_versions || deregister_table) changed.set(formatIdentifier(identifier), undefined);
-  }
-  return steps;
-}
-
-async function declare(
-  identifier: Identifier,
-  { location: asked, properties = {}, vend_credentials = false }: Member<"declare_table">,
-  catalog: Catalog,
-  caller: Caller,
-  changed: Map<string, string | undefined>,
-): Promise<Step> {
-  const { locations } = catalog;
-  const location = asked === undefined ? locations.choose(identifier) : locations.read(asked);
-  changed.set(formatIdentifier(identifier), location.uri);
-  const vended = await vendCredentials(catalog, caller, identifier, location.uri, { vend_credentials });
-  return {
-    apply: async (session) => {
-      await requireFreeName(session, identifier);
-      await requireFreeLocation(session, location);
-      await applyPolicy(
-        session,
-        await insertTable(session, { identifier, location: location.uri, properties }),
-        caller,
-      );
-      return { declare_table: { location: location.uri, ...vended, properties, managed_versioning: true } };
-    },
-  };
-}
-
-async function createVersion(
-  identifier: Identifier,
-  request: Member<"create_table_version">,
-  catalog: Catalog,
-  changed: ReadonlyMap<string, string | undefined>,
-): Promise<Step> {
-  const location = changed.get(formatIdentifier(identifier));
-  const table = location === undefined ? await requireTable(catalog.store.read, identifier) : { location };
-  const prepared = await prepareVersion(catalog, table, request);
-  if (!changed.has(formatIdentifier(identifier))) return { entry: { identifier, prepared } };
-  // What the version follows is made by the batch itself.
-  return {
-    apply: async (session, transactionId) => {
-      const { location } = prepared;
-      const present = await requireTable(session, identifier);
-      return {
-        location,
-        record: await recordVersion(session, present, { ...prepared, base: undefined }, transactionId),
-      };
-    },
-  };
-}
-
-async function deleteVersions(
-  identifier: Identifier,
-  request: Member<"delete_table_versions">,
-  catalog: Catalog,
-  changed: ReadonlyMap<string, string | undefined>,
-): Promise<Step> {
-  const branch = branchOf(request);
-  const ranges = readRanges(request.ranges);
-  if (!changed.has(formatIdentifier(identifier)))
-    await requireKnownBranch(catalog, await requireTable(catalog.store.read, identifier), branch);
-  return {
-    apply: async (session) => {
-      const table = await requireTable(session, identifier);
-      await requireRecordedBranch(session, table, branch);
-      return { delete_table_versions: { deleted_count: await deleteRanges(session, table.id, branch, ranges) } };
-    },
-  };
-}
-
-function deregister(identifier: Identifier): Step {
-  return {
-    apply: async (session) => {
-      const table = await requireTable(session, identifier);
-      await deregisterTable(session, table);
-      const { location, properties } = table;
-      return { deregister_table: { id: [...identifier], location, properties: { ...properties } } };
-    },
-  };
-}
-
-function identifierOf(operation: Operation): Identifier {
-  return Object.values(operation).find((member) => member !== undefined)?.id ?? [];
 }

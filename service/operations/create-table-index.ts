@@ -1,7 +1,7 @@
 import type { Index, IndexOptions } from "@lancedb/lancedb";
 import { CatalogError, contracts, type RequestOf } from "@tiltyard/protocol";
 import type { ChangeableDataset } from "../dataset/datasets.ts";
-import type { Caller, Catalog, Handler } from "./handler.ts";
+import type { AuthorizedCaller, Catalog, Handler } from "./handler.ts";
 import { transactionOf } from "./transaction-of.ts";
 
 const contract = contracts.createTableIndex;
@@ -25,7 +25,7 @@ export async function createIndex(
   by: typeof contracts.createTableIndex | typeof contracts.createTableScalarIndex,
   request: Request,
   { datasets }: Catalog,
-  caller: Caller,
+  caller: AuthorizedCaller,
 ) {
   await using dataset = await datasets.openForChange({ contract: by, request, caller });
   const config = indexOf(dataset.lancedb.Index, request);

@@ -1,5 +1,5 @@
 import { contracts, type RequestOf } from "@tiltyard/protocol";
-import type { Caller, Catalog, Handler } from "./handler.ts";
+import type { AuthorizedCaller, Catalog, Handler } from "./handler.ts";
 import { transactionOf } from "./transaction-of.ts";
 
 const contract = contracts.deleteFromTable;
@@ -10,7 +10,7 @@ export const deleteFromTable: Handler<typeof contract> = async (request, catalog
 };
 
 /** Deletes rows, and counts them. */
-export async function deleteRows(request: RequestOf<typeof contract>, { datasets }: Catalog, caller: Caller) {
+export async function deleteRows(request: RequestOf<typeof contract>, { datasets }: Catalog, caller: AuthorizedCaller) {
   await using dataset = await datasets.openForChange({ contract, request, caller });
   const { version, numDeletedRows } = await dataset.run((table) => table.delete(request.predicate));
   return { ...transactionOf(dataset), version, num_deleted_rows: numDeletedRows };

@@ -3,6 +3,7 @@ import type { Principal } from "../auth/authenticator.ts";
 import type { CommitParts } from "../commits/parts.ts";
 import type { Datasets } from "../dataset/datasets.ts";
 import type { Locations } from "../domain/locations.ts";
+import type { Caller } from "../domain/transaction.ts";
 import type { CredentialVendors } from "../storage/credentials.ts";
 import type { Worker } from "../tasks/worker.ts";
 
@@ -23,10 +24,9 @@ export interface Catalog extends CommitParts {
   readonly dropRetentionMs: number;
 }
 
-/** The principal of a request, and the request. */
-export interface Caller {
+/** The caller of an operation, with its rights and what it sends. */
+export interface AuthorizedCaller extends Caller {
   readonly principal: Principal;
-  readonly requestId: string;
   /** The Arrow stream of an operation that takes one; empty for the others. */
   readonly body: ReadableStream<Uint8Array>;
 }
@@ -38,5 +38,5 @@ export interface Caller {
 export type Handler<C extends AnyContract> = (
   request: RequestOf<C>,
   catalog: Catalog,
-  caller: Caller,
+  caller: AuthorizedCaller,
 ) => Promise<ResponseOf<C>>;

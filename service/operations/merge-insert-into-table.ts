@@ -1,11 +1,11 @@
-import { CatalogError, contracts, type RequestOf } from "@tiltyard/protocol";
+import { CatalogError, contracts, millisecondsOf, type RequestOf } from "@tiltyard/protocol";
 import { isWritten } from "../commits/read.ts";
 import type { RawTable } from "../dataset/library.ts";
 import { fileBytes } from "../dataset/rows-in.ts";
 import { readOneFile, writeRows } from "../dataset/write-rows.ts";
 import { branchOf, mainBranch } from "../domain/branch.ts";
 import { requireTable } from "../domain/require.ts";
-import type { Caller, Catalog, Handler } from "./handler.ts";
+import type { AuthorizedCaller, Catalog, Handler } from "./handler.ts";
 import { transactionOf } from "./transaction-of.ts";
 
 const contract = contracts.mergeInsertIntoTable;
@@ -17,7 +17,7 @@ export const mergeInsertIntoTable: Handler<typeof contract> = async (request, ca
 };
 
 /** Merges rows, and tells also how many were written, in how many attempts. */
-export async function mergeRows(request: Request, catalog: Catalog, caller: Caller) {
+export async function mergeRows(request: Request, catalog: Catalog, caller: AuthorizedCaller) {
   const { store, datasets } = catalog;
   const change = { contract, request, caller };
   const table = await requireTable(store.read, request.id);
@@ -49,15 +49,12 @@ function mergeOf(table: RawTable, request: Request) {
   if (request.when_not_matched_by_source_delete || request.when_not_matched_by_source_delete_filt !== undefined)
     merge = merge.whenNotMatchedBySourceDelete(request.when_not_matched_by_source_delete_filt);
   if (request.use_index !== undefined) merge = merge.useIndex(request.use_index);
-  if (request.timeout !== undefined) merge.setTimeout(millisecondsOf(request.timeout));
+  if (request.timeout !== undefined) merge.setTimeout(timeoutOf(request.timeout));
   return merge;
 }
 
-const unitsMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
-
-function millisecondsOf(text: string): number {
-  const [, number, unit = ""] = /^(\d+)(\w+)$/.exec(text) ?? [];
-  const milliseconds = Number(number) * (unitsMs[unit] ?? Number.NaN);
+function timeoutOf(text: string): number {
+  const milliseconds = millisecondsOf(text);
   if (milliseconds >= 1 && milliseconds < 2 ** 32) return milliseconds;
   throw new CatalogError("InvalidInput", "timeout: must be at least 1ms and less than 49 days");
 }

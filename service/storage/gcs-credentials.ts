@@ -1,5 +1,5 @@
 import { DownscopedClient, GoogleAuth } from "google-auth-library";
-import { type CredentialRequest, type CredentialVendor, noCredentials } from "./credentials.ts";
+import { type CredentialRequest, type CredentialVendor, noCredentials } from "./credential-vendor.ts";
 
 /** The scope of the token to exchange; the result is limited to one folder all the same. */
 const scopes = "https://www.googleapis.com/auth/cloud-platform";

@@ -1,7 +1,7 @@
 import { S3Client } from "@aws-sdk/client-s3";
 import { AssumeRoleCommand, PackedPolicyTooLargeException, STSClient } from "@aws-sdk/client-sts";
 import { CatalogError } from "@tiltyard/protocol";
-import { type CredentialRequest, type CredentialVendor, noCredentials } from "./credentials.ts";
+import { type CredentialRequest, type CredentialVendor, noCredentials } from "./credential-vendor.ts";
 
 /** The longest that AWS allows a role that is assumed by another role, as the catalog's own credentials often are. */
 const lifetimeSeconds = 3600;

@@ -115,10 +115,13 @@ async function copyTable(source: Database.Database, target: Kysely<Schema>, tabl
 
   const digestOfTarget = createDigest();
   const columns = tables[table].map((name) => sql.ref(name));
-  for (let offset = 0; offset < count; offset += batchRows) {
-    const page = sql<Row>`select * from ${sql.table(table)} order by ${sql.join(columns)} limit ${batchRows} offset ${offset}`;
-    for (const row of (await page.execute(target)).rows) digestOfTarget.add(row);
+  await sql`declare copied cursor for select * from ${sql.table(table)} order by ${sql.join(columns)}`.execute(target);
+  for (;;) {
+    const { rows } = await sql<Row>`fetch forward ${sql.lit(batchRows)} from copied`.execute(target);
+    for (const row of rows) digestOfTarget.add(row);
+    if (rows.length < batchRows) break;
   }
+  await sql`close copied`.execute(target);
   if (digestOfTarget.value() !== digestOfSource.value())
     throw new Error(`the rows of ${table} are not in the target as they are in ${source.name}; nothing was moved`);
   return count;

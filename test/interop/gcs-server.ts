@@ -7,11 +7,11 @@
 import { spawn } from "node:child_process";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
-import { freePort } from "../../client/ray/free-port.ts";
+import getPort from "get-port";
 import { required } from "./servers.ts";
 
 const [port, folder = ""] = process.argv.slice(2);
-const emulatorPort = await freePort();
+const emulatorPort = await getPort({ host: "127.0.0.1" });
 const emulatorUrl = `http://127.0.0.1:${emulatorPort}`;
 const emulator = spawn(
   required("TILTYARD_TEST_FAKE_GCS_SERVER"),

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { CatalogError } from "@tiltyard/protocol";
+import getPort from "get-port";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { freePort } from "../../client/ray/free-port.ts";
 import { openFileStore } from "../../service/storage/file.ts";
 import { openGcsStore } from "../../service/storage/gcs.ts";
 import type { ObjectStore } from "../../service/storage/object-store.ts";
@@ -37,7 +37,7 @@ describe("an object store that cannot be used", () => {
     ["S3", "AWS_ENDPOINT_URL", () => openS3Store(bucket, { forcePathStyle: true })],
     ["Google Cloud Storage", "STORAGE_EMULATOR_HOST", () => openGcsStore(bucket)],
   ])("is told as unavailable, without its address: %s", async (_, variable, open) => {
-    const host = `127.0.0.1:${await freePort()}`;
+    const host = `127.0.0.1:${await getPort({ host: "127.0.0.1" })}`;
     vi.stubEnv(variable, `http://${host}`);
     vi.stubEnv("AWS_REGION", "us-east-1");
     vi.stubEnv("AWS_ACCESS_KEY_ID", "test");

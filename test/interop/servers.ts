@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { dirname, join } from "node:path";
-import { freePort } from "../../client/ray/free-port.ts";
+import getPort from "get-port";
 import { type LocalRay, startLocalRay } from "../../client/ray/local-ray.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -15,7 +15,7 @@ const startDeadlineMs = 60_000;
 
 /** An AWS that moto serves. */
 export async function startAws(): Promise<TestServer> {
-  const port = await freePort();
+  const port = await getPort({ host: "127.0.0.1" });
   const python = required("TILTYARD_TEST_PYTHON");
   const child = spawn(python, ["-m", "moto.server", "-H", "127.0.0.1", "-p", `${port}`], { stdio: "ignore" });
   return serving(child, `http://127.0.0.1:${port}`, "/moto-api/");
@@ -23,7 +23,7 @@ export async function startAws(): Promise<TestServer> {
 
 /** A Google Cloud Storage that fake-gcs-server serves, from files. */
 export async function startGcs(): Promise<TestServer> {
-  const port = await freePort();
+  const port = await getPort({ host: "127.0.0.1" });
   const program = join(import.meta.dirname, "gcs-server.ts");
   const folder = temporaryFolder("tiltyard gcs ");
   const child = spawn(process.execPath, [program, `${port}`, folder], { stdio: ["ignore", "ignore", "inherit"] });

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import getPort from "get-port";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { prepare, run } from "../support/tools.ts";
 import type { Path } from "./page.ts";
@@ -40,7 +40,7 @@ export interface Followed {
 /** Does in an empty folder what a page says, with nothing of this checkout but the packages. */
 export async function follow({ files, commands }: Path, packages: string, node: 22 | 24): Promise<Followed> {
   const folder = temporaryFolder("stranger-");
-  const port = await freePort();
+  const port = await getPort({ host: "127.0.0.1" });
   const here = (text: string) => text.replaceAll(pagePort, `127.0.0.1:${port}`);
   for (const [name, text] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, name)), { recursive: true });
@@ -101,13 +101,4 @@ async function endGroup({ pid }: ChildProcess): Promise<void> {
     if (Date.now() > deadline) signal("SIGKILL");
     await sleep(50);
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  if (address === null || typeof address === "string") throw new Error("there is no free port");
-  return address.port;
 }

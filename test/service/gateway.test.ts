@@ -1,6 +1,6 @@
 import { ErrorResponse } from "@tiltyard/protocol";
 import { afterAll, expect, test } from "vitest";
-import type { TableView } from "../../service/dataset/gateway.ts";
+import type { TableView } from "../../service/dataset/table-view.ts";
 import { createGateway } from "../../service/http/gateway.ts";
 import { createLog } from "../../service/log.ts";
 

@@ -11,9 +11,9 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import getPort from "get-port";
 import pg from "pg";
 import { temporaryFolder } from "./temporary-folder.ts";
 
@@ -74,7 +74,7 @@ export async function startPostgres({ tls }: PostgresOptions = {}): Promise<Post
     write("server.key", tls.key);
     write("pg_hba.conf", "hostssl all all all scram-sha-256\n");
   }
-  const port = await freePort();
+  const port = await getPort({ host: "127.0.0.1" });
   // No data has to outlive a crash of the machine.
   const all = {
     listen_addresses: "127.0.0.1",
@@ -184,12 +184,4 @@ function prepareBinaries(): string {
     if (!existsSync(target)) throw error;
   }
   return target;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -1,6 +1,6 @@
 import type * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
-import { catalogContainer, catalogPort } from "@tiltyard/protocol";
+import { amountOf, catalogContainer, catalogPort } from "@tiltyard/protocol";
 import { fileFolder } from "../../file-folder.ts";
 import { placedOn } from "../../node-pools.ts";
 import type { CatalogPlace } from "./catalog.ts";
@@ -106,14 +106,9 @@ function environment(
     TILTYARD_VEND_CREDENTIALS: settings.vendCredentials ? "1" : undefined,
     TILTYARD_VEND_S3_ROLE: vendingRole,
     // The service looks for a limit, and the pod has none: more CPUs than it asks for it has only now and then.
-    TILTYARD_PROCESSES: cpusOf(settings.resources.cpu) < 2 ? "1" : undefined,
+    TILTYARD_PROCESSES: amountOf(settings.resources.cpu) < 2 ? "1" : undefined,
     TILTYARD_RATE_LIMIT: settings.rateLimit?.toString(),
     ...cluster.services.podEnvironment,
   };
   return Object.entries(variables).flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]));
-}
-
-/** @param quantity `2`, or `500m`. */
-function cpusOf(quantity: string): number {
-  return quantity.endsWith("m") ? Number(quantity.slice(0, -1)) / 1000 : Number(quantity);
 }

@@ -2,7 +2,7 @@ import { generateKeyPairSync, randomBytes, X509Certificate } from "node:crypto";
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { freePort } from "../../../client/ray/free-port.ts";
+import getPort from "get-port";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { cacheFolder } from "../../support/tools.ts";
 import { KubernetesApi } from "../kubernetes/api.ts";
@@ -86,7 +86,12 @@ export class ControlPlane {
   }
 
   async #start(): Promise<void> {
-    this.#ports = { etcd: await freePort(), peers: await freePort(), api: await freePort(), kwok: await freePort() };
+    this.#ports = {
+      etcd: await getPort({ host: "127.0.0.1" }),
+      peers: await getPort({ host: "127.0.0.1" }),
+      api: await getPort({ host: "127.0.0.1" }),
+      kwok: await getPort({ host: "127.0.0.1" }),
+    };
     mkdirSync(join(this.folder, "logs"));
     this.#writeCredentials();
     this.#startEtcd();
