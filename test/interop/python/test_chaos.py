@@ -54,19 +54,23 @@ def drivers_of(job: str) -> list[int]:
     return processes(lambda arguments: arguments[1:4] == ["-m", "tiltyard.job", job])
 
 
-def arguments_of(pid: int) -> str:
+def described(pid: int) -> str:
     with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
-    return "gone"
+        return f"{pid} of {ancestors_of(pid)}: {Path(f'/proc/{pid}/cmdline').read_text().replace(chr(0), ' ')}"
+    return f"{pid}, gone"
 
 
 class Watch:
-    """Counts how many processes run a job at a time, all the while."""
+    """Counts how many processes run a job at a time, all the while.
+
+    A process that one of them forks has its arguments, too, until it is another program, and is no further run.
+    """
 
     def __init__(self, job: str) -> None:
         self.most = 0
-        # The arguments of those that ran at the same time.
+        # Those that ran at the same time.
         self.at_a_time: list[str] = []
+        self.forks = 0
         self._job = job
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
@@ -74,8 +78,10 @@ class Watch:
     def _look(self) -> None:
         while not self._ended.wait(0.1):
             found = drivers_of(self._job)
-            if len(found) > self.most:
-                self.most, self.at_a_time = len(found), [arguments_of(each) for each in found]
+            own = [each for each in found if not set(found) & set(ancestors_of(each))]
+            self.forks += len(found) - len(own)
+            if len(own) > self.most:
+                self.most, self.at_a_time = len(own), [described(each) for each in own]
 
     def __enter__(self) -> "Watch":
         self._thread.start()
@@ -189,7 +195,8 @@ def run_one(yard: Yard, number: int, chance: random.Random) -> tuple[list[str], 
         wait_until(lambda: has_ended(yard.catalog, job), told, seconds=BACKFILL_SECONDS)
     found = describe(yard.catalog, job)
     [attempt] = [int(name.removeprefix("attempt.")) for name in found["properties"] if name.startswith("attempt.")]
-    print(f"{number}: {', '.join(story)} killed, attempt {attempt}, {round(time.monotonic() - began)} s", flush=True)
+    seconds = round(time.monotonic() - began)
+    print(f"{number}: {', '.join(story)} killed, attempt {attempt}, {seconds} s, {watch.forks} forks seen", flush=True)
     assert (found["status"], found["properties"].get("reason")) == ("Succeeded", None), told()
     assert values(yard.catalog, films, "length") == [len(f"Film {each}") for each in range(ROWS)], told()
     assert watch.most == 1, f"{watch.most} processes at a time, {watch.at_a_time}: {told()}"
