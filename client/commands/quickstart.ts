@@ -7,7 +7,7 @@ import { CatalogRequestError } from "../catalog/errors.ts";
 import { Companion } from "../ray/companion.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { interruptible } from "./interruption.ts";
-import { describeProgress } from "./jobs.ts";
+import { describeProgress } from "./job-progress.ts";
 import { findProgram } from "./other-program.ts";
 import { Progress } from "./output.ts";
 import { preparePython } from "./python-environment.ts";

@@ -28,7 +28,7 @@ export function addTargetOptions(command: Command): Command {
 
 /** What `--stack-outputs` names. @throws UsageError */
 export function readStack({ stackOutputs }: TargetOptions): StackOutputs | undefined {
-  return stackOutputs === undefined ? undefined : parseStackOutputs(read(stackOutputs));
+  return stackOutputs === undefined ? undefined : parseStackOutputs(readYaml(stackOutputs));
 }
 
 /**
@@ -39,7 +39,7 @@ export function readStack({ stackOutputs }: TargetOptions): StackOutputs | undef
  */
 export function readTarget(options: TargetOptions, name?: string, outputs = readStack(options)): ClusterParameters {
   const stack = outputs === undefined ? {} : fromStackOutputs(outputs);
-  const file = options.file === undefined ? {} : read(options.file);
+  const file = options.file === undefined ? {} : readYaml(options.file);
   if (file === null || typeof file !== "object" || Array.isArray(file))
     throw new UsageError(`${options.file} has no parameters of a Ray cluster`);
   return parseFileParameters(stack, file, {
@@ -50,7 +50,8 @@ export function readTarget(options: TargetOptions, name?: string, outputs = read
   });
 }
 
-function read(file: string): unknown {
+/** @throws UsageError */
+export function readYaml(file: string): unknown {
   try {
     return parseYaml(readFileSync(file === "-" ? 0 : file, "utf8"));
   } catch (error) {

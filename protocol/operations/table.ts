@@ -182,8 +182,10 @@ export const alterTableBackfillColumns = defineContract({
     .object({
       ...commonRequest,
       branch,
-      column: text(characters.path).min(1),
-      where: optional(text(characters.text)),
+      column: text(characters.path).min(1).describe("One that is computed."),
+      where: optional(text(characters.text)).describe(
+        "A condition on rows, as SQL; those without a value when absent.",
+      ),
       concurrency: nullableInteger,
       intra_applier_concurrency: nullableInteger,
       min_checkpoint_size: nullableInteger,
@@ -194,8 +196,8 @@ export const alterTableBackfillColumns = defineContract({
       num_frags: nullableInteger,
       checkpoint_size: nullableInteger,
       commit_granularity: nullableInteger,
-      cluster: optional(text(characters.name)),
-      manifest: optional(text(characters.document)),
+      cluster: optional(text(characters.name)).describe("The Ray cluster of that name in the runner's file."),
+      manifest: optional(text(characters.document)).describe("Geneva's JSON of where the code runs."),
     })
     .meta({ id: "AlterTableBackfillColumnsRequest" }),
   response: z

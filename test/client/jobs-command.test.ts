@@ -1,7 +1,10 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { declareTable, useCatalog } from "../support/catalog.ts";
 import { startProgram } from "../support/process.ts";
 import { createFilms } from "../support/rows.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const catalog = useCatalog();
 
@@ -18,7 +21,16 @@ async function open(): Promise<string> {
   return (await catalog.call("openJob", { id, column: "c" })).body.job_id;
 }
 
-const columnC = (table: string) => ({ id: table.split("$"), new_columns: [{ name: "c", expression: "id" }] });
+/** A table with a column `c` of values, and one that is computed. */
+async function createComputed(): Promise<string> {
+  const id = await createFilms(catalog);
+  const columns = [
+    { name: "c", expression: "id" },
+    { name: "twice", computed: "id * 2" },
+  ];
+  for (const column of columns) await catalog.call("alterTableAddColumns", { id, new_columns: [column] });
+  return id.join("$");
+}
 
 async function alter(job: string, status: string, properties: Readonly<Record<string, string>> = {}) {
   const set = Object.entries(properties).map(([key, value]) => ({ setPropertyAction: { key, value } }));
@@ -102,15 +114,80 @@ describe("tiltyard jobs", () => {
   });
 
   test.each([
-    [["compact", "--target-rows", "1000"], "CompactTable", { target_rows_per_fragment: "1000" }],
-    [["index", "--column", "c", "--type", "BTREE"], "BuildTableIndex", { column: "c", index_type: "BTREE" }],
-    [["clean-up", "--older-than", "0", "--keep", "2"], "CleanUpTable", { older_than_seconds: "0", keep_versions: "2" }],
+    [["compact", "--target-rows-per-fragment", "1000"], "CompactTable", { target_rows_per_fragment: "1000" }],
+    [
+      ["build-index", "--column", "c", "--index-type", "BTREE"],
+      "BuildTableIndex",
+      { column: "c", index_type: "BTREE" },
+    ],
+    [
+      ["clean-up", "--older-than-seconds", "0", "--keep-versions", "2"],
+      "CleanUpTable",
+      { older_than_seconds: "0", keep_versions: "2" },
+    ],
+    [
+      ["backfill", "--column", "twice", "--where", "id > 1", "--cluster", "8"],
+      "AlterTableBackfillColumns",
+      { column: "twice", where: "id > 1", cluster: "8" },
+    ],
   ])("%s opens a job and prints its id", async (args, operation, parameters) => {
-    const table = (await createFilms(catalog)).join("$");
-    if (args[0] === "index") await catalog.call("alterTableAddColumns", columnC(table));
+    const table = await createComputed();
     const { code, stdout, stderr } = await start(...args, table).finished;
     expect([code, stderr]).toEqual([0, ""]);
     const { job } = (await catalog.call("describeJob", { id: stdout.trim().split("$") })).body;
     expect(job).toMatchObject({ operation, parameters, objects: [table.split("$")] });
+  });
+
+  test("a command that opens a job follows it with --watch", async () => {
+    const program = start("backfill", "--column", "twice", "--watch", await createComputed());
+    const [, job = ""] = /^job (.*)\n/.exec(await program.printed("Queued")) ?? [];
+    await alter(job, "Failed", { reason: "no such film" });
+    expect(await program.finished).toMatchObject({ code: 3, stdout: "Failed: no such film\n" });
+  });
+
+  test.each([
+    [["compact", "films", "--concurrency", "0"], "'0' is invalid. Too small"],
+    [["compact", "films", "--concurrency", "many"], "expected number"],
+    [["clean-up", "films", "--older-than-seconds", ""], "expected number"],
+    [["build-index", "films", "--column", "c"], "--index-type <text>' not specified"],
+    [["backfill", "films", "--column", ""], "Too small"],
+  ])("%s is refused before anything is sent", async (args, told) => {
+    expect(await start(...args).finished).toMatchObject({ code: 2, stderr: expect.stringContaining(told) });
+  });
+
+  test("policy shows what it takes, replaces all of it, and ends it", async () => {
+    const table = await createComputed();
+    const folder = temporaryFolder("policy");
+    const file = (text: string) => {
+      writeFileSync(join(folder, "policy.yaml"), text);
+      return join(folder, "policy.yaml");
+    };
+    const policy = {
+      auto_compact: { small_fragments: 20 },
+      auto_build_index: [{ new_fragments: 10, column: "id", index_type: "BTREE" }],
+    };
+    expect(JSON.parse((await start("policy", table, "--json").finished).stdout)).toEqual({});
+    const put = await start("policy", table, "-f", file(JSON.stringify(policy))).finished;
+    expect([put.code, put.stderr]).toEqual([0, ""]);
+    expect(JSON.parse((await start("policy", table, "--json").finished).stdout)).toEqual(policy);
+    expect((await start("policy", table, "-f", file(put.stdout)).finished).stdout).toBe(put.stdout);
+    const { stdout } = await start("policy", table, "-f", file("auto_clean_up: {versions: 5}"), "--json").finished;
+    expect(JSON.parse(stdout)).toEqual({ auto_clean_up: { versions: 5 } });
+    expect((await start("policy", table, "-f", file("{}")).finished).stdout).toBe("{}\n");
+    const { properties } = (await catalog.call("describeTable", { id: table.split("$") })).body;
+    expect(Object.keys(properties)).not.toContain("auto_clean_up");
+  });
+
+  test.each([
+    ["auto_compact: {small_fragments: 1}", "policy.yaml.auto_compact.small_fragments: Too small"],
+    ["auto_compaction: {}", 'Unrecognized key: "auto_compaction"'],
+    ["auto_clean_up: {versions: 5, keep: 1}", 'auto_clean_up: Unrecognized key: "keep"'],
+    ["- ", "policy.yaml: Invalid input: expected object"],
+    ["{", "cannot read "],
+  ])("policy refuses %s and says why", async (text, told) => {
+    const file = join(temporaryFolder("policy"), "policy.yaml");
+    writeFileSync(file, text);
+    const { code, stderr } = await start("policy", "films", "-f", file).finished;
+    expect([code, stderr]).toEqual([2, expect.stringContaining(told)]);
   });
 });

@@ -14,7 +14,7 @@ import {
 } from "apache-arrow";
 import { type Browser, type BrowserContext, chromium, type Locator, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { describeProgress } from "../../client/commands/jobs.ts";
+import { describeProgress } from "../../client/commands/job-progress.ts";
 import { commit, pathOf, startTestCatalog, type TestCatalog, type TestTable } from "../support/catalog.ts";
 import { required } from "./servers.ts";
 

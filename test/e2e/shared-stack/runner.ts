@@ -18,6 +18,7 @@ import { type Program, startProgram } from "../../support/process.ts";
 import { describeOnOurs, folderOf } from "../cluster.ts";
 import type { KubernetesObject } from "../kubernetes/api.ts";
 import { tokenOf } from "../kubernetes/token.ts";
+import { platformNodes } from "../platform-nodes.ts";
 import { until } from "../until.ts";
 import { type DeployedCatalog, environmentOf, startDeployedCatalog } from "./deployed-catalog.ts";
 import { RayHeads } from "./ray-heads.ts";
@@ -45,7 +46,7 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
     management = createManagementClient(access);
     await catalog.createNamespace({ id: table.slice(0, -1) });
     await python("create_tables.py", `${table.join("$")}=number`);
-    const new_columns = ["one", "two", "three"].map((name) => ({ name, computed: "number * 2" }));
+    const new_columns = ["one", "two", "three", "four", "five"].map((name) => ({ name, computed: "number * 2" }));
     await catalog.alterTableAddColumns({ id: table, new_columns });
     await python("slow_column.py", table.join("$"), "slow");
     heads = await RayHeads.start({ TILTYARD_CATALOG_URL: deployed.url, PYTHONPATH: pythonPackage });
@@ -107,6 +108,54 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
     await untilNothingIsLeft();
   });
 
+  test("tells for which node the pods of a job wait, and goes on when there is one", async () => {
+    const label = "example.com/nowhere";
+    await startRunner({ nowhere: { head_group: { node_selector: { [label]: "true" } } } });
+    const id = await backfill("four", "nowhere");
+    const waits = `it waits: no node for it with the label ${label} (0/6 nodes are available: `;
+    await until(async () => (await describe(id)).reason?.includes(waits));
+    expect(await describe(id)).toMatchObject({ status: "Queued", attempt: 1 });
+    const node = `/api/v1/nodes/${platformNodes.head}`;
+    const setLabel = (value: string | null) =>
+      cluster().api.request(
+        "PATCH",
+        node,
+        { metadata: { labels: { [label]: value } } },
+        "application/merge-patch+json",
+      );
+    await setLabel("true");
+    try {
+      const job = await ended(id);
+      expect([job.status, job.attempt, job.reason]).toEqual(["Succeeded", 1, undefined]);
+    } finally {
+      await setLabel(null);
+    }
+    await untilNothingIsLeft();
+  });
+
+  test("tells that a quota keeps the pods of a job from being made, and goes on when it is gone", async () => {
+    await startRunner();
+    const { api } = cluster();
+    const quota = await api.create({
+      apiVersion: "v1",
+      kind: "ResourceQuota",
+      metadata: { name: "no-pods", namespace },
+      spec: { hard: { pods: "0" } },
+    } as KubernetesObject);
+    let id: string;
+    try {
+      id = await backfill("five");
+      const waits = /^it waits: .*exceeded quota: no-pods/;
+      await until(async () => waits.test((await describe(id)).reason ?? ""));
+      expect(await describe(id)).toMatchObject({ status: "Queued", attempt: 1 });
+    } finally {
+      await api.delete(quota);
+    }
+    const job = await ended(id);
+    expect([job.status, job.attempt, job.reason]).toEqual(["Succeeded", 1, undefined]);
+    await untilNothingIsLeft();
+  });
+
   test("deletes Ray clusters whose owners died, and leaves the others alone", async () => {
     const clusterOf = (name: string, leaseUntil: Date) =>
       rayClusterManifest(parseParameters({ ...fromStackOutputs(stack().outputs), name }), {
@@ -127,10 +176,11 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
   });
 
   test("ends at once without its rights, and says which it lacks", async () => {
-    const { role, restore } = await withRights(runnerRights.filter(({ resources: [name] }) => name !== "secrets"));
+    const kept = runnerRights.filter(({ resources: [name] }) => name !== "secrets" && name !== "pods");
+    const { role, restore } = await withRights(kept);
     try {
       const { code, stderr } = await (await startRunner()).finished;
-      const lacking = `the runner may not create secrets, patch secrets, delete secrets in the namespace ${namespace}`;
+      const lacking = `the runner may not create secrets, patch secrets, delete secrets, list pods in the namespace ${namespace}`;
       expect([code, stderr]).toEqual([1, expect.stringContaining(lacking)]);
       expect(role).toBe(runnerName);
     } finally {
@@ -157,8 +207,8 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
   });
 });
 
-async function backfill(column: string): Promise<string> {
-  return (await catalog.alterTableBackfillColumns({ id: table, column })).job_id;
+async function backfill(column: string, cluster?: string): Promise<string> {
+  return (await catalog.alterTableBackfillColumns({ id: table, column, cluster })).job_id;
 }
 
 async function describe(id: string) {
@@ -168,7 +218,7 @@ async function describe(id: string) {
 function ended(id: string) {
   return until(async () => {
     const job = await describe(id);
-    return !["Queued", "Running"].includes(job.status) && job;
+    return ["Queued", "Running"].includes(job.status) ? undefined : job;
   });
 }
 
@@ -206,8 +256,12 @@ async function withRights(rules: readonly object[]): Promise<{ readonly role: st
   };
 }
 
-/** The deployed runner as a process, which signs in as its pod does, with the pod's arguments, variables and files. */
-async function startRunner(): Promise<Program> {
+/**
+ * The deployed runner as a process, which signs in as its pod does, with the pod's arguments, variables and files.
+ *
+ * @param more Ray clusters beside the stack's own, by their names: what they have that the default one has not.
+ */
+async function startRunner(more: Readonly<Record<string, object>> = {}): Promise<Program> {
   const folder = folderOf(cluster(), "runner");
   const { spec } = await cluster().api.get("apps/v1", "Deployment", runnerName, catalogNamespace);
   const [container] = spec.template.spec.containers;
@@ -217,7 +271,9 @@ async function startRunner(): Promise<Program> {
   const volume = spec.template.spec.volumes.find(({ name }: { name: string }) => name === "file");
   const { data } = await cluster().api.get("v1", "ConfigMap", volume.configMap.name, catalogNamespace);
   // A process of this machine has no service account.
-  writeFileSync(join(folder, "runner.yaml"), data["runner.yaml"].replaceAll('"IN_CLUSTER"', '"LOCAL"'));
+  const { rayClusters } = JSON.parse(data["runner.yaml"].replaceAll('"IN_CLUSTER"', '"LOCAL"'));
+  for (const [name, template] of Object.entries(more)) rayClusters[name] = { ...rayClusters.default, ...template };
+  writeFileSync(join(folder, "runner.yaml"), JSON.stringify({ rayClusters }));
   const [mount] = container.volumeMounts;
   const [, ...command]: string[] = [...container.command, ...container.args];
   const runner = startProgram(

@@ -27,12 +27,16 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def wait_until(condition, what: str, seconds: float = START_DEADLINE_SECONDS) -> None:
-    """Polls a condition, because what it waits for happens in another process."""
+def wait_until(condition, what: str | Callable[[], str], seconds: float = START_DEADLINE_SECONDS) -> None:
+    """Polls a condition, because what it waits for happens in another process.
+
+    What it waits for may be a function, which then tells at the end how things are.
+    """
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
-            raise TimeoutError(f"{what} did not happen in {seconds} s")
+            told = what if isinstance(what, str) else what()
+            raise TimeoutError(f"{told} did not happen in {seconds} s")
         time.sleep(0.05)
 
 

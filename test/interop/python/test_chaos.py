@@ -1,9 +1,12 @@
 """Backfills while the runner, the job, the Ray head and the catalog are killed at random.
 
-TILTYARD_TEST_CHAOS_BACKFILLS says how many, TILTYARD_TEST_CHAOS_SEED which kills.
+TILTYARD_TEST_CHAOS_BACKFILLS says how many, TILTYARD_TEST_CHAOS_SEED which kills. With pytest's -s it tells each
+backfill as it ends, and all of them at the end.
 """
 
+import collections
 import contextlib
+import json
 import os
 import random
 import signal
@@ -32,7 +35,7 @@ def slow_length():
     def length(title: str) -> int:
         import time
 
-        time.sleep(0.1)
+        time.sleep(0.2)
         return len(title)
 
     return length
@@ -51,18 +54,34 @@ def drivers_of(job: str) -> list[int]:
     return processes(lambda arguments: arguments[1:4] == ["-m", "tiltyard.job", job])
 
 
+def described(pid: int) -> str:
+    with contextlib.suppress(OSError):
+        return f"{pid} of {ancestors_of(pid)}: {Path(f'/proc/{pid}/cmdline').read_text().replace(chr(0), ' ')}"
+    return f"{pid}, gone"
+
+
 class Watch:
-    """Counts how many processes run a job at a time, all the while."""
+    """Counts how many processes run a job at a time, all the while.
+
+    A process that one of them forks has its arguments, too, until it is another program, and is no further run.
+    """
 
     def __init__(self, job: str) -> None:
         self.most = 0
+        # Those that ran at the same time.
+        self.at_a_time: list[str] = []
+        self.forks = 0
         self._job = job
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
 
     def _look(self) -> None:
         while not self._ended.wait(0.1):
-            self.most = max(self.most, len(drivers_of(self._job)))
+            found = drivers_of(self._job)
+            own = [each for each in found if not set(found) & set(ancestors_of(each))]
+            self.forks += len(found) - len(own)
+            if len(own) > self.most:
+                self.most, self.at_a_time = len(own), [described(each) for each in own]
 
     def __enter__(self) -> "Watch":
         self._thread.start()
@@ -137,26 +156,51 @@ def yard(tmp_path):
 @pytest.mark.timeout(BACKFILLS * BACKFILL_SECONDS + 120)
 def test_backfills_succeed_while_anything_is_killed(yard):
     chance = random.Random(SEED)
+    killed: collections.Counter[str] = collections.Counter()
+    attempts = 0
+    began = time.monotonic()
     for number in range(BACKFILLS):
-        films = write_films(yard.catalog, [f"films_{number}"])
-        db = geneva.connect(namespace_client_impl="rest", namespace_client_properties=yard.catalog.properties)
-        db.open_table(films[0]).add_columns({"length": slow_length()})
-        job = backfill(yard.catalog, films, "length")
-        kills = [chance.choice(["runner", "job", "ray", "catalog"]) for _ in range(KILLS_OF_ONE)]
-        with Watch(job) as watch:
-            for kill in kills:
-                wait_until(lambda: drivers_of(job) or has_ended(yard.catalog, job), "a process of the job", seconds=120)
-                # When it happens is left to chance, too.
-                time.sleep(chance.uniform(0, 6))
-                yard.kill(kill, job)
-            wait_until(lambda: has_ended(yard.catalog, job), "the end of the job", seconds=BACKFILL_SECONDS)
-        properties = describe(yard.catalog, job)["properties"]
-        told = f"backfill {number}, {kills}: {yard.runner.log.read_text()[-2_000:]}"
-        attempts = [name for name in properties if name.startswith("attempt.")]
-        print(f"backfill {number}: {', '.join(kills)} killed, {attempts}", flush=True)
-        assert (describe(yard.catalog, job)["status"], properties.get("reason")) == ("Succeeded", None), told
-        assert values(yard.catalog, films, "length") == [len(f"Film {each}") for each in range(ROWS)], told
-        assert watch.most == 1, told
+        story, made = run_one(yard, number, chance)
+        killed.update(story)
+        attempts += made
+    seconds = round(time.monotonic() - began)
+    print(f"{BACKFILLS} backfills, {killed.total()} kills {dict(killed)}, {attempts} attempts, {seconds} s", flush=True)
+
+
+def run_one(yard: Yard, number: int, chance: random.Random) -> tuple[list[str], int]:
+    """Fills one table while parts are killed. Returns what was killed, and how many attempts the job had."""
+    films = write_films(yard.catalog, [f"films_{number}"])
+    db = geneva.connect(namespace_client_impl="rest", namespace_client_properties=yard.catalog.properties)
+    db.open_table(films[0]).add_columns({"length": slow_length()})
+    began = time.monotonic()
+    # One applier and small checkpoints, so that kills fall between them.
+    job = backfill(yard.catalog, films, "length", concurrency=1, max_checkpoint_size=5)
+    story: list[str] = []
+
+    def told() -> str:
+        seconds = round(time.monotonic() - began)
+        found = json.dumps(describe(yard.catalog, job), indent=1)
+        return f"backfill {number} after {seconds} s, {story} killed: {found}\n{yard.runner.log.read_text()[-4_000:]}"
+
+    with Watch(job) as watch:
+        for _ in range(KILLS_OF_ONE):
+            wait_until(lambda: drivers_of(job) or has_ended(yard.catalog, job), told, seconds=120)
+            # When it happens is left to chance, too.
+            time.sleep(chance.uniform(0, 12))
+            what = chance.choice(["runner", "job", "ray", "catalog"])
+            if has_ended(yard.catalog, job):
+                break
+            yard.kill(what, job)
+            story.append(what)
+        wait_until(lambda: has_ended(yard.catalog, job), told, seconds=BACKFILL_SECONDS)
+    found = describe(yard.catalog, job)
+    [attempt] = [int(name.removeprefix("attempt.")) for name in found["properties"] if name.startswith("attempt.")]
+    seconds = round(time.monotonic() - began)
+    print(f"{number}: {', '.join(story)} killed, attempt {attempt}, {seconds} s, {watch.forks} forks seen", flush=True)
+    assert (found["status"], found["properties"].get("reason")) == ("Succeeded", None), told()
+    assert values(yard.catalog, films, "length") == [len(f"Film {each}") for each in range(ROWS)], told()
+    assert watch.most == 1, f"{watch.most} processes at a time, {watch.at_a_time}: {told()}"
+    return story, attempt
 
 
 def has_ended(catalog, job: str) -> bool:

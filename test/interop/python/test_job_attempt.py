@@ -1,10 +1,12 @@
 """One attempt of a job, as `python -m tiltyard.job` makes it: its claim, its heartbeat and its end in the catalog."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import lancedb
@@ -17,7 +19,7 @@ from tiltyard.job.attempt import Attempt, AttemptStopped, Process, Stop
 from tiltyard.job.failure import is_passing, reason_of
 from tiltyard.job.log_tail import LogTail
 from tiltyard.job.ray_head import has_ray
-from tiltyard.job.transaction import Transaction
+from tiltyard.job.transaction import CatalogUnavailable, Transaction
 
 PACKAGE = PROJECT / "runner/job"
 
@@ -131,11 +133,11 @@ def test_an_attempt_begins_although_the_answer_to_that_was_lost(catalog, job):
 
         asked = False
 
-        def alter(self, actions, retry_seconds=0):
+        def alter(self, actions, *limits):
             if not self.asked:
                 self.asked = True
-                super().alter(actions, retry_seconds)
-            return super().alter(actions, retry_seconds)
+                super().alter(actions, *limits)
+            return super().alter(actions, *limits)
 
     attempt = Attempt(Lossy(Connection(catalog.url, catalog.key), job), 1, 20, Process(Stops()))
     assert attempt.begin().status == "Running"
@@ -162,6 +164,41 @@ def test_an_attempt_stops_when_no_heartbeat_is_accepted_for_the_length_of_its_le
         assert stops.happened.wait(timeout=30)
         assert stops.told == [Stop.LOST]
         catalog.start()
+
+
+def test_an_attempt_stops_in_time_when_the_catalog_is_silent(tmp_path):
+    with Catalog(tmp_path, {"TILTYARD_PROCESSES": "1"}) as catalog:
+        job = open_job(catalog, write_films(catalog, ["films"]))
+        begun = time.monotonic()
+        _, stops = begin(catalog, job, lease_seconds=6)
+        assert catalog.process is not None
+        # It takes connections, and answers none.
+        catalog.process.send_signal(signal.SIGSTOP)
+        try:
+            assert stops.happened.wait(timeout=30)
+            # The runner takes over after one and a half leases.
+            assert time.monotonic() - begun < 1.5 * 6
+        finally:
+            catalog.process.send_signal(signal.SIGCONT)
+        assert stops.told == [Stop.LOST]
+
+
+def test_an_attempt_that_was_refused_does_not_wait_for_the_reason(catalog, job):
+    asked = []
+
+    class Silent(Transaction):
+        """Gives no answer to what is asked after a refusal."""
+
+        def describe(self, retry_seconds=0, timeout_seconds=0):
+            asked.append((retry_seconds, timeout_seconds))
+            raise CatalogUnavailable("silence")
+
+    stops = Stops()
+    attempt = Attempt(Silent(Connection(catalog.url, catalog.key), job), 1, 60, Process(stops))
+    attempt.begin()
+    take_over(catalog, job)
+    assert stops.happened.wait(timeout=10)
+    assert (stops.told, asked) == ([Stop.LOST], [(0, 1)])
 
 
 def test_an_attempt_whose_ray_is_gone_stops_when_its_lease_has_ended(catalog, job):

@@ -4,12 +4,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import geneva
 import pyarrow as pa
 import pytest
 from catalog import PROJECT
-from jobs import alter, backfill, describe
+from jobs import alter, backfill, describe, write_films
 from tiltyard.job.needs import GIB, WORKERS, Resources, require, workers
 from tiltyard.job.ray_tasks import room
 from tiltyard.job.work import JobError
@@ -55,17 +56,8 @@ def test_tasks_on_a_ray_that_makes_its_nodes_are_as_many_as_are_asked_for(monkey
         room(None)
 
 
-def test_a_job_whose_function_needs_a_gpu_fails_at_once_without_one(catalog, films):
-    def on_gpu():
-        @geneva.udf(data_type=pa.int64(), num_gpus=1)
-        def length(title: str) -> int:
-            return len(title)
-
-        return length
-
-    db = geneva.connect(namespace_client_impl="rest", namespace_client_properties=catalog.properties)
-    db.open_table(films[-1], namespace=films[:-1]).add_columns({"length": on_gpu()})
-    job = backfill(catalog, films, "length")
+def run_without_gpu(catalog, job: str) -> dict:
+    """Runs the first attempt of a job as on a Ray cluster whose workers have no GPU. Returns what the job is then."""
     alter(catalog, job, {"setPropertyAction": {"key": "attempt.1", "value": "claimed", "mode": "Fail"}})
     environment = {
         **os.environ,
@@ -80,5 +72,55 @@ def test_a_job_whose_function_needs_a_gpu_fails_at_once_without_one(catalog, fil
     assert ended.returncode == 3, ended.stderr
     found = describe(catalog, job)
     assert found["status"] == "Failed"
+    return found
+
+
+def test_a_job_whose_function_needs_a_gpu_fails_at_once_without_one(catalog, films):
+    def on_gpu():
+        @geneva.udf(data_type=pa.int64(), num_gpus=1)
+        def length(title: str) -> int:
+            return len(title)
+
+        return length
+
+    db = geneva.connect(namespace_client_impl="rest", namespace_client_properties=catalog.properties)
+    db.open_table(films[-1], namespace=films[:-1]).add_columns({"length": on_gpu()})
+    found = run_without_gpu(catalog, backfill(catalog, films, "length"))
     needs = "the function of length needs 1 CPUs, 1 GPUs, and no worker of this Ray cluster"
     assert needs in found["properties"]["reason"]
+
+
+def view_of_rows(db, name, query):
+    @geneva.udtf(output_schema=pa.schema([("films", pa.int64())]), num_gpus=1)
+    def count(source):
+        yield pa.RecordBatch.from_pydict({"films": [source.count_rows()]})
+
+    db.create_udtf_view(name, query, count)
+
+
+def view_of_chunks(db, name, query):
+    @geneva.chunker(output_schema=pa.schema([("word", pa.string())]), num_gpus=1)
+    def words(title: str) -> Iterator[dict]:
+        yield from ({"word": word} for word in title.split())
+
+    db.create_udtf_view(name, query, words)
+
+
+def view_of_columns(db, name, query):
+    @geneva.udf(data_type=pa.int64(), num_gpus=1)
+    def length(title: str) -> int:
+        return len(title)
+
+    db.create_materialized_view(name, query.select({"title": "title", "length": length}))
+
+
+@pytest.mark.parametrize("make", [view_of_rows, view_of_chunks, view_of_columns])
+def test_a_refresh_whose_function_needs_a_gpu_fails_at_once_without_one(catalog, table, make):
+    source = write_films(catalog, [f"source_{table[0]}"])
+    db = geneva.connect("db://films", api_key=catalog.key, host_override=catalog.url)
+    view = f"{make.__name__}_{table[0]}"
+    make(db, view, db.open_table(source[0]).search(None).select(["id", "title"]))
+    job = catalog.post(f"/v1/materialized_view/{view}/refresh")["job_id"]
+    reason = run_without_gpu(catalog, job)["properties"]["reason"]
+    assert f"a function of the view {view} needs" in reason
+    assert "1 GPUs, and no worker of this Ray cluster has that (cpu: 4 CPUs, 3 GiB)" in reason

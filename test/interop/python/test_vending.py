@@ -9,12 +9,15 @@ import time
 import urllib.request
 
 import boto3
+import geneva
 import lance
 import pyarrow as pa
 import pytest
 from catalog import Catalog, free_port
 from conftest import running
+from jobs import ROWS, backfill, values, write_films
 from lance_namespace import DescribeTableRequest
+from runner import Runner, ended
 
 REGION = "us-east-1"
 TRUST = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {"AWS": "*"}, "Action": "sts:AssumeRole"}]}
@@ -76,3 +79,49 @@ def test_pylance_writes_and_reads_with_the_credentials_of_the_catalog(aws, vendi
     strangers = {**server, "aws_access_key_id": "test", "aws_secret_access_key": "test", "aws_region": REGION}
     with pytest.raises(ValueError, match="InvalidAccessKeyId"):
         lance.dataset(described.location, storage_options=strangers)
+
+
+@pytest.fixture(scope="module")
+def server(aws):
+    """The server's address, as variables of Lance's clients, and no credential for it."""
+    return {
+        "AWS_ENDPOINT_URL": aws[0],
+        "AWS_REGION": REGION,
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_VIRTUAL_HOSTED_STYLE_REQUEST": "false",
+        # Without a credential they would look for one of the machine.
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+
+
+@pytest.fixture(scope="module")
+def keyless_runner(vending, server, tmp_path_factory):
+    with Runner(vending, tmp_path_factory.mktemp("runner") / "log", server).start() as runner:
+        yield runner
+
+
+def test_jobs_have_the_credentials_of_the_catalog_for_their_table(vending, server, keyless_runner, monkeypatch):
+    for name, value in server.items():
+        monkeypatch.setenv(name, value)
+    table = write_films(vending, ["films"])
+    path = "/v1/table/films"
+
+    @geneva.udf(data_type=pa.int64())
+    def length(title: str) -> int:
+        return len(title)
+
+    db = geneva.connect("db://films", api_key=vending.key, host_override=vending.url)
+    db.open_table("films").add_columns({"length": length})
+    vending.post(f"{path}/add_columns", {"new_columns": [{"name": "twice", "computed": "id * 2"}]})
+
+    def succeed(job: str) -> None:
+        found = ended(vending, keyless_runner, job)
+        assert (found["status"], found["properties"].get("reason")) == ("Succeeded", None)
+
+    for column in ("length", "twice"):
+        succeed(backfill(vending, table, column))
+    succeed(vending.post(f"/management{path}/compact")["job_id"])
+    succeed(vending.post(f"/management{path}/build_index", {"column": "id", "index_type": "BTREE"})["job_id"])
+    succeed(vending.post(f"/management{path}/clean_up", {"older_than_seconds": 0})["job_id"])
+    assert values(vending, table, "length") == [len(f"Film {number}") for number in range(ROWS)]
+    assert values(vending, table, "twice") == [2 * number for number in range(ROWS)]

@@ -11,6 +11,7 @@ from enum import Enum
 from http import HTTPStatus
 
 from tiltyard.job.transaction import (
+    CALL_TIMEOUT_SECONDS,
     Action,
     CatalogRefusal,
     CatalogUnavailable,
@@ -24,6 +25,10 @@ from tiltyard.job.transaction import (
 )
 
 BEAT_SECONDS = 2.0
+# With a short lease, heartbeats are as many as these.
+BEATS_OF_LEASE = 3
+# How long an attempt that was refused asks for the reason.
+WHY_SECONDS = 1.0
 # When the attempt began; the runner that claims the next one unsets it.
 STARTED = "started_at"
 
@@ -134,35 +139,43 @@ class Attempt:
         self._alter([set_property("reason", reason)], self._lease_seconds)
 
     def _beat_until_ended(self) -> None:
-        while not self._ended.wait(BEAT_SECONDS):
+        pause = min(BEAT_SECONDS, self._lease_seconds / BEATS_OF_LEASE)
+        while not self._ended.wait(min(pause, max(0.0, self._lease_left()))):
+            left = self._lease_left()
+            if left <= 0:
+                return self._stop(Stop.LOST)
             try:
                 if self._process.has_ray():
-                    self._alter([])
+                    self._alter([], timeout_seconds=min(left, CALL_TIMEOUT_SECONDS))
             except CatalogUnavailable:
                 pass
             except AttemptStopped as stopped:
                 return self._stop(stopped.stop)
-            if time.monotonic() - self._accepted_at > self._lease_seconds:
-                return self._stop(Stop.LOST)
+
+    def _lease_left(self) -> float:
+        return self._accepted_at + self._lease_seconds - time.monotonic()
 
     def _stop(self, stop: Stop) -> None:
         if not self._ended.is_set():
             self._process.on_stop(stop)
 
-    def _alter(self, actions: list[Action], retry_seconds: float = 0) -> State:
+    def _alter(
+        self, actions: list[Action], retry_seconds: float = 0, timeout_seconds: float = CALL_TIMEOUT_SECONDS
+    ) -> State:
         with self._lock:
             progress = [set_property(f"progress.{name}", str(value)) for name, value in self._progress.items()]
         try:
             log = self._process.log()
             told = [set_property("log_tail", log)] if log != self._log_told else []
             state = self._transaction.alter(
-                [*require_and_set(self._claim, _now()), *progress, *told, *actions], retry_seconds
+                [*require_and_set(self._claim, _now()), *progress, *told, *actions], retry_seconds, timeout_seconds
             )
         except CatalogRefusal as refusal:
             raise AttemptStopped(self._why(refusal)) from refusal
         if state.status == "Canceled":
             raise AttemptStopped(Stop.CANCELED)
-        self._accepted_at = time.monotonic()
+        # A takeover waits from the moment at which the catalog noted this, which was not before.
+        self._accepted_at = state.sent_at
         self._log_told = log
         return state
 
@@ -170,7 +183,8 @@ class Attempt:
         if refusal.status != HTTPStatus.CONFLICT:
             return Stop.LOST
         try:
-            status = self._transaction.describe(self._lease_seconds).status
+            # Another attempt may run by now: what cannot be told at once is not waited for.
+            status = self._transaction.describe(timeout_seconds=WHY_SECONDS).status
         except (CatalogRefusal, CatalogUnavailable):
             return Stop.LOST
         return Stop.CANCELED if status == "Canceled" else Stop.LOST

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from tiltyard.job import needs
+from tiltyard.job.geneva_functions import require_workers_for_column, require_workers_for_view
 from tiltyard.job.work import Job, JobError, Report, Result
 
 POLL_SECONDS = 1.0
@@ -50,7 +51,7 @@ def backfill(job: Job, report: Report) -> Result:
     """Fills a UDF column where it is null, or where the request says. Goes on from checkpoints of the same job id."""
     parameters = job.parameters
     table = _open_table(job)
-    _require_workers(table, parameters["column"])
+    require_workers_for_column(table, parameters["column"])
     arguments: dict[str, Any] = {
         **{name: int(parameters[name]) for name in BACKFILL_INTEGERS if name in parameters},
         **{name: float(parameters[name]) for name in BACKFILL_NUMBERS if name in parameters},
@@ -76,6 +77,7 @@ def refresh(job: Job, report: Report) -> Result:
     """Brings a view up to date with its source."""
     parameters = job.parameters
     table = _open_table(job)
+    require_workers_for_view(table)
     arguments = {name: int(parameters[name]) for name in REFRESH_INTEGERS if name in parameters}
     source_version = table.version
     _run_fitted(lambda fitted: table.refresh(job_id=job.id, **fitted), arguments)
@@ -104,22 +106,6 @@ def _open_table(job: Job) -> Any:
     )
     *namespace, name = job.table
     return db.open_table(name, namespace=namespace)
-
-
-def _require_workers(table: Any, column: str) -> None:
-    """Raises JobError for a function that no worker has room for. What cannot be read fails in Geneva's words."""
-    found = needs.workers()
-    if found is None:
-        return
-    from geneva.runners.ray.pipeline import fetch_udf
-
-    try:
-        udf = table._conn._packager.unmarshal(fetch_udf(table, column))
-    except Exception as error:
-        print(f"the function of {column} cannot be read: {error}", flush=True)
-        return
-    if udf is not None:
-        needs.require(f"the function of {column}", needs.needs_of(udf), found)
 
 
 def _run_fitted(run: Callable[[dict[str, Any]], None], arguments: dict[str, Any]) -> None:

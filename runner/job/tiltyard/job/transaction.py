@@ -43,6 +43,8 @@ class State:
     # The identifiers of what the job changes, the main one first.
     objects: list[list[str]]
     properties: dict[str, str]
+    # When the request was sent that this answers, by time.monotonic().
+    sent_at: float
 
     @property
     def is_open(self) -> bool:
@@ -54,31 +56,34 @@ class Transaction:
         self.job_id = job_id
         self._connection = connection
 
-    def describe(self, retry_seconds: float = 0) -> State:
+    def describe(self, retry_seconds: float = 0, timeout_seconds: float = CALL_TIMEOUT_SECONDS) -> State:
         """Raises CatalogRefusal; CatalogUnavailable when there is no answer for that long."""
-        return self._call("describe", {}, retry_seconds)
+        return self._call("describe", {}, retry_seconds, timeout_seconds)
 
-    def alter(self, actions: list[Action], retry_seconds: float = 0) -> State:
+    def alter(
+        self, actions: list[Action], retry_seconds: float = 0, timeout_seconds: float = CALL_TIMEOUT_SECONDS
+    ) -> State:
         """Applies all actions or none.
 
         Raises CatalogRefusal with status 409 when a mode Fail triggers or the move is not allowed;
         CatalogUnavailable when there is no answer for that long. Actions must be safe to repeat.
         """
-        return self._call("alter", {"actions": actions}, retry_seconds)
+        return self._call("alter", {"actions": actions}, retry_seconds, timeout_seconds)
 
-    def _call(self, operation: str, body: Mapping[str, Any], retry_seconds: float) -> State:
+    def _call(self, operation: str, body: Mapping[str, Any], retry_seconds: float, timeout_seconds: float) -> State:
         deadline = time.monotonic() + retry_seconds
         pause = FIRST_PAUSE_SECONDS
         while True:
             try:
-                return self._call_once(operation, body)
+                return self._call_once(operation, body, timeout_seconds)
             except CatalogUnavailable:
                 if time.monotonic() + pause > deadline:
                     raise
             time.sleep(pause)
             pause = min(2 * pause, MOST_PAUSE_SECONDS)
 
-    def _call_once(self, operation: str, body: Mapping[str, Any]) -> State:
+    def _call_once(self, operation: str, body: Mapping[str, Any], timeout_seconds: float) -> State:
+        sent_at = time.monotonic()
         path = f"/v1/transaction/{urllib.parse.quote(self.job_id, safe='')}/{operation}"
         request = urllib.request.Request(
             self._connection.url + path,
@@ -86,7 +91,7 @@ class Transaction:
             headers={"x-api-key": self._connection.key, "content-type": "application/json"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=CALL_TIMEOUT_SECONDS) as answer:
+            with urllib.request.urlopen(request, timeout=timeout_seconds) as answer:
                 found = json.load(answer)
         except urllib.error.HTTPError as error:
             detail = _detail_of(error)
@@ -97,7 +102,7 @@ class Transaction:
             raise CatalogUnavailable(f"no answer from the catalog at {self._connection.url}: {error}") from error
         context = found.get("context", {})
         objects = json.loads(context.get("objects", "[]"))
-        return State(found["status"], context.get("operation", ""), objects, found["properties"])
+        return State(found["status"], context.get("operation", ""), objects, found["properties"], sent_at)
 
 
 def set_status(status: str) -> Action:

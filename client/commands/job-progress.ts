@@ -1,0 +1,70 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Job, parseIdentifier } from "@tiltyard/protocol";
+import type { ManagementClient } from "../catalog/catalog-client.ts";
+import { CatalogConnectionError, CatalogRequestError } from "../catalog/errors.ts";
+import { exitCodes } from "./exit-codes.ts";
+import { bar, type JsonOption, Progress, print } from "./output.ts";
+
+const pollMs = 1_000;
+
+export async function describeJob(management: ManagementClient, id: string): Promise<Job> {
+  return (await management.describeJob({ id: parseIdentifier(id) })).job;
+}
+
+/** Follows a job over a catalog that starts anew, until it has ended. */
+export async function watchJob(
+  management: ManagementClient,
+  id: string,
+  options: JsonOption,
+  signal: AbortSignal,
+): Promise<void> {
+  using progress = new Progress();
+  let told = "";
+  for (;;) {
+    const job = await describeJob(management, id).catch((error) => {
+      const isAway = error instanceof CatalogRequestError && error.status >= 500;
+      if (isAway || error instanceof CatalogConnectionError) return undefined;
+      throw error;
+    });
+    const text = job === undefined ? "the catalog gives no answer; still trying" : describeProgress(job);
+    if (text !== told) progress.tell(text);
+    told = text;
+    if (job !== undefined && job.status !== "Queued" && job.status !== "Running") {
+      progress.end();
+      print(options, job, `${job.status}${job.reason === undefined ? "" : `: ${job.reason}`}`);
+      process.exitCode = exitCodeOf(job);
+      return;
+    }
+    await sleep(pollMs, undefined, { signal });
+  }
+}
+
+function exitCodeOf({ status }: Job): number {
+  if (status === "Failed") return exitCodes.jobFailed;
+  return status === "Canceled" ? exitCodes.jobStopped : exitCodes.ok;
+}
+
+/** E.g. `Running [#####---------------] 250/1000 rows, 50 rows/s, 15 s left`. */
+export function describeProgress(job: Job): string {
+  const { rows_committed: committed = 0, rows_total: total, rows_per_second: rate } = job.progress;
+  const attempt = job.attempt > 1 ? ` (attempt ${job.attempt})` : "";
+  if (total === undefined) return [`${job.status}${attempt}`, waitingFor(job)].filter((text) => text !== "").join(": ");
+  const isRunning = job.status === "Running" && rate !== undefined && rate > 0;
+  const left = isRunning ? [`${rate} rows/s`, `${durationOf((total - committed) / rate)} left`] : [];
+  return `${job.status}${attempt} ${bar(committed, total)} ${[countOf(job.progress), ...left].join(", ")}`;
+}
+
+/** What a job that has not ended waits for, or what its latest attempt fell over. */
+export function waitingFor({ status, reason = "" }: Job): string {
+  return status === "Queued" || status === "Running" ? reason : "";
+}
+
+export function countOf({ rows_committed = 0, rows_total = 0 }: Job["progress"]): string {
+  return `${rows_committed}/${rows_total} rows`;
+}
+
+function durationOf(seconds: number): string {
+  if (seconds < 120) return `${Math.ceil(seconds)} s`;
+  const minutes = Math.ceil(seconds / 60);
+  return minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}

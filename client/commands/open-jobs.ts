@@ -1,0 +1,66 @@
+import { type AnyContract, contracts, managementContracts, parseIdentifier } from "@tiltyard/protocol";
+import type { Command } from "commander";
+import { createCatalogClient, createManagementClient } from "../catalog/catalog-client.ts";
+import { addCatalogCommand, type CatalogOptions, requiredCatalog } from "./catalog-command.ts";
+import { interruptible } from "./interruption.ts";
+import { watchJob } from "./job-progress.ts";
+import { print } from "./output.ts";
+import { addRequestOptions, type RequestFields, requestOf } from "./request-options.ts";
+import type { CatalogTarget } from "./target.ts";
+
+interface Options extends CatalogOptions {
+  readonly watch?: boolean;
+}
+
+interface Opened {
+  readonly job_id: string;
+}
+
+/** `jobs backfill` and the others that open a job: each is a request of the catalog, with its fields as options. */
+export function addOpeningCommands(jobs: Command): void {
+  const { alterTableBackfillColumns, refreshMaterializedView } = contracts;
+  addOpening(jobs, ["backfill", "table", "fill a computed column"], alterTableBackfillColumns, (target, request) =>
+    createCatalogClient(target).alterTableBackfillColumns(request),
+  );
+  addOpening(jobs, ["refresh", "view", "bring a view up to date"], refreshMaterializedView, (target, request) =>
+    createCatalogClient(target).refreshMaterializedView(request),
+  );
+
+  const { compactTable, buildTableIndex, cleanUpTable } = managementContracts;
+  addOpening(
+    jobs,
+    ["compact", "table", "make few large fragments of many small ones"],
+    compactTable,
+    (target, request) => createManagementClient(target).compactTable(request),
+  );
+  addOpening(
+    jobs,
+    ["build-index", "table", "build an index, anew where there is one of its name"],
+    buildTableIndex,
+    (target, request) => createManagementClient(target).buildTableIndex(request),
+  );
+  addOpening(
+    jobs,
+    ["clean-up", "table", "delete old versions, and the files that only they had"],
+    cleanUpTable,
+    (target, request) => createManagementClient(target).cleanUpTable(request),
+  );
+}
+
+function addOpening<C extends AnyContract>(
+  jobs: Command,
+  [name, object, description]: readonly [string, string, string],
+  contract: C,
+  open: (target: CatalogTarget, request: RequestFields<C> & { readonly id: readonly string[] }) => Promise<Opened>,
+): void {
+  const command = addCatalogCommand(jobs, name, `${description}; prints the job's id`)
+    .argument(`<${object}>`, `the ${object}'s identifier, e.g. 'prod$films'`)
+    .option("--watch", "follow the job until it has ended; exit codes as of `jobs watch`");
+  addRequestOptions(command, contract).action(async (id: string, options: Options) => {
+    const target = requiredCatalog(options);
+    const { job_id } = await open(target, { ...requestOf(contract, command), id: parseIdentifier(id) });
+    if (options.watch !== true) return print(options, { job_id }, job_id);
+    process.stderr.write(`job ${job_id}\n`);
+    await interruptible((signal) => watchJob(createManagementClient(target), job_id, options, signal));
+  });
+}

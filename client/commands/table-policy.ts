@@ -1,0 +1,51 @@
+import { parseIdentifier, TablePolicy } from "@tiltyard/protocol";
+import type { Command } from "commander";
+import { stringify } from "yaml";
+import { z } from "zod";
+import { createCatalogClient, createManagementClient } from "../catalog/catalog-client.ts";
+import { addCatalogCommand, type CatalogOptions, requiredCatalog } from "./catalog-command.ts";
+import { UsageError } from "./exit-codes.ts";
+import { print } from "./output.ts";
+import { readYaml } from "./target.ts";
+
+interface Options extends CatalogOptions {
+  readonly file?: string;
+}
+
+const Policy = z.strictObject(TablePolicy);
+type Policy = z.infer<typeof Policy>;
+
+/** `jobs policy`: what it prints is what it takes. */
+export function addPolicyCommand(jobs: Command): void {
+  addCatalogCommand(
+    jobs,
+    "policy",
+    "show or replace the policy by which the catalog opens jobs that look after a table",
+  )
+    .argument("<table>", "the table's identifier, e.g. 'prod$films'")
+    .option("-f, --file <file>", "the policy from now on, as YAML or JSON; - is standard input, and {} ends it")
+    .addHelpText("after", "\nExample:\n  echo 'auto_compact: {small_fragments: 20}' | tiltyard jobs policy films -f -")
+    .action(async (table: string, options: Options) => {
+      const target = requiredCatalog(options);
+      const id = parseIdentifier(table);
+      if (options.file !== undefined)
+        await createManagementClient(target).putTablePolicy({ id, ...parsePolicy(options.file) });
+      const { properties = {} } = await createCatalogClient(target).describeTable({ id });
+      const policy = policyIn(properties);
+      print(options, policy, stringify(policy).trimEnd());
+    });
+}
+
+/** @throws UsageError */
+function parsePolicy(file: string): Policy {
+  const parsed = Policy.safeParse(readYaml(file));
+  if (parsed.success) return parsed.data;
+  const problems = parsed.error.issues.map(({ path, message }) => `${[file, ...path].join(".")}: ${message}`);
+  throw new UsageError(`the policy is not valid:\n  ${problems.join("\n  ")}`);
+}
+
+/** Each is a property of the table, as JSON. */
+function policyIn(properties: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> {
+  const names = Object.keys(TablePolicy).filter((name) => properties[name] !== undefined);
+  return Object.fromEntries(names.map((name) => [name, JSON.parse(properties[name] ?? "")]));
+}

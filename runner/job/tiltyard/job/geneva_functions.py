@@ -1,0 +1,61 @@
+"""The functions that a job of Geneva's runs, and whether a worker of its Ray has room for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tiltyard.job import needs
+
+# Where a view keeps what it is made by, in the metadata of its schema.
+VIEW_UDTF = b"geneva::view::udtf"
+VIEW_CHUNKER = b"geneva::view::chunker"
+VIEW_QUERY = b"geneva::view::query"
+
+
+def require_workers_for_column(table: Any, column: str) -> None:
+    """Raises JobError for a function that no worker has room for. What cannot be read fails in Geneva's words."""
+    _require(f"the function of {column}", lambda: _of_column(table, column))
+
+
+def require_workers_for_view(table: Any) -> None:
+    """As for a column: a view has a function that makes its rows, or some that fill its columns, or none."""
+    _require(f"a function of the view {table.name}", lambda: _of_view(table))
+
+
+def _require(what: str, read: Callable[[], list[Any]]) -> None:
+    found = needs.workers()
+    if found is None:
+        return
+    try:
+        functions = read()
+    except Exception as error:
+        print(f"{what} cannot be read: {error}", flush=True)
+        return
+    for function in functions:
+        needs.require(what, needs.needs_of(function), found)
+
+
+def _of_column(table: Any, column: str) -> list[Any]:
+    from geneva.runners.ray.pipeline import fetch_udf
+
+    return _present(table._conn._packager.unmarshal(fetch_udf(table, column)))
+
+
+def _of_view(table: Any) -> list[Any]:
+    from geneva.packager import ChunkerSpec, UDTFSpec, unmarshal_chunker, unmarshal_udtf
+    from geneva.query import GenevaQuery
+
+    metadata: dict[bytes, bytes] = table.schema.metadata or {}
+    if VIEW_UDTF in metadata:
+        return _present(unmarshal_udtf(UDTFSpec.from_json(metadata[VIEW_UDTF].decode())))
+    if VIEW_CHUNKER in metadata:
+        return _present(unmarshal_chunker(ChunkerSpec.from_json(metadata[VIEW_CHUNKER].decode())))
+    if VIEW_QUERY not in metadata:
+        return []
+    query = GenevaQuery.model_validate_json(metadata[VIEW_QUERY].decode())
+    return [each.udf for each in query.extract_column_udfs(table._conn._packager)]
+
+
+def _present(function: Any) -> list[Any]:
+    return [] if function is None else [function]
