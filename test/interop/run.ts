@@ -6,7 +6,7 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import useTemporaryFolder from "../support/temporary-folder.ts";
-import { prepareChromium, prepareFakeGcsServer, preparePython, prepareSchemathesis } from "./tools.ts";
+import { prepareChromium, prepareEngines, prepareFakeGcsServer, preparePython, prepareSchemathesis } from "./tools.ts";
 
 const project = join(import.meta.dirname, "../..");
 const python = join(import.meta.dirname, "python");
@@ -23,6 +23,7 @@ function timed<Result>(what: string, work: () => Result): Result {
 
 interface Tools {
   readonly TILTYARD_TEST_PYTHON: string;
+  readonly TILTYARD_TEST_ENGINES: string;
   readonly TILTYARD_TEST_FAKE_GCS_SERVER: string;
   readonly TILTYARD_TEST_CHROMIUM: string;
   readonly TILTYARD_TEST_SCHEMATHESIS: string;
@@ -33,6 +34,7 @@ interface Tools {
 function prepareTools(): Tools {
   return {
     TILTYARD_TEST_PYTHON: preparePython(),
+    TILTYARD_TEST_ENGINES: prepareEngines(),
     TILTYARD_TEST_FAKE_GCS_SERVER: prepareFakeGcsServer(),
     TILTYARD_TEST_CHROMIUM: prepareChromium(),
     TILTYARD_TEST_SCHEMATHESIS: prepareSchemathesis(),

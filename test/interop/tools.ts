@@ -15,6 +15,11 @@ export function preparePython(): string {
   return prepareVenv("venv", "bin/python", here);
 }
 
+/** @returns The path of a Python with query engines, whose needs are not those of the Lance clients. */
+export function prepareEngines(): string {
+  return prepareVenv("engines", "bin/python", join(here, "engines"));
+}
+
 /** @returns The path of the schemathesis program, apart from the clients, whose pins are their own. */
 export function prepareSchemathesis(): string {
   return prepareVenv("schemathesis", "bin/schemathesis", join(here, "schemathesis"));
