@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 from catalog import PROJECT
 from pages import line_of, write_line
+from spark import JVM_OPTIONS
 
 CLIENTS = PROJECT / "test/interop/clients"
 NODE = os.environ["TILTYARD_TEST_NODE"]
@@ -48,13 +49,19 @@ KNOWN = {
     "daft": Client([ENGINES, "with_daft.py"]),
     "DuckDB": Client([ENGINES, "with_duckdb.py"], {"create_as": "DuckDB", "drop": "DuckDB"}),
     "Polars": Client([ENGINES, "with_polars.py"]),
+    "Spark": Client([sys.executable, "with_spark.py"]),
+    "Java": Client(["java", *JVM_OPTIONS, "-cp", f"{os.environ.get('TILTYARD_TEST_JAVA_JARS')}/*", "WithJava.java"]),
 }
 
 
-SLOW = {"lance-ray", "Ray Data"}
+MARKS = {"slow": ("lance-ray", "Ray Data"), "jvm": ("Spark", "Java")}
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in KNOWN])
+def marks(name: str) -> list[pytest.MarkDecorator]:
+    return [getattr(pytest.mark, mark) for mark, names in MARKS.items() if name in names]
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in KNOWN])
 def test_a_client_does_what_the_table_shows(catalog, namespace, name):
     outcomes = observe(catalog, namespace, KNOWN[name])
     line = f"| {name} | " + " | ".join(outcomes[operation] for operation in OPERATIONS) + " |"
@@ -65,7 +72,8 @@ def test_a_client_does_what_the_table_shows(catalog, namespace, name):
 
 def observe(catalog, namespace: str, client: Client) -> dict[str, str]:
     """Has a client do all of its operations. Returns how it did each."""
-    environment = {**os.environ, "URL": catalog.url, "KEY": catalog.key, "NAMESPACE": namespace}
+    where = {"URL": catalog.url, "KEY": catalog.key, "NAMESPACE": namespace}
+    environment = {**os.environ, **where, "PYTHONPATH": os.path.dirname(__file__)}
     films = Films(catalog, namespace)
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(client.command, cwd=CLIENTS, env=environment, **pipes) as program:
