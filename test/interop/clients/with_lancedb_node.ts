@@ -59,12 +59,16 @@ const operations: Readonly<Record<string, () => Promise<unknown>>> = {
   drop: () => database.dropTable("films", [namespace]),
 };
 
-console.log(JSON.stringify(Object.keys(operations)));
+function answer(value: unknown): void {
+  process.stdout.write(`${JSON.stringify(value)}\n`);
+}
+
+answer(Object.keys(operations));
 for await (const name of createInterface({ input: process.stdin })) {
   try {
     const found = await operations[name]?.();
-    console.log(JSON.stringify({ found: Array.isArray(found) ? found : null }));
+    answer({ found: Array.isArray(found) ? found : null });
   } catch (error) {
-    console.log(JSON.stringify({ error: String(error) }));
+    answer({ error: String(error) });
   }
 }
