@@ -2,17 +2,23 @@
  * What the interop tier runs besides Node: a Python with the real Lance clients, schemathesis,
  * a server that speaks the API of Google Cloud Storage, and a browser.
  */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { needsGo, prepare, prepareDebianProgram, read, run } from "../support/tools.ts";
 
 const here = import.meta.dirname;
+const dependencyPluginVersion = "3.8.1";
 const pythonMin = [3, 11] as const;
 const needsPython = `Python ${pythonMin.join(".")} or later with its venv module, as python3`;
 
 /** @returns The path of a Python that has all that `requirements.txt` names. */
 export function preparePython(): string {
   return prepareVenv("venv", "bin/python", here);
+}
+
+/** @returns The path of a Python with query engines, whose needs are not those of the Lance clients. */
+export function prepareEngines(): string {
+  return prepareVenv("engines", "bin/python", join(here, "engines"));
 }
 
 /** @returns The path of the schemathesis program, apart from the clients, whose pins are their own. */
@@ -30,6 +36,21 @@ function prepareVenv(name: string, program: string, pins: string): string {
     const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
     run(join(folder, "bin/python"), [...pip, "-c", constraints, "-r", requirements], "the packages of PyPI");
   });
+}
+
+/**
+ * @param name The folder of a `pom.xml`.
+ * @returns The folder of the jars that it names, with all that these need.
+ */
+export function prepareJars(name: "java" | "spark"): string {
+  const pom = join(here, name, "pom.xml");
+  const goal = `org.apache.maven.plugins:maven-dependency-plugin:${dependencyPluginVersion}:copy-dependencies`;
+  const marker = prepare(`jars-${name}`, "copied", [readFileSync(pom), goal], (folder) => {
+    const options = ["-f", pom, "-DincludeScope=runtime", `-DoutputDirectory=${folder}`];
+    run("mvn", ["--quiet", "--batch-mode", goal, ...options], "Java 17 and Maven, as java and mvn");
+    writeFileSync(join(folder, "copied"), "");
+  });
+  return dirname(marker);
 }
 
 /** @returns The path of the fake-gcs-server program. */

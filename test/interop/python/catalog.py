@@ -121,6 +121,11 @@ class Catalog:
         with urllib.request.urlopen(request, timeout=60) as answer:
             return json.load(answer)
 
+    def get(self, path: str) -> dict:
+        request = urllib.request.Request(self.url + path, headers={"x-api-key": self.key})
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.load(answer)
+
     def versions(self, table: list[str], branch: str | None = None) -> list[dict]:
         query = f"?branch={urllib.parse.quote(branch)}" if branch else ""
         return self.post(f"/v1/table/{'%24'.join(table)}/version/list{query}")["versions"]
