@@ -21,6 +21,7 @@ import { required } from "./servers.ts";
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const wide = { width: 1280, height: 800 };
 const narrow = { width: 360, height: 740 };
+const phone = { width: 390, height: 844 };
 
 let browser: Browser;
 let catalog: TestCatalog;
@@ -845,6 +846,8 @@ describe("the page", () => {
     ["dark", wide],
     ["light", narrow],
     ["dark", narrow],
+    ["light", phone],
+    ["dark", phone],
   ] as const)("has no fault that axe finds, in %s colours on %j", async (colorScheme, viewport) => {
     const { page } = await open({ colorScheme, viewport, reducedMotion: "reduce" });
     const faults: string[] = [];
@@ -859,6 +862,9 @@ describe("the page", () => {
       if (Number(overflow) > 0) faults.push(`${where}: is wider than the screen by ${overflow}`);
     };
     await inspect("sign-in");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByText("Enter your API key").waitFor();
+    await inspect("sign-in without a key");
     await signIn(page);
     const job = await openJob(["studio", "scenes"]);
     const progress = { "progress.rows_total": "10", "progress.rows_committed": "4" };
@@ -868,6 +874,16 @@ describe("the page", () => {
       await visit(page, route);
       await inspect(route);
     }
+    await visit(page, "transactions");
+    await page.getByRole("button", { name: "CreateTable" }).first().click();
+    await inspect("a transaction");
+    await visit(page, "access?show=keys");
+    await page
+      .getByRole("button", { name: /^Revoke/ })
+      .first()
+      .click();
+    await page.getByRole("dialog").waitFor();
+    await inspect("a question");
     expect(faults).toEqual([]);
   });
 });
