@@ -648,6 +648,43 @@ describe("the rows of a table", () => {
   });
 });
 
+/** Where to put the picture of the README, e.g. docs/console.png. */
+const picture = process.env.TILTYARD_TEST_PICTURE;
+test.runIf(picture)("the rows of a table are the README's picture", async () => {
+  const films = [
+    ["Playtime", 1967],
+    ["Stalker", 1979],
+    ["La jetée", 1962],
+    ["Close-Up", 1990],
+    ["Ran", 1985],
+    ["Sans soleil", 1983],
+    ["Solaris", 1972],
+    ["Alphaville", 1965],
+    ["Chungking Express", 1994],
+    ["Daisies", 1966],
+    ["The Red Shoes", 1948],
+    ["Metropolis", 1927],
+  ] as const;
+  const year = vectorFromArray(
+    films.map((film) => film[1]),
+    new Int32(),
+  );
+  const title = vectorFromArray(
+    films.map((film) => film[0]),
+    new Utf8(),
+  );
+  const embedding = vectorFromArray(
+    films.map((_, index) => [0.1 * index, 0.2 * index, 0.3, 0.4]),
+    new FixedSizeList(4, new Field("item", new Float32(), true)),
+  );
+  const id = ["films"];
+  await catalog.call("createTable", { id }, { body: tableToIPC(new Table({ title, year, embedding }), "stream") });
+  const { page } = await signedIn({ viewport: { width: 1280, height: 720 } });
+  await visit(page, "table/films?show=data");
+  await page.getByText("Metropolis").waitFor();
+  await page.screenshot({ path: picture ?? "" });
+});
+
 describe("transactions", () => {
   test("appear and change while one looks", async () => {
     const { page } = await signedIn();
