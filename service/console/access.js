@@ -1,322 +1,207 @@
-import * as api from "./api.js";
-import { entriesOf, grantableRoles, may } from "./caller.js";
-import { announce, confirm, copyButton, h } from "./dom.js";
-import { field } from "./filters.js";
+import { entriesOf, may } from "./caller.js";
+import { call } from "./calls.js";
+import { roles } from "./contracts.js";
 import { dateAndTime, nameOf, parseName } from "./format.js";
-import { empty, grid, paged, sentence } from "./list.js";
+import { useState } from "./libraries/hooks.js";
+import { Pages, useAction, useLoaded, usePages, useTitle } from "./loading.js";
 import { linkTo } from "./routes.js";
+import { links } from "./shell.js";
+import {
+  announce,
+  confirm,
+  copyButton,
+  dialog,
+  empty,
+  failure,
+  field,
+  html,
+  input,
+  mono,
+  select,
+  table,
+  textsOf,
+} from "./view.js";
 
-/** @typedef {import("./main.js").PageContext} PageContext */
+/**
+ * @typedef {import("./main.js").PageProps} PageProps
+ * @typedef {import("./format.js").Identifier} Identifier
+ * @typedef {import("./view.js").Children} Children
+ * @typedef {import("./caller.js").Caller["grants"][number] & { principal: string }} Grant
+ * @typedef {import("./calls.js").AnswerTo<"listApiKeys">["api_keys"][number]} Key
+ */
 
-const pageSize = 100;
+const limit = 100;
+const principalsMax = 1000;
+const roleOptions = roles.map((role) => /** @type {const} */ ([role, role]));
 
-/** Roles, and the API keys of the catalog. @param {PageContext} context */
-export function accessPage(context) {
-  const { caller, tab } = context;
-  message.textContent = "";
+/** Roles, and the API keys of the catalog. @param {PageProps} props */
+export function AccessPage({ caller, tab }) {
   const managesKeys = may(caller, "admin", []);
-  const showsKeys = managesKeys && tab === "keys";
-  const content = h(
-    "div",
-    { class: "page" },
-    h("div", { class: "heading" }, h("h1", { tabindex: "-1" }, "Access")),
-    managesKeys &&
-      h(
-        "nav",
-        { class: "tabs", "aria-label": "Parts of access" },
-        h("a", { href: linkTo("access", [], "grants"), "aria-current": !showsKeys && "page" }, "Roles"),
-        h("a", { href: linkTo("access", [], "keys"), "aria-current": showsKeys && "page" }, "API keys"),
-      ),
-    showsKeys ? keys(context) : grants(context),
-  );
-  return { title: showsKeys ? "API keys" : "Access", content };
+  const part = managesKeys && tab === "keys" ? "keys" : "grants";
+  useTitle(part === "keys" ? "API keys" : "Access");
+  const parts = [
+    ["grants", "Roles"],
+    ["keys", "API keys"],
+  ];
+  return html`<h1 tabindex="-1">Access</h1>
+    ${managesKeys && links("Parts of access", "tabs", parts, part, (key) => linkTo("access", [], key))}
+    ${managesKeys ? html`<${Principals} />` : html`<datalist id="principals" />`}
+    ${part === "keys" ? html`<${Keys} key="keys" />` : html`<${Grants} key="grants" caller=${caller} />`}`;
 }
 
-/** @param {string} title @param {readonly HTMLElement[]} fields @param {string} action @param {(text: (name: string) => string) => Promise<void>} submit */
-function formOf(title, fields, action, submit) {
-  const error = h("p", { class: "field-error", role: "alert" });
-  const button = h("button", { type: "submit", class: "primary" }, action);
-  const form = h("form", { class: "card inline", onsubmit: onSubmit, "aria-label": title }, fields, button, error);
-  /** @param {SubmitEvent} event */
-  async function onSubmit(event) {
+/** The principals that are known, for the fields that want one. */
+function Principals() {
+  const { result } = useLoaded((signal) => call("listPrincipals", { limit: principalsMax }, signal));
+  return html`<datalist id="principals">${result?.principals.map(({ principal }) => html`<option value=${principal} />`)}</datalist>`;
+}
+
+const principalField = () =>
+  field("Principal", input({ name: "principal", required: true, maxlength: 256, list: "principals" }));
+
+/** A form that does something. @param {{ title: string, action: string, fields: Children, submit: (text: (name: string) => string) => Promise<void> }} props */
+function ActionForm({ title, action, fields, submit }) {
+  const { run, failed, isBusy } = useAction();
+  /** @param {Event} event */
+  function onSubmit(event) {
     event.preventDefault();
-    const data = new FormData(form);
-    // A button loses the focus when it is disabled.
-    const hadFocus = button === document.activeElement;
-    button.disabled = true;
-    error.textContent = "";
-    try {
-      await submit((name) => String(data.get(name) ?? "").trim());
-    } catch (problem) {
-      error.textContent = sentence(/** @type {Error} */ (problem).message);
-    }
-    button.disabled = false;
-    if (hadFocus) button.focus();
+    const form = event.currentTarget;
+    if (form instanceof HTMLFormElement) run(() => submit(textsOf(form)));
   }
-  return form;
+  return html`<form onSubmit=${onSubmit} aria-label=${title}><article class="filters">
+    ${fields}<button type="submit" aria-disabled=${isBusy}>${action}</button>${failure(failed)}
+  </article></form>`;
 }
 
-const principalInput = () =>
-  h("input", {
-    name: "principal",
-    required: true,
-    maxlength: "256",
-    autocomplete: "off",
-    spellcheck: "false",
-    list: "principals",
-  });
-
-/** @param {boolean} mayBeNone */
-const roleSelect = (mayBeNone) =>
-  h(
-    "select",
-    { name: "role" },
-    mayBeNone && h("option", { value: "" }, "none"),
-    grantableRoles.map((role) => h("option", { value: role }, role)),
-  );
-
-/** The principals that are known, for the fields that want one. @param {PageContext} context */
-function principalsFor({ caller, signal }) {
-  const list = h("datalist", { id: "principals" });
-  if (may(caller, "admin", []))
-    api.listPrincipals({ limit: 1000, signal }).then(
-      ({ principals }) => list.append(...principals.map(({ principal }) => h("option", { value: principal }))),
-      () => {},
-    );
-  return list;
-}
-
-/** A list that can be loaded again in its place. @param {() => HTMLElement} make */
-function reloadable(make) {
-  let shown = make();
-  const frame = h("div", {}, shown);
+/** Takes something back, after asking, and says how that ended. */
+function useRevoking() {
+  const { run, failed } = useAction();
+  const [done, setDone] = useState("");
   return {
-    frame,
-    reload() {
-      shown = make();
-      frame.replaceChildren(shown);
+    /** @param {{ title: string, text: Children, action: string }} question @param {() => Promise<unknown>} work @param {string} told */
+    async revoke(question, work, told) {
+      if (!(await confirm(question))) return;
+      setDone("");
+      await run(async () => {
+        await work();
+        setDone(told);
+      });
     },
+    message: html`<p role="status">${done}</p>${failure(failed)}`,
   };
 }
 
-/** @param {PageContext} context */
-function grants(context) {
-  const { caller, signal } = context;
+/** @param {string} label @param {() => void} onClick */
+const revokeButton = (label, onClick) =>
+  html`<button type="button" class="quiet small" aria-label=${label} onClick=${onClick}>Revoke</button>`;
+
+/** @param {{ caller: PageProps["caller"] }} props */
+function Grants({ caller }) {
   const entries = entriesOf(caller, "admin");
-  const { frame, reload } = reloadable(() =>
-    h(
-      "div",
-      {},
-      entries.map((entry) => grantsOn(entry)),
-    ),
-  );
+  const [turn, setTurn] = useState(0);
+  const reload = () => setTurn((before) => before + 1);
+  const { revoke, message } = useRevoking();
+  const [entry = []] = entries;
+  const fields = html`${principalField()}${field("Role", select("role", roleOptions))}
+    ${field("Namespace", input({ name: "namespace", placeholder: nameOf(entry) }))}`;
 
-  /** @param {import("./format.js").Identifier} entry */
-  function grantsOn(entry) {
-    const body = h("tbody");
-    return paged({
-      signal,
-      load: async (page_token) => {
-        const { grants: items, page_token: next } = await api.listGrants(entry, {
-          page_token,
-          limit: pageSize,
-          signal,
-        });
-        return { items, next };
-      },
-      frame: grid(["Principal", "Role", "Namespace", ""], body),
-      into: body,
-      row: ({ principal, namespace, role }) =>
-        h(
-          "tr",
-          {},
-          h("td", { "data-label": "Principal", class: "mono" }, principal),
-          h("td", { "data-label": "Role" }, h("span", { class: "badge" }, role)),
-          h(
-            "td",
-            { "data-label": "Namespace", class: "mono" },
-            namespace.length === 0 ? h("em", {}, nameOf(namespace)) : nameOf(namespace),
-          ),
-          h(
-            "td",
-            { class: "action" },
-            h(
-              "button",
-              {
-                type: "button",
-                class: "quiet",
-                "aria-label": `Revoke the role of ${principal} on ${nameOf(namespace)}`,
-                onclick: () => revoke(principal, namespace),
-              },
-              "Revoke",
-            ),
-          ),
-        ),
-      empty: () => empty(h("p", {}, "No role is granted here.")),
-      more: "Show more roles",
-    });
-  }
-
-  /** @param {string} principal @param {import("./format.js").Identifier} namespace */
-  async function revoke(principal, namespace) {
-    const isSure = await confirm({
-      title: "Revoke this role?",
-      text: [
-        h("strong", {}, principal),
-        " can do nothing more on ",
-        h("strong", {}, nameOf(namespace)),
-        " from the next request on, unless another role says otherwise.",
-      ],
-      action: "Revoke the role",
-    });
-    if (!isSure) return;
-    await report(api.revokeGrant(namespace, principal), `${principal} has no role on ${nameOf(namespace)} any more.`);
+  /** @param {(name: string) => string} text */
+  async function give(text) {
+    const namespace = text("namespace") === "" ? entry : parseName(text("namespace"));
+    const role = roles.find((each) => each === text("role")) ?? "reader";
+    await call("putGrant", { id: namespace, principal: text("principal"), role });
+    announce(`${text("principal")} is ${role} of ${nameOf(namespace)}.`);
     reload();
   }
 
-  const form = formOf(
-    "Give a role",
-    [
-      field("Principal", principalInput()),
-      field("Role", roleSelect(false)),
-      field(
-        "Namespace",
-        h("input", {
-          name: "namespace",
-          placeholder: nameOf(entries[0] ?? []),
-          autocomplete: "off",
-          spellcheck: "false",
-        }),
-      ),
-    ],
-    "Give the role",
-    async (text) => {
-      const namespace = text("namespace") === "" ? (entries[0] ?? []) : parseName(text("namespace"));
-      await api.putGrant(namespace, text("principal"), text("role"));
-      announce(`${text("principal")} is ${text("role")} of ${nameOf(namespace)}.`);
-      reload();
-    },
+  /** @param {Grant} grant */
+  function onRevoke({ principal, namespace }) {
+    const text = html`<strong>${principal}</strong> can do nothing more on <strong>${nameOf(namespace)}</strong>
+      from the next request on, unless another role says otherwise.`;
+    const question = { title: "Revoke this role?", text, action: "Revoke the role" };
+    const work = () => call("revokeGrant", { id: namespace, principal }).finally(reload);
+    return revoke(question, work, `${principal} has no role on ${nameOf(namespace)} any more.`);
+  }
+
+  return html`
+    <${ActionForm} title="Give a role" action="Give the role" fields=${fields} submit=${give} />
+    ${message}
+    ${entries.map((each) => html`<${GrantsOn} key=${`${nameOf(each)} ${turn}`} id=${each} revoke=${onRevoke} />`)}`;
+}
+
+/** @param {{ id: Identifier, revoke: (grant: Grant) => void }} props */
+function GrantsOn({ id, revoke }) {
+  const pages = usePages(
+    (page, signal) => call("listGrants", { id, limit, ...page }, signal),
+    (answer) => answer.grants,
   );
-  return h("div", {}, principalsFor(context), form, message, frame);
-}
-
-/** Says how what was asked for ended. */
-const message = h("p", { class: "message", role: "status" });
-
-/** @param {Promise<unknown>} asked @param {string} done */
-async function report(asked, done) {
-  try {
-    await asked;
-    message.className = "message";
-    message.textContent = done;
-  } catch (error) {
-    message.className = "message field-error";
-    message.textContent = sentence(/** @type {Error} */ (error).message);
-  }
-}
-
-/** @param {PageContext} context */
-function keys(context) {
-  const { signal } = context;
-  const { frame, reload } = reloadable(list);
-
-  function list() {
-    const body = h("tbody");
-    return paged({
-      signal,
-      load: async (page_token) => {
-        const { api_keys: items, page_token: next } = await api.listApiKeys({ page_token, limit: pageSize, signal });
-        return { items, next };
-      },
-      frame: grid(["Principal", "Key", "Made", ""], body),
-      into: body,
-      row: ({ api_key_id: id, principal, created_at_millis: at }) =>
-        h(
-          "tr",
-          {},
-          h("td", { "data-label": "Principal", class: "mono" }, principal),
-          h("td", { "data-label": "Key", class: "mono" }, id),
-          h("td", { "data-label": "Made" }, dateAndTime(at)),
-          h(
-            "td",
-            { class: "action" },
-            h(
-              "button",
-              {
-                type: "button",
-                class: "quiet",
-                "aria-label": `Revoke the key ${id} of ${principal}`,
-                onclick: () => revoke(id, principal),
-              },
-              "Revoke",
-            ),
-          ),
-        ),
-      empty: () => empty(h("p", {}, "No keys.")),
-      more: "Show more keys",
-    });
-  }
-
-  /** @param {string} id @param {string} principal */
-  async function revoke(id, principal) {
-    const isSure = await confirm({
-      title: "Revoke this key?",
-      text: [
-        "Calls with the key ",
-        h("code", {}, id),
-        " of ",
-        h("strong", {}, principal),
-        " are refused from the next request on. This cannot be undone.",
-      ],
-      action: "Revoke the key",
-    });
-    if (!isSure) return;
-    await report(api.revokeApiKey(id), `The key ${id} is revoked.`);
-    reload();
-  }
-
-  const form = formOf(
-    "Make an API key",
-    [
-      field("Principal", principalInput()),
-      field("Also give the role", roleSelect(true)),
-      field(
-        "On the namespace",
-        h("input", { name: "namespace", placeholder: "the whole catalog", autocomplete: "off", spellcheck: "false" }),
-      ),
-    ],
-    "Make a key",
-    async (text) => {
-      const role = text("role");
-      const grant = role === "" ? undefined : { namespace: parseName(text("namespace")), role };
-      const made = await api.createApiKey({ principal: text("principal"), grant });
-      reload();
-      await showKey(made.principal, made.key);
-    },
-  );
-  return h("div", {}, principalsFor(context), form, message, frame);
-}
-
-/** Shows a key the one time that it is known. @param {string} principal @param {string} key @returns {Promise<void>} */
-function showKey(principal, key) {
-  return new Promise((resolve) => {
-    const dialog = h(
-      "dialog",
-      { "aria-labelledby": "dialog-title", onclose: close },
-      h(
-        "form",
-        { method: "dialog" },
-        h("h2", { id: "dialog-title" }, `The new key of ${principal}`),
-        h("p", {}, "Copy it now. The catalog keeps only a hash of it, and cannot show it again."),
-        h("p", { class: "secret" }, h("code", {}, key), copyButton(key, "key")),
-        h("div", { class: "actions" }, h("button", { class: "primary" }, "Done")),
-      ),
+  const show = (/** @type {readonly Grant[]} */ grants) =>
+    table(
+      ["Principal", "Role", "Namespace", ""],
+      grants.map((grant) => {
+        const { principal, role, namespace } = grant;
+        const name = nameOf(namespace);
+        return {
+          key: `${principal} ${name}`,
+          cells: [
+            mono(principal),
+            html`<span class="badge">${role}</span>`,
+            mono(namespace.length === 0 ? html`<em>${name}</em>` : name),
+            revokeButton(`Revoke the role of ${principal} on ${name}`, () => revoke(grant)),
+          ],
+        };
+      }),
     );
-    function close() {
-      dialog.remove();
-      resolve();
-    }
-    document.body.append(dialog);
-    dialog.showModal();
-  });
+  const none = () => empty(html`<p>No role is granted here.</p>`);
+  return html`<${Pages} pages=${pages} show=${show} empty=${none} more="Show more roles" />`;
+}
+
+function Keys() {
+  const pages = usePages(
+    (page, signal) => call("listApiKeys", { limit, ...page }, signal),
+    (answer) => answer.api_keys,
+  );
+  const { revoke, message } = useRevoking();
+  const fields = html`${principalField()}${field("Also give the role", select("role", [["", "none"], ...roleOptions]))}
+    ${field("On the namespace", input({ name: "namespace", placeholder: "the whole catalog" }))}`;
+
+  /** @param {(name: string) => string} text */
+  async function make(text) {
+    const role = roles.find((each) => each === text("role"));
+    const grant = role && { namespace: [...parseName(text("namespace"))], role };
+    const { principal, key } = await call("createApiKey", { principal: text("principal"), grant });
+    pages.reload();
+    await dialog(
+      `The new key of ${principal}`,
+      html`<p>Copy it now. The catalog keeps only a hash of it, and cannot show it again.</p>
+        <p class="secret"><code>${key}</code>${copyButton(key, "key")}</p>`,
+      html`<button>Done</button>`,
+    );
+  }
+
+  /** @param {Key} key */
+  function onRevoke({ api_key_id: id, principal }) {
+    const text = html`Calls with the key <code>${id}</code> of <strong>${principal}</strong> are refused from the next request on.
+      This cannot be undone.`;
+    const question = { title: "Revoke this key?", text, action: "Revoke the key" };
+    const work = () => call("revokeApiKey", { api_key_id: id }).finally(pages.reload);
+    return revoke(question, work, `The key ${id} is revoked.`);
+  }
+
+  const show = (/** @type {readonly Key[]} */ keys) =>
+    table(
+      ["Principal", "Key", "Made", ""],
+      keys.map((key) => ({
+        key: key.api_key_id,
+        cells: [
+          mono(key.principal),
+          mono(key.api_key_id),
+          dateAndTime(key.created_at_millis),
+          revokeButton(`Revoke the key ${key.api_key_id} of ${key.principal}`, () => onRevoke(key)),
+        ],
+      })),
+    );
+  return html`
+    <${ActionForm} title="Make an API key" action="Make a key" fields=${fields} submit=${make} />
+    ${message}
+    <${Pages} pages=${pages} show=${show} empty=${() => empty(html`<p>No keys.</p>`)} more="Show more keys" />`;
 }

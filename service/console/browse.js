@@ -1,178 +1,133 @@
-import { describeNamespace, listDroppedTables, listNamespaces, listTables, undropTable } from "./api.js";
 import { entriesOf, may } from "./caller.js";
-import { announce, h, icon } from "./dom.js";
-import { ago, dateAndTime, nameOf } from "./format.js";
-import { empty, grid, loaded, paged, problem } from "./list.js";
+import { call } from "./calls.js";
+import { dateAndTime, nameOf } from "./format.js";
+import { Pages, shown, useAction, useLoaded, usePages, useTitle } from "./loading.js";
 import { linkTo } from "./routes.js";
-import { breadcrumb } from "./shell.js";
+import { breadcrumbOf } from "./shell.js";
+import { announce, empty, facts, failure, hint, html, icon, mono, monoEntries, section, table, time } from "./view.js";
 
-const pageSize = 50;
+/**
+ * @typedef {import("./main.js").PageProps} PageProps
+ * @typedef {import("./format.js").Identifier} Identifier
+ */
 
-/** The namespaces and tables of a namespace. @param {import("./main.js").PageContext} context */
-export function browsePage({ id, caller, signal }) {
+const limit = 50;
+
+/** The namespaces and tables of a namespace. A caller without a role on the root starts at the namespaces of its grants. @param {PageProps} props */
+export function BrowsePage({ id, caller }) {
   const title = id.at(-1) ?? "Catalog";
-  // A caller without a role on the root starts at the namespaces of its grants.
-  if (id.length === 0 && !may(caller, "reader", [])) return { title, content: startPage(caller) };
-
-  const content = h(
-    "div",
-    { class: "page" },
-    id.length > 0 && breadcrumb(id, caller),
-    h(
-      "div",
-      { class: "heading" },
-      h("h1", { tabindex: "-1" }, title),
-      h(
-        "div",
-        { class: "links" },
-        h("a", { class: "button quiet", href: linkTo("jobs", id) }, "Jobs here"),
-        h("a", { class: "button quiet", href: linkTo("transactions", id) }, "Transactions here"),
-      ),
-    ),
-    loaded(
-      signal,
-      () => describeNamespace(id, signal),
-      ({ properties }) =>
-        h(
-          "div",
-          { class: "loaded" },
-          propertiesOf(properties),
-          section("Namespaces", namespacesOf(id, signal)),
-          section("Tables", tablesOf(id, signal)),
-          may(caller, "writer", id) && droppedIn(id, signal),
-        ),
-    ),
-  );
-  return { title, content };
+  useTitle(title);
+  return id.length > 0 || may(caller, "reader", [])
+    ? html`<${NamespacePage} title=${title} id=${id} caller=${caller} />`
+    : startPage(caller);
 }
 
 /** @param {import("./caller.js").Caller} caller */
 function startPage(caller) {
   const entries = entriesOf(caller, "reader");
-  return h(
-    "div",
-    { class: "page" },
-    h("h1", { tabindex: "-1" }, "Catalog"),
-    entries.length === 0
-      ? empty(
-          h("p", {}, "You have no role anywhere in this catalog yet."),
-          h("p", { class: "hint" }, `Ask an admin to give ${caller.principal} one.`),
-        )
-      : section(
-          "What you were given",
-          h(
-            "ul",
-            { class: "rows" },
-            entries.map((entry) => row("folder", nameOf(entry), linkTo("tables", entry))),
-          ),
-        ),
+  return html`<h1 tabindex="-1">Catalog</h1>
+    ${
+      entries.length === 0
+        ? empty(
+            html`<p>You have no role anywhere in this catalog yet.</p>${hint(`Ask an admin to give ${caller.principal} one.`)}`,
+          )
+        : section(
+            "What you were given",
+            rows("folder", entries, nameOf, (entry) => linkTo("tables", entry)),
+          )
+    }`;
+}
+
+/** @param {PageProps & { title: string }} props */
+function NamespacePage({ title, id, caller }) {
+  const namespace = useLoaded((signal) => call("describeNamespace", { id }, signal));
+  return html`
+    ${id.length > 0 && breadcrumbOf(id, caller)}
+    <div class="heading">
+      <h1 tabindex="-1">${title}</h1>
+      <a href=${linkTo("jobs", id)}>Jobs here</a>
+      <a href=${linkTo("transactions", id)}>Transactions here</a>
+    </div>
+    ${shown(
+      namespace,
+      ({ properties }) => html`
+        ${facts(monoEntries(properties))}
+        ${section("Namespaces", html`<${Namespaces} id=${id} />`)}
+        ${section("Tables", html`<${Tables} id=${id} />`)}
+        ${may(caller, "writer", id) && html`<${DroppedTables} id=${id} />`}`,
+    )}`;
+}
+
+/**
+ * A list of links.
+ *
+ * @template Item
+ * @param {"folder" | "table"} kind
+ * @param {readonly Item[]} items
+ * @param {(item: Item) => string} name
+ * @param {(item: Item) => string} href
+ */
+const rows = (kind, items, name, href) =>
+  html`<ul class="rows">${items.map(
+    (item) =>
+      html`<li key=${href(item)}><a href=${href(item)}>${icon(kind)}<span>${name(item)}</span>${icon("chevron")}</a></li>`,
+  )}</ul>`;
+
+/** @param {{ id: Identifier }} props */
+function Namespaces({ id }) {
+  const pages = usePages(
+    (page, signal) => call("listNamespaces", { id, limit, ...page }, signal),
+    (answer) => answer.namespaces,
   );
+  const show = (/** @type {readonly string[]} */ names) =>
+    rows("folder", names, String, (name) => linkTo("tables", [...id, name]));
+  const none = () => empty(html`<p>No namespaces here.</p>`);
+  return html`<${Pages} pages=${pages} show=${show} empty=${none} more="Show more namespaces" />`;
 }
 
-/** @param {Readonly<Record<string, string>>} properties */
-function propertiesOf(properties) {
-  const entries = Object.entries(properties);
-  if (entries.length === 0) return null;
-  return h(
-    "dl",
-    { class: "facts" },
-    entries.map(([name, value]) => [h("dt", {}, name), h("dd", { class: "mono" }, value)]),
+/** @param {{ id: Identifier }} props */
+function Tables({ id }) {
+  const pages = usePages(
+    (page, signal) => call("listTables", { id, limit, ...page }, signal),
+    (answer) => answer.tables,
   );
+  const show = (/** @type {readonly string[]} */ names) =>
+    rows("table", names, String, (name) => linkTo("table", [...id, name]));
+  const none = () =>
+    empty(html`<p>No tables here.</p>${hint("A table appears as soon as a Lance client declares or writes one.")}`);
+  return html`<${Pages} pages=${pages} show=${show} empty=${none} more="Show more tables" />`;
 }
 
-/** @param {string} title @param {...import("./dom.js").Child} content */
-function section(title, ...content) {
-  const id = `section-${title.toLowerCase().replaceAll(" ", "-")}`;
-  return h("section", { "aria-labelledby": id }, h("h2", { id }, title), content);
-}
-
-/** @param {"folder" | "table"} kind @param {string} name @param {string} href */
-function row(kind, name, href) {
-  return h("li", {}, h("a", { href }, icon(kind), h("span", { class: "name" }, name), icon("chevron")));
-}
-
-/** @param {import("./format.js").Identifier} id @param {AbortSignal} signal */
-function namespacesOf(id, signal) {
-  return paged({
-    signal,
-    load: async (page_token) => {
-      const { namespaces, page_token: next } = await listNamespaces(id, { page_token, limit: pageSize, signal });
-      return { items: namespaces, next };
-    },
-    frame: h("ul", { class: "rows" }),
-    row: (name) => row("folder", name, linkTo("tables", [...id, name])),
-    empty: () => empty(h("p", {}, "No namespaces here.")),
-    more: "Show more namespaces",
-  });
-}
-
-/** @param {import("./format.js").Identifier} id @param {AbortSignal} signal */
-function tablesOf(id, signal) {
-  return paged({
-    signal,
-    load: async (page_token) => {
-      const { tables, page_token: next } = await listTables(id, { page_token, limit: pageSize, signal });
-      return { items: tables, next };
-    },
-    frame: h("ul", { class: "rows" }),
-    row: (name) => row("table", name, linkTo("table", [...id, name])),
-    empty: () =>
-      empty(
-        h("p", {}, "No tables here."),
-        h("p", { class: "hint" }, "A table appears as soon as a Lance client declares or writes one."),
-      ),
-    more: "Show more tables",
-  });
-}
-
-/** Tables that can be brought back; nothing is shown while there are none. @param {import("./format.js").Identifier} id @param {AbortSignal} signal */
-function droppedIn(id, signal) {
-  const root = h("div", { class: "dropped" });
-  const body = h("tbody");
-  const list = paged({
-    signal,
-    load: async (page_token) => {
-      const { dropped_tables: items, page_token: next } = await listDroppedTables(id, {
-        page_token,
-        limit: pageSize,
-        signal,
-      });
-      if (items.length > 0 && !root.hasChildNodes()) root.append(section("Dropped tables", list));
-      return { items, next };
-    },
-    frame: grid(["Table", "Dropped", "Kept until", ""], body),
-    into: body,
-    row: (dropped) => {
-      const name = nameOf(dropped.id);
-      const tr = h(
-        "tr",
-        {},
-        h("td", { "data-label": "Table", class: "mono" }, name),
-        h(
-          "td",
-          { "data-label": "Dropped", title: dateAndTime(dropped.dropped_at_millis) },
-          ago(dropped.dropped_at_millis),
-        ),
-        h("td", { "data-label": "Kept until" }, dateAndTime(dropped.kept_until_millis)),
-        h(
-          "td",
-          { class: "action" },
-          h("button", { type: "button", "aria-label": `Bring ${name} back`, onclick: undrop }, "Bring back"),
-        ),
-      );
-      async function undrop() {
-        try {
-          const { id: back } = await undropTable(dropped.id, dropped.dropped_id);
-          announce(`${nameOf(back)} is back.`);
-          location.hash = linkTo("table", back);
-        } catch (error) {
-          root.append(problem(error, () => location.reload()));
-        }
-      }
-      return tr;
-    },
-    empty: () => h("span"),
-    more: "Show more dropped tables",
-  });
-  return root;
+/** Tables that can be brought back; nothing is shown while there are none. @param {{ id: Identifier }} props */
+function DroppedTables({ id }) {
+  /** @typedef {import("./calls.js").AnswerTo<"listDroppedTables">["dropped_tables"][number]} Dropped */
+  const pages = usePages(
+    (page, signal) => call("listDroppedTables", { id, limit, ...page }, signal),
+    (answer) => answer.dropped_tables,
+  );
+  const { run, failed } = useAction();
+  const undrop = (/** @type {Dropped} */ { id: dropped, dropped_id }) =>
+    run(async () => {
+      const { id: back } = await call("undropTable", { id: dropped, dropped_id });
+      announce(`${nameOf(back)} is back.`);
+      location.hash = linkTo("table", back);
+    });
+  const show = (/** @type {readonly Dropped[]} */ items) =>
+    table(
+      ["Table", "Dropped", "Kept until", ""],
+      items.map((dropped) => ({
+        key: dropped.dropped_id,
+        cells: [
+          mono(nameOf(dropped.id)),
+          time(dropped.dropped_at_millis),
+          dateAndTime(dropped.kept_until_millis),
+          html`<button type="button" class="outline small" aria-label=${`Bring ${nameOf(dropped.id)} back`} onClick=${() => undrop(dropped)}>Bring back</button>`,
+        ],
+      })),
+    );
+  if (pages.items?.length === 0) return null;
+  return section(
+    "Dropped tables",
+    html`<${Pages} pages=${pages} show=${show} empty=${() => null} more="Show more dropped tables" />${failure(failed)}`,
+  );
 }

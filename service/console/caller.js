@@ -1,13 +1,15 @@
+import { includedRoles } from "./contracts.js";
+
 /**
  * @typedef {import("./format.js").Identifier} Identifier
- * @typedef {import("@tiltyard/protocol").Role} Role
- * @typedef {{ principal: string, grants: readonly { namespace: Identifier, role: Role }[] }} Caller
+ * @typedef {keyof typeof includedRoles} Role
+ * @typedef {import("./calls.js").AnswerTo<"describeCaller">} Caller
  */
 
-/** @type {readonly Role[]} */
-export const roles = ["reader", "writer", "admin"];
-/** What can be granted. A runner carries out jobs, and may do nothing else. */
-export const grantableRoles = [...roles, "runner"];
+/** @param {Role} held @param {Role} role */
+const includes = (held, role) => includedRoles[held].some((each) => each === role);
+/** @param {Identifier} outer @param {Identifier} id */
+const contains = (outer, id) => outer.every((part, index) => id[index] === part);
 
 /**
  * Whether a caller has a role on an object. The catalog decides by itself; this only hides what it would refuse.
@@ -17,19 +19,13 @@ export const grantableRoles = [...roles, "runner"];
  * @param {Identifier} id
  */
 export function may(caller, role, id) {
-  return caller.grants.some(
-    (grant) =>
-      roles.indexOf(grant.role) >= roles.indexOf(role) && grant.namespace.every((part, index) => id[index] === part),
-  );
+  return caller.grants.some((grant) => includes(grant.role, role) && contains(grant.namespace, id));
 }
 
 /** The namespaces on which a caller has a role, without those that are in another one of them. @param {Caller} caller @param {Role} role */
 export function entriesOf(caller, role) {
-  const held = caller.grants.filter((grant) => roles.indexOf(grant.role) >= roles.indexOf(role));
-  const namespaces = held.map(({ namespace }) => namespace);
+  const namespaces = caller.grants.filter((grant) => includes(grant.role, role)).map(({ namespace }) => namespace);
   return namespaces
-    .filter(
-      (id) => !namespaces.some((other) => other.length < id.length && other.every((part, index) => id[index] === part)),
-    )
+    .filter((id) => !namespaces.some((other) => other.length < id.length && contains(other, id)))
     .sort((a, b) => (a.join("$") < b.join("$") ? -1 : 1));
 }

@@ -1,9 +1,14 @@
-import { ApiError, listTableRows } from "./api.js";
-import { h } from "./dom.js";
+import { ApiError, call } from "./calls.js";
 import { bytes } from "./format.js";
-import { empty, loaded, note, sentence } from "./list.js";
+import { useLayoutEffect, useRef, useState } from "./libraries/hooks.js";
+import { shown, useLoaded } from "./loading.js";
+import { empty, hint, html, note, sentence, table } from "./view.js";
 
-/** @typedef {NonNullable<import("./api.js").FirstRows["rows"][number][number]>} Value */
+/**
+ * @typedef {import("./format.js").Identifier} Identifier
+ * @typedef {import("./calls.js").AnswerTo<"listTableRows">} FirstRows
+ * @typedef {NonNullable<FirstRows["rows"][number][number]>} Value
+ */
 
 const rowsAtFirst = 20;
 const rowsMax = 100;
@@ -12,79 +17,59 @@ const shortMax = 24;
 /** In CSS pixels. */
 const thumbnailMax = { width: 160, height: 80 };
 
-/** The first rows of a table. @param {import("./main.js").PageContext} context */
-export function data({ id, signal }) {
-  const root = h("div");
-  /** @param {number} limit */
-  function show(limit) {
-    root.replaceChildren(
-      loaded(
-        signal,
-        () => listTableRows(id, limit, signal),
-        (found) => rowsOf(found, limit < rowsMax ? () => show(rowsMax) : undefined),
-        instead,
-      ),
-    );
-  }
-  show(rowsAtFirst);
-  return root;
+/** The first rows of a table. @param {import("./main.js").PageProps} props */
+export function Rows({ id }) {
+  const [limit, setLimit] = useState(rowsAtFirst);
+  const onMore = limit < rowsMax ? () => setLimit(rowsMax) : undefined;
+  return html`<${RowsUpTo} key=${limit} id=${id} limit=${limit} onMore=${onMore} />`;
+}
+
+/** @param {{ id: Identifier, limit: number, onMore: (() => void) | undefined }} props */
+function RowsUpTo({ id, limit, onMore }) {
+  const loaded = useLoaded((signal) => call("listTableRows", { id, limit }, signal));
+  return shown(loaded, (found) => rowsOf(found, onMore), instead);
 }
 
 /** @param {unknown} error */
 function instead(error) {
   if (!(error instanceof ApiError)) return undefined;
-  if (error.status === 404) return empty(h("p", {}, "No rows."), h("p", { class: "hint" }, sentence(error.message)));
+  if (error.status === 404) return empty(html`<p>No rows.</p>${hint(sentence(error.message))}`);
   return error.status === 406 ? note(sentence(error.message)) : undefined;
 }
 
-/** @param {import("./api.js").FirstRows} found @param {(() => void) | undefined} showMore */
-function rowsOf({ version, columns, columns_in_all: inAll, rows }, showMore) {
-  if (rows.length === 0) return empty(h("p", {}, `Version ${version} of this table has no rows.`));
-  const facts = [
-    rows.length === 1 ? "One row" : `${rows.length} rows`,
-    ` of version ${version}`,
-    columns.length < inAll ? `, with ${columns.length} of ${inAll} columns` : "",
-    ". Long values are cut.",
-  ].join("");
-  const headings = columns.map(({ name }) => h("th", { scope: "col", class: "mono" }, name));
-  const hidden = () => h("span", { class: "hint" }, "not shown");
-  const body = rows.map((row) =>
-    h(
-      "tr",
-      {},
-      columns.map(({ name, is_shown: isShown }, index) =>
-        h("td", { "data-label": name }, isShown ? cellOf(row[index] ?? null) : hidden()),
-      ),
-    ),
-  );
-  return h(
-    "div",
-    {},
-    h("p", { class: "hint data-facts" }, facts),
-    h(
-      "div",
-      { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rows" },
-      h("table", { class: "grid data" }, h("thead", {}, h("tr", {}, headings)), h("tbody", {}, body)),
-    ),
-    showMore !== undefined &&
-      rows.length === rowsAtFirst &&
-      h("button", { type: "button", class: "more quiet", onclick: showMore }, `Show up to ${rowsMax} rows`),
-  );
+/** @param {FirstRows} found @param {(() => void) | undefined} onMore */
+function rowsOf({ version, columns, columns_in_all: inAll, rows }, onMore) {
+  if (rows.length === 0) return empty(html`<p>Version ${version} of this table has no rows.</p>`);
+  const count = rows.length === 1 ? "One row" : `${rows.length} rows`;
+  const among = columns.length < inAll ? `, with ${columns.length} of ${inAll} columns` : "";
+  const hidden = html`<span class="hint">not shown</span>`;
+  const cellsOf = (/** @type {FirstRows["rows"][number]} */ row) =>
+    columns.map(({ is_shown: isShown }, index) => (isShown ? cellOf(row[index] ?? null) : hidden));
+  const names = columns.map(({ name }) => name);
+  return html`
+    ${hint(`${count} of version ${version}${among}. Long values are cut.`)}
+    <div class="scroll" tabindex="0" role="region" aria-label="Rows">
+      ${table(
+        names,
+        rows.map((row, key) => ({ key, cells: cellsOf(row) })),
+        { class: "data" },
+      )}
+    </div>
+    ${onMore && rows.length === rowsAtFirst && html`<button type="button" class="quiet more" onClick=${onMore}>Show up to ${rowsMax} rows</button>`}`;
 }
 
 /** @param {Value | null} value */
 function cellOf(value) {
-  if (value === null) return h("span", { class: "hint" }, "null");
+  if (value === null) return html`<span class="hint">null</span>`;
   const { text, length, unit, image } = value;
   const size = length === undefined ? "" : unit === "bytes" ? bytes(length) : `${length} ${unit}`;
   const isImageAlone = image !== undefined && unit === "bytes";
-  return h(
-    "div",
-    { class: "value" },
-    image !== undefined && thumbnail(image, isImageAlone ? `${text}, ${size}` : text),
-    !isImageAlone && h("span", { class: text.length > shortMax ? "mono long" : "mono" }, cutText(value)),
-    size !== "" && h("span", { class: "hint" }, size),
-  );
+  const label = isImageAlone ? `${text}, ${size}` : text;
+  return html`<div class="value">
+    ${image && html`<${Thumbnail} image=${image} label=${label} />`}
+    ${!isImageAlone && html`<span class=${text.length > shortMax ? "mono long" : "mono"}>${cutText(value)}</span>`}
+    ${size !== "" && html`<span class="hint">${size}</span>`}
+  </div>`;
 }
 
 /** A text that shows where it was cut. @param {Value} value */
@@ -99,24 +84,29 @@ function cutText({ text, length, unit }) {
 /**
  * Draws an image on a canvas: the page's policy lets in no image but the console's own, and the bytes never get an address.
  *
- * @param {NonNullable<Value["image"]>} image
- * @param {string} label
+ * @param {{ image: NonNullable<Value["image"]>, label: string }} props
  */
-function thumbnail({ media_type: type, base64 }, label) {
-  const canvas = h("canvas", { role: "img", "aria-label": label, width: "0", height: "0" });
-  draw().catch(() => canvas.replaceWith(h("span", { class: "hint" }, `${label}, damaged`)));
-  async function draw() {
-    const content = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
-    const bitmap = await createImageBitmap(new Blob([content], { type }));
-    const scale = Math.min(1, thumbnailMax.width / bitmap.width, thumbnailMax.height / bitmap.height);
-    const ratio = devicePixelRatio;
-    const [width, height] = [bitmap.width, bitmap.height].map((side) => Math.max(1, Math.round(side * scale)));
-    canvas.width = (width ?? 1) * ratio;
-    canvas.height = (height ?? 1) * ratio;
-    canvas.style.width = `${width}px`;
-    canvas.style.height = `${height}px`;
-    canvas.getContext("2d")?.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
-    bitmap.close();
-  }
-  return canvas;
+function Thumbnail({ image, label }) {
+  const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
+  const [isDamaged, setDamaged] = useState(false);
+  useLayoutEffect(() => {
+    if (canvas.current !== null) draw(image, canvas.current).catch(() => setDamaged(true));
+  }, []);
+  if (isDamaged) return html`<span class="hint">${label}, damaged</span>`;
+  return html`<canvas ref=${canvas} role="img" aria-label=${label} width="0" height="0" />`;
+}
+
+/** @param {NonNullable<Value["image"]>} image @param {HTMLCanvasElement} canvas */
+async function draw({ media_type: type, base64 }, canvas) {
+  const content = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+  const bitmap = await createImageBitmap(new Blob([content], { type }));
+  const scale = Math.min(1, thumbnailMax.width / bitmap.width, thumbnailMax.height / bitmap.height);
+  const side = (/** @type {number} */ length) => Math.max(1, Math.round(length * scale));
+  const [width, height] = [side(bitmap.width), side(bitmap.height)];
+  canvas.width = width * devicePixelRatio;
+  canvas.height = height * devicePixelRatio;
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  canvas.getContext("2d")?.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
+  bitmap.close();
 }

@@ -1,54 +1,49 @@
-import { delimiterFor } from "./api.js";
 import { entriesOf } from "./caller.js";
-import { h } from "./dom.js";
+import { delimiterFor } from "./calls.js";
 import { parseName } from "./format.js";
+import { useLayoutEffect, useRef, useState } from "./libraries/hooks.js";
+import { field, html, input, textsOf } from "./view.js";
 
-/** @param {string} label @param {HTMLElement} control */
-export function field(label, control) {
-  return h("label", { class: "field" }, h("span", {}, label), control);
-}
+/**
+ * What is listed: a namespace, and what the fields of the filter have.
+ *
+ * @typedef {{ namespace: import("./format.js").Identifier, filter: { table?: string, principal?: string }, text: (name: string) => string }} Chosen
+ */
 
 /**
  * A form that says which of many things are shown, and what is shown for it.
  *
- * @param {import("./main.js").PageContext} context
- * @param {readonly HTMLElement[]} more Fields beside namespace, table and principal.
- * @param {(chosen: { namespace: import("./format.js").Identifier, filter: { table?: string, principal: string }, text: (name: string) => string, signal: AbortSignal }) => Node} show
+ * @param {object} props
+ * @param {import("./format.js").Identifier} props.id
+ * @param {import("./caller.js").Caller} props.caller
+ * @param {import("./view.js").Children} [props.more] Fields beside namespace, table and principal.
+ * @param {(chosen: Chosen, key: number) => import("./view.js").Children} props.show The key is another one each time.
  */
-export function filtered({ id, caller, signal }, more, show) {
+export function Filtered({ id, caller, more, show }) {
   const start = id.length > 0 ? id : (entriesOf(caller, "reader")[0] ?? []);
-  const result = h("div");
-  const input = (/** @type {string} */ name, /** @type {string} */ placeholder, value = "") =>
-    h("input", { name, value, placeholder, autocomplete: "off", spellcheck: "false" });
-  const form = h(
-    "form",
-    { class: "filters", onsubmit: apply, onchange: apply },
-    field("Namespace", input("namespace", "all", start.join("$"))),
-    field("Table", input("table", "any")),
-    field("Principal", input("principal", "any")),
-    more,
-    h("button", { type: "submit" }, "Filter"),
-  );
-  let leaving = new AbortController();
+  const form = useRef(/** @type {HTMLFormElement | null} */ (null));
+  const [[chosen, turn], setChosen] = useState(/** @type {[Chosen | undefined, number]} */ ([undefined, 0]));
 
   /** @param {Event} [event] */
   function apply(event) {
     event?.preventDefault();
-    leaving.abort();
-    leaving = new AbortController();
-    const data = new FormData(form);
-    const text = (/** @type {string} */ name) => String(data.get(name) ?? "").trim();
+    if (form.current === null) return;
+    const text = textsOf(form.current);
     const namespace = parseName(text("namespace"));
     // A table may be written as it is called in the namespace, or by its whole identifier.
     const table = parseName(text("table"));
     const whole = table.length === 1 ? [...namespace, ...table] : table;
-    const filter = {
-      ...(text("table") !== "" && { table: whole.join(delimiterFor(namespace)) }),
-      principal: text("principal"),
-    };
-    result.replaceChildren(show({ namespace, filter, text, signal: AbortSignal.any([signal, leaving.signal]) }));
+    const filter = { table: whole.join(delimiterFor(namespace)), principal: text("principal") };
+    setChosen(([, before]) => [{ namespace, filter, text }, before + 1]);
   }
+  useLayoutEffect(apply, []);
 
-  apply();
-  return [form, result];
+  return html`<form ref=${form} class="filters" onSubmit=${apply} onChange=${apply}>
+      ${field("Namespace", input({ name: "namespace", placeholder: "all", defaultValue: start.join("$") }))}
+      ${field("Table", input({ name: "table", placeholder: "any" }))}
+      ${field("Principal", input({ name: "principal", placeholder: "any" }))}
+      ${more}
+      <button type="submit" class="secondary">Filter</button>
+    </form>
+    ${chosen && show(chosen, turn)}`;
 }

@@ -1,23 +1,45 @@
-import * as api from "./api.js";
 import { may } from "./caller.js";
-import { announce, confirm, copyButton, h } from "./dom.js";
+import { call, delimiterFor } from "./calls.js";
+import { transactionStatuses } from "./contracts.js";
 import { ago, dateAndTime, nameOf } from "./format.js";
-import { loaded, note, sentence } from "./list.js";
-import { poll } from "./poll.js";
+import { useLayoutEffect, useRef, useState } from "./libraries/hooks.js";
+import { shown, useAction, useLoaded, usePoll, useTitle } from "./loading.js";
 import { duration, jobProgress } from "./progress.js";
 import { linkTo } from "./routes.js";
+import { breadcrumb } from "./shell.js";
+import {
+  announce,
+  confirm,
+  copyButton,
+  facts,
+  failure,
+  hint,
+  html,
+  mono,
+  monoEntries,
+  note,
+  section,
+  sentence,
+  statusOf,
+} from "./view.js";
 
 /**
- * @typedef {import("./api.js").Job} Job
+ * @typedef {import("./progress.js").Job} Job
  * @typedef {import("./format.js").Identifier} Identifier
+ * @typedef {import("./view.js").Children} Children
+ * @typedef {Job["status"]} Status
  */
 
 const pollEveryMs = 2_000;
-export const openStatuses = ["Queued", "Running"];
 /** How long a job shows no sign of a runner before that is said. */
 const silentMs = 60_000;
+const shownMax = 300;
 
-/** @param {Job} job */
+/** @type {Status[]} */
+export const openStatuses = ["Queued", "Running"];
+export const endedStatuses = transactionStatuses.filter((status) => !openStatuses.includes(status));
+
+/** @param {{ readonly status: Status }} job */
 export const isOpen = ({ status }) => openStatuses.includes(status);
 
 /** What a job does, e.g. `Fill title_length`. @param {Job} job */
@@ -35,8 +57,9 @@ export function titleOf({ operation, parameters: { column } }) {
  *
  * @param {Job} job
  */
-export function silentSince({ status, operation, attempt, heartbeat, created_at_millis: opened }) {
-  if (!openStatuses.includes(status) || operation === "OpenJob") return undefined;
+export function silentSince(job) {
+  const { operation, attempt, heartbeat, created_at_millis: opened } = job;
+  if (!isOpen(job) || operation === "OpenJob") return undefined;
   const last = heartbeat === undefined || attempt === 0 ? opened : Date.parse(heartbeat);
   return Date.now() - last > silentMs ? last : undefined;
 }
@@ -44,196 +67,123 @@ export function silentSince({ status, operation, attempt, heartbeat, created_at_
 /** What to do about a job that no runner takes up. @param {string} title @param {number} since In milliseconds since the epoch. */
 export function noRunner(title, since) {
   const command = "npm run -s tiltyard -- runner --local";
-  return h(
-    "div",
-    { class: "note warning", role: "status" },
-    h(
-      "p",
-      {},
-      `“${title}” has waited for a runner for ${duration((Date.now() - since) / 1000)}. A runner that is at its limit `,
-      "of jobs starts it later. If none is running, start one, with the catalog's URL and an admin's key in its ",
-      "environment:",
-    ),
-    h("p", {}, h("code", {}, command), copyButton(command, "command")),
-    h("p", { class: "hint" }, "docs/guides/jobs.md tells which variables these are, and how to run it on Kubernetes."),
-  );
+  return html`<div class="box warning" role="status">
+    <p>“${title}” has waited for a runner for ${duration((Date.now() - since) / 1000)}. A runner that is at its limit
+      of jobs starts it later. If none is running, start one, with the catalog's URL and an admin's key in its
+      environment:</p>
+    <p><code>${command}</code>${copyButton(command, "command")}</p>
+    ${hint("docs/guides/jobs.md tells which variables these are, and how to run it on Kubernetes.")}
+  </div>`;
 }
 
-/** @param {string} status */
-export const statusOf = (status) => h("span", { class: `status ${status.toLowerCase()}` }, status);
-
-/** One job: how far it is, what it printed, and what can be done about it. @param {import("./main.js").PageContext} context */
-export function jobPage({ id, caller, signal }) {
-  const content = h(
-    "div",
-    { class: "page" },
-    h(
-      "nav",
-      { class: "breadcrumb", "aria-label": "Where this is" },
-      h(
-        "ol",
-        {},
-        h("li", {}, h("a", { href: linkTo("jobs", id.slice(0, -1)) }, "Jobs")),
-        h("li", {}, h("span", { class: "mono", "aria-current": "page" }, id.at(-1))),
-      ),
-    ),
-    loaded(
-      signal,
-      () => api.describeJob(id, signal),
-      ({ job }) => jobView(id, job, may(caller, "writer", id), signal),
-    ),
-  );
-  return { title: `Job ${id.at(-1) ?? ""}`, content };
+/** One job: how far it is, what it printed, and what can be done about it. @param {import("./main.js").PageProps} props */
+export function JobPage({ id, caller }) {
+  useTitle(`Job ${id.at(-1) ?? ""}`);
+  const described = useLoaded((signal) => call("describeJob", { id }, signal));
+  return html`${breadcrumb([["Jobs", linkTo("jobs", id.slice(0, -1))], [mono(id.at(-1))]])}
+    ${shown(described, ({ job }) => html`<${JobView} id=${id} first=${job} mayChange=${may(caller, "writer", id)} />`)}`;
 }
 
-/** @param {Identifier} id @param {Job} first @param {boolean} mayChange @param {AbortSignal} signal */
-function jobView(id, first, mayChange, signal) {
-  let job = first;
-  const [table = []] = job.objects;
+/** @param {{ id: Identifier, first: Job, mayChange: boolean }} props */
+function JobView({ id, first, mayChange }) {
+  const [job, setJob] = useState(first);
+  const [lines, setLines] = useState(/** @type {readonly string[]} */ ([]));
+  const { run, failed } = useAction();
   const title = titleOf(job);
-  const status = h("span");
-  const progress = jobProgress(`Progress of ${title}`);
-  const state = h("span", { class: "hint" });
-  const actions = h("div", { class: "actions-here" });
-  const failure = h("p", { class: "field-error", role: "alert" });
-  const advice = h("div");
-  const facts = h("dl", { class: "facts" });
-  const log = h("pre", { class: "log", tabindex: "0", role: "log", "aria-label": "The last lines of the log" });
-  const noLog = h("p", { class: "hint" }, "The job has printed nothing yet.");
 
   /** @param {Job} next */
   function show(next) {
-    const before = job.status;
-    job = next;
-    if (status.textContent !== job.status) status.replaceChildren(statusOf(job.status));
-    if (before !== job.status) announce(`${title} is ${job.status.toLowerCase()} now.`);
-    progress.update(job);
-    facts.replaceChildren(...factsOf(job, table));
-    advice.replaceChildren(...adviceOf(job));
-    const hadFocus = actions.contains(document.activeElement);
-    const wanted = mayChange ? actionOf(job) : undefined;
-    if (actions.dataset.action !== wanted?.name) {
-      actions.dataset.action = wanted?.name;
-      actions.replaceChildren(...(wanted === undefined ? [] : [wanted.button]));
-      if (hadFocus) (wanted?.button ?? root.querySelector("h1"))?.focus();
-    }
+    if (next.status !== job.status) announce(`${title} is ${next.status.toLowerCase()} now.`);
+    setJob(next);
   }
-
-  /** @param {Job} now */
-  function actionOf({ status: now }) {
-    if (openStatuses.includes(now))
-      return { name: "cancel", button: h("button", { type: "button", onclick: act(cancel) }, "Cancel the job") };
-    if (now === "Succeeded") return undefined;
-    return {
-      name: "retry",
-      button: h("button", { type: "button", class: "primary", onclick: act(retry) }, "Try again"),
-    };
-  }
-
-  /** @param {() => Promise<void>} work */
-  function act(work) {
-    return async (/** @type {Event} */ event) => {
-      const button = /** @type {HTMLButtonElement} */ (event.currentTarget);
-      failure.textContent = "";
-      button.disabled = true;
-      try {
-        await work();
-      } catch (error) {
-        failure.textContent = sentence(/** @type {Error} */ (error).message);
-      }
-      button.disabled = false;
-    };
-  }
+  const wrong = usePoll({
+    everyMs: pollEveryMs,
+    isNow: true,
+    work: async (signal) => {
+      const [described, log] = await Promise.all([
+        call("describeJob", { id }, signal),
+        call("describeJobLog", { id }, signal),
+      ]);
+      show(described.job);
+      setLines(log.lines);
+      return isOpen(described.job);
+    },
+  });
 
   async function cancel() {
     const text = "What runs of it stops within seconds. Rows that it has filled stay filled.";
     if (!(await confirm({ title: `Cancel “${title}”?`, text, action: "Cancel the job", keep: "Keep it" }))) return;
-    show((await api.cancelJob(id)).job);
+    show((await call("cancelJob", { id })).job);
   }
-
   async function retry() {
-    const { job_id } = await api.retryJob(id);
-    location.hash = linkTo("job", job_id.split(api.delimiterFor(id)));
+    const { job_id } = await call("retryJob", { id });
+    location.hash = linkTo("job", job_id.split(delimiterFor(id)));
   }
+  const action = isOpen(job)
+    ? html`<button type="button" class="outline" onClick=${() => run(cancel)}>Cancel the job</button>`
+    : job.status !== "Succeeded" && html`<button type="button" onClick=${() => run(retry)}>Try again</button>`;
 
-  async function refresh() {
-    const [described, { lines }] = await Promise.all([api.describeJob(id, signal), api.describeJobLog(id, signal)]);
-    show(described.job);
-    const text = lines.join("\n");
-    const isAtEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 4;
-    if (log.textContent !== text) log.textContent = text;
-    log.hidden = text === "";
-    noLog.hidden = text !== "";
-    noLog.textContent = isOpen(job) ? "The job has printed nothing yet." : "The job has printed nothing.";
-    if (isAtEnd) log.scrollTop = log.scrollHeight;
-    return isOpen(job);
-  }
-
-  log.hidden = true;
-  const root = h(
-    "div",
-    {},
-    h("div", { class: "heading" }, h("h1", { tabindex: "-1" }, title), actions),
-    h("div", { class: "job-state" }, status, progress.root, state),
-    failure,
-    advice,
-    facts,
-    h("section", { "aria-labelledby": "log-title" }, h("h2", { id: "log-title" }, "Log"), log, noLog),
-  );
-  show(first);
-  poll({
-    signal,
-    everyMs: pollEveryMs,
-    work: refresh,
-    tell: (text) => {
-      state.textContent = text;
-    },
-  }).now();
-  return root;
+  return html`
+    <div class="heading"><h1 tabindex="-1">${title}</h1>${mayChange && action}</div>
+    <div class="heading">${statusOf(job.status)}${jobProgress(`Progress of ${title}`, job)}<span class="hint">${wrong}</span></div>
+    ${failure(failed)}
+    ${adviceOf(job)}
+    ${factsOf(job)}
+    ${section(
+      "Log",
+      lines.length > 0
+        ? html`<${Log} text=${lines.join("\n")} />`
+        : hint(isOpen(job) ? "The job has printed nothing yet." : "The job has printed nothing."),
+    )}`;
 }
 
-/** The reason of a job, or what to do about it. @param {Job} job @returns {Node[]} */
+/** Stays at its end while it grows, unless it was scrolled. @param {{ text: string }} props */
+function Log({ text }) {
+  const log = useRef(/** @type {HTMLElement | null} */ (null));
+  const isAtEnd = useRef(true);
+  useLayoutEffect(() => {
+    if (isAtEnd.current) log.current?.scrollTo({ top: log.current.scrollHeight });
+  }, [text]);
+  const onScroll = (/** @type {Event} */ { currentTarget: pre }) => {
+    if (pre instanceof Element) isAtEnd.current = pre.scrollTop + pre.clientHeight >= pre.scrollHeight - 4;
+  };
+  return html`<pre ref=${log} class="log" tabindex="0" role="log" aria-label="The last lines of the log" onScroll=${onScroll}>${text}</pre>`;
+}
+
+/** The reason of a job, or what to do about it. @param {Job} job @returns {Children} */
 function adviceOf(job) {
   const { status, reason, operation } = job;
   if (status === "Failed")
-    return [h("div", { class: "problem" }, h("p", { class: "reason" }, sentence(reason ?? "it tells no reason")))];
-  if (reason !== undefined) return [note(sentence(reason))];
+    return html`<div class="box problem"><p class="reason">${sentence(reason ?? "it tells no reason")}</p></div>`;
+  if (reason !== undefined) return note(sentence(reason));
   const since = silentSince(job);
-  if (since !== undefined) return [noRunner(titleOf(job), since)];
-  if (status === "Queued" && operation === "OpenJob") return [note("No runner takes this job up: its opener runs it.")];
-  return [];
+  if (since !== undefined) return noRunner(titleOf(job), since);
+  return status === "Queued" && operation === "OpenJob" && note("No runner takes this job up: its opener runs it.");
 }
 
-/** @param {Job} job @param {Identifier} table @returns {Node[]} */
-function factsOf(job, table) {
-  const heartbeat = job.heartbeat === undefined ? Number.NaN : Date.parse(job.heartbeat);
+/** @param {Job} job */
+function factsOf(job) {
+  const [table = []] = job.objects;
   const { column, ...parameters } = job.parameters;
-  /** @type {[string, import("./dom.js").Child][]} */
-  const known = [
-    ["Table", h("a", { href: linkTo("table", table), class: "mono" }, nameOf(table))],
-    ["Column", column && h("span", { class: "mono" }, column)],
+  const heartbeat = Date.parse(job.heartbeat ?? "");
+  const at = (/** @type {number} */ millis) => `${dateAndTime(millis)}, ${ago(millis)}`;
+  const shortened = Object.entries(parameters).map(([name, text]) => [
+    name,
+    text.length > shownMax ? `${text.slice(0, shownMax)}… (${text.length} characters)` : text,
+  ]);
+  const result = Object.entries(job.result).map(([name, count]) => [name, count.toLocaleString("en")]);
+  return facts([
+    ["Table", html`<a href=${linkTo("table", table)} class="mono">${nameOf(table)}</a>`],
+    ["Column", column && mono(column)],
     ["Principal", job.principal],
-    ["Opened", `${dateAndTime(job.created_at_millis)}, ${ago(job.created_at_millis)}`],
-    ["Ended", !isOpen(job) && `${dateAndTime(job.updated_at_millis)}, ${ago(job.updated_at_millis)}`],
+    ["Opened", at(job.created_at_millis)],
+    ["Ended", !isOpen(job) && at(job.updated_at_millis)],
     ["Attempt", job.attempt > 0 && String(job.attempt)],
     ["Heartbeat", job.status === "Running" && !Number.isNaN(heartbeat) && ago(heartbeat)],
-    ...mono(parameters),
-    ...mono(Object.fromEntries(Object.entries(job.result).map(([name, count]) => [name, count.toLocaleString("en")]))),
-    ...mono(job.platform),
-    ["Id", [h("span", { class: "mono" }, job.job_id), copyButton(job.job_id, "id")]],
-    ["Request", h("span", { class: "mono" }, job.request_id)],
-  ];
-  return known
-    .filter(([, value]) => value !== undefined && value !== false && value !== "")
-    .flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]);
-}
-
-/** @param {Readonly<Record<string, string>>} entries @returns {[string, Node][]} */
-function mono(entries) {
-  return Object.entries(entries).map(([name, value]) => [name, h("span", { class: "mono" }, shortened(value))]);
-}
-
-/** @param {string} text */
-function shortened(text) {
-  return text.length > 300 ? `${text.slice(0, 300)}… (${text.length} characters)` : text;
+    ...monoEntries(Object.fromEntries(shortened)),
+    ...monoEntries(Object.fromEntries(result)),
+    ...monoEntries(job.platform),
+    ["Id", html`${mono(job.job_id)}${copyButton(job.job_id, "id")}`],
+    ["Request", mono(job.request_id)],
+  ]);
 }

@@ -1,105 +1,97 @@
-import { accessPage } from "./access.js";
-import { ApiError, describeCaller, isSignedIn, setCredential, whenUnauthenticated } from "./api.js";
-import { browsePage } from "./browse.js";
-import { h } from "./dom.js";
-import { jobPage } from "./job.js";
-import { jobsPage } from "./jobs.js";
-import { loading, problem } from "./list.js";
+import { AccessPage } from "./access.js";
+import { BrowsePage } from "./browse.js";
+import { call, isSignedIn, setCredential, whenUnauthenticated } from "./calls.js";
+import { JobPage } from "./job.js";
+import { JobsPage } from "./jobs.js";
+import { useEffect, useLayoutEffect, useRef, useState } from "./libraries/hooks.js";
+import { h, render } from "./libraries/preact.js";
+import { shown, useLoaded, useTitle } from "./loading.js";
 import { currentRoute } from "./routes.js";
 import { shell } from "./shell.js";
-import { signInPage } from "./sign-in.js";
-import { tablePage } from "./table.js";
-import { transactionsPage } from "./transactions.js";
+import { SignInPage } from "./sign-in.js";
+import { TablePage } from "./table.js";
+import { TransactionsPage } from "./transactions.js";
+import { html } from "./view.js";
 
 /**
- * What a page gets: it stops all that it does when the signal is aborted.
+ * What a page gets.
  *
- * @typedef {{ id: import("./format.js").Identifier, tab: string | undefined, caller: import("./caller.js").Caller, signal: AbortSignal }} PageContext
+ * @typedef {import("./caller.js").Caller} Caller
+ * @typedef {{ id: import("./format.js").Identifier, tab: string | undefined, caller: Caller }} PageProps
  */
 
-/** @type {Record<string, (context: PageContext) => { title: string, content: Node }>} */
-const pages = {
-  tables: browsePage,
-  table: tablePage,
-  jobs: jobsPage,
-  job: jobPage,
-  transactions: transactionsPage,
-  access: accessPage,
-};
-/** Pages that are part of another one. @type {Record<string, string>} */
-const parents = { table: "tables", job: "jobs" };
-
-const app = document.getElementById("app") ?? document.body;
-/** Ends what the present page does. */
-let leaving = new AbortController();
-let showRoute = () => {};
-
-/** @param {string} [message] */
-function showSignIn(message) {
-  leaving.abort();
-  showRoute = () => {};
-  document.title = "Sign in · Tiltyard";
-  app.replaceChildren(signInPage(showConsole, message));
-  document.getElementById("secret")?.focus();
-}
-
-/** @param {import("./caller.js").Caller} caller */
-function showConsole(caller) {
-  const { root, main, setPage } = shell(caller, () => {
-    setCredential(undefined);
-    showSignIn();
-  });
-  app.replaceChildren(root);
-  /** @type {string | undefined} */
-  let shown;
-  showRoute = () => {
-    leaving.abort();
-    leaving = new AbortController();
-    const { page, id, tab } = currentRoute();
-    const render = pages[page] ?? missingPage;
-    const { title, content } = render({ id, tab, caller, signal: leaving.signal });
-    document.title = `${title} · Tiltyard`;
-    setPage(parents[page] ?? page);
-    main.replaceChildren(content);
-    // On a narrow screen the tabs are wider than what is seen of them.
-    main.querySelector("nav.tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
-    // What was pressed is gone: start at the heading, or stay where the tabs are.
-    const target = shown === `${page}/${id}` ? main.querySelector("nav.tabs [aria-current]") : main.querySelector("h1");
-    if (shown !== undefined && target instanceof HTMLElement)
-      target.focus({ preventScroll: shown === `${page}/${id}` });
-    shown = `${page}/${id}`;
-  };
-  showRoute();
-}
-
-function missingPage() {
-  return {
-    title: "Not found",
-    content: h(
-      "div",
-      { class: "page" },
-      h("h1", { tabindex: "-1" }, "There is no such page"),
-      h("p", {}, h("a", { href: "#/tables" }, "All tables")),
-    ),
-  };
-}
-
-async function start() {
-  if (!isSignedIn()) return showSignIn();
-  app.replaceChildren(loading());
-  try {
-    showConsole(await describeCaller());
-  } catch (error) {
-    if (error instanceof ApiError && error.status === 401) return;
-    app.replaceChildren(h("main", { class: "sign-in-page" }, problem(error, start)));
-  }
-}
-
-whenUnauthenticated(() => {
-  // A credential that is just being tried is told so in its form.
-  if (document.getElementById("secret") !== null) return;
-  setCredential(undefined);
-  showSignIn("Your credential is not accepted any more. Sign in again.");
+/** The pages, and for a page that is part of another one the name of that. */
+const pages = /** @type {const} */ ({
+  tables: [BrowsePage, "tables"],
+  table: [TablePage, "tables"],
+  jobs: [JobsPage, "jobs"],
+  job: [JobPage, "jobs"],
+  transactions: [TransactionsPage, "transactions"],
+  access: [AccessPage, "access"],
 });
-addEventListener("hashchange", () => showRoute());
-start();
+
+/** The sign-in form, until there is a caller. */
+function App() {
+  const [{ isKept, caller, message }, setSession] = useState(
+    /** @type {{ isKept: boolean, caller?: Caller, message?: string }} */ ({ isKept: isSignedIn() }),
+  );
+  useLayoutEffect(
+    () =>
+      whenUnauthenticated(() => {
+        setCredential(undefined);
+        const message = "Your credential is not accepted any more. Sign in again.";
+        // The form tells by itself that it was given a wrong credential.
+        setSession((before) => (before.isKept ? { isKept: false, message } : before));
+      }),
+    [],
+  );
+  const onCaller = (/** @type {Caller} */ described) => setSession({ isKept: true, caller: described });
+  const onSignOut = () => {
+    setCredential(undefined);
+    setSession({ isKept: false });
+  };
+  if (caller !== undefined) return html`<${Console} caller=${caller} onSignOut=${onSignOut} />`;
+  return isKept
+    ? html`<${Resumed} onCaller=${onCaller} />`
+    : html`<${SignInPage} onCaller=${onCaller} message=${message} />`;
+}
+
+/** Asks for the caller of a credential that the tab has kept. @param {{ onCaller: (caller: Caller) => void }} props */
+function Resumed({ onCaller }) {
+  const described = useLoaded((signal) => call("describeCaller", {}, signal));
+  useEffect(() => {
+    if (described.result !== undefined) onCaller(described.result);
+  }, [described.result]);
+  return html`<main class="container">${shown(described, () => "")}</main>`;
+}
+
+/** The page that the URL's fragment names, in the frame of all pages. @param {{ caller: Caller, onSignOut: () => void }} props */
+function Console({ caller, onSignOut }) {
+  const [{ page, id, tab }, setRoute] = useState(currentRoute);
+  useEffect(() => {
+    const follow = () => setRoute(currentRoute());
+    addEventListener("hashchange", follow);
+    return () => removeEventListener("hashchange", follow);
+  }, []);
+  const [Page, part] = pages[/** @type {keyof typeof pages} */ (page)] ?? [MissingPage, page];
+  const place = [page, ...id].join("/");
+  const last = useRef(/** @type {string | undefined} */ (undefined));
+  useLayoutEffect(() => {
+    const current = document.querySelector("nav.tabs [aria-current=page]");
+    // On a narrow screen the tabs are wider than what is seen of them.
+    current?.scrollIntoView({ block: "nearest", inline: "center" });
+    // What was pressed is gone: start at the heading, or stay where the tabs are.
+    const isSame = last.current === place;
+    const target = isSame ? current : document.querySelector("h1");
+    if (last.current !== undefined && target instanceof HTMLElement) target.focus({ preventScroll: isSame });
+    last.current = place;
+  }, [place, tab]);
+  return shell(caller, part, onSignOut, html`<${Page} key=${place} id=${id} tab=${tab} caller=${caller} />`);
+}
+
+function MissingPage() {
+  useTitle("Not found");
+  return html`<h1 tabindex="-1">There is no such page</h1><p><a href="#/tables">All tables</a></p>`;
+}
+
+render(h(App, null), document.getElementById("app") ?? document.body);

@@ -1,6 +1,6 @@
-import { h } from "./dom.js";
+import { html } from "./view.js";
 
-/** @typedef {import("./api.js").Job} Job */
+/** @typedef {import("./calls.js").AnswerTo<"describeJob">["job"]} Job */
 
 /** E.g. `250/1000 rows, 50 rows/s, 15 s left`, as `tiltyard jobs watch` says it; empty while nothing is known. @param {Job} job */
 export function progressText({ status, progress }) {
@@ -22,43 +22,26 @@ export function duration(seconds) {
  * A bar, and beside it what it stands for in words.
  *
  * @param {string} label What the bar measures, for screen readers.
+ * @param {string} words
+ * @param {{ done?: number | undefined, total?: number, hidden?: boolean }} bar It moves without an end in sight while `done` is undefined.
  */
-export function progressBar(label) {
-  const bar = h("progress", { "aria-label": label });
-  const text = h("span", { class: "hint" });
-  const root = h("div", { class: "progress" }, bar, text);
-  return {
-    root,
-    bar,
-    /** @param {number | undefined} done Undefined moves the bar without an end in sight. @param {number} total @param {string} words */
-    set(done, total, words) {
-      // A bar without an end has no value at all.
-      if (done === undefined) bar.removeAttribute("value");
-      else {
-        bar.max = Math.max(1, total);
-        bar.value = total === 0 ? 1 : Math.min(done, total);
-      }
-      text.textContent = words;
-    },
-  };
+export function progressBar(label, words, { done, total = 1, hidden }) {
+  // An element that once had a value keeps one: without a value it is another element.
+  const bar =
+    done === undefined
+      ? html`<progress key="endless" aria-label=${label} hidden=${hidden} />`
+      : html`<progress key="known" aria-label=${label} max=${Math.max(1, total)} value=${total === 0 ? 1 : Math.min(done, total)} />`;
+  return html`<div class="progress">${bar}<span class="hint">${words}</span></div>`;
 }
 
 /** What is said of a job whose rows are not known. @type {Readonly<Record<string, string>>} */
 const withoutRows = { Queued: "waiting for a runner", Running: "starting" };
 
-/** How far a job is. @param {string} label */
-export function jobProgress(label) {
-  const { root, bar, set } = progressBar(label);
-  return {
-    root,
-    /** @param {Job} job */
-    update(job) {
-      const { rows_committed: committed = 0, rows_total: total } = job.progress;
-      bar.hidden = job.status !== "Running" && total === undefined;
-      root.dataset.status = job.status.toLowerCase();
-      const isOpen = job.status in withoutRows;
-      const words = progressText(job) || (isOpen && job.reason) || withoutRows[job.status] || "";
-      set(total === undefined ? undefined : committed, total ?? 1, words);
-    },
-  };
+/** How far a job is. @param {string} label @param {Job} job */
+export function jobProgress(label, job) {
+  const { rows_committed: committed = 0, rows_total: total } = job.progress;
+  const isOpen = job.status in withoutRows;
+  const words = progressText(job) || (isOpen && job.reason) || withoutRows[job.status] || "";
+  const hidden = job.status !== "Running";
+  return progressBar(label, words, total === undefined ? { hidden } : { done: committed, total });
 }

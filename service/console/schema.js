@@ -1,110 +1,107 @@
-import * as api from "./api.js";
 import { may } from "./caller.js";
-import { announce, h } from "./dom.js";
+import { ApiError, call, delimiterFor } from "./calls.js";
 import { nameOf } from "./format.js";
-import { empty, grid, loaded, note, sentence } from "./list.js";
+import { useEffect, useState } from "./libraries/hooks.js";
+import { shown, useAction, useLoaded } from "./loading.js";
 import { progressBar } from "./progress.js";
 import { linkTo } from "./routes.js";
+import { announce, empty, failure, hint, html, messageOf, mono, note, section, table } from "./view.js";
 
 /**
- * @typedef {NonNullable<import("./api.js").Answer<import("./api.js").Contracts["describeTable"]>["schema"]>} Schema
- * @typedef {Schema["fields"][number]} Field
+ * @typedef {NonNullable<import("./calls.js").AnswerTo<"describeTable">["schema"]>} TableSchema
+ * @typedef {TableSchema["fields"][number]} Field
  * @typedef {import("./format.js").Identifier} Identifier
  * @typedef {{ what: string, source: string, inputs: readonly string[], isAutomatic: boolean }} Computation
+ * @typedef {{ all?: number, missing: Readonly<Record<string, number>>, problem?: string }} Counts
  */
 
 /** The status of an operation that the catalog does not carry out. */
 const unsupported = 406;
+const depthMax = 6;
 
-/** The columns of a table, and how those are computed that are. @param {import("./main.js").PageContext} context */
-export function schema({ id, caller, signal }) {
-  const load = () => api.describeTable(id, { load_detailed_metadata: true }, signal);
+/** The columns of a table, and how those are computed that are. @param {import("./main.js").PageProps} props */
+export function Schema({ id, caller }) {
+  const described = useLoaded((signal) => call("describeTable", { id, load_detailed_metadata: true }, signal));
   const mayFill = may(caller, "writer", id);
-  /** @param {unknown} error */
-  const instead = (error) =>
-    error instanceof api.ApiError && error.status === unsupported
+  const instead = (/** @type {unknown} */ error) =>
+    error instanceof ApiError && error.status === unsupported
       ? note("This catalog cannot tell the schema: it does not open datasets.")
       : undefined;
-  /** @param {Awaited<ReturnType<typeof load>>} table */
-  const show = (table) => {
-    if (table.is_only_declared || table.schema === undefined)
-      return empty(h("p", {}, "No columns yet: nothing has been written to this table."));
-    const { fields, metadata = {} } = table.schema;
-    const facts = [`Version ${table.version}`, `${fields.length} columns`];
-    if (table.stats !== undefined)
-      facts.push(`${table.stats.num_fragments} fragments`, `${table.stats.num_deleted_rows} deleted rows`);
-    return h(
-      "div",
-      {},
-      h("p", { class: "hint" }, facts.join(" · ")),
-      viewOf(id, metadata, mayFill),
-      computedColumns(id, fields, mayFill, signal),
-      grid(
-        ["Column", "Type", "Nullable"],
-        h(
-          "tbody",
-          {},
-          fields.flatMap((field) => fieldRows(field, 0)),
-        ),
-        { caption: "All columns" },
-      ),
-    );
-  };
-  return loaded(signal, load, show, instead);
+  return shown(
+    described,
+    ({ is_only_declared: isDeclared, schema, version, stats }) => {
+      if (isDeclared || schema === undefined)
+        return empty(html`<p>No columns yet: nothing has been written to this table.</p>`);
+      const { fields, metadata = {} } = schema;
+      const known = [`Version ${version}`, `${fields.length} columns`];
+      if (stats !== undefined) known.push(`${stats.num_fragments} fragments`, `${stats.num_deleted_rows} deleted rows`);
+      return html`
+        ${hint(known.join(" · "))}
+        ${viewOf(id, metadata, mayFill)}
+        <${ComputedColumns} id=${id} fields=${fields} mayFill=${mayFill} />
+        ${table(
+          ["Column", "Type", "Nullable"],
+          fields.flatMap((field) => fieldRows(field, [])),
+          { caption: "All columns" },
+        )}`;
+    },
+    instead,
+  );
 }
 
-/** @param {Field} field @param {number} depth @returns {Node[]} */
-function fieldRows(field, depth) {
-  const inner = field.type.fields ?? [];
-  return [
-    h(
-      "tr",
-      { "data-depth": Math.min(depth, 6) },
-      h("td", { "data-label": "Column", class: "mono column" }, field.name),
-      h("td", { "data-label": "Type", class: "mono" }, typeOf(field.type)),
-      h("td", { "data-label": "Nullable" }, field.nullable ? "yes" : "no"),
-    ),
-    ...(field.type.type.toLowerCase().includes("struct") ? inner.flatMap((each) => fieldRows(each, depth + 1)) : []),
-  ];
+/** @param {Field} field @param {readonly string[]} outer The names of the fields that it is in. @returns {Parameters<typeof table>[1][number][]} */
+function fieldRows(field, outer) {
+  const path = [...outer, field.name];
+  const style = { "--depth": Math.min(outer.length, depthMax) };
+  const row = {
+    key: path.join("."),
+    cells: [
+      html`<span class="mono nested" style=${style}>${field.name}</span>`,
+      mono(typeOf(field.type)),
+      field.nullable ? "yes" : "no",
+    ],
+  };
+  return [row, ...(isStruct(field.type) ? (field.type.fields ?? []).flatMap((each) => fieldRows(each, path)) : [])];
 }
+
+/** @param {Field["type"]} type */
+const isStruct = ({ type }) => type.toLowerCase().includes("struct");
 
 /** @param {Field["type"]} type @returns {string} */
-function typeOf({ type, fields = [], length }) {
-  const inner = type.toLowerCase().includes("struct") ? [] : fields.map((field) => typeOf(field.type));
-  const more = [...inner, ...(length === undefined ? [] : [String(length)])];
-  return more.length === 0 ? type : `${type}<${more.join(", ")}>`;
+function typeOf(type) {
+  const inner = isStruct(type) ? [] : (type.fields ?? []).map((field) => typeOf(field.type));
+  const more = [...inner, ...(type.length === undefined ? [] : [String(type.length)])];
+  return more.length === 0 ? type.type : `${type.type}<${more.join(", ")}>`;
 }
 
 // ----- Computed columns
 
-/** @param {Identifier} id @param {readonly Field[]} fields @param {boolean} mayFill @param {AbortSignal} signal */
-function computedColumns(id, fields, mayFill, signal) {
+/** @param {{ id: Identifier, fields: readonly Field[], mayFill: boolean }} props */
+function ComputedColumns({ id, fields, mayFill }) {
   const computed = fields.flatMap(({ name, metadata = {} }) => {
     const computation = computationOf(metadata);
     return computation === undefined ? [] : [{ name, computation }];
   });
-  if (computed.length === 0) return null;
-  const counts = countsOf(id, signal);
-  const rows = computed.map(({ name, computation }) =>
-    h(
-      "tr",
-      {},
-      h("td", { "data-label": "Column", class: "mono" }, name),
-      h("td", { "data-label": "By" }, computedBy(computation)),
-      h("td", { "data-label": "Rows" }, filled(name, counts, signal)),
-      mayFill &&
-        h(
-          "td",
-          { class: "action" },
-          jobButton(`Fill ${name}`, "Fill", () => api.fillColumn(id, name), id),
-        ),
-    ),
+  const counts = useCounts(
+    id,
+    computed.map(({ name }) => name),
   );
-  return h(
-    "section",
-    { class: "computed-columns", "aria-labelledby": "computed-columns" },
-    h("h2", { id: "computed-columns" }, "Computed columns"),
-    grid(["Column", "Computed by", "Rows", ...(mayFill ? [""] : [])], h("tbody", {}, rows)),
+  if (computed.length === 0) return null;
+  const fill = (/** @type {string} */ column) => () => call("alterTableBackfillColumns", { id, column });
+  return section(
+    "Computed columns",
+    table(
+      ["Column", "Computed by", "Rows", ...(mayFill ? [""] : [])],
+      computed.map(({ name, computation }) => ({
+        key: name,
+        cells: [
+          mono(name),
+          computedBy(computation),
+          filled(name, counts),
+          ...(mayFill ? [html`<${JobButton} label=${`Fill ${name}`} text="Fill" open=${fill(name)} id=${id} />`] : []),
+        ],
+      })),
+    ),
   );
 }
 
@@ -142,73 +139,61 @@ function namesIn(text) {
 }
 
 /** @param {Computation} computation */
-function computedBy({ what, source, inputs, isAutomatic }) {
-  return h(
-    "div",
-    { class: "computed" },
-    h("span", {}, h("span", { class: "badge accent" }, what), " ", h("code", {}, source)),
-    inputs.length > 0 && h("span", { class: "hint" }, "of ", h("span", { class: "mono" }, inputs.join(", "))),
-    isAutomatic && h("span", { class: "hint" }, "filled by itself when rows are added"),
-  );
+const computedBy = ({ what, source, inputs, isAutomatic }) =>
+  html`<div><span class="badge accent">${what}</span> <code>${source}</code>
+    ${inputs.length > 0 && html`<div class="hint">of ${mono(inputs.join(", "))}</div>`}
+    ${isAutomatic && html`<div class="hint">filled by itself when rows are added</div>`}
+  </div>`;
+
+/** Counts rows one column after the other: each is a scan of a column. @param {Identifier} id @param {readonly string[]} columns @returns {Counts} */
+function useCounts(id, columns) {
+  const [counts, setCounts] = useState(/** @type {Counts} */ ({ missing: {} }));
+  useEffect(() => {
+    const leaving = new AbortController();
+    const { signal } = leaving;
+    async function count() {
+      const all = await call("countTableRows", { id }, signal);
+      setCounts((before) => ({ ...before, all }));
+      for (const column of columns) {
+        const predicate = `\`${column.replaceAll("`", "``")}\` IS NULL`;
+        const missing = await call("countTableRows", { id, predicate }, signal);
+        setCounts((before) => ({ ...before, missing: { ...before.missing, [column]: missing } }));
+      }
+    }
+    if (columns.length > 0)
+      count().catch((error) => signal.aborted || setCounts((before) => ({ ...before, problem: messageOf(error) })));
+    return () => leaving.abort();
+  }, []);
+  return counts;
 }
 
-/** Counts rows one column after the other: each is a scan of a column. @param {Identifier} id @param {AbortSignal} signal */
-function countsOf(id, signal) {
-  /** @type {Promise<unknown>} */
-  let last = Promise.resolve();
-  /** @param {string} [predicate] @returns {Promise<number>} */
-  const count = (predicate) => {
-    const counted = last.catch(() => {}).then(() => api.countRows(id, predicate, signal));
-    last = counted;
-    return counted;
-  };
-  const all = count();
-  return {
-    all,
-    /** @param {string} column */
-    without: (column) => count(`\`${column.replaceAll("`", "``")}\` IS NULL`),
-  };
-}
-
-/** How many rows of a column are filled. @param {string} column @param {ReturnType<typeof countsOf>} counts @param {AbortSignal} signal */
-function filled(column, counts, signal) {
-  const { root, set } = progressBar(`Rows of ${column} that are filled`);
-  set(undefined, 1, "counting");
-  Promise.all([counts.all, counts.without(column)]).then(
-    ([all, missing]) =>
-      set(all - missing, all, missing === 0 ? `all ${all} rows filled` : `${missing} of ${all} rows not filled`),
-    (error) => {
-      if (!signal.aborted)
-        root.replaceWith(h("span", { class: "hint" }, `Not counted: ${/** @type {Error} */ (error).message}`));
-    },
-  );
-  return root;
+/** How many rows of a column are filled. @param {string} column @param {Counts} counts */
+function filled(column, { all, missing: { [column]: missing }, problem }) {
+  const label = `Rows of ${column} that are filled`;
+  if (all !== undefined && missing !== undefined) {
+    const words = missing === 0 ? `all ${all} rows filled` : `${missing} of ${all} rows not filled`;
+    return progressBar(label, words, { done: all - missing, total: all });
+  }
+  return problem === undefined
+    ? progressBar(label, "counting", {})
+    : html`<span class="hint">Not counted: ${problem}</span>`;
 }
 
 /**
  * A button that opens a job, and leads to it.
  *
- * @param {string} label
- * @param {string} text
- * @param {() => Promise<{ job_id: string }>} open
- * @param {Identifier} id Of the table: the job's id has the same delimiter.
+ * @param {{ label: string, text: string, open: () => Promise<{ job_id: string }>, id: Identifier }} props `id` is that of the table: the
+ *   job's id has the same delimiter.
  */
-function jobButton(label, text, open, id) {
-  const problem = h("p", { class: "field-error", role: "alert" });
-  const button = h("button", { type: "button", "aria-label": label, onclick: start }, text);
-  async function start() {
-    button.disabled = true;
-    problem.textContent = "";
-    try {
+function JobButton({ label, text, open, id }) {
+  const { run, failed, isBusy } = useAction();
+  const start = () =>
+    run(async () => {
       const { job_id } = await open();
       announce("The job is open.");
-      location.hash = linkTo("job", job_id.split(api.delimiterFor(id)));
-    } catch (error) {
-      problem.textContent = sentence(/** @type {Error} */ (error).message);
-      button.disabled = false;
-    }
-  }
-  return h("div", { class: "job-button" }, button, problem);
+      location.hash = linkTo("job", job_id.split(delimiterFor(id)));
+    });
+  return html`<div><button type="button" class="outline small" aria-label=${label} aria-disabled=${isBusy} onClick=${start}>${text}</button>${failure(failed)}</div>`;
 }
 
 /** What a materialized view is computed from. @param {Identifier} id @param {Readonly<Record<string, string>>} metadata @param {boolean} mayFill */
@@ -217,16 +202,9 @@ function viewOf(id, metadata, mayFill) {
   if (name === undefined) return null;
   const path = metadata["geneva::view::namespace_path"];
   const source = [...(path === undefined || path === "" ? [] : path.split("$")), ...name.split("$")];
-  return h(
-    "div",
-    { class: "note view" },
-    h(
-      "p",
-      {},
-      "A materialized view of ",
-      h("a", { href: linkTo("table", source), class: "mono" }, nameOf(source)),
-      ".",
-    ),
-    mayFill && jobButton(`Refresh ${nameOf(id)}`, "Refresh", () => api.refreshView(id), id),
-  );
+  const refresh = () => call("refreshMaterializedView", { id });
+  return note(html`<div class="heading">
+    <p>A materialized view of <a href=${linkTo("table", source)} class="mono">${nameOf(source)}</a>.</p>
+    ${mayFill && html`<${JobButton} label=${`Refresh ${nameOf(id)}`} text="Refresh" open=${refresh} id=${id} />`}
+  </div>`);
 }

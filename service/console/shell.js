@@ -1,116 +1,105 @@
 import { entriesOf } from "./caller.js";
-import { h, icon } from "./dom.js";
+import { useState } from "./libraries/hooks.js";
 import { linkTo } from "./routes.js";
+import { html, icon } from "./view.js";
 
-export function mark() {
-  return h("img", { src: "console/icon.svg", alt: "", width: "26", height: "26" });
-}
+/** @typedef {import("./view.js").Children} Children */
+
+export const mark = html`<img src="console/icon.svg" alt="" width="26" height="26" />`;
 
 /**
  * What is around every page.
  *
  * @param {import("./caller.js").Caller} caller
- * @param {() => void} signOut
+ * @param {string} page The one that is shown.
+ * @param {() => void} onSignOut
+ * @param {Children} content
  */
-export function shell(caller, signOut) {
-  const links = [
+export function shell(caller, page, onSignOut, content) {
+  const pages = [
     ["tables", "Tables"],
     ["jobs", "Jobs"],
     ["transactions", "Transactions"],
     ...(entriesOf(caller, "admin").length > 0 ? [["access", "Access"]] : []),
-  ].map(([page = "", text]) => h("a", { href: linkTo(page), "data-page": page }, text));
-  const main = h("main", { id: "main", tabindex: "-1" });
-  const root = h(
-    "div",
-    { class: "shell" },
-    h("a", { class: "skip", href: "#main", onclick: skip }, "Skip to the content"),
-    h(
-      "header",
-      { class: "top" },
-      h(
-        "a",
-        { class: "brand", href: linkTo("tables"), "aria-label": "Tiltyard, all tables" },
-        mark(),
-        h("span", {}, "Tiltyard"),
-      ),
-      h("nav", { "aria-label": "Pages" }, links),
-      h(
-        "div",
-        { class: "account" },
-        h("span", { class: "principal", title: caller.principal }, caller.principal),
-        themeButton(),
-        h("button", { type: "button", class: "quiet", onclick: signOut }, "Sign out"),
-      ),
-    ),
-    main,
-  );
-
-  /** @param {Event} event */
-  function skip(event) {
-    // The fragment of the URL says which page this is.
-    event.preventDefault();
-    main.focus();
-  }
-
-  return {
-    root,
-    main,
-    /** @param {string} page */
-    setPage(page) {
-      for (const link of links)
-        if (link.dataset.page === page) link.setAttribute("aria-current", "page");
-        else link.removeAttribute("aria-current");
-    },
-  };
+  ];
+  return html`
+    <a class="skip" href="#main" onClick=${skip}>Skip to the content</a>
+    <header>
+      <div class="container">
+        <a class="brand" href=${linkTo("tables")} aria-label="Tiltyard, all tables">${mark}<span>Tiltyard</span></a>
+        ${links("Pages", "pages", pages, page, linkTo)}
+        <span class="principal" title=${caller.principal}>${caller.principal}</span>
+        <${ThemeButton} />
+        <button type="button" class="quiet" onClick=${onSignOut}>Sign out</button>
+      </div>
+    </header>
+    <main id="main" class="container" tabindex="-1">${content}</main>`;
 }
 
+/** @param {Event} event */
+function skip(event) {
+  // The fragment of the URL says which page this is.
+  event.preventDefault();
+  document.getElementById("main")?.focus();
+}
+
+/**
+ * Links to parts, of which one is shown.
+ *
+ * @param {string} label
+ * @param {string} name Of the class.
+ * @param {readonly (readonly string[])[]} parts Key and text of each.
+ * @param {string} shown The key of the one that is shown.
+ * @param {(key: string) => string} href
+ */
+export const links = (label, name, parts, shown, href) =>
+  html`<nav class=${name} aria-label=${label}>${parts.map(
+    ([key = "", text]) => html`<a href=${href(key)} aria-current=${key === shown ? "page" : undefined}>${text}</a>`,
+  )}</nav>`;
+
 /** Chooses between light and dark; until then the system's own preference holds. */
-function themeButton() {
-  const button = h("button", { type: "button", class: "quiet icon-button", onclick: toggle });
-  const isDark = () => {
-    const chosen = document.documentElement.dataset.theme;
-    return chosen === undefined ? matchMedia("(prefers-color-scheme: dark)").matches : chosen === "dark";
-  };
-  function show() {
-    button.replaceChildren(icon(isDark() ? "sun" : "moon"));
-    button.setAttribute("aria-label", isDark() ? "Use light colours" : "Use dark colours");
-  }
+function ThemeButton() {
+  const [chosen, setChosen] = useState(document.documentElement.dataset.theme);
+  const isDark = (chosen ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
   function toggle() {
-    const theme = isDark() ? "light" : "dark";
+    const theme = isDark ? "light" : "dark";
     document.documentElement.dataset.theme = theme;
+    setChosen(theme);
     try {
       localStorage.setItem("tiltyard.theme", theme);
     } catch {
       // It holds until the page is loaded again.
     }
-    show();
   }
-  show();
-  return button;
+  const label = isDark ? "Use light colours" : "Use dark colours";
+  return html`<button type="button" class="quiet small" aria-label=${label} title=${label} onClick=${toggle}>${icon(isDark ? "sun" : "moon")}</button>`;
 }
 
-/**
- * Where an object is, as links.
- *
- * @param {import("./format.js").Identifier} id
- * @param {import("./caller.js").Caller} caller
- */
-export function breadcrumb(id, caller) {
+/** Where something is, as links; the last one is the page itself. @param {readonly (readonly [text: Children, href?: string])[]} steps */
+export const breadcrumb = (steps) =>
+  html`<nav aria-label="breadcrumb"><ul>${steps.map(
+    ([text, href], index) =>
+      html`<li>${
+        index === steps.length - 1
+          ? html`<span aria-current="page">${text}</span>`
+          : href === undefined
+            ? text
+            : html`<a href=${href}>${text}</a>`
+      }</li>`,
+  )}</ul></nav>`;
+
+/** Where an object is. @param {import("./format.js").Identifier} id @param {import("./caller.js").Caller} caller */
+export function breadcrumbOf(id, caller) {
   const entries = entriesOf(caller, "reader");
   const isReadable = (/** @type {number} */ length) =>
     entries.some((entry) => entry.length <= length && entry.every((part, index) => id[index] === part));
-  const steps = [
-    h("li", {}, h("a", { href: linkTo("tables") }, "Catalog")),
+  return breadcrumb([
+    ["Catalog", linkTo("tables")],
     ...id.map((part, index) => {
-      const isLast = index === id.length - 1;
-      if (isLast) return h("li", {}, h("span", { "aria-current": "page" }, part));
       const here = id.slice(0, index + 1);
-      return h(
-        "li",
-        {},
-        isReadable(here.length) ? h("a", { href: linkTo("tables", here) }, part) : h("span", {}, part),
-      );
+      return isReadable(here.length)
+        ? /** @type {const} */ ([part, linkTo("tables", here)])
+        : /** @type {const} */ ([part]);
     }),
-  ];
-  return h("nav", { class: "breadcrumb", "aria-label": "Where this is" }, h("ol", {}, steps));
+  ]);
 }

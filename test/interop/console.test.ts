@@ -21,6 +21,7 @@ import { required } from "./servers.ts";
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const wide = { width: 1280, height: 800 };
 const narrow = { width: 360, height: 740 };
+const phone = { width: 390, height: 844 };
 
 let browser: Browser;
 let catalog: TestCatalog;
@@ -647,6 +648,43 @@ describe("the rows of a table", () => {
   });
 });
 
+/** Where to put the picture of the README, e.g. docs/console.png. */
+const picture = process.env.TILTYARD_TEST_PICTURE;
+test.runIf(picture)("the rows of a table are the README's picture", async () => {
+  const films = [
+    ["Playtime", 1967],
+    ["Stalker", 1979],
+    ["La jetée", 1962],
+    ["Close-Up", 1990],
+    ["Ran", 1985],
+    ["Sans soleil", 1983],
+    ["Solaris", 1972],
+    ["Alphaville", 1965],
+    ["Chungking Express", 1994],
+    ["Daisies", 1966],
+    ["The Red Shoes", 1948],
+    ["Metropolis", 1927],
+  ] as const;
+  const year = vectorFromArray(
+    films.map((film) => film[1]),
+    new Int32(),
+  );
+  const title = vectorFromArray(
+    films.map((film) => film[0]),
+    new Utf8(),
+  );
+  const embedding = vectorFromArray(
+    films.map((_, index) => [0.1 * index, 0.2 * index, 0.3, 0.4]),
+    new FixedSizeList(4, new Field("item", new Float32(), true)),
+  );
+  const id = ["films"];
+  await catalog.call("createTable", { id }, { body: tableToIPC(new Table({ title, year, embedding }), "stream") });
+  const { page } = await signedIn({ viewport: { width: 1280, height: 720 } });
+  await visit(page, "table/films?show=data");
+  await page.getByText("Metropolis").waitFor();
+  await page.screenshot({ path: picture ?? "" });
+});
+
 describe("transactions", () => {
   test("appear and change while one looks", async () => {
     const { page } = await signedIn();
@@ -845,6 +883,8 @@ describe("the page", () => {
     ["dark", wide],
     ["light", narrow],
     ["dark", narrow],
+    ["light", phone],
+    ["dark", phone],
   ] as const)("has no fault that axe finds, in %s colours on %j", async (colorScheme, viewport) => {
     const { page } = await open({ colorScheme, viewport, reducedMotion: "reduce" });
     const faults: string[] = [];
@@ -859,6 +899,9 @@ describe("the page", () => {
       if (Number(overflow) > 0) faults.push(`${where}: is wider than the screen by ${overflow}`);
     };
     await inspect("sign-in");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByText("Enter your API key").waitFor();
+    await inspect("sign-in without a key");
     await signIn(page);
     const job = await openJob(["studio", "scenes"]);
     const progress = { "progress.rows_total": "10", "progress.rows_committed": "4" };
@@ -868,6 +911,16 @@ describe("the page", () => {
       await visit(page, route);
       await inspect(route);
     }
+    await visit(page, "transactions");
+    await page.getByRole("button", { name: "CreateTable" }).first().click();
+    await inspect("a transaction");
+    await visit(page, "access?show=keys");
+    await page
+      .getByRole("button", { name: /^Revoke/ })
+      .first()
+      .click();
+    await page.getByRole("dialog").waitFor();
+    await inspect("a question");
     expect(faults).toEqual([]);
   });
 });

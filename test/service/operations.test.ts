@@ -1,4 +1,4 @@
-import { type AnyContract, contracts, ErrorResponse } from "@tiltyard/protocol";
+import { type AnyContract, contracts, ErrorResponse, transactionStatuses } from "@tiltyard/protocol";
 import { describe, expect, test } from "vitest";
 import { startTestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
 import { startProgram } from "../support/process.ts";
@@ -38,21 +38,41 @@ describe("what needs no credential", () => {
   });
 });
 
-test("the console's modules are all served, as JavaScript, and it is found under its path with a slash too", async () => {
-  const found = ["main.js"];
+test("the console's modules and styles are all served, and name others by paths; it is found under its path with a slash too", async () => {
+  const found = ["main.js", "console.css"];
   for (const name of found) {
     const response = await catalog.fetch(`/console/${name}`, withoutCredential);
+    const type = name.endsWith(".js") ? "text/javascript" : "text/css";
     expect([name, response.status, response.headers.get("content-type")]).toEqual([
       name,
       200,
-      "text/javascript; charset=utf-8",
+      `${type}; charset=utf-8`,
     ]);
-    const imported = [...(await response.text()).matchAll(/from "\.\/([\w-]+\.js)"/g)].map(([, file]) => file ?? "");
+    const text = await response.text();
+    const imported = [...text.matchAll(/\bfrom ?"([^"]+)"|@import url\("([^"]+)"\)/g)].map(([, module, style]) => {
+      // A browser takes no name of a package.
+      expect(module ?? "./").toMatch(/^\.\.?\//);
+      return new URL(module ?? style ?? "", `http://page/${name}`).pathname.slice(1);
+    });
     found.push(...imported.filter((file) => !found.includes(file)));
   }
-  expect(found.length).toBeGreaterThan(8);
+  expect(found).toEqual(expect.arrayContaining(["hooks.js", "htm.js", "pico.css"].map((file) => `libraries/${file}`)));
+  expect(found.length).toBeGreaterThan(20);
   expect((await catalog.fetch("/console/", withoutCredential)).url).toBe(`${catalog.url}/console`);
-  expect((await catalog.fetch("/console/tsconfig.json", withoutCredential)).status).toBe(404);
+  for (const name of ["tsconfig.json", "contracts.d.ts", "libraries", "libraries/htm.d.ts"])
+    expect((await catalog.fetch(`/console/${name}`, withoutCredential)).status).toBe(404);
+});
+
+test("the console calls operations as their contracts say", async () => {
+  const module = await (await catalog.fetch("/console/contracts.js", withoutCredential)).text();
+  const told = await import(`data:text/javascript,${encodeURIComponent(module)}`);
+  expect(Object.keys(told.operations)).toEqual(expect.arrayContaining(Object.keys(contracts)));
+  expect(told.operations.listTableVersions).toEqual({
+    method: "POST",
+    path: contracts.listTableVersions.path,
+    query: expect.arrayContaining(["page_token", "limit", "descending"]),
+  });
+  expect(told.transactionStatuses).toEqual(transactionStatuses);
 });
 
 describe("the OpenAPI document", () => {

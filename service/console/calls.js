@@ -1,0 +1,132 @@
+import { operations } from "./contracts.js";
+
+/**
+ * @typedef {import("./contracts.js").OperationName} OperationName
+ * @typedef {import("./format.js").Identifier} Identifier
+ * @typedef {{ readonly kind: "api-key" | "token", readonly value: string }} Credential
+ */
+
+/**
+ * @template {OperationName} Name
+ * @typedef {import("./contracts.js").AnswerTo<Name>} AnswerTo
+ */
+
+/** Where the service is, whatever path it is served under. */
+const base = new URL(".", document.baseURI);
+const storageKey = "tiltyard.credential";
+
+/** What the catalog answered instead of a result, or that it gave no answer. */
+export class ApiError extends Error {
+  /**
+   * @param {number} status 0 when there was no answer.
+   * @param {string} message
+   */
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** @type {Credential | undefined} */
+let credential = readCredential();
+/** Called when the credential is no longer accepted. */
+let onUnauthenticated = () => {};
+
+/** @returns {Credential | undefined} */
+function readCredential() {
+  try {
+    const kept = sessionStorage.getItem(storageKey);
+    return kept === null ? undefined : JSON.parse(kept);
+  } catch {
+    return undefined;
+  }
+}
+
+export const isSignedIn = () => credential !== undefined;
+
+/**
+ * Keeps the credential for as long as the tab is open: in its session storage, or in memory
+ * where there is none. It is never a part of a URL.
+ *
+ * @param {Credential | undefined} next Undefined forgets it.
+ */
+export function setCredential(next) {
+  credential = next;
+  try {
+    if (next === undefined) sessionStorage.removeItem(storageKey);
+    else sessionStorage.setItem(storageKey, JSON.stringify(next));
+  } catch {
+    // Kept in memory alone.
+  }
+}
+
+/** @param {() => void} listener */
+export function whenUnauthenticated(listener) {
+  onUnauthenticated = listener;
+}
+
+/** What joins an identifier's parts in a request: `$`, unless a part has it. @param {Identifier} id */
+export function delimiterFor(id) {
+  let delimiter = "$";
+  while (id.some((part) => part.includes(delimiter))) delimiter = delimiter === "$" ? "~" : `${delimiter}~`;
+  return delimiter;
+}
+
+/**
+ * Calls an operation, as its contract says.
+ *
+ * @template {OperationName} Name
+ * @param {Name} name
+ * @param {import("./contracts.js").RequestTo<Name>} request
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<AnswerTo<Name>>}
+ */
+export async function call(name, { id = [], ...fields }, signal) {
+  const { method, path, query } = operations[name];
+  const delimiter = delimiterFor(id);
+  const url = new URL(path.slice(1).replace("{id}", encodeURIComponent(id.join(delimiter) || delimiter)), base);
+  if (delimiter !== "$") url.searchParams.set("delimiter", delimiter);
+  /** @type {Record<string, unknown>} */
+  const body = {};
+  for (const [field, value] of Object.entries(fields)) {
+    if (!query.includes(field)) body[field] = value;
+    else if (String(value ?? "") !== "") url.searchParams.set(field, String(value));
+  }
+
+  let response;
+  let text;
+  try {
+    response = await fetch(url, {
+      method,
+      headers: { ...credentialHeaders(), ...(method === "POST" && { "content-type": "application/json" }) },
+      credentials: "omit",
+      cache: "no-store",
+      body: method === "POST" ? JSON.stringify(body) : null,
+      signal: signal ?? null,
+    });
+    text = await response.text();
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new ApiError(0, "The catalog gives no answer. Is it running, and is this machine online?");
+  }
+  const answer = parse(text);
+  if (response.ok) return answer ?? {};
+  if (response.status === 401 && credential !== undefined) onUnauthenticated();
+  throw new ApiError(response.status, answer?.detail ?? `The catalog answered ${response.status}.`);
+}
+
+/** @returns {Record<string, string>} */
+function credentialHeaders() {
+  if (credential === undefined) return {};
+  const { kind, value } = credential;
+  return kind === "api-key" ? { "x-api-key": value } : { authorization: `Bearer ${value}` };
+}
+
+/** @param {string} text */
+function parse(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
