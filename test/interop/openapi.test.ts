@@ -7,6 +7,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type TestCatalog, useCatalog } from "../support/catalog.ts";
+import { createFilms } from "../support/rows.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { required } from "./servers.ts";
 
@@ -19,6 +20,9 @@ const seed = 1;
 const namespaces = ["existing", "existing$inner"];
 const tables = ["existing$table", "existing$inner$table"];
 
+const protocol = "/openapi.json";
+const remoteDialect = "/remote/openapi.json";
+
 const catalog = useCatalog();
 
 test("requests with a token are answered as the OpenAPI document says", {
@@ -28,7 +32,13 @@ test("requests with a token are answered as the OpenAPI document says", {
   const form = new URLSearchParams({ grant_type: "client_credentials", client_secret: catalog.adminKey });
   const answer = await catalog.fetch("/oauth/token", { method: "POST", body: form, headers: {} });
   const { access_token } = (await answer.json()) as { access_token: string };
-  const { cases } = await schemathesis(existing, seconds, "--header", `Authorization: Bearer ${access_token}`);
+  const { cases } = await schemathesis(
+    protocol,
+    existing,
+    seconds,
+    "--header",
+    `Authorization: Bearer ${access_token}`,
+  );
   expect(cases).toBeGreaterThan(0);
 });
 
@@ -36,7 +46,35 @@ test("requests without a credential are answered as the OpenAPI document says", 
   timeout: (seconds + startUpSeconds) * 1000,
 }, async () => {
   // None is accepted, the valid ones neither.
-  const { cases } = await schemathesis({}, Math.ceil(seconds / 5), "--exclude-checks", "positive_data_acceptance");
+  const { cases } = await schemathesis(
+    protocol,
+    {},
+    Math.ceil(seconds / 5),
+    "--exclude-checks",
+    "positive_data_acceptance",
+  );
+  expect(cases).toBeGreaterThan(0);
+});
+
+test("requests of LanceDB's remote client are answered as the document of its dialect says", {
+  timeout: (seconds + startUpSeconds) * 1000,
+}, async () => {
+  const tables = [await createFilms(catalog), await createFilms(catalog)].map((id) => id.join("$"));
+  const { cases } = await schemathesis(
+    remoteDialect,
+    { table: tables },
+    seconds,
+    "--header",
+    `x-api-key: ${catalog.adminKey}`,
+  );
+  expect(cases).toBeGreaterThan(0);
+});
+
+test("requests of LanceDB's remote client without a credential are answered as the document of its dialect says", {
+  timeout: (seconds + startUpSeconds) * 1000,
+}, async () => {
+  const none = ["--exclude-checks", "positive_data_acceptance"];
+  const { cases } = await schemathesis(remoteDialect, {}, Math.ceil(seconds / 5), ...none);
   expect(cases).toBeGreaterThan(0);
 });
 
@@ -53,6 +91,7 @@ async function createObjects(catalog: TestCatalog): Promise<Record<string, reado
 
 /** Runs all checks, and fails with what schemathesis prints. @returns How many requests it made up. */
 async function schemathesis(
+  document: string,
   existing: Record<string, readonly string[]>,
   maxSeconds: number,
   ...more: readonly string[]
@@ -63,7 +102,7 @@ async function schemathesis(
   const child = spawn(
     required("TILTYARD_TEST_SCHEMATHESIS"),
     [
-      ...["--config-file", join(pins, "schemathesis.toml"), "run", `${catalog.url}/openapi.json`],
+      ...["--config-file", join(pins, "schemathesis.toml"), "run", `${catalog.url}${document}`],
       ...["--checks", "all", "--max-time", `${maxSeconds}`, "--seed", `${seed}`, "--no-color", ...more],
     ],
     {
