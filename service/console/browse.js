@@ -33,7 +33,10 @@ function startPage(caller) {
           )
         : section(
             "What you were given",
-            rows("folder", entries, nameOf, (entry) => linkTo("tables", entry)),
+            rows(
+              "folder",
+              entries.map((entry) => [nameOf(entry), linkTo("tables", entry)]),
+            ),
           )
     }`;
 }
@@ -58,19 +61,11 @@ function NamespacePage({ title, id, caller }) {
     )}`;
 }
 
-/**
- * A list of links.
- *
- * @template Item
- * @param {"folder" | "table"} kind
- * @param {readonly Item[]} items
- * @param {(item: Item) => string} name
- * @param {(item: Item) => string} href
- */
-const rows = (kind, items, name, href) =>
+/** A list of links. @param {"folder" | "table"} kind @param {readonly (readonly [name: string, href: string])[]} items */
+const rows = (kind, items) =>
   html`<ul class="rows">${items.map(
-    (item) =>
-      html`<li key=${href(item)}><a href=${href(item)}>${icon(kind)}<span>${name(item)}</span>${icon("chevron")}</a></li>`,
+    ([name, href]) =>
+      html`<li key=${href}><a href=${href}>${icon(kind)}<span>${name}</span>${icon("chevron")}</a></li>`,
   )}</ul>`;
 
 /** @param {{ id: Identifier }} props */
@@ -80,7 +75,10 @@ function Namespaces({ id }) {
     (answer) => answer.namespaces,
   );
   const show = (/** @type {readonly string[]} */ names) =>
-    rows("folder", names, String, (name) => linkTo("tables", [...id, name]));
+    rows(
+      "folder",
+      names.map((name) => [name, linkTo("tables", [...id, name])]),
+    );
   const none = () => empty(html`<p>No namespaces here.</p>`);
   return html`<${Pages} pages=${pages} show=${show} empty=${none} more="Show more namespaces" />`;
 }
@@ -92,7 +90,10 @@ function Tables({ id }) {
     (answer) => answer.tables,
   );
   const show = (/** @type {readonly string[]} */ names) =>
-    rows("table", names, String, (name) => linkTo("table", [...id, name]));
+    rows(
+      "table",
+      names.map((name) => [name, linkTo("table", [...id, name])]),
+    );
   const none = () =>
     empty(html`<p>No tables here.</p>${hint("A table appears as soon as a Lance client declares or writes one.")}`);
   return html`<${Pages} pages=${pages} show=${show} empty=${none} more="Show more tables" />`;
@@ -125,7 +126,7 @@ function DroppedTables({ id }) {
         ],
       })),
     );
-  if (pages.items?.length === 0) return null;
+  if (pages.error === undefined && !pages.items?.length) return null;
   return section(
     "Dropped tables",
     html`<${Pages} pages=${pages} show=${show} empty=${() => null} more="Show more dropped tables" />${failure(failed)}`,

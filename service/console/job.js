@@ -119,12 +119,19 @@ function JobView({ id, first, mayChange }) {
     const { job_id } = await call("retryJob", { id });
     location.hash = linkTo("job", job_id.split(delimiterFor(id)));
   }
+  const heading = useRef(/** @type {HTMLElement | null} */ (null));
+  const button = useRef(/** @type {HTMLElement | null} */ (null));
+  const hadFocus = button.current !== null && button.current === document.activeElement;
+  useLayoutEffect(() => {
+    if (hadFocus && button.current === null) heading.current?.focus();
+  });
   const action = isOpen(job)
-    ? html`<button type="button" class="outline" onClick=${() => run(cancel)}>Cancel the job</button>`
-    : job.status !== "Succeeded" && html`<button type="button" onClick=${() => run(retry)}>Try again</button>`;
+    ? html`<button ref=${button} type="button" class="outline" onClick=${() => run(cancel)}>Cancel the job</button>`
+    : job.status !== "Succeeded" &&
+      html`<button ref=${button} type="button" onClick=${() => run(retry)}>Try again</button>`;
 
   return html`
-    <div class="heading"><h1 tabindex="-1">${title}</h1>${mayChange && action}</div>
+    <div class="heading"><h1 ref=${heading} tabindex="-1">${title}</h1>${mayChange && action}</div>
     <div class="heading">${statusOf(job.status)}${jobProgress(`Progress of ${title}`, job)}<span class="hint">${wrong}</span></div>
     ${failure(failed)}
     ${adviceOf(job)}

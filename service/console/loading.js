@@ -34,7 +34,7 @@ export function useLoaded(load) {
     );
     return () => leaving.abort();
   }, [turn]);
-  return { ...state, set: (/** @type {Result} */ result) => setState({ result }), reload: () => setTurn(turn + 1) };
+  return { ...state, reload: () => setTurn(turn + 1) };
 }
 
 /**

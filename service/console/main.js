@@ -20,15 +20,19 @@ import { html } from "./view.js";
  * @typedef {{ id: import("./format.js").Identifier, tab: string | undefined, caller: Caller }} PageProps
  */
 
-/** The pages, and for a page that is part of another one the name of that. */
-const pages = /** @type {const} */ ({
-  tables: [BrowsePage, "tables"],
-  table: [TablePage, "tables"],
-  jobs: [JobsPage, "jobs"],
-  job: [JobPage, "jobs"],
-  transactions: [TransactionsPage, "transactions"],
-  access: [AccessPage, "access"],
-});
+/**
+ * The pages, and for each one the link that leads to it.
+ *
+ * @type {ReadonlyMap<string, readonly [page: (props: PageProps) => import("./view.js").Children, link: string]>}
+ */
+const pages = new Map([
+  ["tables", [BrowsePage, "tables"]],
+  ["table", [TablePage, "tables"]],
+  ["jobs", [JobsPage, "jobs"]],
+  ["job", [JobPage, "jobs"]],
+  ["transactions", [TransactionsPage, "transactions"]],
+  ["access", [AccessPage, "access"]],
+]);
 
 /** The sign-in form, until there is a caller. */
 function App() {
@@ -73,7 +77,7 @@ function Console({ caller, onSignOut }) {
     addEventListener("hashchange", follow);
     return () => removeEventListener("hashchange", follow);
   }, []);
-  const [Page, part] = pages[/** @type {keyof typeof pages} */ (page)] ?? [MissingPage, page];
+  const [Page, part] = pages.get(page) ?? [MissingPage, page];
   const place = [page, ...id].join("/");
   const last = useRef(/** @type {string | undefined} */ (undefined));
   useLayoutEffect(() => {

@@ -12,7 +12,7 @@ import { announce, empty, failure, hint, html, messageOf, mono, note, section, t
  * @typedef {TableSchema["fields"][number]} Field
  * @typedef {import("./format.js").Identifier} Identifier
  * @typedef {{ what: string, source: string, inputs: readonly string[], isAutomatic: boolean }} Computation
- * @typedef {{ all?: number, missing: Readonly<Record<string, number>>, problem?: string }} Counts
+ * @typedef {Readonly<Record<string, { all: number, missing: number } | string>>} Counts By column; a text says why there is none.
  */
 
 /** The status of an operation that the catalog does not carry out. */
@@ -145,38 +145,41 @@ const computedBy = ({ what, source, inputs, isAutomatic }) =>
     ${isAutomatic && html`<div class="hint">filled by itself when rows are added</div>`}
   </div>`;
 
-/** Counts rows one column after the other: each is a scan of a column. @param {Identifier} id @param {readonly string[]} columns @returns {Counts} */
+/** Counts rows one column after the other: each is a scan of a column. @param {Identifier} id @param {readonly string[]} columns */
 function useCounts(id, columns) {
-  const [counts, setCounts] = useState(/** @type {Counts} */ ({ missing: {} }));
+  const [counts, setCounts] = useState(/** @type {Counts} */ ({}));
   useEffect(() => {
     const leaving = new AbortController();
     const { signal } = leaving;
     async function count() {
-      const all = await call("countTableRows", { id }, signal);
-      setCounts((before) => ({ ...before, all }));
+      let all;
       for (const column of columns) {
         const predicate = `\`${column.replaceAll("`", "``")}\` IS NULL`;
-        const missing = await call("countTableRows", { id, predicate }, signal);
-        setCounts((before) => ({ ...before, missing: { ...before.missing, [column]: missing } }));
+        let known;
+        try {
+          all ??= await call("countTableRows", { id }, signal);
+          known = { all, missing: await call("countTableRows", { id, predicate }, signal) };
+        } catch (error) {
+          if (signal.aborted) return;
+          known = messageOf(error);
+        }
+        setCounts((before) => ({ ...before, [column]: known }));
       }
     }
-    if (columns.length > 0)
-      count().catch((error) => signal.aborted || setCounts((before) => ({ ...before, problem: messageOf(error) })));
+    count();
     return () => leaving.abort();
   }, []);
   return counts;
 }
 
 /** How many rows of a column are filled. @param {string} column @param {Counts} counts */
-function filled(column, { all, missing: { [column]: missing }, problem }) {
+function filled(column, { [column]: known }) {
   const label = `Rows of ${column} that are filled`;
-  if (all !== undefined && missing !== undefined) {
-    const words = missing === 0 ? `all ${all} rows filled` : `${missing} of ${all} rows not filled`;
-    return progressBar(label, words, { done: all - missing, total: all });
-  }
-  return problem === undefined
-    ? progressBar(label, "counting", {})
-    : html`<span class="hint">Not counted: ${problem}</span>`;
+  if (known === undefined) return progressBar(label, "counting", {});
+  if (typeof known === "string") return html`<span class="hint">Not counted: ${known}</span>`;
+  const { all, missing } = known;
+  const words = missing === 0 ? `all ${all} rows filled` : `${missing} of ${all} rows not filled`;
+  return progressBar(label, words, { done: all - missing, total: all });
 }
 
 /**

@@ -52,7 +52,7 @@ export function SignInPage({ onCaller, message = "" }) {
       )}
     </fieldset>
     <label for="secret">${kinds[kind]}</label>
-    <input id="secret" ref=${secret} type="password" autocomplete="off" spellcheck="false" autocapitalize="off" required aria-invalid=${isRefused || undefined} aria-describedby="sign-in-error sign-in-hint" />
+    <input id="secret" ref=${secret} type="password" autocomplete="off" spellcheck=${false} autocapitalize="off" required aria-invalid=${isRefused || undefined} aria-describedby="sign-in-error sign-in-hint" />
     <div id="sign-in-error">${failure(failed)}</div>
     <button type="submit" aria-disabled=${isBusy}>Sign in</button>
     <small id="sign-in-hint">It is kept until you sign out or close this tab, and in this tab only.</small>

@@ -120,7 +120,8 @@ export function table(columns, rows, { caption, class: name = "" } = {}) {
 export const field = (label, control) => html`<label>${label}${control}</label>`;
 
 /** A control for a text. @param {Readonly<Record<string, unknown>>} attributes */
-export const input = (attributes) => html`<input type="text" autocomplete="off" spellcheck="false" ...${attributes} />`;
+export const input = (attributes) =>
+  html`<input type="text" autocomplete="off" spellcheck=${false} ...${attributes} />`;
 
 /** A control to choose one of several. @param {string} name @param {readonly (readonly [value: string, text: string])[]} options */
 export const select = (name, options) =>

@@ -238,8 +238,12 @@ describe("browsing", () => {
     await page.getByText("No tables here.").waitFor();
     await visit(page, "tables/nowhere");
     await page.getByRole("alert").filter({ hasText: "Namespace nowhere does not exist." }).waitFor();
-    await visit(page, "somewhere");
-    await page.getByRole("heading", { name: "There is no such page" }).waitFor();
+    for (const route of ["somewhere", "constructor"]) {
+      await visit(page, route);
+      await page.getByRole("heading", { name: "There is no such page" }).waitFor();
+      await visit(page, "tables");
+      await page.getByRole("heading", { name: "Catalog" }).waitFor();
+    }
   });
 
   test("begins where the caller has a role, and offers no more than it may do", async () => {
@@ -474,6 +478,13 @@ describe("jobs", () => {
     await page.getByRole("button", { name: "Try again" }).click();
     await page.getByText("Queued", { exact: true }).waitFor();
     expect(page.url()).not.toContain(job.route);
+    // The keyboard goes on at the heading when the button is no longer there.
+    await page.getByRole("button", { name: "Cancel the job" }).focus();
+    const id = page.url().split("#/job/")[1]?.split("/") ?? [];
+    const actions = [{ setStatusAction: { status: "Running" } }, { setStatusAction: { status: "Succeeded" } }];
+    for (const action of actions) await catalog.call("alterTransaction", { id, actions: [action] });
+    await page.getByText("Succeeded", { exact: true }).waitFor();
+    expect(await page.evaluate("document.activeElement.tagName")).toBe("H1");
     expect(complaints).toEqual([]);
   });
 
