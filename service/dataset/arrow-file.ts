@@ -7,9 +7,10 @@ import { FlatTable } from "./flat-table.ts";
  */
 const magic = Buffer.from("ARROW1");
 const header = Buffer.from("ARROW1\0\0");
-const continuation = 0xffffffff;
+export const continuation = 0xffffffff;
 const endOfStream = Buffer.from([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
-const prefixBytes = 8;
+/** How many bytes come before the metadata of a message: the continuation, and how long it is. */
+export const prefixBytes = 8;
 const blockBytes = 24;
 
 export const messageKinds = { schema: 1, dictionary: 2, batch: 3 } as const;
@@ -31,10 +32,32 @@ export function readMessage(bytes: Buffer): ArrowMessage {
   if (bytes.readUInt32LE(0) !== continuation) throw new RangeError("there is no message here");
   const headBytes = prefixBytes + bytes.readInt32LE(4);
   const table = FlatTable.root(bytes.subarray(prefixBytes, headBytes));
-  const length = headBytes + table.long(3);
+  const length = headBytes + bodyBytesOf(table);
   if (headBytes % 8 !== 0 || length > bytes.length || length < headBytes)
     throw new RangeError("a message is longer than its bytes");
-  return { table, kind: table.byte(1), bytes: bytes.subarray(0, length), headBytes };
+  return { table, kind: kindOf(table), bytes: bytes.subarray(0, length), headBytes };
+}
+
+// Numbers are the indices of fields in Message.fbs and File.fbs.
+
+/** @param message The metadata of a message, as in all of these. @returns One of messageKinds, or a number that is none. */
+export function kindOf(message: FlatTable): number {
+  return message.byte(1);
+}
+
+export function bodyBytesOf(message: FlatTable): number {
+  return message.long(3);
+}
+
+/** How many rows a batch has. */
+export function rowsIn(batch: FlatTable): number {
+  return batch.table(2)?.long(0) ?? 0;
+}
+
+/** The id of a dictionary, and whether its values are added to those that came before. */
+export function dictionaryIn(message: FlatTable): { readonly id: number; readonly isDelta: boolean } {
+  const dictionary = message.table(2);
+  return { id: dictionary?.long(0) ?? 0, isDelta: dictionary?.byte(2) === 1 };
 }
 
 /** The footer of a file. */

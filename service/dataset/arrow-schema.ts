@@ -1,85 +1,51 @@
 import { CatalogError, type JsonArrowDataType, type JsonArrowSchema } from "@tiltyard/protocol";
-import { footerOf } from "./arrow-file.ts";
-import type { FlatTable } from "./flat-table.ts";
+import { type ArrowField, readFields } from "./arrow-field.ts";
 
 /** The schema of an Arrow IPC file as the protocol writes schemas in JSON. */
 export function readSchema(file: Buffer): JsonArrowSchema {
-  const schema = footerOf(file).table(1);
-  return { fields: (schema?.tables(1) ?? []).map(fieldOf), ...metadataOf(schema, 2) };
+  return schemaWith(file, typeOf);
 }
 
-function fieldOf(field: FlatTable): JsonArrowSchema["fields"][number] {
-  return fieldWith(field, typeOf);
+/** The schema of an Arrow IPC file, its types told by the names of one kind or the other. */
+export function schemaWith(file: Buffer, typeOf: (field: ArrowField) => JsonArrowDataType): JsonArrowSchema {
+  const { fields, ...metadata } = readFields(file);
+  return { fields: fields.map((field) => fieldWith(field, typeOf)), ...metadata };
 }
 
-/** A field whose type is told by the names of one kind or the other. */
 export function fieldWith(
-  field: FlatTable,
-  typeOf: (field: FlatTable) => JsonArrowDataType,
+  field: ArrowField,
+  typeOf: (field: ArrowField) => JsonArrowDataType,
 ): JsonArrowSchema["fields"][number] {
-  return {
-    name: field.text(0) ?? "",
-    type: typeOf(field),
-    nullable: field.byte(1) === 1,
-    ...metadataOf(field, 6),
-  };
-}
-
-/** The metadata of a field or a schema, if it has any. */
-export function metadataOf(of: FlatTable | undefined, index: number) {
-  const entries = (of?.tables(index) ?? []).map((entry) => [entry.text(0) ?? "", entry.text(1) ?? ""]);
-  return entries.length === 0 ? {} : { metadata: Object.fromEntries(entries) };
+  const { name, nullable, metadata } = field;
+  return { name, type: typeOf(field), nullable, ...(metadata && { metadata }) };
 }
 
 /** Names and lengths are those of Lance's own namespace implementations. */
-function typeOf(field: FlatTable): JsonArrowDataType {
-  const type = field.table(3);
-  const fields = () => ({ fields: field.tables(5).map(fieldOf) });
-  switch (field.byte(2)) {
-    case 1:
-      return { type: "null" };
-    case 2:
-      return { type: `${type?.byte(1) === 1 ? "int" : "uint"}${type?.int(0)}` };
-    case 3:
-      return { type: `float${16 << (type?.short(0) ?? 0)}` };
-    case 4:
-      return { type: "binary" };
-    case 5:
-      return { type: "utf8" };
-    case 6:
-      return { type: "bool" };
-    case 7:
-      return { type: `decimal${type?.int(2, 128)}`, length: (type?.int(0) ?? 0) * 1000 + (type?.int(1) ?? 0) };
-    case 8:
-      return { type: type?.short(0, 1) === 0 ? "date32" : "date64" };
-    case 9:
-      return { type: `time${type?.int(1, 32)}` };
-    case 10:
-      return { type: "timestamp" };
-    case 11:
-      return { type: "interval" };
-    case 12:
-      return { type: "list", ...fields() };
-    case 13:
-      return { type: "struct", ...fields() };
-    case 14:
-      return { type: "union", ...fields() };
-    case 15:
-      return { type: "fixed_size_binary", length: type?.int(0) ?? 0 };
-    case 16:
-      return { type: "fixed_size_list", ...fields(), length: type?.int(0) ?? 0 };
-    case 17:
-      return { type: "map", ...fields() };
-    case 18:
-      return { type: "duration" };
-    case 19:
-      return { type: "large_binary" };
-    case 20:
-      return { type: "large_utf8" };
-    case 21:
-      return { type: "large_list", ...fields() };
+function typeOf({ type, children }: ArrowField): JsonArrowDataType {
+  const fields = () => ({ fields: children.map((each) => fieldWith(each, typeOf)) });
+  switch (type.kind) {
+    case "int":
+      return { type: `${type.isSigned ? "int" : "uint"}${type.bits}` };
+    case "float":
+      return { type: `float${type.bits}` };
+    case "decimal":
+      return { type: `decimal${type.bits}`, length: type.precision * 1000 + type.scale };
+    case "date":
+      return { type: type.unit === "day" ? "date32" : "date64" };
+    case "time":
+      return { type: `time${type.bits}` };
+    case "fixed_size_binary":
+      return { type: type.kind, length: type.length };
+    case "fixed_size_list":
+      return { type: type.kind, ...fields(), length: type.length };
+    case "list":
+    case "struct":
+    case "union":
+    case "map":
+    case "large_list":
+      return { type: type.kind, ...fields() };
     default:
-      return { type: "unknown" };
+      return { type: type.kind };
   }
 }
 
@@ -95,11 +61,9 @@ const inSql: Readonly<Record<string, string>> = {
  * undefined for a column that has none, or one whose values have no name here.
  */
 export function plainColumns(file: Buffer): ReadonlyMap<string, string | undefined> {
-  const fields = footerOf(file).table(1)?.tables(1) ?? [];
   return new Map(
-    fields.map((field) => {
-      const name = field.text(0) ?? "";
-      const type = field.table(4) === undefined ? undefined : inSql[typeOf(field).type];
+    readFields(file).fields.map(({ name, type: { kind }, index }) => {
+      const type = index === undefined ? undefined : inSql[kind];
       return [name, type && `arrow_cast(\`${name.replaceAll("`", "``")}\`, '${type}')`];
     }),
   );

@@ -1,71 +1,59 @@
 import type { JsonArrowDataType, JsonArrowSchema } from "@tiltyard/protocol";
-import { footerOf } from "./arrow-file.ts";
-import { fieldWith, metadataOf } from "./arrow-schema.ts";
-import type { FlatTable } from "./flat-table.ts";
-
-const units = ["s", "ms", "us", "ns"] as const;
+import type { ArrowField, ArrowType } from "./arrow-field.ts";
+import { fieldWith, schemaWith } from "./arrow-schema.ts";
 
 /** The schema of an Arrow IPC file as Lance writes schemas in JSON, which LanceDB's remote client reads. */
 export function readLanceSchema(file: Buffer): JsonArrowSchema {
-  const schema = footerOf(file).table(1);
-  return { fields: (schema?.tables(1) ?? []).map((field) => fieldWith(field, typeOf)), ...metadataOf(schema, 2) };
+  return schemaWith(file, typeOf);
 }
 
-function typeOf(field: FlatTable): JsonArrowDataType {
-  const dictionary = field.table(4);
-  if (dictionary === undefined) return plainTypeOf(field);
-  // Indices are int32 where it is not said.
-  const index = dictionary.table(1);
-  const name = index === undefined ? "int32" : integer(index);
-  return { type: `dict:${plainTypeOf(field).type}:${name}:false` };
+function typeOf(field: ArrowField): JsonArrowDataType {
+  const type = plainTypeOf(field);
+  return field.index === undefined ? type : { type: `dict:${type.type}:${nameOf(field.index)}:false` };
 }
 
-function plainTypeOf(field: FlatTable): JsonArrowDataType {
-  const type = field.table(3);
-  const unit = (absent: number) => units[type?.short(0, absent) ?? absent];
-  const fields = () => ({ fields: field.tables(5).map((each) => fieldWith(each, typeOf)) });
-  switch (field.byte(2)) {
-    case 1:
-      return { type: "null" };
-    case 2:
-      return { type: type === undefined ? "unknown" : integer(type) };
-    case 3:
-      return { type: ["halffloat", "float", "double"][type?.short(0) ?? 0] ?? "unknown" };
-    case 4:
-      return { type: "binary" };
-    case 5:
-      return { type: "string" };
-    case 6:
-      return { type: "bool" };
-    case 7:
-      return { type: `decimal:${type?.int(2, 128)}:${type?.int(0)}:${type?.int(1)}` };
-    case 8:
-      return { type: type?.short(0, 1) === 0 ? "date32:day" : "date64:ms" };
-    case 9:
-      return { type: `time${type?.int(1, 32)}:${unit(1)}` };
-    case 10:
-      return { type: `timestamp:${unit(0)}:${type?.text(1) ?? "-"}` };
-    case 12:
-      return { type: "list", ...fields() };
-    case 13:
-      return { type: "struct", ...fields() };
-    case 15:
-      return { type: "fixed_size_binary", length: type?.int(0) ?? 0 };
-    case 16:
-      return { type: "fixed_size_list", ...fields(), length: type?.int(0) ?? 0 };
-    case 18:
-      return { type: `duration:${unit(1)}` };
-    case 19:
-      return { type: "large_binary" };
-    case 20:
-      return { type: "large_string" };
-    case 21:
-      return { type: "large_list", ...fields() };
+function plainTypeOf({ type, children }: ArrowField): JsonArrowDataType {
+  const fields = () => ({ fields: children.map((each) => fieldWith(each, typeOf)) });
+  switch (type.kind) {
+    case "list":
+    case "struct":
+    case "large_list":
+      return { type: type.kind, ...fields() };
+    case "fixed_size_list":
+      return { type: type.kind, ...fields(), length: type.length };
+    case "fixed_size_binary":
+      return { type: type.kind, length: type.length };
     default:
-      return { type: "unknown" };
+      return { type: nameOf(type) };
   }
 }
 
-function integer(type: FlatTable): string {
-  return `${type.byte(1) === 1 ? "int" : "uint"}${type.int(0)}`;
+/** The name of a type without fields. */
+function nameOf(type: ArrowType): string {
+  switch (type.kind) {
+    case "int":
+      return `${type.isSigned ? "int" : "uint"}${type.bits}`;
+    case "float":
+      return { 16: "halffloat", 32: "float", 64: "double" }[type.bits] ?? "unknown";
+    case "utf8":
+      return "string";
+    case "large_utf8":
+      return "large_string";
+    case "decimal":
+      return `decimal:${type.bits}:${type.precision}:${type.scale}`;
+    case "date":
+      return type.unit === "day" ? "date32:day" : "date64:ms";
+    case "time":
+      return `time${type.bits}:${type.unit}`;
+    case "timestamp":
+      return `timestamp:${type.unit}:${type.timezone ?? "-"}`;
+    case "duration":
+      return `duration:${type.unit}`;
+    case "interval":
+    case "map":
+    case "union":
+      return "unknown";
+    default:
+      return type.kind;
+  }
 }

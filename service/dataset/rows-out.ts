@@ -1,6 +1,6 @@
 import type { Table } from "@lancedb/lancedb";
 import { CatalogError } from "@tiltyard/protocol";
-import { ArrowFileWriter, type ArrowMessage, messageKinds, messagesOf } from "./arrow-file.ts";
+import { ArrowFileWriter, type ArrowMessage, dictionaryIn, messageKinds, messagesOf } from "./arrow-file.ts";
 import { plainColumns } from "./arrow-schema.ts";
 import type { OpenDataset } from "./datasets.ts";
 import { type DatasetQuery, type RawQuery, rawQueryOf } from "./library.ts";
@@ -94,7 +94,7 @@ async function withoutDictionaries(build: () => DatasetQuery): Promise<RawQuery>
 /** Each batch comes with the dictionaries that it needs; a file has each of them once. */
 function isNew({ kind, table, bytes }: ArrowMessage, dictionaries: Map<number, Buffer>): boolean {
   if (kind !== messageKinds.dictionary) return true;
-  const id = table.table(2)?.long(0) ?? 0;
+  const { id } = dictionaryIn(table);
   const present = dictionaries.get(id);
   if (present === undefined) {
     // The bytes are of a buffer that holds a whole batch, which need not stay for this.

@@ -1,7 +1,7 @@
 import { CatalogError, contracts, millisecondsOf, type RequestOf } from "@tiltyard/protocol";
 import { isWritten } from "../commits/read.ts";
 import type { RawTable } from "../dataset/library.ts";
-import { fileBytes } from "../dataset/rows-in.ts";
+import { fileBytes } from "../dataset/message-stream.ts";
 import { readOneFile, writeRows } from "../dataset/write-rows.ts";
 import { branchOf, mainBranch } from "../domain/branch.ts";
 import { requireTable } from "../domain/require.ts";

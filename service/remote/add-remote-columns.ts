@@ -1,5 +1,5 @@
 import { contracts, type remoteContracts } from "@tiltyard/protocol";
-import { fileBytes } from "../dataset/rows-in.ts";
+import { fileBytes } from "../dataset/message-stream.ts";
 import { readOneFile } from "../dataset/write-rows.ts";
 import { alterTableAddColumns } from "../operations/alter-table-add-columns.ts";
 import type { Handler } from "../operations/handler.ts";

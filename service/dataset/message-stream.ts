@@ -1,0 +1,90 @@
+import { CatalogError } from "@tiltyard/protocol";
+import { type ArrowMessage, bodyBytesOf, continuation, kindOf, prefixBytes } from "./arrow-file.ts";
+import { FlatTable } from "./flat-table.ts";
+
+/**
+ * How many bytes of a stream are handed to the library at once, and the most that one batch of rows
+ * and all dictionaries together may have.
+ */
+export const fileBytes = { most: 32 * 1024 * 1024, ofOneBatch: 64 * 1024 * 1024 } as const;
+const headBytesMax = 4 * 1024 * 1024;
+
+/** A message whose body is still to be read. */
+export interface MessageHead {
+  readonly kind: number;
+  readonly table: FlatTable;
+  readonly bytes: Buffer;
+  readonly headBytes: number;
+  readonly bodyBytes: number;
+}
+
+/** @returns undefined at the end of the stream. @throws CatalogError */
+export async function readHead(reader: ByteReader): Promise<MessageHead | undefined> {
+  const prefix = Buffer.alloc(prefixBytes);
+  const got = await reader.fill(prefix);
+  if (got === 0) return undefined;
+  if (prefix.toString("latin1").startsWith("ARROW1")) throw notArrow("it is an Arrow file: send an Arrow stream");
+  const length = prefix.readInt32LE(4);
+  if (got < prefixBytes || prefix.readUInt32LE(0) !== continuation || length < 0) throw notArrow("a message is broken");
+  if (length === 0) return undefined;
+  if (length > headBytesMax) throw tooLarge(`the metadata of a message may have ${headBytesMax} bytes`);
+  if (length % 8 !== 0) throw notArrow("a message is broken");
+
+  const bytes = Buffer.concat([prefix, Buffer.alloc(length)]);
+  if ((await reader.fill(bytes.subarray(prefixBytes))) < length) throw notArrow("it ends within a message");
+  const table = FlatTable.root(bytes.subarray(prefixBytes));
+  const bodyBytes = bodyBytesOf(table);
+  if (bodyBytes < 0) throw notArrow("a message is broken");
+  if (bodyBytes > fileBytes.ofOneBatch)
+    throw tooLarge(
+      `a batch of rows may have ${fileBytes.ofOneBatch} bytes, no more: write the stream in smaller batches`,
+    );
+  return { kind: kindOf(table), table, bytes, headBytes: bytes.length, bodyBytes };
+}
+
+/** Reads the rest of a message. @param into As long as all of the message. @throws CatalogError */
+export async function readBody(reader: ByteReader, head: MessageHead, into: Buffer): Promise<ArrowMessage> {
+  head.bytes.copy(into);
+  if ((await reader.fill(into.subarray(head.headBytes))) < head.bodyBytes) throw notArrow("it ends within a message");
+  return { kind: head.kind, table: head.table, bytes: into, headBytes: head.headBytes };
+}
+
+export function notArrow(why: string): CatalogError {
+  return new CatalogError("InvalidInput", `the body is not an Arrow IPC stream that can be read: ${why}`);
+}
+
+export function tooLarge(why: string): CatalogError {
+  return new CatalogError("PayloadTooLarge", why);
+}
+
+/** Hands out the bytes of a stream in the portions that are asked for. */
+export class ByteReader {
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  #rest: Uint8Array = new Uint8Array();
+
+  constructor(stream: ReadableStream<Uint8Array>) {
+    this.#reader = stream.getReader();
+  }
+
+  /** @returns How many bytes there were; fewer than the target has only at the end. */
+  async fill(target: Buffer): Promise<number> {
+    let filled = 0;
+    while (filled < target.length) {
+      if (this.#rest.length === 0) {
+        const { done, value } = await this.#reader.read();
+        if (done) break;
+        this.#rest = value;
+      }
+      const part = this.#rest.subarray(0, target.length - filled);
+      target.set(part, filled);
+      filled += part.length;
+      this.#rest = this.#rest.subarray(part.length);
+    }
+    return filled;
+  }
+
+  /** Leaves the rest of the stream to another reader. */
+  release(): void {
+    this.#reader.releaseLock();
+  }
+}
