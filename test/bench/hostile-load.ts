@@ -1,15 +1,11 @@
-import { readdirSync, readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import Database from "better-sqlite3";
-import { type Committer, startCommitter } from "../support/committer.ts";
-import { finalName, pathOf, type TestTable } from "../support/table.ts";
+import { startCommitting } from "./committing.ts";
 import { makeFolder } from "./folder.ts";
-import { type LoadRequest, measure, send, type Target } from "./load.ts";
+import { type LoadRequest, measure, type Target } from "./load.ts";
 import { type ProcessUsage, readUsage } from "./process-usage.ts";
-import { type Server, startTiltyard } from "./servers.ts";
+import { startTiltyard } from "./servers.ts";
 
 /** What Node gives itself in a pod of 512 MiB. With more to take it collects garbage later, which looks like a leak. */
 const podHeap = "--max-old-space-size=256";
@@ -44,12 +40,7 @@ export async function measureLoad(args: readonly string[]): Promise<void> {
     throw new Error(`--seconds: at least ${samples}; --connections: at least ${misbehavingEvery}`);
   const folder = makeFolder();
   const server = await startTiltyard(folder, [podHeap]);
-  const tables = await declareTables(server);
-  const service = { url: () => server.url, key: readFileSync(join(folder, "development.key"), "utf8").trim() };
-  const committing = tables.map((table, index) => ({
-    table,
-    committer: startCommitter(service, table, `writer ${index}`),
-  }));
+  const committing = await startCommitting(server, folder, committers);
 
   const handlesBefore = readUsage(server.pid).handles;
   let isOver = false;
@@ -69,7 +60,7 @@ export async function measureLoad(args: readonly string[]): Promise<void> {
     print(
       `${Math.round(measured.requestsPerSecond)} describes/s, p50 ${measured.p50Ms.toFixed(1)} ms, ` +
         `p99 ${measured.p99Ms.toFixed(1)} ms, longest ${measured.longestMs.toFixed(0)} ms; ` +
-        `${acknowledged(committing).length} commits; ${usage.residentMiB.toFixed(0)} MiB, ${usage.handles} handles`,
+        `${committing.acknowledged()} commits; ${usage.residentMiB.toFixed(0)} MiB, ${usage.handles} handles`,
     );
     if (measured.longestMs > stuckMs) throw new Error("a request was stuck");
   }
@@ -87,13 +78,7 @@ export async function measureLoad(args: readonly string[]): Promise<void> {
   }
 
   await server[Symbol.asyncDispose]();
-  const lost = acknowledged(committing).filter(({ table, version, content }) => contentOf(table, version) !== content);
-  const recorded = countRecords(join(folder, "catalog.sqlite"));
-  print(`stopped under load: ${acknowledged(committing).length} commits acknowledged, ${lost.length} lost`);
-  if (lost.length > 0 || recorded < acknowledged(committing).length) throw new Error("acknowledged commits were lost");
-  const staged = tables.flatMap((table) => readdirSync(`/${pathOf(table)}/_versions`)).filter(isStaged);
-  // Each writer had one request that was not answered any more at the most.
-  if (staged.length > committers) throw new Error(`${staged.length} staged manifests are left`);
+  committing.check();
   process.exit(0);
 }
 
@@ -155,41 +140,6 @@ async function closeAfter(socket: Socket, ms: number): Promise<void> {
     const over = setTimeout(() => socket.destroy(), ms);
     await happened(socket, "close");
     clearTimeout(over);
-  }
-}
-
-async function declareTables(server: Server): Promise<TestTable[]> {
-  const tables: TestTable[] = [];
-  for (let index = 0; index < committers; index += 1) {
-    const answer = await send(server, { method: "POST", path: `/v1/table/t_${index}/declare`, body: "{}" });
-    tables.push({ id: [`t_${index}`], location: JSON.parse(answer).location });
-  }
-  return tables;
-}
-
-function acknowledged(committing: readonly { readonly table: TestTable; readonly committer: Committer }[]) {
-  return committing.flatMap(({ table, committer }) => committer.acknowledged.map((each) => ({ ...each, table })));
-}
-
-/** @returns undefined when there is no such manifest. */
-function contentOf(table: TestTable, version: number): string | undefined {
-  try {
-    return readFileSync(`/${pathOf(table)}/_versions/${finalName(version)}`, "utf8");
-  } catch {
-    return undefined;
-  }
-}
-
-function isStaged(name: string): boolean {
-  return name.includes(".manifest-");
-}
-
-function countRecords(file: string): number {
-  const database = new Database(file, { readonly: true });
-  try {
-    return database.prepare("select count(*) from table_versions").pluck().get() as number;
-  } finally {
-    database.close();
   }
 }
 

@@ -4,6 +4,7 @@ import { makeFolder } from "./folder.ts";
 import { measureGrowth } from "./growth.ts";
 import { measureLoad } from "./hostile-load.ts";
 import { measureJobs } from "./jobs.ts";
+import { measureKills } from "./kills.ts";
 import type { Target } from "./load.ts";
 import { type BenchOptions, readOptions } from "./options.ts";
 import { profileCatalog } from "./profile.ts";
@@ -33,6 +34,7 @@ try {
   const [mode, ...args] = process.argv.slice(2);
   if (mode === "growth") await measureGrowth(args);
   else if (mode === "load") await measureLoad(args);
+  else if (mode === "kills") await measureKills(args);
   else if (mode === "jobs") await measureJobs(args);
   else if (mode === "search") await measureSearch(args);
   else if (mode === "profile") await profileCatalog(args);

@@ -24,6 +24,7 @@ export interface BenchOptions {
 
 const usage = `npm run bench -- growth [--tables N] [--versions N]   how it fares with much in the catalog
 npm run bench -- load [--seconds N] [--connections N]   how it fares for long, under clients that misbehave
+npm run bench -- kills [--seconds N] [--every SECONDS] [--processes N]   that nothing is lost when its processes are killed under load
 npm run bench -- jobs [--rows N] [--rounds N]   how long a column takes that a job fills, and one that Geneva fills alone
 npm run bench -- search [--rows N] [--connections N,N] [--table FOLDER] [--before DIR]   vectors found by an index, beside lancedb on the folder
 npm run bench -- profile [--only NAME] [--seconds N] [--svg FILE]   where the time of a kind of request goes, as a flame graph

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** What a process and its children have used since they began, and what they hold now. Only Linux tells, so all is NaN elsewhere. */
+/** What a process, by default with its children, has used since it began, and what it holds now. Only Linux tells, so all is NaN elsewhere. */
 export interface ProcessUsage {
   readonly cpuMs: number;
   readonly residentMiB: number;
@@ -11,14 +11,15 @@ export interface ProcessUsage {
 /** Linux counts processor time in hundredths of a second for every program. */
 const tickMs = 10;
 
-export function readUsage(pid: number): ProcessUsage {
+export function readUsage(pid: number, { children = true } = {}): ProcessUsage {
   if (process.platform !== "linux") return { cpuMs: Number.NaN, residentMiB: Number.NaN, handles: Number.NaN };
-  const all = [pid, ...childrenOf(pid)].map(readOne);
+  const all = [pid, ...(children ? childrenOf(pid) : [])].map(readOne);
   const sum = (figure: keyof ProcessUsage) => all.reduce((total, each) => total + each[figure], 0);
   return { cpuMs: sum("cpuMs"), residentMiB: sum("residentMiB"), handles: sum("handles") };
 }
 
-function childrenOf(pid: number): readonly number[] {
+/** The processes that a process has started. */
+export function childrenOf(pid: number): readonly number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
   return children === "" ? [] : children.split(" ").map(Number);
 }
