@@ -10,23 +10,36 @@ import { isAutomatic, manifestOfColumn } from "./virtual-column.ts";
  * @returns The manifest that the column's function was stored with: where the function runs. Whether new rows are
  *   filled by themselves.
  * @throws CatalogError TableVersionNotFound, TableColumnNotFound, and InvalidInput for a column that nothing computes
- *   and for a condition that is none.
+ *   for a condition that is none, and for a limit that nothing keeps to.
  */
 export async function checkBackfill(
   datasets: Datasets,
-  { id, column, where }: { readonly id: Identifier; readonly column: string; readonly where?: string | undefined },
+  request: { readonly id: Identifier; readonly column: string; readonly where?: string | undefined } & Limits,
 ): Promise<{ readonly manifest?: string | undefined; readonly isAutomatic: boolean }> {
+  const { id, column, where } = request;
   try {
     await using dataset = await datasets.openVersion({ id });
     const { fields } = readSchema(await dataset.runRaw((table) => table.schema()));
     const metadata = requireComputed(fields, id, column);
     // Nothing is read for a plan, but the condition is.
     if (where !== undefined) await dataset.run((table) => table.query().where(where).limit(1).explainPlan());
+    if (metadata.virtual_column !== "true") refuseLimits(request);
     return { manifest: metadata[manifestOfColumn], isAutomatic: isAutomatic(metadata) };
   } catch (error) {
     if (!(error instanceof CatalogError && error.kind === "Unsupported")) throw error;
     return { isAutomatic: false };
   }
+}
+
+/** What a request may limit a backfill to, besides `read_version`, which Geneva's client always sends. */
+const limits = ["where", "num_frags"] as const;
+type Limits = { readonly [Name in (typeof limits)[number]]?: unknown };
+
+/** lancedb fills all rows of a computed column that need it: more than such a request wants. */
+function refuseLimits(request: Limits): void {
+  const given = limits.find((name) => request[name] !== undefined);
+  if (given === undefined) return;
+  throw new CatalogError("InvalidInput", `${given}: a column with computed is filled as a whole: leave ${given} out`);
 }
 
 /**

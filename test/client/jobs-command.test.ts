@@ -126,9 +126,9 @@ describe("tiltyard jobs", () => {
       { older_than_seconds: "0", keep_versions: "2" },
     ],
     [
-      ["backfill", "--column", "twice", "--where", "id > 1", "--cluster", "8"],
+      ["backfill", "--column", "twice", "--concurrency", "2", "--cluster", "8"],
       "AlterTableBackfillColumns",
-      { column: "twice", where: "id > 1", cluster: "8" },
+      { column: "twice", concurrency: "2", cluster: "8" },
     ],
   ])("%s opens a job and prints its id", async (args, operation, parameters) => {
     const table = await createComputed();

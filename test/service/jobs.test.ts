@@ -29,6 +29,8 @@ describe("a backfill", () => {
     ["a column that nothing computes", { column: "title" }, 400, /title is not computed: add it by add_columns/],
     ["a condition that is none", { column: "twice", where: "id >" }, 400, /id >/],
     ["a condition on a column that is not there", { column: "twice", where: "missing > 1" }, 404, /missing/],
+    ["a condition on a column that is filled as a whole", { column: "twice", where: "id > 1" }, 400, /leave where out/],
+    ["some fragments of such a column", { column: "twice", num_frags: 1 }, 400, /leave num_frags out/],
   ])("is refused at once for %s", async (_, request, status, message) => {
     const id = await createComputed("twice");
     const { error } = await catalog.call("alterTableBackfillColumns", { id, ...request });
@@ -47,13 +49,13 @@ describe("a backfill", () => {
 
   test("that is asked for again while it is open is the same job, and another one of the column is a conflict", async () => {
     const id = await createComputed("twice", "again");
-    const answers = await Promise.all(Array.from({ length: 5 }, () => backfill(id, "twice", { where: "id > 1" })));
+    const answers = await Promise.all(Array.from({ length: 5 }, () => backfill(id, "twice", { concurrency: 2 })));
     const jobs = new Set(answers.map(({ body }) => body.job_id));
     expect(jobs.size).toBe(1);
     const [job = ""] = jobs;
     // What its attempts note are no parameters.
     await alter(job, set("attempt.1", "now"), set("progress.rows_committed", "1"), setStatus("Running"));
-    expect((await backfill(id, "twice", { where: "id > 1" })).body.job_id).toBe(job);
+    expect((await backfill(id, "twice", { concurrency: 2 })).body.job_id).toBe(job);
     const other = await backfill(id, "twice");
     expect([other.status, other.error.detail]).toEqual([409, expect.stringContaining(job)]);
     expect((await backfill(id, "again")).status).toBe(202);
@@ -94,7 +96,7 @@ describe("jobs that look after a table", () => {
 describe("management of jobs", () => {
   test("tells parameters, progress and where a job runs, each apart", async () => {
     const id = await createComputed("twice");
-    const { job_id } = (await backfill(id, "twice", { where: "id > 1", concurrency: 4 })).body;
+    const { job_id } = (await backfill(id, "twice", { task_size: 100, concurrency: 4 })).body;
     const describe = async () => (await catalog.call("describeJob", { id: job_id.split("$") })).body.job;
     expect(await describe()).toMatchObject({ status: "Queued", attempt: 0, progress: {}, platform: {} });
     await alter(
@@ -114,7 +116,7 @@ describe("management of jobs", () => {
       status: "Running",
       operation: "AlterTableBackfillColumns",
       objects: [id],
-      parameters: { column: "twice", where: "id > 1", concurrency: "4" },
+      parameters: { column: "twice", task_size: "100", concurrency: "4" },
       attempt: 2,
       heartbeat: "2026-01-01T00:00:00Z",
       progress: { rows_committed: 5 },
@@ -153,7 +155,7 @@ describe("management of jobs", () => {
 
   test("tries again what has failed, with the parameters that it had, and nothing that is open", async () => {
     const id = await createComputed("twice");
-    const job = (await backfill(id, "twice", { where: "id > 1" })).body.job_id;
+    const job = (await backfill(id, "twice", { concurrency: 2 })).body.job_id;
     expect((await catalog.call("retryJob", { id: job.split("$") })).error.status).toBe(409);
     await alter(job, set("attempt.1", "now"), set("reason", "it fell over"), setStatus("Failed"));
     const again = await catalog.call("retryJob", { id: job.split("$") });
@@ -162,7 +164,7 @@ describe("management of jobs", () => {
     expect((await catalog.call("describeJob", { id: again.body.job_id.split("$") })).body.job).toMatchObject({
       status: "Queued",
       attempt: 0,
-      parameters: { column: "twice", where: "id > 1" },
+      parameters: { column: "twice", concurrency: "2" },
     });
   });
 

@@ -139,7 +139,7 @@ export const cases: { readonly [Name in OperationName]: Cases } = {
     refusals: [
       ["InvalidInput", ({ films: id }) => ({ id, column: "title" })],
       ["TableColumnNotFound", ({ films: id }) => ({ id, column: "missing" })],
-      ["ConcurrentModification", async ({ newBackfilled }) => ({ ...(await newBackfilled()), where: "id > 1" })],
+      ["ConcurrentModification", async ({ newBackfilled }) => ({ ...(await newBackfilled()), concurrency: 2 })],
       ["TableNotFound", ({ newId }) => ({ id: newId(1), column: "embedding" })],
       ["TableBranchNotFound", ({ films: id }) => ({ id, column: "embedding", branch: "missing" })],
     ],
