@@ -147,9 +147,8 @@ class Films:
             self.titles |= {3: "merged", 5: "merged"}
 
     def new_changes(self) -> list[str]:
-        """The operations of the changes of the table, in the audit, since this was called before."""
-        name = "%24".join(self.id)
-        path = f"/management/v1/namespace/{self.id[0]}/transaction/list?table={name}&limit=100"
+        """The operations of the changes of the tables, in the audit, since this was called before."""
+        path = f"/management/v1/namespace/{self.id[0]}/transaction/list?limit=100"
         changes = self.catalog.get(path)["transactions"]
         new = [each["operation"] for each in changes if each["transaction_id"] not in self.seen]
         self.seen |= {each["transaction_id"] for each in changes}
