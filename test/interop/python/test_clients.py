@@ -22,10 +22,15 @@ CLIENTS = PROJECT / "test/interop/clients"
 NODE = os.environ["TILTYARD_TEST_NODE"]
 ENGINES = os.environ["TILTYARD_TEST_ENGINES"]
 # They stand in the order in which they are done, and in which the table has them.
-OPERATIONS = (
-    ["create", "create_as", "append", "read", "search", "update", "delete", "merge"]
-    + ["compact", "overwrite", "add_column", "index", "version", "tag", "drop"]
-)
+OPERATIONS = ["create", "create_as", "append", "read", "search", "update", "delete", "merge"] + [
+    "compact",
+    "overwrite",
+    "add_column",
+    "index",
+    "version",
+    "tag",
+    "drop",
+]
 FINDS = {"create_as": [1, 2, 3], "search": [3], "version": [1, 2, 3], "tag": [1, 2, 3]}
 
 
