@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeSet;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.arrow.memory.RootAllocator;
@@ -17,6 +18,7 @@ import org.apache.arrow.vector.ipc.ArrowStreamWriter;
 import org.lance.Dataset;
 import org.lance.namespace.RestNamespace;
 import org.lance.namespace.model.*;
+import org.lance.schema.SqlExpressions;
 
 /** As operations.py, with Lance's client for Java. */
 public class WithJava {
@@ -67,8 +69,9 @@ public class WithJava {
       return null;
     });
     operations.put("add_column", () -> {
-      AddColumnsEntry twice = new AddColumnsEntry().name("twice").expression("id * 2");
-      CATALOG.alterTableAddColumns(new AlterTableAddColumnsRequest().id(FILMS).newColumns(List.of(twice)));
+      try (Dataset films = open()) {
+        films.addColumns(new SqlExpressions.Builder().withExpression("twice", "id * 2").build(), Optional.empty());
+      }
       return null;
     });
     operations.put("index", () -> {

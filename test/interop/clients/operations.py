@@ -1,14 +1,14 @@
 """
 What every client of test_clients.py is: a program that does one operation for each name that it reads.
 
-It works on the table `films` of the namespace `NAMESPACE`, in the catalog of `URL`, with the key of `KEY`. It prints the names of its operations,
-and then, for each name that it reads, the ids that the operation found, or what it raised.
+It works on the table `films` of the namespace `NAMESPACE`, in the catalog of `URL`, with the key of `KEY`. It prints
+the names of its operations, and then, for each name that it reads, the ids that the operation found, or what it raised.
 """
 
 import json
 import os
 import sys
-from typing import Callable
+from collections.abc import Callable
 
 URL, KEY, NAMESPACE = (os.environ[name] for name in ("URL", "KEY", "NAMESPACE"))
 TABLE = [NAMESPACE, "films"]

@@ -16,7 +16,9 @@ def write(mode: str, *numbers: int) -> None:
 
 
 def merge() -> None:
-    films().merge_insert("id").when_matched_update_all().when_not_matched_insert_all().execute(rows(3, 5, title="merged"))
+    films().merge_insert("id").when_matched_update_all().when_not_matched_insert_all().execute(
+        rows(3, 5, title="merged")
+    )
 
 
 def search() -> list[int]:

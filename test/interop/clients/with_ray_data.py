@@ -19,8 +19,7 @@ def write(mode: str, *numbers: int) -> None:
 
 def create() -> None:
     ray.data.from_arrow(rows(1, 2, 3)).write_lance(
-        "where the catalog says",
-        mode="create", table_id=TABLE, namespace_impl="rest", namespace_properties=PROPERTIES
+        "where the catalog says", mode="create", table_id=TABLE, namespace_impl="rest", namespace_properties=PROPERTIES
     )
 
 

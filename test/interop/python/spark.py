@@ -4,7 +4,7 @@ import contextlib
 import json
 import os
 import subprocess
-from typing import Callable, Iterator
+from collections.abc import Callable, Iterator
 
 from catalog import PROJECT
 
@@ -12,7 +12,15 @@ PROGRAM = PROJECT / "test/interop/clients/SparkSql.java"
 # What Arrow and Spark need under Java 17: the first is Arrow's, the others are those of Spark's own launcher.
 JVM_OPTIONS = [
     f"--add-opens=java.base/{package}=ALL-UNNAMED"
-    for package in ("java.nio", "sun.nio.ch", "java.lang", "java.lang.invoke", "java.util", "java.util.concurrent", "java.net")
+    for package in (
+        "java.nio",
+        "sun.nio.ch",
+        "java.lang",
+        "java.lang.invoke",
+        "java.util",
+        "java.util.concurrent",
+        "java.net",
+    )
 ]
 
 

@@ -24,7 +24,9 @@ def marks(page: Path) -> list[pytest.MarkDecorator]:
     return [pytest.mark.slow] if page.stem in SLOW else []
 
 
-PARAMETERS = [pytest.param(page, marks=marks(page), id=page.stem) for page in sorted(PAGES.glob("*.md")) if examples(page)]
+PARAMETERS = [
+    pytest.param(page, marks=marks(page), id=page.stem) for page in sorted(PAGES.glob("*.md")) if examples(page)
+]
 
 
 @pytest.mark.parametrize("page", PARAMETERS)

@@ -22,10 +22,15 @@ CLIENTS = PROJECT / "test/interop/clients"
 NODE = os.environ["TILTYARD_TEST_NODE"]
 ENGINES = os.environ["TILTYARD_TEST_ENGINES"]
 # They stand in the order in which they are done, and in which the table has them.
-OPERATIONS = (
-    ["create", "create_as", "append", "read", "search", "update", "delete", "merge"]
-    + ["compact", "overwrite", "add_column", "index", "version", "tag", "drop"]
-)
+OPERATIONS = ["create", "create_as", "append", "read", "search", "update", "delete", "merge"] + [
+    "compact",
+    "overwrite",
+    "add_column",
+    "index",
+    "version",
+    "tag",
+    "drop",
+]
 FINDS = {"create_as": [1, 2, 3], "search": [3], "version": [1, 2, 3], "tag": [1, 2, 3]}
 
 
@@ -147,9 +152,8 @@ class Films:
             self.titles |= {3: "merged", 5: "merged"}
 
     def new_changes(self) -> list[str]:
-        """The operations of the changes of the table, in the audit, since this was called before."""
-        name = "%24".join(self.id)
-        path = f"/management/v1/namespace/{self.id[0]}/transaction/list?table={name}&limit=100"
+        """The operations of the changes of the tables, in the audit, since this was called before."""
+        path = f"/management/v1/namespace/{self.id[0]}/transaction/list?limit=100"
         changes = self.catalog.get(path)["transactions"]
         new = [each["operation"] for each in changes if each["transaction_id"] not in self.seen]
         self.seen |= {each["transaction_id"] for each in changes}
