@@ -107,7 +107,8 @@ function Grants({ caller }) {
   /** @param {(name: string) => string} text */
   async function give(text) {
     const namespace = text("namespace") === "" ? entry : parseName(text("namespace"));
-    const role = roles.find((each) => each === text("role")) ?? "reader";
+    const role = roles.find((each) => each === text("role"));
+    if (role === undefined) return;
     await call("putGrant", { id: namespace, principal: text("principal"), role });
     announce(`${text("principal")} is ${role} of ${nameOf(namespace)}.`);
     reload();
