@@ -21,7 +21,16 @@ const project = join(import.meta.dirname, "../..");
 const python = join(import.meta.dirname, "python");
 
 /** What `--fast` runs: what the clients do, without stores that fail, jobs and replicas. */
-const fastTests = ["clients", "client_pages", "datasets", "generated_client", "lancedb", "pylance", "remote_tables"];
+const fastTests = [
+  "clients",
+  "client_pages",
+  "datasets",
+  "generated_client",
+  "lancedb",
+  "pylance",
+  "remote_branches",
+  "remote_tables",
+];
 const jvmTests = ["clients", "client_pages"];
 
 type Tools = Readonly<Record<`TILTYARD_TEST_${string}`, string>>;
