@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { join } from "node:path";
 import { createTestDatabase } from "../support/database.ts";
+import { childrenOf } from "../support/process.ts";
 import { arrowStream, films } from "../support/rows.ts";
 import { createServiceProcess } from "../support/service-process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -14,7 +15,7 @@ export interface WatchedService extends AsyncDisposable {
   readonly url: string;
   readonly pid: number;
   readonly keys: { readonly reader: string; readonly admin: string };
-  /** Sends a request to each of the processes in turn. */
+  /** Sends a request on a connection of its own, which the kernel gives to any of the processes. */
   send(request: RawRequest): Promise<Answer>;
   /** Makes what is kept anew, where a request has taken it away. */
   restore(): Promise<void>;
@@ -24,7 +25,7 @@ export interface WatchedService extends AsyncDisposable {
   peakResidentMiB(): number;
 }
 
-/** How many processes serve one database. Each has an address of its own here. */
+/** How many processes serve, behind one port. */
 const processes = Number(process.env.TILTYARD_HOSTILE_PROCESSES ?? 1);
 
 export interface RawRequest {
@@ -42,27 +43,20 @@ export interface Answer {
 export async function startWatchedService(environment: Record<string, string> = {}): Promise<WatchedService> {
   const database = await createTestDatabase();
   const folder = temporaryFolder("tiltyard-hostile-");
-  const services = Array.from({ length: processes }, () =>
-    createServiceProcess(folder, {
-      // As its image has it, and what Node gives itself in a pod of 512 MiB.
-      NODE_OPTIONS: "--max-semi-space-size=4 --max-old-space-size=256",
-      TILTYARD_DATABASE_URL: database.url,
-      TILTYARD_FAILED_CREDENTIALS: "1000000",
-      ...environment,
-    }),
-  );
-  const pids: number[] = [];
-  for (const service of services) pids.push((await service.start()).pid);
-  const urls = services.map((service) => service.url());
-  const [[url = ""], [pid = 0], [{ key: adminKey } = { key: "" }]] = [urls, pids, services];
-  const agent = new Agent({ keepAlive: true });
-  let sent = 0;
-  const send = (raw: RawRequest) => {
-    sent += 1;
-    return sendRaw(urls[sent % urls.length] ?? url, agent, raw);
-  };
+  const service = createServiceProcess(folder, {
+    // As its image has it, and what Node gives itself in a pod of 512 MiB.
+    NODE_OPTIONS: "--max-semi-space-size=4 --max-old-space-size=256",
+    TILTYARD_DATABASE_URL: database.url,
+    TILTYARD_FAILED_CREDENTIALS: "1000000",
+    TILTYARD_PROCESSES: `${processes}`,
+    ...environment,
+  });
+  const { pid } = await service.start();
+  const pids = processes === 1 ? [pid] : childrenOf(pid);
+  const url = service.url();
+  const send = (raw: RawRequest) => sendRaw(url, raw);
 
-  const admin = { "x-api-key": adminKey };
+  const admin = { "x-api-key": service.key };
   const made = async (path: string, body: string | Uint8Array) => {
     const { status, text } = await send({ method: "POST", path, headers: admin, body });
     if (status !== 200) throw new Error(`${path} answered ${status} ${text}`);
@@ -76,21 +70,20 @@ export async function startWatchedService(environment: Record<string, string> = 
   const grant = { namespace: [kept.namespace], role: "reader" };
   const { key } = await made("/management/v1/api_key/create", JSON.stringify({ principal: "a reader", grant }));
 
-  const probes = pids.map((each, index) => fork(join(import.meta.dirname, "probe.ts"), [urls[index] ?? "", `${each}`]));
+  const probes = pids.map((each) => fork(join(import.meta.dirname, "probe.ts"), [url, `${each}`]));
   const longestWaitMs = async () => Math.max(...(await Promise.all(probes.map(askProbe))));
   await longestWaitMs();
   return {
     url,
     pid,
-    keys: { reader: key, admin: adminKey },
+    keys: { reader: key, admin: service.key },
     send,
     restore,
     longestWaitMs,
     peakResidentMiB: () => Math.max(...pids.map(peakResidentMiB)),
     [Symbol.asyncDispose]: async () => {
       for (const probe of probes) probe.kill();
-      agent.destroy();
-      for (const service of services) await service[Symbol.asyncDispose]();
+      await service[Symbol.asyncDispose]();
       await database.drop();
     },
   };
@@ -114,8 +107,10 @@ export function residentMiB(pid: number): number {
 }
 
 /** Sends bytes as they are. An answer that comes before all of them were sent is the answer. */
-function sendRaw(url: string, agent: Agent, { method, path, headers, body = "" }: RawRequest): Promise<Answer> {
-  return new Promise((resolve, reject) => {
+function sendRaw(url: string, { method, path, headers, body = "" }: RawRequest): Promise<Answer> {
+  // The service is to go on with the connection.
+  const agent = new Agent({ keepAlive: true });
+  const answered = new Promise<Answer>((resolve, reject) => {
     const bytes = Buffer.from(body);
     const sent = method === "GET" ? {} : { "content-length": bytes.length };
     const sending = request(url + path, { method, agent, headers: { ...headers, ...sent } }, (response) => {
@@ -131,4 +126,5 @@ function sendRaw(url: string, agent: Agent, { method, path, headers, body = "" }
     sending.on("error", reject);
     sending.end(method === "GET" ? undefined : bytes);
   });
+  return answered.finally(() => agent.destroy());
 }
