@@ -224,10 +224,21 @@ function isWriter(pid: number): boolean {
 }
 
 function descriptorsOf(pid: number): string[] {
+  return namesIn(`/proc/${pid}/fd`).flatMap((name) => {
+    try {
+      return [readlinkSync(`/proc/${pid}/fd/${name}`)];
+    } catch {
+      // It was closed meanwhile.
+      return [];
+    }
+  });
+}
+
+/** @returns Nothing when there is no such folder: the process has ended. */
+function namesIn(folder: string): string[] {
   try {
-    return readdirSync(`/proc/${pid}/fd`).map((name) => readlinkSync(`/proc/${pid}/fd/${name}`));
+    return readdirSync(folder);
   } catch {
-    // It has ended, or closed one of them meanwhile.
     return [];
   }
 }
