@@ -41,7 +41,8 @@ try {
   else await bench(readOptions(process.argv.slice(2), process.env));
 } catch (error) {
   process.stderr.write(`bench: ${error instanceof Error ? error.message : error}\n`);
-  process.exitCode = 1;
+  // Its load may still run.
+  process.exit(1);
 }
 
 async function bench(options: BenchOptions): Promise<void> {
