@@ -76,7 +76,8 @@ function reasonsOfCluster(cluster: RayClusterObject, lacksPods: boolean, events:
   const failure = cluster.status?.conditions?.find((each) => each.type === "ReplicaFailure" && each.status === "True");
   const warning = events.findLast((event) => event.type === "Warning");
   const told = failure?.message ?? warning?.message ?? cluster.status?.reason;
-  if (told !== undefined && told !== "") return [told];
+  // KubeRay puts the kind of its failure on a line of its own.
+  if (told !== undefined && told !== "") return [told.replaceAll(/\s+/g, " ")];
   if (cluster.status !== undefined) return [];
   return ["the KubeRay operator has not taken it up: is it running, and does it watch this namespace?"];
 }

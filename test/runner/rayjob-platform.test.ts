@@ -202,9 +202,10 @@ describe("a job on Kubernetes", () => {
     });
 
     test("for pods that may not be made tells what KubeRay says", async () => {
-      const message = "exceeded quota: ray";
+      const message = "FailedCreateHeadPod\n pods is forbidden: exceeded quota: ray";
       const rayClusterStatus = { conditions: [{ type: "ReplicaFailure", status: "True", message }] };
-      expect(await lackOf({ ...initializing, rayClusterStatus })).toBe(message);
+      const told = "FailedCreateHeadPod pods is forbidden: exceeded quota: ray";
+      expect(await lackOf({ ...initializing, rayClusterStatus })).toBe(told);
     });
 
     test("for its queue, or for nothing that is known, tells that", async () => {
