@@ -28,7 +28,8 @@ ENV NODE_ENV=production \
     TILTYARD_PORT=2333 \
     TILTYARD_DATA_DIR=/data \
     MALLOC_ARENA_MAX=2 \
-    LANCE_DEFAULT_IO_BUFFER_SIZE=33554432
+    LANCE_DEFAULT_IO_BUFFER_SIZE=33554432 \
+    LANCEDB_LOG=error
 WORKDIR /app
 COPY --from=packages /app/node_modules node_modules
 COPY package.json ./
