@@ -6,14 +6,14 @@ import {
   type TableVersion,
 } from "@tiltyard/protocol";
 import { prepareAudit } from "../domain/audit.ts";
-import { requireFreeLocation } from "../domain/locations.ts";
+import { recordTable } from "../domain/new-table.ts";
 import { applyPolicy } from "../domain/policy.ts";
 import { withProtectionOf } from "../domain/protection.ts";
-import { requireFreeName, requireTable } from "../domain/require.ts";
+import { requireTable } from "../domain/require.ts";
 import { parseLocation } from "../storage/location.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Session } from "../store/store.ts";
-import { insertTable, setTableProperties, type TableRecord } from "../store/tables.ts";
+import { setTableProperties, type TableRecord } from "../store/tables.ts";
 import type { LocatedVersion } from "../store/versions.ts";
 import { commitVersions } from "./commit.ts";
 import type { CommitParts } from "./parts.ts";
@@ -101,9 +101,7 @@ export function createCommits(parts: CommitParts, change: Change, table: TableRe
   }
 
   async function makeTable(session: Session, { location, properties }: NewTable): Promise<TableRecord> {
-    await requireFreeName(session, identifier);
-    await requireFreeLocation(session, parseLocation(location));
-    return applyPolicy(session, await insertTable(session, { identifier, location, properties }), change.caller);
+    return recordTable(session, { identifier, location: parseLocation(location), properties }, change.caller);
   }
 
   return {

@@ -5,14 +5,12 @@ import { deleteRanges, readRanges } from "../commits/ranges.ts";
 import { requireKnownBranch } from "../commits/read.ts";
 import { recordVersion } from "../commits/record.ts";
 import { branchOf } from "../domain/branch.ts";
-import { requireFreeLocation } from "../domain/locations.ts";
-import { applyPolicy } from "../domain/policy.ts";
-import { requireFreeName, requireRecordedBranch, requireTable } from "../domain/require.ts";
+import { recordTable } from "../domain/new-table.ts";
+import { requireRecordedBranch, requireTable } from "../domain/require.ts";
 import { inTurns } from "../domain/turns.ts";
 import { vendCredentials } from "../domain/vending.ts";
 import { deregisterTable } from "../dropping/drop.ts";
 import type { Session } from "../store/store.ts";
-import { insertTable } from "../store/tables.ts";
 import type { LocatedVersion } from "../store/versions.ts";
 import type { AuthorizedCaller, Catalog } from "./handler.ts";
 
@@ -62,13 +60,7 @@ async function declare(
   const vended = await vendCredentials(catalog, caller, identifier, location.uri, { vend_credentials });
   return {
     apply: async (session) => {
-      await requireFreeName(session, identifier);
-      await requireFreeLocation(session, location);
-      await applyPolicy(
-        session,
-        await insertTable(session, { identifier, location: location.uri, properties }),
-        caller,
-      );
+      await recordTable(session, { identifier, location, properties }, caller);
       return { declare_table: { location: location.uri, ...vended, properties, managed_versioning: true } };
     },
   };

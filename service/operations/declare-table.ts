@@ -1,10 +1,7 @@
 import { contracts } from "@tiltyard/protocol";
 import { prepareAudit } from "../domain/audit.ts";
-import { requireFreeLocation } from "../domain/locations.ts";
-import { applyPolicy } from "../domain/policy.ts";
-import { requireFreeName } from "../domain/require.ts";
+import { recordTable } from "../domain/new-table.ts";
 import { vendCredentials } from "../domain/vending.ts";
-import { insertTable } from "../store/tables.ts";
 import type { Handler } from "./handler.ts";
 
 const contract = contracts.declareTable;
@@ -18,13 +15,7 @@ export const declareTable: Handler<typeof contract> = async (request, catalog, c
 
   await store.write(
     async (session) => {
-      await requireFreeName(session, identifier);
-      await requireFreeLocation(session, location);
-      await applyPolicy(
-        session,
-        await insertTable(session, { identifier, location: location.uri, properties }),
-        caller,
-      );
+      await recordTable(session, { identifier, location, properties }, caller);
       await audit.record(session);
     },
     { locking: "tables" },

@@ -1,11 +1,9 @@
 import { CatalogError, contracts } from "@tiltyard/protocol";
 import { adoptTable, listBranches } from "../commits/adopt.ts";
 import { prepareAudit } from "../domain/audit.ts";
-import { requireFreeLocation } from "../domain/locations.ts";
-import { applyPolicy } from "../domain/policy.ts";
-import { requireFreeName, requireNamespace } from "../domain/require.ts";
+import { recordTable } from "../domain/new-table.ts";
 import { deregisterTable } from "../dropping/drop.ts";
-import { findTable, insertTable } from "../store/tables.ts";
+import { findTable } from "../store/tables.ts";
 import type { Handler } from "./handler.ts";
 
 const contract = contracts.registerTable;
@@ -23,12 +21,8 @@ export const registerTable: Handler<typeof contract> = async (request, catalog, 
     async (session) => {
       const present = mode === "Overwrite" ? await findTable(session, identifier) : undefined;
       if (present !== undefined) await deregisterTable(session, present);
-      else await requireFreeName(session, identifier);
-      await requireNamespace(session, identifier.slice(0, -1));
-      await requireFreeLocation(session, location);
       await audit.record(session);
-      const inserted = await insertTable(session, { identifier, location: location.uri, properties });
-      return applyPolicy(session, inserted, caller);
+      return recordTable(session, { identifier, location, properties }, caller);
     },
     { locking: "tables" },
   );

@@ -1,0 +1,30 @@
+import type { Identifier } from "@tiltyard/protocol";
+import type { Location } from "../storage/location.ts";
+import type { Session } from "../store/store.ts";
+import { insertTable, type TableRecord } from "../store/tables.ts";
+import { requireFreeLocation } from "./locations.ts";
+import { applyPolicy } from "./policy.ts";
+import { requireFreeName } from "./require.ts";
+import type { Caller } from "./transaction.ts";
+
+interface NewRecord {
+  readonly identifier: Identifier;
+  readonly location: Location;
+  readonly properties: TableRecord["properties"];
+}
+
+/**
+ * Records a table whose name and location are free, and begins to open the jobs of its policy.
+ *
+ * @param session Of a write that locks the tables.
+ * @throws CatalogError NamespaceNotFound, TableAlreadyExists, and InvalidInput for properties that are no policy.
+ */
+export async function recordTable(
+  session: Session,
+  { identifier, location, properties }: NewRecord,
+  caller: Pick<Caller, "principal">,
+): Promise<TableRecord> {
+  await requireFreeName(session, identifier);
+  await requireFreeLocation(session, location);
+  return applyPolicy(session, await insertTable(session, { identifier, location: location.uri, properties }), caller);
+}
