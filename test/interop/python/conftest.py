@@ -5,6 +5,7 @@ import os
 import subprocess
 import urllib.request
 
+import lancedb
 import pytest
 from catalog import PROJECT, Catalog, free_port, wait_until
 from clouds import (
@@ -50,6 +51,12 @@ def namespace(catalog):
     name = f"ns{next(names)}"
     catalog.post(f"/v1/namespace/{name}/create")
     return name
+
+
+@pytest.fixture
+def remote(catalog):
+    """LanceDB's remote client."""
+    return lancedb.connect("db://films", api_key=catalog.key, host_override=catalog.url)
 
 
 @pytest.fixture

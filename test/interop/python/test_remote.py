@@ -1,14 +1,8 @@
 """LanceDB's own remote client, unmodified: what it calls its server is this catalog."""
 
-import lancedb
 import pytest
 from jobs import ROWS, values, write_films
 from lancedb.exceptions import JobFailedError
-
-
-@pytest.fixture
-def remote(catalog):
-    return lancedb.connect("db://films", api_key=catalog.key, host_override=catalog.url)
 
 
 @pytest.fixture

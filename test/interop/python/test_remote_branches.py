@@ -1,6 +1,5 @@
 """What LanceDB's own tests of its remote client ask of branches, nested columns and names, by the client itself."""
 
-import lancedb
 import pyarrow as pa
 import pytest
 from lancedb.index import FTS, BTree, IvfFlat
@@ -10,11 +9,6 @@ SCHEMA = pa.schema([("id", pa.int64()), ("title", pa.string())])
 
 def rows(start: int, end: int, title: str = "film") -> pa.Table:
     return pa.table({"id": list(range(start, end)), "title": [title] * (end - start)}, schema=SCHEMA)
-
-
-@pytest.fixture
-def remote(catalog):
-    return lancedb.connect("db://films", api_key=catalog.key, host_override=catalog.url)
 
 
 @pytest.fixture

@@ -27,11 +27,6 @@ def rows(start: int, end: int) -> pa.Table:
 
 
 @pytest.fixture
-def remote(catalog):
-    return lancedb.connect("db://films", api_key=catalog.key, host_override=catalog.url)
-
-
-@pytest.fixture
 def films(remote, namespace):
     return remote.create_table("films", rows(0, 300), namespace_path=[namespace])
 
