@@ -71,6 +71,7 @@ export function guardConnections(
   const neighbourhoods = new Map<string, Neighbourhood>();
   let waiting = 0;
   let waits = 0;
+  let isDispersing = false;
 
   const startsToWait = (connection: Connection) => {
     const { neighbourhood, socket } = connection;
@@ -78,19 +79,31 @@ export function guardConnections(
     connection.waitsSince = waits += 1;
     waiting += 1;
     neighbourhood.waiting += 1;
-    const isCrowded = neighbourhood.waiting > waitingPerAddressMax;
-    if (!isCrowded && waiting <= waitingMax) return;
-    const longest = waitingLongest(isCrowded ? neighbourhood.connections : open.values());
-    if (longest === undefined) return;
-    metrics.countClosedConnection("too many without a request");
-    stopsToWait(longest);
-    longest.socket.destroy();
+    if (isDispersing || (neighbourhood.waiting <= waitingPerAddressMax && waiting <= waitingMax)) return;
+    isDispersing = true;
+    // By then what has come is read: after a stall, connections are accepted before the requests of others are seen.
+    setImmediate(disperse);
   };
   const stopsToWait = (connection: Connection) => {
     if (connection.waitsSince === undefined) return;
     connection.waitsSince = undefined;
     waiting -= 1;
     connection.neighbourhood.waiting -= 1;
+  };
+
+  const disperse = () => {
+    isDispersing = false;
+    for (const { connections, waiting } of neighbourhoods.values())
+      if (waiting > waitingPerAddressMax) closeLongest(connections, waitingPerAddressMax);
+    if (waiting > waitingMax) closeLongest(open.values(), waitingMax);
+  };
+  const closeLongest = (connections: Iterable<Connection>, max: number) => {
+    const longestFirst = [...connections].filter(isWaiting).toSorted((one, other) => one.waitsSince - other.waitsSince);
+    for (const connection of longestFirst.slice(0, Math.max(0, longestFirst.length - max))) {
+      metrics.countClosedConnection("too many without a request");
+      stopsToWait(connection);
+      connection.socket.destroy();
+    }
   };
 
   server.on("connection", (socket: Socket) => {
@@ -159,12 +172,9 @@ export function guardConnections(
   };
 }
 
-function waitingLongest(connections: Iterable<Connection>): Connection | undefined {
-  let longest: Connection | undefined;
-  for (const connection of connections)
-    if ((connection.waitsSince ?? Number.POSITIVE_INFINITY) < (longest?.waitsSince ?? Number.POSITIVE_INFINITY))
-      longest = connection;
-  return longest;
+/** A body that has come whole leaves nothing to wait for. */
+function isWaiting(connection: Connection): connection is Connection & { readonly waitsSince: number } {
+  return connection.waitsSince !== undefined && connection.body?.incoming.complete !== true;
 }
 
 function hasBody({ headers }: IncomingMessage): boolean {

@@ -78,8 +78,10 @@ export class ControlPlane {
     await Promise.all([...this.#daemons.values()].map((daemon) => daemon.kill()));
   }
 
-  /** Copies the logs to a folder of the cache, and says where: its own folder goes with the run. */
+  /** Copies the logs to a folder of the cache, and says where: its own folder goes with the run. And which program has ended. */
   keepLogs(): void {
+    for (const daemon of this.#daemons.values())
+      if (!daemon.isRunning) process.stderr.write(`e2e: ${daemon.name} has ended:\n${daemon.logTail()}\n`);
     const kept = join(cacheFolder(), "e2e-logs", basename(this.folder));
     cpSync(join(this.folder, "logs"), kept, { recursive: true });
     process.stderr.write(`e2e: the logs are in ${kept}\n`);

@@ -54,6 +54,10 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
   afterEach(async () => {
     for (const { child } of runners) child.kill("SIGKILL");
     await Promise.all(runners.splice(0).map(({ finished }) => finished));
+    // What a test that failed has left would fail those behind it.
+    const { jobs } = await management.listJobs({ status: ["Queued", "Running"] });
+    for (const { job_id } of jobs) await management.cancelJob({ id: job_id.split("$") });
+    for (const rayJob of await rayJobs()) await cluster().api.delete(rayJob);
   });
   afterAll(async () => {
     await heads?.[Symbol.asyncDispose]();
@@ -114,7 +118,7 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
     const id = await backfill("four", "nowhere");
     // Other tests have nodes of their own.
     const waits = new RegExp(`^it waits: no node for it with the label ${label} \\(0/\\d+ nodes are available: `);
-    await until(async () => waits.test((await describe(id)).reason ?? ""));
+    await untilReason(id, waits);
     expect(await describe(id)).toMatchObject({ status: "Queued", attempt: 1 });
     const node = `/api/v1/nodes/${platformNodes.head}`;
     const setLabel = (value: string | null) =>
@@ -145,9 +149,11 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
     } as KubernetesObject);
     let id: string;
     try {
+      // The API server enforces it once the controller manager has counted.
+      await until(async () => (await api.find(quota))?.status?.hard?.pods === "0");
       id = await backfill("five");
       const waits = /^it waits: .*exceeded quota: no-pods/;
-      await until(async () => waits.test((await describe(id)).reason ?? ""));
+      await untilReason(id, waits);
       expect(await describe(id)).toMatchObject({ status: "Queued", attempt: 1 });
     } finally {
       await api.delete(quota);
@@ -199,7 +205,7 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
       const told = `cannot create resource "secrets" in API group "" in the namespace "${namespace}"`;
       await runner.printed(told);
       expect(await describe(id)).toMatchObject({ status: "Queued", attempt: 0 });
-      expect(await rayJobs()).toEqual([]);
+      expect((await rayJobs()).map(({ metadata }) => metadata.name)).toEqual([]);
     } finally {
       await restore();
     }
@@ -220,6 +226,14 @@ function ended(id: string) {
   return until(async () => {
     const job = await describe(id);
     return ["Queued", "Running"].includes(job.status) ? undefined : job;
+  });
+}
+
+function untilReason(id: string, pattern: RegExp): Promise<unknown> {
+  return until(async () => {
+    const { status, reason } = await describe(id);
+    if (!pattern.test(reason ?? "")) throw new Error(`${status}: ${reason}`);
+    return true;
   });
 }
 
