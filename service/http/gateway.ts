@@ -11,7 +11,6 @@ import { createBodyMemory } from "./body-memory.ts";
 import { credentialOfHeaders } from "./credential.ts";
 import { respondWithError } from "./error-response.ts";
 import type { OperationEnv } from "./operation.ts";
-import { handOn } from "./operation-body.ts";
 import { readJson } from "./read-body.ts";
 import { createPathReader } from "./request-path.ts";
 import { requestIn, validateBody, validateQuery } from "./validate.ts";
@@ -30,7 +29,7 @@ export function createGateway(log: Log): Gateway {
 
   // What the library asks for was let in as a request of a caller.
   const memory = createBodyMemory(Number.POSITIVE_INFINITY);
-  const app = new Hono<{ Variables: Pick<OperationEnv["Variables"], "path"> & { readonly entry: Entry } }>();
+  const app = new Hono<{ Variables: Pick<OperationEnv["Variables"], "path" | "body"> & { readonly entry: Entry } }>();
   app.onError((error, context) => respondWithError(context, error, crypto.randomUUID(), log));
   for (const name of viewOperations) {
     const contract: AnyContract = contracts[name];
@@ -50,7 +49,7 @@ export function createGateway(log: Log): Gateway {
       async (context, next) => {
         context.set("path", readPath(context.req));
         using lease = memory.lease({ isAnonymous: false });
-        handOn(context, await readJson(context, bodies[contract.bodySize], lease));
+        context.set("body", await readJson(context, bodies[contract.bodySize], lease));
         await next();
       },
       validateQuery(contract),

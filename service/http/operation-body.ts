@@ -1,8 +1,7 @@
 import { type AnyContract, bodies, CatalogError, Context as ContextField, Identity } from "@tiltyard/protocol";
 import type { Context } from "hono";
 import { z } from "zod";
-import { incomingOf } from "./incoming.ts";
-import type { OperationParts, Step } from "./operation.ts";
+import type { OperationEnv, OperationParts, Step } from "./operation.ts";
 import { readJson } from "./read-body.ts";
 import { requestIdOf, traceparentOf } from "./request-id.ts";
 
@@ -43,25 +42,14 @@ export function readBody(contract: AnyContract, { bodyMemory }: OperationParts):
     trail.requestId ??= requestIdOf(envelope.context?.["header.x-request-id"]);
     trail.traceparent ??= traceparentOf(envelope.context?.["header.traceparent"]);
     context.set("envelope", envelope);
-    handOn(context, bareField === undefined ? body : { [bareField]: body });
+    context.set("body", bareField === undefined ? body : { [bareField]: body });
     await next();
   };
 }
 
-const jsonType = "application/json";
-
-/** Makes a parsed body the one that Hono's validator takes, whatever content type came with it: `curl -d` sends a form's. */
-export function handOn(context: Context, body: unknown): void {
-  const { req } = context;
-  // Hono reads Node's own headers until a `Headers` object is made, which costs more than all else here.
-  incomingOf(context).headers["content-type"] = jsonType;
-  if (req.header("content-type") !== jsonType) req.raw.headers.set("content-type", jsonType);
-  Object.assign(req, { json: async () => body });
-}
-
 /** The body of a request that was read here, as text for another process. */
-export async function bodyHandedOn({ req }: Context, { bareField }: AnyContract): Promise<string> {
-  if (req.method !== "POST") return "";
-  const body: Record<string, unknown> = await req.json();
-  return JSON.stringify(bareField === undefined ? body : body[bareField]);
+export function bodyHandedOn(context: Context<OperationEnv>, { bareField }: AnyContract): string {
+  if (context.req.method !== "POST") return "";
+  const body = context.get("body");
+  return JSON.stringify(bareField === undefined ? body : Object(body)[bareField]);
 }

@@ -4,6 +4,7 @@ import type { AddressInfo, ListenOptions, Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { CatalogError, type ErrorResponse } from "@tiltyard/protocol";
 import { type Connections, headersTimeoutMs } from "./connections.ts";
+import { sendTogether } from "./send-together.ts";
 
 export type Fetch = Parameters<typeof getRequestListener>[0];
 
@@ -40,7 +41,7 @@ export async function listen(
   at: ListenOptions,
 ): Promise<void> {
   const errorHandler = () => Response.json(brokenRequest(), { status: 400 });
-  const answer = getRequestListener(fetch, { errorHandler });
+  const answer = getRequestListener(sendTogether(fetch), { errorHandler });
   server.on("request", (incoming, response) => {
     connections.begin(incoming, response);
     void answer(incoming, response);

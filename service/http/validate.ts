@@ -4,6 +4,7 @@ import type { Context, HonoRequest, MiddlewareHandler } from "hono";
 import { LRUCache } from "lru-cache";
 import type { z } from "zod";
 import { invalidInput } from "../domain/invalid-input.ts";
+import { incomingOf } from "./incoming.ts";
 import type { OperationEnv, Step } from "./operation.ts";
 import type { RequestPath } from "./request-path.ts";
 
@@ -67,11 +68,16 @@ function textOf({ url }: HonoRequest): string {
   return mark === -1 ? "" : url.slice(mark);
 }
 
-/** Validates the body. @throws CatalogError InvalidInput that lists the problems of query and body with their paths. */
-export function validateBody({ body }: AnyContract): Step {
-  return zValidator(
+/**
+ * Validates the body. What one means that says nothing, as most do, is found once.
+ *
+ * @throws CatalogError InvalidInput that lists the problems of query and body with their paths.
+ */
+export function validateBody({ body: schema }: AnyContract): MiddlewareHandler<OperationEnv, string, ValidatedInput> {
+  const ofNothing = schema.safeParse({});
+  const validate: Step = zValidator(
     "json",
-    body,
+    schema,
     (result, context: Context<OperationEnv, string, ValidatedInput>) => {
       const query = context.req.valid("query");
       if (!query.success || !result.success)
@@ -79,6 +85,31 @@ export function validateBody({ body }: AnyContract): Step {
     },
     { validationFunction: (schema, value) => schema.safeParse(value) },
   );
+  return (context, next) => {
+    const { req } = context;
+    const body = context.get("body");
+    if (ofNothing.success && saysNothing(body) && req.valid("query").success) {
+      req.addValidatedData("json", ofNothing.data);
+      return next();
+    }
+    takeAsJson(context, body);
+    return validate(context, next);
+  };
+}
+
+function saysNothing(body: unknown): boolean {
+  return typeof body === "object" && body !== null && !Array.isArray(body) && Object.keys(body).length === 0;
+}
+
+const jsonType = "application/json";
+
+/** Makes a parsed body the one that Hono's validator takes, whatever content type came with it: `curl -d` sends a form's. */
+function takeAsJson(context: Context, body: unknown): void {
+  const { req } = context;
+  // Hono reads Node's own headers until a `Headers` object is made, which costs more than all else here.
+  incomingOf(context).headers["content-type"] = jsonType;
+  if (req.header("content-type") !== jsonType) req.raw.headers.set("content-type", jsonType);
+  Object.assign(req, { json: async () => body });
 }
 
 /**

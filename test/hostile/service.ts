@@ -45,7 +45,7 @@ export async function startWatchedService(environment: Record<string, string> = 
   const folder = temporaryFolder("tiltyard-hostile-");
   const service = createServiceProcess(folder, {
     // As its image has it, and what Node gives itself in a pod of 512 MiB.
-    NODE_OPTIONS: "--max-semi-space-size=4 --max-old-space-size=256",
+    NODE_OPTIONS: "--max-semi-space-size=8 --max-old-space-size=256",
     TILTYARD_DATABASE_URL: database.url,
     TILTYARD_FAILED_CREDENTIALS: "1000000",
     TILTYARD_PROCESSES: `${processes}`,
