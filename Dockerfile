@@ -21,7 +21,7 @@ RUN npm ci --omit=dev --workspace=service --workspace=runner --include-workspace
 RUN find node_modules/@picocss/pico -type f ! -name package.json ! -name LICENSE.md ! -name pico.jade.min.css -delete
 
 FROM node:24.21.0-trixie-slim
-# A small young generation: some 100 MiB less, for a tenth more processor time.
+# A young generation of half the usual size: 30 to 40 MiB less, for hardly more processor time.
 ENV NODE_ENV=production \
     NODE_OPTIONS=--max-semi-space-size=8 \
     TILTYARD_HOST=0.0.0.0 \
