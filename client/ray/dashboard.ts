@@ -1,6 +1,5 @@
 import { on } from "node:events";
 import pRetry from "p-retry";
-import { request, WebSocket } from "undici";
 
 /** Ray refused, or gave no answer. */
 export class JobError extends Error {
@@ -25,7 +24,8 @@ const silenceMs = 60_000;
  * Requests to Ray's dashboard. They are retried when a connection breaks or the dashboard
  * is not ready yet, so they must be idempotent.
  *
- * Not `fetch`: it writes the headers of a browser, from which Ray takes nothing but GET.
+ * Not `fetch`: it writes the headers of a browser, from which Ray takes nothing but GET. undici takes a while to load,
+ * and most commands send nothing to Ray.
  */
 export class Dashboard {
   readonly url: string;
@@ -53,6 +53,7 @@ export class Dashboard {
    * comes for a minute.
    */
   async *messages(path: string, signal?: AbortSignal): AsyncGenerator<string, void> {
+    const { WebSocket } = await import("undici");
     const socket = new WebSocket(this.url.replace(/^http/, "ws") + path, { headers: this.#headers });
     const silence = new AbortController();
     const timer = setTimeout(() => silence.abort(), silenceMs);
@@ -71,6 +72,7 @@ export class Dashboard {
   }
 
   async #requestOnce(method: "GET" | "POST" | "PUT", path: string, body?: object): Promise<string> {
+    const { request } = await import("undici");
     const isBytes = body instanceof Uint8Array;
     const answer = await request(this.url + path, {
       method,

@@ -6,7 +6,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { isAtLeast, rayVersionMin, tokenRayVersionMin } from "@tiltyard/protocol";
 import getPort from "get-port";
-import { request } from "undici";
 import { Companion } from "./companion.ts";
 import { JobsApi } from "./jobs.ts";
 
@@ -107,6 +106,7 @@ async function versionOf(env: NodeJS.ProcessEnv): Promise<string> {
 }
 
 async function answering(url: string, companion: Companion, signal: AbortSignal | undefined): Promise<void> {
+  const { request } = await import("undici");
   const deadline = Date.now() + startTimeoutMs;
   for (;;) {
     const answers = await request(`${url}/api/healthz`).then(

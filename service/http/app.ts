@@ -87,8 +87,12 @@ export function createApp(parts: AppParts): Hono {
     refuseOtherMethods(others, tokenPath, ["POST"]);
   }
   for (const [path, document] of Object.entries(documents)) {
-    const made = openApiDocument({ ...document, tokenUrl: developmentIssuer && tokenPath });
-    others.get(path, (context) => context.json(made));
+    // To make them takes a fifth of a start, and few processes are asked for them.
+    let made: ReturnType<typeof openApiDocument> | undefined;
+    others.get(path, (context) => {
+      made ??= openApiDocument({ ...document, tokenUrl: developmentIssuer && tokenPath });
+      return context.json(made);
+    });
   }
   others.get("/metrics", async (context) =>
     context.body(await metrics.text(await parts.metricsOfOthers()), 200, { "content-type": metrics.contentType }),

@@ -10,6 +10,8 @@ const bodyBytesPerSecondMin = 4 * 1024;
 const stretchMs = 10_000;
 const bodyBytesMin = (bodyBytesPerSecondMin * stretchMs) / 1000;
 const lookEveryMs = 1_000;
+/** How long a connection may wait, however many others there are: a client between two requests is not closed because of a rush. */
+const waitsAtLeastMs = 100;
 
 export interface ConnectionLimits {
   /** Connections without a whole request, of all clients together. */
@@ -79,10 +81,7 @@ export function guardConnections(
     connection.waitsSince = waits += 1;
     waiting += 1;
     neighbourhood.waiting += 1;
-    if (isDispersing || (neighbourhood.waiting <= waitingPerAddressMax && waiting <= waitingMax)) return;
-    isDispersing = true;
-    // By then what has come is read: after a stall, connections are accepted before the requests of others are seen.
-    setImmediate(disperse);
+    if (neighbourhood.waiting > waitingPerAddressMax || waiting > waitingMax) disperseSoon();
   };
   const stopsToWait = (connection: Connection) => {
     if (connection.waitsSince === undefined) return;
@@ -91,15 +90,25 @@ export function guardConnections(
     connection.neighbourhood.waiting -= 1;
   };
 
-  const disperse = () => {
+  const disperseSoon = () => {
+    if (isDispersing) return;
+    isDispersing = true;
+    const last = waits;
+    // In the turn of the event loop after that, what has come is read: a timer alone runs before it.
+    setTimeout(() => setImmediate(disperse, last), waitsAtLeastMs).unref();
+  };
+  /** @param last The last to begin to wait of those that may be closed. */
+  const disperse = (last: number) => {
     isDispersing = false;
     for (const { connections, waiting } of neighbourhoods.values())
-      if (waiting > waitingPerAddressMax) closeLongest(connections, waitingPerAddressMax);
-    if (waiting > waitingMax) closeLongest(open.values(), waitingMax);
+      if (waiting > waitingPerAddressMax) closeLongest(connections, waitingPerAddressMax, last);
+    if (waiting > waitingMax) closeLongest(open.values(), waitingMax, last);
   };
-  const closeLongest = (connections: Iterable<Connection>, max: number) => {
+  const closeLongest = (connections: Iterable<Connection>, max: number, last: number) => {
     const longestFirst = [...connections].filter(isWaiting).toSorted((one, other) => one.waitsSince - other.waitsSince);
-    for (const connection of longestFirst.slice(0, Math.max(0, longestFirst.length - max))) {
+    const tooMany = longestFirst.slice(0, Math.max(0, longestFirst.length - max));
+    if (tooMany.some(({ waitsSince }) => waitsSince > last)) disperseSoon();
+    for (const connection of tooMany.filter(({ waitsSince }) => waitsSince <= last)) {
       metrics.countClosedConnection("too many without a request");
       stopsToWait(connection);
       connection.socket.destroy();

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { measure } from "../bench/load.ts";
 import { kept } from "./kept.ts";
-import { residentMiB, startWatchedService, type WatchedService } from "./service.ts";
+import { processes, startWatchedService, type WatchedService } from "./service.ts";
 
 let service: WatchedService;
 beforeEach(async () => {
@@ -61,8 +61,7 @@ describe("a thousand connections that send a byte a second", () => {
       const alone = await load();
       const slow = fork(join(import.meta.dirname, "slow-clients.ts"), [service.url, "1000", kind]);
       await once(slow, "message");
-      const beside = await load();
-      slow.kill();
+      const beside = await load().finally(() => slow.kill());
       process.stderr.write(`slow ${kind}: p99 ${alone.toFixed(1)} ms alone, ${beside.toFixed(1)} ms beside them\n`);
       ratios.push(beside / alone);
     }
@@ -91,12 +90,16 @@ describe("a connection is closed", () => {
   });
 
   test("that waits the longest, when an address has too many; a client that sends a request is answered", async () => {
+    const [count, max] = [600, 512];
     const idle: Connection[] = [];
-    for (let index = 0; index < 600; index += 1) idle.push(await open("POST / HTTP/1.1\r\n"));
-    await vi.waitFor(() => expect(idle.slice(0, 80).every(({ socket }) => socket.destroyed)).toBe(true));
+    for (let index = 0; index < count; index += 1) idle.push(await open("POST / HTTP/1.1\r\n"));
+    const closed = () => idle.flatMap(({ socket }, index) => (socket.destroyed ? [index] : []));
+    await vi.waitFor(() => expect(closed().length).toBeGreaterThanOrEqual(count - max));
     expect((await service.send({ method: "GET", path: "/health/live" })).status).toBe(200);
-    expect(idle.slice(100).filter(({ socket }) => socket.destroyed)).toEqual([]);
-    expect(await closedFor("too many without a request")).toBeGreaterThanOrEqual(80);
+    // Each process has its part of the limit, and gets about as many connections from the kernel as the others.
+    const oldest = processes === 1 ? 100 : 300;
+    expect(closed().filter((index) => index >= oldest)).toEqual([]);
+    expect(await closedFor("too many without a request")).toBeGreaterThanOrEqual(count - max);
     for (const { socket } of idle) socket.destroy();
   });
 
@@ -129,7 +132,7 @@ describe("a hundred bodies of 4 MiB without their last byte", () => {
     ["a reader's key", () => ({ "x-api-key": service.keys.reader }), "403"],
     ["an admin's key", () => ({ "x-api-key": service.keys.admin }), "503"],
   ] as const)("with %s take little memory, and are refused or closed", async (_, headers, status) => {
-    const before = residentMiB(service.pid);
+    const before = service.residentMiB();
     const body = Buffer.alloc(bytes - 1, " ");
     const all: Connection[] = [];
     for (let index = 0; index < 100; index += 1) {
@@ -140,7 +143,7 @@ describe("a hundred bodies of 4 MiB without their last byte", () => {
     const closed = Promise.all(all.map((each) => each.closed));
     let most = 0;
     const looking = setInterval(() => {
-      most = Math.max(most, residentMiB(service.pid));
+      most = Math.max(most, service.residentMiB());
     }, 50);
     await closed;
     clearInterval(looking);

@@ -13,6 +13,7 @@ import { kept } from "./kept.ts";
 /** A catalog in a process of its own, as its image runs it, and one that watches how long others wait for it. */
 export interface WatchedService extends AsyncDisposable {
   readonly url: string;
+  /** The process that was started; the others, if it is to be several, are its children. */
   readonly pid: number;
   readonly keys: { readonly reader: string; readonly admin: string };
   /** Sends a request on a connection of its own, which the kernel gives to any of the processes. */
@@ -21,12 +22,14 @@ export interface WatchedService extends AsyncDisposable {
   restore(): Promise<void>;
   /** The longest that any other client waited for an answer since the last call, in milliseconds. */
   longestWaitMs(): Promise<number>;
+  /** The memory that its processes have together, in MiB. */
+  residentMiB(): number;
   /** The most memory that any of its processes ever had, in MiB. */
   peakResidentMiB(): number;
 }
 
 /** How many processes serve, behind one port. */
-const processes = Number(process.env.TILTYARD_HOSTILE_PROCESSES ?? 1);
+export const processes = Number(process.env.TILTYARD_HOSTILE_PROCESSES ?? 1);
 
 export interface RawRequest {
   readonly method: string;
@@ -80,6 +83,7 @@ export async function startWatchedService(environment: Record<string, string> = 
     send,
     restore,
     longestWaitMs,
+    residentMiB: () => pids.reduce((sum, each) => sum + residentMiB(each), 0),
     peakResidentMiB: () => Math.max(...pids.map(peakResidentMiB)),
     [Symbol.asyncDispose]: async () => {
       for (const probe of probes) probe.kill();
@@ -102,7 +106,7 @@ function peakResidentMiB(pid: number): number {
 }
 
 /** The memory that a process has, in MiB. */
-export function residentMiB(pid: number): number {
+function residentMiB(pid: number): number {
   return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
 }
 

@@ -26,6 +26,27 @@ async function next(socket: Socket): Promise<string> {
 }
 
 test.each([
+  [" that holds the service up", 200],
+  ["", 0],
+])("a client between two requests is answered, though as many connections come in a rush%s", async (_, heldMs) => {
+  const client = open();
+  const text = "GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n";
+  client.write(text);
+  expect(await next(client)).toContain("HTTP/1.1 20");
+  const answer = next(client);
+  const rush = Array.from({ length: 2 * most }, open);
+  const last = open();
+  last.write(text);
+  // All are accepted by then.
+  expect(await next(last)).toContain("HTTP/1.1 20");
+  client.write(text);
+  const end = performance.now() + heldMs;
+  while (performance.now() < end);
+  expect(await answer).toContain("HTTP/1.1 20");
+  for (const socket of [client, last, ...rush]) socket.destroy();
+});
+
+test.each([
   ["without a body", () => "GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n"],
   [
     "with a body",
