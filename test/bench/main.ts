@@ -6,11 +6,12 @@ import { measureLoad } from "./hostile-load.ts";
 import { measureJobs } from "./jobs.ts";
 import { measureKills } from "./kills.ts";
 import type { Target } from "./load.ts";
-import { type BenchOptions, readOptions } from "./options.ts";
+import { type BenchOptions, readOptions, usage } from "./options.ts";
 import { profileCatalog } from "./profile.ts";
 import {
   describeSurroundings,
   formatScenario,
+  formatSurroundings,
   type ScenarioResult,
   type ServerName,
   serverNames,
@@ -19,6 +20,7 @@ import {
 import { constantRequest, type LoadSize, type PreparedLoad, type Scenario } from "./scenarios.ts";
 import { measureSearch } from "./search.ts";
 import { startBareHono, startReference, startTiltyard } from "./servers.ts";
+import { measureStart } from "./start.ts";
 import { measureByWrk, type WrkMeasurement } from "./wrk.ts";
 
 /**
@@ -32,11 +34,13 @@ const warmUpSeconds = { tiltyard: 6, before: 6, restAdapter: 1, bareHono: 2 } as
 
 try {
   const [mode, ...args] = process.argv.slice(2);
-  if (mode === "growth") await measureGrowth(args);
+  if (process.argv.includes("--help")) process.stdout.write(`${usage}\n`);
+  else if (mode === "growth") await measureGrowth(args);
   else if (mode === "load") await measureLoad(args);
   else if (mode === "kills") await measureKills(args);
   else if (mode === "jobs") await measureJobs(args);
   else if (mode === "search") await measureSearch(args);
+  else if (mode === "start") await measureStart(args, process.env);
   else if (mode === "profile") await profileCatalog(args);
   else await bench(readOptions(process.argv.slice(2), process.env));
 } catch (error) {
@@ -48,10 +52,9 @@ try {
 async function bench(options: BenchOptions): Promise<void> {
   const folder = makeFolder();
   const surroundings = describeSurroundings(options.python);
-  const { cpu, cores, memoryGiB, node, pylance } = surroundings;
   const { rounds, seconds, connections, processes, tables } = options;
   process.stdout.write(
-    `${cpu}, ${cores} cores, ${memoryGiB} GiB, Node ${node}, pylance ${pylance}\n` +
+    `${formatSurroundings(surroundings)}\n` +
       `${tables} tables, ${connections.join(", ")} connections, medians of ${rounds} rounds of ${seconds} s\n\n`,
   );
   const results: ScenarioResult[] = [];

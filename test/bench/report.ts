@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { availableParallelism, cpus, totalmem } from "node:os";
+import { count, median, row } from "./table.ts";
 import type { WrkMeasurement } from "./wrk.ts";
 
 /** `before` is another checkout of Tiltyard, which is measured only where one is named. */
@@ -76,6 +77,13 @@ export function formatScenario(result: ScenarioResult): string {
   ].join("\n");
 }
 
+/** The surroundings as a line of text. */
+export function formatSurroundings({ cpu, cores, memoryGiB, node, pylance }: Surroundings): string {
+  return `${cpu}, ${cores} cores, ${memoryGiB} GiB, Node ${node}, pylance ${pylance}`;
+}
+
+type Surroundings = ReturnType<typeof describeSurroundings>;
+
 /** What the figures depend on besides Tiltyard. @throws Error when the Python has no pylance. */
 export function describeSurroundings(python: string) {
   const findVersion = "from importlib.metadata import version; print(version('pylance'))";
@@ -100,23 +108,11 @@ function mapFigures(value: (figure: (typeof figures)[number]) => number): Figure
   return Object.fromEntries(figures.map((figure) => [figure, value(figure)])) as Figures;
 }
 
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((one, other) => one - other);
-  const [low, high] = [sorted[Math.ceil(sorted.length / 2) - 1], sorted[Math.floor(sorted.length / 2)]];
-  return ((low ?? Number.NaN) + (high ?? Number.NaN)) / 2;
-}
-
 function spreadOf(measurements: readonly WrkMeasurement[]): string {
   const rates = measurements.map((each) => Math.round(each.requestsPerSecond));
   return `${Math.min(...rates).toLocaleString("en")} to ${Math.max(...rates).toLocaleString("en")}`;
 }
 
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? "" : noun.endsWith("s") ? "es" : "s"}`;
-}
-
 function line(cells: readonly string[]): string {
-  return cells
-    .map((cell, index) => (index === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[index] ?? 0)))
-    .join("");
+  return row(cells, widths);
 }

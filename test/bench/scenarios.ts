@@ -39,8 +39,13 @@ const sentAtOnce = 32;
  */
 const tablesPerConnection = 32;
 
+export const describeTable = {
+  name: "describe-table",
+  prepare: (server, size) => onEachTable(server, size, "describe"),
+} as const satisfies Scenario;
+
 export const scenarios = [
-  { name: "describe-table", prepare: (server, size) => onEachTable(server, size, "describe") },
+  describeTable,
   {
     name: "list-tables",
     prepare: async (server, size) => {
