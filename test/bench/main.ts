@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { type DiskMeasurement, type DiskWay, diskWays, measureDisk } from "./disk.ts";
 import { makeFolder } from "./folder.ts";
 import { measureGrowth } from "./growth.ts";
 import { measureLoad } from "./hostile-load.ts";
@@ -110,10 +111,17 @@ async function* runScenario(
   for (const name of serverNames) await measureFor(name, warmUpSeconds[name], size.connections);
   for (const connections of options.connections) {
     const rounds: Record<ServerName, WrkMeasurement[]> = { tiltyard: [], before: [], restAdapter: [], bareHono: [] };
-    for (let round = 0; round < options.rounds; round += 1)
+    const disk: Record<DiskWay, DiskMeasurement[]> | undefined = scenario.isOfDisk
+      ? { syncfs: [], each: [] }
+      : undefined;
+    for (let round = 0; round < options.rounds; round += 1) {
       // In turn forwards and backwards: what one leaves to the disk does not always fall to the same next one.
       for (const name of round % 2 === 0 ? serverNames : serverNames.toReversed())
         rounds[name].push(...(await measureFor(name, options.seconds, connections)));
-    yield { name: scenario.name, connections, processes, rounds };
+      const load = { connections, seconds: options.seconds };
+      if (disk !== undefined)
+        for (const way of diskWays) disk[way].push(await measureDisk(options.python, join(folder, "disk"), way, load));
+    }
+    yield { name: scenario.name, connections, processes, rounds, disk };
   }
 }

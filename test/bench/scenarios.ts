@@ -10,6 +10,8 @@ export interface Scenario {
   readonly name: string;
   /** Makes what the requests need on a server that holds nothing yet. */
   readonly prepare: (server: Target, size: LoadSize) => Promise<PreparedLoad>;
+  /** Whether what the disk gives is measured beside it. */
+  readonly isOfDisk?: boolean;
 }
 
 export interface LoadSize {
@@ -69,6 +71,7 @@ export const scenarios = [
   { name: "table-exists", prepare: (server, size) => onEachTable(server, size, "exists") },
   {
     name: "create-table-version",
+    isOfDisk: true,
     prepare: async (server, { connections }) => {
       await makeNamespace(server);
       let made = 0;
