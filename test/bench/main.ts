@@ -9,6 +9,7 @@ import { measureKills } from "./kills.ts";
 import type { Target } from "./load.ts";
 import { type BenchOptions, readOptions, usage } from "./options.ts";
 import { profileCatalog } from "./profile.ts";
+import { measureRate } from "./rate.ts";
 import {
   describeSurroundings,
   formatScenario,
@@ -42,6 +43,7 @@ try {
   else if (mode === "jobs") await measureJobs(args);
   else if (mode === "search") await measureSearch(args);
   else if (mode === "start") await measureStart(args, process.env);
+  else if (mode === "rate") await measureRate(args, process.env);
   else if (mode === "profile") await profileCatalog(args);
   else await bench(readOptions(process.argv.slice(2), process.env));
 } catch (error) {

@@ -28,6 +28,7 @@ npm run bench -- kills [--seconds N] [--every SECONDS] [--processes N]   that no
 npm run bench -- jobs [--rows N] [--rounds N]   how long a column takes that a job fills, and one that Geneva fills alone
 npm run bench -- search [--rows N] [--connections N,N] [--table FOLDER] [--before DIR]   vectors found by an index, beside lancedb on the folder
 npm run bench -- start [--rounds N] [--processes N,N] [--tables N] [--json FILE]   the first answer of a process that starts, and its memory
+npm run bench -- rate [--only NAME] [--rounds N] [--seconds N] [--connections N] [--processes N,N] [--tables N] [--json FILE]   answers at a fixed rate
 npm run bench -- profile [--only NAME] [--seconds N] [--svg FILE]   where the time of a kind of request goes, as a flame graph
 npm run bench -- [options]
   --rounds N        measurements of each server, alternating (5)
@@ -40,7 +41,7 @@ npm run bench -- [options]
   --json FILE       write the figures to a file too
 TILTYARD_BENCH_PYTHON names a Python that has pylance; without it, the one of the interop tests is used.`;
 
-const upTo = (most: number) => z.coerce.number().pipe(z.int().min(1).max(most));
+export const upTo = (most: number) => z.coerce.number().pipe(z.int().min(1).max(most));
 const listUpTo = (most: number) =>
   z
     .string()
@@ -102,10 +103,13 @@ export function pythonOf(environment: NodeJS.ProcessEnv): string {
 }
 
 function scenariosNamed(names: string | undefined): readonly Scenario[] {
-  if (names === undefined) return scenarios;
-  return names.split(",").map((name) => {
-    const found = scenarios.find((scenario) => scenario.name === name);
-    if (found === undefined) throw new Error(`--only: there is no scenario ${name}`);
-    return found;
-  });
+  return names === undefined ? scenarios : names.split(",").map(scenarioNamed);
+}
+
+/** @throws Error when there is none of that name. */
+export function scenarioNamed(name: string): Scenario {
+  const found = scenarios.find((scenario) => scenario.name === name);
+  if (found === undefined)
+    throw new Error(`--only: there is no scenario ${name}, but ${scenarios.map((each) => each.name).join(", ")}`);
+  return found;
 }
