@@ -8,7 +8,7 @@ import { describeSurroundings, formatSurroundings } from "./report.ts";
 import type { PreparedLoad } from "./scenarios.ts";
 import { type Server, startReference, startTiltyard } from "./servers.ts";
 import { count, median, row } from "./table.ts";
-import { measureByVegeta, prepareVegeta, type RateMeasurement } from "./vegeta.ts";
+import { measureByVegeta, prepareVegeta, type RateLoad, type RateMeasurement } from "./vegeta.ts";
 import { measureByWrk } from "./wrk.ts";
 
 /** Of the most that RestAdapter answers. */
@@ -90,11 +90,8 @@ export async function measureRate(args: readonly string[], environment: NodeJS.P
       `${partOfMost * 100} % of that: ${rate.toLocaleString("en")} requests/s\n\n${row(columns, widths)}\n`,
   );
   for (let round = 0; round < rounds; round += 1)
-    for (const { server, load, measured } of round % 2 === 0 ? subjects : subjects.toReversed()) {
-      const measurement = await measureByVegeta(server, { rate, connections, seconds }, await load.take(seconds));
-      load.sent?.(measurement.sent);
-      measured.push(measurement);
-    }
+    for (const subject of round % 2 === 0 ? subjects : subjects.toReversed())
+      subject.measured.push(await measureAtRate(subject, { rate, connections, seconds }));
 
   const theirs = mediansOf(reference);
   for (const subject of subjects) process.stdout.write(`${formatSubject(subject)}\n`);
@@ -114,6 +111,16 @@ async function measureMost({ server, load }: Subject, of: { connections: number;
   const measured = await measureByWrk(server, of, await load.take(of.seconds));
   load.sent?.(measured.sent);
   return measured.requestsPerSecond;
+}
+
+async function measureAtRate({ name, server, load }: Subject, of: RateLoad): Promise<RateMeasurement> {
+  try {
+    const measured = await measureByVegeta(server, of, await load.take(of.seconds));
+    load.sent?.(measured.sent);
+    return measured;
+  } catch (error) {
+    throw new Error(`${name}: ${error instanceof Error ? error.message : error}`, { cause: error });
+  }
 }
 
 function mediansOf({ measured }: Subject): Figures & { readonly requestsPerSecond: number } {
