@@ -12,6 +12,7 @@ import { makeFolder } from "./folder.ts";
 import { type LoadRequest, type Measurement, measure, send } from "./load.ts";
 import { readUsage } from "./process-usage.ts";
 import { type Server, startTiltyard } from "./servers.ts";
+import { median } from "./table.ts";
 
 /** How much a catalog holds: tables, and versions of the first of them. */
 interface Size {
@@ -182,10 +183,6 @@ function locationOf(dataDir: string, table: number) {
 
 function tableName(number: number): string {
   return `t_${number.toString().padStart(7, "0")}`;
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
 function print(line: string): void {

@@ -1,16 +1,19 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { type DiskMeasurement, type DiskWay, diskWays, measureDisk } from "./disk.ts";
 import { makeFolder } from "./folder.ts";
 import { measureGrowth } from "./growth.ts";
 import { measureLoad } from "./hostile-load.ts";
 import { measureJobs } from "./jobs.ts";
 import { measureKills } from "./kills.ts";
 import type { Target } from "./load.ts";
-import { type BenchOptions, readOptions } from "./options.ts";
+import { type BenchOptions, readOptions, usage } from "./options.ts";
 import { profileCatalog } from "./profile.ts";
+import { measureRate } from "./rate.ts";
 import {
   describeSurroundings,
   formatScenario,
+  formatSurroundings,
   type ScenarioResult,
   type ServerName,
   serverNames,
@@ -19,6 +22,7 @@ import {
 import { constantRequest, type LoadSize, type PreparedLoad, type Scenario } from "./scenarios.ts";
 import { measureSearch } from "./search.ts";
 import { startBareHono, startReference, startTiltyard } from "./servers.ts";
+import { measureStart } from "./start.ts";
 import { measureByWrk, type WrkMeasurement } from "./wrk.ts";
 
 /**
@@ -32,11 +36,14 @@ const warmUpSeconds = { tiltyard: 6, before: 6, restAdapter: 1, bareHono: 2 } as
 
 try {
   const [mode, ...args] = process.argv.slice(2);
-  if (mode === "growth") await measureGrowth(args);
+  if (process.argv.includes("--help")) process.stdout.write(`${usage}\n`);
+  else if (mode === "growth") await measureGrowth(args);
   else if (mode === "load") await measureLoad(args);
   else if (mode === "kills") await measureKills(args);
   else if (mode === "jobs") await measureJobs(args);
   else if (mode === "search") await measureSearch(args);
+  else if (mode === "start") await measureStart(args, process.env);
+  else if (mode === "rate") await measureRate(args, process.env);
   else if (mode === "profile") await profileCatalog(args);
   else await bench(readOptions(process.argv.slice(2), process.env));
 } catch (error) {
@@ -48,10 +55,9 @@ try {
 async function bench(options: BenchOptions): Promise<void> {
   const folder = makeFolder();
   const surroundings = describeSurroundings(options.python);
-  const { cpu, cores, memoryGiB, node, pylance } = surroundings;
   const { rounds, seconds, connections, processes, tables } = options;
   process.stdout.write(
-    `${cpu}, ${cores} cores, ${memoryGiB} GiB, Node ${node}, pylance ${pylance}\n` +
+    `${formatSurroundings(surroundings)}\n` +
       `${tables} tables, ${connections.join(", ")} connections, medians of ${rounds} rounds of ${seconds} s\n\n`,
   );
   const results: ScenarioResult[] = [];
@@ -107,10 +113,17 @@ async function* runScenario(
   for (const name of serverNames) await measureFor(name, warmUpSeconds[name], size.connections);
   for (const connections of options.connections) {
     const rounds: Record<ServerName, WrkMeasurement[]> = { tiltyard: [], before: [], restAdapter: [], bareHono: [] };
-    for (let round = 0; round < options.rounds; round += 1)
+    const disk: Record<DiskWay, DiskMeasurement[]> | undefined = scenario.isOfDisk
+      ? { syncfs: [], each: [] }
+      : undefined;
+    for (let round = 0; round < options.rounds; round += 1) {
       // In turn forwards and backwards: what one leaves to the disk does not always fall to the same next one.
       for (const name of round % 2 === 0 ? serverNames : serverNames.toReversed())
         rounds[name].push(...(await measureFor(name, options.seconds, connections)));
-    yield { name: scenario.name, connections, processes, rounds };
+      const load = { connections, seconds: options.seconds };
+      if (disk !== undefined)
+        for (const way of diskWays) disk[way].push(await measureDisk(options.python, join(folder, "disk"), way, load));
+    }
+    yield { name: scenario.name, connections, processes, rounds, disk };
   }
 }

@@ -22,11 +22,13 @@ export interface BenchOptions {
   readonly python: string;
 }
 
-const usage = `npm run bench -- growth [--tables N] [--versions N]   how it fares with much in the catalog
+export const usage = `npm run bench -- growth [--tables N] [--versions N]   how it fares with much in the catalog
 npm run bench -- load [--seconds N] [--connections N]   how it fares for long, under clients that misbehave
 npm run bench -- kills [--seconds N] [--every SECONDS] [--processes N]   that nothing is lost when its processes are killed under load
 npm run bench -- jobs [--rows N] [--rounds N]   how long a column takes that a job fills, and one that Geneva fills alone
 npm run bench -- search [--rows N] [--connections N,N] [--table FOLDER] [--before DIR]   vectors found by an index, beside lancedb on the folder
+npm run bench -- start [--rounds N] [--processes N,N] [--tables N] [--json FILE]   the first answer of a process that starts, and its memory
+npm run bench -- rate [--only NAME] [--rounds N] [--seconds N] [--connections N] [--processes N,N] [--tables N] [--json FILE]   answers at a fixed rate
 npm run bench -- profile [--only NAME] [--seconds N] [--svg FILE]   where the time of a kind of request goes, as a flame graph
 npm run bench -- [options]
   --rounds N        measurements of each server, alternating (5)
@@ -39,25 +41,29 @@ npm run bench -- [options]
   --json FILE       write the figures to a file too
 TILTYARD_BENCH_PYTHON names a Python that has pylance; without it, the one of the interop tests is used.`;
 
+export const upTo = (most: number) => z.coerce.number().pipe(z.int().min(1).max(most));
 const listUpTo = (most: number) =>
   z
     .string()
     .transform((text) => text.split(",").map(Number))
     .pipe(z.array(z.int().min(1).max(most)));
-const Numbers = z.object({
-  rounds: z.coerce.number().pipe(z.int().min(1).max(100)),
-  seconds: z.coerce.number().pipe(z.int().min(1).max(60)),
+
+/** What the options that several modes have may be. */
+export const numbers = {
+  rounds: upTo(100),
+  seconds: upTo(60),
   connections: listUpTo(1000),
   processes: listUpTo(64),
-  tables: z.coerce.number().pipe(z.int().min(1).max(1_000_000)),
-});
+  tables: upTo(1_000_000),
+};
+const Numbers = z.object(numbers);
 
 /**
  * @param args The arguments of the command.
  * @throws Error that says what is wrong, and how the command is used.
  */
 export function readOptions(args: readonly string[], environment: NodeJS.ProcessEnv): BenchOptions {
-  try {
+  return withUsage(() => {
     const { values } = parseArgs({
       args: [...args],
       options: {
@@ -69,31 +75,41 @@ export function readOptions(args: readonly string[], environment: NodeJS.Process
         only: { type: "string" },
         before: { type: "string" },
         json: { type: "string" },
-        help: { type: "boolean" },
       },
     });
-    if (values.help) {
-      process.stdout.write(`${usage}\n`);
-      process.exit(0);
-    }
     return {
       ...Numbers.parse(values),
       scenarios: scenariosNamed(values.only),
       before: values.before,
       json: values.json,
-      python: environment.TILTYARD_BENCH_PYTHON ?? preparePython(),
+      python: pythonOf(environment),
     };
+  });
+}
+
+/** Reads options. @throws Error that says what is wrong, and how the command is used. */
+export function withUsage<Options>(read: () => Options): Options {
+  try {
+    return read();
   } catch (error) {
     const message = error instanceof z.ZodError ? z.prettifyError(error) : (error as Error).message;
     throw new Error(`${message}\n\n${usage}`, { cause: error });
   }
 }
 
+/** @returns The path of the Python that has pylance. */
+export function pythonOf(environment: NodeJS.ProcessEnv): string {
+  return environment.TILTYARD_BENCH_PYTHON ?? preparePython();
+}
+
 function scenariosNamed(names: string | undefined): readonly Scenario[] {
-  if (names === undefined) return scenarios;
-  return names.split(",").map((name) => {
-    const found = scenarios.find((scenario) => scenario.name === name);
-    if (found === undefined) throw new Error(`--only: there is no scenario ${name}`);
-    return found;
-  });
+  return names === undefined ? scenarios : names.split(",").map(scenarioNamed);
+}
+
+/** @throws Error when there is none of that name. */
+export function scenarioNamed(name: string): Scenario {
+  const found = scenarios.find((scenario) => scenario.name === name);
+  if (found === undefined)
+    throw new Error(`--only: there is no scenario ${name}, but ${scenarios.map((each) => each.name).join(", ")}`);
+  return found;
 }

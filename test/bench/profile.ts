@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { CpuProfile, drawFlameGraph } from "./flame-graph.ts";
 import { makeFolder } from "./folder.ts";
-import { type Scenario, scenarios } from "./scenarios.ts";
+import { scenarioNamed } from "./options.ts";
 import { startTiltyard } from "./servers.ts";
 import { measureByWrk } from "./wrk.ts";
 
@@ -21,8 +21,7 @@ export async function profileCatalog(args: readonly string[]): Promise<void> {
       svg: { type: "string" },
     },
   });
-  const scenario: Scenario | undefined = scenarios.find(({ name }) => name === values.only);
-  if (scenario === undefined) throw new Error(`--only: one of ${scenarios.map(({ name }) => name).join(", ")}`);
+  const scenario = scenarioNamed(values.only);
   const [seconds, connections] = [Number(values.seconds), Number(values.connections)];
   if (!(seconds > 0) || !(connections > 0)) throw new Error("--seconds and --connections: numbers above 0");
   const svg = values.svg ?? `${scenario.name}.svg`;

@@ -1,5 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { availableParallelism, cpus, totalmem } from "node:os";
+import { type DiskMeasurement, type DiskRounds, type DiskWay, diskMediansOf, diskWays } from "./disk.ts";
+import { count, median, row } from "./table.ts";
 import type { WrkMeasurement } from "./wrk.ts";
 
 /** `before` is another checkout of Tiltyard, which is measured only where one is named. */
@@ -13,6 +15,8 @@ export interface ScenarioResult {
   /** Of the catalog and of bare Hono. */
   readonly processes: number;
   readonly rounds: Readonly<Record<ServerName, readonly WrkMeasurement[]>>;
+  /** What the disk gave to a program that does nothing else. */
+  readonly disk: DiskRounds | undefined;
 }
 
 const figures = ["requestsPerSecond", "p50Ms", "p99Ms", "cpuUsPerRequest", "residentMiB", "loadBusy"] as const;
@@ -24,32 +28,46 @@ const titles = {
   restAdapter: "RestAdapter",
   bareHono: "bare Hono",
 } as const satisfies Record<ServerName, string>;
+const diskTitles = {
+  syncfs: "disk, one sync of all",
+  each: "disk, a sync for each",
+} as const satisfies Record<DiskWay, string>;
 const columns = ["", "requests/s", "p50 ms", "p99 ms", "CPU us", "MiB", "load", "requests/s of the rounds"];
 const widths = [26, 12, 10, 10, 10, 8, 8, 26];
 
 /** The medians of a scenario over its rounds, and how ours compare with the others. */
-export function summarizeScenario({ name, connections, processes, rounds }: ScenarioResult) {
+export function summarizeScenario({ name, connections, processes, rounds, disk }: ScenarioResult) {
   const medians = {
     tiltyard: mediansOf(rounds.tiltyard),
     before: mediansOf(rounds.before),
     restAdapter: mediansOf(rounds.restAdapter),
     bareHono: mediansOf(rounds.bareHono),
   };
+  const ofDisk = diskMediansOf(disk);
   return {
     name,
     connections,
     processes,
     medians,
+    ...(ofDisk && {
+      ofDisk,
+      toDisk: {
+        syncfs: medians.tiltyard.requestsPerSecond / ofDisk.syncfs.requestsPerSecond,
+        each: medians.tiltyard.requestsPerSecond / ofDisk.each.requestsPerSecond,
+      },
+    }),
     toBefore: ratiosOf(medians.tiltyard, medians.before),
     toRestAdapter: ratiosOf(medians.tiltyard, medians.restAdapter),
     toBareHono: ratiosOf(medians.tiltyard, medians.bareHono),
     rounds,
+    disk,
   };
 }
 
 /** A scenario as lines of text. */
 export function formatScenario(result: ScenarioResult): string {
-  const { name, connections, processes, medians, toBefore, toRestAdapter, toBareHono } = summarizeScenario(result);
+  const summary = summarizeScenario(result);
+  const { name, connections, processes, medians, toBefore, toRestAdapter, toBareHono, ofDisk, toDisk } = summary;
   const ratios = (title: string, to: Figures) =>
     line([`  ${title}`, ...figures.slice(0, -1).map((figure) => `${to[figure].toFixed(2)}x`)]);
   const measured = (server: ServerName) =>
@@ -60,8 +78,17 @@ export function formatScenario(result: ScenarioResult): string {
       medians[server].p99Ms.toFixed(2),
       medians[server].cpuUsPerRequest.toFixed(0),
       medians[server].residentMiB.toFixed(0),
-      `${(medians[server].loadBusy * 100).toFixed(0)}%`,
+      percent(medians[server].loadBusy),
       spreadOf(result.rounds[server]),
+    ]);
+  const ofWay = (way: DiskWay, { requestsPerSecond, p50Ms, p99Ms, cpuUsPerRequest }: DiskMeasurement) =>
+    line([
+      `  ${diskTitles[way]}`,
+      Math.round(requestsPerSecond).toLocaleString("en"),
+      p50Ms.toFixed(2),
+      p99Ms.toFixed(2),
+      cpuUsPerRequest.toFixed(0),
+      ...["", "", spreadOf(result.disk?.[way] ?? [])],
     ]);
   return [
     `${name}: ${count(connections, "connection")}, ${count(processes, "process")}`,
@@ -71,10 +98,20 @@ export function formatScenario(result: ScenarioResult): string {
     measured("restAdapter"),
     ratios("Tiltyard / RestAdapter", toRestAdapter),
     measured("bareHono"),
-    line(["  Tiltyard of bare Hono", `${Math.round(toBareHono.requestsPerSecond * 100)}%`]),
+    line(["  Tiltyard of bare Hono", percent(toBareHono.requestsPerSecond)]),
+    ...diskWays.flatMap((way) =>
+      ofDisk && toDisk ? [ofWay(way, ofDisk[way]), line(["  Tiltyard of that", percent(toDisk[way])])] : [],
+    ),
     "",
   ].join("\n");
 }
+
+/** The surroundings as a line of text. */
+export function formatSurroundings({ cpu, cores, memoryGiB, node, pylance }: Surroundings): string {
+  return `${cpu}, ${cores} cores, ${memoryGiB} GiB, Node ${node}, pylance ${pylance}`;
+}
+
+type Surroundings = ReturnType<typeof describeSurroundings>;
 
 /** What the figures depend on besides Tiltyard. @throws Error when the Python has no pylance. */
 export function describeSurroundings(python: string) {
@@ -100,23 +137,15 @@ function mapFigures(value: (figure: (typeof figures)[number]) => number): Figure
   return Object.fromEntries(figures.map((figure) => [figure, value(figure)])) as Figures;
 }
 
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((one, other) => one - other);
-  const [low, high] = [sorted[Math.ceil(sorted.length / 2) - 1], sorted[Math.floor(sorted.length / 2)]];
-  return ((low ?? Number.NaN) + (high ?? Number.NaN)) / 2;
+function percent(share: number): string {
+  return `${Math.round(share * 100)}%`;
 }
 
-function spreadOf(measurements: readonly WrkMeasurement[]): string {
+function spreadOf(measurements: readonly { readonly requestsPerSecond: number }[]): string {
   const rates = measurements.map((each) => Math.round(each.requestsPerSecond));
   return `${Math.min(...rates).toLocaleString("en")} to ${Math.max(...rates).toLocaleString("en")}`;
 }
 
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? "" : noun.endsWith("s") ? "es" : "s"}`;
-}
-
 function line(cells: readonly string[]): string {
-  return cells
-    .map((cell, index) => (index === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[index] ?? 0)))
-    .join("");
+  return row(cells, widths);
 }

@@ -23,11 +23,12 @@ const printedCharacters = 4_000;
  *
  * @param checkout The folder of another checkout, with its packages installed.
  * @param processes How many serve.
+ * @param headers Those of an earlier start over the same folder; a token is fetched when absent.
  */
 export async function startTiltyard(
   folder: string,
   nodeOptions: readonly string[] = [],
-  { checkout = projectFolder, processes = 1 } = {},
+  { checkout = projectFolder, processes = 1, headers }: TiltyardOptions = {},
 ): Promise<Server> {
   mkdirSync(folder, { recursive: true });
   const log = openSync(join(folder, "service.log"), "w");
@@ -44,7 +45,13 @@ export async function startTiltyard(
   });
   closeSync(log);
   const url = await announcedUrl(program);
-  return serverOf(program, url, { authorization: `Bearer ${await fetchToken(url, folder)}` });
+  return serverOf(program, url, headers ?? { authorization: `Bearer ${await fetchToken(url, folder)}` });
+}
+
+interface TiltyardOptions {
+  readonly checkout?: string | undefined;
+  readonly processes?: number;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** The RestAdapter of pylance over a folder. It checks no credentials. */

@@ -1,0 +1,146 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { z } from "zod";
+import { makeFolder } from "./folder.ts";
+import { send } from "./load.ts";
+import { numbers, pythonOf, withUsage } from "./options.ts";
+import { readProportionalMiB, readUsage } from "./process-usage.ts";
+import { describeSurroundings, formatSurroundings } from "./report.ts";
+import { constantRequest, describeTable } from "./scenarios.ts";
+import { type Server, startBareHono, startReference, startTiltyard } from "./servers.ts";
+import { count, median, row } from "./table.ts";
+import { measureByWrk, type Requests } from "./wrk.ts";
+
+const Options = z.object({
+  rounds: numbers.rounds,
+  processes: numbers.processes,
+  tables: numbers.tables,
+  json: z.string().optional(),
+});
+
+/** How long a server that has answered once is left alone before its memory is read. */
+const idleMs = 1_000;
+const connections = 32;
+const loadSeconds = 1;
+
+/** A server that is started again and again, over what it stored the first time. */
+interface Subject {
+  readonly name: string;
+  readonly start: () => Promise<Server>;
+  readonly requests: Requests;
+}
+
+interface StartMeasurement {
+  /** From the start of its process to its first answer. */
+  readonly firstAnswerMs: number;
+  readonly idlePssMiB: number;
+  readonly idleRssMiB: number;
+  /** After some time of load. */
+  readonly loadedPssMiB: number;
+  readonly loadedRssMiB: number;
+}
+
+const figures = {
+  firstAnswerMs: "first answer ms",
+  idlePssMiB: "idle PSS MiB",
+  idleRssMiB: "RSS",
+  loadedPssMiB: "loaded PSS MiB",
+  loadedRssMiB: "RSS",
+} as const satisfies Record<keyof StartMeasurement, string>;
+const figureNames = Object.keys(figures) as (keyof StartMeasurement)[];
+const widths = [26, 18, 15, 8, 17, 8];
+
+/**
+ * Prints how long servers over the same number of tables take from the start of their process to their first answer, a
+ * description of a table, and the memory of all their processes: when they were idle, and after a second of load.
+ *
+ * The memory is the sum of the proportional set sizes (PSS). The sum of the resident sets (RSS) is printed beside it:
+ * it counts what processes share, such as the program itself, once for each of them.
+ */
+export async function measureStart(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
+  const options = withUsage(() => {
+    const { values } = parseArgs({
+      args: [...args],
+      options: {
+        rounds: { type: "string", default: "5" },
+        processes: { type: "string", default: "1,4" },
+        tables: { type: "string", default: "1000" },
+        json: { type: "string" },
+      },
+    });
+    return Options.parse(values);
+  });
+  const { rounds, tables } = options;
+  const python = pythonOf(environment);
+  const surroundings = describeSurroundings(python);
+  process.stdout.write(
+    `${formatSurroundings(surroundings)}\n${count(tables, "table")}, medians of ${count(rounds, "round")}; ` +
+      `loaded: ${loadSeconds} s of ${count(connections, "connection")}\n\n`,
+  );
+  const subjects = await prepareSubjects(options, python);
+  const measured = new Map(subjects.map(({ name }) => [name, [] as StartMeasurement[]]));
+  for (let round = 0; round < rounds; round += 1)
+    for (const subject of round % 2 === 0 ? subjects : subjects.toReversed())
+      measured.get(subject.name)?.push(await measureOnce(subject));
+
+  process.stdout.write(`${row(["", ...Object.values(figures)], widths)}\n`);
+  const results = [...measured].map(([name, each]) => ({ name, medians: mediansOf(each), rounds: each }));
+  for (const { name, medians } of results)
+    process.stdout.write(`${row([name, ...figureNames.map((figure) => medians[figure].toFixed(0))], widths)}\n`);
+  if (options.json === undefined) return;
+  const report = { date: new Date().toISOString(), surroundings, tables, connections, servers: results };
+  writeFileSync(options.json, `${JSON.stringify(report, null, 2)}\n`);
+}
+
+/** Each server makes its tables once, which also brings its program into the page cache. */
+async function prepareSubjects(options: z.infer<typeof Options>, python: string): Promise<readonly Subject[]> {
+  const folder = makeFolder();
+  const [ours, theirs] = [join(folder, "tiltyard"), join(folder, "rest-adapter")];
+  const fill = async (starting: Promise<Server>) => {
+    await using server = await starting;
+    const load = await describeTable.prepare(server, { connections, tables: options.tables });
+    return { headers: server.headers, requests: await load.take(loadSeconds) };
+  };
+  const { headers, requests } = await fill(startTiltyard(ours));
+  const reference = await fill(startReference(theirs, python));
+  return [
+    ...options.processes.map((processes) => ({
+      name: `Tiltyard, ${count(processes, "process")}`,
+      start: () => startTiltyard(ours, [], { processes, headers }),
+      requests,
+    })),
+    { name: "RestAdapter", start: () => startReference(theirs, python), requests: reference.requests },
+    ...options.processes.map((processes) => ({
+      name: `bare Hono, ${count(processes, "process")}`,
+      start: () => startBareHono(processes),
+      requests: { list: [constantRequest], mayRepeat: true },
+    })),
+  ];
+}
+
+async function measureOnce({ start, requests }: Subject): Promise<StartMeasurement> {
+  const startedAt = performance.now();
+  await using server = await start();
+  await send(server, requests.list[0] ?? constantRequest);
+  const firstAnswerMs = performance.now() - startedAt;
+  await sleep(idleMs);
+  const idlePssMiB = readProportionalMiB(server.pid);
+  const idleRssMiB = readUsage(server.pid).residentMiB;
+  await measureByWrk(server, { connections, seconds: loadSeconds }, requests);
+  const loadedPssMiB = readProportionalMiB(server.pid);
+  const loadedRssMiB = readUsage(server.pid).residentMiB;
+  return { firstAnswerMs, idlePssMiB, idleRssMiB, loadedPssMiB, loadedRssMiB };
+}
+
+function mediansOf(measurements: readonly StartMeasurement[]): StartMeasurement {
+  const of = (figure: keyof StartMeasurement) => median(measurements.map((each) => each[figure]));
+  return {
+    firstAnswerMs: of("firstAnswerMs"),
+    idlePssMiB: of("idlePssMiB"),
+    idleRssMiB: of("idleRssMiB"),
+    loadedPssMiB: of("loadedPssMiB"),
+    loadedRssMiB: of("loadedRssMiB"),
+  };
+}
