@@ -15,8 +15,8 @@ export default defineConfig({
           testTimeout: 20_000,
           // What the files of a worker import is loaded once: a file restores what it replaces.
           isolate: false,
-          // Much of it waits, for programs that it starts and for polls: one more than there are cores keeps them busy.
-          maxWorkers: availableParallelism() + 1,
+          // Much of it waits for programs that it starts, so that two are no more than two cores can do.
+          maxWorkers: Math.max(2, availableParallelism() - 1),
         },
       },
       {
