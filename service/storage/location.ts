@@ -1,4 +1,5 @@
 import { CatalogError } from "@tiltyard/protocol";
+import { LRUCache } from "lru-cache";
 
 /** Where a table or the warehouse lives: a folder in the local file system, in S3 or in Google Cloud Storage. */
 export interface Location {
@@ -12,6 +13,9 @@ export interface Location {
 }
 
 const locationLengthMax = 2048;
+/** A commit reads the location of its table half a dozen times. */
+const locationsKept = 4_096;
+const kept = new LRUCache<string, Location>({ max: locationsKept });
 const controlCharacter = /\p{Cc}/u;
 
 /**
@@ -20,6 +24,14 @@ const controlCharacter = /\p{Cc}/u;
  * @throws CatalogError InvalidInput that says what is wrong with the text.
  */
 export function parseLocation(text: string): Location {
+  const known = kept.get(text);
+  if (known !== undefined) return known;
+  const location = readLocation(text);
+  kept.set(text, location);
+  return location;
+}
+
+function readLocation(text: string): Location {
   const invalid = (why: string) => new CatalogError("InvalidInput", `location: ${why}: ${JSON.stringify(text)}`);
   if (text.length > locationLengthMax) throw new CatalogError("InvalidInput", "location: is too long");
   if (text.startsWith("/")) return locationOf("file", "", checkedPath(text.slice(1), invalid));

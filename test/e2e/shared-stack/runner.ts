@@ -257,11 +257,24 @@ async function untilNothingIsLeft(): Promise<void> {
 }
 
 /** Gives the runner other rights than the stack does. */
-async function withRights(rules: readonly object[]): Promise<{ readonly role: string; restore(): Promise<void> }> {
+async function withRights(
+  rules: readonly { readonly resources: readonly string[] }[],
+): Promise<{ readonly role: string; restore(): Promise<void> }> {
   const { api } = cluster();
   const path = `/apis/${rbac}/v1/namespaces/${namespace}/roles/${runnerName}`;
-  const put = (given: unknown) => api.request("PATCH", path, { rules: given }, "application/merge-patch+json");
   const role = await api.get(`${rbac}/v1`, "Role", runnerName, namespace);
+  const { spec } = await api.get("apps/v1", "Deployment", runnerName, catalogNamespace);
+  const user = `system:serviceaccount:${catalogNamespace}:${spec.template.spec.serviceAccountName}`;
+  const mayMakeSecrets = async () => {
+    const review = { spec: { user, resourceAttributes: { namespace, verb: "create", resource: "secrets" } } };
+    return (await api.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)).status.allowed;
+  };
+  /** A change counts once the API server has heard of it. */
+  const put = async (given: readonly { readonly resources: readonly string[] }[]) => {
+    await api.request("PATCH", path, { rules: given }, "application/merge-patch+json");
+    const expected = given.some(({ resources }) => resources.includes("secrets"));
+    await until(async () => (await mayMakeSecrets()) === expected);
+  };
   await put(rules);
   return {
     role: role.metadata.name,
