@@ -20,7 +20,7 @@ const usage = `npm run packages -- DIR [--repository URL]
 `;
 
 function compile(compiled: string): void {
-  const tsc = join(checkout, "node_modules/typescript-7/bin/tsc");
+  const tsc = join(checkout, "node_modules/typescript/bin/tsc");
   for (const project of ["tsconfig.json", "tsconfig.types.json"])
     run(process.execPath, [tsc, "-p", join(import.meta.dirname, project), "--outDir", compiled]);
 }

@@ -74,9 +74,11 @@ function npm(...args: readonly string[]): [string, readonly string[]] {
   return cli === undefined ? ["npm", args] : [process.execPath, [cli, ...args]];
 }
 
-/** tsc leaves the names of sources in declarations. */
+/** tsc leaves the names of sources in declarations, and in functions whose `using` it rewrites. */
 function withoutSources(file: string, text: string): string {
-  return file.endsWith(".d.ts") ? text.replaceAll(/(from |import\()"(\.[^"]+)\.ts"/g, '$1"$2.js"') : text;
+  return file.endsWith(".ts") || file.endsWith(".js")
+    ? text.replaceAll(/(from |import\()"(\.[^"]+)\.ts"/g, '$1"$2.js"')
+    : text;
 }
 
 /** The manifest of the workspace, with JavaScript in place of TypeScript and the dependencies that the modules name. */
