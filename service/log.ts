@@ -11,7 +11,7 @@ export interface LogOutput {
 }
 
 /** Lines are written together, once they have this many bytes, or after a while. */
-const heldBytes = 32 * 1024;
+const heldBytes = 8192;
 const writtenEveryMs = 500;
 /** At most this much is written at once. A busy process gets to write once in hundreds of requests. */
 const writtenBytesMax = 1024 * 1024;
