@@ -20,7 +20,7 @@ function envelopeOf(body: unknown): Envelope {
  * the request is answered.
  */
 export function readBody(contract: AnyContract, { bodyMemory }: OperationParts): Step {
-  const { bareField, bodySize } = contract;
+  const { bodySize } = contract;
   return async (context, next) => {
     const trail = context.get("trail");
     const principal = context.get("principal");
@@ -42,14 +42,12 @@ export function readBody(contract: AnyContract, { bodyMemory }: OperationParts):
     trail.requestId ??= requestIdOf(envelope.context?.["header.x-request-id"]);
     trail.traceparent ??= traceparentOf(envelope.context?.["header.traceparent"]);
     context.set("envelope", envelope);
-    context.set("body", bareField === undefined ? body : { [bareField]: body });
+    context.set("body", body);
     await next();
   };
 }
 
 /** The body of a request that was read here, as text for another process. */
-export function bodyHandedOn(context: Context<OperationEnv>, { bareField }: AnyContract): string {
-  if (context.req.method !== "POST") return "";
-  const body = context.get("body");
-  return JSON.stringify(bareField === undefined ? body : Object(body)[bareField]);
+export function bodyHandedOn(context: Context<OperationEnv>): string {
+  return context.req.method === "POST" ? JSON.stringify(context.get("body")) : "";
 }

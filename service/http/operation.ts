@@ -45,7 +45,7 @@ export interface OperationEnv {
     readonly principal: Principal | undefined;
     readonly path: RequestPath;
     readonly envelope: Envelope;
-    /** Parsed, in the shape that the contract's schema has. */
+    /** Parsed, and not validated. */
     readonly body: unknown;
   };
 }
@@ -108,7 +108,7 @@ function handle<C extends AnyContract>(
       context.res = respond(await handler(request, catalog, { principal, requestId, body: rows }), contract, requestId);
     } catch (error) {
       if (writer === undefined || !(error instanceof WriterNeeded)) throw error;
-      context.res = await writer.handOver(context, contract, bodyHandedOn(context, contract));
+      context.res = await writer.handOver(context, contract, bodyHandedOn(context));
       trail.isHandedOver = true;
     }
   };

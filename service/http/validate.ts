@@ -73,7 +73,10 @@ function textOf({ url }: HonoRequest): string {
  *
  * @throws CatalogError InvalidInput that lists the problems of query and body with their paths.
  */
-export function validateBody({ body: schema }: AnyContract): MiddlewareHandler<OperationEnv, string, ValidatedInput> {
+export function validateBody({
+  body: schema,
+  bareField,
+}: AnyContract): MiddlewareHandler<OperationEnv, string, ValidatedInput> {
   const ofNothing = schema.safeParse({});
   const validate: Step = zValidator(
     "json",
@@ -87,7 +90,8 @@ export function validateBody({ body: schema }: AnyContract): MiddlewareHandler<O
   );
   return (context, next) => {
     const { req } = context;
-    const body = context.get("body");
+    const given = context.get("body");
+    const body = bareField === undefined ? given : { [bareField]: given };
     if (ofNothing.success && saysNothing(body) && req.valid("query").success) {
       req.addValidatedData("json", ofNothing.data);
       return next();

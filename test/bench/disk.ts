@@ -2,7 +2,7 @@ import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { read } from "../support/tools.ts";
-import { median } from "./table.ts";
+import { mediansOf } from "./table.ts";
 
 /**
  * How a group of manifests and their names are made durable: by one sync of the file system, which Node does not offer,
@@ -56,15 +56,6 @@ export async function measureDisk(
 /** @returns undefined when nothing was measured. */
 export function diskMediansOf(rounds: DiskRounds | undefined): DiskMedians | undefined {
   if (rounds === undefined) return undefined;
-  const of = (way: DiskWay): DiskMeasurement => {
-    const figure = (name: keyof DiskMeasurement) => median(rounds[way].map((each) => each[name]));
-    return {
-      requests: figure("requests"),
-      requestsPerSecond: figure("requestsPerSecond"),
-      p50Ms: figure("p50Ms"),
-      p99Ms: figure("p99Ms"),
-      cpuUsPerRequest: figure("cpuUsPerRequest"),
-    };
-  };
-  return { syncfs: of("syncfs"), each: of("each") };
+  const names = Printed.keyof().options;
+  return { syncfs: mediansOf(rounds.syncfs, names), each: mediansOf(rounds.each, names) };
 }

@@ -7,7 +7,7 @@ import { numbers, pythonOf, scenarioNamed, upTo, withUsage } from "./options.ts"
 import { describeSurroundings, formatSurroundings } from "./report.ts";
 import type { PreparedLoad } from "./scenarios.ts";
 import { type Server, startReference, startTiltyard } from "./servers.ts";
-import { count, median, row } from "./table.ts";
+import { count, median, mediansOf, percent, row } from "./table.ts";
 import { measureByVegeta, prepareVegeta, type RateLoad, type RateMeasurement } from "./vegeta.ts";
 import { measureByWrk } from "./wrk.ts";
 
@@ -25,8 +25,7 @@ const Options = z.object({
   json: z.string().optional(),
 });
 
-const figures = ["p50Ms", "p99Ms", "longestMs", "cpuUsPerRequest", "loadBusy", "lateMs"] as const;
-type Figures = Readonly<Record<(typeof figures)[number], number>>;
+const figures = ["requestsPerSecond", "p50Ms", "p99Ms", "longestMs", "cpuUsPerRequest", "loadBusy", "lateMs"] as const;
 const columns = ["", "requests/s", "p50 ms", "p99 ms", "longest ms", "CPU us", "load", "late ms"];
 const widths = [26, 12, 10, 10, 12, 10, 8, 10];
 
@@ -93,11 +92,11 @@ export async function measureRate(args: readonly string[], environment: NodeJS.P
     for (const subject of round % 2 === 0 ? subjects : subjects.toReversed())
       subject.measured.push(await measureAtRate(subject, { rate, connections, seconds }));
 
-  const theirs = mediansOf(reference);
+  const theirs = mediansOf(reference.measured, figures);
   for (const subject of subjects) process.stdout.write(`${formatSubject(subject)}\n`);
   for (const subject of ours) {
-    const medians = mediansOf(subject);
-    const times = figures.slice(0, 4).map((figure) => `${(theirs[figure] / medians[figure]).toFixed(1)}x`);
+    const medians = mediansOf(subject.measured, figures);
+    const times = figures.slice(1, 5).map((figure) => `${(theirs[figure] / medians[figure]).toFixed(1)}x`);
     process.stdout.write(`${row([`  RestAdapter / ${subject.name}`, "", ...times], [32, 6, ...widths.slice(2)])}\n`);
   }
   if (options.json === undefined) return;
@@ -123,21 +122,8 @@ async function measureAtRate({ name, server, load }: Subject, of: RateLoad): Pro
   }
 }
 
-function mediansOf({ measured }: Subject): Figures & { readonly requestsPerSecond: number } {
-  const of = (figure: keyof RateMeasurement) => median(measured.map((each) => each[figure]));
-  return {
-    requestsPerSecond: of("requestsPerSecond"),
-    p50Ms: of("p50Ms"),
-    p99Ms: of("p99Ms"),
-    longestMs: of("longestMs"),
-    cpuUsPerRequest: of("cpuUsPerRequest"),
-    loadBusy: of("loadBusy"),
-    lateMs: of("lateMs"),
-  };
-}
-
 function formatSubject(subject: Subject): string {
-  const medians = mediansOf(subject);
+  const medians = mediansOf(subject.measured, figures);
   const cells = [
     `  ${subject.name}`,
     Math.round(medians.requestsPerSecond).toLocaleString("en"),
@@ -145,7 +131,7 @@ function formatSubject(subject: Subject): string {
     medians.p99Ms.toFixed(2),
     medians.longestMs.toFixed(2),
     medians.cpuUsPerRequest.toFixed(0),
-    `${Math.round(medians.loadBusy * 100)}%`,
+    percent(medians.loadBusy),
     medians.lateMs.toFixed(2),
   ];
   return row(cells, widths);

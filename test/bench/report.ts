@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { availableParallelism, cpus, totalmem } from "node:os";
 import { type DiskMeasurement, type DiskRounds, type DiskWay, diskMediansOf, diskWays } from "./disk.ts";
-import { count, median, row } from "./table.ts";
+import { count, mediansOf, percent, row } from "./table.ts";
 import type { WrkMeasurement } from "./wrk.ts";
 
 /** `before` is another checkout of Tiltyard, which is measured only where one is named. */
@@ -38,10 +38,10 @@ const widths = [26, 12, 10, 10, 10, 8, 8, 26];
 /** The medians of a scenario over its rounds, and how ours compare with the others. */
 export function summarizeScenario({ name, connections, processes, rounds, disk }: ScenarioResult) {
   const medians = {
-    tiltyard: mediansOf(rounds.tiltyard),
-    before: mediansOf(rounds.before),
-    restAdapter: mediansOf(rounds.restAdapter),
-    bareHono: mediansOf(rounds.bareHono),
+    tiltyard: mediansOf(rounds.tiltyard, figures),
+    before: mediansOf(rounds.before, figures),
+    restAdapter: mediansOf(rounds.restAdapter, figures),
+    bareHono: mediansOf(rounds.bareHono, figures),
   };
   const ofDisk = diskMediansOf(disk);
   return {
@@ -125,20 +125,8 @@ export function describeSurroundings(python: string) {
   };
 }
 
-function mediansOf(measurements: readonly WrkMeasurement[]): Figures {
-  return mapFigures((figure) => median(measurements.map((each) => each[figure])));
-}
-
 function ratiosOf(ours: Figures, theirs: Figures): Figures {
-  return mapFigures((figure) => ours[figure] / theirs[figure]);
-}
-
-function mapFigures(value: (figure: (typeof figures)[number]) => number): Figures {
-  return Object.fromEntries(figures.map((figure) => [figure, value(figure)])) as Figures;
-}
-
-function percent(share: number): string {
-  return `${Math.round(share * 100)}%`;
+  return Object.fromEntries(figures.map((figure) => [figure, ours[figure] / theirs[figure]])) as Figures;
 }
 
 function spreadOf(measurements: readonly { readonly requestsPerSecond: number }[]): string {

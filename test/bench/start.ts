@@ -10,7 +10,7 @@ import { readProportionalMiB, readUsage } from "./process-usage.ts";
 import { describeSurroundings, formatSurroundings } from "./report.ts";
 import { constantRequest, describeTable } from "./scenarios.ts";
 import { type Server, startBareHono, startReference, startTiltyard } from "./servers.ts";
-import { count, median, row } from "./table.ts";
+import { count, mediansOf, row } from "./table.ts";
 import { measureByWrk, type Requests } from "./wrk.ts";
 
 const Options = z.object({
@@ -86,7 +86,7 @@ export async function measureStart(args: readonly string[], environment: NodeJS.
       measured.get(subject.name)?.push(await measureOnce(subject));
 
   process.stdout.write(`${row(["", ...Object.values(figures)], widths)}\n`);
-  const results = [...measured].map(([name, each]) => ({ name, medians: mediansOf(each), rounds: each }));
+  const results = [...measured].map(([name, each]) => ({ name, medians: mediansOf(each, figureNames), rounds: each }));
   for (const { name, medians } of results)
     process.stdout.write(`${row([name, ...figureNames.map((figure) => medians[figure].toFixed(0))], widths)}\n`);
   if (options.json === undefined) return;
@@ -132,15 +132,4 @@ async function measureOnce({ start, requests }: Subject): Promise<StartMeasureme
   const loadedPssMiB = readProportionalMiB(server.pid);
   const loadedRssMiB = readUsage(server.pid).residentMiB;
   return { firstAnswerMs, idlePssMiB, idleRssMiB, loadedPssMiB, loadedRssMiB };
-}
-
-function mediansOf(measurements: readonly StartMeasurement[]): StartMeasurement {
-  const of = (figure: keyof StartMeasurement) => median(measurements.map((each) => each[figure]));
-  return {
-    firstAnswerMs: of("firstAnswerMs"),
-    idlePssMiB: of("idlePssMiB"),
-    idleRssMiB: of("idleRssMiB"),
-    loadedPssMiB: of("loadedPssMiB"),
-    loadedRssMiB: of("loadedRssMiB"),
-  };
 }

@@ -11,6 +11,20 @@ export function median(values: readonly number[]): number {
   return ((low ?? Number.NaN) + (high ?? Number.NaN)) / 2;
 }
 
+/** @returns The median of each figure. */
+export function mediansOf<Name extends string>(
+  measurements: readonly Readonly<Record<Name, number>>[],
+  names: readonly Name[],
+): Readonly<Record<Name, number>> {
+  const medians = names.map((name) => [name, median(measurements.map((each) => each[name]))]);
+  return Object.fromEntries(medians) as Record<Name, number>;
+}
+
+/** @returns A part of one in percent. */
+export function percent(part: number): string {
+  return `${Math.round(part * 100)}%`;
+}
+
 /** @returns A number with its noun, such as `2 processes`. */
 export function count(number: number, noun: string): string {
   return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : noun.endsWith("s") ? "es" : "s"}`;
