@@ -3,6 +3,8 @@ import { defineConfig } from "vitest/config";
 
 /** Gives the run a temporary folder, and takes it away. */
 const temporaryFolder = "test/support/temporary-folder.ts";
+/** How long a test waits for what is to become so. A busy machine takes several seconds for what takes milliseconds on a quiet one. */
+const expectOptions = { poll: { timeout: 10_000 } };
 
 export default defineConfig({
   test: {
@@ -13,6 +15,7 @@ export default defineConfig({
           include: ["test/*.test.ts", "test/{protocol,service,infra,client,runner}/**/*.test.ts"],
           globalSetup: temporaryFolder,
           testTimeout: 20_000,
+          expect: expectOptions,
           // What the files of a worker import is loaded once: a file restores what it replaces.
           isolate: false,
           // Much of it waits for programs that it starts, so that two are no more than two cores can do.
@@ -26,6 +29,7 @@ export default defineConfig({
           include: ["test/{service,postgres}/**/*.test.ts"],
           globalSetup: [temporaryFolder, "test/support/postgres-project.ts"],
           testTimeout: 60_000,
+          expect: expectOptions,
           hookTimeout: 60_000,
         },
       },

@@ -32,7 +32,7 @@ export function fromStackOutputs(outputs: unknown): Omit<ClusterOptions, "name">
   };
 }
 
-/** What Pulumi prints instead of a secret, unless it is told to show them. */
+/** What Pulumi prints instead of a secret, without --show-secrets. */
 const hidden = "[secret]";
 
 /**

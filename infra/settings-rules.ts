@@ -16,7 +16,7 @@ export function poolsOf(settings: OnCloud): ReturnType<typeof resolvePools> {
   return resolvePools(nodePools, variant, (role) => roleLabels(settings, role));
 }
 
-/** What settings must be together; each is looked at when the settings that it needs are valid alone. */
+/** Rules on several settings; each is checked when the settings that it needs are valid alone. */
 export const rules: readonly { needs: readonly Key[]; problemsOf: (settings: Settings) => readonly string[] }[] = [
   {
     needs: ["nodePools", "labelDomain", "labelKeys"],

@@ -1,10 +1,10 @@
 /**
  * How much a request may hold: the one place for the bounds of what the protocol calls strings, maps and arrays. They
- * are in the schemas, and so in the OpenAPI document, and they are looked at before what they hold.
+ * are in the schemas, and so in the OpenAPI document, and are checked before the values inside.
  */
 import { z } from "zod";
 
-/** A request may have as many problems as values. No more than these are looked for in a list or a map. */
+/** A request may have as many problems as values. No more than these are reported of a list or a map. */
 export const problemsMax = 20;
 
 /** The most characters of a string. */
@@ -60,7 +60,7 @@ export const numbers = {
   tokenLength: 1_000_000,
 } as const;
 
-/** What a JSON body may be as a whole, which no schema says: it is looked at before the body is parsed. */
+/** The limits of a JSON body as a whole, which no schema has: they are checked before the body is parsed. */
 export interface BodyBounds {
   readonly bytes: number;
   /** Numbers, strings, arrays, ..., with those inside of others. */
@@ -85,7 +85,7 @@ export function text(charactersMax: number) {
     .refine((value) => value.isWellFormed(), "is not valid Unicode");
 }
 
-/** An array of so many items at most. One that is too long is refused before its items are looked at. */
+/** An array of so many items at most. One that is too long is refused before its items are checked. */
 export function list<Item extends z.ZodType>(item: Item, itemsMax: number): z.ZodArray<Item> {
   // The constructor cannot know what its definition is a list of.
   return new List({ type: "array", element: item, most: itemsMax }).max(itemsMax) as unknown as z.ZodArray<Item>;
@@ -93,7 +93,7 @@ export function list<Item extends z.ZodType>(item: Item, itemsMax: number): z.Zo
 
 /**
  * A map of so many entries at most, whose keys and texts have so many characters together. One that has more is refused
- * before its entries are looked at.
+ * before its entries are checked.
  */
 export function map<Value extends z.ZodType>(
   value: Value,
@@ -109,7 +109,7 @@ export function map<Value extends z.ZodType>(
 type Payload = z.core.ParsePayload<unknown>;
 type Bounded<Definition> = Definition & { readonly most: number };
 
-/** An array whose items are looked at until there are problems enough: zod itself collects those of all items. */
+/** An array whose items are checked until there are problems enough: zod itself collects those of all items. */
 const List = z.core.$constructor<z.ZodArray, Bounded<z.core.$ZodArrayDef>>("BoundedList", (schema, definition) => {
   z.ZodArray.init(schema, definition);
   const parseAll = schema._zod.parse;

@@ -56,8 +56,8 @@ export interface Contract<
   /** How much a JSON body may hold. */
   readonly bodySize: BodySize;
   /**
-   * The rights that a request needs as its path tells: they are looked at before its body is read. All rights are told
-   * from the request alone, so that a refusal says nothing about what exists.
+   * The rights that a request needs for the object in its path: they are checked before its body is read. All rights
+   * depend on the request alone, so that a refusal does not reveal what exists.
    */
   readonly access: (path: PathFields) => readonly Access[];
   /** The rights that a request needs besides those, as its query and its body tell. */

@@ -8,7 +8,7 @@ export const configMethods = ["LOCAL", "IN_CLUSTER", "EKS_AUTH", "GKE_AUTH"] as 
 /** A name that Kubernetes takes for objects, and Ray for what it makes of it. */
 const objectName = (lengthMax: number) =>
   z
-    .string()
+    .string({ error: ({ input }) => (input === undefined ? "is required" : undefined) })
     .regex(
       new RegExp(`^[a-z]([-a-z0-9]{0,${lengthMax - 2}}[a-z0-9])?$`),
       `must be lower-case letters, digits and dashes, begin with a letter, ${lengthMax} characters at most`,

@@ -28,7 +28,7 @@ export interface StartRequest {
 export interface Platform {
   /** All attempts that were started here and are not forgotten yet. */
   list(): Promise<readonly PlatformAttempt[]>;
-  /** Starts an attempt; one that is there already is left alone. @throws NeedsError */
+  /** Starts an attempt; one that is there already is left alone. After an error it may be there, but for NeedsError. @throws NeedsError */
   start(request: StartRequest): Promise<void>;
   /** Ends an attempt that may be there. */
   stop(attempt: Pick<PlatformAttempt, "jobId" | "number">): Promise<void>;

@@ -101,11 +101,19 @@ export class RayJobPlatform implements Platform {
     const cluster = { ...withImages(this.#templateOf(job), runtime), catalogUrl, catalogKeySecret: name };
     // The key is there before pods that would wait for it.
     await api.putSecret(name, { apiKey });
-    const created = await api.create(this.#rayJob(job, number, cluster, runtime)).catch((error) => {
-      if (error instanceof KubernetesError && invalid.includes(error.status)) throw new NeedsError(error.message);
-      throw error;
+    const created = await api.create(this.#rayJob(job, number, cluster, runtime)).catch(async (error) => {
+      if (!(error instanceof KubernetesError)) throw error;
+      // One that cannot be deleted now is no reason to tell another error.
+      if (isRefusal(error)) await this.#withdrawKey(name).catch(() => undefined);
+      throw invalid.includes(error.status) ? new NeedsError(error.message) : error;
     });
     if (created?.metadata !== undefined) await api.giveSecret(name, created.metadata);
+  }
+
+  /** Another runner may have made a RayJob of this name, which needs the key. */
+  async #withdrawKey(name: string): Promise<void> {
+    const { api } = this.#options;
+    if ((await api.find(name)) === undefined) await api.deleteSecret(name);
   }
 
   async stop(attempt: Pick<PlatformAttempt, "jobId" | "number">): Promise<void> {
@@ -162,6 +170,11 @@ export class RayJobPlatform implements Platform {
       },
     };
   }
+}
+
+/** Whether the API server has done nothing: without an answer, or after a failure of its own, that is not known. */
+function isRefusal({ status = 0 }: KubernetesError): boolean {
+  return status >= 400 && status < 500;
 }
 
 /** Tells a job which workers its Ray cluster can have: there are none yet when it begins. */

@@ -163,12 +163,21 @@ export class Reconciler {
       return true;
     } catch (error) {
       if (!(error instanceof NeedsError)) {
-        // What did not begin is no attempt. A claim that cannot be given back is taken over in time.
-        await this.#jobs.release(job).catch(() => {});
+        // What did not begin is no attempt. A claim that is kept is submitted anew, or taken over in time.
+        if (await this.#isAbsent(job.id, number)) await this.#jobs.release(job).catch(() => {});
         throw error;
       }
       await this.#jobs.fail({ ...job, attempt: number }, { reason: error.message });
       this.#tell({ job: job.id, text: error.message });
+      return false;
+    }
+  }
+
+  /** Whether the platform is known not to have an attempt: a start that failed half-way, or whose answer was lost, may have begun it. */
+  async #isAbsent(id: string, number: number): Promise<boolean> {
+    try {
+      return (await this.#platform.list()).every((each) => each.jobId !== id || each.number !== number);
+    } catch {
       return false;
     }
   }

@@ -42,7 +42,7 @@ export interface Config {
     /** How many proxies before the service append their peer's address to `X-Forwarded-For`. */
     readonly trustedProxies: number;
   };
-  /** How long a dropped table can be brought back; 0 deletes it at once. */
+  /** How long a dropped table can be undropped; 0 deletes it at once. */
   readonly dropRetentionMs: number;
   /** How long audit records and jobs are kept after they have ended. */
   readonly auditRetentionMs: number;

@@ -8,11 +8,11 @@ import { listDroppedTables } from "./store/dropped-tables.ts";
 import { delayTask, insertTask } from "./store/tasks.ts";
 import { createWorker, type Worker } from "./tasks/worker.ts";
 
-/** How often versions are looked for that a process recorded and did not finish. */
+/** How often the search runs for versions that a process recorded and did not finish. */
 const searchEveryMs = 60_000;
-/** How often the audit is searched for what is old enough to be deleted. */
+/** How often the audit is searched for records that are old enough to be deleted. */
 const retainEveryMs = 3_600_000;
-/** How many dropped tables one search looks at. */
+/** How many dropped tables one search reads. */
 const hastenedAtOnce = 1_000;
 
 /** Without Lance's library, or a record, nothing can be done, now or later. */
@@ -23,7 +23,7 @@ function unlessImpossible(error: unknown): undefined {
 }
 
 export interface DeferredWorkParts extends AutomationParts {
-  /** How long a dropped table can be brought back. */
+  /** How long a dropped table can be undropped. */
   readonly dropRetentionMs: number;
   /** How long audit records and jobs are kept after they ended. */
   readonly auditRetentionMs: number;
@@ -81,7 +81,7 @@ export function createDeferredWork(parts: DeferredWorkParts): Worker {
       await store.write((session) => insertTask(session, { kind: "retain", subject: "transactions" }));
       worker.wake();
     } catch (error) {
-      log.warn({ err: error }, "work that was left undone cannot be looked for now");
+      log.warn({ err: error }, "the search for unfinished work failed");
     }
   };
   let searching = Promise.resolve();

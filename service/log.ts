@@ -40,22 +40,43 @@ export function openLogOutput(level: string): LogOutput {
     minLength: heldBytes,
     maxWrite: writtenBytesMax,
     maxLength: waitingBytesMax,
-    periodicFlush: writtenEveryMs,
   });
-  // What takes buffers is typed as if it took text.
-  const write = (lines: Buffer) => destination.write(lines as unknown as string);
+  let bytesHeld = 0;
+  let isFlushPlanned = false;
+  const flushSoon = () => {
+    if (isFlushPlanned) return;
+    isFlushPlanned = true;
+    setTimeout(() => {
+      isFlushPlanned = false;
+      // The destination's own periodic flush also writes when there is nothing to write.
+      if (bytesHeld === 0) return;
+      destination.flush();
+      // It flushes nothing while it is writing.
+      flushSoon();
+    }, writtenEveryMs).unref();
+  };
+  const write = (lines: Buffer) => {
+    bytesHeld += lines.length;
+    // What takes buffers is typed as if it took text.
+    destination.write(lines as unknown as string);
+    flushSoon();
+  };
+  destination.on("write", (bytes: number) => {
+    bytesHeld -= bytes;
+  });
   destination.on("error", () => {
     // At the end of the process it would try for ever to write what it has.
     destination.flushSync = () => {};
   });
 
   const lines = {
-    write: (line: string) => void write(Buffer.from(line)),
+    write: (line: string) => write(Buffer.from(line)),
     flush: (done: () => void) => destination.flush(done),
   };
   const log = pino({ level, base: null, timestamp: isoTime }, lines);
 
   destination.on("drop", (refused: Buffer) => {
+    bytesHeld -= refused.length;
     for (const byte of refused) if (byte === lineEnd) dropped += 1;
   });
   destination.on("drain", () => {

@@ -26,7 +26,7 @@ export interface Replacements {
   readonly wrapStorage?: (storage: Storage) => Storage;
 }
 
-/** Opens the catalog: migrates its database, or does so when one that is away now is there. */
+/** Opens the catalog and migrates its database, as soon as it is available. */
 export async function openCatalog(config: Config, log: Log, replacements: Replacements): Promise<OpenCatalog> {
   const { wrapStore = (store) => store, wrapStorage = (storage) => storage } = replacements;
   const open = () => openPrepared(config);

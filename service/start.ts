@@ -1,4 +1,5 @@
 import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import type { Hono } from "hono";
 import { type Authenticator, createAuthenticator } from "./auth/authenticator.ts";
 import { openDevelopmentIssuer } from "./auth/development-issuer.ts";
@@ -7,17 +8,20 @@ import type { Config } from "./config.ts";
 import { createAddressOf } from "./http/address.ts";
 import { type AppParts, createApp } from "./http/app.ts";
 import { createBodyMemory } from "./http/body-memory.ts";
+import { carryOutOn } from "./http/by-writer.ts";
 import { guardConnections } from "./http/connections.ts";
 import { createFailedCredentials } from "./http/failed-credentials.ts";
 import { createHandOver } from "./http/hand-over.ts";
 import { addressHandedOver, connectionsHandedOver, listenForHandedOver } from "./http/handed-over.ts";
 import { watchLoop } from "./http/loop-delay.ts";
 import { createMetrics } from "./http/metrics.ts";
+import { claimPort, listenOnPort } from "./http/port.ts";
 import { createRateLimit } from "./http/rate-limit.ts";
-import { close, createHttpServer, listen, refuseLateRequest, urlOf } from "./http/server.ts";
+import { answer, close, createHttpServer, refuseLateRequest, urlOf } from "./http/server.ts";
 import type { Log } from "./log.ts";
 import { type OpenCatalog, openCatalog, type Replacements } from "./open-catalog.ts";
 import { openReadOnlyCatalog } from "./open-read-only-catalog.ts";
+import { createWriter, takeCalls } from "./processes/calls.ts";
 import type { Group } from "./processes/group.ts";
 import { createMemoryLimiter } from "./store/memory-limiter.ts";
 import { findNamespace } from "./store/namespaces.ts";
@@ -49,6 +53,9 @@ export async function startService(
   replacements: Replacements = {},
   group?: Group,
 ): Promise<RunningService> {
+  // Before anything is opened, which would have to be closed again.
+  const claimed = group === undefined && config.port !== 0 ? await claimPort(config) : undefined;
+  const { port } = group ?? claimed ?? config;
   const { limits } = config;
   const partOf = (limit: number) => Math.ceil(limit / (group?.count ?? 1));
   const issuer =
@@ -118,21 +125,25 @@ export async function startService(
     };
   }
 
-  function serveReading(catalog: OpenCatalog, { socket }: Group): Serving {
-    const writer = createHandOver(socket, addressOf, connections);
+  function serveReading(catalog: OpenCatalog, { folder }: Group): Serving {
+    const writer = {
+      operations: createWriter(callsAt(folder)),
+      requests: createHandOver(requestsAt(folder), addressOf, connections),
+    };
     const parts = partsOf(catalog);
     const app = createApp({
       ...parts,
       writer,
       bodyMemory: createBodyMemory(partOf(limits.bodyMemoryBytes)),
-      isReady: async () => (await parts.isReady()) && (await writer.isReady()),
+      isReady: async () => (await parts.isReady()) && (await writer.requests.isReady()),
     });
     return {
       catalog,
       authenticator: parts.authenticator,
       app,
       [Symbol.asyncDispose]: async () => {
-        writer[Symbol.dispose]();
+        writer.operations[Symbol.dispose]();
+        writer.requests[Symbol.dispose]();
         await catalog[Symbol.asyncDispose]();
       },
     };
@@ -140,25 +151,28 @@ export async function startService(
 
   async function serveAll(catalog: OpenCatalog): Promise<Serving> {
     const parts = partsOf(catalog);
-    const handedOver = connectionsHandedOver();
-    const others =
-      group === undefined || group.role === "equal"
-        ? undefined
-        : await listenForHandedOver(
-            group.socket,
-            createApp({ ...parts, addressOf: addressHandedOver, connections: handedOver }).fetch,
-            handedOver,
-          );
+    const others = group === undefined || group.role === "equal" ? undefined : await writeForOthers(parts, group);
     return {
       catalog,
       authenticator: parts.authenticator,
       app: createApp(parts),
       [Symbol.asyncDispose]: async () => {
-        if (others !== undefined) {
-          await group?.alone;
-          await close(others);
-        }
+        await others?.[Symbol.asyncDispose]();
         await catalog[Symbol.asyncDispose]();
+      },
+    };
+  }
+
+  async function writeForOthers(parts: AppParts, { folder, alone }: Group): Promise<AsyncDisposable> {
+    const handedOver = connectionsHandedOver();
+    const app = createApp({ ...parts, addressOf: addressHandedOver, connections: handedOver });
+    const requests = await listenForHandedOver(requestsAt(folder), app.fetch, handedOver);
+    const calls = await takeCalls(callsAt(folder), carryOutOn(parts.catalog, loopWatch, log));
+    return {
+      [Symbol.asyncDispose]: async () => {
+        await alone;
+        await calls[Symbol.asyncDispose]();
+        await close(requests);
       },
     };
   }
@@ -167,12 +181,8 @@ export async function startService(
   const served: Serving[] = [];
   let serving = group?.role === "reader" ? serveReading(first, group) : await serveAll(first);
   served.push(serving);
-  await listen(server, (request, env) => serving.app.fetch(request, env), connections, {
-    host: config.host,
-    port: group?.port ?? config.port,
-    reusePort: group !== undefined,
-    exclusive: true,
-  });
+  answer(server, (request, env) => serving.app.fetch(request, env), connections);
+  const acceptors = await listenOnPort(server, { host: config.host, port });
   first.begin();
   group?.onQuestion(async (question) => {
     if (question.about === "metrics") return metrics.values();
@@ -191,11 +201,22 @@ export async function startService(
     url: urlOf(config.host, server),
     stop: async () => {
       stopping = true;
-      await close(server);
+      await close(server, acceptors);
+      claimed?.[Symbol.dispose]();
       loopWatch[Symbol.dispose]();
       for (const each of served.toReversed()) await each[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Where the process that writes takes operations that others are to have carried out. */
+function callsAt(folder: string): string {
+  return join(folder, "calls");
+}
+
+/** Where the process that writes takes requests as they come. */
+function requestsAt(folder: string): string {
+  return join(folder, "requests");
 }
 
 function unreachable(): never {

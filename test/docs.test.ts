@@ -1,7 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { CatalogOnExisting, CatalogOnGke } from "../infra/catalog-settings.ts";
+import { Runner } from "../infra/runner-settings.ts";
+import { settingsOfVariant } from "../infra/settings.ts";
 
 const files = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], { encoding: "utf8" })
   .split("\n")
@@ -51,4 +54,25 @@ test("the index leads to every page", () => {
     ["docs/README.md", "docs/clients/README.md"].flatMap((path) => linksOf(path).map(({ target }) => target)),
   );
   expect(pages.filter((path) => path !== "docs/README.md" && !reached.has(path))).toEqual([]);
+});
+
+describe("the page of settings", () => {
+  /** What the rows of a page's tables are about: all names in their first cells. */
+  const rowsOf = (path: string) => {
+    const cells = [...textOf(path).matchAll(/^\| (.*?) \|/gm)].map(([, cell = ""]) => cell);
+    return new Set(cells.flatMap((cell) => [...cell.matchAll(/`(\w+)`/g)].map(([, name = ""]) => name)));
+  };
+
+  test("of the catalog has each variable, and no other", () => {
+    const variables = [...textOf("service/config.ts").matchAll(/^ {2}(TILTYARD_\w+):/gm)].map(([, name = ""]) => name);
+    expect(variables.length).toBeGreaterThan(20);
+    const rows = [...rowsOf("docs/reference/settings.md")].filter((name) => name.startsWith("TILTYARD_"));
+    expect(rows.sort()).toEqual(variables.sort());
+  });
+
+  test("of a stack has each setting, and each of its catalog and its runner", () => {
+    const shapes = [...Object.values(settingsOfVariant), CatalogOnGke.shape, CatalogOnExisting.shape, Runner.shape];
+    const rows = rowsOf("docs/reference/stack.md");
+    expect(shapes.flatMap((shape) => Object.keys(shape)).filter((name) => !rows.has(name))).toEqual([]);
+  });
 });

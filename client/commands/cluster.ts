@@ -1,25 +1,24 @@
 import { millisecondsOf } from "@tiltyard/protocol";
-import { Command, InvalidArgumentError } from "commander";
+import { Command, InvalidArgumentError, Option } from "commander";
 import type { RayClusterApi } from "../ray/cluster-api.ts";
 import { type LeasedCluster, listRayClusters, reapRayClusters } from "../ray/lease.ts";
 import { clusterLeftOver, interruptible } from "./interruption.ts";
 import { type JsonOption, jsonOption, Progress, print, printTable } from "./output.ts";
-import { describeProgress, runCommand } from "./run.ts";
+import { describeProgress } from "./run.ts";
 import { addTargetOptions, readTarget, type TargetOptions } from "./target.ts";
 
 type Options = TargetOptions & JsonOption;
 
 /** `cluster`: Ray clusters that stay. */
 export function clusterCommand(): Command {
-  const cluster = new Command("cluster").description("make Ray clusters that stay, list them, delete them");
+  const cluster = new Command("cluster").description("create Ray clusters that stay, list and delete them");
 
   addTargetOptions(cluster.command("up"))
-    .description("make a Ray cluster and leave it running")
-    .option(
-      "--ttl <duration>",
-      "how long it may stay before `reap` deletes it, e.g. 90m, 8h, 2d",
-      parseDuration,
-      parseDuration("8h"),
+    .description("create a Ray cluster and leave it running")
+    .addOption(
+      new Option("--ttl <duration>", "its lifetime, after which `reap` deletes it, e.g. 90m, 8h, 2d")
+        .argParser(parseDuration)
+        .default(parseDuration("8h"), "8h"),
     )
     .addOption(jsonOption())
     .addHelpText("after", "\nExample:\n  tiltyard cluster up -f cluster.yaml --ttl 2h")
@@ -45,10 +44,8 @@ export function clusterCommand(): Command {
       }, clusterLeftOver);
     });
 
-  cluster.addCommand(runCommand());
-
   addTargetOptions(cluster.command("list"))
-    .description("list the Ray clusters that tiltyard made")
+    .description("list the Ray clusters that tiltyard created")
     .addOption(jsonOption())
     .action(async (options: Options) => printClusters(options, await listRayClusters(await openApi(options))));
 
@@ -67,8 +64,8 @@ export function clusterCommand(): Command {
     });
 
   addTargetOptions(cluster.command("reap"))
-    .description("delete the Ray clusters whose owners died")
-    .option("--dry-run", "only tell which")
+    .description("delete the Ray clusters whose lease has expired")
+    .option("--dry-run", "only list them")
     .addOption(jsonOption())
     .action(async (options: Options & { readonly dryRun?: boolean }) => {
       const api = await openApi(options);

@@ -3,7 +3,7 @@ import { Argument, Command } from "commander";
 /** `completion`: what makes a shell complete commands and options. */
 export function completionCommand(program: Command): Command {
   return new Command("completion")
-    .description("print a script that makes your shell complete tiltyard's commands")
+    .description("print a completion script for your shell")
     .addArgument(new Argument("<shell>").choices(["bash", "zsh"]))
     .addHelpText("after", '\nExample, in ~/.bashrc:\n  eval "$(tiltyard completion bash)"')
     .action((shell: string) => {

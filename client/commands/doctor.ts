@@ -9,15 +9,15 @@ const signs: Readonly<Record<Finding["result"], string>> = { ok: "ok", warning: 
 /** `doctor`: whether a deployment is as it must be. */
 export function doctorCommand(): Command {
   return addTargetOptions(new Command("doctor"))
-    .description("check that the cluster, its permissions and the catalog are as Ray jobs need them")
+    .description("check the cluster, its permissions and the catalog")
     .option("--catalog <url>", "the catalog; or TILTYARD_CATALOG_URL. Its key: TILTYARD_API_KEY")
-    .option("--no-pod", "do not make the pod that tries the bucket")
+    .option("--no-pod", "do not create the pod that tests the bucket")
     .addOption(jsonOption())
     .addHelpText(
       "after",
       `
-It changes nothing, but for a pod that lives for a few seconds: it writes an object to the bucket as the
-service account, reads and deletes it, and tells which identity it got (EKS and GKE; see --no-pod).
+It changes nothing, except that on EKS and GKE it creates a pod for a few seconds, unless --no-pod is given. The pod
+runs as the service account, writes, reads and deletes an object in the bucket, and prints its cloud identity.
 
 Example:
   tiltyard doctor --stack-outputs outputs.json
@@ -49,7 +49,7 @@ Exit code: 5 when something is broken.`,
       const findings = await examine({
         ...{ config, parameters, catalog, makePod: options.pod },
         ...{ nodeLimits: stack?.nodeLimits, catalogNamespace: stack?.catalogNamespace },
-        runsJobs: stack?.jobRayClusters !== undefined,
+        runsJobs: stack && stack.jobRayClusters !== undefined,
         onPod: (name) => progress.tell(`waiting for the pod ${name}, which tries the bucket`),
       });
       progress.end();

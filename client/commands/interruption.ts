@@ -1,7 +1,7 @@
 import { failuresOf, messageOf } from "./error-message.ts";
 import { exitCodes } from "./exit-codes.ts";
 
-/** What the reaper is for. */
+/** What deletes a Ray cluster that an interrupted command left. */
 export const clusterLeftOver = "what is left over is deleted by: tiltyard cluster reap";
 
 /**
@@ -17,10 +17,10 @@ export async function interruptible(work: (signal: AbortSignal) => Promise<void>
   const hint = leftOver === undefined ? "" : `; ${leftOver}`;
   const interrupt = () => {
     if (signal.aborted) {
-      process.stderr.write(`\nleft at once${hint}\n`);
+      process.stderr.write(`\nexited at once${hint}\n`);
       process.exit(exitCodes.interrupted);
     }
-    process.stderr.write("\nstopping; once more to leave at once\n");
+    process.stderr.write("\nstopping; interrupt again to exit at once\n");
     controller.abort();
   };
   const stop = () => controller.abort();

@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { parseIdentifier } from "@tiltyard/protocol";
 import { type Command, InvalidArgumentError } from "commander";
 import { createCatalogClient, createManagementClient } from "../catalog/catalog-client.ts";
@@ -21,21 +22,18 @@ export interface JobOptions extends TargetOptions {
 
 export function addJobOptions(command: Command): Command {
   return command
-    .option("-w, --working-dir <folder>", "upload this folder and run the command in it")
-    .option("-e, --env <NAME=VALUE>", "a variable of the job; may be given several times", collectVariable)
-    .option("--pip <package>", "a Python package of the job; may be given several times", collect)
-    .option("--entrypoint-num-cpus <number>", "CPUs that the command itself needs, on a worker then", amount)
-    .option("--entrypoint-num-gpus <number>", "GPUs that the command itself needs, on a worker then", amount)
+    .option("-w, --working-dir <folder>", "upload this folder, and run the command in it", folder)
+    .option("-e, --env <NAME=VALUE>", "a variable of the job; repeatable", collectVariable)
+    .option("--pip <package>", "a Python package of the job; repeatable", collect)
+    .option("--entrypoint-num-cpus <number>", "CPUs of the command itself, which then runs on a worker", amount)
+    .option("--entrypoint-num-gpus <number>", "GPUs of the command itself, which then runs on a worker", amount)
     .option("--submission-id <id>", "the job's id; a random one when absent")
-    .option(
-      "--catalog <url>",
-      "the catalog that is told of the job; or TILTYARD_CATALOG_URL. Its key: TILTYARD_API_KEY",
-    )
+    .option("--catalog <url>", "the catalog that records the job; or TILTYARD_CATALOG_URL. Its key: TILTYARD_API_KEY")
     .option("--table <id>", "the table whose column the job fills, e.g. 'prod$films'")
     .option("--column <name>", "that column")
     .option(
       "--transaction <id>",
-      "a transaction that is open already, instead of a table and a column; with --no-wait it stays Running",
+      "an open transaction, instead of a table and a column; with --no-wait it stays Running",
     );
 }
 
@@ -57,6 +55,12 @@ function amount(text: string): number {
   if (text.trim() === "" || !Number.isFinite(value) || value < 0)
     throw new InvalidArgumentError("It must be a number.");
   return value;
+}
+
+/** Checked before a Ray cluster is created for it. */
+function folder(path: string): string {
+  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw new InvalidArgumentError("It must be a folder.");
+  return path;
 }
 
 export function jobRequest(command: readonly string[], options: JobOptions): JobRequest {

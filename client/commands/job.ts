@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { JobsApi } from "../ray/jobs.ts";
 import type { OpenJobs } from "../ray/open-jobs.ts";
 import { submitInTransaction } from "../ray/tracked-job.ts";
+import { UsageError } from "./exit-codes.ts";
 import { interruptible } from "./interruption.ts";
 import { addJobOptions, type JobOptions, jobRequest, trackingOf } from "./job-options.ts";
 import { type JsonOption, jsonOption, print, printTable } from "./output.ts";
@@ -15,12 +16,12 @@ interface Options extends TargetOptions, JsonOption {
 
 /** `job`: jobs on a Ray cluster that is there. */
 export function jobCommand(): Command {
-  const job = new Command("job").description("submit jobs to a Ray cluster that is there, follow and stop them");
+  const job = new Command("job").description("submit jobs to an existing Ray cluster, follow and stop them");
 
   addJobOptions(addClusterOptions(job.command("submit")))
-    .description("submit a command, and follow it until it has ended")
+    .description("submit a command, and follow it until it ends")
     .argument("<command...>", "what to run, after --")
-    .option("--no-wait", "only submit it, and print its id")
+    .option("--no-wait", "submit it, print its id, and exit")
     .addHelpText("after", "\nExample:\n  tiltyard job submit --cluster embeddings -w . -- python backfill.py")
     .action(async (command: readonly string[], options: Options & JobOptions & { readonly wait: boolean }) => {
       const tracking = trackingOf(options);
@@ -42,7 +43,7 @@ export function jobCommand(): Command {
     });
 
   addClusterOptions(job.command("list"))
-    .description("list the jobs")
+    .description("list the jobs of a Ray cluster")
     .action(async (options: Options) => {
       await using opened = await open(options);
       const rows = (await opened.jobs.list()).map((each) => ({
@@ -56,7 +57,7 @@ export function jobCommand(): Command {
     });
 
   addClusterOptions(job.command("status"))
-    .description("tell how a job is; the exit code tells how it ended")
+    .description("show the status of a job; the exit code says how it ended")
     .argument("<id>")
     .action(async (id: string, options: Options) => {
       await using opened = await open(options);
@@ -66,9 +67,9 @@ export function jobCommand(): Command {
     });
 
   addClusterOptions(job.command("logs"))
-    .description("print what a job has printed")
+    .description("print the output of a job")
     .argument("<id>")
-    .option("--follow", "go on until it has ended")
+    .option("--follow", "follow the output until the job ends")
     .action(async (id: string, options: Options & { readonly follow?: boolean }) => {
       await interruptible(async (signal) => {
         await using opened = await open(options);
@@ -78,7 +79,7 @@ export function jobCommand(): Command {
     });
 
   addClusterOptions(job.command("stop"))
-    .description("ask a job to stop")
+    .description("stop a job")
     .argument("<id>")
     .action(async (id: string, options: Options) => {
       await using opened = await open(options);
@@ -91,10 +92,10 @@ export function jobCommand(): Command {
 
 function addClusterOptions(command: Command): Command {
   return addTargetOptions(command)
-    .option("-c, --cluster <name>", "the Ray cluster; that of the file when absent")
+    .option("-c, --cluster <name>", "the Ray cluster; the one in the file when absent")
     .option(
       "--address <url>",
-      "Ray's dashboard, instead of a cluster on Kubernetes. Its token, if it wants one: RAY_AUTH_TOKEN",
+      "Ray's dashboard, instead of a cluster on Kubernetes. Its token, if it requires one: RAY_AUTH_TOKEN",
     )
     .addOption(jsonOption());
 }
@@ -102,6 +103,8 @@ function addClusterOptions(command: Command): Command {
 async function open(options: Options): Promise<OpenJobs> {
   if (options.address !== undefined)
     return { jobs: new JobsApi(options.address, rayToken()), [Symbol.asyncDispose]: async () => {} };
+  if (options.cluster === undefined && options.file === undefined)
+    throw new UsageError("name the Ray cluster with -c NAME, -f FILE or --address URL");
   const parameters = readTarget(options, options.cluster);
   const { openJobs } = await import("../ray/open-jobs.ts");
   return openJobs(parameters);

@@ -18,22 +18,22 @@ interface ListOptions extends CatalogOptions {
 
 /** `jobs`: those of the catalog, which its runner runs. */
 export function jobsCommand(): Command {
-  const jobs = new Command("jobs").description("the catalog's jobs: open, list, watch, cancel and try them again");
+  const jobs = new Command("jobs").description("the catalog's jobs: open, list, watch, cancel and retry them");
 
   addCatalogCommand(jobs, "list", "list jobs, latest first")
-    .option("-n, --namespace <id>", "only those of this namespace and what is under it")
-    .option("--table <id>", "only those on this table, e.g. 'prod$films'")
-    .option("--principal <name>", "only those that this principal asked for")
-    .option("--open", "only those that have not ended")
-    .addOption(new Option("--limit <number>", "how many at most").default(20).argParser(Number))
+    .option("-n, --namespace <id>", "only jobs of this namespace and its descendants")
+    .option("--table <id>", "only jobs on this table, e.g. 'prod$films'")
+    .option("--principal <name>", "only jobs of this principal")
+    .option("--open", "only jobs that have not ended")
+    .addOption(new Option("--limit <number>", "the most jobs").default(20).argParser(Number))
     .action((options: ListOptions) => listJobs(managementOf(options), options));
 
-  addOfOne(jobs, "describe", "tell all that is known of a job").action(async (id: string, options: CatalogOptions) => {
+  addOfOne(jobs, "describe", "show all fields of a job").action(async (id: string, options: CatalogOptions) => {
     const job = await describeJob(managementOf(options), id);
     print(options, job, JSON.stringify(job, null, 2));
   });
 
-  addOfOne(jobs, "watch", "show how far a job is until it has ended")
+  addOfOne(jobs, "watch", "show the progress of a job until it ends")
     .addHelpText(
       "after",
       "\nExit codes: 0 the job succeeded, 3 it failed, 4 it was canceled, 1 anything else. Ctrl-C leaves the job alone.",
@@ -42,21 +42,19 @@ export function jobsCommand(): Command {
       interruptible((signal) => watchJob(managementOf(options), id, options, signal)),
     );
 
-  addOfOne(jobs, "cancel", "cancel a job; what runs of it ends within seconds").action(
+  addOfOne(jobs, "cancel", "cancel a job; its processes end within seconds").action(
     async (id: string, options: CatalogOptions) => {
       const { job } = await managementOf(options).cancelJob({ id: parseIdentifier(id) });
       print(options, job, `job ${id} is ${job.status}`);
     },
   );
 
-  addOfOne(jobs, "retry", "open a job again that has failed or was canceled").action(
-    async (id: string, options: CatalogOptions) => {
-      const { job_id } = await managementOf(options).retryJob({ id: parseIdentifier(id) });
-      print(options, { job_id }, job_id);
-    },
-  );
+  addOfOne(jobs, "retry", "open a failed or canceled job again").action(async (id: string, options: CatalogOptions) => {
+    const { job_id } = await managementOf(options).retryJob({ id: parseIdentifier(id) });
+    print(options, { job_id }, job_id);
+  });
 
-  addOfOne(jobs, "logs", "show the last lines that a job has printed").action(
+  addOfOne(jobs, "logs", "print the last lines of a job's output").action(
     async (id: string, options: CatalogOptions) => {
       const { lines } = await managementOf(options).describeJobLog({ id: parseIdentifier(id) });
       print(options, lines, lines.join("\n"));
@@ -68,7 +66,7 @@ export function jobsCommand(): Command {
 }
 
 function addOfOne(to: Command, name: string, description: string): Command {
-  return addCatalogCommand(to, name, description).argument("<id>", "the job's id, as the catalog answered it");
+  return addCatalogCommand(to, name, description).argument("<id>", "the job's id");
 }
 
 async function listJobs(management: ManagementClient, options: ListOptions): Promise<void> {

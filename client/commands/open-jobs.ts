@@ -22,26 +22,23 @@ export function addOpeningCommands(jobs: Command): void {
   addOpening(jobs, ["backfill", "table", "fill a computed column"], alterTableBackfillColumns, (target, request) =>
     createCatalogClient(target).alterTableBackfillColumns(request),
   );
-  addOpening(jobs, ["refresh", "view", "bring a view up to date"], refreshMaterializedView, (target, request) =>
+  addOpening(jobs, ["refresh", "view", "refresh a materialized view"], refreshMaterializedView, (target, request) =>
     createCatalogClient(target).refreshMaterializedView(request),
   );
 
   const { compactTable, buildTableIndex, cleanUpTable } = managementContracts;
-  addOpening(
-    jobs,
-    ["compact", "table", "make few large fragments of many small ones"],
-    compactTable,
-    (target, request) => createManagementClient(target).compactTable(request),
+  addOpening(jobs, ["compact", "table", "merge small fragments into large ones"], compactTable, (target, request) =>
+    createManagementClient(target).compactTable(request),
   );
   addOpening(
     jobs,
-    ["build-index", "table", "build an index, anew where there is one of its name"],
+    ["build-index", "table", "build an index; an index of that name is replaced"],
     buildTableIndex,
     (target, request) => createManagementClient(target).buildTableIndex(request),
   );
   addOpening(
     jobs,
-    ["clean-up", "table", "delete old versions, and the files that only they had"],
+    ["clean-up", "table", "delete old versions, and the files that only they use"],
     cleanUpTable,
     (target, request) => createManagementClient(target).cleanUpTable(request),
   );
@@ -55,7 +52,7 @@ function addOpening<C extends AnyContract>(
 ): void {
   const command = addCatalogCommand(jobs, name, `${description}; prints the job's id`)
     .argument(`<${object}>`, `the ${object}'s identifier, e.g. 'prod$films'`)
-    .option("--watch", "follow the job until it has ended; exit codes as of `jobs watch`");
+    .option("--watch", "follow the job until it ends; exit codes as of `jobs watch`");
   addRequestOptions(command, contract).action(async (id: string, options: Options) => {
     const target = requiredCatalog(options);
     const { job_id } = await open(target, { ...requestOf(contract, command), id: parseIdentifier(id) });

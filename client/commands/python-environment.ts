@@ -65,5 +65,5 @@ async function run(
       text.split("\n").forEach(onLine);
     });
   const [code] = await once(child, "close");
-  if (code !== 0) throw new Error(`${program} did not do its work; this needs ${needed}:\n${tail.trim()}`);
+  if (code !== 0) throw new Error(`${program} failed; this needs ${needed}:\n${tail.trim()}`);
 }

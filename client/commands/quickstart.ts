@@ -42,7 +42,7 @@ for film in films.to_table(limit=3).to_pylist():
 /** `quickstart`: from nothing to a column that a REST call filled. */
 export function quickstartCommand(): Command {
   return new Command("quickstart")
-    .description("start the catalog, its runner and a Ray on this machine, and fill a column by a REST call")
+    .description("start the catalog, the runner and a Ray on this machine, and fill a column by a REST call")
     .action(() => interruptible(quickstart));
 }
 

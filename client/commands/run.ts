@@ -1,5 +1,6 @@
 import { Command, Option } from "commander";
 import { type ClusterState, formatState } from "../ray/cluster-state.ts";
+import { UsageError } from "./exit-codes.ts";
 import { clusterLeftOver, interruptible } from "./interruption.ts";
 import { addJobOptions, type JobOptions, jobRequest, trackingOf } from "./job-options.ts";
 import { bar, type JsonOption, jsonOption, Progress } from "./output.ts";
@@ -10,10 +11,10 @@ import { addTargetOptions, readTarget } from "./target.ts";
 /** `run`: a Ray cluster for one command. */
 export function runCommand(): Command {
   return addJobOptions(addTargetOptions(new Command("run")))
-    .description("make a Ray cluster, run a command on it, and delete the cluster")
+    .description("create a Ray cluster, run a command on it, and delete the cluster")
     .argument("<command...>", "what to run, after --")
     .addOption(
-      new Option("--local", "on a Ray that is started on this machine, beside the catalog; no Kubernetes").conflicts([
+      new Option("--local", "start a Ray and the catalog on this machine for the command; no Kubernetes").conflicts([
         ...["file", "stackOutputs", "namespace", "context", "configMethod"],
       ]),
     )
@@ -31,6 +32,8 @@ Exit codes: 0 the job succeeded, 3 it failed, 4 it was stopped, 2 the parameters
     )
     .action(async (command: readonly string[], options: JobOptions & JsonOption & { readonly local?: boolean }) => {
       if (options.local) return runLocally(command, options);
+      if (options.file === undefined)
+        throw new UsageError("describe the Ray cluster with -f FILE, or run the command on this machine with --local");
       const parameters = readTarget(options);
       // Kubernetes' library takes a while to load: not for a wrong option.
       const { provisionRayCluster } = await import("../ray/provision.ts");

@@ -20,10 +20,10 @@ export function addPolicyCommand(jobs: Command): void {
   addCatalogCommand(
     jobs,
     "policy",
-    "show or replace the policy by which the catalog opens jobs that look after a table",
+    "show or replace the policy by which the catalog compacts, indexes and cleans up a table",
   )
     .argument("<table>", "the table's identifier, e.g. 'prod$films'")
-    .option("-f, --file <file>", "the policy from now on, as YAML or JSON; - is standard input, and {} ends it")
+    .option("-f, --file <file>", "the new policy, as YAML or JSON; - is standard input, {} removes the policy")
     .addHelpText("after", "\nExample:\n  echo 'auto_compact: {small_fragments: 20}' | tiltyard jobs policy films -f -")
     .action(async (table: string, options: Options) => {
       const target = requiredCatalog(options);

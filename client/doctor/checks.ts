@@ -35,7 +35,7 @@ export interface DoctorTarget {
   readonly catalog?: { readonly url: string; readonly apiKey?: string | undefined } | undefined;
   /** Where the pods of the catalog are; with Ray's when absent. */
   readonly catalogNamespace?: string | undefined;
-  /** Whether the stack runs jobs; false when absent. */
+  /** Whether the stack runs jobs; undefined where no stack is named. */
   readonly runsJobs?: boolean | undefined;
   /** The most nodes of each role that the autoscaler makes; undefined when not known. */
   readonly nodeLimits?: Readonly<Record<"head" | "workerCpu" | "workerGpu", number>> | undefined;
@@ -111,7 +111,7 @@ export async function examine(target: DoctorTarget): Promise<readonly Finding[]>
 
 function outcomeOf(error: unknown): Outcome {
   const status = error instanceof Error && "code" in error ? error.code : undefined;
-  if (status === 403) return skipped("you may not look at it", "run the doctor as a principal with more rights");
+  if (status === 403) return skipped("you may not read it", "run the doctor as a principal with more rights");
   const { cause, message } = error instanceof Error ? error : { cause: undefined, message: String(error) };
   const reason = (cause instanceof Error ? cause.message : message).split("\n")[0] ?? "";
   return failed(reason, "is the API server reachable from here?");
@@ -298,7 +298,8 @@ function isReady({ status }: V1Pod): boolean {
 }
 
 async function checkRunner({ core, catalogNamespace, runsJobs }: Tools): Promise<Outcome> {
-  if (runsJobs !== true || catalogNamespace === undefined) return skipped("the stack runs no jobs");
+  if (runsJobs === undefined) return skipped("no stack was named", "--stack-outputs FILE");
+  if (!runsJobs || catalogNamespace === undefined) return skipped("the stack runs no jobs");
   const label = `app.kubernetes.io/name=${runnerName}`;
   const { items } = await core.listNamespacedPod({ namespace: catalogNamespace, labelSelector: label });
   const ready = items.find(isReady);

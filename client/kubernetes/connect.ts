@@ -34,6 +34,9 @@ export async function connect(parameters: ConnectParameters): Promise<KubeConfig
   }
 }
 
+/** What the library makes up where it finds no kubeconfig. */
+const madeUp = { context: "loaded-context", server: "http://localhost:8080" };
+
 function connectLocal(context: string | undefined): KubeConfig {
   const config = new KubeConfig();
   config.loadFromDefault();
@@ -43,10 +46,9 @@ function connectLocal(context: string | undefined): KubeConfig {
       throw new ConnectError(`the kubeconfig has no context ${context}; it has: ${known.join(", ") || "none"}`);
     config.setCurrentContext(context);
   }
-  if (config.getCurrentCluster() === null)
-    throw new ConnectError(
-      "there is no cluster in the kubeconfig: set KUBECONFIG, or sign in with your cloud's command",
-    );
+  const server = config.getCurrentCluster()?.server;
+  if (server === undefined || (server === madeUp.server && config.getCurrentContext() === madeUp.context))
+    throw new ConnectError("no kubeconfig names a cluster: set KUBECONFIG, or sign in with your cloud's command");
   return config;
 }
 

@@ -7,7 +7,7 @@ import { once } from "node:events";
  */
 const untilInputEnds = `exec 3<&0; "$@" </dev/null & program=$!
 { cat <&3 >/dev/null; kill $program; } 2>/dev/null & wait $program`;
-/** How much of what a program printed is kept to tell why it ended. */
+/** How much of a program's output is kept to explain why it ended. */
 const tailLength = 4_000;
 
 /**

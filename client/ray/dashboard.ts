@@ -104,7 +104,7 @@ function isPassing({ status, message }: JobError): boolean {
   return status === 500 && message.includes("No available agent");
 }
 
-/** Ray answers with the whole trace of its own failure: what it was is where the last error begins. */
+/** Ray answers with the whole trace of its own failure; the last error in it is the cause. */
 function reasonIn(text: string): string {
   const lines = text.split("\n");
   return lines.findLast((line) => /^[\w.]*(Error|Exception): /.test(line)) ?? lines.at(-1) ?? "";

@@ -199,7 +199,7 @@ function rayContainer(parameters: ClusterParameters, group: PodGroup): V1Contain
         { name: "client", containerPort: 10001 },
       ],
     }),
-    // Alike, so that a pod gets what Ray thinks that it has, and is the last to be thrown out.
+    // Equal, so that a pod gets what Ray expects, and is the last to be evicted.
     resources: { requests: resources, limits: resources },
     securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
     lifecycle: { preStop: { exec: { command: ["/bin/sh", "-c", "ray stop"] } } },
@@ -217,7 +217,7 @@ function rayContainer(parameters: ClusterParameters, group: PodGroup): V1Contain
 const logsVolume = "logs-settings";
 const logsFolder = "/etc/ray-logs";
 
-/** Ray writes its logs to files, which go with the pod: a side car tells them as its own output. It ends after Ray. */
+/** Ray writes its logs to files, which go with the pod: a side car prints them as its own output. It ends after Ray. */
 function logsContainer({ image }: NonNullable<ClusterParameters["logs"]>): V1Container {
   const field = (name: string, fieldPath: string): V1EnvVar => ({ name, valueFrom: { fieldRef: { fieldPath } } });
   const resources = { cpu: "50m", memory: "128Mi" };

@@ -97,7 +97,7 @@ export class RayCluster implements AsyncDisposable {
   }
 
   [Symbol.asyncDispose](): Promise<void> {
-    // The failure of an earlier call was told to its caller.
+    // The caller of an earlier call got its failure.
     return this.#closed?.catch(() => {}) ?? this.close();
   }
 }
@@ -197,8 +197,8 @@ async function createOrAdopt(
 }
 
 /**
- * Makes a cluster once, also when the answer to that is lost: the request is repeated, and a conflict with
- * what it made itself is its success.
+ * Creates a cluster once, also when the answer is lost: the request is retried, and a conflict with the cluster that it
+ * created itself is success.
  */
 async function create(
   api: RayClusterApi,
@@ -293,14 +293,14 @@ function patiently<Result>(work: () => Promise<Result>, deadline: number, signal
   });
 }
 
-/** Whether the API server gave no answer, or said that it cannot answer now: what was asked for may be done. */
+/** Whether the API server gave no answer, or was unavailable: the request may have been carried out. */
 function isPassing(error: unknown): boolean {
   if (!(error instanceof KubernetesError)) return false;
   return error.status === undefined || error.status >= 500 || error.status === 429;
 }
 
 /**
- * Runs what is to be done when the process is told to end, and then lets it end.
+ * Runs clean-up when the process is told to end, and then lets it end.
  *
  * @returns Takes that back.
  */

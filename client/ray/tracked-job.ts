@@ -106,7 +106,7 @@ export async function submitInTransaction(
 async function transactionOf(tracking: Tracking): Promise<string> {
   if ("transactionId" in tracking) return tracking.transactionId;
   const { management, table, column } = tracking;
-  // Not one that a runner takes up: this process runs it.
+  // Not one for a runner: this process runs it.
   return (await management.openJob({ id: table, column })).job_id;
 }
 

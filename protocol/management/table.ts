@@ -18,7 +18,7 @@ const DroppedTable = z
 
 export const listDroppedTables = defineContract({
   operationId: "ListDroppedTables",
-  summary: "List the tables of a namespace and of what is under it that were dropped and can be brought back",
+  summary: "List the dropped tables of a namespace and its descendants that can be undropped",
   methods: ["GET"],
   path: "/management/v1/namespace/{id}/dropped_table/list",
   query: z.object(pageQuery),

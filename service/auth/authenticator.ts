@@ -47,7 +47,7 @@ export function createAuthenticator(store: Store, tokens: TokenVerifier): Authen
     if (principal === undefined) {
       const changesBefore = changes;
       principal = { name, grants: await read() };
-      // What was read may be what they were before a change.
+      // A change during the read may have made its result stale.
       if (changes === changesBefore) kept.set(key, principal);
     }
     return principal;

@@ -5,7 +5,7 @@ import type { TableState } from "./table-state.ts";
 
 /**
  * The version behind which a job of an automation is due; undefined when none is. New rows are those in fragments
- * that no job before has seen: what a job itself does to rows that are there adds none.
+ * that no earlier job has seen: the commits of a job itself add none.
  */
 export function dueAfter(
   { kind, target, seen }: Pick<Automation, "kind" | "target" | "seen">,

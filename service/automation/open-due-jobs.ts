@@ -13,7 +13,7 @@ import { automaticJob } from "./automatic-job.ts";
 import { dueAfter } from "./due-after.ts";
 import { stateOf, type TableState } from "./table-state.ts";
 
-/** How long a job that runs is waited for: it may not see the newest rows. */
+/** How long a due job waits for one that runs, which may not see the newest rows. */
 const runningPollMs = 5_000;
 /** The principal that the audit names for commits past the catalog, too. */
 const unknownPrincipal = "unknown";
@@ -82,7 +82,7 @@ function readPolicy({ log }: AutomationParts, { identifier, properties }: TableR
   }
 }
 
-/** From the next version on is how long a job waits that comes to be due by what a table is like. */
+/** Notes that an automation by the table's state is not due at this version: the delay of its job counts from a later one. */
 async function noteUndue({ store }: AutomationParts, automation: Automation, { version }: TableState): Promise<void> {
   const { kind, seen } = automation;
   if (kind !== "compact" && kind !== "build_index") return;
@@ -110,7 +110,7 @@ async function openDue(
   );
   if (open?.status === "Running") return false;
   try {
-    // One that waits, with the same parameters, is it.
+    // A queued job with the same parameters is this job.
     await openOnce(store, job);
   } catch (error) {
     if (error instanceof CatalogError && error.kind === "ConcurrentModification") return false;
@@ -120,7 +120,7 @@ async function openDue(
   return true;
 }
 
-/** What is gone for good; a policy may be put before there is what it is for. */
+/** A missing column or view is gone for good; a policy may be put before its column exists. */
 function isOfColumnOrView({ kind }: Automation): boolean {
   return kind === "backfill" || kind === "refresh";
 }

@@ -1,7 +1,7 @@
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { resolve } from "node:path";
 import { Command } from "commander";
-import { backupSqliteFile, verifySqliteFile } from "../store/sqlite-file.ts";
+import { backupSqliteFile, closeForGood, verifySqliteFile } from "../store/sqlite-file.ts";
 import { type JsonOption, jsonOption, print } from "./output.ts";
 import { sqliteFile } from "./sqlite-only.ts";
 
@@ -9,7 +9,7 @@ import { sqliteFile } from "./sqlite-only.ts";
 export function backupCommand(): Command {
   return new Command("backup")
     .description("write a consistent copy of a SQLite database to a file; the service may be running")
-    .argument("<file>", "must not exist yet")
+    .argument("<file>", "a file that does not exist yet")
     .addOption(jsonOption())
     .addHelpText("after", "\nExample:\n  tiltyard-catalog backup catalog-backup.sqlite")
     .action(async (name: string, options: JsonOption) => {
@@ -20,6 +20,8 @@ export function backupCommand(): Command {
       const partial = `${file}.partial`;
       try {
         await backupSqliteFile(databaseFile, partial);
+        // A copy in WAL mode would get files beside it whenever it is read.
+        closeForGood(partial);
         verifySqliteFile(partial);
         renameSync(partial, file);
       } finally {

@@ -8,13 +8,13 @@ import { withStore } from "./with-store.ts";
 
 /** `grants`: add, list and remove roles of principals on namespaces. */
 export function grantsCommand(): Command {
-  const grants = new Command("grants").description("give principals roles on namespaces, list them, take them back");
+  const grants = new Command("grants").description("grant, list and revoke roles of principals on namespaces");
 
   grants
     .command("add")
-    .description("give a principal a role on a namespace and everything under it")
+    .description("grant a principal a role on a namespace and its descendants")
     .argument("<principal>", "the owner of an API key, or the subject of a token")
-    .addArgument(new Argument("<role>", "what it may do").choices(roles))
+    .addArgument(new Argument("<role>", "the role").choices(roles))
     .argument("[namespace]", "the root namespace when absent", "$")
     .addOption(jsonOption())
     .addHelpText("after", "\nExample:\n  tiltyard-catalog grants add alice@example.com writer prod")
@@ -38,7 +38,7 @@ export function grantsCommand(): Command {
 
   grants
     .command("remove")
-    .description("take back the role of a principal on a namespace")
+    .description("revoke the role of a principal on a namespace")
     .argument("<principal>")
     .argument("[namespace]", "the root namespace when absent", "$")
     .addOption(jsonOption())

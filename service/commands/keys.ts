@@ -11,16 +11,16 @@ interface CreateOptions extends JsonOption {
   readonly namespace: string;
 }
 
-/** `keys`: make, list and revoke API keys. */
+/** `keys`: create, list and revoke API keys. */
 export function keysCommand(): Command {
-  const keys = new Command("keys").description("make, list and revoke API keys");
+  const keys = new Command("keys").description("create, list and revoke API keys");
 
   keys
     .command("create")
-    .description("make a key for a principal and print it; it cannot be shown again")
+    .description("create a key for a principal and print it; it cannot be shown again")
     .argument("<principal>", "the principal of requests with the key")
-    .addOption(new Option("--role <role>", "also give the principal this role").choices(roles))
-    .option("--namespace <id>", "where the role is given; everything under it is included", "$")
+    .addOption(new Option("--role <role>", "also grant the principal this role").choices(roles))
+    .option("--namespace <id>", "the namespace of the role, with its descendants", "$")
     .addOption(jsonOption())
     .addHelpText("after", "\nExample:\n  tiltyard-catalog keys create backfill --role writer --namespace prod")
     .action(async (principal: string, options: CreateOptions) => {
@@ -34,7 +34,7 @@ export function keysCommand(): Command {
 
   keys
     .command("list")
-    .description("list the keys, without what is secret in them")
+    .description("list the keys, without their secrets")
     .addOption(jsonOption())
     .action(async (options: JsonOption) => {
       const found = await withStore((store) => listApiKeys(store.read));
@@ -46,7 +46,7 @@ export function keysCommand(): Command {
 
   keys
     .command("revoke")
-    .description("make a key worthless from now on")
+    .description("revoke a key")
     .argument("<id>", "the key's id, as `keys list` shows it")
     .addOption(jsonOption())
     .action(async (id: string, options: JsonOption) => {

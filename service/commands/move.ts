@@ -8,8 +8,8 @@ import { type JsonOption, jsonOption, print } from "./output.ts";
 /** `move`: takes a catalog that outgrew SQLite to PostgreSQL. */
 export function moveCommand(): Command {
   return new Command("move")
-    .description("copy the catalog of a SQLite file into the empty PostgreSQL that TILTYARD_DATABASE_URL names")
-    .argument("<file>", "the SQLite file; it stays as it is, and its service must not be running")
+    .description("copy the catalog of a SQLite file into the empty PostgreSQL database in TILTYARD_DATABASE_URL")
+    .argument("<file>", "the SQLite file, which is not changed; stop its service first")
     .addOption(jsonOption())
     .addHelpText(
       "after",

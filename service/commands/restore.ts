@@ -12,9 +12,9 @@ interface RestoreOptions extends JsonOption {
 /** `restore`: replaces the database by a backup, while the service is stopped. */
 export function restoreCommand(): Command {
   return new Command("restore")
-    .description("put a backup in the place of a SQLite database; the service must not be running")
-    .argument("<file>", "what `backup` wrote")
-    .option("--force", "replace a database that is there; it is kept beside the new one")
+    .description("replace a SQLite database with a backup; stop the service first")
+    .argument("<file>", "the file that `backup` wrote")
+    .option("--force", "replace an existing database, which is kept beside the new one")
     .addOption(jsonOption())
     .action((name: string, options: RestoreOptions) => {
       const backup = resolve(name);

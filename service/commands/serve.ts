@@ -1,9 +1,11 @@
 import cluster from "node:cluster";
 import { developmentKeyFile } from "../auth/development-issuer.ts";
 import { type Config, readConfig } from "../config.ts";
+import { canShare } from "../http/port.ts";
 import { createLog, flushLog, type Log, openLogOutput } from "../log.ts";
+import { endInTime } from "../processes/end-in-time.ts";
 import { joinGroup } from "../processes/group.ts";
-import { canShare, processesFor, thisMachine } from "../processes/how-many.ts";
+import { processesFor, thisMachine } from "../processes/how-many.ts";
 import { supervise } from "../processes/supervisor.ts";
 import { describeDatabase } from "../store/database.ts";
 
@@ -13,7 +15,7 @@ export async function serve(): Promise<void> {
   if (cluster.isWorker) return serveInGroup(config);
   const machine = thisMachine();
   const { processes = processesFor(machine) } = config;
-  return processes > 1 && canShare(machine) ? superviseAll(config, processes) : serveAlone(config, processes);
+  return processes > 1 && canShare(machine.platform) ? superviseAll(config, processes) : serveAlone(config, processes);
 }
 
 async function serveAlone(config: Config, processes: number): Promise<void> {
@@ -24,6 +26,7 @@ async function serveAlone(config: Config, processes: number): Promise<void> {
   const service = await startService(config, log);
   const stop = async (signal: string) => {
     log.info({ signal }, "stopping");
+    endInTime(log);
     await service.stop();
     log.info("stopped");
     await flushLog(log);
@@ -33,7 +36,7 @@ async function serveAlone(config: Config, processes: number): Promise<void> {
   process.stderr.write(welcome(config, service.url));
 }
 
-/** Starts the processes that serve, and sees to them. */
+/** Starts the processes that serve, and supervises them. */
 async function superviseAll(config: Config, count: number): Promise<void> {
   const output = openLogOutput(config.logLevel);
   const { log } = output;

@@ -10,11 +10,11 @@ import { withStore } from "./with-store.ts";
 
 /** `tables`: undrop dropped tables, and protect tables from being dropped. */
 export function tablesCommand(): Command {
-  const tables = new Command("tables").description("bring dropped tables back, and protect tables from being dropped");
+  const tables = new Command("tables").description("list and undrop dropped tables, protect tables from being dropped");
 
   tables
     .command("dropped")
-    .description("list the tables that were dropped and can be brought back")
+    .description("list the dropped tables that can be undropped")
     .addOption(jsonOption())
     .action(async (options: JsonOption) => {
       const { dropRetentionMs } = readConfig(process.env);
@@ -32,11 +32,11 @@ export function tablesCommand(): Command {
 
   tables
     .command("undrop")
-    .description("bring a dropped table back, with all its versions")
+    .description("undrop a table, with all its versions")
     .argument("<id>", "as `tables dropped` shows it")
-    .argument("[table]", "what to call it; what it was called when absent")
+    .argument("[table]", "its new name; its old one when absent")
     .addOption(jsonOption())
-    .addHelpText("after", "\nExample:\n  tiltyard-catalog tables undrop 12 prod$films_before")
+    .addHelpText("after", "\nExample:\n  tiltyard-catalog tables undrop 12 'prod$films_before'")
     .action(async (id: string, name: string | undefined, options: JsonOption) => {
       const to = name === undefined ? undefined : parseIdentifier(name);
       const { identifier } = await withStore((store) =>
@@ -52,7 +52,7 @@ export function tablesCommand(): Command {
   ] as const)
     tables
       .command(command)
-      .description(isProtected ? "refuse to drop a table" : "allow a table to be dropped again")
+      .description(isProtected ? "refuse to drop a table" : "allow a table to be dropped")
       .argument("<table>")
       .addOption(jsonOption())
       .action(async (table: string, options: JsonOption) => {

@@ -36,12 +36,12 @@ export interface FoundManifest {
 }
 
 /**
- * Takes up versions that a writer put into the table's folder itself, as Lance does without a catalog. Geneva's
- * backfill commits its columns this way, and Spark and lance-ray make whole tables so: without this their work
- * would be invisible, and a commit through the catalog would meet it.
+ * Adopts versions that a writer placed in the table's folder itself, as Lance does without a catalog. Geneva's
+ * backfill commits its columns so, Spark and lance-ray whole tables: without adoption they are invisible, and a commit
+ * through the catalog conflicts with them.
  *
- * A branch without a record takes up what is there. A branch with records takes up what follows the latest. What
- * is left over from an earlier generation of the branch, whose records were all deleted, is never taken up.
+ * A branch without a record adopts all manifests that are there, one with records those that follow the latest. A
+ * manifest that is left over from an earlier generation of the branch is never adopted.
  *
  * @returns The latest version of the branch, in its place; undefined when it has none.
  * @throws CatalogError ServiceUnavailable
@@ -62,7 +62,7 @@ export async function catchUp(
         await rollBack(parts, above.transactionId);
         continue;
       }
-      // It is just being committed together with others.
+      // A transaction of several versions is committing it.
       if (above !== undefined) return latest;
     }
     const place = await placeOf(storage, table, branch, state);
@@ -80,12 +80,12 @@ export async function catchUp(
   }
 }
 
-/** The task that takes up the older versions of a branch. */
+/** The task that adopts the older versions of a branch. */
 export function adoptionOf(tableId: number, branch: string) {
   return { kind: "adopt", subject: JSON.stringify([tableId, branch]) } as const;
 }
 
-/** Takes up the versions of a branch that `adoptBranch` left to a task. */
+/** Adopts the versions of a branch that `adoptBranch` left to a task. */
 export async function adoptRest(parts: CommitParts, subject: string): Promise<void> {
   const [id, branch] = z.tuple([z.int(), z.string()]).parse(JSON.parse(subject));
   const table = await findTableById(parts.store.read, id);
@@ -95,7 +95,7 @@ export async function adoptRest(parts: CommitParts, subject: string): Promise<vo
   await adoptBelow(parts.store, place, found, Number.POSITIVE_INFINITY);
 }
 
-/** Takes up all branches of a table that was just registered, as the work of that transaction. */
+/** Adopts all branches of a table that was just registered, as the work of that transaction. */
 export async function adoptTable(
   parts: CommitParts,
   table: TableRecord,
@@ -131,14 +131,14 @@ export async function listBranches(
   return branches;
 }
 
-/** Where versions of a branch are looked for, and what its records are. */
+/** A branch: its records, and where its manifests are. */
 interface Place {
   readonly table: TableRecord;
   readonly branch: string;
   readonly state: BranchRecord | undefined;
   readonly folder: string;
   readonly objects: ObjectStore;
-  /** The transaction whose work it is to take them up; each time has one of its own when undefined. */
+  /** The transaction that adopts them; each adoption has one of its own when undefined. */
   readonly transactionId?: string;
 }
 
@@ -210,7 +210,7 @@ async function withoutLeftOvers(
   return later;
 }
 
-/** Takes up versions that follow the highest of a branch, unless others were recorded meanwhile. */
+/** Adopts versions that follow the highest of a branch, unless others were recorded meanwhile. */
 async function adoptNext(store: Store, place: Place, found: readonly FoundManifest[]): Promise<void> {
   for (let from = 0; from < found.length; from += adoptedAtOnce) {
     const part = found.slice(from, from + adoptedAtOnce);
@@ -220,8 +220,8 @@ async function adoptNext(store: Store, place: Place, found: readonly FoundManife
 }
 
 /**
- * Takes up a branch that has no record: first its latest versions, so that commits follow them from then on, and
- * then those below. What is more than `most` is left to a task.
+ * Adopts a branch that has no record: its latest versions first, so that commits follow them from then on, then the
+ * older ones. A task adopts those beyond `most`.
  */
 async function adoptBranch(
   { store }: CommitParts,
@@ -243,7 +243,7 @@ async function adoptBranch(
   await adoptBelow(store, { ...place, state }, sorted, most - latest.length);
 }
 
-/** Takes up versions of a branch below those that have records, the latest first. */
+/** Adopts versions of a branch below those that have records, the latest first. */
 async function adoptBelow(store: Store, place: Place, found: readonly FoundManifest[], most: number): Promise<void> {
   const { table, branch, state } = place;
   const task = adoptionOf(table.id, branch);
@@ -278,13 +278,13 @@ async function insertFound(
   if (highest === undefined || lowest === undefined) return false;
   const { table, branch, state } = place;
   const now = await findBranch(session, table.id, branch);
-  // A commit of several versions that was taken back has taken manifests away, too.
+  // The rollback of a commit of several versions has removed manifests, too.
   const isAsSeen = now?.generation === state?.generation && now?.withdrawals === state?.withdrawals;
   if (!isAsSeen || now?.highestVersion !== expectedHighest) return false;
   const { generation = 1 } = now ?? {};
   await raiseBranch(session, { tableId: table.id, name: branch, generation, lowest, highest });
   await insertVersions(session, recordsOf(place, generation, found, await recordAdoption(session, place, found)));
-  // What came past the catalog may have columns that it does not know of.
+  // Such versions may have columns that the catalog does not know.
   if (branch === mainBranch) await noteTask(session, automationOf(table.id));
   return true;
 }
@@ -330,10 +330,9 @@ async function recordAdoption(
 }
 
 /**
- * Forgets the records of a branch that a client deleted: Lance's clients delete a branch's
- * folder and do not tell the catalog, and make a branch of the same name again later. It is
- * called for a commit whose own manifest was found, so the store can be read, and looks only
- * when that commit would be refused.
+ * Forgets the records of a branch that a client deleted: Lance's clients delete the folder of a branch without the
+ * catalog, and may create a branch of that name again. It is called for a commit whose own manifest was found, so the
+ * store can be read, and checks only when that commit would be refused.
  *
  * @returns Whether the branch is another one now.
  */
@@ -374,7 +373,7 @@ async function latestInPlace(
   }
 }
 
-/** What the catalog found out without being told. */
+/** The origin of a change that the catalog detects itself. */
 function byItself(operationId: string, table: { readonly identifier: Identifier }) {
   return { contract: { operationId }, caller: unknownCaller, objects: [table.identifier] };
 }

@@ -58,7 +58,7 @@ export interface Committed {
  * Commits versions. When this resolves each manifest has its final name.
  *
  * @throws CatalogError ConcurrentModification; ServiceUnavailable when the outcome is in doubt: a retry of the same
- *   request tells it.
+ *   request gets it.
  */
 export async function commitVersions(parts: CommitParts, commit: Commit): Promise<Committed> {
   const { store, finishing } = parts;
@@ -107,7 +107,7 @@ export async function commitVersions(parts: CommitParts, commit: Commit): Promis
 
 const rehearsal = new Error("this was a rehearsal");
 
-/** Tries the work of the commit point and rolls it back, so that it fails before anything is placed. */
+/** Rehearses the work of the commit point and rolls it back, so that an error comes before anything is placed. */
 async function rehearse(
   { store }: CommitParts,
   apply: NonNullable<Commit["apply"]>,
@@ -145,7 +145,7 @@ async function reserve(
   });
 }
 
-/** What cannot be rolled back now is left to the task, or to the next reader. */
+/** The task, or the next reader, rolls back what fails here. */
 async function rollBackSoon(parts: CommitParts, transactionId: string): Promise<void> {
   try {
     await rollBack(parts, transactionId);

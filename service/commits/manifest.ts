@@ -46,9 +46,9 @@ export interface ManifestNames {
 /**
  * Reads the `manifest_path` of a commit. It must lie in the `_versions` folder of the
  * table's branch, where nothing but manifests is, and must not be the manifest of another
- * version: what the service copies and deletes is never another one's file.
+ * version: the service never copies or deletes another file.
  *
- * @param scheme Told from the path when undefined, V2 when the path does not tell.
+ * @param scheme Read from the path when undefined; V2 when the path does not say.
  * @throws CatalogError InvalidInput
  */
 export function readManifestPath(

@@ -31,8 +31,8 @@ export function keysOf({ location, record }: LocatedVersion): ManifestKeys {
  * an earlier generation of the branch. Any number of processes may try at once: each change is one conditional write,
  * and the placed manifest tells the others that it is done.
  *
- * @returns undefined when the commit cannot stand: a
- *   writer past the catalog has taken the name, or the client deleted what it staged because it got no answer.
+ * @returns undefined when the commit cannot stand: a writer past the catalog has the name, or the client got no answer
+ *   and deleted what it staged.
  * @throws CatalogError ServiceUnavailable
  */
 export async function placeManifest(
@@ -57,7 +57,7 @@ export async function placeManifest(
       replaced = undefined;
       continue;
     }
-    // Another attempt was faster, perhaps one that was interrupted after it had deleted the staged manifest.
+    // Another attempt placed it, perhaps one that was interrupted after it deleted the staged manifest.
     if (await hasContentOf(objects, folder, record, { key: final, object: there })) return placedAs(there.identity);
     if (
       outcome === "missing" ||
@@ -74,7 +74,7 @@ interface Found {
   readonly object: StoredObject;
 }
 
-/** Whether the object at a key is the manifest of a record: by its identity, or else by what the staged manifest still has. */
+/** Whether the object at a key is the manifest of a record: by its identity, or by the content of the staged manifest. */
 export async function hasContentOf(
   objects: ObjectStore,
   folder: string,

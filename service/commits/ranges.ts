@@ -32,10 +32,10 @@ export function readRanges(
 }
 
 /**
- * Deletes as many records as one database transaction may, so that other writers wait briefly, when
- * the ranges have more than that.
+ * Deletes the first records of ranges that have more than one database transaction may delete, so that other writers
+ * wait briefly.
  *
- * @returns How many were deleted; 0 when what is left is little enough for `deleteRanges`.
+ * @returns How many were deleted; 0 when the rest is small enough for `deleteRanges`.
  */
 export async function deleteFirstOf(
   session: Session,

@@ -5,14 +5,14 @@ import { findBranch } from "../store/branches.ts";
 import type { Session } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { noteTask } from "../store/tasks.ts";
-import { findVersion, insertVersion, type VersionRecord } from "../store/versions.ts";
+import { findVersion, insertVersion, listLeftOverVersions, type VersionRecord } from "../store/versions.ts";
 import { isManifestOf, type PreparedVersion } from "./prepare.ts";
 
 /**
  * Step 2 of a commit: inserts its record. When the database transaction is durable, no other commit gets
  * this number. The first record of a generation may have any number. After that only the next one is accepted,
  * counted from the highest ever recorded: a stale writer must not re-create a version that was cleaned up.
- * A retry with the same manifest is idempotent.
+ * A retry with the same manifest is idempotent, and brings back nothing that was deleted since.
  *
  * @param held Whether the version is hidden until `publishVersions`.
  * @returns The present record, which an earlier transaction may have inserted.
@@ -43,7 +43,9 @@ export async function recordVersion(
   const highest = now?.highestVersion;
   if (highest !== undefined && version !== highest + 1)
     throw conflict(`requested version ${version}, expected ${highest + 1}`);
-  const { generation = 1 } = now ?? {};
+  const { generation = 1, leftOverVersion = -1 } = now ?? {};
+  if (version <= leftOverVersion && (await wasDeleted(session, { tableId: table.id, branch, generation }, prepared)))
+    throw conflict(`version ${version} was committed with this manifest and deleted since`);
   const isUnchanged = base === undefined || (generation === base.generation && highest === base.highestVersion);
   // The versions of one transaction may follow each other.
   const previous =
@@ -70,4 +72,18 @@ export async function recordVersion(
   await insertVersion(session, record);
   if (table.isAutomated && branch === mainBranch) await noteTask(session, automationOf(table.id));
   return record;
+}
+
+/**
+ * Whether an earlier generation of the branch had the version with the manifest that a request stages. A final name
+ * tells nothing: each generation uses it anew.
+ */
+async function wasDeleted(
+  session: Session,
+  of: { readonly tableId: number; readonly branch: string; readonly generation: number },
+  { committedName, manifestName, request: { version } }: PreparedVersion,
+): Promise<boolean> {
+  if (committedName === manifestName) return false;
+  const before = await listLeftOverVersions(session, of, version, version);
+  return before.some((record) => record.committedName === committedName);
 }

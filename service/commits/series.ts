@@ -75,7 +75,7 @@ export function createCommits(parts: CommitParts, change: Change, table: TableRe
       for (const each of together.length > 0 ? [] : prepared)
         records.push(await recordVersion(session, table, each, audit.id));
       if (properties !== undefined) await replaceProperties(session, table, properties);
-      // A commit that is repeated was recorded the first time.
+      // A retried commit was recorded the first time.
       if (together.length > 0 || records.some((record) => record.transactionId === audit.id))
         await audit.record(session);
       return records.map((record) => ({ location: table.location, record }));
@@ -144,8 +144,8 @@ export function createCommits(parts: CommitParts, change: Change, table: TableRe
 }
 
 /**
- * Gives a staged manifest another staged name. A client that is answered the name that it
- * chose itself puts the manifest in place itself, where it would be taken for a version.
+ * Gives a staged manifest another staged name. A client that gets back the name that it chose
+ * places the manifest itself, where it would count as a version.
  */
 async function moveAside(storage: Storage, location: string, staged: string): Promise<string> {
   const aside = `${staged}-held`;

@@ -99,7 +99,7 @@ function Tables({ id }) {
   return html`<${Pages} pages=${pages} show=${show} empty=${none} more="Show more tables" />`;
 }
 
-/** Tables that can be brought back; nothing is shown while there are none. @param {{ id: Identifier }} props */
+/** Tables that can be undropped; nothing is shown while there are none. @param {{ id: Identifier }} props */
 function DroppedTables({ id }) {
   /** @typedef {import("./calls.js").AnswerTo<"listDroppedTables">["dropped_tables"][number]} Dropped */
   const pages = usePages(

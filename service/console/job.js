@@ -66,10 +66,10 @@ export function silentSince(job) {
 
 /** What to do about a job that no runner takes up. @param {string} title @param {number} since In milliseconds since the epoch. */
 export function noRunner(title, since) {
-  const command = "npm run -s tiltyard -- runner --local";
+  const command = "npx tiltyard runner --local";
   return html`<div class="box warning" role="status">
     <p>“${title}” has waited for a runner for ${duration((Date.now() - since) / 1000)}. A runner that is at its limit
-      of jobs starts it later. If none is running, start one, with the catalog's URL and an admin's key in its
+      of jobs starts it later. If none is running, start one, with the catalog's URL and a key with the role runner in its
       environment:</p>
     <p><code>${command}</code>${copyButton(command, "command")}</p>
     ${hint("docs/guides/jobs.md tells which variables these are, and how to run it on Kubernetes.")}

@@ -4,13 +4,13 @@ import type { Datasets } from "./datasets.ts";
 import { isAutomatic, manifestOfColumn } from "./virtual-column.ts";
 
 /**
- * Checks what can be checked of a backfill before it runs. Without Lance's library nothing can: then the job tells.
+ * Checks the request of a backfill before it runs. Without Lance's library nothing can be checked: then the job reports it.
  *
  * @param where A condition for the rows; undefined for none.
  * @returns The manifest that the column's function was stored with: where the function runs. Whether new rows are
  *   filled by themselves.
- * @throws CatalogError TableVersionNotFound, TableColumnNotFound, and InvalidInput for a column that nothing computes
- *   for a condition that is none, and for a limit that nothing keeps to.
+ * @throws CatalogError TableVersionNotFound, TableColumnNotFound, and InvalidInput for a column that nothing computes,
+ *   for an invalid condition, and for a limit that the column does not support.
  */
 export async function checkBackfill(
   datasets: Datasets,
@@ -35,7 +35,7 @@ export async function checkBackfill(
 const limits = ["where", "num_frags"] as const;
 type Limits = { readonly [Name in (typeof limits)[number]]?: unknown };
 
-/** lancedb fills all rows of a computed column that need it: more than such a request wants. */
+/** lancedb fills all rows of a computed column that need it, whatever the limits of the request. */
 function refuseLimits(request: Limits): void {
   const given = limits.find((name) => request[name] !== undefined);
   if (given === undefined) return;

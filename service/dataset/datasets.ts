@@ -180,7 +180,7 @@ class Opened implements AsyncDisposable {
   async create(file: Buffer): Promise<number> {
     return this.#translating(async () => {
       const connection = rawConnectionOf(this.#connection);
-      // It is not opened anew: that would put a manifest in place that is held back.
+      // It is not opened again: that would place a manifest that is held back.
       const mode = this.#table === undefined ? "create" : "overwrite";
       this.#raw = await connection.createTable(name.table, file, mode, name.namespace, this.newTableOptions);
       return this.#raw.version();
@@ -211,7 +211,7 @@ class Opened implements AsyncDisposable {
     } catch (error) {
       const { failure } = this.#served;
       const told = translate(error, failure);
-      // What the caller can act on is no fault of what is open.
+      // An error that the caller can act on does not break the open version.
       this.isBroken ||= failure !== undefined || !(told instanceof CatalogError);
       throw told;
     }
@@ -226,7 +226,7 @@ class Opened implements AsyncDisposable {
   }
 }
 
-/** Frees what the library holds at once. Where that cannot be done now, the garbage collector does it. */
+/** Frees the library's memory at once, or leaves it to the garbage collector. */
 function tryToClose(handle: { close(): void } | undefined): void {
   try {
     handle?.close();

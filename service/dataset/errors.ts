@@ -23,8 +23,8 @@ const kinds: readonly (readonly [RegExp, ErrorKind])[] = [
 const messageLengthMax = 500;
 
 /**
- * Tells a failure of the library as the catalog tells failures. What the catalog itself refused
- * while the library worked is told as it was; what cannot be the caller's fault stays as it is.
+ * Translates an error of the library into one of the catalog. A refusal of the catalog itself while the library worked
+ * is returned as it was; an error that cannot be the caller's fault is unchanged.
  *
  * @param failure What the library's view of the catalog refused last.
  */
@@ -43,7 +43,7 @@ function sentenceOf(text: string): string {
   return text.replace(wrapping, "");
 }
 
-/** Leaves out of a sentence what kind of error the library has for it, where in its source it comes from, and what it repeats. */
+/** Removes the library's kind of error, its place in the source, and repetitions from a sentence. */
 function legible(text: string): string {
   const [first = ""] = text.split(/\s+Caused by:|[,:]?\s+Schema \{/);
   const message = first

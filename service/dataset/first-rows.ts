@@ -27,7 +27,7 @@ export async function readFirstRows(dataset: OpenDataset, rowsMax: number): Prom
   };
 }
 
-/** Whether the library can do what a column is shown by. Nothing is read for that. */
+/** Whether the library can compute what a column is shown by. Nothing is read for that. */
 async function isPlanned(dataset: OpenDataset, column: ShownColumn): Promise<boolean> {
   try {
     await dataset.run(async (table) => {

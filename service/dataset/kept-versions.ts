@@ -7,11 +7,11 @@ const idle = { ms: 60_000, checkedEveryMs: 15_000 };
 
 /** A version of a table that was opened, and that many requests may read at the same time. */
 interface Opened extends AsyncDisposable {
-  /** Whether something went wrong that is not the fault of a request: then it is opened anew for the next one. */
+  /** Whether something failed that is not the fault of a request: then the next request opens it again. */
   readonly isBroken: boolean;
 }
 
-/** What one request has of it. The version stays open for as long as one has it. */
+/** The hold of one request on it. The version stays open while a request holds it. */
 export interface Lease<Version> extends Disposable {
   readonly opened: Version;
 }
@@ -23,8 +23,8 @@ export interface VersionKey {
 }
 
 /**
- * Keeps versions of tables open from one request to the next: what a version holds never changes, and opening it takes
- * longer than most searches. Those that were asked for least lately are closed first.
+ * Keeps versions of tables open from one request to the next: a version is immutable, and opening it takes longer than
+ * most searches. The least recently used ones are closed first.
  */
 export class KeptVersions<Version extends Opened> implements Disposable {
   readonly #entries = new LRUCache<string, Entry<Version>>({
@@ -44,7 +44,7 @@ export class KeptVersions<Version extends Opened> implements Disposable {
     entry.hold();
     if (present === undefined) {
       this.#entries.set(key, entry, { size: Math.max(1, manifestBytes) });
-      // One that is too large to be kept is not taken: it is closed when this request is over.
+      // One that is too large to be kept is closed when this request is over.
       if (!this.#entries.has(key)) entry.retire();
     }
     return this.#leaseOf(key, entry);

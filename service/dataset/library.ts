@@ -8,6 +8,9 @@ export type DatasetQuery = Query | VectorQuery;
 /** What the library's caches may hold, for all requests together. */
 const cacheBytes = { index: 128n * 1024n ** 2n, metadata: 64n * 1024n ** 2n };
 
+/** What a query may read before its rows are taken. */
+const readAheadBytes = 32 * 1024 ** 2;
+
 /**
  * The part of the library that takes and gives rows as the bytes of Arrow IPC files. What is
  * above it in the library reads them into JavaScript first, which does not know every type.
@@ -81,6 +84,10 @@ export function createLibrary(): () => Promise<Library> {
 }
 
 async function load(): Promise<Library> {
+  // The library reads them once it is loaded. Without the first, each search whose columns lack `_distance` prints a line on
+  // standard error; without the second, a query reads 2 GiB ahead.
+  process.env.LANCEDB_LOG ??= "error";
+  process.env.LANCE_DEFAULT_IO_BUFFER_SIZE ??= String(readAheadBytes);
   let lancedb: Lancedb;
   try {
     lancedb = await import("@lancedb/lancedb");
@@ -95,7 +102,7 @@ async function load(): Promise<Library> {
   return { lancedb, session: new lancedb.Session(cacheBytes.index, cacheBytes.metadata) };
 }
 
-/** @throws Error when the library has another inside than the version that is pinned. */
+/** @throws Error when the internals of the library are not those of the pinned version. */
 export function rawTableOf(table: Table): RawTable {
   return innerOf<RawTable>(table, ["schema", "add", "addColumnsWithSchema", "alterColumns", "mergeInsert"]);
 }
@@ -113,6 +120,7 @@ function innerOf<Raw>(of: object, methods: readonly (keyof Raw & string)[]): Raw
   const inner: unknown = "inner" in of ? of.inner : undefined;
   const isRaw = (value: unknown): value is Raw =>
     typeof value === "object" && value !== null && methods.every((name) => name in value);
-  if (!isRaw(inner)) throw new Error("this version of @lancedb/lancedb has another inside than the one that is pinned");
+  if (!isRaw(inner))
+    throw new Error("the internals of this version of @lancedb/lancedb are not those of the pinned one");
   return inner;
 }

@@ -7,7 +7,7 @@ import { type DatasetQuery, type RawQuery, rawQueryOf } from "./library.ts";
 
 /** How many rows are asked of the library at once, at most. */
 const batchRowsMax = 1024;
-/** What is shorter waits for what comes behind it: most answers are sent as one piece. */
+/** A shorter piece waits for the next one: most answers are sent as one piece. */
 const sentBytesMin = 64 * 1024;
 
 /**

@@ -13,7 +13,7 @@ export interface ShownColumn {
 const fieldsMax = 32;
 /** Base64 of the bytes of the largest image. */
 const base64Max = Math.ceil(shown.imageBytes / 3) * 4;
-/** The metadata of a column whose bytes lie beside the rows: what a query answers for it is where they are. */
+/** The metadata of a column whose bytes are beside the rows: a query answers where they are. */
 const blobEncoding = "lance-encoding:blob";
 const texts = ["utf8", "large_utf8"];
 const bytes = ["binary", "large_binary", "fixed_size_binary"];

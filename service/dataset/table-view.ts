@@ -18,16 +18,15 @@ export type TableView = {
 /** A view that the library can connect to. */
 export interface ServedView extends Disposable {
   readonly uri: string;
-  /** What the library proves with that it may see the view; nothing else does. */
+  /** The library's credential for the view; there is no other. */
   readonly token: string;
-  /** What the view refused last, which the library tells in words of its own. */
+  /** The view's latest refusal, which the library reports in words of its own. */
   readonly failure: unknown;
 }
 
 /**
- * Where the library finds the catalog: an address that only this process knows.
- * What it asks there belongs to a request that was authorized and counted already, so it is
- * neither counted by a rate limit nor waits for a connection that requests of clients take.
+ * Where the library finds the catalog: an address that only this process knows. Its requests belong to a request that
+ * was authorized and counted already, so no rate limit counts them, and they do not wait for connections of clients.
  */
 export interface Gateway extends AsyncDisposable {
   serve(view: TableView): Promise<ServedView>;

@@ -13,7 +13,7 @@ type VirtualColumn = NonNullable<NewColumn["virtual_column"]>;
 
 /** Where Geneva looks for a function, in the folder of the table. */
 const udfFolder = "_udfs";
-/** What marks a column as one that a function computes, and begins the names of all that is told of it. */
+/** Marks a column that a function computes, and is the prefix of its metadata. */
 const prefix = "virtual_column";
 /** The metadata of a column in which the manifest of its function is. */
 export const manifestOfColumn = `${prefix}.manifest`;

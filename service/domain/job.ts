@@ -42,7 +42,7 @@ const propertiesLengthMax = 256 * 1024;
 const parametersLengthMax = 224 * 1024;
 
 /**
- * Cancels a job: what runs of it learns that by its heartbeat. One that is canceled already stays so.
+ * Cancels a job: a running attempt learns of it by its heartbeat. A canceled job stays as it is.
  *
  * @throws CatalogError ConcurrentModification for a job that has ended otherwise.
  */
@@ -53,7 +53,7 @@ export function cancel(job: TransactionRecord, { principal }: Pick<Caller, "prin
   return { ...job, status, properties, updatedAtMillis: Date.now() };
 }
 
-/** Writes what has changed of a job. Its end is told to clients that wait for it in Geneva's own way. */
+/** Writes the changes of a job. A task also ends Geneva's own record of a failed or canceled one, which its clients read. */
 export async function writeJob(session: Session, job: TransactionRecord): Promise<void> {
   await updateJob(session, job);
   if (job.status !== "Failed" && job.status !== "Canceled") return;
@@ -63,8 +63,8 @@ export async function writeJob(session: Session, job: TransactionRecord): Promis
 type State = Pick<TransactionRecord, "status" | "properties">;
 
 /**
- * Applies actions in order to a job's status and properties. What has ended takes those alone that change
- * nothing, so that a request whose answer was lost can be repeated.
+ * Applies actions in order to a job's status and properties. An ended job accepts only actions that change nothing, so
+ * that a request can be retried after a lost answer.
  *
  * @returns The state as it was, the same object, when nothing is changed of a job that has ended.
  * @throws CatalogError ConcurrentModification for a move that is not allowed, for a change of what has ended,

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { isIPv4, isIPv6 } from "node:net";
 
-/** Tells where a request comes from, as what limits are counted by. */
+/** Finds the address of a request, by which limits are counted. */
 export type AddressOf = (incoming: IncomingMessage) => string;
 
 /**

@@ -26,7 +26,7 @@ export function admitByIdentity(contract: AnyContract, parts: OperationParts): S
   };
 }
 
-/** Lets a caller in that may do what the path says. */
+/** Authenticates a caller, and authorizes it for the object in the path. */
 function createAdmission(contract: AnyContract, parts: OperationParts) {
   const { catalog, connections, rateLimit } = parts;
   const readPath = createPathReader(contract, parts.remoteDatabases);
@@ -43,14 +43,14 @@ function createAdmission(contract: AnyContract, parts: OperationParts) {
       );
     const incoming = incomingOf(context);
     connections.accept(incoming);
-    // Rows come as fast as they are computed.
+    // Rows may come as slowly as they are computed.
     if (context.get("takesRows")) connections.takesItsTime(incoming);
     context.set("principal", principal);
     context.set("path", path);
   };
 }
 
-/** @throws CatalogError Unauthenticated, or Throttling where too many credentials came from that were refused. */
+/** @throws CatalogError Unauthenticated, or Throttling for an address with too many refused credentials. */
 export async function authenticate(
   credential: Credential | undefined,
   context: Context,

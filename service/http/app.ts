@@ -3,17 +3,15 @@ import {
   CatalogError,
   contracts,
   managementContracts,
-  mayChange,
   remoteContracts,
   remoteHeaders,
   remoteVersion,
 } from "@tiltyard/protocol";
 import { type Context, Hono, type Handler as HonoHandler, type MiddlewareHandler } from "hono";
 import type { DevelopmentIssuer } from "../auth/development-issuer.ts";
-import type { Handler } from "../operations/handler.ts";
-import { handlers } from "../operations/index.ts";
-import { managementHandlers } from "../operations/management/index.ts";
-import { remoteHandlers } from "../remote/index.ts";
+import type { Writer } from "../processes/calls.ts";
+import { allOperations } from "./all-operations.ts";
+import { byWriter, isHandedOver } from "./by-writer.ts";
 import { mountConsole } from "./console-page.ts";
 import { mountDocsPage } from "./docs-page.ts";
 import { respondWithError } from "./error-response.ts";
@@ -25,12 +23,6 @@ import { tokenEndpoint } from "./token-endpoint.ts";
 import { requestIdIn } from "./trail.ts";
 
 const tokenPath = "/oauth/token";
-const allHandlers: Readonly<Record<string, unknown>> = { ...handlers, ...managementHandlers, ...remoteHandlers };
-const allContracts: Readonly<Record<string, AnyContract>> = {
-  ...contracts,
-  ...managementContracts,
-  ...remoteContracts,
-};
 
 /** The OpenAPI documents: the protocol's own has what the protocol has, and nothing else. */
 const documents = {
@@ -52,6 +44,8 @@ const documents = {
 } as const;
 
 export interface AppParts extends OperationParts {
+  /** The ways to the process that writes; undefined where this one does all. */
+  readonly writer: { readonly operations: Writer; readonly requests: HandOver } | undefined;
   /** Absent when tokens come from an OIDC issuer. */
   readonly developmentIssuer: DevelopmentIssuer | undefined;
   /** The metrics of the other processes of this service. */
@@ -62,23 +56,23 @@ export interface AppParts extends OperationParts {
 
 /** The service as a function from requests to responses. */
 export function createApp(parts: AppParts): Hono {
-  const { log, metrics, developmentIssuer } = parts;
+  const { log, metrics, developmentIssuer, writer } = parts;
   const respond = (error: unknown, context: Context) => respondWithError(context, error, idOf(context), log);
   const others = new Hono().onError(respond).notFound((context) => respond(nothingAt(context), context));
-  // Hono's fast router is for paths without overlaps, and a request with one handler goes straight to it: the
-  // operations on one object are here by themselves, and all else is looked for where they are not.
+  // Hono's fast router takes only paths without overlaps, and calls a single handler directly. So the operations on one
+  // object have an app of their own, and `others` has all other paths.
   const app = new Hono().onError(respond).notFound((context) => others.fetch(context.req.raw, context.env));
 
-  for (const [name, contract] of Object.entries(allContracts)) {
+  for (const [name, operation] of allOperations) {
+    const { contract, handler } = operation;
     const path = contract.path.replaceAll(/\{(\w+)\}/g, ":$1");
-    // The registries' own types hold each handler to its contract.
-    const handler = allHandlers[name] as Handler<AnyContract>;
-    const served = !(name in managementContracts) && contract.path.split("{").length === 2 ? app : others;
-    const steps =
-      parts.writer && isForWriter(contract)
-        ? [handTo(parts.writer, contract, parts)]
-        : [inOrder([tellVersion, ...serveOperation(contract, handler, parts)])];
-    served.on([...contract.methods], [path], ...steps);
+    const router = !(name in managementContracts) && contract.path.split("{").length === 2 ? app : others;
+    const doneBy = writer === undefined ? handler : byWriter(name, operation, writer.operations);
+    const served =
+      writer !== undefined && isHandedOver(contract)
+        ? handTo(writer.requests, contract, parts)
+        : inOrder([tellVersion, ...serveOperation(contract, doneBy, parts)]);
+    router.on([...contract.methods], [path], served);
     refuseOtherMethods(others, path, contract.methods);
   }
 
@@ -87,7 +81,7 @@ export function createApp(parts: AppParts): Hono {
     refuseOtherMethods(others, tokenPath, ["POST"]);
   }
   for (const [path, document] of Object.entries(documents)) {
-    // To make them takes a fifth of a start, and few processes are asked for them.
+    // Made when first requested: making them takes a fifth of a start, and few processes need them.
     let made: ReturnType<typeof openApiDocument> | undefined;
     others.get(path, (context) => {
       made ??= openApiDocument({ ...document, tokenUrl: developmentIssuer && tokenPath });
@@ -123,12 +117,7 @@ async function tell(context: Context, next: () => Promise<void>): Promise<void> 
   context.res.headers.set(remoteHeaders.version, remoteVersion);
 }
 
-/** What may change something, and what opens tables: that takes memory, which one process has. */
-function isForWriter(contract: AnyContract): boolean {
-  return mayChange(contract) || contract.onRows;
-}
-
-/** Serves an operation that another process carries out. That one logs and counts it, unless it does not answer. */
+/** Serves an operation whose requests another process takes. That one logs and counts it, unless it does not answer. */
 function handTo(writer: HandOver, contract: AnyContract, { log, metrics }: OperationParts): HonoHandler {
   return async (context) => {
     const start = performance.now();

@@ -7,8 +7,8 @@ const prototypeKey = "__proto__";
 const prototypeKeyBytesMax = 6 * prototypeKey.length;
 
 /**
- * Counts what a JSON text makes, in one pass over its bytes and before any of it is made: a parsed value takes many
- * times the memory of its text. What is no JSON is for the parser to tell.
+ * Counts the values and keys of a JSON text in one pass over its bytes, before it is parsed: a parsed value takes many
+ * times the memory of its text. Invalid JSON is left to the parser.
  *
  * @throws CatalogError InvalidInput for a body with too many values or keys, one that nests too deep, and one with a
  *   key that JavaScript would take for the prototype.

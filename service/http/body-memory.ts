@@ -4,7 +4,7 @@ import { bodies, CatalogError } from "@tiltyard/protocol";
 const shares = { anonymous: 1 / 8, small: 3 / 8, large: 1 / 2 } as const;
 type Kind = keyof typeof shares;
 
-/** What the body of one request holds of the memory for bodies, until the request is over. */
+/** The memory that the body of one request holds, until the request is over. */
 export interface BodyLease extends Disposable {
   readonly bytes: number;
   /** @throws CatalogError ServiceUnavailable when all bodies together would have too many bytes. */

@@ -57,8 +57,8 @@ interface Neighbourhood {
 }
 
 /**
- * Holds the connections of a server to limits. One that is idle, or that has sent a part of a request, is waiting; when
- * too many are, the one that has been waiting longest is closed: a client that sends what it has to say is never that.
+ * Holds the connections of a server to limits. A connection waits while it is idle or has sent a part of a request. When
+ * too many wait, the one that has waited longest is closed: a client that sends whole requests is never that one.
  *
  * @param refuse Answers a request that did not come in time, and closes its connection.
  */
@@ -136,7 +136,7 @@ export function guardConnections(
       const { body, socket } = connection;
       if (body === undefined) continue;
       const { incoming, response } = body;
-      // What has come and was not taken is no fault of the client's.
+      // Bytes that arrived and were not read are no fault of the client's.
       const keepsUp = incoming.readableLength > 0 || socket.bytesRead - body.bytesBefore >= bodyBytesMin;
       if (incoming.complete) connection.body = undefined;
       else if (now - body.since < stretchMs) continue;

@@ -8,7 +8,7 @@ const minuteSeconds = 60;
 const pauseMs = 1_000;
 const pausedMax = 256;
 
-/** Makes credentials that are refused cost their caller time. One that is valid is never looked at here. */
+/** Delays callers whose credentials are refused. A valid credential never comes here. */
 export interface FailedCredentials {
   /**
    * Counts a credential that was refused.

@@ -27,7 +27,7 @@ export function createGateway(log: Log): Gateway {
   const entries = new Map<string, Entry>();
   let listening: Promise<Server> | undefined;
 
-  // What the library asks for was let in as a request of a caller.
+  // The library's bodies count towards no limit: the caller's own request was admitted.
   const memory = createBodyMemory(Number.POSITIVE_INFINITY);
   const app = new Hono<{ Variables: Pick<OperationEnv["Variables"], "path" | "body"> & { readonly entry: Entry } }>();
   app.onError((error, context) => respondWithError(context, error, crypto.randomUUID(), log));
@@ -64,7 +64,7 @@ export function createGateway(log: Log): Gateway {
 
   async function listen(): Promise<Server> {
     const server = createAdaptorServer({ fetch: app.fetch }) as Server;
-    // Of this process alone: those of a service would else share what they listen on.
+    // Of this process alone: the processes of a service would share the port otherwise.
     server.listen({ host: "127.0.0.1", port: 0, exclusive: true });
     await new Promise<void>((resolve, reject) => {
       server.once("listening", resolve);

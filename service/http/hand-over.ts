@@ -8,28 +8,26 @@ import {
   type ServerResponse,
 } from "node:http";
 import { pipeline } from "node:stream";
-import { setTimeout as pause } from "node:timers/promises";
 import type { HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { type AnyContract, CatalogError } from "@tiltyard/protocol";
 import type { Context } from "hono";
+import { connectToWriter, writerLost } from "../processes/writer-socket.ts";
 import type { AddressOf } from "./address.ts";
 import type { Connections } from "./connections.ts";
 import { addressHeader } from "./handed-over.ts";
+import { takeRest } from "./refused-body.ts";
 
-/** How long the process that writes is waited for, when it has ended and another one takes its place. */
-const waitsMs = 5_000;
-const retryMs = 10;
 /** What belongs to a connection, not to the request that comes on it. */
 const ofConnection = ["connection", "expect", "keep-alive", "proxy-connection", "te", "trailer", "upgrade"] as const;
 
-/** Has the process that writes carry out requests. */
+/** Hands requests over to the process that writes, with bodies of any length. */
 export interface HandOver extends Disposable {
   /**
-   * @param body What was read of the request's body; it is passed on as it comes when undefined.
-   * @throws CatalogError ServiceUnavailable when nothing was answered: the request may have been carried out.
+   * @throws CatalogError ServiceUnavailable when nothing was answered: the request may have been carried out; InvalidInput
+   *   when its client left before the other process had it.
    */
-  handOver(context: Context, contract: AnyContract, body?: string): Promise<Response>;
+  handOver(context: Context, contract: AnyContract): Promise<Response>;
   /** Whether that process takes requests. */
   isReady(): Promise<boolean>;
 }
@@ -37,32 +35,14 @@ export interface HandOver extends Disposable {
 /** @param socketPath Where the process that writes takes what is handed over. */
 export function createHandOver(socketPath: string, addressOf: AddressOf, connections: Connections): HandOver {
   const agent = new Agent({ keepAlive: true });
-
-  /** Waits until the process is there: what is sent then is sent once. */
-  async function connect(options: Pick<RequestOptions, "method" | "path" | "headers">): Promise<Handed> {
-    const givesUpAt = performance.now() + waitsMs;
-    for (;;)
-      try {
-        return await begin({ agent, socketPath, ...options });
-      } catch (cause) {
-        const isAbsent = cause instanceof Error && "syscall" in cause && cause.syscall === "connect";
-        if (!isAbsent || performance.now() > givesUpAt) throw lost(cause);
-        await pause(retryMs);
-      }
-  }
-
   return {
-    handOver: async (context, { content }, body) => {
+    handOver: async (context, { content }) => {
       const { incoming, outgoing } = context.env as HttpBindings;
       const headers: IncomingHttpHeaders = { ...incoming.headers, [addressHeader]: addressOf(incoming) };
       for (const name of ofConnection) delete headers[name];
-      if (body !== undefined) {
-        delete headers["transfer-encoding"];
-        headers["content-length"] = String(Buffer.byteLength(body));
-      }
       const { method = "GET", url: path = "/" } = incoming;
       incoming.once("end", () => connections.accept(incoming));
-      const { there, answered } = await connect({ method, path, headers });
+      const { there, answered } = await connectToWriter(() => begin({ agent, socketPath, method, path, headers }));
       // The other process lets its caller take time for the body.
       there.on("information", () => {
         connections.accept(incoming);
@@ -71,12 +51,25 @@ export function createHandOver(socketPath: string, addressOf: AddressOf, connect
       outgoing.once("close", () => {
         if (!outgoing.writableFinished) there.destroy();
       });
-      if (body !== undefined) there.end(body);
-      else incoming.pipe(there);
+      // The client may have gone while that process was away: a body that was aborted before it is piped never ends.
+      if (outgoing.destroyed) there.destroy();
+      incoming.pipe(there);
       try {
-        passOn(await answered, outgoing);
+        const answer = await answered;
+        if (incoming.complete) passOn(answer, outgoing);
+        else {
+          // The rest of a body whose request was refused is not for the other process.
+          incoming.unpipe(there);
+          passOn(answer, outgoing, () => {
+            there.destroy();
+            return takeRest(incoming);
+          });
+        }
       } catch (cause) {
-        throw lost(cause);
+        if (!outgoing.destroyed) throw writerLost(cause);
+        if (!there.headersSent)
+          throw new CatalogError("InvalidInput", "the client left before its request was sent on");
+        // What became of it the other process logs.
       }
       return RESPONSE_ALREADY_SENT;
     },
@@ -117,17 +110,15 @@ async function begin(options: RequestOptions): Promise<Handed> {
   return { there, answered };
 }
 
-function passOn(answer: IncomingMessage, outgoing: ServerResponse): void {
+/** @param beforeEnd What the end of the answer waits for. */
+function passOn(answer: IncomingMessage, outgoing: ServerResponse, beforeEnd?: () => Promise<void>): void {
   const { connection: _, "keep-alive": __, "transfer-encoding": ___, ...headers } = answer.headers;
   outgoing.writeHead(answer.statusCode ?? 500, headers);
-  // An answer that breaks off breaks off its client's connection, too.
-  pipeline(answer, outgoing, () => undefined);
-}
-
-function lost(cause: unknown): CatalogError {
-  return new CatalogError(
-    "ServiceUnavailable",
-    "the process that carries out changes ended before it answered: look whether the change was made, or send it again",
-    { cause },
-  );
+  async function* withWait(chunks: AsyncIterable<Uint8Array>) {
+    yield* chunks;
+    await beforeEnd?.();
+  }
+  // An aborted answer aborts its client's connection, too.
+  if (beforeEnd === undefined) pipeline(answer, outgoing, () => undefined);
+  else pipeline(answer, withWait, outgoing, () => undefined);
 }

@@ -1,8 +1,8 @@
-import { chmodSync, rmSync } from "node:fs";
 import { createServer, type Server, type ServerResponse } from "node:http";
+import { listenForOthers } from "../processes/writer-socket.ts";
 import type { AddressOf } from "./address.ts";
 import type { Connections } from "./connections.ts";
-import { type Fetch, listen } from "./server.ts";
+import { answer, type Fetch } from "./server.ts";
 
 /** Where a request that is handed over comes from, as the process tells that took it. */
 export const addressHeader = "x-tiltyard-address";
@@ -22,18 +22,12 @@ export function connectionsHandedOver(): Connections {
   };
 }
 
-/**
- * Takes what other processes of this service hand over.
- *
- * @param socketPath In a folder that only this user may read. A socket left over there is replaced.
- */
+/** Takes what other processes of this service hand over. */
 export async function listenForHandedOver(socketPath: string, fetch: Fetch, connections: Connections): Promise<Server> {
-  // How long a request may take is seen to where it is taken.
+  // The process that took a request limits its time.
   const server = createServer({ requireHostHeader: false, requestTimeout: 0, headersTimeout: 0, keepAliveTimeout: 0 });
   server.on("checkExpectation", (request, response) => server.emit("request", request, response));
-  rmSync(socketPath, { force: true });
-  // Not by way of the supervisor, which would keep what comes for a process that has ended.
-  await listen(server, fetch, connections, { path: socketPath, exclusive: true });
-  chmodSync(socketPath, 0o600);
+  answer(server, fetch, connections);
+  await listenForOthers(server, socketPath);
   return server;
 }

@@ -1,6 +1,6 @@
 import type { Log } from "../log.ts";
 
-/** A request that holds the event loop for longer keeps all others waiting. */
+/** A request that holds the event loop for longer delays all others. */
 const heldMaxMs = 200;
 const beatEveryMs = 50;
 const toldMax = 5;
@@ -13,15 +13,15 @@ export interface LoopRequest {
   readonly bodyBytes: number;
 }
 
-/** Finds requests that hold the event loop. How long it is held at all is a metric of prom-client's own. */
+/** Finds requests that hold the event loop. prom-client measures the delay itself. */
 export interface LoopWatch extends Disposable {
   begin(request: LoopRequest): void;
   end(request: LoopRequest): void;
 }
 
 /**
- * Logs a line when the event loop was held. It was by one of the requests that were under way then: by the one, when
- * there was one, and most likely by the one with the largest body, which comes first.
+ * Logs a line when the event loop was held, with the requests that were in progress. The one with the largest body comes
+ * first: it is the most likely cause.
  */
 export function watchLoop(log: Log): LoopWatch {
   const underWay = new Set<LoopRequest>();

@@ -31,7 +31,7 @@ export interface TaskCount {
   readonly failing: number;
 }
 
-/** @param countTasks Is asked each time the metrics are read. It may fail: then they tell the rest. */
+/** @param countTasks Is called each time the metrics are read. When it fails, the others are answered. */
 export function createMetrics(countTasks: () => Promise<readonly TaskCount[]>): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -88,7 +88,7 @@ export function createMetrics(countTasks: () => Promise<readonly TaskCount[]>): 
       const all = [await registry.getMetricsAsJSON(), ...others];
       return AggregatorRegistry.aggregate(all.filter(isObject)).metrics();
     },
-    // What is of all processes together, the one that is asked tells.
+    // The process that is asked adds those that are of all processes together.
     values: async () => (await registry.getMetricsAsJSON()).filter(({ name }) => !ofAll.includes(name)),
     contentType: registry.contentType,
   };

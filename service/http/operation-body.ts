@@ -1,7 +1,6 @@
 import { type AnyContract, bodies, CatalogError, Context as ContextField, Identity } from "@tiltyard/protocol";
-import type { Context } from "hono";
 import { z } from "zod";
-import type { OperationEnv, OperationParts, Step } from "./operation.ts";
+import type { OperationParts, Step } from "./operation.ts";
 import { readJson } from "./read-body.ts";
 import { requestIdOf, traceparentOf } from "./request-id.ts";
 
@@ -45,9 +44,4 @@ export function readBody(contract: AnyContract, { bodyMemory }: OperationParts):
     context.set("body", body);
     await next();
   };
-}
-
-/** The body of a request that was read here, as text for another process. */
-export function bodyHandedOn(context: Context<OperationEnv>): string {
-  return context.req.method === "POST" ? JSON.stringify(context.get("body")) : "";
 }

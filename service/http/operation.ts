@@ -1,18 +1,16 @@
-import { type AnyContract, arrowTypeOf, type RequestOf } from "@tiltyard/protocol";
+import { type AnyContract, arrowTypeOf, contracts, type RequestOf, remoteContracts } from "@tiltyard/protocol";
 import type { Handler as HonoHandler, MiddlewareHandler } from "hono";
 import { type Authenticator, authorize, type Principal } from "../auth/authenticator.ts";
 import type { Log } from "../log.ts";
 import type { Catalog, Handler } from "../operations/handler.ts";
-import { WriterNeeded } from "../store/writer-needed.ts";
 import type { AddressOf } from "./address.ts";
 import { admitByHeaders, admitByIdentity } from "./admit.ts";
 import type { BodyMemory } from "./body-memory.ts";
 import type { Connections } from "./connections.ts";
 import type { FailedCredentials } from "./failed-credentials.ts";
-import type { HandOver } from "./hand-over.ts";
 import type { LoopWatch } from "./loop-delay.ts";
 import type { Metrics } from "./metrics.ts";
-import { bodyHandedOn, type Envelope, readBody } from "./operation-body.ts";
+import { type Envelope, readBody } from "./operation-body.ts";
 import type { RateLimit } from "./rate-limit.ts";
 import type { RequestPath } from "./request-path.ts";
 import { leaveTrail, requestIdIn, type Trail } from "./trail.ts";
@@ -31,8 +29,6 @@ export interface OperationParts {
   readonly remoteDatabases: boolean;
   readonly metrics: Metrics;
   readonly log: Log;
-  /** Carries out what this process does not; undefined where it does all. */
-  readonly writer: HandOver | undefined;
 }
 
 /** What the steps of one request hand on. */
@@ -51,8 +47,8 @@ export interface OperationEnv {
 }
 
 /**
- * One step of the way of a request. It sets the answer, or has the steps behind it do so; an error that it throws is
- * answered by the first step, and the steps behind it are left out.
+ * One step of a request. It sets the answer, or calls the steps behind it. An error that it throws skips those, and the
+ * first step answers it.
  */
 export type Step = MiddlewareHandler<OperationEnv>;
 
@@ -62,7 +58,7 @@ export type Step = MiddlewareHandler<OperationEnv>;
  */
 export function inOrder(steps: readonly Step[]): HonoHandler<OperationEnv> {
   return async (context) => {
-    // What `next` promises is for no step, as Hono's type says; that it is passed on spares a promise.
+    // No step uses what `next` resolves to, as Hono's type says; passing the promise on spares another one.
     const run = (index: number): Promise<void> => steps[index]?.(context, () => run(index + 1)) as Promise<void>;
     await run(0);
     return context.res;
@@ -70,8 +66,8 @@ export function inOrder(steps: readonly Step[]): HonoHandler<OperationEnv> {
 }
 
 /**
- * Serves one contract, step by step. What the path and the headers tell is decided before the body is read; only a
- * caller without a credential in the headers is admitted by its body.
+ * Serves one contract, step by step. Path and headers are checked before the body is read; only a caller without a
+ * credential in the headers is admitted by its body.
  */
 export function serveOperation<C extends AnyContract>(
   contract: C,
@@ -89,12 +85,24 @@ export function serveOperation<C extends AnyContract>(
   ];
 }
 
-/** Authorizes what query and body tell, does the operation and sets the answer. */
+/**
+ * Long lists that depend on the database alone, and are the same for each authorized caller. Each is made once until the
+ * next commit.
+ */
+const memoized: readonly AnyContract[] = [
+  contracts.listNamespaces,
+  contracts.listTables,
+  contracts.listAllTables,
+  remoteContracts.remoteListTables,
+];
+
+/** Authorizes the objects in query and body, carries out the operation and sets the answer. */
 function handle<C extends AnyContract>(
   contract: C,
   handler: Handler<C>,
-  { catalog, writer }: OperationParts,
+  { catalog }: OperationParts,
 ): MiddlewareHandler<OperationEnv, string, ValidatedInput> {
+  const isMemoized = memoized.includes(contract);
   return async (context) => {
     const path = context.get("path");
     const principal = context.get("principal");
@@ -104,13 +112,12 @@ function handle<C extends AnyContract>(
     authorize(principal, contract.bodyAccess(request as never));
     const rows = context.get("takesRows") ? (context.req.raw.body ?? emptyStream()) : noRows;
     const requestId = requestIdIn(trail);
-    try {
-      context.res = respond(await handler(request, catalog, { principal, requestId, body: rows }), contract, requestId);
-    } catch (error) {
-      if (writer === undefined || !(error instanceof WriterNeeded)) throw error;
-      context.res = await writer.handOver(context, contract, bodyHandedOn(context));
-      trail.isHandedOver = true;
-    }
+    const carryOut = () => handler(request, catalog, { principal, requestId, body: rows });
+    if (isMemoized) {
+      const key = JSON.stringify([contract.path, request]);
+      const json = await catalog.store.memoized(key, async () => JSON.stringify(await carryOut()));
+      context.res = respondWithJson(json, contract, requestId);
+    } else context.res = respond(await carryOut(), contract, requestId);
   };
 }
 
@@ -119,14 +126,19 @@ function emptyStream(): ReadableStream<Uint8Array> {
 }
 
 /** For operations that take no rows, and so do not read it. */
-const noRows = emptyStream();
+export const noRows = emptyStream();
 
 /** Plain headers go out as they are; those of `context.json` would become a `Headers` object and be read from it again. */
-function respond(answer: unknown, { status, response }: AnyContract, requestId: string): Response {
+function respondWithJson(json: string, { status }: AnyContract, requestId: string): Response {
+  return new Response(json, { status, headers: { "content-type": "application/json", "x-request-id": requestId } });
+}
+
+function respond(answer: unknown, contract: AnyContract, requestId: string): Response {
+  const { status, response } = contract;
   const arrowType = arrowTypeOf(response);
   const headers = { "x-request-id": requestId };
   if (answer === undefined) return new Response(null, { status, headers });
   if (answer instanceof ReadableStream && arrowType !== undefined)
     return new Response(answer, { status, headers: { "content-type": arrowType, ...headers } });
-  return new Response(JSON.stringify(answer), { status, headers: { "content-type": "application/json", ...headers } });
+  return respondWithJson(JSON.stringify(answer), contract, requestId);
 }

@@ -41,9 +41,10 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-/** Trusts the length that a request tells, which Node holds it to; a body that tells none is counted as it comes. */
+/** Reserves the declared length, which Node enforces; a body without one is counted as it comes. */
 async function readBytes(context: Context, bytesMax: number, lease: BodyLease): Promise<Uint8Array> {
   const { req } = context;
+  const incoming = incomingOf(context);
   const length = req.header("content-length");
   const grow = (bytes: number) => {
     if (lease.bytes + bytes > bytesMax)
@@ -52,13 +53,14 @@ async function readBytes(context: Context, bytesMax: number, lease: BodyLease): 
   };
   if (length !== undefined) {
     grow(Number(length));
-    const arrived = takeArrived(incomingOf(context), Number(length));
+    const arrived = takeArrived(incoming, Number(length));
     if (arrived !== undefined) return arrived;
   }
   try {
     if (length !== undefined) return new Uint8Array(await req.arrayBuffer());
     const chunks: Uint8Array[] = [];
-    for await (const chunk of req.raw.body ?? []) {
+    // The answer to a refused body reads the rest of it.
+    for await (const chunk of incoming.iterator({ destroyOnReturn: false })) {
       grow(chunk.byteLength);
       chunks.push(chunk);
     }
@@ -70,7 +72,7 @@ async function readBytes(context: Context, bytesMax: number, lease: BodyLease): 
   }
 }
 
-/** A body that came with the headers, as most do: it need not be waited for. Undefined while a part is still to come. */
+/** A body that arrived with the headers, as most do; undefined while a part of it is missing. */
 function takeArrived(incoming: IncomingMessage, length: number): Uint8Array | undefined {
   if (incoming.readableLength !== length) return undefined;
   const bytes: Uint8Array = incoming.read() ?? new Uint8Array();

@@ -2,8 +2,8 @@ import type { HttpBindings } from "@hono/node-server";
 import type { Context } from "hono";
 
 /**
- * Follows rows to the client. When they cannot be read to their end the connection is broken off: that is how
- * a client is told once its answer has begun.
+ * Follows rows to the client. When reading them fails, the connection is aborted: there is no other way to report an
+ * error once the answer has begun.
  *
  * @param ended Called once: when all were sent, when the client went away, or with what failed.
  */

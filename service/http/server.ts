@@ -1,6 +1,5 @@
-import { once } from "node:events";
 import { createServer, maxHeaderSize, type Server } from "node:http";
-import type { AddressInfo, ListenOptions, Socket } from "node:net";
+import type { AddressInfo, Server as NetServer, Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { CatalogError, type ErrorResponse } from "@tiltyard/protocol";
 import { type Connections, headersTimeoutMs } from "./connections.ts";
@@ -13,7 +12,7 @@ const drainMs = 25_000;
 const closeIdleEveryMs = 50;
 /** How long a client may take to read that its request was no HTTP. */
 const lingerMs = 1_000;
-/** How often connections are looked at whose headers take too long. */
+/** How often connections are checked for slow headers. */
 const connectionsEveryMs = 1_000;
 /** Node's own code for a request that does not come in time. */
 const lateRequestCode = "ERR_HTTP_REQUEST_TIMEOUT";
@@ -33,26 +32,25 @@ export function createHttpServer(): Server {
   return server;
 }
 
-/** Has a server answer requests. */
-export async function listen(
-  server: Server,
-  fetch: Fetch,
-  connections: Pick<Connections, "begin">,
-  at: ListenOptions,
-): Promise<void> {
+/** Has a server answer the requests that come to it. */
+export function answer(server: Server, fetch: Fetch, connections: Pick<Connections, "begin">): void {
   const errorHandler = () => Response.json(brokenRequest(), { status: 400 });
-  const answer = getRequestListener(sendTogether(fetch), { errorHandler });
+  const listener = getRequestListener(sendTogether(fetch), { errorHandler });
   server.on("request", (incoming, response) => {
     connections.begin(incoming, response);
-    void answer(incoming, response);
+    // A client that keeps its connection busy would be served until it is ended.
+    if (!server.listening) response.shouldKeepAlive = false;
+    void listener(incoming, response);
   });
-  server.listen(at);
-  await once(server, "listening");
 }
 
-/** Stops listening, waits for what is under way, and ends what takes too long. */
-export async function close(server: Server): Promise<void> {
-  const closed = new Promise((resolve) => server.close(resolve));
+/**
+ * Stops listening, waits for requests in progress, and aborts those that take too long.
+ *
+ * @param others Hand the server connections.
+ */
+export async function close(server: Server, others: readonly NetServer[] = []): Promise<void> {
+  const closed = Promise.all([server, ...others].map((each) => new Promise((resolve) => each.close(resolve))));
   // A client keeps its connection open after its last answer, which would delay the end.
   const idle = setInterval(() => server.closeIdleConnections(), closeIdleEveryMs);
   const overdue = setTimeout(() => server.closeAllConnections(), drainMs);

@@ -1,14 +1,13 @@
 import { type AnyContract, arrowTypeOf } from "@tiltyard/protocol";
 import type { Context } from "hono";
+import { afterAnswers } from "./after-answers.ts";
 import { respondWithError } from "./error-response.ts";
 import type { OperationParts, Step } from "./operation.ts";
+import { takeRows } from "./refused-body.ts";
 import { requestIdOf, traceparentOf } from "./request-id.ts";
 import { followRows } from "./sent-rows.ts";
 
-/** How much of a stream of rows is still taken once it is refused. */
-const discardedBytesMax = 512 * 1024 * 1024;
-
-/** How rows are counted and logged that broke off after the client was sent 200. */
+/** How rows are counted and logged that were interrupted after the client received 200. */
 const statusOfFailure = 500;
 const brokenOff = "the rows of an answer could not be read to their end: the connection was broken off";
 
@@ -20,8 +19,6 @@ export interface Trail {
   traceparent: string | undefined;
   principal: string | undefined;
   bodyBytes: number;
-  /** Whether another process carries the request out: that one logs and counts it. */
-  isHandedOver: boolean;
 }
 
 /** Names a request that its caller gave no name. */
@@ -41,7 +38,6 @@ export function leaveTrail(contract: AnyContract, { loopWatch, metrics, log }: O
       traceparent: traceparentOf(context.req.header("traceparent")),
       principal: undefined,
       bodyBytes: 0,
-      isHandedOver: false,
     };
     context.set("trail", trail);
     const takesRows = isRows(contract, context);
@@ -52,12 +48,10 @@ export function leaveTrail(contract: AnyContract, { loopWatch, metrics, log }: O
     } catch (error) {
       context.res = respondWithError(context, error, requestIdIn(trail), log);
     }
-    if (takesRows) await discard(context.req.raw.body);
+    if (takesRows) await takeRows(context.req.raw.body);
     loopWatch.end(trail);
-    if (trail.isHandedOver) return;
 
-    const observe = (status: number) => {
-      const durationMs = performance.now() - start;
+    const observe = (status: number, durationMs: number) => {
       metrics.observeOperation(contract.operationId, status, durationMs);
       log.info({
         request_id: requestIdIn(trail),
@@ -70,10 +64,13 @@ export function leaveTrail(contract: AnyContract, { loopWatch, metrics, log }: O
       });
     };
     const { res: response } = context;
-    if (!answersRows || !response.ok || response.body === null) return observe(response.status);
+    if (!answersRows || !response.ok || response.body === null) {
+      const durationMs = performance.now() - start;
+      return afterAnswers(() => observe(response.status, durationMs));
+    }
     const rows = followRows(context, response.body, (failure) => {
       if (failure !== undefined) log.error({ err: failure.cause, request_id: requestIdIn(trail) }, brokenOff);
-      observe(failure === undefined ? response.status : statusOfFailure);
+      observe(failure === undefined ? response.status : statusOfFailure, performance.now() - start);
     });
     // Hono would copy the headers of the response that is replaced.
     context.res = undefined;
@@ -85,18 +82,4 @@ export function leaveTrail(contract: AnyContract, { loopWatch, metrics, log }: O
 function isRows({ content }: AnyContract, { req }: Context): boolean {
   if (content !== "either") return content === "arrow";
   return req.header("content-type")?.startsWith("application/vnd.apache.arrow") ?? false;
-}
-
-/** A client that is still sending its rows reads no answer: most of what comes is taken, and thrown away. */
-async function discard(rows: ReadableStream<Uint8Array> | null): Promise<void> {
-  if (rows === null || rows.locked) return;
-  let left = discardedBytesMax;
-  try {
-    for await (const { length } of rows) {
-      left -= length;
-      if (left < 0) break;
-    }
-  } catch {
-    // The client has given up.
-  }
 }

@@ -21,13 +21,13 @@ export interface ValidatedInput {
   readonly out: Validated;
 }
 
-/** How many queries of an operation are kept with what they mean, and how long such a query may be. */
+/** How many queries of an operation are cached as they were parsed, and how long such a query may be. */
 const queriesKept = 100;
 const keptQueryLengthMax = 200;
 
 /**
- * Validates the query. Its problems are told together with those of the body. Clients send few different queries, so
- * what was found lately is kept.
+ * Validates the query. Its problems are reported together with those of the body. Clients send few different queries, so
+ * recent results are cached.
  */
 export function validateQuery({
   content,
@@ -69,7 +69,7 @@ function textOf({ url }: HonoRequest): string {
 }
 
 /**
- * Validates the body. What one means that says nothing, as most do, is found once.
+ * Validates the body. The meaning of an empty one, as most are, is found once.
  *
  * @throws CatalogError InvalidInput that lists the problems of query and body with their paths.
  */

@@ -19,7 +19,7 @@ export const alterTableAddColumns: Handler<typeof contract> = async (request, ca
   await using dataset = await catalog.datasets.openForChange({ contract, request, caller });
   const ofFunctions = request.new_columns.flatMap(({ virtual_column }) => virtual_column ?? []);
   const additions: (() => Promise<{ readonly version: number }>)[] = [];
-  // First: for these the library opens the latest version anew, which must not be one that is held back.
+  // First: for these the library opens the latest version again, which must not be one that is held back.
   if (computed.length > 0) additions.push(() => dataset.run((table) => table.addColumns({ computed })));
   if (expressions.length > 0) additions.push(() => dataset.run((table) => table.addColumns(expressions)));
   if (ofFunctions.length > 0) {

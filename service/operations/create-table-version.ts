@@ -19,7 +19,7 @@ export const createTableVersion: Handler<typeof contract> = async (request, cata
     audit,
     apply: async (session) => {
       const record = await recordVersion(session, await requireTable(session, identifier), prepared, audit.id);
-      // A commit that is repeated was recorded the first time.
+      // A retried commit was recorded the first time.
       if (record.transactionId === audit.id) await audit.record(session);
       return [{ location, record }];
     },

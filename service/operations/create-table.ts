@@ -11,8 +11,8 @@ import { transactionOf } from "./transaction-of.ts";
 const contract = contracts.createTable;
 
 /**
- * A table comes into being together with its rows. Overwriting one makes a version of it, so
- * that what it had before can be had again.
+ * Creates a table together with its rows. Overwriting one makes a new version of it, so that its former rows can be
+ * restored.
  */
 export const createTable: Handler<typeof contract> = async (request, catalog, caller) => {
   const { store, datasets } = catalog;

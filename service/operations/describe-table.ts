@@ -32,7 +32,7 @@ export const describeTable: Handler<typeof contracts.describeTable> = async (req
   };
 };
 
-/** What only the dataset tells. A table that is only declared has none of it. */
+/** The fields that need the dataset. A table that is only declared has none of them. */
 async function detailsOf({ datasets }: Catalog, at: Parameters<Catalog["datasets"]["openVersion"]>[0]) {
   await using dataset = await datasets.openVersion(at);
   const versions = await dataset.run((table) => table.listVersions());

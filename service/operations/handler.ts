@@ -12,7 +12,7 @@ export interface Catalog extends CommitParts {
   /** Hands out credentials for tables; undefined where none are handed out. */
   readonly credentials: CredentialVendors | undefined;
   readonly locations: Locations;
-  /** Does what requests defer. */
+  /** Does the deferred work of requests. */
   readonly worker: Pick<Worker, "wake">;
   /** Opens tables as datasets, for what is not in the database. */
   readonly datasets: Datasets;
@@ -20,7 +20,7 @@ export interface Catalog extends CommitParts {
   readonly dataOperations: boolean;
   /** Makes a changed role count from the next request on, in all processes of this service. */
   readonly forgetRoles: (principal: string) => Promise<void>;
-  /** How long a dropped table can be brought back; 0 deletes it at once. */
+  /** How long a dropped table can be undropped; 0 deletes it at once. */
   readonly dropRetentionMs: number;
 }
 

@@ -16,7 +16,7 @@ export const mergeInsertIntoTable: Handler<typeof contract> = async (request, ca
   return answer;
 };
 
-/** Merges rows, and tells also how many were written, in how many attempts. */
+/** Merges rows. The answer also counts the rows written and the attempts. */
 export async function mergeRows(request: Request, catalog: Catalog, caller: AuthorizedCaller) {
   const { store, datasets } = catalog;
   const change = { contract, request, caller };

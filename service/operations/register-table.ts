@@ -27,7 +27,7 @@ export const registerTable: Handler<typeof contract> = async (request, catalog, 
     { locking: "tables" },
   );
   worker.wake();
-  // The table is there from now on. Its versions are taken up as those of any writer past the catalog are.
+  // The table is there from now on. Its versions are adopted, as those of any writer past the catalog.
   await adoptTable(catalog, table, branches, audit.id);
   return { transaction_id: audit.name, location: location.uri, properties };
 };

@@ -9,11 +9,11 @@ export interface Group {
   readonly count: number;
   /** The port that all of them listen on. */
   readonly port: number;
-  /** Where the process that writes takes what the others hand over: the path of a socket. */
-  readonly socket: string;
+  /** Where the process that writes has its sockets: a folder that only this user may enter. */
+  readonly folder: string;
   /** Is called when this process is to write, because the one that did has ended. */
   onWrite(begin: () => Promise<void>): void;
-  /** Has all other processes answer. One that ends meanwhile, or takes too long, is left out. */
+  /** Asks all other processes. One that ends meanwhile, or takes too long, is left out. */
   ask(question: Question): Promise<readonly unknown[]>;
   /** Answers what another process asks. */
   onQuestion(answer: (question: Question) => Promise<unknown>): void;
@@ -50,19 +50,19 @@ export async function joinGroup(): Promise<Group> {
   };
   process.on("message", (message) => {
     const known = ToWorker.safeParse(message);
-    // What was read in this turn of the event loop may be older than the message: it is taken up after it.
+    // Reads of this turn of the event loop may be older than the message, which is handled after it.
     if (known.success) setImmediate(() => void take(known.data));
   });
-  // A terminal tells all processes at once: the supervisor says what follows.
+  // A terminal signals all processes at once; this one waits for the supervisor's message.
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => undefined);
   tell({ tiltyard: "joined" });
-  const { role, count, port, socket } = await begun.promise;
+  const { role, count, port, folder } = await begun.promise;
 
   return {
     role,
     count,
     port,
-    socket,
+    folder,
     onWrite: (begin) => void writing.promise.then(begin),
     ask: (question) => {
       const id = questions;

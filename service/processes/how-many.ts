@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
+import { canShare } from "../http/port.ts";
 
 const processesMax = 4;
 /** What each process may come to use where memory is limited: one of them opens tables, too. */
@@ -29,14 +30,9 @@ export function thisMachine(): Machine {
   };
 }
 
-/** Whether several processes can listen on one port, and the kernel spreads connections over them. */
-export function canShare({ platform }: Machine): boolean {
-  return platform === "linux" || platform === "freebsd";
-}
-
 /** One process for each core, 4 at most; one with less than 2 CPUs, or less than 1 GiB of memory. */
 export function processesFor(machine: Machine): number {
-  if (!canShare(machine)) return 1;
+  if (!canShare(machine.platform)) return 1;
   const { cores, cpuMax = "max", memoryMaxBytes = Number.POSITIVE_INFINITY } = machine;
   const [quota = "max", period = defaultPeriodMicros] = cpuMax.trim().split(" ");
   const cpus = quota === "max" ? cores : Math.min(cores, Number(quota) / Number(period));

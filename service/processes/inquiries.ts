@@ -1,7 +1,7 @@
 import type { Worker } from "node:cluster";
 import type { Question, ToWorker } from "./messages.ts";
 
-/** How long the answer of a process is waited for: one whose event loop is held answers no client either. */
+/** How long a process may take to answer: one whose event loop is blocked answers no client either. */
 const answersWithinMs = 2_000;
 
 interface Inquiry {

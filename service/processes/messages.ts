@@ -7,7 +7,7 @@ import { z } from "zod";
 const Role = z.enum(["writer", "reader", "equal"]);
 export type Role = z.infer<typeof Role>;
 
-/** What a process has all others answer. */
+/** What a process asks all others. */
 const Question = z.discriminatedUnion("about", [
   z.object({ about: z.literal("metrics") }),
   z.object({ about: z.literal("changed roles"), principal: z.string() }),
@@ -16,7 +16,7 @@ export type Question = z.infer<typeof Question>;
 
 /** What the supervisor tells a process. */
 export const ToWorker = z.discriminatedUnion("tiltyard", [
-  z.object({ tiltyard: z.literal("begin"), role: Role, count: z.int(), port: z.int(), socket: z.string() }),
+  z.object({ tiltyard: z.literal("begin"), role: Role, count: z.int(), port: z.int(), folder: z.string() }),
   /** The process that wrote has ended: this one writes from now on. */
   z.object({ tiltyard: z.literal("write") }),
   z.object({ tiltyard: z.literal("stop") }),

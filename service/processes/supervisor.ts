@@ -1,18 +1,18 @@
 import cluster, { type Worker } from "node:cluster";
-import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { backoffMs } from "@tiltyard/protocol";
 import { RateLimiterClusterMaster } from "rate-limiter-flexible";
+import { claimPort } from "../http/port.ts";
 import type { LogOutput } from "../log.ts";
+import { endsWithinMs, lateToEnd } from "./end-in-time.ts";
 import { createInquiries } from "./inquiries.ts";
 import { ToSupervisor, type ToWorker } from "./messages.ts";
 
 const backoff = { firstMs: 50, mostMs: 10_000 };
-/** A process that has served for so long was well: when it ends, the next one is not waited for longer. */
+/** A process that served for this long was healthy: when it ends, its successor starts without a longer backoff. */
 const wellAfterMs = 10_000;
 
 /** What is known of a process that runs. */
@@ -34,7 +34,7 @@ export interface Supervised {
 }
 
 /**
- * Runs a service in several processes that listen on one port, and starts again what ends. This process takes no
+ * Runs a service in several processes that listen on one port, and restarts those that end. This process takes no
  * connection: the kernel gives each to one of the others.
  *
  * @param onReady Is called once, when all processes take requests.
@@ -44,10 +44,9 @@ export interface Supervised {
 export async function supervise(supervised: Supervised, onReady: (url: string) => void): Promise<number> {
   const { count, hasWriter, output } = supervised;
   const { log } = output;
-  const port = await findPort(supervised);
+  using claimed = await claimPort(supervised);
   const folder = mkdtempSync(join(tmpdir(), "tiltyard-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
-  const socket = join(folder, "writer");
   cluster.setupPrimary({ stdio: ["ignore", "pipe", "inherit", "ipc"] });
   new RateLimiterClusterMaster();
 
@@ -57,10 +56,10 @@ export async function supervise(supervised: Supervised, onReady: (url: string) =
   let writer: Member | undefined;
   let failures = 0;
   let hasServed = false;
-  let isStopping = false;
+  const stopping = new AbortController();
 
   function tell(worker: Worker, message: ToWorker): void {
-    // One that has just ended is seen to by its exit.
+    // `onExit` handles one that has just ended.
     if (worker.isConnected()) worker.send(message, () => undefined);
   }
 
@@ -81,7 +80,7 @@ export async function supervise(supervised: Supervised, onReady: (url: string) =
     if (message.tiltyard === "joined") {
       member.hasJoined = true;
       // It has done nothing yet.
-      if (isStopping) worker.process.kill("SIGKILL");
+      if (stopping.signal.aborted) worker.process.kill("SIGKILL");
       else begin(member);
     } else if (message.tiltyard === "ready") onceReady(member, message.url);
     else if (message.tiltyard === "answer") inquiries.answer(worker, message.id, message.answer);
@@ -100,13 +99,13 @@ export async function supervise(supervised: Supervised, onReady: (url: string) =
     const writes = hasWriter && writer === undefined;
     if (writes) writer = member;
     const role = writes ? "writer" : hasWriter ? "reader" : "equal";
-    tell(member.worker, { tiltyard: "begin", role, count, port, socket });
+    tell(member.worker, { tiltyard: "begin", role, count, port: claimed.port, folder });
   }
 
   function onceReady(member: Member, url: string): void {
     member.isReady = true;
     // What is done once, such as a migration, the first one has done.
-    while (!isStopping && !hasServed && members.size < count) start();
+    while (!stopping.signal.aborted && !hasServed && members.size < count) start();
     if (hasServed || [...members.values()].some(({ isReady }) => !isReady)) return;
     hasServed = true;
     onReady(url);
@@ -117,7 +116,7 @@ export async function supervise(supervised: Supervised, onReady: (url: string) =
     members.delete(worker.id);
     inquiries.forget(worker);
     if (member === writer) writer = undefined;
-    if (isStopping) return letEnd();
+    if (stopping.signal.aborted) return letEnd();
     if (!hasServed && members.size === 0) return ended.resolve(code ?? 1);
     log.error({ process: worker.process.pid, code, signal }, "a process of the service ended; another one is started");
     const successor = [...members.values()].find(({ isReady }) => isReady);
@@ -126,15 +125,24 @@ export async function supervise(supervised: Supervised, onReady: (url: string) =
       tell(successor.worker, { tiltyard: "write" });
     }
     failures = performance.now() - member.startedAt > wellAfterMs ? 0 : failures + 1;
-    await pause(failures === 0 ? 0 : backoffMs(failures, backoff));
-    if (!isStopping) start();
+    // The pause ends when the service is told to stop.
+    await pause(failures === 0 ? 0 : backoffMs(failures, backoff), undefined, stopping).catch(() => undefined);
+    if (!stopping.signal.aborted) start();
   }
 
   function stop(signal: string): void {
     log.info({ signal }, "stopping");
-    isStopping = true;
+    stopping.abort();
+    setTimeout(killAll, endsWithinMs).unref();
     for (const { worker, hasJoined } of members.values()) if (hasJoined) tell(worker, { tiltyard: "stop" });
     letEnd();
+  }
+
+  function killAll(): void {
+    const processes = [...members.values()].map(({ worker }) => worker.process);
+    log.error({ processes: processes.map(({ pid }) => pid) }, lateToEnd);
+    ended.resolve(1);
+    for (const each of processes) each.kill("SIGKILL");
   }
 
   /** The process that writes is needed until all others have ended. */
@@ -146,15 +154,6 @@ export async function supervise(supervised: Supervised, onReady: (url: string) =
   // A second signal ends this process at once, as it does by default, and the others with it.
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, stop);
   start();
-  return ended.promise;
-}
-
-/** A port without a listener. Processes that share a port do not detect another service on it. */
-async function findPort({ host, port }: Supervised): Promise<number> {
-  const probe = createServer().listen({ host, port });
-  await once(probe, "listening");
-  const { port: found } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, "close");
-  return found;
+  // The port is claimed until then.
+  return await ended.promise;
 }

@@ -2,8 +2,8 @@ import { type AnyContract, CatalogError, type ErrorKind } from "@tiltyard/protoc
 import type { Handler } from "../operations/handler.ts";
 
 /**
- * What LanceDB's client would take for something else: any 404 is a table that is not there to it, and a 409 is sent
- * again in vain. It knows a table that is there already by a 400 with the words of its message.
+ * Errors that LanceDB's client would misread: it takes any 404 for a missing table, and retries a 409 in vain. It
+ * detects an existing table by a 400 with the words of its message.
  */
 const malformed: readonly ErrorKind[] = [
   "TableAlreadyExists",
@@ -14,7 +14,7 @@ const malformed: readonly ErrorKind[] = [
   "InvalidTableState",
 ];
 
-/** Does an operation whose refusals LanceDB's client is told in a way that it understands. */
+/** Carries out an operation, with errors that LanceDB's client understands. */
 export function inDialect<C extends AnyContract>(handler: Handler<C>): Handler<C> {
   return async (request, catalog, caller) => {
     try {

@@ -17,7 +17,7 @@ import { refusePause } from "./refuse-pause.ts";
 import { prewarmTableData, prewarmTableIndex, remoteCreateTableIndex } from "./remote-table-index.ts";
 import { remoteRenameTable } from "./rename-remote-table.ts";
 
-/** The handler of every operation in the dialect of LanceDB's remote client: what it has of the protocol is done by the protocol's. */
+/** The handler of every operation in the dialect of LanceDB's remote client: those of the protocol are carried out by the protocol's. */
 export const remoteHandlers: { readonly [Name in keyof RemoteContracts]: Handler<RemoteContracts[Name]> } = {
   remoteListTables: inDialect(remoteListTables),
   remoteCreateTable: inDialect(handlers.createTable),

@@ -2,7 +2,7 @@ import { CatalogError, parseIdentifier, type remoteContracts } from "@tiltyard/p
 import { requireJob } from "../domain/require.ts";
 import type { Handler } from "../operations/handler.ts";
 
-/** A job that stops and begins again goes on where it was, so that canceling it and trying it again does what a pause would. */
+/** A retried job resumes where it stopped, so that cancel and retry do what a pause would. */
 export const refusePause: Handler<
   typeof remoteContracts.pauseRemoteJob | typeof remoteContracts.resumeRemoteJob
 > = async (request, { store }) => {

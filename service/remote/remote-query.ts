@@ -55,7 +55,7 @@ function textOf({ query, columns }: NonNullable<RemoteQuery["full_text_query"]>)
   return { string_query: undefined, structured_query: { query: toFtsQuery(query) } };
 }
 
-/** Whether a match asks for its words, and for nothing besides. */
+/** Whether a match asks for its words alone. */
 function isPlain({ boost = 1, fuzziness = 0, operator = "Or", prefix_length = 0 }: NonNullable<FtsQuery["match"]>) {
   return boost === 1 && fuzziness === 0 && operator === "Or" && prefix_length === 0;
 }

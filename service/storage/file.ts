@@ -1,20 +1,19 @@
 import {
   closeSync,
-  constants,
   fstatSync,
-  fsync,
+  linkSync,
   lstatSync,
   openSync,
   readFileSync,
   realpathSync,
   renameSync,
-  type Stats,
   unlinkSync,
 } from "node:fs";
-import { copyFile, link, mkdir, opendir, rename, rm, unlink, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, opendir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { promisify } from "node:util";
 import { CatalogError } from "@tiltyard/protocol";
+import { codeOf, isMissing, openToRead, orMissing, syncFile, toStoredObject } from "./disk-calls.ts";
+import { DiskThread } from "./disk-thread.ts";
 import { requireReadable, unavailable } from "./errors.ts";
 import type { Copied, ListedObject, ObjectStore, ReadObject, StoredObject } from "./object-store.ts";
 
@@ -23,11 +22,13 @@ import type { Copied, ListedObject, ObjectStore, ReadObject, StoredObject } from
  * takes some microseconds and is synchronous: a thread would take longer. A call that waits for
  * the disk is asynchronous.
  *
- * @param roots The folders, as absolute paths, in which tables may live. A root may be a symbolic
+ * @param rootPaths The folders, as absolute paths, in which tables may live. A root may be a symbolic
  *   link; what is in one may not lead elsewhere through a link. That is checked where a commit or
  *   a deletion begins: it prevents mistakes, not an attacker that changes links between two steps.
  */
-export function openFileStore(roots: readonly string[] = []): ObjectStore {
+export function openFileStore(rootPaths: readonly string[] = []): ObjectStore {
+  const roots = rootPaths.map((path) => ({ path, realPath: undefined }));
+  const thread = new DiskThread();
   /** Runs work at a path that leads through no link. */
   const inside = <Result>(key: string, path: string, work: () => Promise<Result>) =>
     guarded(key, async () => {
@@ -37,68 +38,60 @@ export function openFileStore(roots: readonly string[] = []): ObjectStore {
   return {
     libraryOptions: {},
     find: (key) => guarded(key, async () => find(toFile(key))),
-    persist: (key) => inside(key, toFile(key), () => persist(toFile(key))),
+    persist: (key) => inside(key, toFile(key), () => thread.run("persist", toFile(key))),
     copy: (from, to, replaced) =>
       guarded(to, () =>
         replaced === undefined ? copy(toFile(from), toFile(to)) : moveOver(toFile(from), toFile(to), replaced),
       ),
-    syncFolder: (folder) => guarded(folder, () => syncFile(toFile(folder))),
+    syncFolder: (folder) => guarded(folder, () => thread.run("sync", toFile(folder))),
     read: (key, bytesMax) => inside(key, toFile(key), () => read(key, bytesMax)),
     create: (key, content) => inside(key, dirname(toFile(key)), () => create(toFile(key), content)),
     replace: (key, text, revision) => inside(key, toFile(key), () => replace(toFile(key), text, revision)),
-    delete: (key, only) => guarded(key, () => remove(toFile(key), only)),
+    delete: (key, only) =>
+      guarded(key, () => (only === undefined ? thread.run("delete", toFile(key)) : removeUnchanged(toFile(key), only))),
     list: (folder, before) => list(toFile(folder), before),
     deleteFolder: (folder, proceed) => inside(folder, toFile(folder), () => removeFolder(toFile(folder), proceed)),
   };
 }
 
+interface Root {
+  readonly path: string;
+  /** Without links, as it was when it was looked at last. */
+  realPath: string | undefined;
+}
+
 /** @throws CatalogError InvalidTableState when a path below a root leads elsewhere through a link. */
-function requireNoLink(path: string, roots: readonly string[]): void {
-  const root = roots.find((each) => path.startsWith(`${each}/`));
+function requireNoLink(path: string, roots: readonly Root[]): void {
+  const root = roots.find((each) => path.startsWith(`${each.path}/`));
   if (root === undefined) return;
-  const [real, realRoot] = [path, root].map((each) => orMissing(() => realpathSync.native(each)));
-  if (real !== undefined && realRoot !== undefined && real !== `${realRoot}${path.slice(root.length)}`)
+  const real = realPathOf(path);
+  const isInside = () => real === `${root.realPath}${path.slice(root.path.length)}`;
+  if (real === undefined || isInside()) return;
+  root.realPath = realPathOf(root.path);
+  if (root.realPath !== undefined && !isInside())
     throw new CatalogError(
       "InvalidTableState",
       `${path} leads through a symbolic link to ${real}: tables are in folders, register the one that it leads to`,
     );
 }
 
-const syncToDisk = promisify(fsync);
-/** A pipe without a process at its other end is opened at once, too. */
-const openToSync = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+function realPathOf(path: string): string | undefined {
+  return orMissing(() => realpathSync.native(path));
+}
 
 function find(file: string): StoredObject | undefined {
   // Most look-ups find nothing, and an error costs more than the call.
   const found = orMissing(() => lstatSync(file, { throwIfNoEntry: false }));
-  return found?.isFile() ? describe(found) : undefined;
+  return found?.isFile() ? toStoredObject(found) : undefined;
 }
 
 /**
- * A hard link has the identity of its file. A number that is used again comes with a time of birth of its own,
- * which nothing changes; some file systems know none.
+ * A hard link is a copy that costs nothing and appears at once; file systems without them get a real copy. A thread would
+ * take a fifth of a commit's time: each would be answered in a turn of its own.
  */
-function describe({ ino, size, mtimeMs, birthtimeMs }: Stats): StoredObject {
-  return { identity: `${ino}:${size}:${birthtimeMs || mtimeMs}`, modifiedAtMillis: mtimeMs, sizeBytes: size };
-}
-
-async function persist(file: string): Promise<StoredObject | undefined> {
-  const descriptor = orMissing(() => openSync(file, openToSync));
-  if (descriptor === undefined) return undefined;
-  try {
-    const found = fstatSync(descriptor);
-    if (!found.isFile()) return undefined;
-    await Promise.all([syncToDisk(descriptor), syncFile(dirname(file))]);
-    return describe(found);
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-/** A hard link is a copy that costs nothing and appears at once; file systems without them get a real copy. */
 async function copy(from: string, to: string): Promise<Copied> {
   try {
-    await link(from, to);
+    linkSync(from, to);
   } catch (error) {
     const code = codeOf(error);
     if (code === "ENOENT") return { outcome: "missing" };
@@ -143,7 +136,7 @@ async function copyContent(from: string, to: string): Promise<Copied> {
 }
 
 async function read(key: string, bytesMax?: number): Promise<ReadObject | undefined> {
-  const descriptor = orMissing(() => openSync(toFile(key), openToSync));
+  const descriptor = orMissing(() => openSync(toFile(key), openToRead));
   if (descriptor === undefined) return undefined;
   try {
     const found = fstatSync(descriptor, { bigint: true });
@@ -201,13 +194,8 @@ async function makeFolder(folder: string): Promise<void> {
   for (let made = folder; made.length >= first.length; made = dirname(made)) await syncFile(dirname(made));
 }
 
-async function remove(file: string, only: StoredObject | undefined): Promise<void> {
-  if (only === undefined) await unlink(file).catch(ignoreMissing);
-  else if (find(file)?.identity === only.identity) orMissing(() => unlinkSync(file));
-}
-
-function ignoreMissing(error: unknown): void {
-  if (!isMissing(error)) throw error;
+async function removeUnchanged(file: string, { identity }: StoredObject): Promise<void> {
+  if (find(file)?.identity === identity) orMissing(() => unlinkSync(file));
 }
 
 /** A folder that is deleted gets this name first. */
@@ -248,16 +236,6 @@ async function* list(folder: string, before: string | undefined): AsyncIterable<
   }
 }
 
-/** Syncs a folder (fsync), which makes the names in it durable. */
-async function syncFile(file: string): Promise<void> {
-  const descriptor = openSync(file, openToSync);
-  try {
-    await syncToDisk(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
 function toFile(key: string): string {
   return `/${key}`;
 }
@@ -268,22 +246,4 @@ async function guarded<Result>(key: string, work: () => Promise<Result>): Promis
   } catch (error) {
     throw error instanceof CatalogError ? error : unavailable(key, error);
   }
-}
-
-function orMissing<Result>(work: () => Result): Result | undefined {
-  try {
-    return work();
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
-}
-
-/** The codes that say that no such file can be there. */
-function isMissing(error: unknown): boolean {
-  return ["ENOENT", "ENOTDIR", "ENAMETOOLONG", "ELOOP"].includes(codeOf(error) ?? "");
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }

@@ -38,6 +38,10 @@ class LateStore implements Store {
     this.#open = open;
   }
 
+  async memoized(key: string, make: () => Promise<string>): Promise<string> {
+    return (await this.#opened()).memoized(key, make);
+  }
+
   async write<Result>(
     work: (session: Session) => Promise<Result>,
     options?: { readonly locking?: LockableTable | undefined },

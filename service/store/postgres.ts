@@ -64,6 +64,11 @@ class PostgresStore implements Store {
     });
   }
 
+  /** PostgreSQL does not tell whether something was committed. */
+  memoized(_: string, make: () => Promise<string>): Promise<string> {
+    return make();
+  }
+
   async write<Result>(
     work: (session: Session) => Promise<Result>,
     { locking }: { readonly locking?: LockableTable | undefined } = {},

@@ -34,7 +34,7 @@ export async function backupSqliteFile(file: string, copy: string): Promise<void
 }
 
 /**
- * Brings all that was committed into the database file itself, so that it can be moved.
+ * Brings all that was committed into the database file itself, and leaves the WAL mode, so that the file can be moved.
  *
  * @throws Error when another process has the database open.
  */

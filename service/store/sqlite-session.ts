@@ -5,19 +5,22 @@ import type { CompiledStatement, Statement } from "./statement.ts";
 import type { LockableTable, Session } from "./store.ts";
 
 /**
- * A read transaction of one turn of the event loop. It begins with the first read. Requests that are taken up in this
- * turn had come by then, so that each sees what other processes had answered before it was sent.
+ * A read transaction of one turn of the event loop. It begins with the first read. The requests of this turn
+ * had arrived by then, so that each sees what other processes answered before it was sent.
  */
 export class Snapshot {
   readonly #reader: Database.Database;
   readonly #begin: Database.Statement;
   readonly #commit: Database.Statement;
+  readonly #dataVersion: Database.Statement;
   #isOpen = false;
+  #version: unknown;
 
   constructor(reader: Database.Database) {
     this.#reader = reader;
     this.#begin = reader.prepare("BEGIN");
     this.#commit = reader.prepare("COMMIT");
+    this.#dataVersion = reader.prepare("PRAGMA data_version").pluck();
   }
 
   begin(): void {
@@ -27,9 +30,17 @@ export class Snapshot {
     setImmediate(this.end);
   }
 
+  /** Another one in each snapshot that sees a commit which the one before did not see. */
+  version(): unknown {
+    this.begin();
+    this.#version ??= this.#dataVersion.get();
+    return this.#version;
+  }
+
   readonly end = (): void => {
     if (!this.#isOpen) return;
     this.#isOpen = false;
+    this.#version = undefined;
     // SQLite itself ends a transaction in which a read failed.
     if (this.#reader.inTransaction) this.#commit.run();
   };

@@ -1,9 +1,11 @@
-import { mkdirSync, statSync } from "node:fs";
+import { mkdirSync, type Stats, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { CatalogError } from "@tiltyard/protocol";
 import Database from "better-sqlite3";
 import { Kysely, SqliteDialect } from "kysely";
 import { sqlite } from "./dialect.ts";
+import { Memo } from "./memo.ts";
 import { createMemoryLimiter } from "./memory-limiter.ts";
 import { isMigrated, migrate } from "./migrate.ts";
 import { asUnavailable, Snapshot, SqliteSession } from "./sqlite-session.ts";
@@ -97,11 +99,13 @@ class SqliteStore implements Store {
   readonly read: Session;
   readonly createLimiter = createMemoryLimiter;
   readonly #snapshot: Snapshot;
+  readonly #memo: Memo;
   readonly #reader: Database.Database;
   readonly #writer: Database.Database;
   readonly #sessions: Record<LockableTable | "none", Session>;
   readonly #queue: Job[] = [];
   readonly #control: ReturnType<typeof prepareControl>;
+  readonly #logInode: number | undefined;
   #committing: Promise<void> | undefined;
   #shortenedAt = Number.NEGATIVE_INFINITY;
 
@@ -109,13 +113,19 @@ class SqliteStore implements Store {
     this.#writer = writer;
     this.#reader = reader;
     this.#control = prepareControl(writer);
+    this.#logInode = statLog(writer)?.ino;
     this.#sessions = {
       none: new SqliteSession(writer),
       tables: new SqliteSession(writer, "tables"),
       jobs: new SqliteSession(writer, "jobs"),
     };
     this.#snapshot = new Snapshot(reader);
+    this.#memo = new Memo(this.#snapshot);
     this.read = new SqliteSession(reader, undefined, this.#snapshot);
+  }
+
+  memoized(key: string, make: () => Promise<string>): Promise<string> {
+    return this.#memo.text(key, make);
   }
 
   /** One transaction runs at a time, so that every table is locked anyway. */
@@ -143,7 +153,6 @@ class SqliteStore implements Store {
       await new Promise(setImmediate);
       const group = this.#queue.splice(0, groupSizeMax);
       await this.#commitGroup(group);
-      this.#shortenLog();
     }
     this.#committing = undefined;
   }
@@ -151,6 +160,7 @@ class SqliteStore implements Store {
   async #commitGroup(group: readonly Job[]): Promise<void> {
     const outcomes: Outcome[] = [];
     try {
+      this.#readyLog();
       this.#control.begin.run();
       for (const job of group) outcomes.push(await this.#runInSavepoint(job));
       // Reads that follow the commit see it.
@@ -170,12 +180,14 @@ class SqliteStore implements Store {
   /**
    * SQLite begins its log anew after a commit that no read is older than. With busy processes beside this one there is
    * always such a read, and each is over in a moment.
+   *
+   * @throws CatalogError ServiceUnavailable when the log has no name any more: SQLite would commit to it all the same.
    */
-  #shortenLog(): void {
+  #readyLog(): void {
+    const log = statLog(this.#writer);
+    if (log?.ino !== this.#logInode) throw fileGone(this.#writer.name);
     const now = performance.now();
-    if (now - this.#shortenedAt < shortenEveryMs) return;
-    const log = statSync(`${this.#writer.name}-wal`, { throwIfNoEntry: false });
-    if (log === undefined || log.size < logBytesMax) return;
+    if (log === undefined || log.size < logBytesMax || now - this.#shortenedAt < shortenEveryMs) return;
     this.#shortenedAt = now;
     this.#writer.pragma(`busy_timeout = ${shortenTimeoutMs}`);
     this.#writer.pragma("wal_checkpoint(TRUNCATE)");
@@ -196,6 +208,18 @@ class SqliteStore implements Store {
       return { job, error: asUnavailable(error) };
     }
   }
+}
+
+function statLog({ name }: Database.Database): Stats | undefined {
+  return statSync(`${name}-wal`, { throwIfNoEntry: false });
+}
+
+function fileGone(file: string): CatalogError {
+  return new CatalogError("ServiceUnavailable", "The catalog's database is gone. Nothing is committed any more.", {
+    cause: new Error(
+      `${file} was deleted or replaced while the catalog had it open: stop the catalog, restore a backup and start it again`,
+    ),
+  });
 }
 
 /** What surrounds the work of transactions. */

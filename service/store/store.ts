@@ -32,6 +32,12 @@ export type Limiter = Pick<RateLimiterAbstract, "consume">;
 export interface Store extends AsyncDisposable {
   readonly read: Session;
   /**
+   * The text that `make` makes, or made before for the same key when nothing was committed since.
+   *
+   * @param make Makes it of what this database holds, and of nothing else.
+   */
+  memoized(key: string, make: () => Promise<string>): Promise<string>;
+  /**
    * Runs `work` in a transaction and resolves when its changes are durable. When `work`
    * throws, the transaction is rolled back and the error is thrown. `work` may only use the
    * session: it shares its commit with others and may be retried.

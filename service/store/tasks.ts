@@ -106,7 +106,7 @@ const claim = statement((db, p: Task & { claim: string; lease: number }, { now }
     .where("claimed_until", "<=", now),
 );
 
-/** @returns Whether the task is this claim's now; false when another process was faster. */
+/** @returns Whether the task is this claim's now; false when another process has it. */
 export async function claimTask(session: Session, task: Task, name: string, leaseMs: number): Promise<boolean> {
   const { kind, subject } = task;
   return (await session.run(claim, { kind, subject, claim: name, lease: leaseMs })) > 0;

@@ -10,7 +10,7 @@ import type { Session } from "./store.ts";
 import { afterEveryId, idAt } from "./transaction-ids.ts";
 import { type TransactionRecord, toRecord } from "./transactions.ts";
 
-/** Which transactions a list has. What is absent does not matter. */
+/** Which transactions a list has. An absent filter matches all. */
 export interface TransactionFilter {
   /** Those that happened in this namespace or below it. */
   readonly within: Identifier;
@@ -38,7 +38,7 @@ export interface FoundTransactions {
 }
 
 /**
- * How many rows one page looks at. Filters that have no index would otherwise read all that ever
+ * How many rows one page scans. Filters that have no index would otherwise read all that ever
  * happened at once: a page of such a list may have no items and not be the last.
  */
 const examinedMax = 10_000;
@@ -121,7 +121,7 @@ function statementsOf(table: Table, condition: Condition, ascending: boolean) {
 type Statements = ReturnType<typeof statementsOf>;
 const statements = new Map<string, Statements>();
 
-/** Made at their first use: not all that can be asked for is. */
+/** Made at their first use: most combinations are never requested. */
 function statementsFor(table: Table, condition: Condition, ascending: boolean): Statements {
   const key = `${table} ${condition} ${ascending}`;
   const made = statements.get(key) ?? statementsOf(table, condition, ascending);
@@ -145,7 +145,7 @@ export async function listTransactions(
     ),
   );
 
-  // Behind where one of the parts ends there may be more of it.
+  // Beyond the end of a part there may be more of it.
   const end = parts
     .flatMap((part) => part.end ?? [])
     .reduce<string | undefined>(
@@ -166,7 +166,7 @@ function conditionsOf({ table, statuses }: TransactionFilter): readonly Conditio
   return statuses?.every((status) => openStatuses.includes(status)) ? ["open"] : ["all"];
 }
 
-/** @returns What one table has, and the id up to which it was looked at; undefined when that was all of it. */
+/** @returns The transactions of one table, and the id up to which it was scanned; undefined when that was all of it. */
 async function searchIn(session: Session, { search, findLastExamined }: Statements, parameters: Parameters) {
   const records = (await session.all(search, parameters)).map(toRecord);
   if (records.length === parameters.limit) return { records, end: records.at(-1)?.id };

@@ -17,7 +17,7 @@ export interface VersionRecord {
   readonly finished: boolean;
   /** Whether it belongs to a commit of several versions before its commit point: then it is hidden. */
   readonly held: boolean;
-  /** Whether that commit never will. */
+  /** Whether that commit never reaches it. */
   readonly condemned: boolean;
   readonly manifestSize: number | undefined;
   readonly eTag: string | undefined;

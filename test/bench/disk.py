@@ -14,7 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 MANIFEST = b"manifest " * 113
 TABLES_PER_COMMIT = 32
-SYNCING_THREADS = 4
+# As many as the image of the catalog has, which the catalog under measurement has, too.
+SYNCING_THREADS = 8
 
 libc = ctypes.CDLL(None, use_errno=True)
 

@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { read } from "../support/tools.ts";
@@ -46,10 +46,11 @@ export async function measureDisk(
   way: DiskWay,
   { connections, seconds }: { readonly connections: number; readonly seconds: number },
 ): Promise<DiskMeasurement> {
-  mkdirSync(folder, { recursive: true });
-  const args = [join(import.meta.dirname, "disk.py"), folder, way, String(connections), String(seconds)];
+  // Its files stay until the benchmark ends: the disk would be busy with the deletion while others are measured.
+  const files = join(folder, crypto.randomUUID());
+  mkdirSync(files, { recursive: true });
+  const args = [join(import.meta.dirname, "disk.py"), files, way, String(connections), String(seconds)];
   const printed = read(python, args, "Python on Linux");
-  rmSync(folder, { recursive: true });
   return Printed.parse(JSON.parse(printed));
 }
 

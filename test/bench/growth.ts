@@ -1,6 +1,6 @@
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { z } from "zod";
 import { manifestName, versionsFolder } from "../../service/commits/manifest.ts";
 import { childLocation, parseLocation } from "../../service/storage/location.ts";
 import { insertNamespace } from "../../service/store/namespaces.ts";
@@ -10,15 +10,17 @@ import { insertVersion } from "../../service/store/versions.ts";
 import { versionRecord } from "../support/version-record.ts";
 import { makeFolder } from "./folder.ts";
 import { type LoadRequest, type Measurement, measure, send } from "./load.ts";
+import { readArguments, upTo } from "./options.ts";
 import { readUsage } from "./process-usage.ts";
 import { type Server, startTiltyard } from "./servers.ts";
 import { median } from "./table.ts";
 
 /** How much a catalog holds: tables, and versions of the first of them. */
-interface Size {
-  readonly tables: number;
-  readonly versions: number;
-}
+const Size = z.object({
+  tables: upTo(100_000_000).default(1_000_000),
+  versions: upTo(100_000_000).default(1_000_000),
+});
+type Size = Readonly<z.infer<typeof Size>>;
 
 const small: Size = { tables: 100, versions: 10 };
 const rowsPerTransaction = 10_000;
@@ -30,13 +32,7 @@ const pauseMs = 5;
 
 /** Compares a small catalog with a large one, and deletes all versions of a table while others ask for something. */
 export async function measureGrowth(args: readonly string[]): Promise<void> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: { tables: { type: "string", default: "1000000" }, versions: { type: "string", default: "1000000" } },
-  });
-  const large: Size = { tables: Number(values.tables), versions: Number(values.versions) };
-  if (!Number.isInteger(large.tables) || !Number.isInteger(large.versions))
-    throw new Error("--tables and --versions: must be numbers");
+  const large = readArguments(args, Size);
   const folder = makeFolder();
   const folders = { small: join(folder, "small"), large: join(folder, "large") };
   await fill(folders.small, small);

@@ -1,9 +1,10 @@
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseArgs } from "node:util";
+import { z } from "zod";
 import { startCommitting } from "./committing.ts";
 import { makeFolder } from "./folder.ts";
 import { type LoadRequest, measure, type Target } from "./load.ts";
+import { between, readArguments } from "./options.ts";
 import { type ProcessUsage, readUsage } from "./process-usage.ts";
 import { startTiltyard } from "./servers.ts";
 
@@ -24,6 +25,11 @@ const handlesLookEveryMs = 100;
 /** A request that takes longer than this is stuck. */
 const stuckMs = 60_000;
 
+const Options = z.object({
+  seconds: between(samples, 86_400).default(600),
+  connections: between(misbehavingEvery, 10_000).default(200),
+});
+
 /**
  * Loads the catalog for long: most connections describe a table, some commit, and a tenth of
  * them misbehave. Then it is told to stop under load, and what it acknowledged is looked for.
@@ -31,13 +37,7 @@ const stuckMs = 60_000;
  * @throws Error when memory or handles grow, a request is stuck or fails, or a commit is lost.
  */
 export async function measureLoad(args: readonly string[]): Promise<void> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: { seconds: { type: "string", default: "600" }, connections: { type: "string", default: "200" } },
-  });
-  const [seconds, connections] = [Number(values.seconds), Number(values.connections)];
-  if (!(seconds >= samples) || !(connections >= misbehavingEvery))
-    throw new Error(`--seconds: at least ${samples}; --connections: at least ${misbehavingEvery}`);
+  const { seconds, connections } = readArguments(args, Options);
   const folder = makeFolder();
   const server = await startTiltyard(folder, [podHeap]);
   const committing = await startCommitting(server, folder, committers);

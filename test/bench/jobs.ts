@@ -2,24 +2,22 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { parseArgs } from "node:util";
+import { z } from "zod";
 import { developmentKeyFile } from "../../service/auth/development-issuer.ts";
 import { preparePython } from "../interop/tools.ts";
 import { environmentWith } from "../support/process.ts";
 import { makeFolder } from "./folder.ts";
+import { numbers, readArguments, upTo } from "./options.ts";
 import { startTiltyard } from "./servers.ts";
 
 const project = resolve(import.meta.dirname, "../..");
 const program = join(import.meta.dirname, "jobs.py");
 
+const Options = z.object({ rows: upTo(100_000_000).default(1_000_000), rounds: numbers.rounds.default(3) });
+
 /** Fills a column of many rows by a job, and in turn by Geneva alone on a Ray of its own, and prints how long each took. */
 export async function measureJobs(args: readonly string[]): Promise<void> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: { rows: { type: "string", default: "1000000" }, rounds: { type: "string", default: "3" } },
-  });
-  const [rows, rounds] = [Number(values.rows), Number(values.rounds)];
-  if (!(rows > 0) || !(rounds > 0)) throw new Error("--rows and --rounds: numbers above 0");
+  const { rows, rounds } = readArguments(args, Options);
   const python = preparePython();
   const folder = makeFolder();
   const seconds = { tiltyard: [] as number[], geneva: [] as number[] };

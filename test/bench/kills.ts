@@ -1,10 +1,11 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import { Client } from "undici";
+import { z } from "zod";
 import { readColumn, startCommitting } from "./committing.ts";
 import { makeFolder } from "./folder.ts";
 import { summarize } from "./load.ts";
+import { between, readArguments } from "./options.ts";
 import { childrenOf, type ProcessUsage, readUsage } from "./process-usage.ts";
 import { type Server, startTiltyard } from "./servers.ts";
 
@@ -26,6 +27,12 @@ const lookEveryMs = 20;
 const residentGrowthMax = 1.2;
 const handleGrowthMax = 40;
 
+const Options = z.object({
+  seconds: between(1, 86_400).default(600),
+  every: between(3, 3_600).default(10),
+  processes: between(2, 64).default(4),
+});
+
 /**
  * Kills one of the processes of the catalog every few seconds under load, each second time the one that writes. Then the
  * catalog is told to stop under that load, and what it acknowledged is looked for.
@@ -34,17 +41,8 @@ const handleGrowthMax = 40;
  * than by a cut connection, or by 503 where it changes something, soon after a kill, or when memory or handles grow.
  */
 export async function measureKills(args: readonly string[]): Promise<void> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      seconds: { type: "string", default: "600" },
-      every: { type: "string", default: "10" },
-      processes: { type: "string", default: "4" },
-    },
-  });
-  const [seconds, every, processes] = [Number(values.seconds), Number(values.every), Number(values.processes)];
-  if (!(every >= 3) || !(seconds >= samples * every) || !(processes >= 2))
-    throw new Error(`--every: at least 3; --seconds: at least ${samples} times that; --processes: at least 2`);
+  const { seconds, every, processes } = readArguments(args, Options);
+  if (seconds < samples * every) throw new Error(`--seconds: at least ${samples} times --every`);
   const folder = makeFolder();
   const server = await startTiltyard(folder, [], { processes });
   const committing = await startCommitting(server, folder, committers);
@@ -213,12 +211,12 @@ async function killOne(supervisor: number, theWriter: boolean, load: Load, proce
   }
 }
 
-/** Whether a process listens for what the others hand over. */
+/** Whether a process carries out what the others call it for. */
 function isWriter(pid: number): boolean {
   const listening = readFileSync("/proc/net/unix", "utf8")
     .split("\n")
     .map((line) => line.trim().split(/\s+/))
-    .filter(([, , , flags, , , , path]) => flags === "00010000" && path?.endsWith("/writer"))
+    .filter(([, , , flags, , , , path]) => flags === "00010000" && path?.endsWith("/calls"))
     .map(([, , , , , , inode]) => `socket:[${inode}]`);
   return descriptorsOf(pid).some((descriptor) => listening.includes(descriptor));
 }

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type DiskMeasurement, type DiskWay, diskWays, measureDisk } from "./disk.ts";
@@ -105,6 +106,8 @@ async function* runScenario(
     const server = servers[name];
     if (server === undefined) return [];
     const [target, load] = server;
+    // What others left is written before, as disk.py does.
+    if (scenario.isOfDisk) execFileSync("sync");
     const measured = await measureByWrk(target, { connections, seconds }, await load.take(seconds));
     load.sent?.(measured.sent);
     return [measured];

@@ -41,7 +41,8 @@ npm run bench -- [options]
   --json FILE       write the figures to a file too
 TILTYARD_BENCH_PYTHON names a Python that has pylance; without it, the one of the interop tests is used.`;
 
-export const upTo = (most: number) => z.coerce.number().pipe(z.int().min(1).max(most));
+export const between = (least: number, most: number) => z.coerce.number().pipe(z.int().min(least).max(most));
+export const upTo = (most: number) => between(1, most);
 const listUpTo = (most: number) =>
   z
     .string()
@@ -56,41 +57,35 @@ export const numbers = {
   processes: listUpTo(64),
   tables: upTo(1_000_000),
 };
-const Numbers = z.object(numbers);
+const Options = z.object({
+  rounds: numbers.rounds.default(5),
+  seconds: numbers.seconds.default(2),
+  connections: numbers.connections.default([32]),
+  processes: numbers.processes.default([1]),
+  tables: numbers.tables.default(1000),
+  only: z.string().transform(scenariosNamed).default(scenarios),
+  before: z.string().optional(),
+  json: z.string().optional(),
+});
 
 /**
  * @param args The arguments of the command.
  * @throws Error that says what is wrong, and how the command is used.
  */
 export function readOptions(args: readonly string[], environment: NodeJS.ProcessEnv): BenchOptions {
-  return withUsage(() => {
-    const { values } = parseArgs({
-      args: [...args],
-      options: {
-        rounds: { type: "string", default: "5" },
-        seconds: { type: "string", default: "2" },
-        connections: { type: "string", default: "32" },
-        processes: { type: "string", default: "1" },
-        tables: { type: "string", default: "1000" },
-        only: { type: "string" },
-        before: { type: "string" },
-        json: { type: "string" },
-      },
-    });
-    return {
-      ...Numbers.parse(values),
-      scenarios: scenariosNamed(values.only),
-      before: values.before,
-      json: values.json,
-      python: pythonOf(environment),
-    };
-  });
+  const { only, before, json, ...given } = readArguments(args, Options);
+  return { ...given, scenarios: only, before, json, python: pythonOf(environment) };
 }
 
-/** Reads options. @throws Error that says what is wrong, and how the command is used. */
-export function withUsage<Options>(read: () => Options): Options {
+/**
+ * Reads the options that a schema names, each with a value.
+ *
+ * @throws Error that says what is wrong, and how the command is used.
+ */
+export function readArguments<Schema extends z.ZodObject>(args: readonly string[], schema: Schema): z.infer<Schema> {
   try {
-    return read();
+    const options = Object.fromEntries(Object.keys(schema.shape).map((name) => [name, { type: "string" }] as const));
+    return schema.parse(parseArgs({ args: [...args], options }).values);
   } catch (error) {
     const message = error instanceof z.ZodError ? z.prettifyError(error) : (error as Error).message;
     throw new Error(`${message}\n\n${usage}`, { cause: error });
@@ -102,8 +97,8 @@ export function pythonOf(environment: NodeJS.ProcessEnv): string {
   return environment.TILTYARD_BENCH_PYTHON ?? preparePython();
 }
 
-function scenariosNamed(names: string | undefined): readonly Scenario[] {
-  return names === undefined ? scenarios : names.split(",").map(scenarioNamed);
+function scenariosNamed(names: string): readonly Scenario[] {
+  return names.split(",").map(scenarioNamed);
 }
 
 /** @throws Error when there is none of that name. */

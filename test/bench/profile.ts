@@ -1,30 +1,25 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { z } from "zod";
 import { CpuProfile, drawFlameGraph } from "./flame-graph.ts";
 import { makeFolder } from "./folder.ts";
-import { scenarioNamed } from "./options.ts";
+import { numbers, readArguments, scenarioNamed, upTo } from "./options.ts";
 import { startTiltyard } from "./servers.ts";
 import { measureByWrk } from "./wrk.ts";
 
 const warmUpSeconds = 3;
 const tables = 1_000;
 
+const Options = z.object({
+  only: z.string().default("describe-table").transform(scenarioNamed),
+  seconds: numbers.seconds.default(10),
+  connections: upTo(1000).default(32),
+  svg: z.string().optional(),
+});
+
 /** Loads the catalog with one scenario, and writes where the time of its main thread went, as an SVG. */
 export async function profileCatalog(args: readonly string[]): Promise<void> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      only: { type: "string", default: "describe-table" },
-      seconds: { type: "string", default: "10" },
-      connections: { type: "string", default: "32" },
-      svg: { type: "string" },
-    },
-  });
-  const scenario = scenarioNamed(values.only);
-  const [seconds, connections] = [Number(values.seconds), Number(values.connections)];
-  if (!(seconds > 0) || !(connections > 0)) throw new Error("--seconds and --connections: numbers above 0");
-  const svg = values.svg ?? `${scenario.name}.svg`;
+  const { only: scenario, seconds, connections, svg = `${scenario.name}.svg` } = readArguments(args, Options);
 
   const folder = makeFolder();
   {
@@ -35,7 +30,8 @@ export async function profileCatalog(args: readonly string[]): Promise<void> {
       load.sent?.(sent);
     }
   }
-  const [written] = readdirSync(folder).filter((name) => name.endsWith(".cpuprofile"));
+  // The name ends with the process, the thread, of which 0 is the main one, and the number of the profile.
+  const written = readdirSync(folder).find((name) => /\.0\.\d+\.cpuprofile$/.test(name));
   if (written === undefined) throw new Error("the service wrote no profile");
   const profile = CpuProfile.parse(JSON.parse(readFileSync(join(folder, written), "utf8")));
   writeFileSync(svg, drawFlameGraph(profile, `${scenario.name}, ${connections} connections`, seconds));

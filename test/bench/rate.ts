@@ -1,9 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { z } from "zod";
 import { makeFolder } from "./folder.ts";
-import { numbers, pythonOf, scenarioNamed, upTo, withUsage } from "./options.ts";
+import { numbers, pythonOf, readArguments, scenarioNamed, upTo } from "./options.ts";
 import { describeSurroundings, formatSurroundings } from "./report.ts";
 import type { PreparedLoad } from "./scenarios.ts";
 import { type Server, startReference, startTiltyard } from "./servers.ts";
@@ -16,12 +15,12 @@ const partOfMost = 0.8;
 const warmUpSeconds = 6;
 
 const Options = z.object({
-  rounds: numbers.rounds,
-  seconds: numbers.seconds,
-  connections: upTo(1000),
-  processes: numbers.processes,
-  tables: numbers.tables,
-  only: z.string().transform(scenarioNamed),
+  rounds: numbers.rounds.default(5),
+  seconds: numbers.seconds.default(5),
+  connections: upTo(1000).default(32),
+  processes: numbers.processes.default([1]),
+  tables: numbers.tables.default(1000),
+  only: z.string().default("describe-table").transform(scenarioNamed),
   json: z.string().optional(),
 });
 
@@ -41,21 +40,7 @@ interface Subject {
  * however slow they are: 80 % of the most that RestAdapter answers, which the same run measures first.
  */
 export async function measureRate(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
-  const options = withUsage(() => {
-    const { values } = parseArgs({
-      args: [...args],
-      options: {
-        rounds: { type: "string", default: "5" },
-        seconds: { type: "string", default: "5" },
-        connections: { type: "string", default: "32" },
-        processes: { type: "string", default: "1" },
-        tables: { type: "string", default: "1000" },
-        only: { type: "string", default: "describe-table" },
-        json: { type: "string" },
-      },
-    });
-    return Options.parse(values);
-  });
+  const options = readArguments(args, Options);
   const { rounds, seconds, connections, processes, tables, only: scenario } = options;
   const python = pythonOf(environment);
   // To make it takes both cores for some seconds.

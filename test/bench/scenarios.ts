@@ -31,8 +31,11 @@ export interface PreparedLoad {
 const namespace = "bench";
 /** More than any server answers on this machine, so that no list ends early. */
 const changesPerSecondMax = 40_000;
-/** What is staged and not committed is written to the disk all the same, beside what is measured: it is not many more. */
+/** More versions than any server commits on this machine, for the first measurement of each. */
 const versionsPerSecondMax = 5_000;
+/** How much more is staged than the last measurement committed: what is not is written to the disk beside what is measured. */
+const stagedPerCommitted = 3;
+const versionsPerSecondMin = 500;
 const manifest = Buffer.alloc(1024, "manifest ");
 /** Requests that prepare a server are sent so many at a time. */
 const sentAtOnce = 32;
@@ -83,14 +86,20 @@ export const scenarios = [
       };
       const ring = await pMap(Array(connections * tablesPerConnection), open, { concurrency: sentAtOnce });
       let order: History[] = [];
+      let versionsPerSecond = versionsPerSecondMax;
+      let measuredSeconds = 1;
       return {
         take: async (seconds) => {
+          measuredSeconds = seconds;
           // A version is in doubt whose request was the last when a measurement ended: its table is left.
           for (const [index, history] of ring.entries()) if (history.isInDoubt) ring[index] = await open();
-          order = Array.from({ length: versionsPerSecondMax * seconds }, (_, number) => at(ring, number % ring.length));
+          order = Array.from({ length: Math.ceil(versionsPerSecond * seconds) }, (_, number) =>
+            at(ring, number % ring.length),
+          );
           return { list: order.map((history) => history.stage()), mayRepeat: false };
         },
         sent: (count) => {
+          versionsPerSecond = Math.max(versionsPerSecondMin, (stagedPerCommitted * count) / measuredSeconds);
           for (const history of order.slice(count)) history.takeBack();
           for (const history of order.slice(Math.max(0, count - ring.length / 2), count)) history.isInDoubt = true;
         },

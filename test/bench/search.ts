@@ -1,11 +1,11 @@
 import { cpSync, existsSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { connect, Index, type Table } from "@lancedb/lancedb";
 import { z } from "zod";
 import { preparePython } from "../interop/tools.ts";
 import { makeFolder } from "./folder.ts";
 import { type LoadRequest, type Measurement, measure, send, summarize } from "./load.ts";
+import { numbers, readArguments, upTo } from "./options.ts";
 import { readUsage } from "./process-usage.ts";
 import { type Server, startReference, startTiltyard } from "./servers.ts";
 
@@ -21,10 +21,11 @@ const warmUpSeconds = 4;
 const name = "points";
 
 const Options = z.object({
-  rows: z.coerce.number().pipe(z.int().min(1)),
-  rounds: z.coerce.number().pipe(z.int().min(1)),
-  seconds: z.coerce.number().min(0.1),
-  connections: z.string().transform((text) => text.split(",").map(Number)),
+  rows: upTo(100_000_000).default(1_000_000),
+  rounds: numbers.rounds.default(3),
+  seconds: z.coerce.number().min(0.1).default(5),
+  connections: numbers.connections.default([1, 16]),
+  /** A folder that a run made, to be measured again. */
   table: z.string().optional(),
   before: z.string().optional(),
 });
@@ -34,19 +35,7 @@ const Options = z.object({
  * pylance's RestAdapter, and by lancedb, which opens the folder itself, all on the same files.
  */
 export async function measureSearch(args: string[]): Promise<void> {
-  const { values } = parseArgs({
-    args,
-    options: {
-      rows: { type: "string", default: "1000000" },
-      rounds: { type: "string", default: "3" },
-      seconds: { type: "string", default: "5" },
-      connections: { type: "string", default: "1,16" },
-      /** A folder that a run made, to be measured again. */
-      table: { type: "string" },
-      before: { type: "string" },
-    },
-  });
-  const options = Options.parse(values);
+  const options = readArguments(args, Options);
   const folder = makeFolder();
   const lance = options.table ?? join(folder, "lance");
   if (!existsSync(join(lance, `${name}.lance`))) await makeTable(lance, options.rows);

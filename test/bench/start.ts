@@ -1,11 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import { z } from "zod";
 import { makeFolder } from "./folder.ts";
 import { send } from "./load.ts";
-import { numbers, pythonOf, withUsage } from "./options.ts";
+import { numbers, pythonOf, readArguments } from "./options.ts";
 import { readProportionalMiB, readUsage } from "./process-usage.ts";
 import { describeSurroundings, formatSurroundings } from "./report.ts";
 import { constantRequest, describeTable } from "./scenarios.ts";
@@ -14,9 +13,9 @@ import { count, mediansOf, row } from "./table.ts";
 import { measureByWrk, type Requests } from "./wrk.ts";
 
 const Options = z.object({
-  rounds: numbers.rounds,
-  processes: numbers.processes,
-  tables: numbers.tables,
+  rounds: numbers.rounds.default(5),
+  processes: numbers.processes.default([1, 4]),
+  tables: numbers.tables.default(1000),
   json: z.string().optional(),
 });
 
@@ -60,18 +59,7 @@ const widths = [26, 18, 15, 8, 17, 8];
  * it counts what processes share, such as the program itself, once for each of them.
  */
 export async function measureStart(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
-  const options = withUsage(() => {
-    const { values } = parseArgs({
-      args: [...args],
-      options: {
-        rounds: { type: "string", default: "5" },
-        processes: { type: "string", default: "1,4" },
-        tables: { type: "string", default: "1000" },
-        json: { type: "string" },
-      },
-    });
-    return Options.parse(values);
-  });
+  const options = readArguments(args, Options);
   const { rounds, tables } = options;
   const python = pythonOf(environment);
   const surroundings = describeSurroundings(python);

@@ -6,12 +6,10 @@ import { needsGo, prepare, run } from "../support/tools.ts";
 import { makeFolder } from "./folder.ts";
 import { type Measurement, summarize, type Target } from "./load.ts";
 import { readUsage } from "./process-usage.ts";
-import { coresOf, type Requests } from "./wrk.ts";
+import { coresOf, type Requests, refuseBusyLoad } from "./wrk.ts";
 
-/** A load that took more than this of one core would be measured itself. */
-const busyMax = 0.9;
 /**
- * And so would one that is late itself for more than this part of the 99th percentile. Lateness as of its timers is left out:
+ * A load that is late itself for more than this part of the 99th percentile would be measured itself. Lateness as of its timers is left out:
  * it is within the latencies, which are then a little too long for a fast server.
  */
 const latePartMax = 0.5;
@@ -80,8 +78,7 @@ export async function measureByVegeta(
   const measured = summarize(latenciesMs, load.seconds);
   const { p99Ms: lateMs } = summarize(latenessMs, load.seconds);
   const loadBusy = cpuSeconds / load.seconds;
-  if (loadBusy > busyMax)
-    throw new Error(`vegeta was busy for ${Math.round(loadBusy * 100)} % of the time: the load was the limit`);
+  refuseBusyLoad("vegeta", loadBusy);
   if (lateMs > Math.max(timersLateMs, measured.p99Ms * latePartMax))
     throw new Error(
       `vegeta was late by ${lateMs.toFixed(2)} ms itself, of ${measured.p99Ms.toFixed(2)} ms: the load was the limit`,

@@ -8,8 +8,9 @@ import { prepareDebianProgram } from "../support/tools.ts";
 import { makeFolder } from "./folder.ts";
 import type { LoadRequest, Measurement, Target } from "./load.ts";
 import { readUsage } from "./process-usage.ts";
+import { percent } from "./table.ts";
 
-/** wrk has one thread: a load that kept it busier than this would be measured itself. */
+/** A load that took more than this of one core would be measured itself. */
 const busyMax = 0.9;
 const requestTimeoutSeconds = 30;
 
@@ -79,14 +80,18 @@ export async function measureByWrk(
   if (refused > 0 || broken > 0)
     throw new Error(`${target.url}: ${refused} answers were no success, ${broken} connections broke`);
   const loadBusy = cpuSeconds / seconds;
-  if (loadBusy > busyMax)
-    throw new Error(`wrk was busy for ${Math.round(loadBusy * 100)} % of the time: the load was the limit`);
+  refuseBusyLoad("wrk", loadBusy);
   return {
     ...{ sent, requests, seconds, ...latencies, loadBusy },
     requestsPerSecond: requests / seconds,
     cpuUsPerRequest: ((usage.cpuMs - before.cpuMs) * 1000) / requests,
     residentMiB: usage.residentMiB,
   };
+}
+
+/** @param busy How busy the program was that made the load: 1 is one core. @throws Error when it was the limit. */
+export function refuseBusyLoad(program: string, busy: number): void {
+  if (busy > busyMax) throw new Error(`${program} was busy for ${percent(busy)} of the time: the load was the limit`);
 }
 
 /** The command that puts a program on the cores of its own; empty where there are not enough to share out. */

@@ -1,9 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { runCommandLine } from "../../client/command-line.ts";
 import type { Finding } from "../../client/doctor/checks.ts";
 import { rayPod, startTestApiServer, type TestApiServer } from "../support/api-server.ts";
 import { commit, declareTable, useCatalog } from "../support/catalog.ts";
+import { startCommand } from "../support/command.ts";
 import { startProgram } from "../support/process.ts";
 import { startTestDashboard, type TestDashboard } from "../support/ray-dashboard.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -23,24 +25,18 @@ beforeEach(async () => {
 });
 afterEach(() => Promise.all([server.stop(), dashboard.stop()]));
 
+/** The command as a process, where it matters that it is one. */
 const start = (args: readonly string[], environment: Record<string, string> = {}) =>
   startProgram(["client/main.ts", ...args], { KUBECONFIG: server.kubeConfigFile, ...environment });
-const tiltyard = (...args: string[]) => start(args).finished;
+const run = (args: readonly string[], environment: Record<string, string> = {}) =>
+  startCommand(runCommandLine, args, { KUBECONFIG: server.kubeConfigFile, ...environment }).finished;
+const tiltyard = (...args: string[]) => run(args);
 
 describe("tiltyard run", () => {
   test("makes a Ray cluster, runs the command on it through a forwarded port, and deletes the cluster", async () => {
     dashboard.script = () => ({ logs: ["half\n", "half\nall\n"], statuses: ["RUNNING", "SUCCEEDED"] });
-    const { code, stdout, stderr } = await tiltyard(
-      "run",
-      "-f",
-      file,
-      "-e",
-      "A=it's",
-      "--",
-      "python",
-      "a b.py",
-      "--x=1",
-    );
+    const args = ["run", "-f", file, "-e", "A=it's", "--", "python", "a b.py", "--x=1"];
+    const { code, stdout, stderr } = await start(args).finished;
     expect(stderr).toContain("embeddings [####################] 2 of 2 pods ready");
     expect([code, stdout]).toEqual([0, "half\nall\n"]);
     const [job] = dashboard.jobs.values();
@@ -121,8 +117,8 @@ describe("tiltyard run", () => {
     const table = await declareTable(catalog);
     await commit(catalog, table, 1);
     const args = ["run", "-f", file, "--table", table.id.join("$"), "--column", "c", "--", "true"];
-    const program = start(args, { TILTYARD_CATALOG_URL: catalog.url, TILTYARD_API_KEY: catalog.adminKey });
-    const { code, stderr } = await program.finished;
+    const environment = { TILTYARD_CATALOG_URL: catalog.url, TILTYARD_API_KEY: catalog.adminKey };
+    const { code, stderr } = await run(args, environment);
     expect(code).toBe(0);
     const [, transactionId = ""] = /transaction (\S+)/.exec(stderr) ?? [];
     const { body } = await catalog.call("describeTransaction", { id: transactionId.split("$") });
@@ -133,10 +129,13 @@ const catalog = useCatalog();
 
 describe("tiltyard", () => {
   test.each([
-    [["run", "--", "x"], "name: "],
+    [["run", "--", "x"], "describe the Ray cluster with -f FILE, or run the command on this machine with --local"],
+    [["cluster", "up"], "name: is required"],
+    [["job", "list"], "name the Ray cluster with -c NAME, -f FILE or --address URL"],
     [["run", "-f", "/no/such/file", "--", "x"], "cannot read /no/such/file"],
     [["run", "-f", file], "missing required argument 'command'"],
     [["run", "-f", file, "-e", "A", "--", "x"], "It must be NAME=VALUE."],
+    [["run", "-f", file, "-w", join(folder, "no"), "--", "x"], "It must be a folder."],
     [["run", "-f", file, "--table", "t", "--", "x"], "need a catalog"],
     [["cluster", "up", "-f", file, "--ttl", "soon"], "It must be like 90m, 8h or 2d."],
     [["run", "--local", "-f", file, "--", "x"], "cannot be used with option '-f, --file <file>'"],
@@ -146,6 +145,12 @@ describe("tiltyard", () => {
     const { code, stderr } = await tiltyard(...args);
     expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
     expect(server.clusters.size).toBe(0);
+  });
+
+  test("says that there is no kubeconfig", async () => {
+    const environment = { KUBECONFIG: "", HOME: temporaryFolder("tiltyard home ") };
+    const { code, stderr } = await run(["cluster", "list"], environment);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("no kubeconfig names a cluster: set KUBECONFIG")]);
   });
 
   test.each([
@@ -158,7 +163,7 @@ describe("tiltyard", () => {
     if (script) writeFileSync(join(programs, "ray"), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
     const PATH = `${programs}:/usr/bin:/bin`;
     const environment = { PATH, TILTYARD_CATALOG_URL: catalog.url };
-    const { code, stderr } = await start(["run", "--local", "--", "true"], environment).finished;
+    const { code, stderr } = await run(["run", "--local", "--", "true"], environment);
     expect([code, stderr]).toEqual([1, expect.stringMatching(message)]);
   });
 
@@ -174,8 +179,8 @@ describe("tiltyard", () => {
     server.pods = [{ metadata: { name: "tiltyard-catalog-0", labels }, status: { phase: "Running" } }];
     server.forwardTo = Number(new URL(catalog.url).port);
     const examine = async (key: string) => {
-      const program = start(["doctor", "--json", "--stack-outputs", outputs], key ? { TILTYARD_API_KEY: key } : {});
-      const findings: Finding[] = JSON.parse((await program.finished).stdout);
+      const args = ["doctor", "--json", "--stack-outputs", outputs];
+      const findings: Finding[] = JSON.parse((await run(args, key ? { TILTYARD_API_KEY: key } : {})).stdout);
       const resultOf = (name: string) => findings.find(({ check }) => check === name)?.result;
       return [resultOf("catalog is ready"), resultOf("key of the catalog")];
     };
@@ -183,11 +188,26 @@ describe("tiltyard", () => {
     expect(await examine("tiltyard_wrong")).toEqual(["ok", "failed"]);
   });
 
+  test("examines no runner where no stack is named", async () => {
+    const findings: Finding[] = JSON.parse((await tiltyard("doctor", "--json", "--no-pod")).stdout);
+    expect(findings.find(({ check }) => check === "runner of jobs")).toMatchObject({
+      result: "skipped",
+      detail: "no stack was named",
+    });
+  });
+
   test("exits with 1 when something does not work", async () => {
     server.failNext = [403];
     const { code, stderr } = await tiltyard("run", "-f", file, "--", "x");
     expect([code, stderr]).toEqual([1, expect.stringContaining("ask for the rights of a client on this stack")]);
     expect(stderr).not.toContain("    at ");
+  });
+
+  test.each([
+    [["--version"], 0, ""],
+    [["cluster", "lists"], 2, "unknown command 'lists'"],
+  ])("ends its process by itself: %j with %i", async (args, code, message) => {
+    expect(await start(args).finished).toMatchObject({ code, stderr: expect.stringContaining(message) });
   });
 
   test.each([[["--help"]], [["run", "--help"]], [["job", "submit", "--help"]], [["--version"]]])(
@@ -205,7 +225,7 @@ describe("tiltyard", () => {
   });
 
   test.each(["serve", "tables", "move"])("hands %s to the catalog with its options", async (name) => {
-    expect((await tiltyard(name, "--help")).stdout).toContain(`Usage: tiltyard-catalog ${name}`);
+    expect((await start([name, "--help"]).finished).stdout).toContain(`Usage: tiltyard-catalog ${name}`);
   });
 
   test("completes commands and options in bash", async () => {
@@ -270,9 +290,9 @@ describe("the examples", () => {
 
 describe("tiltyard cluster", () => {
   test("makes one that stays, lists it with its owner, and deletes it", async () => {
-    const up = await tiltyard("cluster", "up", "-f", file, "--ttl", "2h", "--json");
+    const up = await start(["cluster", "up", "-f", file, "--ttl", "2h", "--json"]).finished;
     expect(JSON.parse(up.stdout)).toMatchObject({ name: "embeddings", namespace: "lancedb" });
-    const [listed] = JSON.parse((await tiltyard("cluster", "list", "--json")).stdout);
+    const [listed] = JSON.parse((await start(["cluster", "list", "--json"]).finished).stdout);
     expect(listed).toMatchObject({
       name: "embeddings",
       owner: expect.stringContaining("process"),
@@ -318,19 +338,8 @@ describe("tiltyard cluster", () => {
 describe("tiltyard job", () => {
   test("submits to a cluster that is there, follows, lists and stops", async () => {
     server.pods.push(rayPod("embeddings", "head"));
-    const submitted = await tiltyard(
-      "job",
-      "submit",
-      "-c",
-      "embeddings",
-      "--no-wait",
-      "--submission-id",
-      "mine",
-      "--",
-      "echo",
-      "hi",
-    );
-    expect(submitted.stdout).toBe("mine\n");
+    const submit = ["job", "submit", "-c", "embeddings", "--no-wait", "--submission-id", "mine", "--", "echo", "hi"];
+    expect((await start(submit).finished).stdout).toBe("mine\n");
     const address = ["--address", dashboard.url];
     expect((await tiltyard("job", "logs", ...address, "--follow", "mine")).stdout).toBe("done\n");
     expect((await tiltyard("job", "list", ...address)).stdout).toMatch(
@@ -345,10 +354,9 @@ describe("tiltyard job", () => {
     const table = await declareTable(catalog);
     await commit(catalog, table, 1);
     const id = (await catalog.call("openJob", { id: table.id, column: "c" })).body.job_id;
-    const { code, stdout } = await start(
-      ["job", "submit", "--address", dashboard.url, "--no-wait", "--transaction", id, "--", "true"],
-      { TILTYARD_CATALOG_URL: catalog.url, TILTYARD_API_KEY: catalog.adminKey },
-    ).finished;
+    const args = ["job", "submit", "--address", dashboard.url, "--no-wait", "--transaction", id, "--", "true"];
+    const environment = { TILTYARD_CATALOG_URL: catalog.url, TILTYARD_API_KEY: catalog.adminKey };
+    const { code, stdout } = await run(args, environment);
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^raysubmit_\w+\n$/)]);
     const { body } = await catalog.call("describeTransaction", { id: id.split("$") });
     expect(body).toMatchObject({ status: "Running", properties: { ray_job_id: stdout.trim() } });

@@ -1,19 +1,19 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { runCommandLine } from "../../client/command-line.ts";
 import { declareTable, useCatalog } from "../support/catalog.ts";
+import { startCommand } from "../support/command.ts";
 import { startProgram } from "../support/process.ts";
 import { createFilms } from "../support/rows.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const catalog = useCatalog();
 
-function start(...args: readonly string[]) {
-  return startProgram(["client/main.ts", "jobs", ...args], {
-    TILTYARD_CATALOG_URL: catalog.url,
-    TILTYARD_API_KEY: catalog.adminKey,
-  });
-}
+const environment = () => ({ TILTYARD_CATALOG_URL: catalog.url, TILTYARD_API_KEY: catalog.adminKey });
+const start = (...args: readonly string[]) => startCommand(runCommandLine, ["jobs", ...args], environment());
+/** The command as a process, where it matters that it is one. */
+const startProcess = (...args: readonly string[]) => startProgram(["client/main.ts", "jobs", ...args], environment());
 
 /** A job that this test runs. */
 async function open(): Promise<string> {
@@ -65,7 +65,7 @@ describe("tiltyard jobs", () => {
     const [ended, running] = [await open(), await open()];
     await alter(ended, "Failed");
     await alter(running, "Running", { "progress.rows_total": "10", "progress.rows_committed": "5" });
-    const { stdout } = await start("list").finished;
+    const { stdout } = await startProcess("list").finished;
     expect(stdout).toMatch(/^ID +STATUS +TARGET +PROGRESS +PRINCIPAL +OPENED\n/);
     expect(stdout).toMatch(new RegExp(`^${running.replace("$", "\\$")} +Running +\\S+ c +5/10 rows +bootstrap`, "m"));
     expect(stdout).toContain(ended);
@@ -77,8 +77,11 @@ describe("tiltyard jobs", () => {
     const job = await open();
     const reason = "it waits: no node for it (0/3 nodes are available)";
     await alter(job, "Queued", { reason });
-    expect(await start("watch", job).printed("0/3 nodes")).toContain(`Queued: ${reason}\n`);
     expect((await start("list", "--open").finished).stdout).toContain(` ${reason} `);
+    const watching = start("watch", job);
+    expect(await watching.printed("0/3 nodes")).toContain(`Queued: ${reason}\n`);
+    await alter(job, "Canceled");
+    await watching.finished;
   });
 
   test("cancel, retry, describe and logs do what they say", async () => {
@@ -96,7 +99,7 @@ describe("tiltyard jobs", () => {
   });
 
   test("say which catalog they need, and that a job is not there", async () => {
-    expect(await startProgram(["client/main.ts", "jobs", "list"]).finished).toMatchObject({
+    expect(await startCommand(runCommandLine, ["jobs", "list"]).finished).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("TILTYARD_CATALOG_URL"),
     });
@@ -106,7 +109,7 @@ describe("tiltyard jobs", () => {
 
   test("watch leaves the job alone when it is interrupted", async () => {
     const job = await open();
-    const program = start("watch", job);
+    const program = startProcess("watch", job);
     await program.printed("Queued");
     program.child.kill("SIGINT");
     expect((await program.finished).code).toBe(130);

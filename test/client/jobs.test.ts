@@ -1,19 +1,20 @@
 import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { strFromU8, unzipSync } from "fflate";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { test as base, describe, expect } from "vitest";
 import { createCatalogClient, createManagementClient, JobsApi, submitTracked } from "../../client/index.ts";
 import { commit, declareTable, useCatalog } from "../support/catalog.ts";
-import { startTestDashboard, type TestDashboard } from "../support/ray-dashboard.ts";
+import { startTestDashboard } from "../support/ray-dashboard.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
-let dashboard: TestDashboard;
-let jobs: JobsApi;
-beforeEach(async () => {
-  dashboard = await startTestDashboard();
-  jobs = new JobsApi(dashboard.url);
-});
-afterEach(() => dashboard.stop());
+// Vitest wants a pattern there.
+const test = base
+  .extend("dashboard", async ({ task: _ }, { onCleanup }) => {
+    const dashboard = await startTestDashboard();
+    onCleanup(() => dashboard.stop());
+    return dashboard;
+  })
+  .extend("jobs", ({ dashboard }) => new JobsApi(dashboard.url));
 
 async function linesOf(logs: AsyncIterable<string>): Promise<string[]> {
   const lines: string[] = [];
@@ -21,8 +22,9 @@ async function linesOf(logs: AsyncIterable<string>): Promise<string[]> {
   return lines;
 }
 
-describe("a job", () => {
-  test("is submitted with its environment, and ends", async () => {
+// Side by side: each has a dashboard of its own, and most of them wait for a poll.
+describe.concurrent("a job", () => {
+  test("is submitted with its environment, and ends", async ({ dashboard, jobs }) => {
     const runtimeEnv = { env_vars: { A: "1" }, pip: ["numpy"] };
     const job = await jobs.submit({
       entrypoint: "python a.py",
@@ -40,7 +42,7 @@ describe("a job", () => {
     expect(await jobs.list()).toMatchObject([{ submission_id: "mine", status: "SUCCEEDED" }]);
   });
 
-  test("prints its lines once each, also when it is asked in the middle of one", async () => {
+  test("prints its lines once each, also when it is asked in the middle of one", async ({ dashboard, jobs }) => {
     dashboard.script = () => ({
       logs: ["one\ntw", "one\ntwo\nthr", "one\ntwo\nthree"],
       statuses: ["RUNNING", "RUNNING", "FAILED"],
@@ -49,27 +51,27 @@ describe("a job", () => {
     expect(await linesOf(job.logs())).toEqual(["one", "two", "three"]);
   });
 
-  test("goes on being followed when connections break", async () => {
+  test("goes on being followed when connections break", async ({ dashboard, jobs }) => {
     dashboard.script = () => ({ logs: ["one\n", "one\ntwo\n"], statuses: ["RUNNING", "SUCCEEDED"] });
     const job = await jobs.submit({ entrypoint: "x" });
     dashboard.breakNext = 3;
     expect(await linesOf(job.logs())).toEqual(["one", "two"]);
   });
 
-  test("is submitted once when the answer is lost", async () => {
+  test("is submitted once when the answer is lost", async ({ dashboard, jobs }) => {
     dashboard.loseNext = 1;
     const { id } = await jobs.submit({ entrypoint: "x" });
     expect([...dashboard.jobs.keys()]).toEqual([id]);
   });
 
-  test("is refused when its id is taken", async () => {
+  test("is refused when its id is taken", async ({ jobs }) => {
     await jobs.submit({ entrypoint: "x", submissionId: "mine" });
     await expect(jobs.submit({ entrypoint: "x", submissionId: "mine" })).rejects.toThrow(
       "ValueError: Job with submission_id mine already exists",
     );
   });
 
-  test("can be stopped, and one that is not there is told as such", async () => {
+  test("can be stopped, and one that is not there is told as such", async ({ dashboard, jobs }) => {
     dashboard.script = () => ({ logs: [""], statuses: ["RUNNING"] });
     const job = await jobs.submit({ entrypoint: "sleep 1000" });
     await job.stop();
@@ -93,7 +95,7 @@ describe("a working directory", () => {
   };
   for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
 
-  test("is uploaded without what is ignored, once for the same content", async () => {
+  test("is uploaded without what is ignored, once for the same content", async ({ dashboard, jobs }) => {
     for (let time = 0; time < 2; time++) await jobs.submit({ entrypoint: "python main.py", workingDirectory: folder });
     expect(dashboard.packages.size).toBe(1);
     const [[path, content] = ["", Buffer.alloc(0)]] = dashboard.packages;
@@ -110,7 +112,7 @@ describe("a working directory", () => {
     });
   });
 
-  test("has what its links lead to, and no circle", async () => {
+  test("has what its links lead to, and no circle", async ({ dashboard, jobs }) => {
     const linked = temporaryFolder("tiltyard job ");
     symlinkSync(join(folder, "lib"), join(linked, "lib"));
     symlinkSync(join(folder, "main.py"), join(linked, "main.py"));
@@ -121,7 +123,7 @@ describe("a working directory", () => {
     expect(Object.keys(unzipSync(content))).toEqual(["lib/.gitignore", "lib/a b.py", "main.py"]);
   });
 
-  test("that is too large is an error that tells what to do", async () => {
+  test("that is too large is an error that tells what to do", async ({ jobs }) => {
     const large = temporaryFolder("tiltyard job ");
     writeFileSync(join(large, "data.bin"), "");
     truncateSync(join(large, "data.bin"), 501 * 2 ** 20);
@@ -130,14 +132,14 @@ describe("a working directory", () => {
     );
   });
 
-  test("that is no folder is an error before anything is submitted", async () => {
+  test("that is no folder is an error before anything is submitted", async ({ dashboard, jobs }) => {
     const missing = { entrypoint: "x", workingDirectory: join(folder, "no") };
     await expect(jobs.submit(missing)).rejects.toThrow(/is no folder/);
     expect(dashboard.jobs.size).toBe(0);
   });
 });
 
-describe("the transaction of a job", () => {
+describe.concurrent("the transaction of a job", () => {
   const catalog = useCatalog();
   async function tracking() {
     const client = createCatalogClient({ url: catalog.url, apiKey: catalog.adminKey });
@@ -148,11 +150,11 @@ describe("the transaction of a job", () => {
     return { target: { catalog: client, management, table: table.id, column: "c" }, describe };
   }
 
-  test.each([
+  test.for<[string, string, string | undefined]>([
     ["SUCCEEDED", "Succeeded", undefined],
     ["FAILED", "Failed", "it ended so"],
     ["STOPPED", "Canceled", "it ended so"],
-  ])("of a job that ended as %s is %s", async (status, outcome, reason) => {
+  ])("of a job that ended as %s is %s", async ([status, outcome, reason], { dashboard, jobs }) => {
     const { target, describe } = await tracking();
     dashboard.script = () => ({ logs: [""], statuses: ["RUNNING", status] });
     const { job, transactionId, done } = await submitTracked(jobs, { entrypoint: "x" }, target);
@@ -164,7 +166,7 @@ describe("the transaction of a job", () => {
     expect(dashboard.jobs.get(job.id)?.metadata).toEqual({ tiltyard_transaction_id: transactionId });
   });
 
-  test("of a job that could not be submitted is failed, and says why", async () => {
+  test("of a job that could not be submitted is failed, and says why", async ({ jobs }) => {
     const { target, describe } = await tracking();
     const { job_id: transactionId } = await target.management.openJob({ id: target.table, column: "c" });
     await jobs.submit({ entrypoint: "x", submissionId: "mine" });
@@ -176,7 +178,9 @@ describe("the transaction of a job", () => {
     expect(properties.reason).toContain("mine already exists");
   });
 
-  test("of a job that could not be submitted does not hide why, when the catalog refuses to be told", async () => {
+  test("of a job that could not be submitted does not hide why, when the catalog refuses to be told", async ({
+    jobs,
+  }) => {
     const { target } = await tracking();
     await jobs.submit({ entrypoint: "x", submissionId: "taken" });
     const client = createCatalogClient({
@@ -194,7 +198,7 @@ describe("the transaction of a job", () => {
     );
   });
 
-  test("that has ended already stops the job", async () => {
+  test("that has ended already stops the job", async ({ dashboard, jobs }) => {
     const { target } = await tracking();
     const { job_id: transactionId } = await target.management.openJob({ id: target.table, column: "c" });
     const canceled = { setStatusAction: { status: "Canceled" as const } };
@@ -205,7 +209,7 @@ describe("the transaction of a job", () => {
     expect((await jobs.list()).map((each) => each.status)).toEqual(["STOPPED"]);
   });
 
-  test("of a job that succeeded is not failed because the catalog refuses to be told", async () => {
+  test("of a job that succeeded is not failed because the catalog refuses to be told", async ({ jobs }) => {
     const { target, describe } = await tracking();
     let isRefused = false;
     const client = createCatalogClient({
@@ -224,7 +228,7 @@ describe("the transaction of a job", () => {
     expect((await describe(transactionId)).status).toBe("Running");
   });
 
-  test("is told to a catalog that was away for a while", async () => {
+  test("is told to a catalog that was away for a while", async ({ jobs }) => {
     const { target, describe } = await tracking();
     let away = 3;
     const client = createCatalogClient({
@@ -240,7 +244,7 @@ describe("the transaction of a job", () => {
     expect((await describe(transactionId)).status).toBe("Succeeded");
   });
 
-  test("of a job that does not stop is canceled when it is abandoned", async () => {
+  test("of a job that does not stop is canceled when it is abandoned", async ({ dashboard, jobs }) => {
     const { target, describe } = await tracking();
     dashboard.script = () => ({ logs: [""], statuses: ["PENDING"] });
     const { transactionId, done, abandon } = await submitTracked(jobs, { entrypoint: "x" }, target);
@@ -252,7 +256,7 @@ describe("the transaction of a job", () => {
     });
   });
 
-  test("has the beginning and the end of a long reason", async () => {
+  test("has the beginning and the end of a long reason", async ({ dashboard, jobs }) => {
     const { target, describe } = await tracking();
     dashboard.script = () => ({ logs: [""], statuses: ["FAILED"], message: `failed: ${"x".repeat(5_000)} ValueError` });
     const { transactionId, done } = await submitTracked(jobs, { entrypoint: "x" }, target);

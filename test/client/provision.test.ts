@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { V1Pod } from "@kubernetes/client-node";
+import { afterEach, test as base, describe, expect, vi } from "vitest";
 import { RayClusterApi } from "../../client/ray/cluster-api.ts";
 import { formatState } from "../../client/ray/cluster-state.ts";
 import { listRayClusters, reapRayClusters } from "../../client/ray/lease.ts";
@@ -7,46 +8,52 @@ import { type ProvisionOptions, provisionRayCluster } from "../../client/ray/pro
 import { rayPod, startTestApiServer, type TestApiServer, unschedulable } from "../support/api-server.ts";
 import { startProgram } from "../support/process.ts";
 
-let server: TestApiServer;
-beforeEach(async () => {
-  server = await startTestApiServer();
+// Vitest wants a pattern there.
+const test = base.extend("server", async ({ task: _ }, { onCleanup }) => {
+  const server = await startTestApiServer();
+  onCleanup(() => server.stop());
+  return server;
 });
-afterEach(() => server.stop());
 
 const options = { name: "a", usePortforwarding: false, workerGroups: [{ minReplicas: 1 }] };
-const provision = (more: object = {}, how: ProvisionOptions = {}) =>
-  provisionRayCluster({ ...options, ...more }, { kubeConfig: server.kubeConfig, handleSignals: false, ...how });
-const comesUp = () => {
+const provision = ({ kubeConfig }: TestApiServer, more: object = {}, how: ProvisionOptions = {}) =>
+  provisionRayCluster({ ...options, ...more }, { kubeConfig, handleSignals: false, ...how });
+const comesUp = (server: TestApiServer) => {
   server.onCreate = ({ metadata: { name } }) => {
     server.pods.push(rayPod(name, "head"), rayPod(name, "worker"));
   };
 };
+const apiOf = ({ kubeConfig }: TestApiServer) => new RayClusterApi(kubeConfig, "lancedb");
 
-describe("a Ray cluster", () => {
-  test("is there inside its scope and gone after it", async () => {
-    comesUp();
+// Side by side: each has a server of its own, and most of them wait for a poll.
+describe.concurrent("a Ray cluster", () => {
+  test("is there inside its scope and gone after it", async ({ server }) => {
+    comesUp(server);
     {
-      await using cluster = await provision();
+      await using cluster = await provision(server);
       expect(cluster.dashboardUrl).toBe("http://a-head-svc.lancedb.svc:8265");
       expect([...server.clusters.keys()]).toEqual(["a"]);
     }
     expect(server.clusters.size).toBe(0);
   });
 
-  test("is gone after an error inside its scope, which is not hidden by that", async () => {
-    comesUp();
+  test("is gone after an error inside its scope, which is not hidden by that", async ({ server }) => {
+    comesUp(server);
     const work = async () => {
-      await using _ = await provision();
+      await using _ = await provision(server);
       throw new Error("the job is broken");
     };
     await expect(work()).rejects.toThrow("the job is broken");
     expect(server.clusters.size).toBe(0);
   });
 
-  test("tells how far it has come, each state once, until its head and the fewest workers are ready", async () => {
+  test("tells how far it has come, each state once, until its head and the fewest workers are ready", async ({
+    server,
+  }) => {
     const told: string[] = [];
     server.onCreate = () => void server.pods.push(rayPod("a", "head"), rayPod("a", "worker", unschedulable));
     await using _ = await provision(
+      server,
       {},
       {
         onProgress: (state) => {
@@ -61,7 +68,7 @@ describe("a Ray cluster", () => {
     ]);
   });
 
-  test.each([
+  test.for<[string, () => V1Pod, RegExp]>([
     ["no node has the label", () => rayPod("a", "head", unschedulable), /no node for it with the label geneva/],
     [
       "its image cannot be had",
@@ -81,112 +88,115 @@ describe("a Ray cluster", () => {
         }),
       /ImagePullBackOff of example.com\/ray:0 \(not found\)/,
     ],
-  ])("that does not come up says why and is deleted: %s", async (_, pod, reason) => {
+  ])("that does not come up says why and is deleted: %s", async ([, pod, reason], { server }) => {
     server.onCreate = () => void server.pods.push(pod());
-    await expect(provision({ timeoutSeconds: 1 })).rejects.toThrow(reason);
+    await expect(provision(server, { timeoutSeconds: 1 })).rejects.toThrow(reason);
     expect(server.clusters.size).toBe(0);
   });
 
-  test("says that the operator does not take it up, or why no pod may be made", async () => {
-    await expect(provision({ timeoutSeconds: 1 })).rejects.toThrow(/the KubeRay operator has not taken it up/);
+  test("says that the operator does not take it up, or why no pod may be made", async ({ server }) => {
+    await expect(provision(server, { timeoutSeconds: 1 })).rejects.toThrow(/the KubeRay operator has not taken it up/);
     server.onCreate = (cluster) => {
       cluster.status = { state: "" };
       server.events = [{ type: "Warning", reason: "FailedToCreateHeadPod", message: "exceeded quota: gpus" }];
     };
-    await expect(provision({ timeoutSeconds: 1 })).rejects.toThrow(/exceeded quota: gpus/);
+    await expect(provision(server, { timeoutSeconds: 1 })).rejects.toThrow(/exceeded quota: gpus/);
     server.onCreate = () => {
       // KubeRay writes no status then.
       server.events = [
         { type: "Warning", reason: "AutoscalerServiceAccountNotFound", message: "account is not found" },
       ];
     };
-    await expect(provision({ timeoutSeconds: 1 })).rejects.toThrow(/account is not found/);
+    await expect(provision(server, { timeoutSeconds: 1 })).rejects.toThrow(/account is not found/);
   });
 
-  test("is deleted when its making is aborted", async () => {
+  test("is deleted when its making is aborted", async ({ server }) => {
     const controller = new AbortController();
-    const made = provision({}, { signal: controller.signal, onProgress: () => controller.abort(new Error("enough")) });
+    const made = provision(
+      server,
+      {},
+      { signal: controller.signal, onProgress: () => controller.abort(new Error("enough")) },
+    );
     await expect(made).rejects.toThrow();
     expect(server.clusters.size).toBe(0);
   });
 
-  test("of a name that is taken is an error that names the owner, and leaves the other alone", async () => {
-    comesUp();
-    await using _ = await provision();
-    await expect(provision()).rejects.toThrow(
+  test("of a name that is taken is an error that names the owner, and leaves the other alone", async ({ server }) => {
+    comesUp(server);
+    await using _ = await provision(server);
+    await expect(provision(server)).rejects.toThrow(
       /there is a RayCluster a in lancedb already, made by .+@.+ \(process \d+\)/,
     );
     expect(server.clusters.size).toBe(1);
   });
 
-  test("can be adopted, and has a new owner then", async () => {
-    comesUp();
-    await provision();
+  test("can be adopted, and has a new owner then", async ({ server }) => {
+    comesUp(server);
+    await provision(server);
     const cluster = server.clusters.get("a");
     if (cluster?.metadata.annotations) cluster.metadata.annotations[annotations.owner] = "a dead owner";
-    await using adopted = await provision({ adopt: true });
+    await using adopted = await provision(server, { adopt: true });
     expect(adopted.name).toBe("a");
     expect(cluster?.metadata.annotations?.[annotations.owner]).toMatch(/process \d+/);
   });
 
-  test("that was there before stays when it cannot be adopted in time", async () => {
-    comesUp();
-    await provision();
+  test("that was there before stays when it cannot be adopted in time", async ({ server }) => {
+    comesUp(server);
+    await provision(server);
     server.pods = [];
     const { metadata } = server.clusters.get("a") ?? {};
     const lease = { [annotations.owner]: "another owner", [annotations.leaseUntil]: "2100-01-01T00:00:00.000Z" };
     if (metadata) metadata.annotations = lease;
-    await expect(provision({ adopt: true, timeoutSeconds: 1 })).rejects.toThrow(/was not ready after 1 s/);
+    await expect(provision(server, { adopt: true, timeoutSeconds: 1 })).rejects.toThrow(/was not ready after 1 s/);
     expect(server.clusters.get("a")?.metadata.annotations).toEqual(lease);
   });
 
-  test("is not taken for another one that has its name later, which stays as it is", async () => {
-    comesUp();
-    const first = await provision();
+  test("is not taken for another one that has its name later, which stays as it is", async ({ server }) => {
+    comesUp(server);
+    const first = await provision(server);
     const { uid } = server.clusters.get("a")?.metadata ?? {};
     server.clusters.delete("a");
-    await provision();
+    await provision(server);
     const second = structuredClone(server.clusters.get("a"));
-    const api = new RayClusterApi(server.kubeConfig, "lancedb");
-    expect(await api.renewLease({ name: "a", uid }, new Date())).toBe(false);
+    expect(await apiOf(server).renewLease({ name: "a", uid }, new Date())).toBe(false);
     await first.close();
     expect(server.clusters.get("a")).toEqual(second);
   });
 
-  test("that another client deleted cannot be detached", async () => {
-    comesUp();
-    const cluster = await provision();
+  test("that another client deleted cannot be detached", async ({ server }) => {
+    comesUp(server);
+    const cluster = await provision(server);
     server.clusters.delete("a");
-    await provision();
+    await provision(server);
     await expect(cluster.detach(new Date())).rejects.toThrow("the RayCluster a was deleted by another client");
   });
 
-  test("that cannot be left to itself says so once, and leaves its scope", async () => {
-    comesUp();
+  test("that cannot be left to itself says so once, and leaves its scope", async ({ server }) => {
+    comesUp(server);
     const work = async () => {
-      await using cluster = await provision();
+      await using cluster = await provision(server);
       server.clusters.delete("a");
       await cluster.detach(new Date());
     };
     await expect(work()).rejects.toMatchObject({ name: "ProvisionError" });
   });
 
-  test("that neither comes up nor can be deleted is an error that tells both", async () => {
+  test("that neither comes up nor can be deleted is an error that tells both", async ({ server }) => {
     server.onCreate = () => void server.failNext.push(403, 403, 403, 403, 403, 403, 403, 403, 403, 403);
-    const coming = provision({ timeoutSeconds: 1 });
+    const coming = provision(server, { timeoutSeconds: 1 });
     await expect(coming).rejects.toThrow(/told to fail.+; and then: cannot delete the RayCluster a: told to fail/);
   });
 
-  test.each([
+  test.for<[number, RegExp]>([
     [403, /told to fail; ask for the rights of a client on this stack/],
     [500, /cannot create the RayCluster a: told to fail/],
-  ])("that the API server refuses with %i says what to do", async (status, message) => {
+  ])("that the API server refuses with %i says what to do", async ([status, message], { server }) => {
     server.failNext = [status];
-    await expect(provision({ timeoutSeconds: 1 })).rejects.toThrow(message);
+    await expect(provision(server, { timeoutSeconds: 1 })).rejects.toThrow(message);
   });
 
-  test("is made once, and is there, when the answer to that is lost", async () => {
-    comesUp();
+  test("is made once, and is there, when the answer to that is lost", async ({ server }) => {
+    comesUp(server);
     const create = server.onCreate;
     let made = 0;
     server.onCreate = (cluster) => {
@@ -194,45 +204,45 @@ describe("a Ray cluster", () => {
       create(cluster);
     };
     server.loseCreations = 1;
-    await using cluster = await provision();
+    await using cluster = await provision(server);
     expect([cluster.name, made, server.clusters.size]).toEqual(["a", 1, 1]);
   });
 
-  test("is deleted when the answer to its making is lost and its making is aborted", async () => {
+  test("is deleted when the answer to its making is lost and its making is aborted", async ({ server }) => {
     const controller = new AbortController();
     server.onCreate = () => setImmediate(() => controller.abort());
     server.loseCreations = 1;
-    await expect(provision({}, { signal: controller.signal })).rejects.toThrow(/abort/i);
+    await expect(provision(server, {}, { signal: controller.signal })).rejects.toThrow(/abort/i);
     expect(server.clusters.size).toBe(0);
   });
 
-  test("of another client stays when the answer to its creation is lost", async () => {
+  test("of another client stays when the answer to its creation is lost", async ({ server }) => {
     server.onCreate = ({ metadata }) => {
       // Ours is gone already, and the name is another's.
       metadata.annotations = { [annotations.owner]: "you@there" };
       metadata.uid = "theirs";
     };
     server.loseCreations = 1;
-    await expect(provision()).rejects.toThrow(/already, made by you@there/);
+    await expect(provision(server)).rejects.toThrow(/already, made by you@there/);
     expect(server.clusters.get("a")?.metadata.uid).toBe("theirs");
   });
 
-  test("comes up and goes although the API server cannot answer at times", async () => {
-    comesUp();
+  test("comes up and goes although the API server cannot answer at times", async ({ server }) => {
+    comesUp(server);
     const create = server.onCreate;
     server.onCreate = (cluster) => {
       create(cluster);
       server.failNext = [503, 500];
     };
-    const cluster = await provision();
+    const cluster = await provision(server);
     server.failNext = [503, 503];
     await cluster.close();
     expect(server.clusters.size).toBe(0);
   });
 
-  test("is gone only when its pods are", async () => {
-    comesUp();
-    const cluster = await provision();
+  test("is gone only when its pods are", async ({ server }) => {
+    comesUp(server);
+    const cluster = await provision(server);
     const left = rayPod("a", "worker", undefined, "left");
     server.onDelete = () => {
       server.pods = [left];
@@ -244,16 +254,16 @@ describe("a Ray cluster", () => {
     expect(server.pods).toEqual([]);
   });
 
-  test("can be left to itself, for a time", async () => {
-    comesUp();
-    const cluster = await provision();
+  test("can be left to itself, for a time", async ({ server }) => {
+    comesUp(server);
+    const cluster = await provision(server);
     await cluster.detach(new Date("2030-01-01T00:00:00Z"));
     await cluster.close();
     expect(server.clusters.get("a")?.metadata.annotations?.[annotations.leaseUntil]).toBe("2030-01-01T00:00:00.000Z");
   });
 
-  test.each(["SIGINT", "SIGTERM"] as const)("is gone after %s ended its process", async (signal) => {
-    comesUp();
+  test.for(["SIGINT", "SIGTERM"] as const)("is gone after %s ended its process", async (signal, { server }) => {
+    comesUp(server);
     const program = startProgram(["test/support/provisioning-program.ts"], { KUBECONFIG: server.kubeConfigFile });
     await program.printed("ready");
     expect(server.clusters.size).toBe(1);
@@ -264,26 +274,25 @@ describe("a Ray cluster", () => {
 });
 
 describe("the lease of a Ray cluster", () => {
-  const api = () => new RayClusterApi(server.kubeConfig, "lancedb");
   const later = (seconds: number) => new Date(Date.now() + seconds * 1000);
 
-  test("outlives its owner by a time, and then the reaper deletes it", async () => {
-    comesUp();
-    await provision({ leaseSeconds: 60 });
-    const [cluster] = await listRayClusters(api());
+  test("outlives its owner by a time, and then the reaper deletes it", async ({ server }) => {
+    comesUp(server);
+    await provision(server, { leaseSeconds: 60 });
+    const [cluster] = await listRayClusters(apiOf(server));
     expect(cluster).toMatchObject({ name: "a", isOrphan: false });
-    expect(await reapRayClusters(api(), later(50))).toEqual([]);
-    expect(await reapRayClusters(api(), later(70))).toMatchObject([{ name: "a", isOrphan: true }]);
+    expect(await reapRayClusters(apiOf(server), later(50))).toEqual([]);
+    expect(await reapRayClusters(apiOf(server), later(70))).toMatchObject([{ name: "a", isOrphan: true }]);
     expect(server.clusters.size).toBe(0);
   });
 
-  test("that is renewed while the reaper looks keeps the cluster", async () => {
-    comesUp();
-    await provision({ leaseSeconds: 60 });
-    const slow = api();
+  test("that is renewed while the reaper looks keeps the cluster", async ({ server }) => {
+    comesUp(server);
+    await provision(server, { leaseSeconds: 60 });
+    const slow = apiOf(server);
     const reap = slow.delete.bind(slow);
     slow.delete = async (cluster) => {
-      await api().renewLease({ name: cluster.name }, later(600));
+      await apiOf(server).renewLease({ name: cluster.name }, later(600));
       return reap(cluster);
     };
     expect(await reapRayClusters(slow, later(70))).toEqual([]);
@@ -298,39 +307,44 @@ describe("the lease of a Ray cluster", () => {
     const noon = Date.parse("2026-01-01T12:00:00Z");
     let passed: number;
     const setClock = (offset: number) => vi.setSystemTime(noon + (passed + offset) * 1000);
-    beforeEach(() => {
+    test.beforeEach(({ server }) => {
       passed = 0;
       server.now = () => noon + passed * 1000;
       vi.useFakeTimers({ toFake: ["Date", "setInterval", "clearInterval"] });
       setClock(seconds);
-      comesUp();
+      comesUp(server);
     });
     afterEach(() => {
       vi.useRealTimers();
     });
 
-    test.each([0, -7200, 7200])("lasts as long as it says, by a reaper whose clock is off by %i s", async (offset) => {
-      await provision({ leaseSeconds: 60 });
-      setClock(offset);
-      passed = 59;
-      expect(await reapRayClusters(api())).toEqual([]);
-      passed = 61;
-      expect(await reapRayClusters(api())).toMatchObject([{ name: "a", isOrphan: true }]);
-    });
+    test.for([0, -7200, 7200])(
+      "lasts as long as it says, by a reaper whose clock is off by %i s",
+      async (offset, { server }) => {
+        await provision(server, { leaseSeconds: 60 });
+        setClock(offset);
+        passed = 59;
+        expect(await reapRayClusters(apiOf(server))).toEqual([]);
+        passed = 61;
+        expect(await reapRayClusters(apiOf(server))).toMatchObject([{ name: "a", isOrphan: true }]);
+      },
+    );
 
-    test("is renewed by the clock of the API server", async () => {
-      await provision({ leaseSeconds: 60 });
+    test("is renewed by the clock of the API server", async ({ server }) => {
+      await provision(server, { leaseSeconds: 60 });
       passed = 55;
       vi.advanceTimersByTime(20_000);
-      await expect.poll(async () => (await listRayClusters(api()))[0]?.leaseUntil).toEqual(new Date(noon + 115_000));
+      await expect
+        .poll(async () => (await listRayClusters(apiOf(server)))[0]?.leaseUntil)
+        .toEqual(new Date(noon + 115_000));
       passed = 114;
-      expect(await reapRayClusters(api())).toEqual([]);
+      expect(await reapRayClusters(apiOf(server))).toEqual([]);
       passed = 116;
-      expect(await reapRayClusters(api())).toHaveLength(1);
+      expect(await reapRayClusters(apiOf(server))).toHaveLength(1);
     });
 
-    test("is the one that the cluster was left with, although it was about to be renewed", async () => {
-      const cluster = await provision({ leaseSeconds: 60 });
+    test("is the one that the cluster was left with, although it was about to be renewed", async ({ server }) => {
+      const cluster = await provision(server, { leaseSeconds: 60 });
       const until = new Date("2030-01-01T00:00:00Z");
       const left = new Promise((resolve) => {
         server.now = () => {
@@ -340,32 +354,34 @@ describe("the lease of a Ray cluster", () => {
       });
       vi.advanceTimersByTime(20_000);
       await left;
-      expect(await listRayClusters(api())).toMatchObject([{ leaseUntil: until }]);
+      expect(await listRayClusters(apiOf(server))).toMatchObject([{ leaseUntil: until }]);
     });
 
-    test("is that of the client that adopts the cluster", async () => {
-      await provision({ leaseSeconds: 60 });
+    test("is that of the client that adopts the cluster", async ({ server }) => {
+      await provision(server, { leaseSeconds: 60 });
       passed = 50;
-      await provision({ leaseSeconds: 60, adopt: true });
-      expect(await listRayClusters(api())).toMatchObject([{ leaseUntil: new Date(noon + 110_000) }]);
+      await provision(server, { leaseSeconds: 60, adopt: true });
+      expect(await listRayClusters(apiOf(server))).toMatchObject([{ leaseUntil: new Date(noon + 110_000) }]);
     });
   });
 
-  test("of an earlier release, written by the clock of its owner, ends by that of the API server", async () => {
-    comesUp();
-    await provision();
+  test("of an earlier release, written by the clock of its owner, ends by that of the API server", async ({
+    server,
+  }) => {
+    comesUp(server);
+    await provision(server);
     const { annotations: written } = server.clusters.get("a")?.metadata ?? {};
     if (written) written[annotations.leaseUntil] = "2026-01-01T12:00:00.000Z";
     server.now = () => Date.parse("2026-01-01T11:59:59Z");
-    expect(await reapRayClusters(api())).toEqual([]);
+    expect(await reapRayClusters(apiOf(server))).toEqual([]);
     server.now = () => Date.parse("2026-01-01T12:00:01Z");
-    expect(await reapRayClusters(api())).toMatchObject([{ name: "a" }]);
+    expect(await reapRayClusters(apiOf(server))).toMatchObject([{ name: "a" }]);
   });
 
-  test("is no matter of clusters that others made", async () => {
+  test("is no matter of clusters that others made", async ({ server }) => {
     server.clusters.set("theirs", {
       metadata: { name: "theirs", annotations: { [annotations.leaseUntil]: "2000-01-01" } },
     });
-    expect(await reapRayClusters(api())).toEqual([]);
+    expect(await reapRayClusters(apiOf(server))).toEqual([]);
   });
 });

@@ -4,6 +4,7 @@ import { afterAll, expect, test, vi } from "vitest";
 import { stageManifest } from "../support/catalog.ts";
 import { type Acknowledgement, post, startCommitter } from "../support/committer.ts";
 import { type PostgresServer, startPostgres } from "../support/postgres-server.ts";
+import { childrenOf } from "../support/process.ts";
 import {
   anyOf,
   countAcknowledged,
@@ -133,3 +134,15 @@ test.each([
     for (const each of services) await each[Symbol.asyncDispose]();
   },
 );
+
+test("a service that is told to stop ends in time, also when one of its processes hangs", async () => {
+  await using service = createServiceProcess(undefined, { TILTYARD_PROCESSES: "2", TILTYARD_LOG_LEVEL: "error" });
+  const program = service.spawn();
+  await program.printed("curl");
+  const [hanging = 0, ...rest] = childrenOf(program.child.pid ?? 0);
+  process.kill(hanging, "SIGSTOP");
+  program.child.kill("SIGTERM");
+  expect((await program.finished).code).toBe(1);
+  expect(program.stdout()).toContain("did not end in time");
+  for (const pid of [hanging, ...rest]) expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+}, 60_000);

@@ -96,8 +96,9 @@ describe("a connection is closed", () => {
     const closed = () => idle.flatMap(({ socket }, index) => (socket.destroyed ? [index] : []));
     await vi.waitFor(() => expect(closed().length).toBeGreaterThanOrEqual(count - max));
     expect((await service.send({ method: "GET", path: "/health/live" })).status).toBe(200);
-    // Each process has its part of the limit, and gets about as many connections from the kernel as the others.
-    const oldest = processes === 1 ? 100 : 300;
+    // A process listens with many sockets, so that connections that wait together are accepted in any order. Each of several
+    // processes has its part of the limit, and gets about as many connections from the kernel as the others.
+    const oldest = processes === 1 ? 200 : 300;
     expect(closed().filter((index) => index >= oldest)).toEqual([]);
     expect(await closedFor("too many without a request")).toBeGreaterThanOrEqual(count - max);
     for (const { socket } of idle) socket.destroy();
@@ -125,7 +126,9 @@ async function closedFor(reason: string): Promise<number> {
 describe("a hundred bodies of 4 MiB without their last byte", () => {
   const bytes = 4 * 1024 * 1024;
   const path = "/v1/table/batch-commit";
-  const residentGrowthMaxMiB = 150;
+  // What is thrown away of refused bodies is garbage for a while: V8 collects it when some 64 MiB are outside of its heap.
+  // To keep the bodies would take 400 MiB.
+  const residentGrowthMaxMiB = 160 + 40 * processes;
 
   test.each([
     ["no credential", () => ({}), "413"],

@@ -3,7 +3,9 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { join } from "node:path";
+import { z } from "zod";
 import { createTestDatabase } from "../support/database.ts";
+import { imageEnvironment } from "../support/dockerfile.ts";
 import { childrenOf } from "../support/process.ts";
 import { arrowStream, films } from "../support/rows.ts";
 import { createServiceProcess } from "../support/service-process.ts";
@@ -43,12 +45,19 @@ export interface Answer {
   readonly text: string;
 }
 
+/** Of the image, what is about memory and threads. */
+const image = z
+  .object({ MALLOC_ARENA_MAX: z.string(), NODE_OPTIONS: z.string(), UV_THREADPOOL_SIZE: z.string() })
+  .parse(imageEnvironment());
+
 export async function startWatchedService(environment: Record<string, string> = {}): Promise<WatchedService> {
   const database = await createTestDatabase();
   const folder = temporaryFolder("tiltyard-hostile-");
   const service = createServiceProcess(folder, {
-    // As its image has it, and what Node gives itself in a pod of 512 MiB.
-    NODE_OPTIONS: "--max-semi-space-size=8 --max-old-space-size=256",
+    MALLOC_ARENA_MAX: image.MALLOC_ARENA_MAX,
+    UV_THREADPOOL_SIZE: image.UV_THREADPOOL_SIZE,
+    // The heap is what Node gives itself in a pod of 512 MiB.
+    NODE_OPTIONS: `${image.NODE_OPTIONS} --max-old-space-size=256`,
     TILTYARD_DATABASE_URL: database.url,
     TILTYARD_FAILED_CREDENTIALS: "1000000",
     TILTYARD_PROCESSES: `${processes}`,

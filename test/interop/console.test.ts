@@ -526,7 +526,7 @@ describe("jobs", () => {
     const job = await openJob(await createScenes("waiting"));
     const { page } = await signedIn();
     const advice = page.getByText(/“Fill double” has waited for a runner for 5 min/);
-    const command = page.getByText("tiltyard -- runner --local");
+    const command = page.getByText("npx tiltyard runner --local");
     await visit(page, job.route);
     await page.getByText("waiting for a runner").waitFor();
     expect(await command.count()).toBe(0);

@@ -10,7 +10,7 @@ import { pathWithPython } from "./servers.ts";
 const folder = temporaryFolder("tiltyard local ");
 
 const readme = readFileSync(join(import.meta.dirname, "../../README.md"), "utf8");
-const lines = [...readme.matchAll(/^npm run -s tiltyard -- (run --local .*)$/gm)].map(([, line = ""]) => line);
+const lines = [...readme.matchAll(/^npx tiltyard (run --local .*)$/gm)].map(([, line = ""]) => line);
 
 function runLocal(args: readonly string[], environment: Readonly<Record<string, string>> = {}) {
   return startProgram(["client/main.ts", ...args], {

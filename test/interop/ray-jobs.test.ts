@@ -172,7 +172,7 @@ describe("jobs on a real Ray", () => {
       await program.printed("job ");
       program.child.kill("SIGINT");
       const { code, stderr } = await program.finished;
-      expect([code, stderr]).toEqual([130, expect.stringContaining("stopping; once more to leave at once")]);
+      expect([code, stderr]).toEqual([130, expect.stringContaining("stopping; interrupt again to exit at once")]);
       const { status, properties } = await target.catalog.describeTransaction({ id: transactionId.split("$") });
       expect(status).toBe(outcome);
       expect(properties.reason).toMatch(reason);

@@ -1,7 +1,7 @@
 /**
  * Runs the interop tier: the service over a real PostgreSQL, what is written here against real
  * servers, and then the real Lance clients against the served catalog. Arguments go to pytest,
- * e.g. `-k geneva`.
+ * e.g. `-k geneva`: then the clients' tests alone run.
  *
  * `--fast` first runs the clients alone that start fast, `--jvm` those of Java alone.
  */
@@ -84,13 +84,13 @@ function runPytest(marked: string, paths: readonly string[], more: readonly stri
   return timed("the Lance clients", () => runPart(program, [...options, ...paths, ...more], tools));
 }
 
-function runAll(more: readonly string[]): boolean {
+function runAll(): boolean {
   const tools = timed("preparing the tools", () => ({ ...prepareClients(), ...prepareServers() }));
   const vitest = [join(project, "node_modules/vitest/vitest.mjs"), "run", "--project"];
   const passed = [
     timed("PostgreSQL", () => runPart(process.execPath, [...vitest, "postgres"], tools)),
     timed("our own clients", () => runPart(process.execPath, [...vitest, "interop"], tools)),
-    runPytest("not jvm", [python], more, tools),
+    runPytest("not jvm", [python], [], tools),
   ];
   return !passed.includes(false);
 }
@@ -99,7 +99,8 @@ function runSelection([first, ...more]: readonly string[]): boolean {
   const files = (names: readonly string[]) => names.map((name) => join(python, `test_${name}.py`));
   if (first === "--fast") return runPytest("not jvm and not slow", files(fastTests), more, prepareClients());
   if (first === "--jvm") return runPytest("jvm", files(jvmTests), more, { ...prepareClients(), ...prepareJvm() });
-  return runAll(first === undefined ? more : [first, ...more]);
+  if (first !== undefined) return runPytest("not jvm", [python], [first, ...more], prepareClients());
+  return runAll();
 }
 
 const removeTemporaryFolder = useTemporaryFolder();
@@ -109,5 +110,5 @@ try {
   process.stderr.write(`interop: ${error instanceof Error ? error.message : error}\n`);
   process.exitCode = 1;
 } finally {
-  removeTemporaryFolder();
+  await removeTemporaryFolder();
 }

@@ -15,20 +15,22 @@ type Stored = any;
 /** The few things of an API server that a runner uses. The end-to-end tests use a real one. */
 let server: Server;
 let objects: Map<string, Stored>;
-let forbidden: string | undefined;
+/** Resources, or methods and resources. */
+let forbidden: readonly string[];
 let invalid: string | undefined;
 let kubeConfig: KubeConfig;
 
 beforeEach(async () => {
-  [objects, forbidden, invalid] = [new Map(), undefined, undefined];
+  [objects, forbidden, invalid] = [new Map(), [], undefined];
   server = createServer(async (request, response) => {
     const answer = (status: number, body: unknown) =>
       response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
     const refuse = (status: number) => answer(status, { kind: "Status", code: status, message: `it is ${status}` });
     const { pathname, searchParams } = new URL(request.url ?? "", "http://localhost");
     const [, resource = "", name] = /\/namespaces\/[^/]+\/(\w+)(?:\/([^/]+))?/.exec(pathname) ?? [];
-    if (resource === forbidden) return void refuse(403);
-    if (resource === invalid) return void refuse(422);
+    const told = [resource, `${request.method} ${resource}`];
+    if (forbidden.some((each) => told.includes(each))) return void refuse(403);
+    if (request.method === "POST" && resource === invalid) return void refuse(422);
     if (request.method === "GET" && name === undefined) {
       const items = [...objects].flatMap(([key, each]) => (key.startsWith(resource) ? each : []));
       const [, clusters = ""] = /in \((.*)\)/.exec(searchParams.get("labelSelector") ?? "") ?? [];
@@ -37,7 +39,8 @@ beforeEach(async () => {
         clusters.split(",").includes(metadata.labels["ray.io/cluster"]) && [undefined, status.phase].includes(phase);
       return void answer(200, { items: resource === "pods" ? items.filter(isSelected) : items });
     }
-    if (request.method === "GET") return void answer(200, objects.get(`${resource} ${name}`));
+    const found = objects.get(`${resource} ${name}`);
+    if (request.method === "GET") return void (found === undefined ? refuse(404) : answer(200, found));
     if (request.method === "DELETE")
       return void (objects.delete(`${resource} ${name}`) ? answer(200, {}) : refuse(404));
     const body = (await json(request)) as Stored;
@@ -239,10 +242,10 @@ describe("a job on Kubernetes", () => {
   });
 
   test("has the newest key when an earlier start of its attempt broke off", async () => {
-    forbidden = "rayjobs";
+    forbidden = ["rayjobs"];
     const own = platform();
     await expect(own.start({ job, number: 1, apiKey: "old" })).rejects.toThrow(/cannot create the RayJob job-.*403/);
-    forbidden = undefined;
+    forbidden = [];
     await own.start({ job, number: 1, apiKey: "new" });
     expect(objects.get(`secrets ${name}`).stringData).toEqual({ apiKey: "new" });
   });
@@ -256,8 +259,40 @@ describe("a job on Kubernetes", () => {
     expect(groups.map(({ template }) => template.spec.containers[0].image)).toEqual(["ours:head", "ours:worker"]);
   });
 
-  test("fails at once when the API server will never take it", async () => {
+  test("is there with its key when the RayJob cannot become the owner of it, and says so", async () => {
+    const own = platform();
+    forbidden = ["PATCH secrets"];
+    await expect(own.start({ job, number: 1, apiKey: "k" })).rejects.toThrow(/cannot patch the Secret job-.*403/);
+    forbidden = [];
+    const [attempt] = await own.list();
+    if (attempt === undefined) throw new Error("there is an attempt");
+    expect(objects.get(`secrets ${name}`).stringData).toEqual({ apiKey: "k" });
+    await own.forget(attempt);
+    expect([...objects.keys()]).toEqual([]);
+  });
+
+  test("fails at once when the API server will never take it, and leaves no key", async () => {
     invalid = "rayjobs";
+    await expect(platform().start({ job, number: 1, apiKey: "k" })).rejects.toThrow(NeedsError);
+    expect([...objects.keys()]).toEqual([]);
+  });
+
+  test("leaves no key when the runner may not make RayJobs, or a quota is used up", async () => {
+    forbidden = ["POST rayjobs"];
+    await expect(platform().start({ job, number: 1, apiKey: "k" })).rejects.toThrow(/cannot create the RayJob.*403/);
+    expect([...objects.keys()]).toEqual([]);
+  });
+
+  test("keeps its key when another runner made the RayJob, and only this one is refused", async () => {
+    const own = platform();
+    await own.start({ job, number: 1, apiKey: "k" });
+    forbidden = ["POST rayjobs"];
+    await expect(own.start({ job, number: 1, apiKey: "new" })).rejects.toThrow(/cannot create the RayJob.*403/);
+    expect(objects.get(`secrets ${name}`).stringData).toEqual({ apiKey: "new" });
+  });
+
+  test("says that the API server will never take it, also when its key cannot be deleted", async () => {
+    [invalid, forbidden] = ["rayjobs", ["DELETE secrets"]];
     await expect(platform().start({ job, number: 1, apiKey: "k" })).rejects.toThrow(NeedsError);
   });
 });

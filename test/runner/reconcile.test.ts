@@ -25,8 +25,13 @@ class Imitation implements Platform {
   readonly states = new Map<string, PlatformAttempt>();
   needs: string | undefined;
   failure: Error | undefined;
+  /** Starts what it is asked to, and fails then. */
+  failureAfterStart: Error | undefined;
+  /** Lists nothing after its next start. */
+  isLost = false;
 
   async list() {
+    if (this.isLost && this.started.length > 0) throw new Error("the platform is away");
     return [...this.states.values()];
   }
 
@@ -35,6 +40,7 @@ class Imitation implements Platform {
     if (this.failure !== undefined) throw this.failure;
     this.started.push(request);
     this.become(request.job.id, request.number, "running");
+    if (this.failureAfterStart !== undefined) throw this.failureAfterStart;
   }
 
   async stop({ jobId, number }: Pick<PlatformAttempt, "jobId" | "number">) {
@@ -169,6 +175,21 @@ describe("the runner", () => {
     each.platform.failure = new Error("the platform is away");
     for (let pass = 0; pass < 3; pass++) await expect(runner.reconcile()).rejects.toThrow("the platform is away");
     each.platform.failure = undefined;
+    await runner.reconcile();
+    expect(startedOf(each.platform, job)).toEqual([1]);
+  });
+
+  test.each([
+    ["the platform has", false],
+    ["the platform may have: it cannot be listed", true],
+  ])("keeps the claim of an attempt whose start failed and that %s", async (_, isLost) => {
+    await using each = await yard();
+    const job = await each.open("a");
+    const runner = each.runner({ attempts: 1 });
+    Object.assign(each.platform, { failureAfterStart: new Error("secrets cannot be patched"), isLost });
+    await expect(runner.reconcile()).rejects.toThrow("secrets cannot be patched");
+    expect((await each.describe(job)).properties).toHaveProperty(["attempt.1"]);
+    each.platform.isLost = false;
     await runner.reconcile();
     expect(startedOf(each.platform, job)).toEqual([1]);
   });

@@ -2,6 +2,8 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { runCommandLine } from "../../service/command-line.ts";
+import { startCommand } from "../support/command.ts";
 import { createTestDatabase, databaseKind, type TestDatabase } from "../support/database.ts";
 import { runCatalogCommand, startProgram } from "../support/process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -17,6 +19,10 @@ function settingsIn(folder: string): Record<string, string> {
   const settings = { TILTYARD_DATA_DIR: folder, TILTYARD_PORT: "0" };
   return databaseKind === "sqlite" ? settings : { ...settings, TILTYARD_DATABASE_URL: database.url };
 }
+
+/** Each command runs once as a process, by `runCatalogCommand`. */
+const run = (args: readonly string[], settings: Readonly<Record<string, string>>) =>
+  startCommand(runCommandLine, args, settings).finished;
 
 /** Starts the service as `npm start` does. */
 async function serve(folder: string) {
@@ -57,15 +63,14 @@ describe("serve", () => {
     expect(stderr).not.toContain("    at ");
   });
 
-  test("says what to do when its port is taken", async () => {
+  test("says what to do when its port is taken, and opens nothing", async () => {
     const service = await serve(temporaryFolder("tiltyard-commands-"));
     const port = new URL(service.url).port;
-    const other = await runCatalogCommand(["serve"], {
-      ...settingsIn(temporaryFolder("tiltyard-commands-")),
-      TILTYARD_PORT: port,
-    });
+    const folder = temporaryFolder("tiltyard-commands-");
+    const other = await runCatalogCommand(["serve"], { ...settingsIn(folder), TILTYARD_PORT: port });
     expect(other.code).toBe(1);
     expect(other.stderr).toContain("set TILTYARD_PORT");
+    expect(readdirSync(folder)).toEqual([]);
     await stop(service);
   });
 });
@@ -81,7 +86,7 @@ describe("keys and grants", () => {
       (await fetch(`${service.url}/v1/namespace/$/list`, { headers: { "x-api-key": key } })).status;
     expect(await status()).toBe(200);
 
-    const listed = await runCatalogCommand(["keys", "list", "--json"], settings);
+    const listed = await run(["keys", "list", "--json"], settings);
     expect(JSON.parse(listed.stdout)).toContainEqual({ id, principal: "ada", created: expect.any(String) });
     expect(listed.stdout).not.toContain(key);
 
@@ -90,12 +95,12 @@ describe("keys and grants", () => {
     const untilStatus = (expected: number) =>
       vi.waitFor(async () => expect(await status()).toBe(expected), { timeout: 10_000 });
     await untilStatus(403);
-    await runCatalogCommand(["grants", "add", "ada", "writer"], settings);
+    await run(["grants", "add", "ada", "writer"], settings);
     await untilStatus(200);
-    const grants = await runCatalogCommand(["grants", "list"], settings);
+    const grants = await run(["grants", "list"], settings);
     expect(grants.stdout).toMatch(/PRINCIPAL +NAMESPACE +ROLE\nada +\$ +writer\n/);
 
-    expect((await runCatalogCommand(["keys", "revoke", id], settings)).code).toBe(0);
+    expect((await run(["keys", "revoke", id], settings)).code).toBe(0);
     expect(await status()).toBe(401);
     const { readFileSync } = await import("node:fs");
     const audit = await fetch(`${service.url}/management/v1/namespace/$/transaction/list?principal=operator`, {
@@ -121,7 +126,7 @@ describe("keys and grants", () => {
     [["keys", "create", "ada", "--namespace", "a$$b"], "id: has an empty part"],
     [["nothing"], "unknown command"],
   ])("refuse %j with exit code 1", async (args, message) => {
-    const { code, stderr } = await runCatalogCommand(args, settingsIn(temporaryFolder("tiltyard-commands-")));
+    const { code, stderr } = await run(args, settingsIn(temporaryFolder("tiltyard-commands-")));
     expect(code).toBe(1);
     expect(stderr).toContain(message);
   });
@@ -137,19 +142,21 @@ describe.runIf(databaseKind === "sqlite")("backup and restore", () => {
       fetch(`${service.url}/v1/namespace/${name}/create`, { method: "POST", headers }).then((answer) => answer.status);
     expect(await create("before")).toBe(200);
     const load = Promise.all(Array.from({ length: 200 }, (_, index) => create(`during_${index}`)));
-    const backup = join(folder, "backup.sqlite");
+    const backups = temporaryFolder("tiltyard-backups-");
+    const backup = join(backups, "backup.sqlite");
     expect((await runCatalogCommand(["backup", backup], settingsIn(folder))).code).toBe(0);
     expect(new Set(await load)).toEqual(new Set([200]));
     expect(await create("after")).toBe(200);
 
-    const whileRunning = await runCatalogCommand(["restore", backup, "--force"], settingsIn(folder));
+    const whileRunning = await run(["restore", backup, "--force"], settingsIn(folder));
     expect([whileRunning.code, whileRunning.stderr]).toEqual([1, expect.stringContaining("stop the service first")]);
     await stop(service);
 
-    const unforced = await runCatalogCommand(["restore", backup], settingsIn(folder));
+    const unforced = await run(["restore", backup], settingsIn(folder));
     expect([unforced.code, unforced.stderr]).toEqual([1, expect.stringContaining("--force")]);
     const forced = await runCatalogCommand(["restore", backup, "--force", "--json"], settingsIn(folder));
     expect(existsSync(JSON.parse(forced.stdout).kept)).toBe(true);
+    expect(readdirSync(backups)).toEqual(["backup.sqlite"]);
 
     const restored = await serve(folder);
     const exists = (name: string) =>
@@ -163,10 +170,10 @@ describe.runIf(databaseKind === "sqlite")("backup and restore", () => {
     const folder = temporaryFolder("tiltyard-commands-");
     const file = join(folder, "broken.sqlite");
     writeFileSync(file, "not a database, but long enough to look like one".repeat(100));
-    const { code, stderr } = await runCatalogCommand(["restore", file], settingsIn(folder));
+    const { code, stderr } = await run(["restore", file], settingsIn(folder));
     expect([code, stderr]).toEqual([1, expect.stringContaining("is not a catalog database")]);
     expect(readdirSync(folder)).toEqual(["broken.sqlite"]);
-    const overwritten = await runCatalogCommand(["backup", file], settingsIn(folder));
+    const overwritten = await run(["backup", file], settingsIn(folder));
     expect([overwritten.code, overwritten.stderr]).toEqual([1, expect.stringContaining("exists already")]);
   });
 });
@@ -190,7 +197,7 @@ describe("check-warehouse", () => {
     const file = join(temporaryFolder("tiltyard warehouse "), "a file");
     writeFileSync(file, "");
     const settings = { TILTYARD_WAREHOUSE: pathToFileURL(file).href };
-    const { code, stdout } = await runCatalogCommand(["check-warehouse"], settings);
+    const { code, stdout } = await run(["check-warehouse"], settings);
     expect([code, stdout]).toEqual([1, expect.stringMatching(/cannot be used: .*not a directory.*, as user/i)]);
   });
 });

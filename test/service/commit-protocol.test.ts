@@ -2,6 +2,9 @@ import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSyn
 import { join } from "node:path";
 import { CatalogError } from "@tiltyard/protocol";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { readConfig } from "../../service/config.ts";
+import { createLog } from "../../service/log.ts";
+import { type RunningService, startService } from "../../service/start.ts";
 import type { ObjectStore } from "../../service/storage/object-store.ts";
 import {
   commit,
@@ -25,21 +28,26 @@ function stagedFilesOf(table: TestTable): string[] {
 }
 
 describe("a service that is killed", () => {
-  /** Starts the crashing service, or the real one when no step is given. */
-  async function start(
-    dataDir: string,
-    databaseUrl: string,
-    crashAt?: string,
+  const settingsOf = (dataDir: string, databaseUrl: string) => ({
+    TILTYARD_DATA_DIR: dataDir,
+    TILTYARD_DATABASE_URL: databaseUrl,
+    TILTYARD_PORT: "0",
+    TILTYARD_LOG_LEVEL: "error",
+  });
+
+  async function startCrashing(
+    settings: Readonly<Record<string, string>>,
+    crashAt: string,
   ): Promise<{ program: Program; url: string }> {
-    const args = crashAt === undefined ? ["service/main.ts", "serve"] : ["test/support/crashing-service.ts", crashAt];
-    const program = startProgram(args, {
-      TILTYARD_DATA_DIR: dataDir,
-      TILTYARD_DATABASE_URL: databaseUrl,
-      TILTYARD_PORT: "0",
-      TILTYARD_LOG_LEVEL: "error",
-    });
-    const printed = await program.printed(crashAt === undefined ? "curl" : "listening");
+    const program = startProgram(["test/support/crashing-service.ts", crashAt], settings);
+    const printed = await program.printed("listening");
     return { program, url: /at (http:\S+)/.exec(printed)?.[1] ?? "" };
+  }
+
+  /** What is left is on the disk: the service after the one that was killed runs in the process of the tests. */
+  function startAgain(settings: Readonly<Record<string, string>>): Promise<RunningService> {
+    const config = readConfig(settings);
+    return startService(config, createLog(config.logLevel));
   }
 
   /** A client that gets no answer repeats its request, or gives up and deletes what it staged. */
@@ -53,7 +61,8 @@ describe("a service that is killed", () => {
     async (run) => {
       const dataDir = temporaryFolder("tiltyard-killed-");
       const database = await createTestDatabase();
-      const crashing = await start(dataDir, database.url, run.step);
+      const settings = settingsOf(dataDir, database.url);
+      const crashing = await startCrashing(settings, run.step);
       const key = readFileSync(join(dataDir, "development.key"), "utf8");
       const post = async (url: string, path: string, body: object = {}) => {
         const headers = { "x-api-key": key };
@@ -75,7 +84,7 @@ describe("a service that is killed", () => {
       expect((await crashing.program.finished).signal).toBe("SIGKILL");
       if (run.clientDeletes) rmSync(`/${staged}`);
 
-      const restarted = await start(dataDir, database.url);
+      const restarted = await startAgain(settings);
       // What was deleted before it was copied was never acknowledged, and is no version.
       const committedFrom = run.clientDeletes ? "after copy" : "after insert";
       const committed = commitSteps.indexOf(run.step) >= commitSteps.indexOf(committedFrom);
@@ -97,8 +106,7 @@ describe("a service that is killed", () => {
       expect((await create(restarted.url, 3, stageManifest(table, 3))).status).toBe(200);
       await untilNothingIsStaged();
       expect(await list()).toHaveLength(3);
-      restarted.program.child.kill("SIGTERM");
-      expect((await restarted.program.finished).code).toBe(0);
+      await restarted.stop();
       await database.drop();
     },
     60_000,
@@ -241,6 +249,21 @@ describe("a storage that fails", () => {
     failing.clear();
     await catalog.call("listTableVersions", { id: table.id });
     await vi.waitFor(() => expect(stagedFilesOf(table)).toEqual([]), { timeout: 10_000 });
+  });
+
+  test("to delete brings back no version when a commit is retried after all versions were deleted", async () => {
+    const catalog = await startFailing(new Set(["delete"]));
+    const table = await declareTable(catalog);
+    const manifest_path = stageManifest(table, 1);
+    const create = () => catalog.call("createTableVersion", { id: table.id, version: 1, manifest_path });
+    expect((await create()).status).toBe(200);
+    const ranges = [{ start_version: 0, end_version: -1 }];
+    await catalog.call("batchDeleteTableVersions", { id: table.id, ranges });
+    expect(existsSync(`/${manifest_path}`)).toBe(true);
+    const retry = await create();
+    expect([retry.status, retry.error?.detail]).toEqual([409, expect.stringContaining("deleted since")]);
+    expect((await catalog.call("listTableVersions", { id: table.id })).body.versions).toEqual([]);
+    expect((await commit(catalog, table, 1, { suffix: "anew", content: "anew" })).status).toBe(200);
   });
 
   test("to delete a dropped table keeps its location taken until it works again, and holds up no request", async () => {

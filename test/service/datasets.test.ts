@@ -468,7 +468,7 @@ describe("a stream of rows", { timeout: 120_000 }, () => {
     expect(await versionsOf(id)).toEqual([1, 2, 3, 4]);
     expect(await transaction(answer.transaction_id)).toMatchObject({ operation: "InsertIntoTable" });
     // Staged names are deleted soon after the answer.
-    await expect.poll(() => stagedIn(location), { timeout: 10_000 }).toEqual([]);
+    await expect.poll(() => stagedIn(location)).toEqual([]);
   });
 
   test("that is long fails as a whole when another writer commits meanwhile, and leaves no version", async () => {

@@ -1,11 +1,13 @@
 import { existsSync } from "node:fs";
 import { beforeAll, describe, expect, test } from "vitest";
+import { runCommandLine } from "../../service/command-line.ts";
 import { createStorage, type Storage } from "../../service/storage/storage.ts";
 import { openStore } from "../../service/store/open.ts";
 import { statement } from "../../service/store/statement.ts";
 import { findTable } from "../../service/store/tables.ts";
 import { insertVersion } from "../../service/store/versions.ts";
 import { commit, declareTable, pathOf, type TestTable, uniqueName, useCatalog } from "../support/catalog.ts";
+import { startCommand } from "../support/command.ts";
 import { doDeferredWork } from "../support/deferred-work.ts";
 import { runCatalogCommand } from "../support/process.ts";
 import { versionRecord } from "../support/version-record.ts";
@@ -21,7 +23,7 @@ beforeAll(() => {
   };
 });
 
-const command = (...args: string[]) => runCatalogCommand(["tables", ...args], settings);
+const command = (...args: string[]) => startCommand(runCommandLine, ["tables", ...args], settings).finished;
 
 async function written(): Promise<TestTable> {
   const table = await declareTable(catalog);
@@ -69,7 +71,7 @@ describe("a table that is dropped with a retention", () => {
     await doDeferredWork(catalog.database, { dropRetentionMs: 3_600_000 });
 
     const id = await droppedId(table);
-    const back = await command("undrop", id ?? "");
+    const back = await runCatalogCommand(["tables", "undrop", id ?? ""], settings);
     expect([back.code, back.stdout]).toEqual([0, `${table.id.join("$")} is back\n`]);
     expect((await catalog.call("describeTable", { id: table.id })).body.location).toBe(table.location);
     expect((await catalog.call("listTableVersions", { id: table.id })).body.versions).toHaveLength(2);

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { request as httpRequest } from "node:http";
 import { connect } from "node:net";
 import { bodies, ErrorResponse } from "@tiltyard/protocol";
@@ -209,7 +210,9 @@ describe("an error", () => {
     const { createApp } = await import("../../service/http/app.ts");
     const { createBodyMemory } = await import("../../service/http/body-memory.ts");
     const { createMetrics } = await import("../../service/http/metrics.ts");
+    const { answer, close, createHttpServer, urlOf } = await import("../../service/http/server.ts");
     const { createLog } = await import("../../service/log.ts");
+    const connections = { begin: () => {}, accept: () => {}, takesItsTime: () => {} };
     const app = createApp({
       catalog: new Proxy({} as never, {
         get: () => {
@@ -225,7 +228,7 @@ describe("an error", () => {
       failedCredentials: { refuse: (_, refusal) => Promise.reject(refusal) },
       addressOf: () => "",
       bodyMemory: createBodyMemory(bodies.large.bytes),
-      connections: { begin: () => {}, accept: () => {}, takesItsTime: () => {} },
+      connections,
       loopWatch: { begin: () => {}, end: () => {}, [Symbol.dispose]: () => {} },
       remoteDatabases: false,
       metrics: createMetrics(async () => []),
@@ -234,8 +237,13 @@ describe("an error", () => {
       writer: undefined,
       isReady: async () => true,
     });
-    const response = await app.request("/v1/namespace/a/describe", { method: "POST" });
+    const server = createHttpServer();
+    answer(server, app.fetch, connections);
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const headers = { "x-api-key": "any" };
+    const response = await fetch(`${urlOf("127.0.0.1", server)}/v1/namespace/a/describe`, { method: "POST", headers });
     const text = await response.text();
+    await close(server);
     expect(response.status).toBe(500);
     expect(text).not.toContain("secret");
     expect(ErrorResponse.strict().parse(JSON.parse(text))).toMatchObject({ type: "/errors/server-error", code: 18 });

@@ -346,11 +346,12 @@ describe("a commit that cannot be finished", () => {
     for (let version = 1; version <= 3; version++) expect((await commit(own, table, version)).status).toBe(200);
     const folder = `/${pathOf(table)}/_versions`;
     for (const name of readdirSync(folder)) if (name.startsWith(finalName(1))) rmSync(`${folder}/${name}`);
-    await vi.waitFor(async () => {
-      const listed = await own.call("listTableVersions", { id: table.id });
-      expect(listed.status).toBe(200);
-      expect(listed.body.versions.map((each) => each.version)).toEqual([1, 2, 3]);
-    });
+    const listed = async () => {
+      const { status, body } = await own.call("listTableVersions", { id: table.id });
+      expect(status).toBe(200);
+      expect(body.versions.map((each) => each.version)).toEqual([1, 2, 3]);
+    };
+    await vi.waitFor(listed, { timeout: 10_000 });
     expect((await commit(own, table, 4)).status).toBe(200);
     await own.stop();
   });
@@ -397,10 +398,8 @@ describe("a commit that cannot be finished", () => {
         await own.call("batchDeleteTableVersions", { id: table.id, ...on, ranges });
         second = commit(own, table, first, { content: "second", ...on }).then(({ status }) => status);
         // The second is recorded, and perhaps placed, before the first goes on.
-        await vi.waitFor(async () => {
-          const { status } = await own.call("describeTableVersion", { id: table.id, version: first, ...on });
-          expect(status).toBe(200);
-        });
+        const describe = () => own.call("describeTableVersion", { id: table.id, version: first, ...on });
+        await vi.waitFor(async () => expect((await describe()).status).toBe(200), { timeout: 10_000 });
       };
       await commit(own, table, first, { content: "first", ...on });
       expect(await second).toBe(200);

@@ -69,7 +69,7 @@ describe("the key of a job", () => {
     expect(await statusOf(first, "describeTransaction", { id: job })).toBe(401);
     expect(await statusOf(second, "describeTransaction", { id: job })).toBe(200);
     await beginAttempt(2);
-    await expect.poll(() => statusOf(second, "describeTransaction", { id: job }), { timeout: 5_000 }).toBe(401);
+    await expect.poll(() => statusOf(second, "describeTransaction", { id: job })).toBe(401);
     expect(await statusOf(await keyOf(2), "describeTransaction", { id: job })).toBe(200);
   });
 
@@ -83,7 +83,7 @@ describe("the key of a job", () => {
       if (end) await alter({ setStatusAction: { status: "Canceled" } });
       expect(await statusOf(key, "describeTransaction", { id: job })).toBe(200);
       await age(minutes * 60_000 + 1);
-      await expect.poll(() => statusOf(key, "describeTransaction", { id: job }), { timeout: 5_000 }).toBe(401);
+      await expect.poll(() => statusOf(key, "describeTransaction", { id: job })).toBe(401);
     }
   });
 

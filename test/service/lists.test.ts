@@ -59,6 +59,18 @@ describe("ListTables", () => {
     expect(error).toMatchObject({ status: 400, code: 13 });
     expect(error.detail).toContain(name);
   });
+
+  test("is another list than that of LanceDB's remote client, which reads no token", async () => {
+    for (const name of [uniqueName("one"), uniqueName("two")]) await catalog.call("declareTable", { id: [name] });
+    const read = async (path: string) => {
+      const response = await catalog.fetch(`${path}?limit=1`);
+      return (await response.json()) as { readonly tables: string[] };
+    };
+    const ofProtocol = await read("/v1/namespace/$/table/list");
+    const ofRemoteClient = await read("/v1/table/");
+    expect(ofProtocol).toEqual({ tables: [expect.any(String)], page_token: expect.any(String) });
+    expect(ofRemoteClient).toEqual({ tables: ofProtocol.tables });
+  });
 });
 
 describe("ListAllTables", () => {

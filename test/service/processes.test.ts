@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type AnyContract, contracts, mayChange } from "@tiltyard/protocol";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { claimPort } from "../../service/http/port.ts";
 import { type Machine, processesFor } from "../../service/processes/how-many.ts";
 import { type Service, startCommitter } from "../support/committer.ts";
 import { createTestDatabase, databaseKind, type TestDatabase } from "../support/database.ts";
@@ -14,6 +15,7 @@ import { arrowStream, films } from "../support/rows.ts";
 import { expectKept, expectNothingStaged } from "../support/service-process.ts";
 import { finalName, pathOf, type TestTable } from "../support/table.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
+import { sendWholeBody } from "../support/whole-body.ts";
 
 const key = "the-key-of-several-processes-0123456789";
 const processes = 3;
@@ -259,16 +261,44 @@ describe("a service of several processes", () => {
     }
   });
 
-  test("counts the requests of all processes together", async () => {
-    const path = `/v1/namespace/n${crypto.randomUUID()}`;
+  test.each([
+    ["DescribeNamespace", "describe", 404],
+    ["CreateNamespace", "create", 200],
+  ])("counts and logs each %s of all processes once", async (operation, action, status) => {
+    const name = `n${crypto.randomUUID()}`;
     const count = async () => {
       const { text } = await one(connections).send("/metrics", {}, { method: "GET" });
-      const found = /^tiltyard_operation_duration_seconds_count\{operation="DescribeNamespace",status="404"\} (\d+)$/m;
-      return Number(found.exec(text)?.[1] ?? 0);
+      const labels = `\\{operation="${operation}",status="${status}"\\}`;
+      const found = new RegExp(`^tiltyard_operation_duration_seconds_count${labels} (\\d+)$`, "m").exec(text);
+      return Number(found?.[1] ?? 0);
     };
     const before = await count();
-    await Promise.all(connections.map((each) => each.send(`${path}/describe`)));
+    await Promise.all(connections.map((each, index) => each.send(`/v1/namespace/${name}${index}/${action}`)));
     expect(await count()).toBe(before + connections.length);
+    const lines = () =>
+      started.program
+        .stdout()
+        .split("\n")
+        .filter((line) => line.includes(name));
+    await vi.waitFor(() => expect(lines()).toHaveLength(connections.length), { timeout: 10_000 });
+  });
+
+  test("answers an error alike, whichever process is asked", async () => {
+    const path = `/v1/namespace/n${crypto.randomUUID()}/create`;
+    await one(connections).json(path);
+    const answers = await Promise.all(
+      connections.map(async (each) => {
+        const { status, headers, text } = await each.send(path, {});
+        const { request_id, ...body } = JSON.parse(text);
+        return { status, body, isNamed: headers["x-request-id"] === request_id };
+      }),
+    );
+    expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
+    expect(answers[0]).toMatchObject({
+      status: 409,
+      isNamed: true,
+      body: { code: 2, detail: expect.stringContaining("exists already") },
+    });
   });
 
   test("refuses a body that is too large, and goes on with the connection", async () => {
@@ -279,11 +309,25 @@ describe("a service of several processes", () => {
     }
   });
 
+  test.each(["close", "keep-alive"])(
+    "answers a client that sends all of a body that is too large before it reads (Connection: %s)",
+    async (connection) => {
+      const headers = [`x-api-key: ${key}`, `connection: ${connection}`];
+      for (const isChunked of [false, true])
+        for (let each = 0; each < processes; each += 1)
+          expect(await sendWholeBody(`${started.url}/v1/table/batch-commit`, { headers, isChunked })).toMatch(
+            /^HTTP\/1.1 413 /,
+          );
+    },
+  );
+
   test("writes whole lines of the log", async () => {
     const path = `/v1/namespace/n${crypto.randomUUID()}/describe`;
     for (let round = 0; round < 50; round += 1) await Promise.all(connections.map((each) => each.send(path)));
     const lines = () => started.program.stdout().split("\n").slice(0, -1);
-    await vi.waitFor(() => expect(lines().filter((line) => line.includes(path))).toHaveLength(50 * connections.length));
+    // A process holds its last lines for half a second, and the one that passes them on for as long again.
+    const own = () => lines().filter((line) => line.includes(path));
+    await vi.waitFor(() => expect(own()).toHaveLength(50 * connections.length), { timeout: 10_000 });
     for (const line of lines()) expect(() => JSON.parse(line)).not.toThrow();
   });
 
@@ -324,6 +368,28 @@ test("limits hold for all processes together", async () => {
   await stop(started);
 }, 60_000);
 
+test.runIf(process.platform === "linux")(
+  "of two services that start on one port in the same moment, one serves",
+  async () => {
+    const claimed = await claimPort({ host: "127.0.0.1", port: 0 });
+    claimed[Symbol.dispose]();
+    const programs = Array.from({ length: 2 }, () =>
+      startProgram(["service/main.ts", "serve"], {
+        TILTYARD_DATA_DIR: temporaryFolder("tiltyard-processes-"),
+        TILTYARD_PORT: String(claimed.port),
+        TILTYARD_PROCESSES: String(processes),
+      }),
+    );
+    const refused = await Promise.race(programs.map(({ finished }) => finished));
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("set TILTYARD_PORT") });
+    const served = programs.find(({ child }) => child.exitCode === null);
+    await served?.printed("curl");
+    served?.child.kill("SIGTERM");
+    expect((await served?.finished)?.code).toBe(0);
+  },
+  60_000,
+);
+
 test("a service that is told to stop finishes what it accepted, in all its processes", async () => {
   const started = await startProcesses();
   const { hostname, port } = new URL(started.url);
@@ -338,12 +404,13 @@ test("a service that is told to stop finishes what it accepted, in all its proce
       socket.write(
         `POST /v1/namespace/n${index}/create HTTP/1.1\r\nhost: x\r\nx-api-key: ${key}\r\ncontent-length: 2\r\nexpect: 100-continue\r\n\r\n`,
       );
-      await vi.waitFor(() => expect(text).toContain("100 Continue"));
+      await vi.waitFor(() => expect(text).toContain("100 Continue"), { timeout: 10_000 });
       return { socket, ended };
     }),
   );
   started.program.child.kill("SIGTERM");
-  await vi.waitFor(() => expect(started.program.stdout()).toContain('"stopping"'));
+  // The log holds its last lines for half a second.
+  await vi.waitFor(() => expect(started.program.stdout()).toContain('"stopping"'), { timeout: 10_000 });
   await vi.waitFor(() => expect(new Connection(started.url).send("/health/live")).rejects.toThrow("ECONNREFUSED"));
   for (const { socket } of underWay) socket.write("{}");
   for (const { ended } of underWay) expect(await ended).toContain("200 OK");

@@ -1,8 +1,11 @@
-import { join } from "node:path";
+import { rmSync } from "node:fs";
+import { dirname, join } from "node:path";
 import Database from "better-sqlite3";
 import { describe, expect, test } from "vitest";
 import { findNamespace, insertNamespace, listChildNamespaces } from "../../service/store/namespaces.ts";
 import { openSqliteStore } from "../../service/store/sqlite.ts";
+import { openSqliteReader } from "../../service/store/sqlite-reader.ts";
+import type { Store } from "../../service/store/store.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 function temporaryFile(): string {
@@ -44,6 +47,46 @@ describe("the SQLite store", () => {
     expect(await findNamespace(store.read, ["a"])).toEqual(namespace("a"));
   });
 
+  test("makes a text once, and again when it has committed, or another process has", async () => {
+    const file = temporaryFile();
+    await using store = await openSqliteStore(file);
+    await using other = await openSqliteStore(file);
+    await using reader = openSqliteReader(file);
+    const list = (from: Store) =>
+      from.memoized("list", async () => {
+        made += 1;
+        return JSON.stringify(await listChildNamespaces(from.read, [], "", 100));
+      });
+    let made = 0;
+    for (const writer of [store, other]) {
+      const name = writer === store ? "a" : "b";
+      await writer.write((session) => insertNamespace(session, namespace(name)));
+      await new Promise(setImmediate);
+      for (const from of [store, reader]) {
+        made = 0;
+        const texts = [await list(from), await list(from)];
+        await new Promise(setImmediate);
+        texts.push(await list(from));
+        expect(texts).toEqual(Array(3).fill(writer === store ? '["a"]' : '["a","b"]'));
+        expect(made).toBe(1);
+      }
+    }
+  });
+
+  test("keeps neither a text during which something was committed, nor one that could not be made", async () => {
+    await using store = await openSqliteStore(temporaryFile());
+    const during = await store.memoized("list", async () => {
+      const before = await listChildNamespaces(store.read, [], "", 100);
+      await store.write((session) => insertNamespace(session, namespace("a")));
+      await store.memoized("of another", async () => "text");
+      return JSON.stringify(before);
+    });
+    expect(during).toBe("[]");
+    expect(await store.memoized("list", async () => "made again")).toBe("made again");
+    await expect(store.memoized("other", () => Promise.reject(new Error("failed")))).rejects.toThrow("failed");
+    expect(await store.memoized("other", async () => "made")).toBe("made");
+  });
+
   test("takes up writes again after the disk was full", async () => {
     const file = temporaryFile();
     await using store = await openSqliteStore(file);
@@ -55,6 +98,23 @@ describe("the SQLite store", () => {
     await expect(limited).rejects.toMatchObject({ kind: "ServiceUnavailable", retryAfterSeconds: 1 });
     await store.write((session) => insertNamespace(session, namespace("after")));
     expect(await listChildNamespaces(store.read, [], "", 100)).toEqual(["after"]);
+  });
+
+  test.each([
+    ["deleted", () => undefined],
+    ["replaced", openSqliteStore],
+  ])("commits nothing to a file that was %s, and says which file", async (_, replace) => {
+    const file = temporaryFile();
+    await using store = await openSqliteStore(file);
+    await store.write((session) => insertNamespace(session, namespace("before")));
+    expect(await listChildNamespaces(store.read, [], "", 100)).toEqual(["before"]);
+    rmSync(dirname(file), { recursive: true });
+    await using _replaced = await replace(file);
+    await expect(store.write((session) => insertNamespace(session, namespace("after")))).rejects.toMatchObject({
+      kind: "ServiceUnavailable",
+      cause: { message: expect.stringContaining(`${file} was deleted or replaced`) },
+    });
+    expect(await listChildNamespaces(store.read, [], "", 100)).toEqual(["before"]);
   });
 
   test("commits durably, in WAL mode", async () => {

@@ -65,3 +65,12 @@ test("a link in a table goes with the table, and what it leads to stays", async 
   await vi.waitFor(() => expect(existsSync(`/${pathOf(table)}`)).toBe(false), { timeout: 10_000 });
   expect(existsSync(file)).toBe(true);
 });
+
+test("a warehouse may be moved, with the link that leads to it", async () => {
+  const table = await declareTable(catalog);
+  expect((await commit(catalog, table, 1)).status).toBe(200);
+  renameSync(join(folder, "disk"), join(folder, "larger-disk"));
+  symlinkSync(join(folder, "larger-disk"), join(folder, "new-link"));
+  renameSync(join(folder, "new-link"), join(folder, "warehouse"));
+  expect((await commit(catalog, table, 2)).status).toBe(200);
+});

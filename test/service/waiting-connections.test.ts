@@ -81,7 +81,8 @@ test("those that have waited longest are closed, once there are more", async () 
   const first = await Promise.all(
     Array.from({ length: most }, async () => {
       const socket = open();
-      await once(socket, "connect");
+      socket.write("GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n");
+      expect(await next(socket)).toContain("HTTP/1.1 20");
       return socket;
     }),
   );

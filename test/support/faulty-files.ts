@@ -4,7 +4,7 @@
  * byte for each call that fails.
  */
 import fs from "node:fs";
-import { link, rm, unlink } from "node:fs/promises";
+import { rm, unlink } from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -16,14 +16,14 @@ const pollMs = 20;
 /** The fault of calls of a function on a path that matches a regular expression. */
 const Rule = z.object({
   fault: z.enum(faults),
-  call: z.enum(["link", "lstatSync", "rm", "unlink"]),
+  call: z.enum(["linkSync", "lstatSync", "rm", "unlink"]),
   path: z.string(),
 });
 type Rule = z.infer<typeof Rule>;
 
 const folder = z.string().parse(process.env.FAULTY_FILES_DIR);
 const ruleFile = join(folder, "rule");
-const [{ lstatSync }, originals] = [fs, { link, rm, unlink }];
+const [{ linkSync, lstatSync }, originals] = [fs, { rm, unlink }];
 
 function ruleOf(call: Rule["call"], path: unknown): Rule | undefined {
   const rule = Rule.nullable().parse(JSON.parse(fs.readFileSync(ruleFile, "utf8")));
@@ -32,27 +32,25 @@ function ruleOf(call: Rule["call"], path: unknown): Rule | undefined {
   return rule;
 }
 
-/** Waits until the rule of now is one no more: a file system that hangs does what it was told in the end. */
-async function lifted(): Promise<void> {
+/** What tells whether the rule of now is one no more: a file system that hangs does what it was told in the end. */
+function untilLifted(): () => boolean {
   const text = fs.readFileSync(ruleFile, "utf8");
-  while (fs.readFileSync(ruleFile, "utf8") === text) await wait(pollMs);
+  return () => fs.readFileSync(ruleFile, "utf8") !== text;
 }
 
 function failure(): Error {
   return Object.assign(new Error("EIO: i/o error"), { code: "EIO" });
 }
 
-/** @param target Which of the arguments the rule's path is compared with. */
 function faulty<Arguments extends unknown[]>(
   call: keyof typeof originals,
   original: (...given: Arguments) => Promise<void>,
-  target: number,
 ) {
   return async (...given: Arguments): Promise<void> => {
-    const rule = ruleOf(call, given[target]);
+    const rule = ruleOf(call, given[0]);
     if (rule === undefined) return original(...given);
     if (rule.fault === "hangs") {
-      await lifted();
+      for (const isLifted = untilLifted(); !isLifted(); ) await wait(pollMs);
       return original(...given);
     }
     if (rule.fault === "answerLost") await original(...given);
@@ -60,12 +58,19 @@ function faulty<Arguments extends unknown[]>(
   };
 }
 
-Object.assign(fs.promises, {
-  link: faulty("link", originals.link, 1),
-  rm: faulty("rm", originals.rm, 0),
-  unlink: faulty("unlink", originals.unlink, 0),
-});
+Object.assign(fs.promises, { rm: faulty("rm", originals.rm), unlink: faulty("unlink", originals.unlink) });
 Object.assign(fs, {
+  linkSync: (...given: Parameters<typeof linkSync>) => {
+    const rule = ruleOf("linkSync", given[1]);
+    if (rule === undefined) return linkSync(...given);
+    if (rule.fault === "hangs") {
+      const nothing = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+      for (const isLifted = untilLifted(); !isLifted(); ) Atomics.wait(nothing, 0, 0, pollMs);
+      return linkSync(...given);
+    }
+    if (rule.fault === "answerLost") linkSync(...given);
+    throw failure();
+  },
   lstatSync: (...given: Parameters<typeof lstatSync>) => {
     if (ruleOf("lstatSync", given[0]) !== undefined) throw failure();
     return lstatSync(...given);

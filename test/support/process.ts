@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { closeSync, openSync } from "node:fs";
+import type { Readable } from "node:stream";
 
 export interface Finished {
   readonly code: number | null;
@@ -9,14 +10,18 @@ export interface Finished {
   readonly stderr: string;
 }
 
-/** A Node program of this project that runs in a process of its own. */
-export interface Program {
-  readonly child: ChildProcess;
+/** A program of this project that runs. */
+export interface Running {
   /** What it has printed so far. */
   readonly stdout: () => string;
   /** Resolves when it has printed the text on standard error, with all that it printed there. */
   printed(text: string): Promise<string>;
   readonly finished: Promise<Finished>;
+}
+
+/** One in a process of its own. */
+export interface Program extends Running {
+  readonly child: ChildProcess;
 }
 
 /** A test that fails half-way must not leave its programs behind. Vitest ends the process of a test by a signal. */
@@ -53,24 +58,34 @@ export function startProgram(
   });
   if (file !== undefined) closeSync(file);
   running.add(child);
+  const ended = once(child, "close").then(([code, signal]) => {
+    running.delete(child);
+    return { code, signal };
+  });
+  return { child, ...follow(child, ended) };
+}
+
+/** Keeps what a program prints. @param ended Resolves when it has ended, and has printed all. */
+export function follow(
+  streams: { readonly stdout: Readable | null; readonly stderr: Readable | null },
+  ended: Promise<Pick<Finished, "code" | "signal">>,
+): Running {
   let [stdout, stderr] = ["", ""];
-  child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+  streams.stdout?.setEncoding("utf8").on("data", (text: string) => {
     stdout += text;
   });
-  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+  const told = new EventEmitter();
+  streams.stderr?.setEncoding("utf8").on("data", (text: string) => {
     stderr += text;
+    told.emit("more");
   });
-  const finished = once(child, "close").then(([code, signal]) => {
-    running.delete(child);
-    return { code, signal, stdout, stderr };
-  });
+  const finished = ended.then((how) => ({ ...how, stdout, stderr }));
   return {
-    child,
     stdout: () => stdout,
     printed: async (text) => {
       while (!stderr.includes(text)) {
-        const ended = await Promise.race([once(child.stderr ?? child, "data"), finished]);
-        if (!Array.isArray(ended) && !stderr.includes(text))
+        const hasEnded = await Promise.race([once(told, "more").then(() => false), finished.then(() => true)]);
+        if (hasEnded && !stderr.includes(text))
           throw new Error(`the program ended before it printed ${JSON.stringify(text)}: ${stderr}`);
       }
       return stderr;

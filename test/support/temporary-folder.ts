@@ -3,6 +3,7 @@
  * ends: programs that tests start put their temporary files there too.
  */
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -17,17 +18,18 @@ export function temporaryFolder(name: string): string {
  *
  * @returns Removes it. Throws when something keeps it: a program that has outlived the tests, for one.
  */
-export default function useTemporaryFolder(): () => void {
+export default function useTemporaryFolder(): () => Promise<void> {
   const { TMPDIR, NODE_COMPILE_CACHE } = process.env;
   const folder = temporaryFolder("tiltyard-");
   // PostgreSQL is run by another user than root, and has to find its own folder below.
   chmodSync(folder, 0o711);
   process.env.TMPDIR = folder;
   process.env.NODE_COMPILE_CACHE ??= join(folder, "compile-cache");
-  return () => {
+  return async () => {
     restore("TMPDIR", TMPDIR);
     restore("NODE_COMPILE_CACHE", NODE_COMPILE_CACHE);
-    rmSync(folder, { recursive: true, maxRetries: 5, retryDelay: 200 });
+    // Many files: meanwhile Vitest has to see that its workers end, or it says that they did not in time.
+    await rm(folder, { recursive: true, maxRetries: 5, retryDelay: 200 });
     // A worker keeps what was compiled for it when it ends, which may be now.
     process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   };

@@ -3,6 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { catalogLabels, catalogName, catalogPort } from "@tiltyard/protocol";
 import type { CatalogSettings } from "../../catalog-settings.ts";
 import { collectorNamespaces } from "../../monitoring-settings.ts";
+import { tcp, toNameServers } from "../policy-ports.ts";
 import type { CatalogPlace, Child } from "./catalog.ts";
 import { metadataOf } from "./catalog-names.ts";
 
@@ -45,7 +46,6 @@ function createPolicy(
   // Some load balancers call pods themselves, from addresses of the cloud.
   const loadBalancers = cluster.services.loadBalancerRanges[settings.ingress?.className ?? ""] ?? [];
   const addresses = [...loadBalancers, ...settings.allowedCidrs].map((cidr) => ({ ipBlock: { cidr } }));
-  const tcp = (port: pulumi.Input<number>) => ({ protocol: "TCP", port });
   const databasePort = databaseUrl === undefined ? [] : [pulumi.unsecret(pulumi.output(databaseUrl).apply(portOf))];
   new kubernetes.networking.v1.NetworkPolicy(
     name,
@@ -56,7 +56,7 @@ function createPolicy(
         policyTypes: ["Ingress", "Egress"],
         ingress: [{ from: [{ podSelector: {} }, ...namespaces, ...addresses], ports: [tcp(catalogPort)] }],
         egress: [
-          { ports: [tcp(53), { protocol: "UDP", port: 53 }] },
+          toNameServers,
           // Object stores, and the issuer of tokens.
           { ports: [443, ...databasePort, ...settings.egressPorts].map(tcp) },
           { to: metadataServers.map((cidr) => ({ ipBlock: { cidr } })), ports: [80, 988].map(tcp) },

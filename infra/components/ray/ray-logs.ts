@@ -8,7 +8,7 @@ export const logsImage = `fluent/fluent-bit:${versions.fluentBit}`;
 
 export const logsConfigMap = "ray-logs";
 
-/** Where a new file is looked for, in seconds: what is written and deleted sooner is not kept. */
+/** How often new files are detected, in seconds: a file that is deleted sooner is not kept. */
 const refreshSeconds = 2;
 
 /** As Fluent Bit reads it from its environment. */

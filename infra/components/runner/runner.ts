@@ -4,6 +4,7 @@ import { catalogLabels, catalogPort, runnerName, runnerRights } from "@tiltyard/
 import type { Cluster } from "../../cluster.ts";
 import { type RunnerSettings, runnerDefaults } from "../../runner-settings.ts";
 import type { Catalog } from "../catalog/catalog.ts";
+import { tcp, toNameServers } from "../policy-ports.ts";
 import type { RayPlatform } from "../ray/ray-platform.ts";
 import { runnerPodSpec } from "./runner-pod.ts";
 
@@ -134,7 +135,6 @@ function createSecret(name: string, { catalog }: RunnerPlace, child: Child): pul
 
 /** It takes no requests, and calls the catalog and the API server alone. */
 function createPolicy(name: string, place: RunnerPlace, child: Child): void {
-  const tcp = (port: number) => ({ protocol: "TCP", port });
   new kubernetes.networking.v1.NetworkPolicy(
     name,
     {
@@ -144,7 +144,7 @@ function createPolicy(name: string, place: RunnerPlace, child: Child): void {
         policyTypes: ["Ingress", "Egress"],
         ingress: [],
         egress: [
-          { ports: [tcp(53), { protocol: "UDP", port: 53 }] },
+          toNameServers,
           { to: [{ podSelector: { matchLabels: catalogLabels } }], ports: [tcp(catalogPort)] },
           { ports: apiServerPorts.map(tcp) },
         ],

@@ -1,7 +1,8 @@
 import { CoreV1Api, CustomObjectsApi } from "@kubernetes/client-node";
 import { beforeAll, describe, expect, test } from "vitest";
 import { runnerName, runnerRights } from "../../../protocol/platform.ts";
-import { KubernetesError, type KubernetesObject } from "../kubernetes/api.ts";
+import { isAllowed } from "../kubernetes/access-review.ts";
+import { KubernetesError } from "../kubernetes/api.ts";
 import { tokenOf } from "../kubernetes/token.ts";
 import { alice, catalogNamespace, cluster, namespace, serviceAccount } from "./shared-stack.ts";
 
@@ -177,19 +178,11 @@ describe("the catalog", () => {
 /** Everything of the table that a user may do; in all namespaces when none is named. */
 async function allowedTo(user: string, where: string | undefined): Promise<string[]> {
   const { api } = cluster();
-  const groups = user.startsWith("system:serviceaccount:")
-    ? ["system:serviceaccounts", "system:authenticated"]
-    : ["system:authenticated"];
   const asked = resources.flatMap((each) => verbs.map((verb) => ({ each, verb })));
   const answers = await Promise.all(
     asked.map(async ({ each, verb }) => {
       const resourceAttributes = { verb, ...attributesOf(each), ...(where !== undefined && { namespace: where }) };
-      const review: KubernetesObject = await api.create({
-        apiVersion: "authorization.k8s.io/v1",
-        kind: "SubjectAccessReview",
-        spec: { user, groups, resourceAttributes },
-      });
-      return review.status.allowed ? [`${verb} ${each}`] : [];
+      return (await isAllowed(api, user, resourceAttributes)) ? [`${verb} ${each}`] : [];
     }),
   );
   return answers.flat().sort();

@@ -16,6 +16,7 @@ import { runnerName, runnerRights } from "../../../protocol/platform.ts";
 import { required } from "../../interop/servers.ts";
 import { type Program, startProgram } from "../../support/process.ts";
 import { describeOnOurs, folderOf } from "../cluster.ts";
+import { isAllowed } from "../kubernetes/access-review.ts";
 import type { KubernetesObject } from "../kubernetes/api.ts";
 import { tokenOf } from "../kubernetes/token.ts";
 import { platformNodes } from "../platform-nodes.ts";
@@ -265,10 +266,7 @@ async function withRights(
   const role = await api.get(`${rbac}/v1`, "Role", runnerName, namespace);
   const { spec } = await api.get("apps/v1", "Deployment", runnerName, catalogNamespace);
   const user = `system:serviceaccount:${catalogNamespace}:${spec.template.spec.serviceAccountName}`;
-  const mayMakeSecrets = async () => {
-    const review = { spec: { user, resourceAttributes: { namespace, verb: "create", resource: "secrets" } } };
-    return (await api.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)).status.allowed;
-  };
+  const mayMakeSecrets = () => isAllowed(api, user, { namespace, verb: "create", resource: "secrets" });
   /** A change counts once the API server has heard of it. */
   const put = async (given: readonly { readonly resources: readonly string[] }[]) => {
     await api.request("PATCH", path, { rules: given }, "application/merge-patch+json");

@@ -25,7 +25,7 @@ GCS_STEPS = {
     "delete folder": ("DELETE", r"/o/"),
 }
 FILE_STEPS = {
-    "place": ("link", FINAL_MANIFEST),
+    "place": ("linkSync", FINAL_MANIFEST),
     "look": ("lstatSync", FINAL_MANIFEST),
     "unstage": ("unlink", STAGED_MANIFEST),
     "delete folder": ("rm", r""),

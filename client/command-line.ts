@@ -1,0 +1,61 @@
+import { ParameterError } from "@tiltyard/protocol";
+import { Command, CommanderError } from "commander";
+import { catalogCommands } from "./commands/catalog.ts";
+import { clusterCommand } from "./commands/cluster.ts";
+import { completionCommand } from "./commands/completion.ts";
+import { doctorCommand } from "./commands/doctor.ts";
+import { messageOf } from "./commands/error-message.ts";
+import { exitCodes, UsageError } from "./commands/exit-codes.ts";
+import { jobCommand } from "./commands/job.ts";
+import { jobsCommand } from "./commands/jobs.ts";
+import { handedOver } from "./commands/other-program.ts";
+import { quickstartCommand } from "./commands/quickstart.ts";
+import { runCommand } from "./commands/run.ts";
+import { version } from "./version.ts";
+
+/**
+ * Carries out a command line, with the streams and the environment of this process, and sets the exit code.
+ * A failure is printed.
+ *
+ * @param args What comes after the program's name.
+ */
+export async function runCommandLine(args: readonly string[]): Promise<void> {
+  try {
+    await tiltyard().parseAsync(args, { from: "user" });
+  } catch (error) {
+    if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
+    else {
+      process.stderr.write(`tiltyard: ${messageOf(error)}\n`);
+      const isUsage = error instanceof UsageError || error instanceof ParameterError;
+      process.exitCode = isUsage ? exitCodes.usage : exitCodes.failed;
+    }
+  }
+}
+
+function tiltyard(): Command {
+  const program = new Command("tiltyard")
+    .description("Ray clusters and jobs over Lance tables, and the catalog.")
+    .version(version)
+    .showHelpAfterError("(see --help)");
+  const runner = handedOver("runner", "run the catalog's jobs on Ray (tiltyard-runner)", "runner", []);
+  for (const command of [
+    runCommand(),
+    clusterCommand(),
+    jobCommand(),
+    jobsCommand(),
+    runner,
+    doctorCommand(),
+    ...catalogCommands(),
+  ])
+    program.addCommand(command);
+  program.addCommand(quickstartCommand());
+  program.addCommand(completionCommand(program));
+  throwInsteadOfExit(program);
+  return program;
+}
+
+/** Commander would end the process with 1 for a wrong option, which here means something else. */
+function throwInsteadOfExit(command: Command): void {
+  command.exitOverride();
+  command.commands.forEach(throwInsteadOfExit);
+}

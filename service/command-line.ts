@@ -1,0 +1,68 @@
+import cluster from "node:cluster";
+import { CatalogError } from "@tiltyard/protocol";
+import { Command, CommanderError } from "commander";
+import { backupCommand } from "./commands/backup.ts";
+import { checkWarehouseCommand } from "./commands/check-warehouse.ts";
+import { grantsCommand } from "./commands/grants.ts";
+import { keysCommand } from "./commands/keys.ts";
+import { moveCommand } from "./commands/move.ts";
+import { restoreCommand } from "./commands/restore.ts";
+import { serve } from "./commands/serve.ts";
+import { tablesCommand } from "./commands/tables.ts";
+import { ConfigError } from "./config.ts";
+
+/**
+ * Carries out a command line, with the streams and the environment of this process, and sets the exit code.
+ * A failure is printed. `serve` goes on until the process is told to stop.
+ *
+ * @param args What comes after the program's name.
+ */
+export async function runCommandLine(args: readonly string[]): Promise<void> {
+  try {
+    await tiltyardCatalog().parseAsync(args, { from: "user" });
+  } catch (error) {
+    if (error instanceof CommanderError) process.exitCode = error.exitCode;
+    else {
+      process.stderr.write(`tiltyard-catalog: ${messageOf(error)}\n`);
+      process.exitCode = error instanceof ConfigError ? 2 : 1;
+    }
+    // The channel to its supervisor would keep a process that cannot serve.
+    if (cluster.isWorker) process.exit();
+  }
+}
+
+function tiltyardCatalog(): Command {
+  const program = new Command("tiltyard-catalog")
+    .description(
+      "A catalog for Lance tables. Its settings are environment variables; docs/reference/settings.md lists them.",
+    )
+    .showHelpAfterError("(see --help)");
+  program.command("serve").description("run the catalog").action(serve);
+  for (const command of [
+    keysCommand(),
+    grantsCommand(),
+    backupCommand(),
+    restoreCommand(),
+    moveCommand(),
+    tablesCommand(),
+    checkWarehouseCommand(),
+  ])
+    program.addCommand(command);
+  throwInsteadOfExit(program);
+  return program;
+}
+
+/** Commander would end the process. */
+function throwInsteadOfExit(command: Command): void {
+  command.exitOverride();
+  command.commands.forEach(throwInsteadOfExit);
+}
+
+/** An error that the operator can fix is printed as a sentence; a bug with its stack. */
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const systemCode = "code" in error && typeof error.code === "string" ? error.code : undefined;
+  if (systemCode === "EADDRINUSE") return `${error.message}; set TILTYARD_PORT to listen elsewhere`;
+  const expected = error.constructor === Error || error instanceof ConfigError || error instanceof CatalogError;
+  return expected || systemCode !== undefined ? error.message : (error.stack ?? error.message);
+}

@@ -1,0 +1,76 @@
+import { closeSync, constants, fstatSync, fsync, openSync, type Stats } from "node:fs";
+import { unlink } from "node:fs/promises";
+import { dirname } from "node:path";
+import { promisify } from "node:util";
+import type { StoredObject } from "./object-store.ts";
+
+/** The calls of a commit that wait for the disk: disk-thread.ts makes them in a thread of their own. */
+export const diskCalls = {
+  persist: persistFile,
+  sync: syncFile,
+  delete: deleteFile,
+} as const satisfies Readonly<Record<string, (file: string) => Promise<unknown>>>;
+
+export type DiskCalls = typeof diskCalls;
+
+const syncToDisk = promisify(fsync);
+/** A pipe without a process at its other end is opened at once, too. */
+export const openToRead = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+
+/** Syncs a file and its name (fsync). @returns undefined when there is no such file. */
+async function persistFile(file: string): Promise<StoredObject | undefined> {
+  const descriptor = orMissing(() => openSync(file, openToRead));
+  if (descriptor === undefined) return undefined;
+  try {
+    const found = fstatSync(descriptor);
+    if (!found.isFile()) return undefined;
+    await Promise.all([syncToDisk(descriptor), syncFile(dirname(file))]);
+    return toStoredObject(found);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Syncs a file, or a folder (fsync), which makes the names in it durable. */
+export async function syncFile(file: string): Promise<void> {
+  const descriptor = openSync(file, openToRead);
+  try {
+    await syncToDisk(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+async function deleteFile(file: string): Promise<void> {
+  try {
+    await unlink(file);
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+  }
+}
+
+/**
+ * A hard link has the identity of its file. A number that is used again comes with a time of birth of its own,
+ * which nothing changes; some file systems know none.
+ */
+export function toStoredObject({ ino, size, mtimeMs, birthtimeMs }: Stats): StoredObject {
+  return { identity: `${ino}:${size}:${birthtimeMs || mtimeMs}`, modifiedAtMillis: mtimeMs, sizeBytes: size };
+}
+
+export function orMissing<Result>(work: () => Result): Result | undefined {
+  try {
+    return work();
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Whether an error says that no such file can be there. */
+export function isMissing(error: unknown): boolean {
+  return ["ENOENT", "ENOTDIR", "ENAMETOOLONG", "ELOOP"].includes(codeOf(error) ?? "");
+}
+
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+}

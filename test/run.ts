@@ -1,0 +1,27 @@
+/** `npm test`: formatting, lint and types are checked while the tests run. Arguments are vitest's. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
+
+// Each has a process group of its own, with all that it starts.
+const check = spawn("npm run check 2>&1", { shell: true, detached: true, stdio: ["ignore", "pipe", "inherit"] });
+const tests = spawn("vitest", ["run", "--project", "unit", ...process.argv.slice(2)], {
+  detached: true,
+  stdio: "inherit",
+});
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+  process.on(signal, () => {
+    for (const child of [check, tests]) tellGroup(child, signal);
+  });
+
+// Its lines are printed together, after those of the tests.
+const [printed, codes] = await Promise.all([
+  text(check.stdout),
+  Promise.all([check, tests].map(async (child) => (await once(child, "close"))[0])),
+]);
+process.stdout.write(printed);
+process.exitCode = codes.every((code) => code === 0) ? 0 : 1;
+
+function tellGroup({ pid, exitCode, signalCode }: ChildProcess, signal: NodeJS.Signals): void {
+  if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, signal);
+}

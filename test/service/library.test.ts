@@ -1,0 +1,31 @@
+import { resolve } from "node:path";
+import { expect, test } from "vitest";
+import { startProgram } from "../support/process.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+
+const library = JSON.stringify(resolve(import.meta.dirname, "../../service/dataset/library.ts"));
+const folder = JSON.stringify(temporaryFolder("tiltyard library "));
+
+const search = `
+import { createLibrary } from ${library};
+const { lancedb } = await createLibrary()();
+const table = await (await lancedb.connect(${folder})).createTable("t", [{ id: 1, vector: [1, 2] }], { mode: "overwrite" });
+console.log(await table.vectorSearch([1, 2]).select(["id"]).toArray());
+console.log(process.env.LANCE_DEFAULT_IO_BUFFER_SIZE);
+`;
+
+const runSearch = (environment?: Readonly<Record<string, string>>) =>
+  startProgram(["--input-type=module", "--eval", search], environment).finished;
+
+test("the library prints no line for a search whose columns lack its distance", async () => {
+  const { code, stdout, stderr } = await runSearch();
+  expect([code, stdout, stderr]).toEqual([0, expect.stringContaining('"id": 1'), ""]);
+});
+
+test("the library reads 32 MiB ahead, unless the operator says otherwise", async () => {
+  const { stdout } = await runSearch();
+  expect(stdout).toMatch(/^33554432$/m);
+  const { stdout: told, stderr } = await runSearch({ LANCE_DEFAULT_IO_BUFFER_SIZE: "much", LANCEDB_LOG: "warn" });
+  expect(told).toMatch(/^much$/m);
+  expect(stderr).toContain("LANCE_DEFAULT_IO_BUFFER_SIZE='much'");
+});

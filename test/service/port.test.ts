@@ -1,0 +1,102 @@
+/** The sockets that a service listens with. */
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import { type AddressInfo, connect, Server } from "node:net";
+import { text } from "node:stream/consumers";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { claimPort, listenOnPort } from "../../service/http/port.ts";
+import { answer, close } from "../../service/http/server.ts";
+
+const host = "127.0.0.1";
+
+test("a rush of connections is accepted in few turns of the event loop", async () => {
+  const server = createServer();
+  const others = await listenOnPort(server, { host, port: 0 });
+  const { port } = server.address() as AddressInfo;
+  const rush = 256;
+  let accepted = 0;
+  server.on("connection", () => {
+    accepted += 1;
+  });
+  const clients = Array.from({ length: rush }, () => connect(port, host));
+  let turns = 0;
+  while (accepted < rush) {
+    await new Promise(setImmediate);
+    turns += 1;
+  }
+  for (const client of clients) client.destroy();
+  await close(server, others);
+  expect(turns).toBeLessThan(rush / 4);
+});
+
+test("a port that a service shares among its sockets is taken for others", async () => {
+  const server = createServer();
+  const others = await listenOnPort(server, { host, port: 0 });
+  const { port } = server.address() as AddressInfo;
+  await expect(claimPort({ host, port })).rejects.toMatchObject({ code: "EADDRINUSE" });
+  await close(server, others);
+  using claimed = await claimPort({ host, port });
+  expect(claimed.port).toBe(port);
+});
+
+test.runIf(process.platform === "linux")("a port that a service claimed is taken before it listens", async () => {
+  const first = await claimPort({ host, port: 0 });
+  const { port } = first;
+  await expect(claimPort({ host, port })).rejects.toMatchObject({
+    code: "EADDRINUSE",
+    message: expect.stringContaining(`${host}:${port}`),
+  });
+  first[Symbol.dispose]();
+  using second = await claimPort({ host, port });
+  expect(second.port).toBe(port);
+});
+
+test("a service that gets one of its sockets only does not listen at all", async () => {
+  const { listen } = Server.prototype;
+  const server = createServer();
+  const listening = vi.spyOn(Server.prototype, "listen");
+  listening.mockImplementation(function (this: Server, ...args: unknown[]) {
+    if (listening.mock.calls.length <= 2) return Reflect.apply(listen, this, args) as Server;
+    setImmediate(() => this.emit("error", new Error("too many open files")));
+    return this;
+  });
+  onTestFinished(() => listening.mockRestore());
+  await expect(listenOnPort(server, { host, port: 0 })).rejects.toThrow("too many open files");
+  expect(server.listening).toBe(false);
+});
+
+test("a server that is closed finishes the requests of all its sockets", async () => {
+  const responses: ServerResponse[] = [];
+  const server = createServer((_, response) => responses.push(response));
+  const others = await listenOnPort(server, { host, port: 0 });
+  const { port } = server.address() as AddressInfo;
+  const answers = Array.from({ length: 64 }, () => fetch(`http://${host}:${port}`));
+  while (responses.length < answers.length) await once(server, "request");
+  const closed = close(server, others);
+  for (const response of responses) response.end("answered");
+  for (const answer of answers) expect(await (await answer).text()).toBe("answered");
+  await closed;
+  using claimed = await claimPort({ host, port });
+  expect(claimed.port).toBe(port);
+});
+
+test("a request that comes while the server closes is answered, and its connection is closed", async () => {
+  const server = createServer();
+  const first = Promise.withResolvers<Response>();
+  const connections = { begin: () => undefined };
+  answer(server, (request) => (request.url.endsWith("/first") ? first.promise : new Response("second")), connections);
+  const others = await listenOnPort(server, { host, port: 0 });
+  const { port } = server.address() as AddressInfo;
+  const socket = connect(port, host).setEncoding("utf8");
+  const send = (path: string) => socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`);
+  send("/first");
+  await once(server, "request");
+  const closed = close(server, others);
+  send("/second");
+  send("/third");
+  await once(server, "request");
+  first.resolve(new Response("first"));
+  const answers = (await text(socket)).split("HTTP/1.1 200 OK").slice(1);
+  expect(answers.map((each) => /connection: close/i.test(each))).toEqual([false, true]);
+  await closed;
+});

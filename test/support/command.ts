@@ -1,0 +1,48 @@
+/** Commands that run in this process: without the time that a process takes to start. */
+import { PassThrough } from "node:stream";
+import { finished } from "node:stream/promises";
+import { onTestFinished, vi } from "vitest";
+import { environmentWith, follow, type Running } from "./process.ts";
+
+let isRunning = false;
+
+/**
+ * Carries out a command line as its program's `main.ts` does, with these settings and no others of Tiltyard's, and
+ * with streams of its own. Signals, pipes that close, and that nothing keeps a process that is done, take a process:
+ * `startProgram`.
+ */
+export function startCommand(
+  runCommandLine: (args: readonly string[]) => Promise<void>,
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Running {
+  if (isRunning) throw new Error("a command runs in this process already, which has one environment");
+  isRunning = true;
+  const { env, exitCode } = process;
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const written = [
+    vi.spyOn(process.stdout, "write").mockImplementation((text) => stdout.write(text)),
+    vi.spyOn(process.stderr, "write").mockImplementation((text) => stderr.write(text)),
+  ];
+  process.env = environmentWith(environment);
+  process.exitCode = undefined;
+  const run = async () => {
+    try {
+      await runCommandLine(args);
+      return { code: Number(process.exitCode ?? 0), signal: null };
+    } finally {
+      process.env = env;
+      process.exitCode = exitCode;
+      for (const spy of written) spy.mockRestore();
+      await Promise.all([stdout, stderr].map((stream) => finished(stream.end())));
+      isRunning = false;
+    }
+  };
+  const running = follow({ stdout, stderr }, run());
+  // A test that fails half-way must not leave its command to the next one.
+  onTestFinished(async () => {
+    if (isRunning) process.emit("SIGINT");
+    await running.finished;
+  });
+  return running;
+}
