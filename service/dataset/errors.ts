@@ -1,7 +1,16 @@
 import { CatalogError, type ErrorKind } from "@tiltyard/protocol";
 
-/** What the library's messages say of a failure that the caller can do something about; the first that fits counts. */
-const kinds: readonly (readonly [RegExp, ErrorKind])[] = [
+/**
+ * What the library's messages say of a failure that the caller can do something about; the first that fits counts. Where
+ * a message tells the caller nothing, another stands beside it.
+ */
+const kinds: readonly (readonly [RegExp, ErrorKind, string?])[] = [
+  // The library panics where an expression has a part that it does not implement.
+  [
+    /^not (yet )?implemented|expected option to have value/i,
+    "InvalidInput",
+    "Lance implements no such expression. A placeholder (?, $1 or :name) has no value: write the value in its place.",
+  ],
   [
     /commit conflict|concurrent(ly)? (modif|writ|commit)|conflicting (transaction|commit)|retryable/i,
     "ConcurrentModification",
@@ -16,7 +25,7 @@ const kinds: readonly (readonly [RegExp, ErrorKind])[] = [
   ],
   [/(column|field)( path)? \S+ (does not exist|not found)|no field named|no vector column/i, "TableColumnNotFound"],
   [
-    /^invalid input|invalid expression|^column '.*' already exists|invalid user input|schema error|parsing statement|sql parser|not supported|unsupported|unprocessable|datafusion|arrow error|^LanceError\((Arrow|Schema)\)|divide by zero/i,
+    /^invalid input|invalid expression|^column '.*' already exists|invalid user input|schema error|parsing statement|sql parser|not supported|unsupported|unprocessable|datafusion|query execution error: execution error|arrow error|^LanceError\((Arrow|Schema)\)|divide by zero/i,
     "InvalidInput",
   ],
 ];
@@ -32,8 +41,10 @@ export function translate(error: unknown, failure: unknown): unknown {
   if (error instanceof CatalogError) return error;
   if (failure !== undefined) return failure;
   const text = sentenceOf(error instanceof Error ? error.message : String(error));
-  const kind = kinds.find(([pattern]) => pattern.test(text))?.[1];
-  return kind === undefined ? error : new CatalogError(kind, legible(text), { cause: error });
+  const found = kinds.find(([pattern]) => pattern.test(text));
+  if (found === undefined) return error;
+  const [, kind, message = legible(text)] = found;
+  return new CatalogError(kind, message, { cause: error });
 }
 
 /** What the library's bindings put before the sentence of the library itself. */

@@ -72,6 +72,19 @@ describe("a request is 400 with Lance's own sentence", () => {
     expect(await refusal("deleteFromTable", { predicate: `${expression} = 1` })).toEqual(divided);
   });
 
+  test.each(["n = ?", "n = $1", "n = :O", "timestamp $1"])("for a placeholder: %s", async (expression) => {
+    const placeholder = expect.stringContaining("A placeholder (?, $1 or :name) has no value");
+    expect(await refusal("alterTableAddColumns", { new_columns: [{ name: "m", expression }] })).toEqual(placeholder);
+    expect(await refusal("updateTable", { updates: [["n", expression]] })).toEqual(placeholder);
+    expect(await refusal("queryTable", { k: 1, filter: expression })).toEqual(placeholder);
+    expect(await refusal("countTableRows", { predicate: expression })).toEqual(placeholder);
+    expect(await refusal("deleteFromTable", { predicate: expression })).toEqual(placeholder);
+  });
+
+  test("for a field of what has none", async () => {
+    expect(await refusal("queryTable", { k: 1, filter: "1.5 . like" })).toMatch(/Cannot access field/);
+  });
+
   test("for a plan of what cannot be searched", async () => {
     const query = { k: 1, full_text_query: { string_query: { query: "a" } } };
     expect(await refusal("explainTableQueryPlan", { query })).toMatch(/^Cannot perform full text search unless/);

@@ -63,7 +63,8 @@ def described(pid: int) -> str:
 class Watch:
     """Counts how many processes run a job at a time, all the while.
 
-    A process that one of them forks has its arguments, too, until it is another program, and is no further run.
+    A process that one of them forks has its arguments, too, until it is another program, and is no further run. One
+    that is gone before its ancestors are read was such a fork: a run that is not killed lasts longer than a look.
     """
 
     def __init__(self, job: str) -> None:
@@ -77,8 +78,8 @@ class Watch:
 
     def _look(self) -> None:
         while not self._ended.wait(0.1):
-            found = drivers_of(self._job)
-            own = [each for each in found if not set(found) & set(ancestors_of(each))]
+            found = {each: ancestors_of(each) for each in drivers_of(self._job)}
+            own = [each for each, ancestors in found.items() if ancestors and not found.keys() & set(ancestors)]
             self.forks += len(found) - len(own)
             if len(own) > self.most:
                 self.most, self.at_a_time = len(own), [described(each) for each in own]
