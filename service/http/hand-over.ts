@@ -53,6 +53,8 @@ export function createHandOver(socketPath: string, addressOf: AddressOf, connect
       });
       // The client may have gone while that process was away: a body that was aborted before it is piped never ends.
       if (outgoing.destroyed) there.destroy();
+      // A body may come long after its headers, which the other process answers, or accepts, at once.
+      if (!incoming.complete && incoming.readableLength === 0) there.flushHeaders();
       incoming.pipe(there);
       try {
         const answer = await answered;

@@ -11,12 +11,14 @@ import { connectionsHandedOver } from "../../service/http/handed-over.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** A request whose body is still coming, as the process has it that took it. */
-async function takeRequest(): Promise<{ client: Socket; incoming: IncomingMessage; outgoing: ServerResponse }> {
+async function takeRequest(
+  body = "{",
+): Promise<{ client: Socket; incoming: IncomingMessage; outgoing: ServerResponse }> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   onTestFinished(() => void server.close());
   const client = connect((server.address() as AddressInfo).port, "127.0.0.1");
-  client.write("POST /v1/table/t/query HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n{");
+  client.write(`POST /v1/table/t/query HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n${body}`);
   const [incoming, outgoing]: [IncomingMessage, ServerResponse] = (await once(server, "request")) as never;
   incoming.on("error", () => {});
   return { client, incoming, outgoing };
@@ -56,6 +58,17 @@ test("a client that leaves when the process that writes has its request is no fa
   there.on("error", () => {});
   client.destroy();
   await expect(answered).resolves.toBe(RESPONSE_ALREADY_SENT);
+});
+
+test("a request is handed over before its body comes", async () => {
+  const path = socketPath();
+  const writer = listenAt(path);
+  const { client, incoming, outgoing } = await takeRequest("");
+  const answered = handOverTo(path).handOver({ env: { incoming, outgoing } } as never, contracts.queryTable);
+  const [, response]: [IncomingMessage, ServerResponse] = (await once(writer, "request")) as never;
+  response.end("refused");
+  await expect(answered).resolves.toBe(RESPONSE_ALREADY_SENT);
+  client.destroy();
 });
 
 test("a request is 503 when the process that writes ends before it answers", async () => {
