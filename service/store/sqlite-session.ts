@@ -33,7 +33,11 @@ export class Snapshot {
   /** Another one in each snapshot that sees a commit which the one before did not see. */
   version(): unknown {
     this.begin();
-    this.#version ??= this.#dataVersion.get();
+    try {
+      this.#version ??= this.#dataVersion.get();
+    } catch (error) {
+      throw asUnavailable(error);
+    }
     return this.#version;
   }
 
@@ -59,30 +63,42 @@ export class SqliteSession implements Session {
   }
 
   async all<Parameters extends object, Row>(statement: Statement<Parameters, Row>, parameters: Parameters) {
-    const { compiled, sql } = this.#prepare(statement);
-    return sql.all(...compiled.bind(parameters)) as Row[];
+    return this.#carryOut(statement, parameters, (sql, bound) => sql.all(...bound) as Row[]);
   }
 
   async values<Parameters extends object, Value>(
     statement: Statement<Parameters, Readonly<Record<string, Value>>>,
     parameters: Parameters,
   ) {
-    const { compiled, sql } = this.#prepare(statement);
-    try {
-      return sql.pluck(true).all(...compiled.bind(parameters)) as Value[];
-    } finally {
-      sql.pluck(false);
-    }
+    return this.#carryOut(statement, parameters, (sql, bound) => {
+      try {
+        return sql.pluck(true).all(...bound) as Value[];
+      } finally {
+        sql.pluck(false);
+      }
+    });
   }
 
   async first<Parameters extends object, Row>(statement: Statement<Parameters, Row>, parameters: Parameters) {
-    const { compiled, sql } = this.#prepare(statement);
-    return sql.get(...compiled.bind(parameters)) as Row | undefined;
+    return this.#carryOut(statement, parameters, (sql, bound) => sql.get(...bound) as Row | undefined);
   }
 
   async run<Parameters extends object>(statement: Statement<Parameters, unknown>, parameters: Parameters) {
-    const { compiled, sql } = this.#prepare(statement);
-    return sql.run(...compiled.bind(parameters)).changes;
+    return this.#carryOut(statement, parameters, (sql, bound) => sql.run(...bound).changes);
+  }
+
+  /** @throws CatalogError ServiceUnavailable when the database cannot be used now. */
+  #carryOut<Parameters extends object, Result>(
+    statement: Statement<Parameters, unknown>,
+    parameters: Parameters,
+    work: (sql: Database.Statement, bound: readonly unknown[]) => Result,
+  ): Result {
+    try {
+      const { compiled, sql } = this.#prepare(statement);
+      return work(sql, compiled.bind(parameters));
+    } catch (error) {
+      throw asUnavailable(error);
+    }
   }
 
   #prepare<Parameters extends object>(statement: Statement<Parameters, unknown>) {
@@ -102,7 +118,7 @@ const unavailable = /^SQLITE_(BUSY|FULL|IOERR|READONLY|CANTOPEN|NOMEM|LOCKED)/;
 
 export function asUnavailable(error: unknown): unknown {
   if (!(error instanceof Database.SqliteError) || !unavailable.test(error.code)) return error;
-  return new CatalogError("ServiceUnavailable", "The catalog's database cannot commit now; try again.", {
+  return new CatalogError("ServiceUnavailable", "The catalog's database cannot be used now; try again.", {
     cause: error,
   });
 }

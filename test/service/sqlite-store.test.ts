@@ -47,6 +47,16 @@ describe("the SQLite store", () => {
     expect(await findNamespace(store.read, ["a"])).toEqual(namespace("a"));
   });
 
+  test("is unavailable to a connection that first reads when its file was deleted", async () => {
+    const file = temporaryFile();
+    await using _ = await openSqliteStore(file);
+    await using reader = openSqliteReader(file);
+    for (const end of ["", "-wal", "-shm"]) rmSync(file + end);
+    const unavailable = { kind: "ServiceUnavailable" };
+    await expect(reader.memoized("list", async () => "made")).rejects.toMatchObject(unavailable);
+    await expect(findNamespace(reader.read, ["a"])).rejects.toMatchObject(unavailable);
+  });
+
   test("makes a text once, and again when it has committed, or another process has", async () => {
     const file = temporaryFile();
     await using store = await openSqliteStore(file);
