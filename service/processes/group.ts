@@ -21,6 +21,7 @@ export interface Group {
   createLimiter(name: string, options: Parameters<Store["createLimiter"]>[0]): Limiter;
   /** Tells that this process takes requests. */
   ready(url: string): void;
+  /** Resolves when this process is told to stop; rejects when it cannot begin to write. */
   readonly stopped: Promise<void>;
   /** Resolves when this process is told to stop and all others have ended. */
   readonly alone: Promise<void>;
@@ -63,7 +64,7 @@ export async function joinGroup(): Promise<Group> {
     count,
     port,
     folder,
-    onWrite: (begin) => void writing.promise.then(begin),
+    onWrite: (begin) => void writing.promise.then(begin).catch(stopped.reject),
     ask: (question) => {
       const id = questions;
       questions += 1;

@@ -7,7 +7,7 @@ import { backoffMs } from "@tiltyard/protocol";
 import { RateLimiterClusterMaster } from "rate-limiter-flexible";
 import { claimPort } from "../http/port.ts";
 import type { LogOutput } from "../log.ts";
-import { endsWithinMs, lateToEnd } from "./end-in-time.ts";
+import { endsWithinMs, killSoon, lateToEnd } from "./end-in-time.ts";
 import { createInquiries } from "./inquiries.ts";
 import { ToSupervisor, type ToWorker } from "./messages.ts";
 
@@ -141,6 +141,7 @@ export async function supervise(supervised: Supervised, onReady: (url: string) =
   function killAll(): void {
     const processes = [...members.values()].map(({ worker }) => worker.process);
     log.error({ processes: processes.map(({ pid }) => pid) }, lateToEnd);
+    killSoon();
     ended.resolve(1);
     for (const each of processes) each.kill("SIGKILL");
   }

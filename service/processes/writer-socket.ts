@@ -1,6 +1,7 @@
 import { once } from "node:events";
-import { chmodSync, rmSync } from "node:fs";
+import { chmodSync, mkdirSync, rmSync } from "node:fs";
 import type { Server } from "node:net";
+import { dirname } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { CatalogError } from "@tiltyard/protocol";
 
@@ -11,9 +12,11 @@ const retryMs = 10;
 /**
  * Has a server of the process that writes listen for the other processes.
  *
- * @param socketPath In a folder that only this user may read. A socket left over there is replaced.
+ * @param socketPath In a folder that only this user may read; one that was deleted is made anew. A socket left over there
+ *   is replaced.
  */
 export async function listenForOthers(server: Server, socketPath: string): Promise<void> {
+  mkdirSync(dirname(socketPath), { recursive: true, mode: 0o700 });
   rmSync(socketPath, { force: true });
   // Without the supervisor, which would keep connections for a process that has ended.
   server.listen({ path: socketPath, exclusive: true });

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, expect, test, vi } from "vitest";
@@ -146,3 +147,24 @@ test("a service that is told to stop ends in time, also when one of its processe
   expect(program.stdout()).toContain("did not end in time");
   for (const pid of [hanging, ...rest]) expect(() => process.kill(pid, 0)).toThrow("ESRCH");
 }, 60_000);
+
+test.each(["1", "2"])(
+  "a service of %s processes ends in time, also when its log has no reader",
+  async (processes) => {
+    await using service = createServiceProcess(undefined, {
+      TILTYARD_PROCESSES: processes,
+      TILTYARD_LOG_LEVEL: "info",
+    });
+    const program = service.spawn();
+    const url = /at (http:\S+)/.exec(await program.printed("curl"))?.[1] ?? "";
+    const { child } = program;
+    child.stdout?.pause();
+    // More than a pipe holds.
+    const path = `/v1/namespace/${"n".repeat(8_000)}/describe`;
+    for (let request = 0; request < 200; request += 1) await post({ ...service, url: () => url }, path);
+    child.kill("SIGTERM");
+    await once(child, "exit");
+    child.stdout?.resume();
+  },
+  60_000,
+);

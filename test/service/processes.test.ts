@@ -1,5 +1,5 @@
 /** A service that runs in several processes is one service to its clients. */
-import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { Agent, type IncomingHttpHeaders, request } from "node:http";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
@@ -389,6 +389,41 @@ test.runIf(process.platform === "linux")(
   },
   60_000,
 );
+
+describe.runIf(databaseKind === "sqlite")("a process that takes the place of the one that wrote", () => {
+  test("says in a sentence that it cannot open the database", async () => {
+    const started = await startProcesses();
+    const { program, database } = started;
+    const file = database.url.replace("sqlite:", "");
+    for (const end of ["", "-wal", "-shm"]) rmSync(file + end, { force: true });
+    mkdirSync(file);
+    process.kill(one(childrenOf(pidOf(started))), "SIGKILL");
+    const printed = await program.printed("The catalog cannot use its database");
+    program.child.kill("SIGTERM");
+    expect((await program.finished).stderr).not.toContain("    at ");
+    expect(printed).toContain(`tiltyard-catalog: The catalog cannot use its database at ${file}`);
+    for (const connection of started.connections) connection[Symbol.dispose]();
+    rmSync(file, { recursive: true });
+    await database.drop();
+  }, 60_000);
+
+  test("makes the folder of its sockets anew when it was deleted", async () => {
+    const temporary = temporaryFolder("tiltyard-sockets-");
+    const started = await startProcesses({ TMPDIR: temporary });
+    for (const name of readdirSync(temporary)) rmSync(join(temporary, name), { recursive: true });
+    const before = childrenOf(pidOf(started));
+    process.kill(one(before), "SIGKILL");
+    await vi.waitFor(() => expect(started.program.stdout()).toContain("this process writes from now on"), {
+      timeout: 30_000,
+    });
+    const [folder = ""] = readdirSync(temporary);
+    expect(statSync(join(temporary, folder)).mode & 0o777).toBe(0o700);
+    using connection = new Connection(started.url);
+    await connection.json("/v1/namespace/after/create");
+    await stop(started);
+    expect(readdirSync(temporary)).toEqual([]);
+  }, 60_000);
+});
 
 test("a service that is told to stop finishes what it accepted, in all its processes", async () => {
   const started = await startProcesses();
