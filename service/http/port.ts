@@ -42,7 +42,10 @@ export async function claimPort(at: HostPort): Promise<ClaimedPort> {
   }
 }
 
-/** Has an abstract socket, which Linux gives to one process alone and takes from it when it ends. */
+/**
+ * Has an abstract socket, which Linux gives to one process alone and takes from it when it ends. A sandbox may allow none:
+ * then the port is claimed without it.
+ */
 async function claimName({ host, port }: HostPort): Promise<Server | undefined> {
   if (process.platform !== "linux") return undefined;
   const name = createServer((socket) => socket.destroy()).unref();
@@ -51,9 +54,14 @@ async function claimName({ host, port }: HostPort): Promise<Server | undefined> 
     await once(name, "listening");
     return name;
   } catch (cause) {
+    if (!isTaken(cause)) return undefined;
     const taken = new Error(`listen EADDRINUSE: address already in use ${host}:${port}`, { cause });
     throw Object.assign(taken, { code: "EADDRINUSE" });
   }
+}
+
+function isTaken(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "EADDRINUSE";
 }
 
 /**

@@ -51,6 +51,19 @@ test.runIf(process.platform === "linux")("a port that a service claimed is taken
   expect(second.port).toBe(port);
 });
 
+test("a port is claimed where a sandbox allows no abstract socket", async () => {
+  const { listen } = Server.prototype;
+  const listening = vi.spyOn(Server.prototype, "listen");
+  listening.mockImplementation(function (this: Server, ...args: unknown[]) {
+    if (listening.mock.calls.length === 1) return Reflect.apply(listen, this, args) as Server;
+    setImmediate(() => this.emit("error", Object.assign(new Error("permission denied"), { code: "EACCES" })));
+    return this;
+  });
+  onTestFinished(() => listening.mockRestore());
+  using claimed = await claimPort({ host, port: 0 });
+  expect(claimed.port).toBeGreaterThan(0);
+});
+
 test("a service that gets one of its sockets only does not listen at all", async () => {
   const { listen } = Server.prototype;
   const server = createServer();
