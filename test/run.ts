@@ -3,16 +3,17 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 
+// A signal may come as soon as there is a process that it is for.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+  process.on(signal, () => {
+    for (const child of [check, tests]) tellGroup(child, signal);
+  });
 // Each has a process group of its own, with all that it starts.
 const check = spawn("npm run check 2>&1", { shell: true, detached: true, stdio: ["ignore", "pipe", "inherit"] });
 const tests = spawn("vitest", ["run", "--project", "unit", ...process.argv.slice(2)], {
   detached: true,
   stdio: "inherit",
 });
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
-  process.on(signal, () => {
-    for (const child of [check, tests]) tellGroup(child, signal);
-  });
 
 // Its lines are printed together, after those of the tests.
 const [printed, codes] = await Promise.all([
