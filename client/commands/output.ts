@@ -57,9 +57,9 @@ export class Progress implements Disposable {
   }
 }
 
-/** A bar of a part of a whole, e.g. `[####----]`. */
+/** A bar of a part of a whole, e.g. `[####----]`. Of nothing, all is done. */
 export function bar(part: number, whole: number): string {
   const width = 20;
-  const filled = Math.min(width, Math.round((part / Math.max(whole, 1)) * width));
+  const filled = whole === 0 ? width : Math.min(width, Math.round((part / whole) * width));
   return `[${"#".repeat(filled)}${"-".repeat(width - filled)}]`;
 }

@@ -50,6 +50,13 @@ describe("tiltyard jobs", () => {
     expect(await program.finished).toMatchObject({ code: 0, stdout: "Succeeded\n" });
   });
 
+  test("watch shows a job without rows as done", async () => {
+    const job = await open();
+    await alter(job, "Running", { "progress.rows_total": "0" });
+    await alter(job, "Succeeded");
+    expect((await start("watch", job).finished).stderr).toBe("Succeeded [####################] 0/0 rows\n");
+  });
+
   test.each([
     ["Failed", 3],
     ["Canceled", 4],

@@ -446,7 +446,8 @@ test("a service that is told to stop finishes what it accepted, in all its proce
   started.program.child.kill("SIGTERM");
   // The log holds its last lines for half a second.
   await vi.waitFor(() => expect(started.program.stdout()).toContain('"stopping"'), { timeout: 10_000 });
-  await vi.waitFor(() => expect(new Connection(started.url).send("/health/live")).rejects.toThrow("ECONNREFUSED"));
+  const refused = () => expect(new Connection(started.url).send("/health/live")).rejects.toThrow("ECONNREFUSED");
+  await vi.waitFor(refused, { timeout: 10_000 });
   for (const { socket } of underWay) socket.write("{}");
   for (const { ended } of underWay) expect(await ended).toContain("200 OK");
   expect((await started.program.finished).code).toBe(0);
