@@ -10,6 +10,7 @@ import { restoreCommand } from "./commands/restore.ts";
 import { serve } from "./commands/serve.ts";
 import { tablesCommand } from "./commands/tables.ts";
 import { ConfigError } from "./config.ts";
+import { version } from "./version.ts";
 
 /**
  * Carries out a command line, with the streams and the environment of this process, and sets the exit code.
@@ -36,6 +37,7 @@ function tiltyardCatalog(): Command {
     .description(
       "A catalog for Lance tables. Its settings are environment variables; docs/reference/settings.md lists them.",
     )
+    .version(version)
     .showHelpAfterError("(see --help)");
   program.command("serve").description("run the catalog").action(serve);
   for (const command of [

@@ -75,6 +75,11 @@ describe("serve", () => {
   });
 });
 
+test("--version prints the version of the package", async () => {
+  const { version } = JSON.parse(readFileSync("service/package.json", "utf8"));
+  expect(await run(["--version"], {})).toMatchObject({ code: 0, stdout: `${version}\n`, stderr: "" });
+});
+
 describe("keys and grants", () => {
   test("make, list and revoke a key while the service runs", async () => {
     const folder = temporaryFolder("tiltyard-commands-");
