@@ -1,26 +1,9 @@
 import { contracts } from "@tiltyard/protocol";
-import { prepareAudit } from "../domain/audit.ts";
-import { requireTable } from "../domain/require.ts";
 import { deregisterTable as deregister } from "../dropping/drop.ts";
 import type { Handler } from "./handler.ts";
+import { removeAuditedTable } from "./remove-audited-table.ts";
 
 const contract = contracts.deregisterTable;
 
-export const deregisterTable: Handler<typeof contract> = async (request, { store, worker }, caller) => {
-  const identifier = request.id;
-  const audit = prepareAudit({ contract, request, caller, objects: [identifier] });
-
-  const table = await store.write(async (session) => {
-    const found = await requireTable(session, identifier);
-    await deregister(session, found);
-    await audit.record(session);
-    return found;
-  });
-  worker.wake();
-  return {
-    transaction_id: audit.name,
-    id: [...identifier],
-    location: table.location,
-    properties: { ...table.properties },
-  };
-};
+export const deregisterTable: Handler<typeof contract> = (request, catalog, caller) =>
+  removeAuditedTable({ contract, request }, catalog, caller, deregister);
