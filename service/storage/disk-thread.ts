@@ -21,6 +21,7 @@ const threadFromCalls = 16;
 const resourceLimits = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 64 };
 
 interface Waiting {
+  readonly call: Call;
   readonly resolve: (result: never) => void;
   readonly reject: (error: Error) => void;
 }
@@ -30,27 +31,28 @@ interface Waiting {
  * some 20 microseconds of the event loop, and to be told of its end as much: this thread does both, and the event loop
  * sends it the calls of a turn together. The pool makes them at once, so that none waits for another.
  *
- * The thread begins when there are many calls at once; until then each is made here. When it ends, the calls that wait
- * fail, and others begin another.
+ * The thread begins when there are many calls at once; until then each is made here. A thread that ends by itself, or
+ * cannot begin, leaves its calls unanswered: these and all others are made here then, which is only slower.
  */
 export class DiskThread {
   /** What the thread runs. A package has JavaScript in the place of TypeScript. */
   static readonly program = join(import.meta.dirname, `disk-thread-main${extname(import.meta.filename)}`);
 
-  readonly #programOf: () => string;
+  readonly #program: string;
   readonly #fromCalls: number;
   readonly #waiting = new Map<number, Waiting>();
   #worker: Worker | undefined;
+  #isLost = false;
   #calls: Call[] = [];
   #madeHere = 0;
   #lastId = 0;
 
   /**
-   * @param programOf Says what the next thread runs.
+   * @param program What the thread runs.
    * @param fromCalls How many calls there are at once when it begins.
    */
-  constructor(programOf = () => DiskThread.program, fromCalls = threadFromCalls) {
-    this.#programOf = programOf;
+  constructor(program = DiskThread.program, fromCalls = threadFromCalls) {
+    this.#program = program;
     this.#fromCalls = fromCalls;
   }
 
@@ -58,7 +60,8 @@ export class DiskThread {
   run<Name extends keyof DiskCalls>(name: Name, file: string): ReturnType<DiskCalls[Name]>;
   run(name: keyof DiskCalls, file: string): Promise<unknown> {
     const hasThread = this.#worker !== undefined || this.#calls.length > 0;
-    return hasThread || this.#madeHere + 1 >= this.#fromCalls ? this.#send(name, file) : this.#make(name, file);
+    const isWanted = hasThread || this.#madeHere + 1 >= this.#fromCalls;
+    return isWanted && !this.#isLost ? this.#send(name, file) : this.#make(name, file);
   }
 
   async #make(name: keyof DiskCalls, file: string): Promise<unknown> {
@@ -72,37 +75,48 @@ export class DiskThread {
 
   #send(name: keyof DiskCalls, file: string): Promise<unknown> {
     this.#lastId += 1;
-    const id = this.#lastId;
-    this.#calls.push({ id, name, file });
+    const call = { id: this.#lastId, name, file };
+    this.#calls.push(call);
     if (this.#calls.length === 1) setImmediate(this.#sendAll);
-    return new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
+    return new Promise((resolve, reject) => this.#waiting.set(call.id, { call, resolve, reject }));
   }
 
   readonly #sendAll = (): void => {
     const calls = this.#calls;
     this.#calls = [];
-    this.#worker ??= this.#start();
+    // What waits was made here when the thread ended.
+    if (this.#isLost) return;
+    try {
+      this.#worker ??= this.#start();
+    } catch (error) {
+      this.#lose(String(error));
+      return;
+    }
     // It keeps the process alive for as long as a call waits.
     this.#worker.ref();
     this.#worker.postMessage(calls);
   };
 
   #start(): Worker {
-    const worker = new Worker(this.#programOf(), { resourceLimits });
-    const lost = (problem: string) => {
-      if (this.#worker !== worker) return;
-      this.#worker = undefined;
-      const waiting = [...this.#waiting.values()];
-      this.#waiting.clear();
-      for (const { reject } of waiting) reject(new Error(`the thread of calls to the disk ended: ${problem}`));
-    };
+    const worker = new Worker(this.#program, { resourceLimits });
     worker.on("message", (answers: readonly Answer[]) => {
       for (const answer of answers) this.#settle(answer);
       if (this.#waiting.size === 0) worker.unref();
     });
-    worker.on("error", (error) => lost(String(error)));
-    worker.on("exit", (code) => lost(`exit code ${code}`));
+    worker.on("error", (error) => this.#lose(String(error)));
+    worker.on("exit", (code) => this.#lose(`exit code ${code}`));
     return worker;
+  }
+
+  #lose(problem: string): void {
+    if (this.#isLost) return;
+    this.#isLost = true;
+    this.#worker = undefined;
+    process.emitWarning(`the thread of calls to the disk ended (${problem}): they are made without it`);
+    const waiting = [...this.#waiting.values()];
+    this.#waiting.clear();
+    for (const { call, resolve, reject } of waiting)
+      this.#make(call.name, call.file).then((result) => resolve(result as never), reject);
   }
 
   #settle(answer: Answer): void {

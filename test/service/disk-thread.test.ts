@@ -32,31 +32,32 @@ test.each([
   },
 );
 
-test("calls of a thread that ends fail, and the next one has another thread", async () => {
+test.each([
+  ["ends", 'import { parentPort } from "node:worker_threads"; parentPort.on("message", () => process.exit(3));'],
+  ["cannot begin", "import 'nowhere';"],
+])("calls of a thread that %s are made without it, and those that follow", async (_, text) => {
   const folder = temporaryFolder("tiltyard-disk-");
-  const broken = join(folder, "broken.mjs");
-  writeFileSync(
-    broken,
-    'import { parentPort } from "node:worker_threads"; parentPort.on("message", () => process.exit(3));',
-  );
-  const whole = DiskThread.program;
-  const programs = [broken, whole];
-  const thread = new DiskThread(() => programs.shift() ?? whole, 1);
-  const calls = [thread.run("sync", folder), thread.run("persist", folder)];
-  for (const each of await Promise.allSettled(calls))
-    expect(each).toMatchObject({ reason: { message: "the thread of calls to the disk ended: exit code 3" } });
-  await thread.run("sync", folder);
+  const program = join(folder, "program.mjs");
+  writeFileSync(program, text);
+  const thread = new DiskThread(program, 1);
+  const absent = join(folder, "absent");
+  const calls = [thread.run("persist", program), thread.run("sync", absent), thread.run("delete", absent)];
+  expect(await Promise.allSettled(calls)).toMatchObject([
+    { status: "fulfilled", value: { sizeBytes: text.length } },
+    { status: "rejected", reason: { code: "ENOENT" } },
+    { status: "fulfilled" },
+  ]);
+  expect(await thread.run("persist", program)).toMatchObject({ sizeBytes: text.length });
 });
 
 test("the thread begins when there are many calls at once", async () => {
   const folder = temporaryFolder("tiltyard-disk-");
-  let begun = 0;
-  const thread = new DiskThread(() => {
-    begun += 1;
-    return DiskThread.program;
-  }, 3);
+  const unanswered = join(folder, "unanswered.mjs");
+  const begun = join(folder, "begun");
+  writeFileSync(unanswered, `import { writeFileSync } from "node:fs"; writeFileSync(${JSON.stringify(begun)}, "");`);
+  const thread = new DiskThread(unanswered, 3);
   await Promise.all([thread.run("sync", folder), thread.run("sync", folder)]);
-  expect(begun).toBe(0);
+  expect(existsSync(begun)).toBe(false);
   await Promise.all([thread.run("sync", folder), thread.run("sync", folder), thread.run("sync", folder)]);
-  expect(begun).toBe(1);
+  expect(existsSync(begun)).toBe(true);
 });
