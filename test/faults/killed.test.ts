@@ -75,16 +75,18 @@ describe("a service that is killed while clients commit", () => {
       { table: shared, committer: startCommitter(service, shared, "b") },
       { table: shared, committer: startCommitter(service, shared, "c") },
     ];
-    let killed: number | undefined;
+    const killed = new Set<number>();
     for (let kill = 1; kill <= killsOfOne; kill += 1) {
       const before = countAcknowledged(writers);
       const commits = 1 + Math.floor(Math.random() * commitsPerLifeMax);
       while (countAcknowledged(writers) < before + commits) await delay(1);
-      // The one that was killed last may not have ended yet.
-      const processes = childrenOf(pid).filter((each) => each !== killed);
+      // One that was killed may not have ended yet.
+      const processes = childrenOf(pid).filter((each) => !killed.has(each));
       // The oldest is most likely the one that writes.
-      killed = kill % 2 === 0 ? processes[0] : processes[Math.floor(Math.random() * processes.length)];
-      if (killed !== undefined) process.kill(killed, "SIGKILL");
+      const next = kill % 2 === 0 ? processes[0] : processes[Math.floor(Math.random() * processes.length)];
+      if (next === undefined) continue;
+      killed.add(next);
+      process.kill(next, "SIGKILL");
     }
     await Promise.all(writers.map(({ committer }) => committer.stop()));
     await expectAllKept(service, writers);
