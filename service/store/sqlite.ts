@@ -190,8 +190,11 @@ class SqliteStore implements Store {
     if (log === undefined || log.size < logBytesMax || now - this.#shortenedAt < shortenEveryMs) return;
     this.#shortenedAt = now;
     this.#writer.pragma(`busy_timeout = ${shortenTimeoutMs}`);
-    this.#writer.pragma("wal_checkpoint(TRUNCATE)");
-    this.#writer.pragma(`busy_timeout = ${busyTimeoutMs}`);
+    try {
+      this.#writer.pragma("wal_checkpoint(TRUNCATE)");
+    } finally {
+      this.#writer.pragma(`busy_timeout = ${busyTimeoutMs}`);
+    }
   }
 
   async #runInSavepoint(job: Job): Promise<Outcome> {
