@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import { afterAll, expect, test, vi } from "vitest";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import { stageManifest } from "../support/catalog.ts";
 import { type Acknowledgement, post, startCommitter } from "../support/committer.ts";
 import { type PostgresServer, startPostgres } from "../support/postgres-server.ts";
@@ -136,35 +136,38 @@ test.each([
   },
 );
 
-test("a service that is told to stop ends in time, also when one of its processes hangs", async () => {
-  await using service = createServiceProcess(undefined, { TILTYARD_PROCESSES: "2", TILTYARD_LOG_LEVEL: "error" });
-  const program = service.spawn();
-  await program.printed("curl");
-  const [hanging = 0, ...rest] = childrenOf(program.child.pid ?? 0);
-  process.kill(hanging, "SIGSTOP");
-  program.child.kill("SIGTERM");
-  expect((await program.finished).code).toBe(1);
-  expect(program.stdout()).toContain("did not end in time");
-  for (const pid of [hanging, ...rest]) expect(() => process.kill(pid, 0)).toThrow("ESRCH");
-}, 60_000);
-
-test.each(["1", "2"])(
-  "a service of %s processes ends in time, also when its log has no reader",
-  async (processes) => {
-    await using service = createServiceProcess(undefined, {
-      TILTYARD_PROCESSES: processes,
-      TILTYARD_LOG_LEVEL: "info",
-    });
+// Each waits for half a minute.
+describe.concurrent("a service that is told to stop ends in time", () => {
+  test("when one of its processes hangs", async () => {
+    await using service = createServiceProcess(undefined, { TILTYARD_PROCESSES: "2", TILTYARD_LOG_LEVEL: "error" });
     const program = service.spawn();
-    const url = /at (http:\S+)/.exec(await program.printed("curl"))?.[1] ?? "";
-    const { child } = program;
-    child.stdout?.pause();
-    // More than a pipe holds.
-    const path = `/v1/namespace/${"n".repeat(8_000)}/describe`;
-    for (let request = 0; request < 200; request += 1) await post({ ...service, url: () => url }, path);
-    child.kill("SIGTERM");
-    await once(child, "exit");
-    child.stdout?.resume();
-  },
-  60_000,
-);
+    await program.printed("curl");
+    const [hanging = 0, ...rest] = childrenOf(program.child.pid ?? 0);
+    process.kill(hanging, "SIGSTOP");
+    program.child.kill("SIGTERM");
+    expect((await program.finished).code).toBe(1);
+    expect(program.stdout()).toContain("did not end in time");
+    for (const pid of [hanging, ...rest]) expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+  }, 60_000);
+
+  test.each(["1", "2"])(
+    "when the log of its %s processes has no reader",
+    async (processes) => {
+      await using service = createServiceProcess(undefined, {
+        TILTYARD_PROCESSES: processes,
+        TILTYARD_LOG_LEVEL: "info",
+      });
+      const program = service.spawn();
+      const url = /at (http:\S+)/.exec(await program.printed("curl"))?.[1] ?? "";
+      const { child } = program;
+      child.stdout?.pause();
+      // More than a pipe holds.
+      const path = `/v1/namespace/${"n".repeat(8_000)}/describe`;
+      for (let request = 0; request < 200; request += 1) await post({ ...service, url: () => url }, path);
+      child.kill("SIGTERM");
+      await once(child, "exit");
+      child.stdout?.resume();
+    },
+    60_000,
+  );
+});
