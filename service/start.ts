@@ -82,8 +82,10 @@ export async function startService(
   const loopWatch = watchLoop(log);
   let stopping = false;
 
+  const openToWrite = (hasServed: boolean) =>
+    openCatalog(hasServed ? withPresentDatabase(config) : config, log, replacements);
   const first =
-    group?.role === "reader" ? await openReadOnlyCatalog(config) : await openCatalog(config, log, replacements);
+    group?.role === "reader" ? await openReadOnlyCatalog(config) : await openToWrite(group?.hasServed ?? false);
   const sharesMemory = group === undefined || config.database.kind === "postgres";
   const shared = {
     developmentIssuer: issuer,
@@ -190,7 +192,7 @@ export async function startService(
     return null;
   });
   group?.onWrite(async () => {
-    const catalog = await openCatalog(config, log, replacements);
+    const catalog = await openToWrite(true);
     serving = await serveAll(catalog);
     served.push(serving);
     catalog.begin();
@@ -207,6 +209,12 @@ export async function startService(
       for (const each of served.toReversed()) await each[Symbol.asyncDispose]();
     },
   };
+}
+
+/** A service that has served has a database: one that is gone is not replaced by an empty one. */
+function withPresentDatabase(config: Config): Config {
+  const { database } = config;
+  return database.kind === "sqlite" ? { ...config, database: { ...database, mustExist: true } } : config;
 }
 
 /** Where the process that writes takes operations that others are to have carried out. */

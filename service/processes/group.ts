@@ -11,6 +11,8 @@ export interface Group {
   readonly port: number;
   /** Where the process that writes has its sockets: a folder that only this user may enter. */
   readonly folder: string;
+  /** Whether the service has served before this process began: then its database is there. */
+  readonly hasServed: boolean;
   /** Is called when this process is to write, because the one that did has ended. */
   onWrite(begin: () => Promise<void>): void;
   /** Asks all other processes. One that ends meanwhile, or takes too long, is left out. */
@@ -57,13 +59,14 @@ export async function joinGroup(): Promise<Group> {
   // A terminal signals all processes at once; this one waits for the supervisor's message.
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => undefined);
   tell({ tiltyard: "joined" });
-  const { role, count, port, folder } = await begun.promise;
+  const { role, count, port, folder, hasServed } = await begun.promise;
 
   return {
     role,
     count,
     port,
     folder,
+    hasServed,
     onWrite: (begin) => void writing.promise.then(begin).catch(stopped.reject),
     ask: (question) => {
       const id = questions;

@@ -16,7 +16,14 @@ export type Question = z.infer<typeof Question>;
 
 /** What the supervisor tells a process. */
 export const ToWorker = z.discriminatedUnion("tiltyard", [
-  z.object({ tiltyard: z.literal("begin"), role: Role, count: z.int(), port: z.int(), folder: z.string() }),
+  z.object({
+    tiltyard: z.literal("begin"),
+    role: Role,
+    count: z.int(),
+    port: z.int(),
+    folder: z.string(),
+    hasServed: z.boolean(),
+  }),
   /** The process that wrote has ended: this one writes from now on. */
   z.object({ tiltyard: z.literal("write") }),
   z.object({ tiltyard: z.literal("stop") }),

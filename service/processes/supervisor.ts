@@ -99,7 +99,7 @@ export async function supervise(supervised: Supervised, onReady: (url: string) =
     const writes = hasWriter && writer === undefined;
     if (writes) writer = member;
     const role = writes ? "writer" : hasWriter ? "reader" : "equal";
-    tell(member.worker, { tiltyard: "begin", role, count, port: claimed.port, folder });
+    tell(member.worker, { tiltyard: "begin", role, count, port: claimed.port, folder, hasServed });
   }
 
   function onceReady(member: Member, url: string): void {

@@ -6,6 +6,8 @@ export type Database =
       readonly kind: "sqlite";
       /** An absolute path. */
       readonly file: string;
+      /** Whether a file that is not there is an error: a new one would be an empty catalog. */
+      readonly mustExist?: boolean;
     }
   | {
       readonly kind: "postgres";

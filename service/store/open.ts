@@ -8,6 +8,6 @@ import type { Store } from "./store.ts";
  * @throws CatalogError ServiceUnavailable, or an Error that says what is wrong with the database.
  */
 export async function openStore(database: Database): Promise<Store> {
-  if (database.kind === "sqlite") return (await import("./sqlite.ts")).openSqliteStore(database.file);
+  if (database.kind === "sqlite") return (await import("./sqlite.ts")).openSqliteStore(database.file, database);
   return (await import("./postgres.ts")).openPostgresStore(database);
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, type Stats, statSync } from "node:fs";
+import { existsSync, mkdirSync, type Stats, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CatalogError } from "@tiltyard/protocol";
@@ -25,9 +25,14 @@ const shortenTimeoutMs = 20;
 /**
  * Opens the SQLite file, made if absent, and brings its schema up to date.
  *
- * @throws Error that names the file when SQLite cannot use it.
+ * @throws Error that names the file when SQLite cannot use it, or when it must exist and does not.
  */
-export async function openSqliteStore(file: string): Promise<Store> {
+export async function openSqliteStore(
+  file: string,
+  { mustExist = false }: { readonly mustExist?: boolean } = {},
+): Promise<Store> {
+  if (mustExist && !existsSync(file))
+    throw new Error(`The catalog cannot use its database at ${file}: it is gone, restore a backup`);
   try {
     return await open(file);
   } catch (error) {

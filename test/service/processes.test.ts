@@ -1,5 +1,5 @@
 /** A service that runs in several processes is one service to its clients. */
-import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { Agent, type IncomingHttpHeaders, request } from "node:http";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
@@ -404,6 +404,23 @@ describe.runIf(databaseKind === "sqlite")("a process that takes the place of the
     expect(printed).toContain(`tiltyard-catalog: The catalog cannot use its database at ${file}`);
     for (const connection of started.connections) connection[Symbol.dispose]();
     rmSync(file, { recursive: true });
+    await database.drop();
+  }, 60_000);
+
+  test("makes no empty catalog where the database was", async () => {
+    const started = await startProcesses();
+    const { program, database } = started;
+    const file = database.url.replace("sqlite:", "");
+    for (const end of ["", "-wal", "-shm"]) rmSync(file + end);
+    process.kill(one(childrenOf(pidOf(started))), "SIGKILL");
+    // Each reader that is to write ends, and so does what is started in its place.
+    const ends = () => program.stdout().split("a process of the service ended").length - 1;
+    await vi.waitFor(() => expect(ends()).toBeGreaterThan(processes), { timeout: 30_000 });
+    expect(await program.printed("restore a backup")).toContain(`cannot use its database at ${file}: it is gone`);
+    expect(existsSync(file)).toBe(false);
+    for (const connection of started.connections) connection[Symbol.dispose]();
+    program.child.kill("SIGTERM");
+    await program.finished;
     await database.drop();
   }, 60_000);
 
