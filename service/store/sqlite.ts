@@ -208,7 +208,7 @@ class SqliteStore implements Store {
       if (!this.#writer.inTransaction) throw error;
       this.#control.rollbackToSavepoint.run();
       this.#control.release.run();
-      return { job, error: asUnavailable(error) };
+      return { job, error };
     }
   }
 }

@@ -1,11 +1,12 @@
 import { rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import Database from "better-sqlite3";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { findNamespace, insertNamespace, listChildNamespaces } from "../../service/store/namespaces.ts";
 import { openSqliteStore } from "../../service/store/sqlite.ts";
 import { openSqliteReader } from "../../service/store/sqlite-reader.ts";
 import type { Store } from "../../service/store/store.ts";
+import { insertTable } from "../../service/store/tables.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 function temporaryFile(): string {
@@ -100,12 +101,23 @@ describe("the SQLite store", () => {
   test("takes up writes again after the disk was full", async () => {
     const file = temporaryFile();
     await using store = await openSqliteStore(file);
+    const table = { identifier: ["table"], location: "file:///table", properties: {} };
+    await store.write((session) => insertTable(session, table));
+    // SQLite's error is the same when a table has no number left for a row.
+    const other = new Database(file);
+    onTestFinished(() => void other.close());
+    const setLast = other.prepare<[bigint]>("update sqlite_sequence set seq = ?");
+    setLast.run(2n ** 63n - 1n);
     const limited = store.write(async (session) => {
-      for (let index = 0; index < 50; index++)
-        await insertNamespace(session, { identifier: [`ns${index}`], properties: { filler: "x".repeat(100_000) } });
-      throw new Database.SqliteError("database or disk is full", "SQLITE_FULL");
+      await insertNamespace(session, namespace("before"));
+      await insertTable(session, { ...table, identifier: ["other"], location: "file:///other" });
     });
-    await expect(limited).rejects.toMatchObject({ kind: "ServiceUnavailable", retryAfterSeconds: 1 });
+    await expect(limited).rejects.toMatchObject({
+      kind: "ServiceUnavailable",
+      retryAfterSeconds: 1,
+      cause: { code: "SQLITE_FULL" },
+    });
+    setLast.run(1n);
     await store.write((session) => insertNamespace(session, namespace("after")));
     expect(await listChildNamespaces(store.read, [], "", 100)).toEqual(["after"]);
   });
