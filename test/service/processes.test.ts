@@ -391,12 +391,16 @@ test.runIf(process.platform === "linux")(
 );
 
 describe.runIf(databaseKind === "sqlite")("a process that takes the place of the one that wrote", () => {
-  test("says in a sentence that it cannot open the database", async () => {
+  test("says in a sentence that it cannot open the database, which all read until then", async () => {
     const started = await startProcesses();
     const { program, database } = started;
     const file = database.url.replace("sqlite:", "");
     for (const end of ["", "-wal", "-shm"]) rmSync(file + end, { force: true });
     mkdirSync(file);
+    const read = await Promise.all(
+      started.connections.map((each) => each.send("/v1/namespace/$/list", {}, { method: "GET" })),
+    );
+    expect(read.map(({ status }) => status)).toEqual(read.map(() => 200));
     process.kill(one(childrenOf(pidOf(started))), "SIGKILL");
     const printed = await program.printed("The catalog cannot use its database");
     program.child.kill("SIGTERM");

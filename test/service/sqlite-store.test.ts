@@ -1,4 +1,4 @@
-import { rmSync } from "node:fs";
+import { rmSync, truncateSync } from "node:fs";
 import { dirname, join } from "node:path";
 import Database from "better-sqlite3";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -48,11 +48,20 @@ describe("the SQLite store", () => {
     expect(await findNamespace(store.read, ["a"])).toEqual(namespace("a"));
   });
 
-  test("is unavailable to a connection that first reads when its file was deleted", async () => {
+  test("is read by a connection that was opened before its file was deleted", async () => {
     const file = temporaryFile();
-    await using _ = await openSqliteStore(file);
+    await using store = await openSqliteStore(file);
     await using reader = openSqliteReader(file);
     for (const end of ["", "-wal", "-shm"]) rmSync(file + end);
+    for (const each of [reader, store]) expect(await findNamespace(each.read, [])).toBeDefined();
+  });
+
+  test("is unavailable to a connection whose log was emptied", async () => {
+    const file = temporaryFile();
+    await using store = await openSqliteStore(file);
+    await using reader = openSqliteReader(file);
+    await store.write((session) => insertNamespace(session, namespace("a")));
+    truncateSync(`${file}-wal`);
     const unavailable = { kind: "ServiceUnavailable" };
     await expect(reader.memoized("list", async () => "made")).rejects.toMatchObject(unavailable);
     await expect(findNamespace(reader.read, ["a"])).rejects.toMatchObject(unavailable);
