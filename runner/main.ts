@@ -10,6 +10,7 @@ import { type KubernetesOptions, openRayJobs } from "./open-rayjobs.ts";
 import { RayPlatform } from "./ray-platform.ts";
 import { Reconciler } from "./reconcile.ts";
 import { repeat } from "./repeat.ts";
+import { version } from "./version.ts";
 
 interface Options extends KubernetesOptions {
   readonly local?: boolean;
@@ -36,6 +37,7 @@ const environment = readConfig(process.env);
 
 await new Command("tiltyard runner")
   .description("run the catalog's jobs on Ray")
+  .version(version)
   .option("--local", "start a Ray on this machine")
   .option("--stack-outputs <file>", "use the Kubernetes of this stack: what `pulumi stack output --json` printed")
   .option("-f, --file <file>", "the Ray clusters of jobs, as YAML: docs/guides/jobs.md")

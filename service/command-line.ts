@@ -10,6 +10,7 @@ import { restoreCommand } from "./commands/restore.ts";
 import { serve } from "./commands/serve.ts";
 import { tablesCommand } from "./commands/tables.ts";
 import { ConfigError } from "./config.ts";
+import { codeOf } from "./error-code.ts";
 import { version } from "./version.ts";
 
 /**
@@ -63,8 +64,8 @@ function throwInsteadOfExit(command: Command): void {
 /** An error that the operator can fix is printed as a sentence; a bug with its stack. */
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const systemCode = "code" in error && typeof error.code === "string" ? error.code : undefined;
-  if (systemCode === "EADDRINUSE") return `${error.message}; set TILTYARD_PORT to listen elsewhere`;
+  const code = codeOf(error);
+  if (code === "EADDRINUSE") return `${error.message}; set TILTYARD_PORT to listen elsewhere`;
   const expected = error.constructor === Error || error instanceof ConfigError || error instanceof CatalogError;
-  return expected || systemCode !== undefined ? error.message : (error.stack ?? error.message);
+  return expected || code !== undefined ? error.message : (error.stack ?? error.message);
 }

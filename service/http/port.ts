@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import type { Server as HttpServer } from "node:http";
 import { type AddressInfo, createServer, type ListenOptions, type Server } from "node:net";
+import { codeOf } from "../error-code.ts";
 
 /**
  * Node accepts one connection of each listening socket in a turn of the event loop, and in a turn it answers all clients
@@ -54,14 +55,10 @@ async function claimName({ host, port }: HostPort): Promise<Server | undefined> 
     await once(name, "listening");
     return name;
   } catch (cause) {
-    if (!isTaken(cause)) return undefined;
+    if (codeOf(cause) !== "EADDRINUSE") return undefined;
     const taken = new Error(`listen EADDRINUSE: address already in use ${host}:${port}`, { cause });
     throw Object.assign(taken, { code: "EADDRINUSE" });
   }
-}
-
-function isTaken(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "EADDRINUSE";
 }
 
 /**

@@ -46,7 +46,8 @@ export async function supervise(supervised: Supervised, onReady: (url: string) =
   const { log } = output;
   using claimed = await claimPort(supervised);
   const folder = mkdtempSync(join(tmpdir(), "tiltyard-"));
-  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  const removeFolder = () => rmSync(folder, { recursive: true, force: true });
+  process.once("exit", removeFolder);
   cluster.setupPrimary({ stdio: ["ignore", "pipe", "inherit", "ipc"] });
   new RateLimiterClusterMaster();
 
@@ -144,6 +145,8 @@ export async function supervise(supervised: Supervised, onReady: (url: string) =
     killSoon();
     ended.resolve(1);
     for (const each of processes) each.kill("SIGKILL");
+    // This process may be killed before its exit.
+    removeFolder();
   }
 
   /** The process that writes is needed until all others have ended. */

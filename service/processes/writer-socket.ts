@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { chmodSync, mkdirSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import type { Server } from "node:net";
 import { dirname } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -8,14 +8,29 @@ import { CatalogError } from "@tiltyard/protocol";
 /** How long a request waits for the process that writes, after it ended and until another one takes its place. */
 const waitsMs = 5_000;
 const retryMs = 10;
+/** How often the process that writes checks that its socket is there. */
+const checkEveryMs = 1_000;
 
 /**
- * Has a server of the process that writes listen for the other processes.
+ * Has a server of the process that writes listen for the other processes, and listen anew when its socket was deleted.
  *
  * @param socketPath In a folder that only this user may read; one that was deleted is made anew. A socket left over there
  *   is replaced.
  */
 export async function listenForOthers(server: Server, socketPath: string): Promise<void> {
+  await listen(server, socketPath);
+  const check = setInterval(() => {
+    if (!server.listening || existsSync(socketPath)) return;
+    // The connections that it has stay open.
+    server.close();
+    listen(server, socketPath).catch(() => undefined);
+  }, checkEveryMs).unref();
+  server.on("close", () => {
+    if (!server.listening) clearInterval(check);
+  });
+}
+
+async function listen(server: Server, socketPath: string): Promise<void> {
   mkdirSync(dirname(socketPath), { recursive: true, mode: 0o700 });
   rmSync(socketPath, { force: true });
   // Without the supervisor, which would keep connections for a process that has ended.

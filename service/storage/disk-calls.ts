@@ -2,6 +2,7 @@ import { closeSync, constants, fstatSync, fsync, openSync, type Stats } from "no
 import { unlink } from "node:fs/promises";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
+import { codeOf } from "../error-code.ts";
 import type { StoredObject } from "./object-store.ts";
 
 /** The calls of a commit that wait for the disk: disk-thread.ts makes them in a thread of their own. */
@@ -69,8 +70,4 @@ export function orMissing<Result>(work: () => Result): Result | undefined {
 /** Whether an error says that no such file can be there. */
 export function isMissing(error: unknown): boolean {
   return ["ENOENT", "ENOTDIR", "ENAMETOOLONG", "ELOOP"].includes(codeOf(error) ?? "");
-}
-
-export function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }

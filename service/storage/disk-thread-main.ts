@@ -1,6 +1,7 @@
 /** What runs in the thread of disk-thread.ts. */
 import { parentPort } from "node:worker_threads";
-import { codeOf, diskCalls } from "./disk-calls.ts";
+import { codeOf } from "../error-code.ts";
+import { diskCalls } from "./disk-calls.ts";
 import type { Answer, Call } from "./disk-thread.ts";
 
 const port = parentPort;

@@ -39,10 +39,10 @@ export class DiskThread {
   static readonly program = join(import.meta.dirname, `disk-thread-main${extname(import.meta.filename)}`);
 
   readonly #program: string;
-  readonly #fromCalls: number;
+  /** Infinite once the thread is lost. */
+  #fromCalls: number;
   readonly #waiting = new Map<number, Waiting>();
   #worker: Worker | undefined;
-  #isLost = false;
   #calls: Call[] = [];
   #madeHere = 0;
   #lastId = 0;
@@ -59,9 +59,8 @@ export class DiskThread {
   /** @throws Error of the file system, with its code. */
   run<Name extends keyof DiskCalls>(name: Name, file: string): ReturnType<DiskCalls[Name]>;
   run(name: keyof DiskCalls, file: string): Promise<unknown> {
-    const hasThread = this.#worker !== undefined || this.#calls.length > 0;
-    const isWanted = hasThread || this.#madeHere + 1 >= this.#fromCalls;
-    return isWanted && !this.#isLost ? this.#send(name, file) : this.#make(name, file);
+    if (this.#worker === undefined && this.#madeHere + 1 >= this.#fromCalls) this.#start();
+    return this.#worker === undefined ? this.#make(name, file) : this.#send(name, file);
   }
 
   async #make(name: keyof DiskCalls, file: string): Promise<unknown> {
@@ -84,33 +83,31 @@ export class DiskThread {
   readonly #sendAll = (): void => {
     const calls = this.#calls;
     this.#calls = [];
-    // What waits was made here when the thread ended.
-    if (this.#isLost) return;
-    try {
-      this.#worker ??= this.#start();
-    } catch (error) {
-      this.#lose(String(error));
-      return;
-    }
-    // It keeps the process alive for as long as a call waits.
-    this.#worker.ref();
-    this.#worker.postMessage(calls);
+    // It keeps the process alive for as long as a call waits. If it has ended, they were made here.
+    this.#worker?.ref();
+    this.#worker?.postMessage(calls);
   };
 
-  #start(): Worker {
-    const worker = new Worker(this.#program, { resourceLimits });
-    worker.on("message", (answers: readonly Answer[]) => {
-      for (const answer of answers) this.#settle(answer);
-      if (this.#waiting.size === 0) worker.unref();
-    });
-    worker.on("error", (error) => this.#lose(String(error)));
-    worker.on("exit", (code) => this.#lose(`exit code ${code}`));
-    return worker;
+  #start(): void {
+    try {
+      const worker = new Worker(this.#program, { resourceLimits });
+      worker.on("message", (answers: readonly Answer[]) => {
+        for (const answer of answers) this.#settle(answer);
+        if (this.#waiting.size === 0) worker.unref();
+      });
+      let problem: string | undefined;
+      worker.on("error", (error) => {
+        problem = String(error);
+      });
+      worker.on("exit", (code) => this.#lose(problem ?? `exit code ${code}`));
+      this.#worker = worker;
+    } catch (error) {
+      this.#lose(String(error));
+    }
   }
 
   #lose(problem: string): void {
-    if (this.#isLost) return;
-    this.#isLost = true;
+    this.#fromCalls = Number.POSITIVE_INFINITY;
     this.#worker = undefined;
     process.emitWarning(`the thread of calls to the disk ended (${problem}): they are made without it`);
     const waiting = [...this.#waiting.values()];

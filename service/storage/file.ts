@@ -12,7 +12,8 @@ import {
 import { copyFile, mkdir, opendir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { CatalogError } from "@tiltyard/protocol";
-import { codeOf, isMissing, openToRead, orMissing, syncFile, toStoredObject } from "./disk-calls.ts";
+import { codeOf } from "../error-code.ts";
+import { isMissing, openToRead, orMissing, syncFile, toStoredObject } from "./disk-calls.ts";
 import { DiskThread } from "./disk-thread.ts";
 import { requireReadable, unavailable } from "./errors.ts";
 import type { Copied, ListedObject, ObjectStore, ReadObject, StoredObject } from "./object-store.ts";

@@ -1,5 +1,6 @@
 import { CatalogError } from "@tiltyard/protocol";
 import { DatabaseError } from "pg";
+import { codeOf } from "../error-code.ts";
 
 /** A serialization failure or a deadlock: the transaction is retried (PostgreSQL's class 40). */
 const conflicts = ["40001", "40P01"];
@@ -37,8 +38,8 @@ export function isWorthAnotherAttempt(error: unknown, attempt: number, constrain
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof CatalogError || !(error instanceof Error)) return false;
   if (error instanceof DatabaseError) return unavailable.test(error.code ?? "");
-  const code = "code" in error && typeof error.code === "string" ? error.code : undefined;
   if (error instanceof AggregateError) return error.errors.every(isUnavailable);
+  const code = codeOf(error);
   if (code !== undefined) return ofNode.test(code);
   return error.constructor === Error && ofDriver.test(error.message);
 }
@@ -51,7 +52,8 @@ export function isAway(error: unknown): boolean {
   if (!isUnavailable(error)) return false;
   if (error instanceof DatabaseError) return !error.code?.startsWith(authorization);
   if (error instanceof AggregateError) return error.errors.every(isAway);
-  if (error instanceof Error && "code" in error) return ofSockets.test(String(error.code));
+  const code = codeOf(error);
+  if (code !== undefined) return ofSockets.test(code);
   return error instanceof Error && /terminated|timeout/i.test(error.message);
 }
 
@@ -79,6 +81,6 @@ function withoutSecrets(error: Error): Error {
   const errors = error instanceof AggregateError ? error.errors.map((each) => withoutSecrets(each)) : [];
   const text = [message, ...errors.map((each) => each.message)].filter(Boolean).join("; ");
   const plain = new Error(`PostgreSQL: ${text}`);
-  const code = "code" in error ? error.code : undefined;
+  const code = codeOf(error);
   return Object.assign(plain, { name, ...(stack !== undefined && { stack }), ...(code !== undefined && { code }) });
 }

@@ -21,6 +21,8 @@ export class Snapshot {
     this.#begin = reader.prepare("BEGIN");
     this.#commit = reader.prepare("COMMIT");
     this.#dataVersion = reader.prepare("PRAGMA data_version").pluck();
+    // SQLite opens its log with the first read: what is open can be read when the file was deleted.
+    this.#dataVersion.get();
   }
 
   begin(): void {

@@ -165,7 +165,8 @@ class SqliteStore implements Store {
   async #commitGroup(group: readonly Job[]): Promise<void> {
     const outcomes: Outcome[] = [];
     try {
-      this.#readyLog();
+      const log = this.#requireLog();
+      if (log !== undefined && log.size >= logBytesMax) this.#shortenLog();
       this.#control.begin.run();
       for (const job of group) outcomes.push(await this.#runInSavepoint(job));
       // Reads that follow the commit see it.
@@ -182,17 +183,20 @@ class SqliteStore implements Store {
       else outcome.job.resolve(outcome.result);
   }
 
+  /** @throws CatalogError ServiceUnavailable when the log has no name any more: SQLite would commit to it all the same. */
+  #requireLog(): Stats | undefined {
+    const log = statLog(this.#writer);
+    if (log?.ino !== this.#logInode) throw fileGone(this.#writer.name);
+    return log;
+  }
+
   /**
    * SQLite begins its log anew after a commit that no read is older than. With busy processes beside this one there is
    * always such a read, and each is over in a moment.
-   *
-   * @throws CatalogError ServiceUnavailable when the log has no name any more: SQLite would commit to it all the same.
    */
-  #readyLog(): void {
-    const log = statLog(this.#writer);
-    if (log?.ino !== this.#logInode) throw fileGone(this.#writer.name);
+  #shortenLog(): void {
     const now = performance.now();
-    if (log === undefined || log.size < logBytesMax || now - this.#shortenedAt < shortenEveryMs) return;
+    if (now - this.#shortenedAt < shortenEveryMs) return;
     this.#shortenedAt = now;
     this.#writer.pragma(`busy_timeout = ${shortenTimeoutMs}`);
     try {
@@ -213,7 +217,7 @@ class SqliteStore implements Store {
       if (!this.#writer.inTransaction) throw error;
       this.#control.rollbackToSavepoint.run();
       this.#control.release.run();
-      return { job, error: asUnavailable(error) };
+      return { job, error };
     }
   }
 }

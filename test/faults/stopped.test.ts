@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { stageManifest } from "../support/catalog.ts";
@@ -153,9 +153,11 @@ describe.concurrent("a service that is told to stop ends in time", () => {
   test.each(["1", "2"])(
     "when the log of its %s processes has no reader",
     async (processes) => {
+      const temporary = temporaryFolder("tiltyard-sockets-");
       await using service = createServiceProcess(undefined, {
         TILTYARD_PROCESSES: processes,
         TILTYARD_LOG_LEVEL: "info",
+        TMPDIR: temporary,
       });
       const program = service.spawn();
       const url = /at (http:\S+)/.exec(await program.printed("curl"))?.[1] ?? "";
@@ -167,6 +169,7 @@ describe.concurrent("a service that is told to stop ends in time", () => {
       child.kill("SIGTERM");
       await once(child, "exit");
       child.stdout?.resume();
+      expect(readdirSync(temporary)).toEqual([]);
     },
     60_000,
   );

@@ -45,17 +45,14 @@ export interface Answer {
   readonly text: string;
 }
 
-/** Of the image, what is about memory and threads. */
-const image = z
-  .object({ MALLOC_ARENA_MAX: z.string(), NODE_OPTIONS: z.string(), UV_THREADPOOL_SIZE: z.string() })
-  .parse(imageEnvironment());
+/** Of the image, what is about memory. */
+const image = z.object({ MALLOC_ARENA_MAX: z.string(), NODE_OPTIONS: z.string() }).parse(imageEnvironment());
 
 export async function startWatchedService(environment: Record<string, string> = {}): Promise<WatchedService> {
   const database = await createTestDatabase();
   const folder = temporaryFolder("tiltyard-hostile-");
   const service = createServiceProcess(folder, {
     MALLOC_ARENA_MAX: image.MALLOC_ARENA_MAX,
-    UV_THREADPOOL_SIZE: image.UV_THREADPOOL_SIZE,
     // The heap is what Node gives itself in a pod of 512 MiB.
     NODE_OPTIONS: `${image.NODE_OPTIONS} --max-old-space-size=256`,
     TILTYARD_DATABASE_URL: database.url,

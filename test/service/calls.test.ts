@@ -1,7 +1,7 @@
 /** Operations that one process of a service has another one carry out. */
 import { rmSync } from "node:fs";
 import { createServer } from "node:net";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { CatalogError } from "@tiltyard/protocol";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Call, createWriter, type Outcome, takeCalls, type Writer } from "../../service/processes/calls.ts";
@@ -47,6 +47,15 @@ test("a call waits until there is a process that takes it", async () => {
   expect(await Promise.race([answer, new Promise((resolve) => setImmediate(resolve, "none yet"))])).toBe("none yet");
   await using _ = await takeCalls(path, async () => ({ answer: "there" }));
   expect(await answer).toBe("there");
+});
+
+test("a process whose socket was deleted with its folder listens anew, and keeps its connections", async () => {
+  await using _ = await takeCalls(path, async () => ({ answer: "there" }));
+  expect(await writer.carryOut(call)).toBe("there");
+  rmSync(dirname(path), { recursive: true });
+  using other = createWriter(path);
+  expect(await other.carryOut(call)).toBe("there");
+  expect(await writer.carryOut(call)).toBe("there");
 });
 
 test("a process that ends in the middle of an answer leaves the call in doubt, and the next call goes to the next process", async () => {

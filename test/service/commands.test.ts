@@ -51,6 +51,14 @@ describe("serve", () => {
     expect(stdout + stderr).not.toContain(key);
   });
 
+  test.runIf(process.platform === "linux")("has eight threads that wait for the disk", async () => {
+    const service = await serve(temporaryFolder("tiltyard-commands-"));
+    const threads = `/proc/${service.program.child.pid}/task`;
+    const nameOf = (thread: string) => readFileSync(join(threads, thread, "comm"), "utf8").trim();
+    await expect.poll(() => readdirSync(threads).filter((each) => nameOf(each) === "libuv-worker")).toHaveLength(8);
+    await stop(service);
+  });
+
   test("ends with every problem of its settings, and exit code 2", async () => {
     const { code, stderr } = await runCatalogCommand(["serve"], {
       TILTYARD_PORT: "http",

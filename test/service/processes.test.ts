@@ -1,12 +1,12 @@
 /** A service that runs in several processes is one service to its clients. */
+import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { Agent, type IncomingHttpHeaders, request } from "node:http";
-import { connect } from "node:net";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type AnyContract, contracts, mayChange } from "@tiltyard/protocol";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { claimPort } from "../../service/http/port.ts";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type Machine, processesFor } from "../../service/processes/how-many.ts";
 import { type Service, startCommitter } from "../support/committer.ts";
 import { createTestDatabase, databaseKind, type TestDatabase } from "../support/database.ts";
@@ -368,15 +368,29 @@ test("limits hold for all processes together", async () => {
   await stop(started);
 }, 60_000);
 
+/** @returns A port that no program gets while the test runs but those that name it. */
+async function keptPort(): Promise<string> {
+  const host = "127.0.0.1";
+  const server = createServer().listen(0, host);
+  await once(server, "listening");
+  // The port of a connection is not free. It can be listened on all the same, if the connection was bound to its address.
+  const connection = connect({ host, port: (server.address() as AddressInfo).port, localAddress: host });
+  await once(connection, "connect");
+  onTestFinished(() => {
+    connection.destroy();
+    server.close();
+  });
+  return String(connection.localPort);
+}
+
 test.runIf(process.platform === "linux")(
   "of two services that start on one port in the same moment, one serves",
   async () => {
-    const claimed = await claimPort({ host: "127.0.0.1", port: 0 });
-    claimed[Symbol.dispose]();
+    const port = await keptPort();
     const programs = Array.from({ length: 2 }, () =>
       startProgram(["service/main.ts", "serve"], {
         TILTYARD_DATA_DIR: temporaryFolder("tiltyard-processes-"),
-        TILTYARD_PORT: String(claimed.port),
+        TILTYARD_PORT: port,
         TILTYARD_PROCESSES: String(processes),
       }),
     );
@@ -391,12 +405,16 @@ test.runIf(process.platform === "linux")(
 );
 
 describe.runIf(databaseKind === "sqlite")("a process that takes the place of the one that wrote", () => {
-  test("says in a sentence that it cannot open the database", async () => {
+  test("says in a sentence that it cannot open the database, which all read until then", async () => {
     const started = await startProcesses();
     const { program, database } = started;
     const file = database.url.replace("sqlite:", "");
     for (const end of ["", "-wal", "-shm"]) rmSync(file + end, { force: true });
     mkdirSync(file);
+    const read = await Promise.all(
+      started.connections.map((each) => each.send("/v1/namespace/$/list", {}, { method: "GET" })),
+    );
+    expect(read.map(({ status }) => status)).toEqual(read.map(() => 200));
     process.kill(one(childrenOf(pidOf(started))), "SIGKILL");
     const printed = await program.printed("The catalog cannot use its database");
     program.child.kill("SIGTERM");

@@ -1,11 +1,12 @@
-import { rmSync } from "node:fs";
+import { rmSync, truncateSync } from "node:fs";
 import { dirname, join } from "node:path";
 import Database from "better-sqlite3";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { findNamespace, insertNamespace, listChildNamespaces } from "../../service/store/namespaces.ts";
 import { openSqliteStore } from "../../service/store/sqlite.ts";
 import { openSqliteReader } from "../../service/store/sqlite-reader.ts";
 import type { Store } from "../../service/store/store.ts";
+import { insertTable } from "../../service/store/tables.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 function temporaryFile(): string {
@@ -47,11 +48,20 @@ describe("the SQLite store", () => {
     expect(await findNamespace(store.read, ["a"])).toEqual(namespace("a"));
   });
 
-  test("is unavailable to a connection that first reads when its file was deleted", async () => {
+  test("is read by a connection that was opened before its file was deleted", async () => {
     const file = temporaryFile();
-    await using _ = await openSqliteStore(file);
+    await using store = await openSqliteStore(file);
     await using reader = openSqliteReader(file);
     for (const end of ["", "-wal", "-shm"]) rmSync(file + end);
+    for (const each of [reader, store]) expect(await findNamespace(each.read, [])).toBeDefined();
+  });
+
+  test("is unavailable to a connection whose log was emptied", async () => {
+    const file = temporaryFile();
+    await using store = await openSqliteStore(file);
+    await using reader = openSqliteReader(file);
+    await store.write((session) => insertNamespace(session, namespace("a")));
+    truncateSync(`${file}-wal`);
     const unavailable = { kind: "ServiceUnavailable" };
     await expect(reader.memoized("list", async () => "made")).rejects.toMatchObject(unavailable);
     await expect(findNamespace(reader.read, ["a"])).rejects.toMatchObject(unavailable);
@@ -100,12 +110,23 @@ describe("the SQLite store", () => {
   test("takes up writes again after the disk was full", async () => {
     const file = temporaryFile();
     await using store = await openSqliteStore(file);
+    const table = { identifier: ["table"], location: "file:///table", properties: {} };
+    await store.write((session) => insertTable(session, table));
+    // SQLite's error is the same when a table has no number left for a row.
+    const other = new Database(file);
+    onTestFinished(() => void other.close());
+    const setLast = other.prepare<[bigint]>("update sqlite_sequence set seq = ?");
+    setLast.run(2n ** 63n - 1n);
     const limited = store.write(async (session) => {
-      for (let index = 0; index < 50; index++)
-        await insertNamespace(session, { identifier: [`ns${index}`], properties: { filler: "x".repeat(100_000) } });
-      throw new Database.SqliteError("database or disk is full", "SQLITE_FULL");
+      await insertNamespace(session, namespace("before"));
+      await insertTable(session, { ...table, identifier: ["other"], location: "file:///other" });
     });
-    await expect(limited).rejects.toMatchObject({ kind: "ServiceUnavailable", retryAfterSeconds: 1 });
+    await expect(limited).rejects.toMatchObject({
+      kind: "ServiceUnavailable",
+      retryAfterSeconds: 1,
+      cause: { code: "SQLITE_FULL" },
+    });
+    setLast.run(1n);
     await store.write((session) => insertNamespace(session, namespace("after")));
     expect(await listChildNamespaces(store.read, [], "", 100)).toEqual(["after"]);
   });
