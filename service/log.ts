@@ -1,5 +1,7 @@
 import type { Readable } from "node:stream";
 import { type Logger, pino } from "pino";
+import sonicBoom, { type SonicBoom } from "sonic-boom";
+import { codeOf } from "./error-code.ts";
 
 export type Log = Logger;
 
@@ -19,6 +21,16 @@ const writtenBytesMax = 1024 * 1024;
 const waitingBytesMax = 16 * 1024 * 1024;
 const lineEnd = "\n".charCodeAt(0);
 
+const destinations = new Set<SonicBoom>();
+process.once("exit", () => {
+  for (const each of destinations)
+    try {
+      each.flushSync();
+    } catch {
+      // There is no other place to tell it.
+    }
+});
+
 /**
  * The service's log: JSON lines on standard output. What is logged of a request is named
  * field by field, so that no credential gets into it. The service never waits for the
@@ -32,7 +44,7 @@ export function createLog(level: string): Log {
 /** As `createLog`. */
 export function openLogOutput(level: string): LogOutput {
   let dropped = 0;
-  const destination = pino.destination({
+  const destination = new sonicBoom.SonicBoom({
     dest: 1,
     sync: false,
     // Standard output may take a part of what is written: of text that could be half a character.
@@ -42,6 +54,7 @@ export function openLogOutput(level: string): LogOutput {
     maxLength: waitingBytesMax,
   });
   let bytesHeld = 0;
+  let isClosed = false;
   let isFlushPlanned = false;
   const flushSoon = () => {
     if (isFlushPlanned) return;
@@ -49,13 +62,14 @@ export function openLogOutput(level: string): LogOutput {
     setTimeout(() => {
       isFlushPlanned = false;
       // The destination's own periodic flush also writes when there is nothing to write.
-      if (bytesHeld === 0) return;
+      if (bytesHeld === 0 || isClosed) return;
       destination.flush();
       // It flushes nothing while it is writing.
       flushSoon();
     }, writtenEveryMs).unref();
   };
   const write = (lines: Buffer) => {
+    if (isClosed) return;
     bytesHeld += lines.length;
     // What takes buffers is typed as if it took text.
     destination.write(lines as unknown as string);
@@ -64,10 +78,11 @@ export function openLogOutput(level: string): LogOutput {
   destination.on("write", (bytes: number) => {
     bytesHeld -= bytes;
   });
-  destination.on("error", () => {
-    // At the end of the process it would try for ever to write what it has.
-    destination.flushSync = () => {};
+  destination.on("error", (error: unknown) => {
+    // A pipe gets no other reader. A full disk may have room again.
+    isClosed ||= codeOf(error) === "EPIPE";
   });
+  destinations.add(destination);
 
   const lines = {
     write: (line: string) => write(Buffer.from(line)),

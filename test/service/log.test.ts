@@ -56,6 +56,15 @@ test("a full disk costs the lines, and neither holds the process up nor ends it"
   expect([code, stderr]).toEqual([0, expect.stringMatching(/^MiB held: [\d.]+;$/)]);
 });
 
+test("a process that exits with lines in hand writes them, and ends when nothing takes them", async () => {
+  const exits = `import { createLog } from ${log}; createLog("info").info("a last line"); process.exit(3);`;
+  const args = ["--input-type=module", "--eval", exits];
+  const taken = startProgram(args);
+  const full = startProgram(args, {}, { stdout: "/dev/full" });
+  expect(await taken.finished).toMatchObject({ code: 3, stdout: expect.stringContaining("a last line") });
+  expect((await full.finished).code).toBe(3);
+});
+
 test("what is logged is written within half a second, and a service that logs nothing writes nothing", () => {
   const take = (_: number, bytes: Buffer, done: (error: null, written: number) => void) => done(null, bytes.length);
   const write = vi.spyOn(fs, "write").mockImplementation(take as never);
