@@ -19,6 +19,8 @@ import { sendWholeBody } from "../support/whole-body.ts";
 
 const key = "the-key-of-several-processes-0123456789";
 const processes = 3;
+/** As few as make a service of several: each takes half a second of a core to start. */
+const fewest = { TILTYARD_PROCESSES: "2" };
 /** The kernel spreads them over the processes. */
 const connectionsOfTest = 4 * processes;
 
@@ -391,7 +393,7 @@ test.runIf(process.platform === "linux")(
       startProgram(["service/main.ts", "serve"], {
         TILTYARD_DATA_DIR: temporaryFolder("tiltyard-processes-"),
         TILTYARD_PORT: port,
-        TILTYARD_PROCESSES: String(processes),
+        ...fewest,
       }),
     );
     const refused = await Promise.race(programs.map(({ finished }) => finished));
@@ -406,7 +408,7 @@ test.runIf(process.platform === "linux")(
 
 describe.runIf(databaseKind === "sqlite")("a process that takes the place of the one that wrote", () => {
   test("says in a sentence that it cannot open the database, which all read until then", async () => {
-    const started = await startProcesses();
+    const started = await startProcesses(fewest);
     const { program, database } = started;
     const file = database.url.replace("sqlite:", "");
     for (const end of ["", "-wal", "-shm"]) rmSync(file + end, { force: true });
@@ -426,14 +428,14 @@ describe.runIf(databaseKind === "sqlite")("a process that takes the place of the
   }, 60_000);
 
   test("makes no empty catalog where the database was", async () => {
-    const started = await startProcesses();
+    const started = await startProcesses(fewest);
     const { program, database } = started;
     const file = database.url.replace("sqlite:", "");
     for (const end of ["", "-wal", "-shm"]) rmSync(file + end);
     process.kill(one(childrenOf(pidOf(started))), "SIGKILL");
     // Each reader that is to write ends, and so does what is started in its place.
     const ends = () => program.stdout().split("a process of the service ended").length - 1;
-    await vi.waitFor(() => expect(ends()).toBeGreaterThan(processes), { timeout: 30_000 });
+    await vi.waitFor(() => expect(ends()).toBeGreaterThan(2), { timeout: 30_000 });
     expect(await program.printed("restore a backup")).toContain(`cannot use its database at ${file}: it is gone`);
     expect(existsSync(file)).toBe(false);
     for (const connection of started.connections) connection[Symbol.dispose]();
@@ -444,7 +446,7 @@ describe.runIf(databaseKind === "sqlite")("a process that takes the place of the
 
   test("makes the folder of its sockets anew when it was deleted", async () => {
     const temporary = temporaryFolder("tiltyard-sockets-");
-    const started = await startProcesses({ TMPDIR: temporary });
+    const started = await startProcesses({ ...fewest, TMPDIR: temporary });
     for (const name of readdirSync(temporary)) rmSync(join(temporary, name), { recursive: true });
     const before = childrenOf(pidOf(started));
     process.kill(one(before), "SIGKILL");

@@ -2,6 +2,7 @@
  * The service, killed by SIGKILL at one step of a commit: the step is the argument, and the
  * commit is the first whose manifest was staged under a name that has `crash` in it.
  */
+import { flushCompileCache } from "node:module";
 import { readConfig } from "../../service/config.ts";
 import { createLog } from "../../service/log.ts";
 import { startService } from "../../service/start.ts";
@@ -60,4 +61,6 @@ const service = await startService(config, createLog("silent"), {
   wrapStore: crashingStore,
   wrapStorage: (storage) => ({ at: async (location) => crashingStorage(await storage.at(location)) }),
 });
+// Killed, it keeps nothing of what Node compiled for those that come after it.
+flushCompileCache();
 process.stderr.write(`listening at ${service.url}\n`);
