@@ -40,6 +40,8 @@ const warmUpSeconds = { tiltyard: 6, before: 6, restAdapter: 1, bareHono: 2 } as
  * are not counted, although the server has worked on them.
  */
 const requestsPerConnectionMin = 5;
+/** A server that has answered nothing so far tells no rate. */
+const timesLongerMax = 8;
 
 try {
   const [mode, ...args] = process.argv.slice(2);
@@ -116,8 +118,9 @@ async function* runScenario(
     if (scenario.isOfDisk) execFileSync("sync");
     const measured = await measureByWrk(target, { connections, seconds }, await load.take(seconds));
     load.sent?.(measured.sent);
-    const isLongEnough = measured.requests >= requestsPerConnectionMin * connections;
-    return isLongEnough ? [measured] : measureFor(name, 2 * seconds, connections);
+    const timesLonger = (requestsPerConnectionMin * connections) / measured.requests;
+    if (timesLonger <= 1) return [measured];
+    return measureFor(name, Math.ceil(seconds * Math.min(timesLonger + 1, timesLongerMax)), connections);
   };
 
   for (const name of serverNames) await measureFor(name, warmUpSeconds[name], size.connections);
