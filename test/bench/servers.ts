@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -11,6 +11,12 @@ import { coresOf } from "./wrk.ts";
 /** A server in a process of its own, on loopback. */
 export interface Server extends Target, AsyncDisposable {
   readonly pid: number;
+  /**
+   * Adds copies of a table that was declared, as if each had been declared too; absent where requests do that fast.
+   *
+   * @param id The table, with `$` as delimiter, like its copies.
+   */
+  readonly copyTable?: (id: string, copies: readonly string[]) => void;
 }
 
 const projectFolder = resolve(import.meta.dirname, "../..");
@@ -58,7 +64,13 @@ interface TiltyardOptions {
 export async function startReference(folder: string, python: string): Promise<Server> {
   mkdirSync(folder, { recursive: true });
   const program = start(python, [join(import.meta.dirname, "reference.py"), folder]);
-  return serverOf(program, await announcedUrl(program));
+  return {
+    ...serverOf(program, await announcedUrl(program)),
+    copyTable: (id, copies) => {
+      const args = [join(import.meta.dirname, "reference_fill.py"), folder, id];
+      execFileSync(python, args, { input: copies.join("\n"), stdio: ["pipe", "inherit", "inherit"] });
+    },
+  };
 }
 
 export async function startBareHono(processes: number): Promise<Server> {
