@@ -1,6 +1,20 @@
 import { existsSync } from "node:fs";
 import Database from "better-sqlite3";
 
+/** @throws Error when there is no such file. */
+export function requireFile(file: string): void {
+  if (!existsSync(file)) throw cannotUse(file, "it is gone, restore a backup");
+}
+
+/** @returns An error of SQLite, with the file that it could not use; any other error as it is. */
+export function namingFile(file: string, error: unknown): unknown {
+  return error instanceof Database.SqliteError ? cannotUse(file, error.message, error) : error;
+}
+
+function cannotUse(file: string, problem: string, cause?: unknown): Error {
+  return new Error(`The catalog cannot use its database at ${file}: ${problem}`, { cause });
+}
+
 /** @throws Error when the file is not a whole catalog database. */
 export function verifySqliteFile(file: string): void {
   let problem: unknown;

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, type Stats, statSync } from "node:fs";
+import { mkdirSync, type Stats, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CatalogError } from "@tiltyard/protocol";
@@ -8,6 +8,7 @@ import { sqlite } from "./dialect.ts";
 import { Memo } from "./memo.ts";
 import { createMemoryLimiter } from "./memory-limiter.ts";
 import { isMigrated, migrate } from "./migrate.ts";
+import { namingFile, requireFile } from "./sqlite-file.ts";
 import { asUnavailable, Snapshot, SqliteSession } from "./sqlite-session.ts";
 import type { LockableTable, Session, Store } from "./store.ts";
 
@@ -31,13 +32,11 @@ export async function openSqliteStore(
   file: string,
   { mustExist = false }: { readonly mustExist?: boolean } = {},
 ): Promise<Store> {
-  if (mustExist && !existsSync(file))
-    throw new Error(`The catalog cannot use its database at ${file}: it is gone, restore a backup`);
+  if (mustExist) requireFile(file);
   try {
     return await open(file);
   } catch (error) {
-    if (!(error instanceof Database.SqliteError)) throw error;
-    throw new Error(`The catalog cannot use its database at ${file}: ${error.message}`, { cause: error });
+    throw namingFile(file, error);
   }
 }
 

@@ -1,4 +1,4 @@
-import { rmSync, truncateSync } from "node:fs";
+import { rmSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import Database from "better-sqlite3";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -54,6 +54,14 @@ describe("the SQLite store", () => {
     await using reader = openSqliteReader(file);
     for (const end of ["", "-wal", "-shm"]) rmSync(file + end);
     for (const each of [reader, store]) expect(await findNamespace(each.read, [])).toBeDefined();
+  });
+
+  test("is named by what says that it cannot be opened to be read", () => {
+    const gone = join(temporaryFolder("tiltyard-store-"), "gone", "catalog.sqlite");
+    expect(() => openSqliteReader(gone)).toThrow(`cannot use its database at ${gone}: it is gone`);
+    const file = temporaryFile();
+    writeFileSync(file, "no database".repeat(100));
+    expect(() => openSqliteReader(file)).toThrow(`cannot use its database at ${file}: file is not a database`);
   });
 
   test("is unavailable to a connection whose log was emptied", async () => {
