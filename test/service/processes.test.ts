@@ -1,6 +1,6 @@
 /** A service that runs in several processes is one service to its clients. */
 import { once } from "node:events";
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { Agent, type IncomingHttpHeaders, request } from "node:http";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -19,8 +19,6 @@ import { sendWholeBody } from "../support/whole-body.ts";
 
 const key = "the-key-of-several-processes-0123456789";
 const processes = 3;
-/** As few as make a service of several: each takes half a second of a core to start. */
-const fewest = { TILTYARD_PROCESSES: "2" };
 /** The kernel spreads them over the processes. */
 const connectionsOfTest = 4 * processes;
 
@@ -393,7 +391,7 @@ test.runIf(process.platform === "linux")(
       startProgram(["service/main.ts", "serve"], {
         TILTYARD_DATA_DIR: temporaryFolder("tiltyard-processes-"),
         TILTYARD_PORT: port,
-        ...fewest,
+        TILTYARD_PROCESSES: "2",
       }),
     );
     const refused = await Promise.race(programs.map(({ finished }) => finished));
@@ -405,62 +403,6 @@ test.runIf(process.platform === "linux")(
   },
   60_000,
 );
-
-describe.runIf(databaseKind === "sqlite")("a process that takes the place of the one that wrote", () => {
-  test("says in a sentence that it cannot open the database, which all read until then", async () => {
-    const started = await startProcesses(fewest);
-    const { program, database } = started;
-    const file = database.url.replace("sqlite:", "");
-    for (const end of ["", "-wal", "-shm"]) rmSync(file + end, { force: true });
-    mkdirSync(file);
-    const read = await Promise.all(
-      started.connections.map((each) => each.send("/v1/namespace/$/list", {}, { method: "GET" })),
-    );
-    expect(read.map(({ status }) => status)).toEqual(read.map(() => 200));
-    process.kill(one(childrenOf(pidOf(started))), "SIGKILL");
-    const printed = await program.printed("The catalog cannot use its database");
-    program.child.kill("SIGTERM");
-    expect((await program.finished).stderr).not.toContain("    at ");
-    expect(printed).toContain(`tiltyard-catalog: The catalog cannot use its database at ${file}`);
-    for (const connection of started.connections) connection[Symbol.dispose]();
-    rmSync(file, { recursive: true });
-    await database.drop();
-  }, 60_000);
-
-  test("makes no empty catalog where the database was", async () => {
-    const started = await startProcesses(fewest);
-    const { program, database } = started;
-    const file = database.url.replace("sqlite:", "");
-    for (const end of ["", "-wal", "-shm"]) rmSync(file + end);
-    process.kill(one(childrenOf(pidOf(started))), "SIGKILL");
-    // Each reader that is to write ends, and so does what is started in its place.
-    const ends = () => program.stdout().split("a process of the service ended").length - 1;
-    await vi.waitFor(() => expect(ends()).toBeGreaterThan(2), { timeout: 30_000 });
-    expect(await program.printed("restore a backup")).toContain(`cannot use its database at ${file}: it is gone`);
-    expect(existsSync(file)).toBe(false);
-    for (const connection of started.connections) connection[Symbol.dispose]();
-    program.child.kill("SIGTERM");
-    await program.finished;
-    await database.drop();
-  }, 60_000);
-
-  test("makes the folder of its sockets anew when it was deleted", async () => {
-    const temporary = temporaryFolder("tiltyard-sockets-");
-    const started = await startProcesses({ ...fewest, TMPDIR: temporary });
-    for (const name of readdirSync(temporary)) rmSync(join(temporary, name), { recursive: true });
-    const before = childrenOf(pidOf(started));
-    process.kill(one(before), "SIGKILL");
-    await vi.waitFor(() => expect(started.program.stdout()).toContain("this process writes from now on"), {
-      timeout: 30_000,
-    });
-    const [folder = ""] = readdirSync(temporary);
-    expect(statSync(join(temporary, folder)).mode & 0o777).toBe(0o700);
-    using connection = new Connection(started.url);
-    await connection.json("/v1/namespace/after/create");
-    await stop(started);
-    expect(readdirSync(temporary)).toEqual([]);
-  }, 60_000);
-});
 
 test("a service that is told to stop finishes what it accepted, in all its processes", async () => {
   const started = await startProcesses();

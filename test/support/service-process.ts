@@ -8,8 +8,8 @@ import { temporaryFolder } from "./temporary-folder.ts";
 /** The service as a process that is killed and started again over the same data. */
 export interface ServiceProcess extends Service, AsyncDisposable {
   readonly dataDir: string;
-  /** Starts it and waits until it listens. @returns Its process. */
-  start(): Promise<{ readonly pid: number }>;
+  /** Starts it and waits until it listens. */
+  start(): Promise<{ readonly pid: number; readonly program: Program }>;
   /** Starts it without waiting. */
   spawn(): Program;
   /** Ends it, by default as a crash does. */
@@ -48,7 +48,7 @@ export function createServiceProcess(dataDir?: string, environment: Record<strin
       const program = service.spawn();
       const printed = await program.printed("curl");
       url = /at (http:\S+)/.exec(printed)?.[1] ?? url;
-      return { pid: program.child.pid ?? 0 };
+      return { pid: program.child.pid ?? 0, program };
     },
     kill: async (signal = "SIGKILL") => {
       running?.child.kill(signal);
