@@ -47,8 +47,12 @@ export class Snapshot {
     if (!this.#isOpen) return;
     this.#isOpen = false;
     this.#version = undefined;
-    // SQLite itself ends a transaction in which a read failed.
-    if (this.#reader.inTransaction) this.#commit.run();
+    try {
+      this.#commit.run();
+    } catch (error) {
+      // SQLite itself ends a transaction in which a read failed.
+      if (this.#reader.inTransaction) throw error;
+    }
   };
 }
 
