@@ -12,8 +12,11 @@ export interface Cluster extends pulumi.ComponentResource {
   readonly kubernetes: kubernetes.Provider;
   /** How a client finds the cluster and signs in to it; outputs of the stack. */
   readonly access: ClusterAccess;
-  /** Of the catalog's volume; the cluster's default when undefined. */
-  readonly storageClass: pulumi.Input<string> | undefined;
+  /**
+   * Of the catalog's volume; the cluster's default when undefined. It is no output: a class that is replaced would have
+   * the volume replaced with it.
+   */
+  readonly storageClass: string | undefined;
   /** Labels of the nodes for controllers and the catalog; any node when empty. */
   readonly coreSelector: Readonly<Record<string, string>>;
   /** Of those nodes: for which images are built. */

@@ -151,13 +151,34 @@ describe("a catalog on SQLite", () => {
     expect((await withCatalog({})).one(claimType).retainOnDelete).toBe(true);
   });
 
+  test.each([
+    ["eks", { encryptionKey: "arn:aws:kms:eu-central-1:123456789012:key/1234-abcd" }],
+    ["gke", { "gcp:defaultLabels": { team: "ml" } }],
+  ])("keeps its volume on %s when the storage class is replaced", async (variant, settings) => {
+    const { one } = await deployed(variant, settings);
+    const storageClass = one("kubernetes:storage.k8s.io/v1:StorageClass");
+    const claim = one(claimType);
+    expect(claim.inputs.spec.storageClassName).toBe(storageClass.inputs.metadata.name);
+    // The engine deletes a class of a certain name before it makes it anew, and with it what has a value of it.
+    expect(claim.dependencies).not.toContain(storageClass.urn);
+    // It is there before, and goes after.
+    expect(one("kubernetes:core/v1:Namespace", "catalog").dependencies).toContain(storageClass.urn);
+  });
+
   test("is copied to the bucket by Litestream, and restored before it starts when its volume is empty", async () => {
     const stack = await withCatalog({ litestream: { bucket: "s3://backups/tiltyard" } });
-    const [restore] = podOf(stack).initContainers;
+    const { initContainers, containers } = podOf(stack);
+    const [restore, replicate] = initContainers;
     expect(restore.args).toEqual([
       ...["restore", "-config", "/etc/litestream/litestream.yml"],
       ...["-if-db-not-exists", "-if-replica-exists", "/data/catalog.sqlite"],
     ]);
+    // A side car of Kubernetes is told to end when the catalog has ended, whose last changes it copies.
+    expect(replicate).toMatchObject({
+      args: ["replicate", "-config", "/etc/litestream/litestream.yml"],
+      restartPolicy: "Always",
+    });
+    expect(containers).toHaveLength(1);
     const settings = JSON.parse(stack.one("kubernetes:core/v1:ConfigMap", "litestream").inputs.data["litestream.yml"]);
     expect(settings.dbs).toEqual([
       { path: "/data/catalog.sqlite", replica: { url: "s3://backups/tiltyard/litestream" } },

@@ -44,7 +44,7 @@ export function catalogPodSpec(place: CatalogPlace, args: CatalogPodArgs) {
       fsGroupChangePolicy: "OnRootMismatch",
       seccompProfile: { type: "RuntimeDefault" },
     },
-    ...(litestream !== undefined && { initContainers: [litestream.restore] }),
+    ...(litestream !== undefined && { initContainers: [litestream.restore, litestream.replicate] }),
     containers: [
       {
         name: catalogContainer,
@@ -71,7 +71,6 @@ export function catalogPodSpec(place: CatalogPlace, args: CatalogPodArgs) {
             : [{ name: "tables", mountPath: cluster.services.bucketUri.apply(fileFolder) }]),
         ],
       },
-      ...(litestream === undefined ? [] : [litestream.replicate]),
     ],
     volumes: [
       { name: "tmp", emptyDir: { sizeLimit: "256Mi" } },

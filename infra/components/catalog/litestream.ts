@@ -13,6 +13,7 @@ const settingsFile = "litestream.yml";
 /** What Litestream adds to the catalog's pod. */
 export interface Litestream {
   readonly restore: Container;
+  /** Begins before the catalog and ends after it: the last changes are copied, too. */
   readonly replicate: Container;
   readonly volume: kubernetes.types.input.core.v1.Volume;
 }
@@ -30,7 +31,7 @@ export function createLitestream(name: string, place: CatalogPlace, backups: Bac
   const onlyIfLost = ["-if-db-not-exists", "-if-replica-exists", dataVolume.databaseFile];
   return {
     restore: container("restore", ["restore", ...config, ...onlyIfLost]),
-    replicate: container("litestream", ["replicate", ...config]),
+    replicate: { ...container("litestream", ["replicate", ...config]), restartPolicy: "Always" },
     volume: { name: "litestream", configMap: { name: configMap } },
   };
 }

@@ -24,6 +24,9 @@ export interface AddonContext {
   readonly parent: pulumi.Resource;
 }
 
+/** The default class of the cluster. */
+export const storageClassName = "gp3-encrypted";
+
 /** DNS in the version that goes with that of Kubernetes. */
 export function createDns(name: string, context: AddonContext, nodes: readonly NodeGroup[]): void {
   createAddon(name, "coredns", {}, context, nodes);
@@ -65,7 +68,7 @@ export function createVolumes(name: string, context: AddonContext) {
         `${name}-gp3`,
         {
           metadata: {
-            name: "gp3-encrypted",
+            name: storageClassName,
             annotations: { "storageclass.kubernetes.io/is-default-class": "true" },
           },
           provisioner: "ebs.csi.aws.com",
@@ -78,7 +81,7 @@ export function createVolumes(name: string, context: AddonContext) {
           reclaimPolicy: "Delete",
         },
         { parent: context.parent, provider: context.kubernetes, dependsOn: [driver] },
-      ).metadata.name,
+      ),
   };
 }
 

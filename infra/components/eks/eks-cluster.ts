@@ -8,7 +8,7 @@ import { createAutoscaler } from "./cluster-autoscaler.ts";
 import { createContainerLogs } from "./container-logs.ts";
 import { createDevicePlugin } from "./device-plugin.ts";
 import type { EksAccount } from "./eks-account.ts";
-import { createDns, createVolumes } from "./eks-addons.ts";
+import { createDns, createVolumes, storageClassName } from "./eks-addons.ts";
 import { createControlPlane, kubeconfigOf } from "./eks-control-plane.ts";
 import { createRds } from "./eks-database.ts";
 import { grantKeyToNodes } from "./eks-encryption.ts";
@@ -31,7 +31,7 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
   readonly kubernetes: kubernetes.Provider;
   readonly access: ClusterAccess;
   readonly services: EksServices;
-  readonly storageClass: pulumi.Output<string>;
+  readonly storageClass = storageClassName;
   readonly coreSelector: Readonly<Record<string, string>>;
   readonly architecture: Architecture;
   /** The client role is an administrator of the cluster, as requirements.md 5.1 wants it, and needs no binding. */
@@ -79,12 +79,13 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
     const needs = [...nodeRole.rights, ...this.#vpc.routes, ...volumes.rights, ...key];
     const groups = createNodeGroups(name, { ...addons, zones, vpc: this.#vpc, role: nodeRole.role, needs });
     const driver = volumes.createDriver(groups);
+    const storageClass = volumes.createClass(driver);
     createDns(`${name}-coredns`, addons, groups);
     createContainerLogs(`${name}-container-logs`, addons, groups);
     createDevicePlugin(`${name}-nvidia`, addons, groups);
     const autoscaler = createAutoscaler(`${name}-autoscaler`, addons, groups);
 
-    this.nodes = [...groups, driver, ...autoscaler];
+    this.nodes = [...groups, driver, storageClass, ...autoscaler];
     this.access = {
       clusterName,
       configMethod: "EKS_AUTH",
@@ -93,7 +94,6 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
       kubeconfig,
       kubernetesVersion: version,
     };
-    this.storageClass = volumes.createClass(driver);
     this.coreSelector = config.nodeSelectors.core;
     this.architecture = config.architectures.core;
     this.registerOutputs();

@@ -18,7 +18,7 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
   readonly kubernetes: kubernetes.Provider;
   readonly access: ClusterAccess;
   readonly services: GkeCloudServices;
-  readonly storageClass: pulumi.Input<string>;
+  readonly storageClass: string;
   readonly coreSelector: Readonly<Record<string, string>>;
   readonly architecture: Architecture;
   readonly clients: readonly ClusterSubject[];
@@ -49,7 +49,7 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
     const nodeEmail = createNodeAccount(`${name}-nodes`, this.#context).email;
     const cluster = createControlPlane(name, { config, project, network: this.#network, nodeEmail, key }, this);
     const identityPool = cluster.workloadIdentityConfig.apply(({ workloadPool }) => workloadPool ?? "");
-    this.nodes = config.nodePools.map((pool) =>
+    const pools = config.nodePools.map((pool) =>
       createNodePool(`${name}-${pool.name}`, pool, { config, project, cluster, nodeEmail, key, parent: this }),
     );
     this.services = new GkeCloudServices(name, { ...this.#context, config, key, identityPool });
@@ -61,7 +61,8 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
     const kubeconfig = pulumi.secret(kubeconfigOf(cluster, config));
     this.kubernetes = new kubernetes.Provider(
       `${name}-kubernetes`,
-      { kubeconfig, enableServerSideApply: true },
+      // Without its id, a cluster at another address is taken for another one, and all that is on it for lost.
+      { kubeconfig, clusterIdentifier: cluster.id, enableServerSideApply: true },
       { parent: this },
     );
     this.access = {
@@ -72,7 +73,9 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
       kubeconfig,
       kubernetesVersion: cluster.masterVersion,
     };
-    this.storageClass = this.#storageClass();
+    const { className, made } = this.#createStorageClass();
+    this.storageClass = className;
+    this.nodes = [...pools, ...made];
     this.coreSelector = config.nodeSelectors.core;
     this.architecture = config.architectures.core;
     this.clients = [{ kind: "User", name: client.email }];
@@ -92,15 +95,16 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
   }
 
   /** GKE's own class, which knows neither Hyperdisk, nor a key, nor labels: a class of the stack's own where there is such. */
-  #storageClass(): pulumi.Input<string> {
+  #createStorageClass(): { readonly className: string; readonly made: readonly pulumi.Resource[] } {
     const { nodePools, tags } = this.#config;
     const needsHyperdisk = nodePools.some(
       ({ role, machineTypes: [machineType] }) => role === "core" && takesOnlyHyperdisk(machineType),
     );
     const labels = Object.entries(tags).map(([key, value]) => `${key}=${value}`);
-    if (!needsHyperdisk && this.#key === undefined && labels.length === 0) return "premium-rwo";
+    if (!needsHyperdisk && this.#key === undefined && labels.length === 0)
+      return { className: "premium-rwo", made: [] };
     const [className, type] = needsHyperdisk ? ["hyperdisk-balanced", "hyperdisk-balanced"] : ["tiltyard", "pd-ssd"];
-    return new kubernetes.storage.v1.StorageClass(
+    const made = new kubernetes.storage.v1.StorageClass(
       `${this.#name}-${needsHyperdisk ? "hyperdisk" : "disks"}`,
       {
         metadata: { name: className },
@@ -114,6 +118,7 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
         allowVolumeExpansion: true,
       },
       { parent: this, provider: this.kubernetes },
-    ).metadata.name;
+    );
+    return { className, made: [made] };
   }
 }
