@@ -57,6 +57,17 @@ describe("the cluster on GKE", () => {
     });
   });
 
+  test("keeps what is on it, the catalog's volume too, when its address changes", async () => {
+    const providerOf = ({ one }: Deployed) => one("pulumi:providers:kubernetes").inputs;
+    const [before, after] = [await stack, await deployed("gke", { network: { publicEndpoint: false } })].map(
+      providerOf,
+    );
+    expect(after.kubeconfig).not.toBe(before.kubeconfig);
+    // By this alone the provider tells whether it is another cluster, on which all would have to be made anew.
+    expect(after.clusterIdentifier).toBe("gke-id");
+    expect(before.clusterIdentifier).toBe("gke-id");
+  });
+
   test("is upgraded at weekends, or when the settings say", async () => {
     const windowOf = ({ one }: Deployed) =>
       one("gcp:container/cluster:Cluster").inputs.maintenancePolicy.recurringWindow;
@@ -218,6 +229,19 @@ describe("the roles on Google Cloud", () => {
       ({ inputs }) => inputs.role === "roles/container.admin",
     );
     expect(admins.map(({ inputs }) => inputs.member)).toEqual(["group:platform@example.com"]);
+  });
+
+  test("a principal keeps its grants when the one before it goes from the list", async () => {
+    const [first, second] = ["user:alice@example.com", "user:bob@example.com"];
+    const grantsOf = async (principals: readonly string[], member: string) => {
+      const { resources } = await deployed("gke", { clientPrincipals: principals, adminPrincipals: principals });
+      return resources.filter(({ inputs }) => inputs.member === member).map(({ urn }) => urn);
+    };
+    const before = await grantsOf([first, second], second);
+    expect(before).toHaveLength(2);
+    // Of another name they would be made before those of the old name are deleted, which takes the rights away.
+    expect(await grantsOf([second], second)).toEqual(before);
+    expect(await grantsOf([second, second], second)).toEqual(before);
   });
 
   test("the catalog has an account of its own", async () => {

@@ -33,7 +33,11 @@ export interface ClientAccountArgs extends TeamClientArgs {
   readonly bucket: GkeBucket;
 }
 
-/** The account that programs impersonate to make Ray clusters, and the principals that may do so. */
+/**
+ * The account that programs impersonate to make Ray clusters, and the principals that may do so. Each of their grants is
+ * named by its member: by its place in the list, a grant that moves up is made before the one that was there is deleted,
+ * and Google then has none. The places are aliases, because grants once were named so.
+ */
 export function createClientAccount(
   name: string,
   { team, principals, folder, bucket }: ClientAccountArgs,
@@ -43,19 +47,23 @@ export function createClientAccount(
   // Finds the cluster and signs in to it; what it may do there is the matter of its role in the namespace.
   grant(`${name}-cluster`, "roles/container.clusterViewer", account, context);
   bucket.allowObjects(name, account.email, context.parent, folder);
-  for (const [index, member] of principals.entries())
+  for (const [index, member] of [...new Set(principals)].entries())
     new gcp.serviceaccount.IAMMember(
-      `${name}-principal-${index}`,
+      `${name}-principal-${member}`,
       { serviceAccountId: account.name, role: "roles/iam.serviceAccountTokenCreator", member },
-      { parent: context.parent },
+      { parent: context.parent, aliases: [{ name: `${name}-principal-${index}` }] },
     );
   return account;
 }
 
 /** Principals that run `pulumi up`, besides the creator of the stack: administrators of the project's clusters. */
 export function grantAdmins(name: string, { adminPrincipals }: GkeConfig, { parent, project }: AccountContext): void {
-  for (const [index, member] of adminPrincipals.entries())
-    new gcp.projects.IAMMember(`${name}-${index}`, { project, role: "roles/container.admin", member }, { parent });
+  for (const [index, member] of [...new Set(adminPrincipals)].entries())
+    new gcp.projects.IAMMember(
+      `${name}-${member}`,
+      { project, role: "roles/container.admin", member },
+      { parent, aliases: [{ name: `${name}-${index}` }] },
+    );
 }
 
 function grant(

@@ -55,7 +55,7 @@ export function letNodesPull(
 ): void {
   for (const [index, email] of nodeEmails.entries())
     new gcp.artifactregistry.RepositoryIamMember(
-      `${name}-pull-${index}`,
+      `${name}-pull-${email}`,
       {
         project,
         location: config.region,
@@ -63,6 +63,6 @@ export function letNodesPull(
         role: "roles/artifactregistry.reader",
         member: `serviceAccount:${email}`,
       },
-      { parent },
+      { parent, aliases: [{ name: `${name}-pull-${index}` }] },
     );
 }
