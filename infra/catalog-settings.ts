@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { bucketOf, cidr, dnsLabel, quantity } from "./setting-types.ts";
+import { bucketOf, cidr, dnsLabel, hostName, quantity } from "./setting-types.ts";
 
 const Resources = z.strictObject({ cpu: quantity.default("500m"), memory: quantity.default("512Mi") });
 
@@ -28,7 +28,7 @@ const everywhere = {
   allowedCidrs: z.array(cidr).default([]),
   ingress: z
     .strictObject({
-      host: z.string(),
+      host: hostName,
       className: z.string(),
       /** A Kubernetes secret of the type tls in the catalog's namespace; cert-manager makes it when asked to by an annotation. */
       tlsSecret: dnsLabel,

@@ -1,8 +1,9 @@
 import * as pulumi from "@pulumi/pulumi";
-import { platformDefaults, rayGpuImage, rayImage } from "@tiltyard/protocol";
+import { rayGpuImage, rayImage } from "@tiltyard/protocol";
 import { z } from "zod";
 import type { CatalogSettings } from "./catalog-settings.ts";
 import type { Architecture } from "./machines.ts";
+import { clientRoleOf } from "./name-rules.ts";
 import {
   architecturesOfRoles,
   type NodePool,
@@ -13,6 +14,7 @@ import {
 } from "./node-pools.ts";
 import { type Settings, type SettingsOf, settingsOfVariant, textual, type Variant, variants } from "./settings.ts";
 import { buildsRayImages, poolsOf, rules } from "./settings-rules.ts";
+import { problemsOfRegion } from "./storage-rules.ts";
 import { type Team, teamNamespace } from "./team-settings.ts";
 
 const projectName = "tiltyard";
@@ -93,6 +95,7 @@ export function parseStackConfig(all: All): StackConfig {
     if (needs.every((key) => key in settings || !(key in settingsOfVariant[variant])))
       problems.push(...problemsOf(settings as Settings));
   const cloud = cloudIn(all, variant, problems);
+  problems.push(...problemsOfRegion(settings as Settings, cloud.region));
   if (problems.length > 0) throw notValid(problems);
   return workOut(settings as Settings, cloud);
 }
@@ -200,7 +203,7 @@ function workOut(settings: Settings, cloud: ReturnType<typeof cloudIn>): StackCo
         tags,
       };
     case "eks": {
-      const clientRole = settings.clientRole ?? defaultClientRole(settings.clusterName);
+      const clientRole = clientRoleOf(settings);
       const catalog = { ...settings.catalog, namespace };
       return { ...settings, ...workedOut, catalog, nodePools, region, clientRole, credentials, tags };
     }
@@ -214,10 +217,4 @@ function rayOf(settings: Settings, ofRoles: WorkedOut["architectures"]): WorkedO
   const image = ray.image ?? rayImage(version, ofRoles.head);
   const gpuImage = ray.gpuImage ?? ray.image ?? rayGpuImage(version, ofRoles.workerGpu);
   return { version, image, gpuImage, allowedNamespaces, build: buildsRayImages(settings) ? { packages } : undefined };
-}
-
-/** Geneva's own name on a cluster of the default name, and on others one that no other stack of the account has. */
-function defaultClientRole(clusterName: string): string {
-  const { clientRole } = platformDefaults;
-  return clusterName === platformDefaults.clusterName ? clientRole : `${clientRole}-${clusterName}`;
 }

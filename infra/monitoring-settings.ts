@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { dnsLabel } from "./setting-types.ts";
+import { dnsLabel, labelKey, labels, labelValueText } from "./setting-types.ts";
 
 /** The default namespace of a collector. */
 const namespaceOf = { "prometheus-operator": "monitoring", google: "gmp-system" } as const;
@@ -13,7 +13,7 @@ function monitoringBy<const Its extends Collector>(...collectors: readonly [Its,
       /** Where it runs: pods there, and no others, may read the metrics. */
       namespace: dnsLabel.default(namespaceOf[collector]),
       /** Of the monitors, where a Prometheus takes those with certain labels alone. */
-      labels: z.record(z.string(), z.string()).default({}),
+      labels: labels.default({}),
       dashboards,
     }),
   );
@@ -23,7 +23,7 @@ function monitoringBy<const Its extends Collector>(...collectors: readonly [Its,
 
 /** Label and value by which the side car of Grafana's chart finds dashboards; false is none. */
 const dashboards = z
-  .union([z.boolean(), z.strictObject({ label: z.string(), value: z.string() })])
+  .union([z.boolean(), z.strictObject({ label: labelKey, value: labelValueText })])
   .transform((given) => (given === true ? { label: "grafana_dashboard", value: "1" } : given))
   .default(false);
 

@@ -8,6 +8,7 @@ import {
   defaultDisk,
   machineOf,
 } from "./machines.ts";
+import { labelKey, labelName, labels, labelValueText } from "./setting-types.ts";
 
 /**
  * What runs on a node. Ray's three roles are those of requirements.md 2.7; `core` nodes carry
@@ -17,10 +18,10 @@ export const nodeRoles = ["core", "head", "workerCpu", "workerGpu"] as const;
 export type NodeRole = (typeof nodeRoles)[number];
 
 export const LabelKeys = z.strictObject({
-  core: z.string().default("core"),
-  head: z.string().default(platformDefaults.labelKeys.head),
-  workerCpu: z.string().default(platformDefaults.labelKeys.workerCpu),
-  workerGpu: z.string().default(platformDefaults.labelKeys.workerGpu),
+  core: labelName.default("core"),
+  head: labelName.default(platformDefaults.labelKeys.head),
+  workerCpu: labelName.default(platformDefaults.labelKeys.workerCpu),
+  workerGpu: labelName.default(platformDefaults.labelKeys.workerGpu),
 });
 export type LabelKeys = z.infer<typeof LabelKeys>;
 
@@ -34,8 +35,8 @@ export function roleLabels(
 
 const taintEffects = ["NoSchedule", "PreferNoSchedule", "NoExecute"] as const;
 const Taint = z.strictObject({
-  key: z.string(),
-  value: z.string().default(labelValue),
+  key: labelKey,
+  value: labelValueText.default(labelValue),
   effect: z.enum(taintEffects, `must be one of ${taintEffects.join(", ")}`).default("NoSchedule"),
 });
 export type Taint = z.infer<typeof Taint>;
@@ -78,7 +79,7 @@ const Pool = z.strictObject({
   min: z.int().nonnegative().default(0),
   max: z.int().positive().default(10),
   zones: z.array(z.string()).nonempty("must name one zone at least").optional(),
-  labels: z.record(z.string(), z.string()).default({}),
+  labels: labels.default({}),
   taints: z.array(Taint).optional(),
   diskType: z.string().optional(),
 });
@@ -110,7 +111,7 @@ export interface NodePool {
 
 type PoolSettings = z.infer<typeof Pool>;
 
-const reservedLabel = /(^|\.)(kubernetes|k8s)\.io\//;
+export const reservedLabel = /(^|\.)(kubernetes|k8s)\.io\//;
 
 export const NodePools = z.array(Pool).superRefine((pools, context) => {
   const problem = (path: (string | number)[], message: string) => context.addIssue({ code: "custom", path, message });

@@ -6,9 +6,25 @@ export const dnsLabel = z
   .string()
   .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, "must be lower-case letters, digits and dashes, 63 at most");
 
-export const labelDomain = z
-  .string()
-  .regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?\.[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, "must be a domain, e.g. ray.example.com");
+const domain = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)+$/;
+export const labelDomain = z.string().regex(domain, "must be a domain, e.g. ray.example.com");
+export const hostName = z.string().regex(domain, "must be the name of a host, e.g. catalog.example.com");
+
+/** What Kubernetes takes as the value of a label, and as its key behind the domain. */
+const nameOfLabel = /^[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?$/;
+const labelForm = "must be letters, digits, dashes, dots and underscores, 63 at most";
+export const labelName = z.string().regex(nameOfLabel, labelForm);
+export const labelValueText = z.union([labelName, z.literal("")], labelForm);
+/** With a domain or without one. */
+export const labelKey = z.string().refine((key) => {
+  const [name = "", itsDomain, ...more] = key.split("/").toReversed();
+  return nameOfLabel.test(name) && more.length === 0 && (itsDomain === undefined || domain.test(itsDomain));
+}, "must be a label such as team or example.com/team");
+export const labels = z.record(z.string(), labelValueText).superRefine((given, context) => {
+  for (const key of Object.keys(given))
+    for (const { message } of labelKey.safeParse(key).error?.issues ?? [])
+      context.addIssue({ code: "custom", path: [key], message });
+});
 
 /** YAML reads 1.30 as the number 1.3. */
 const versionText = z.string("must be in quotes, or it is read as a number");
@@ -31,9 +47,15 @@ export const cidr = z
   );
 
 function hasHostBits(range: string): boolean {
+  const { first, length } = addressesOf(range);
+  return first % 2 ** (32 - length) !== 0;
+}
+
+/** The first and the last address of a range as numbers, and how many bits its addresses share. */
+export function addressesOf(range: string): { readonly first: number; readonly last: number; readonly length: number } {
   const [address = "", length = "32"] = range.split("/");
-  const number = address.split(".").reduce((sum, octet) => sum * 256 + Number(octet), 0);
-  return number % 2 ** (32 - Number(length)) !== 0;
+  const first = address.split(".").reduce((sum, octet) => sum * 256 + Number(octet), 0);
+  return { first, last: first + 2 ** (32 - Number(length)) - 1, length: Number(length) };
 }
 
 export const quantity = z

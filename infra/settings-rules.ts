@@ -1,6 +1,8 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { isAtLeast, operatorVersionMin, rayVersionMin } from "@tiltyard/protocol";
+import { problemsOfNames } from "./name-rules.ts";
+import { problemsOfNetwork } from "./network-rules.ts";
 import { architecturesOfRoles, defaultPools, resolvePools, roleLabels } from "./node-pools.ts";
 import { problemsOfPrincipals } from "./principal-rules.ts";
 import type { Settings, SettingsOf, Variant } from "./settings.ts";
@@ -33,6 +35,8 @@ export const rules: readonly { needs: readonly Key[]; problemsOf: (settings: Set
   { needs: ["clusterName", "imageCache"], problemsOf: problemsOfImageCache },
   { needs: ["catalog", "bucket"], problemsOf: problemsOfCatalog },
   { needs: ["catalog", "network"], problemsOf: problemsOfDatabase },
+  { needs: ["network"], problemsOf: problemsOfNetwork },
+  { needs: ["clusterName", "clientRole", "teams", "labelDomain", "labelKeys"], problemsOf: problemsOfNames },
   { needs: ["catalog", "bucket", "keepData", "objectVersionDays", "encryptionKey"], problemsOf: problemsOfStorage },
 ];
 

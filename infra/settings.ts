@@ -177,7 +177,10 @@ export const settingsOfVariant = {
     monitoring: Monitoring,
     bucket: bucketOf("s3").optional(),
     /** An account has one role of a name: stacks of other clusters have another one by default. */
-    clientRole: z.string().optional(),
+    clientRole: z
+      .string()
+      .regex(/^[\w+=,.@-]+$/, "must be letters, digits and any of + = , . @ - _")
+      .optional(),
     network: EksNetwork.prefault({}),
     catalog: CatalogOnEks.prefault({}),
   },

@@ -18,3 +18,16 @@ export function problemsOfStorage(settings: Settings): string[] {
     );
   return problems;
 }
+
+/** Clouds take a key or a secret of the region of what uses it: `arn:aws:kms:REGION:...`, `projects/KEYS/locations/REGION/...`. */
+export function problemsOfRegion(settings: Settings, region: string): string[] {
+  const key = "encryptionKey" in settings ? settings.encryptionKey : undefined;
+  const cache = "imageCache" in settings && typeof settings.imageCache === "object" ? settings.imageCache : undefined;
+  const names = { encryptionKey: key, "imageCache.dockerHubCredentials": cache?.dockerHubCredentials };
+  return Object.entries(names).flatMap(([name, value]) => {
+    const its = value?.split(/[:/]/)[3];
+    return region === "" || its === undefined || its === region
+      ? []
+      : [`${name}: must be in ${region}, where the stack is, not in ${its}`];
+  });
+}

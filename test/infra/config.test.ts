@@ -8,6 +8,7 @@ const pool = { name: "core", role: "core", machineType: "m7i.xlarge", min: 1 };
 const head = { name: "head", role: "head", machineType: "m7i.xlarge" };
 const cpu = { name: "cpu", role: "workerCpu", machineType: "m7i.xlarge" };
 const gpu = { name: "gpu", role: "workerGpu", machineType: "g6.xlarge", gpus: 1 };
+const oidc = { issuer: "https://sign-in.example.com", audience: "catalog" };
 const addon = (kubernetesVersion: string | undefined, version: string) => ({
   kubernetesVersion,
   operator: { source: "gke-addon", version },
@@ -256,6 +257,113 @@ describe("settings that are not valid", () => {
       "eks",
       { network: { cidr: "10.0.0.1/16" } },
       "network.cidr: must begin at its first address",
+    ],
+    [
+      "a network that is too large for AWS",
+      "eks",
+      { network: { cidr: "10.0.0.0/8" } },
+      "network.cidr: must be from /16 to /24 with three zones",
+    ],
+    [
+      "a network that is too small for its zones",
+      "eks",
+      { network: { cidr: "10.0.0.0/23", zones: ["a", "b", "c", "d"] } },
+      "network.cidr: must be from /16 to /22 with more than three zones",
+    ],
+    [
+      "addresses of a control plane that are more than it takes",
+      "gke",
+      { network: { controlPlaneCidr: "10.49.0.0/24" } },
+      "network.controlPlaneCidr: must be a /28",
+    ],
+    [
+      "ranges that overlap",
+      "gke",
+      { network: { cidr: "10.45.0.0/16" } },
+      "network.podCidr: overlaps network.cidr: 10.44.0.0/14, 10.45.0.0/16",
+    ],
+    [
+      "a cluster's name that GKE does not take",
+      "gke",
+      { clusterName: "a-name-of-forty-one-characters-is-too-long" },
+      "clusterName: must begin with a letter and have 40 characters at most on gke",
+    ],
+    [
+      "a cluster's name that no repository of ECR can have",
+      "eks",
+      { clusterName: "our--cluster" },
+      "clusterName: must begin with a letter and have no two dashes in a row on eks",
+    ],
+    [
+      "a cluster's name that is too long for the client's role",
+      "eks",
+      { clusterName: "a-name-of-forty-six-characters-that-is-too-lon" },
+      "clientRole: roles of IAM have 64 characters at most: geneva-client-role-a-name-of",
+    ],
+    [
+      "a team's name that is too long for its role",
+      "eks",
+      {
+        clientRole: "r".repeat(60),
+        teams: [{ name: "vision", clientPrincipals: ["arn:aws:iam::123456789012:role/v"] }],
+      },
+      "clientRole: roles of IAM have 64 characters at most: rrr",
+    ],
+    ["a role's name that is none", "eks", { clientRole: "our role" }, "clientRole: must be letters, digits"],
+    ["a label domain with an empty part", "eks", { labelDomain: "a..example.com" }, "labelDomain: must be a domain"],
+    ["a label domain of Kubernetes", "eks", { labelDomain: "node.kubernetes.io" }, "labelDomain: must not be of kub"],
+    ["a label key that is none", "gke", { labelKeys: { head: "ray head" } }, "labelKeys.head: must be letters, digits"],
+    [
+      "one label for two roles",
+      "gke",
+      { labelKeys: { head: "ray", workerCpu: "ray" } },
+      "labelKeys.workerCpu: is that of head: pods select nodes by it",
+    ],
+    [
+      "a label that Kubernetes refuses",
+      "eks",
+      { nodePools: [pool, head, { ...cpu, labels: { "a b": "1" } }] },
+      "nodePools.2.labels.a b: must be a label such as team or example.com/team",
+    ],
+    [
+      "the value of a label that Kubernetes refuses",
+      "eks",
+      { nodePools: [pool, head, { ...cpu, labels: { team: "a b" } }] },
+      "nodePools.2.labels.team: must be letters, digits, dashes",
+    ],
+    [
+      "a taint that Kubernetes refuses",
+      "eks",
+      { nodePools: [pool, head, { ...cpu, taints: [{ key: "a/b/c" }] }] },
+      "nodePools.2.taints.0.key: must be a label such as team or example.com/team",
+    ],
+    [
+      "a host with a port",
+      "eks",
+      { catalog: { oidc, ingress: { host: "catalog.example.com:443", className: "alb", tlsSecret: "tls" } } },
+      "catalog.ingress.host: must be the name of a host, e.g. catalog.example.com",
+    ],
+    [
+      "a key of another region",
+      "eks",
+      { encryptionKey: "arn:aws:kms:us-east-1:123456789012:key/1" },
+      "encryptionKey: must be in eu-central-1, where the stack is, not in us-east-1",
+    ],
+    [
+      "a key of another location",
+      "existing-gke",
+      { encryptionKey: "projects/p/locations/global/keyRings/r/cryptoKeys/k" },
+      "encryptionKey: must be in europe-west4, where the stack is, not in global",
+    ],
+    [
+      "a secret of another region",
+      "existing-eks",
+      {
+        imageCache: {
+          dockerHubCredentials: "arn:aws:secretsmanager:us-east-1:123456789012:secret:ecr-pullthroughcache/hub",
+        },
+      },
+      "imageCache.dockerHubCredentials: must be in eu-central-1, where the stack is, not in us-east-1",
     ],
     [
       "one zone, where EKS wants two",

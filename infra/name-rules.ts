@@ -1,0 +1,41 @@
+import { platformDefaults } from "@tiltyard/protocol";
+import { reservedLabel } from "./node-pools.ts";
+import type { Settings, SettingsOf } from "./settings.ts";
+
+/** What clouds refuse as the name of something that the stack makes, or that a label would not tell apart. */
+export function problemsOfNames(settings: Settings): string[] {
+  if (settings.variant !== "gke" && settings.variant !== "eks") return [];
+  const { clusterName, labelDomain, labelKeys } = settings;
+  const problems: string[] = [];
+  if (reservedLabel.test(`${labelDomain}/`))
+    problems.push("labelDomain: must not be of kubernetes.io or k8s.io, whose labels clouds set themselves");
+  const keys = Object.entries(labelKeys);
+  for (const [index, [role, key]] of keys.entries())
+    for (const [other] of keys.slice(0, index).filter(([, its]) => its === key))
+      problems.push(`labelKeys.${role}: is that of ${other}: pods select nodes by it`);
+  if (settings.variant === "gke" && !/^[a-z].{0,39}$/.test(clusterName))
+    problems.push("clusterName: must begin with a letter and have 40 characters at most on gke");
+  if (settings.variant === "eks") {
+    if (!/^[a-z]/.test(clusterName) || clusterName.includes("--"))
+      problems.push("clusterName: must begin with a letter and have no two dashes in a row on eks");
+    problems.push(...problemsOfRoles(settings));
+  }
+  return problems;
+}
+
+const roleNameMax = 64;
+
+function problemsOfRoles(settings: SettingsOf<"eks">): string[] {
+  const role = clientRoleOf(settings);
+  const names = [role, ...settings.teams.map(({ name }) => `${role}-${name}`)];
+  return names
+    .filter((name) => name.length > roleNameMax)
+    .map((name) => `clientRole: roles of IAM have ${roleNameMax} characters at most: ${name}`);
+}
+
+/** Geneva's own name on a cluster of the default name, and on others one that no other stack of the account has. */
+export function clientRoleOf({ clientRole, clusterName }: SettingsOf<"eks">): string {
+  if (clientRole !== undefined) return clientRole;
+  const { clientRole: geneva } = platformDefaults;
+  return clusterName === platformDefaults.clusterName ? geneva : `${geneva}-${clusterName}`;
+}

@@ -1,0 +1,40 @@
+import { addressesOf } from "./setting-types.ts";
+import type { Settings } from "./settings.ts";
+
+/** What clouds refuse of a network that the stack makes. */
+export function problemsOfNetwork(settings: Settings): string[] {
+  if (settings.variant === "eks") return problemsOnAws(settings.network);
+  if (settings.variant === "gke") return problemsOnGoogle(settings.network);
+  return [];
+}
+
+/** A VPC has 16 bits at least, a subnet 28 at most. Public subnets are a 16th of it, of more than three zones a 64th. */
+function problemsOnAws(network: (Settings & { variant: "eks" })["network"]): string[] {
+  if (network.isAdopted) return [];
+  const [longest, zones] = (network.zones?.length ?? 3) <= 3 ? [24, "three zones"] : [22, "more than three zones"];
+  const { length } = addressesOf(network.cidr);
+  return length >= 16 && length <= longest ? [] : [`network.cidr: must be from /16 to /${longest} with ${zones}`];
+}
+
+function problemsOnGoogle(network: (Settings & { variant: "gke" })["network"]): string[] {
+  const { controlPlaneCidr } = network;
+  const problems =
+    addressesOf(controlPlaneCidr).length === 28 ? [] : ["network.controlPlaneCidr: must be a /28, as GKE wants it"];
+  const ranges = network.isAdopted
+    ? []
+    : Object.entries({
+        cidr: network.cidr,
+        podCidr: network.podCidr,
+        serviceCidr: network.serviceCidr,
+        controlPlaneCidr,
+      });
+  for (const [index, [name, range]] of ranges.entries())
+    for (const [other, its] of ranges.slice(0, index))
+      if (overlap(range, its)) problems.push(`network.${name}: overlaps network.${other}: ${range}, ${its}`);
+  return problems;
+}
+
+function overlap(one: string, other: string): boolean {
+  const [a, b] = [addressesOf(one), addressesOf(other)];
+  return a.first <= b.last && b.first <= a.last;
+}
