@@ -132,6 +132,11 @@ describe("a customer's key on Google Cloud", () => {
     );
   });
 
+  test("may be used when the stack is gone or has another key: buckets are kept, and the accounts are the project's", async () => {
+    for (const each of (await stack).all("gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"))
+      expect(each.retainOnDelete).toBe(true);
+  });
+
   test("is for the bucket alone on a cluster that is there", async () => {
     const { all, one } = await deployed("existing-gke", { encryptionKey: googleKey });
     expect(all("gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember").map(({ name }) => name)).toEqual([

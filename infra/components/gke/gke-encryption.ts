@@ -12,7 +12,9 @@ export interface GkeKeyArgs extends AccountContext {
 }
 
 /**
- * Lets those parts of Google that encrypt something of the stack use the key, each as its own account.
+ * Lets those parts of Google that encrypt something of the stack use the key, each as its own account. The rights stay
+ * when the stack goes or gets another key: a bucket that is kept needs them, and so do other stacks of the project,
+ * whose accounts these are too.
  *
  * @returns The key, known when they may use it; undefined without one.
  */
@@ -28,7 +30,7 @@ export function createGkeKey(name: string, args: GkeKeyArgs): pulumi.Output<stri
           role: "roles/cloudkms.cryptoKeyEncrypterDecrypter",
           member: pulumi.interpolate`serviceAccount:${agentOf(`${name}-${user}`, user, args)}`,
         },
-        { parent },
+        { parent, retainOnDelete: true },
       ).id,
   );
   return pulumi.all(grants).apply(() => encryptionKey);
