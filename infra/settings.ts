@@ -58,15 +58,23 @@ const Ray = z.strictObject({
 
 const time = z.iso.datetime("must be a time such as 2026-01-03T00:00:00Z");
 
+/** The least that GKE counts as a window. */
+const windowMsMin = 4 * 60 * 60_000;
+
 /** The whole of Saturday and of Sunday. */
-const Maintenance = z.strictObject({
-  start: time.default("2026-01-03T00:00:00Z"),
-  end: time.default("2026-01-04T00:00:00Z"),
-  recurrence: z
-    .string()
-    .regex(/^FREQ=(DAILY|WEEKLY)/, "must be a rule of RFC 5545 such as FREQ=WEEKLY;BYDAY=SA,SU")
-    .default("FREQ=WEEKLY;BYDAY=SA,SU"),
-});
+const Maintenance = z
+  .strictObject({
+    start: time.default("2026-01-03T00:00:00Z"),
+    end: time.default("2026-01-04T00:00:00Z"),
+    recurrence: z
+      .string()
+      .regex(/^FREQ=(DAILY|WEEKLY)/, "must be a rule of RFC 5545 such as FREQ=WEEKLY;BYDAY=SA,SU")
+      .default("FREQ=WEEKLY;BYDAY=SA,SU"),
+  })
+  .refine(({ start, end }) => Date.parse(end) - Date.parse(start) >= windowMsMin, {
+    path: ["end"],
+    error: "must be four hours after start, or later",
+  });
 
 const everywhere = {
   clusterName: dnsLabel.default(platformDefaults.clusterName),

@@ -383,6 +383,12 @@ describe("settings that are not valid", () => {
       { maintenance: { recurrence: "weekends" } },
       "maintenance.recurrence: must be a rule of RFC 5545",
     ],
+    [
+      "a window that is too short",
+      "gke",
+      { maintenance: { start: "2026-01-03T00:00:00Z", end: "2026-01-03T02:00:00Z" } },
+      "maintenance.end: must be four hours after start, or later",
+    ],
     ["addresses that are none", "gke", { network: { cidr: "10.0.0.0" } }, "network.cidr: must be a range of addresses"],
   ])("are told with their path: %s on %s", (_, variant, settings, message) => {
     expect(() => parse(variant, settings)).toThrow(message);
