@@ -1,5 +1,3 @@
-import { z } from "zod";
-
 /** What the runner reads from the environment. Its key is never on the command line: others could see it there. */
 export interface Environment {
   readonly catalogUrl: string | undefined;
@@ -9,13 +7,14 @@ export interface Environment {
   readonly forRay: NodeJS.ProcessEnv;
 }
 
-const text = z.string().min(1).optional();
+/** An empty variable counts as absent. */
+const text = (value: string | undefined) => value || undefined;
 
 export function readConfig(environment: NodeJS.ProcessEnv): Environment {
   return {
-    catalogUrl: text.parse(environment.TILTYARD_CATALOG_URL),
-    apiKey: text.parse(environment.TILTYARD_API_KEY),
-    rayToken: text.parse(environment.RAY_AUTH_TOKEN),
+    catalogUrl: text(environment.TILTYARD_CATALOG_URL),
+    apiKey: text(environment.TILTYARD_API_KEY),
+    rayToken: text(environment.RAY_AUTH_TOKEN),
     forRay: Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith("TILTYARD_"))),
   };
 }

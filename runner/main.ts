@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createCatalogClient, createManagementClient, JobsApi } from "@tiltyard/client";
-import { Command, InvalidArgumentError } from "commander";
+import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { readConfig } from "./config.ts";
 import { CatalogJobs } from "./jobs.ts";
 import { KeptRay } from "./local-ray.ts";
@@ -51,10 +51,15 @@ await new Command("tiltyard runner")
   .option("--lease-seconds <number>", "how long an attempt runs without an accepted heartbeat", count, 20)
   .option("--room-minutes <number>", "how long an attempt waits for room on the cluster", count, 60)
   .action(run)
+  .exitOverride()
   .parseAsync()
   .catch((error) => {
-    tell(messageOf(error));
-    process.exitCode = 1;
+    // 2 for a command line that is not valid, as the command `tiltyard` has it; commander has told what is wrong.
+    if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
+    else {
+      tell(messageOf(error));
+      process.exitCode = 1;
+    }
   });
 
 /** An error that the operator can fix is printed as a sentence; a bug with its stack. */

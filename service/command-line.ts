@@ -23,7 +23,7 @@ export async function runCommandLine(args: readonly string[]): Promise<void> {
   try {
     await tiltyardCatalog().parseAsync(args, { from: "user" });
   } catch (error) {
-    if (error instanceof CommanderError) process.exitCode = error.exitCode;
+    if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
     else {
       process.stderr.write(`tiltyard-catalog: ${messageOf(error)}\n`);
       process.exitCode = error instanceof ConfigError ? 2 : 1;
@@ -40,7 +40,14 @@ function tiltyardCatalog(): Command {
     )
     .version(version)
     .showHelpAfterError("(see --help)");
-  program.command("serve").description("run the catalog").action(serve);
+  program
+    .command("serve")
+    .description("run the catalog")
+    .addHelpText(
+      "after",
+      "\nIts settings are environment variables, e.g. TILTYARD_PORT=2333; docs/reference/settings.md lists them.",
+    )
+    .action(serve);
   for (const command of [
     keysCommand(),
     grantsCommand(),

@@ -1,5 +1,5 @@
 import { existsSync, renameSync, rmSync } from "node:fs";
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { Command } from "commander";
 import { backupSqliteFile, closeForGood, verifySqliteFile } from "../store/sqlite-file.ts";
 import { type JsonOption, jsonOption, print } from "./output.ts";
@@ -16,6 +16,7 @@ export function backupCommand(): Command {
       const file = resolve(name);
       const databaseFile = sqliteFile("pg_dump");
       if (existsSync(file)) throw new Error(`${file} exists already`);
+      if (!existsSync(dirname(file))) throw new Error(`there is no folder ${dirname(file)}`);
       // Under its own name the file appears whole and checked, or not at all.
       const partial = `${file}.partial`;
       try {

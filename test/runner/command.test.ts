@@ -7,3 +7,19 @@ test("--version prints the version of the package", async () => {
   const { finished } = startProgram(["runner/main.ts", "--version"]);
   expect(await finished).toMatchObject({ code: 0, stdout: `${version}\n`, stderr: "" });
 });
+
+test.each([["--nonsense"], ["extra"], ["--max-jobs", "0"]])(
+  "exits with 2 for a wrong command line: %s",
+  async (...args) => {
+    expect(await startProgram(["runner/main.ts", ...args]).finished).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^error: /),
+    });
+  },
+);
+
+test("takes an empty variable for none", async () => {
+  const environment = { TILTYARD_CATALOG_URL: "", TILTYARD_API_KEY: "", RAY_AUTH_TOKEN: "" };
+  const { finished } = startProgram(["runner/main.ts", "--help"], environment);
+  expect(await finished).toMatchObject({ code: 0, stderr: "" });
+});

@@ -83,6 +83,19 @@ describe("serve", () => {
   });
 });
 
+test("serve --help says where the settings are", async () => {
+  expect(await run(["serve", "--help"], {})).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining("TILTYARD_PORT"),
+  });
+});
+
+test("a command whose reader has left says nothing about it", async () => {
+  const program = startProgram(["service/main.ts", "keys", "list"], settingsIn(temporaryFolder("tiltyard-commands-")));
+  program.child.stdout?.destroy();
+  expect(await program.finished).toMatchObject({ code: 0, stderr: "" });
+});
+
 test("--version prints the version of the package", async () => {
   const { version } = JSON.parse(readFileSync("service/package.json", "utf8"));
   expect(await run(["--version"], {})).toMatchObject({ code: 0, stdout: `${version}\n`, stderr: "" });
@@ -132,16 +145,17 @@ describe("keys and grants", () => {
   });
 
   test.each([
-    [["keys", "revoke", "missing"], "there is no key missing"],
-    [["grants", "remove", "stranger"], "stranger has no role on $"],
-    [["grants", "add", "ada", "owner"], "Allowed choices are reader, writer, admin"],
-    [["keys", "create"], "missing required argument"],
-    [["keys", "create", "ada", "--namespace", "a$$b"], "id: has an empty part"],
-    [["nothing"], "unknown command"],
-  ])("refuse %j with exit code 1", async (args, message) => {
+    [["keys", "revoke", "missing"], 1, "there is no key missing"],
+    [["grants", "remove", "stranger"], 1, "stranger has no role on $"],
+    [["grants", "add", "ada", "owner"], 2, "Allowed choices are reader, writer, admin"],
+    [["keys", "create"], 2, "missing required argument"],
+    [["keys", "create", "ada", "--namespace", "a$$b"], 1, "id: has an empty part"],
+    [["keys"], 2, "Usage: tiltyard-catalog keys"],
+    [["serve", "--port", "3"], 2, "unknown option '--port'"],
+    [["nothing"], 2, "unknown command"],
+  ])("refuse %j with exit code %i", async (args, exitCode, message) => {
     const { code, stderr } = await run(args, settingsIn(temporaryFolder("tiltyard-commands-")));
-    expect(code).toBe(1);
-    expect(stderr).toContain(message);
+    expect([code, stderr]).toEqual([exitCode, expect.stringContaining(message)]);
   });
 });
 
@@ -188,6 +202,11 @@ describe.runIf(databaseKind === "sqlite")("backup and restore", () => {
     expect(readdirSync(folder)).toEqual(["broken.sqlite"]);
     const overwritten = await run(["backup", file], settingsIn(folder));
     expect([overwritten.code, overwritten.stderr]).toEqual([1, expect.stringContaining("exists already")]);
+    const astray = join(folder, "no", "backup.sqlite");
+    expect(await run(["backup", astray], settingsIn(folder))).toMatchObject({
+      code: 1,
+      stderr: `tiltyard-catalog: there is no folder ${join(folder, "no")}\n`,
+    });
   });
 });
 
