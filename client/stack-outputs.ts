@@ -44,6 +44,6 @@ export function parseStackOutputs(outputs: unknown): StackOutputs {
   const parsed = StackOutputs.safeParse(outputs);
   if (parsed.success)
     return Object.fromEntries(Object.entries(parsed.data).filter(([, value]) => value !== hidden)) as StackOutputs;
-  const problems = parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
+  const problems = parsed.error.issues.map(({ path, message }) => `${path.join(".") || "all of it"}: ${message}`);
   throw new Error(`these are not the outputs of a Tiltyard stack:\n  ${problems.join("\n  ")}`);
 }

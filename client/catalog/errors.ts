@@ -33,7 +33,7 @@ export class CatalogConnectionError extends Error {
   constructor(operation: string, url: string, cause: unknown) {
     const reason =
       cause instanceof Error ? ((cause.cause as Error | undefined)?.message ?? cause.message) : String(cause);
-    super(`${operation}: no answer from ${new URL(url).origin}: ${reason}`, { cause });
+    super(`${operation}: no answer from ${URL.parse(url)?.origin ?? url}: ${reason}`, { cause });
   }
 }
 

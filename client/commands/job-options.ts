@@ -53,7 +53,7 @@ function collectVariable(
 function amount(text: string): number {
   const value = Number(text);
   if (text.trim() === "" || !Number.isFinite(value) || value < 0)
-    throw new InvalidArgumentError("It must be a number.");
+    throw new InvalidArgumentError("It must be a number, 0 or more.");
   return value;
 }
 

@@ -7,7 +7,7 @@ import { interruptible } from "./interruption.ts";
 import { addJobOptions, type JobOptions, jobRequest, trackingOf } from "./job-options.ts";
 import { type JsonOption, jsonOption, print, printTable } from "./output.ts";
 import { exitCodeOf, runJob, showLogs } from "./run-job.ts";
-import { addTargetOptions, rayToken, readTarget, type TargetOptions } from "./target.ts";
+import { addTargetOptions, httpUrl, rayToken, readTarget, type TargetOptions } from "./target.ts";
 
 interface Options extends TargetOptions, JsonOption {
   readonly cluster?: string;
@@ -102,7 +102,10 @@ function addClusterOptions(command: Command): Command {
 
 async function open(options: Options): Promise<OpenJobs> {
   if (options.address !== undefined)
-    return { jobs: new JobsApi(options.address, rayToken()), [Symbol.asyncDispose]: async () => {} };
+    return {
+      jobs: new JobsApi(httpUrl(options.address, "Ray's dashboard"), rayToken()),
+      [Symbol.asyncDispose]: async () => {},
+    };
   if (options.cluster === undefined && options.file === undefined)
     throw new UsageError("name the Ray cluster with -c NAME, -f FILE or --address URL");
   const parameters = readTarget(options, options.cluster);

@@ -5,6 +5,7 @@ import { type ClusterParameters, configMethods, parseFileParameters, type StackO
 import { type Command, Option } from "commander";
 import { parse as parseYaml } from "yaml";
 import { fromStackOutputs, parseStackOutputs } from "../stack-outputs.ts";
+import { messageOf } from "./error-message.ts";
 import { UsageError } from "./exit-codes.ts";
 
 /** Where a command works: options that most of them have. */
@@ -28,7 +29,13 @@ export function addTargetOptions(command: Command): Command {
 
 /** What `--stack-outputs` names. @throws UsageError */
 export function readStack({ stackOutputs }: TargetOptions): StackOutputs | undefined {
-  return stackOutputs === undefined ? undefined : parseStackOutputs(readYaml(stackOutputs));
+  if (stackOutputs === undefined) return undefined;
+  const outputs = readYaml(stackOutputs);
+  try {
+    return parseStackOutputs(outputs);
+  } catch (error) {
+    throw new UsageError(`cannot use ${stackOutputs}: ${messageOf(error)}`, { cause: error });
+  }
 }
 
 /**
@@ -65,10 +72,23 @@ export interface CatalogTarget {
   readonly apiKey: string | undefined;
 }
 
-/** The key is never on the command line: others could see it there. */
+/**
+ * The key is never on the command line: others could see it there. An empty variable counts as absent.
+ *
+ * @throws UsageError
+ */
 export function catalogTarget({ catalog }: TargetOptions): CatalogTarget | undefined {
-  const url = catalog ?? process.env.TILTYARD_CATALOG_URL;
-  return url === undefined ? undefined : { url, apiKey: process.env.TILTYARD_API_KEY };
+  const url = catalog ?? (process.env.TILTYARD_CATALOG_URL || undefined);
+  return url === undefined
+    ? undefined
+    : { url: httpUrl(url, "the catalog"), apiKey: process.env.TILTYARD_API_KEY || undefined };
+}
+
+/** @throws UsageError When it is none, as `localhost:8265`. */
+export function httpUrl(text: string, what: string): string {
+  if (!/^https?:$/.test(URL.parse(text)?.protocol ?? ""))
+    throw new UsageError(`the URL of ${what} must begin with http:// or https://; it is ${text}`);
+  return text;
 }
 
 /**

@@ -39,7 +39,12 @@ const madeUp = { context: "loaded-context", server: "http://localhost:8080" };
 
 function connectLocal(context: string | undefined): KubeConfig {
   const config = new KubeConfig();
-  config.loadFromDefault();
+  try {
+    config.loadFromDefault();
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : error;
+    throw new ConnectError(`the kubeconfig cannot be read: ${reason}; KUBECONFIG names another`, { cause: error });
+  }
   if (context !== undefined) {
     const known = config.getContexts().map((each) => each.name);
     if (!known.includes(context))

@@ -142,6 +142,12 @@ describe("the client of the catalog", () => {
     expect(once.sent).toHaveLength(1);
   });
 
+  test("names an address that is no URL", async () => {
+    const failed = client({ url: "localhost 2333", retries: 0 }).listTables({ id: [] });
+    await expect(failed).rejects.toBeInstanceOf(CatalogConnectionError);
+    await expect(failed).rejects.toThrow("ListTables: no answer from localhost 2333");
+  });
+
   test("gives up in the end, and names the address that did not answer", async () => {
     const { fetch: instead, sent } = troubled(breakOff, breakOff, breakOff);
     const asked = client({ fetch: instead, retries: 1 }).listNamespaces({});

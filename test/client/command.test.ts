@@ -6,7 +6,7 @@ import type { Finding } from "../../client/doctor/checks.ts";
 import { rayPod, startTestApiServer, type TestApiServer } from "../support/api-server.ts";
 import { commit, declareTable, useCatalog } from "../support/catalog.ts";
 import { startCommand } from "../support/command.ts";
-import { startProgram } from "../support/process.ts";
+import { childrenOf, startProgram } from "../support/process.ts";
 import { startTestDashboard, type TestDashboard } from "../support/ray-dashboard.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -141,6 +141,10 @@ describe("tiltyard", () => {
     [["run", "--local", "-f", file, "--", "x"], "cannot be used with option '-f, --file <file>'"],
     [["clusters"], "unknown command 'clusters'"],
     [["doctor", "--config-method", "SSH"], "argument 'SSH' is invalid"],
+    [["doctor", "--stack-outputs", file], `cannot use ${file}: these are not the outputs of a Tiltyard stack`],
+    [["jobs", "list", "--catalog", "localhost:2333"], "the URL of the catalog must begin with http:// or https://"],
+    [["jobs", "list", "--catalog", "http://127.0.0.1:9", "--limit", "0"], "It must be a whole number above 0."],
+    [["job", "list", "--address", "localhost:8265"], "the URL of Ray's dashboard must begin with http:// or https://"],
   ])("exits with 2 and says what is wrong: %j", async (args, message) => {
     const { code, stderr } = await tiltyard(...args);
     expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
@@ -151,6 +155,15 @@ describe("tiltyard", () => {
     const environment = { KUBECONFIG: "", HOME: temporaryFolder("tiltyard home ") };
     const { code, stderr } = await run(["cluster", "list"], environment);
     expect([code, stderr]).toEqual([1, expect.stringContaining("no kubeconfig names a cluster: set KUBECONFIG")]);
+  });
+
+  test.each([
+    ["is not there", () => join(folder, "no.kubeconfig")],
+    ["is no YAML", () => join(folder, "broken.kubeconfig")],
+  ])("says that a kubeconfig %s", async (_, path) => {
+    writeFileSync(join(folder, "broken.kubeconfig"), "clusters: [\n");
+    const { code, stderr } = await run(["cluster", "list"], { KUBECONFIG: path() });
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/the kubeconfig cannot be read: .+KUBECONFIG/s)]);
   });
 
   test.each([
@@ -222,6 +235,16 @@ describe("tiltyard", () => {
     const made = await start(["keys", "create", "me", "--role", "reader", "--json"], data).finished;
     expect(JSON.parse(made.stdout)).toMatchObject({ principal: "me" });
     expect((await start(["keys", "revoke", "nothing"], data).finished).code).toBe(1);
+  });
+
+  test("serve ends in order when all its processes are told to, as a supervisor does", async () => {
+    const data = { TILTYARD_DATA_DIR: temporaryFolder("tiltyard command "), TILTYARD_PORT: "0" };
+    const { child, printed, finished } = start(["serve"], data);
+    await printed("curl");
+    const { pid = 0 } = child;
+    for (const each of [...childrenOf(pid), pid]) process.kill(each, "SIGTERM");
+    const { code, stdout } = await finished;
+    expect([code, stdout]).toEqual([0, expect.stringContaining('"msg":"stopped"')]);
   });
 
   test.each(["serve", "tables", "move"])("hands %s to the catalog with its options", async (name) => {

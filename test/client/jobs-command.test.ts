@@ -105,11 +105,22 @@ describe("tiltyard jobs", () => {
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("the job is Queued")]);
   });
 
-  test("say which catalog they need, and that a job is not there", async () => {
-    expect(await startCommand(runCommandLine, ["jobs", "list"]).finished).toMatchObject({
+  test.each([{}, { TILTYARD_CATALOG_URL: "" }])("say which catalog they need with %j", async (environment) => {
+    expect(await startCommand(runCommandLine, ["jobs", "list"], environment).finished).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("TILTYARD_CATALOG_URL"),
+      stderr: expect.stringContaining("name the catalog: --catalog URL, or TILTYARD_CATALOG_URL"),
     });
+  });
+
+  test.each(["", "wrong"])("say where their key is from when it is refused: %j", async (key) => {
+    const environment = { TILTYARD_CATALOG_URL: catalog.url, TILTYARD_API_KEY: key };
+    expect(await startCommand(runCommandLine, ["jobs", "list"], environment).finished).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("has its key from TILTYARD_API_KEY"),
+    });
+  });
+
+  test("say that a job is not there", async () => {
     const missing = await start("watch", "nothing").finished;
     expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining("nothing does not exist")]);
   });
