@@ -1,8 +1,5 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { Command } from "commander";
-import { exitCodes } from "./exit-codes.ts";
 
 /** Programs of packages that this one works without. */
 const programs = {
@@ -29,14 +26,14 @@ export function handedOver(
     );
 }
 
+/**
+ * In this process: of two, one would pass on signals that a supervisor or a shell sends to both, and the program takes
+ * a second signal for haste.
+ */
 async function runProgram(program: ProgramName, args: readonly string[]): Promise<void> {
-  const child = spawn(process.execPath, [findProgram(program), ...args], { stdio: "inherit" });
-  // What the terminal sends goes to both; the program decides when to end.
-  const ignore = () => {};
-  process.on("SIGINT", ignore);
-  process.on("SIGTERM", () => child.kill("SIGTERM"));
-  const [code] = await once(child, "exit");
-  process.exitCode = typeof code === "number" ? code : exitCodes.failed;
+  const file = findProgram(program);
+  process.argv = [process.execPath, file, ...args];
+  await import(pathToFileURL(file).href);
 }
 
 /** A program's file, for this Node. @throws Error When it is not installed. */
