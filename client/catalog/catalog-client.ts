@@ -109,6 +109,10 @@ function createClient<Registry extends Readonly<Record<string, AnyContract>>>(
   registry: Registry,
   options: CatalogClientOptions,
 ): ClientOf<Registry> {
+  // What fetch says of such a header has the whole key in it.
+  for (const credential of [options.apiKey, options.token])
+    if (typeof credential === "string" && !/^[\x20-\x7e]*$/.test(credential.trim()))
+      throw new Error("the key or token of the catalog has characters that none has, such as a line break");
   const methods = Object.entries(registry).map(([name, contract]) => [
     name,
     (request: Request, callOptions: CallOptions = {}) => call(options, contract, request, callOptions),

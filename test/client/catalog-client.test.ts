@@ -142,6 +142,12 @@ describe("the client of the catalog", () => {
     expect(once.sent).toHaveLength(1);
   });
 
+  test.each(["apiKey", "token"])("takes no %s with a line break, and does not show it", (name) => {
+    const wrong = { [name]: "secret\nsecond line" };
+    expect(() => client(wrong)).toThrow(/^the key or token of the catalog has characters that none has/);
+    expect(() => client({ [name]: "with a line's end\n" })).not.toThrow();
+  });
+
   test("names an address that is no URL", async () => {
     const failed = client({ url: "localhost 2333", retries: 0 }).listTables({ id: [] });
     await expect(failed).rejects.toBeInstanceOf(CatalogConnectionError);
