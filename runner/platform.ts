@@ -1,3 +1,4 @@
+import { parseIdentifier } from "@tiltyard/protocol";
 import type { OpenJob } from "./jobs.ts";
 
 /**
@@ -38,6 +39,17 @@ export interface Platform {
   lastLines(attempt: PlatformAttempt): Promise<string>;
   /** What users see of an attempt in the job's properties: where it runs. */
   describe(jobId: string, number: number): Promise<Readonly<Record<string, string>>>;
+}
+
+/** What of a job's id names its attempts on a platform: ids are unique without their namespaces, which may have any characters. */
+export function bareIdOf(jobId: string): string {
+  return parseIdentifier(jobId).at(-1) ?? "";
+}
+
+/** The command of an attempt, which Ray gives to a shell: in the id, names of namespaces are the callers'. */
+export function entrypointOf(jobId: string, number: number, leaseSeconds: number): string {
+  const quoted = `'${jobId.replaceAll("'", `'\\''`)}'`;
+  return `python -m tiltyard.job --attempt ${number} --lease-seconds ${leaseSeconds} -- ${quoted}`;
 }
 
 const logLines = 40;

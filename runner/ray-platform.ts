@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { type JobDetails, JobError, type JobsApi } from "@tiltyard/client";
 import {
   type AttemptState,
+  bareIdOf,
+  entrypointOf,
   lastLinesOf,
   NeedsError,
   type Platform,
@@ -16,7 +18,7 @@ import { runtimeOf } from "./runtime-env.ts";
 const pythonPackage = join(import.meta.dirname, "job/tiltyard");
 /** In the job's working directory, which every node of the Ray gets. */
 const keyFile = "api-key";
-const idPattern = /^tiltyard-(.+)-(\d+)$/;
+const idPattern = /^tiltyard-.+-(\d+)$/;
 
 const states: Readonly<Record<JobDetails["status"], AttemptState>> = {
   PENDING: "starting",
@@ -45,12 +47,10 @@ export class RayPlatform implements Platform {
   async list(): Promise<readonly PlatformAttempt[]> {
     const { jobs } = await this.#options.ray();
     return (await jobs.list()).flatMap((details) => {
-      const [, jobId, number] = idPattern.exec(details.submission_id ?? "") ?? [];
-      if (jobId === undefined) return [];
-      const state = states[details.status];
-      return [
-        { jobId: details.metadata?.tiltyard_job ?? jobId, number: Number(number), state, message: messageOf(details) },
-      ];
+      const [, number] = idPattern.exec(details.submission_id ?? "") ?? [];
+      const jobId = details.metadata?.tiltyard_job;
+      if (number === undefined || jobId === undefined) return [];
+      return [{ jobId, number: Number(number), state: states[details.status], message: messageOf(details) }];
     });
   }
 
@@ -66,7 +66,7 @@ export class RayPlatform implements Platform {
       // Variables of a job are in Ray's logs and dashboard.
       writeFileSync(join(folder, keyFile), apiKey, { mode: 0o600 });
       await jobs.submit({
-        entrypoint: `python -m tiltyard.job '${job.id}' --attempt ${number} --lease-seconds ${leaseSeconds}`,
+        entrypoint: entrypointOf(job.id, number, leaseSeconds),
         submissionId: submissionIdOf(job.id, number),
         workingDirectory: folder,
         runtimeEnv: {
@@ -110,7 +110,7 @@ export class RayPlatform implements Platform {
 
 /** Ray takes an id once, so that an attempt starts once however often it is submitted. */
 function submissionIdOf(jobId: string, number: number): string {
-  return `tiltyard-${jobId}-${number}`;
+  return `tiltyard-${bareIdOf(jobId)}-${number}`;
 }
 
 function messageOf({ message, status }: JobDetails): string | undefined {

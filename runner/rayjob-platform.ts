@@ -8,10 +8,11 @@ import {
   nodeTypeLabel,
   rayClusterSpec,
 } from "@tiltyard/client";
-import { parseIdentifier } from "@tiltyard/protocol";
 import type { OpenJob } from "./jobs.ts";
 import {
   type AttemptState,
+  bareIdOf,
+  entrypointOf,
   lastLinesOf,
   NeedsError,
   type Platform,
@@ -159,7 +160,7 @@ export class RayJobPlatform implements Platform {
       },
       spec: {
         runtimeEnvYAML: JSON.stringify(env),
-        entrypoint: `python -m tiltyard.job '${id}' --attempt ${number} --lease-seconds ${leaseSeconds}`,
+        entrypoint: entrypointOf(id, number, leaseSeconds),
         // The operator submits it, so that no pod has to.
         submissionMode: "HTTPMode",
         suspend: queue !== undefined,
@@ -203,9 +204,9 @@ function isReadyWorker({ metadata, status }: V1Pod): boolean {
   return isReady && metadata?.labels?.[nodeTypeLabel] !== "head";
 }
 
-/** KubeRay takes 47 characters, and ids of jobs are unique without their namespaces. */
+/** KubeRay takes 47 characters. */
 function nameOf(jobId: string, number: number): string {
-  return `job-${parseIdentifier(jobId).at(-1)}-${number}`;
+  return `job-${bareIdOf(jobId)}-${number}`;
 }
 
 function toAttempt({ metadata, status }: RayJobObject): PlatformAttempt[] {

@@ -103,7 +103,7 @@ describe("a job on Kubernetes", () => {
       "ray.io/disable-provisioned-head-restart": "true",
     });
     expect(rayJob.spec).toMatchObject({
-      entrypoint: `python -m tiltyard.job 'ns$${uuid}' --attempt 1 --lease-seconds 60`,
+      entrypoint: `python -m tiltyard.job --attempt 1 --lease-seconds 60 -- 'ns$${uuid}'`,
       suspend: false,
       backoffLimit: 0,
       shutdownAfterJobFinishes: true,

@@ -60,6 +60,7 @@ export async function startTestDashboard(): Promise<TestDashboard> {
       entrypoint: job.entrypoint,
       status: next(job.statuses),
       message: job.message ?? "it ended so",
+      metadata: job.metadata,
     });
     if (path === "/api/jobs/")
       return void answer(
