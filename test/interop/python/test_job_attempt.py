@@ -1,5 +1,6 @@
 """One attempt of a job, as `python -m tiltyard.job` makes it: its claim, its heartbeat and its end in the catalog."""
 
+import http.server
 import os
 import signal
 import socket
@@ -244,6 +245,38 @@ def test_the_last_lines_of_a_job_are_in_the_catalog_without_its_key(catalog, job
         tail.add(f"line {number} with secret-")
         tail.add("key\n")
     assert tail.text().splitlines() == [f"line {number} with ***" for number in range(60, 100)]
+
+
+def test_of_a_line_that_is_written_over_the_log_keeps_what_a_terminal_shows():
+    tail = LogTail("secret-key")
+    tail.add("ends as Windows does\r\n")
+    for percent in range(100_000):
+        tail.add(f"\rdone: {percent / 1000:.0f}%")
+    assert tail.text() == "ends as Windows does\ndone: 100%"
+    tail.add("\n")
+    assert tail.text().splitlines() == ["ends as Windows does", "done: 100%"]
+
+
+def test_an_answer_that_breaks_off_is_none(catalog, job):
+    class HalfAnswer(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.send_response(200)
+            self.send_header("content-length", "100")
+            self.end_headers()
+            self.wfile.write(b'{"status"')
+
+    with http.server.HTTPServer(("127.0.0.1", 0), HalfAnswer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        half = Transaction(Connection(f"http://127.0.0.1:{server.server_port}", catalog.key), job)
+        with pytest.raises(CatalogUnavailable, match="no answer from the catalog"):
+            half.alter([])
+        server.shutdown()
+
+
+def test_a_column_that_is_gone_is_told_in_a_sentence(catalog, films, job):
+    lancedb.connect_namespace("rest", catalog.properties).open_table(films[-1], namespace_path=films[:-1]).restore(1)
+    assert run(catalog, job).returncode == 3
+    assert describe(catalog, job)["properties"]["reason"] == f"JobError: {'$'.join(films)} has no column twice"
 
 
 @pytest.mark.parametrize(

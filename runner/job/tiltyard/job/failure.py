@@ -67,5 +67,6 @@ def _causes(error: BaseException) -> list[BaseException]:
     current: BaseException | None = error
     while current is not None and current not in chain:
         chain.append(current)
-        current = getattr(current, "cause", None) or current.__cause__ or current.__context__
+        context = None if current.__suppress_context__ else current.__context__
+        current = getattr(current, "cause", None) or current.__cause__ or context
     return chain

@@ -24,12 +24,22 @@ class LogTail:
         sys.stderr = _Tee(sys.stderr, self)
 
     def add(self, text: str) -> None:
-        *lines, self._begun = (self._begun + text).split("\n")
-        self._lines.extend(line.rsplit("\r", 1)[-1] for line in lines)
+        *lines, begun = (self._begun + text).split("\n")
+        self._lines.extend(_shown(line) for line in lines)
+        # A progress bar writes one line over and over, and ends it when all is done.
+        self._begun = begun if len(begun) <= LENGTH_MAX else self._masked(_shown(begun))
 
     def text(self) -> str:
-        kept = [*self._lines, self._begun] if self._begun else list(self._lines)
-        return "\n".join(kept).replace(self._secret, "***")[-LENGTH_MAX:]
+        kept = [*self._lines, _shown(self._begun)] if self._begun else list(self._lines)
+        return self._masked("\n".join(kept))
+
+    def _masked(self, text: str) -> str:
+        return text.replace(self._secret, "***")[-LENGTH_MAX:]
+
+
+def _shown(line: str) -> str:
+    """What a terminal shows of a line that was written over."""
+    return line.rstrip("\r").rsplit("\r", 1)[-1]
 
 
 class _Tee:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import time
 import urllib.error
@@ -98,7 +99,8 @@ class Transaction:
             if error.code >= HTTPStatus.INTERNAL_SERVER_ERROR or error.code == HTTPStatus.TOO_MANY_REQUESTS:
                 raise CatalogUnavailable(detail) from error
             raise CatalogRefusal(error.code, detail) from error
-        except (OSError, ValueError) as error:
+        # An answer that breaks off in the middle is an HTTPException.
+        except (OSError, ValueError, http.client.HTTPException) as error:
             raise CatalogUnavailable(f"no answer from the catalog at {self._connection.url}: {error}") from error
         context = found.get("context", {})
         objects = json.loads(context.get("objects", "[]"))
@@ -138,5 +140,5 @@ def _shorten(text: str) -> str:
 def _detail_of(error: urllib.error.HTTPError) -> str:
     try:
         return str(json.load(error)["detail"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, http.client.HTTPException):
         return f"HTTP {error.code}"
