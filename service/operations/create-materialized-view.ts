@@ -17,6 +17,8 @@ const contract = contracts.createMaterializedView;
 /** A view is a table without rows at first, which the compute side fills when it is refreshed. */
 export const createMaterializedView: Handler<typeof contract> = async (request, catalog, caller) => {
   const properties = definitionOf(request);
+  // Before anything is made: a view that no refresh could be opened for is of no use.
+  const refresh = prepareRefresh({ properties }, { id: request.id, delimiter: request.delimiter }, caller);
   const schema = await readSchema(request.output_schema);
   await ensureSystemNamespace(catalog.store, { caller, request });
   const id = sourceOf(request);
@@ -29,7 +31,6 @@ export const createMaterializedView: Handler<typeof contract> = async (request, 
   if (request.auto_refresh && id !== undefined) await refreshOnNewRows(catalog, id, request.id, caller);
   if (request.with_no_data ?? true) return { version };
 
-  const refresh = prepareRefresh({ properties }, { id: request.id, delimiter: request.delimiter }, caller);
   await catalog.store.write((session) => refresh.open(session));
   return { version, job_id: refresh.name };
 };
