@@ -1,7 +1,7 @@
 import { CatalogError, contracts, defaultDelimiter, managementContracts } from "@tiltyard/protocol";
 import { checkBackfill, requireColumn } from "../dataset/columns.ts";
 import type { Datasets } from "../dataset/datasets.ts";
-import { type NewJob, prepareJob } from "../domain/job.ts";
+import { isNameable, type NewJob, prepareJob } from "../domain/job.ts";
 import { prepareRefresh } from "../domain/materialized-view.ts";
 import { parametersOf } from "../domain/parameters.ts";
 import type { Policy } from "../domain/policy.ts";
@@ -15,13 +15,14 @@ interface Parts {
   readonly datasets: Datasets;
 }
 
-/** The job that an automation opens; undefined when what it is for is gone. @throws CatalogError */
+/** The job that an automation opens; undefined when what it is for is gone, or no job could open it. @throws CatalogError */
 export async function automaticJob(
   { store, datasets }: Parts,
   { identifier }: TableRecord,
   { kind, target, principal }: Automation,
   { auto_compact, auto_build_index, auto_clean_up }: Policy,
 ): Promise<NewJob | undefined> {
+  if (!isNameable(identifier)) return undefined;
   const caller: Caller = { principal: { name: principal }, requestId: "" };
   const ofTable = (contract: { readonly operationId: string }, request: object | undefined) =>
     request && prepareJob({ contract, caller, objects: [identifier], properties: parametersOf({ ...request }) });
@@ -32,7 +33,9 @@ export async function automaticJob(
     }
     case "refresh": {
       const view = await findTableById(store.read, Number(target));
-      return view && prepareRefresh(view, { id: view.identifier, delimiter: defaultDelimiter }, caller);
+      return view && isNameable(view.identifier)
+        ? prepareRefresh(view, { id: view.identifier, delimiter: defaultDelimiter }, caller)
+        : undefined;
     }
     case "compact": {
       const { small_fragments: _, ...request } = auto_compact ?? {};

@@ -1,5 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
-import { type AlterTransactionAction, CatalogError, type TransactionStatus } from "@tiltyard/protocol";
+import {
+  type AlterTransactionAction,
+  CatalogError,
+  defaultDelimiter,
+  type Identifier,
+  type TransactionStatus,
+} from "@tiltyard/protocol";
 import { insertJob, updateJob } from "../store/jobs.ts";
 import type { Session } from "../store/store.ts";
 import { insertTask } from "../store/tasks.ts";
@@ -84,6 +90,20 @@ export function applyActions<Job extends State>(job: Job, actions: readonly Alte
 export function requireFitting(what: string, properties: State["properties"], lengthMax: number): void {
   if (JSON.stringify(properties).length > lengthMax)
     throw new CatalogError("InvalidInput", `${what}: may hold ${lengthMax} characters as JSON, no more`);
+}
+
+/** Whether Lance's clients can name a table: all of them join the parts of its identifier with the default delimiter. */
+export function isNameable(table: Identifier): boolean {
+  return table.every((part) => !part.includes(defaultDelimiter));
+}
+
+/** @throws CatalogError InvalidInput for a table that Lance's clients cannot name: no job could open it. */
+export function requireNameable(table: Identifier): void {
+  if (isNameable(table)) return;
+  throw new CatalogError(
+    "InvalidInput",
+    `id: a job reaches its table by Lance's clients, which take each ${defaultDelimiter} in a name for the end of a namespace: rename it`,
+  );
 }
 
 function applyAction({ status, properties: present }: State, action: AlterTransactionAction): State {

@@ -9,7 +9,7 @@ import {
 } from "@tiltyard/protocol";
 import { z } from "zod";
 import type { TableRecord } from "../store/tables.ts";
-import { type NewJob, prepareJob, requireFitting } from "./job.ts";
+import { type NewJob, prepareJob, requireFitting, requireNameable } from "./job.ts";
 import { parametersOf } from "./parameters.ts";
 import type { Caller } from "./transaction.ts";
 
@@ -128,9 +128,11 @@ function readSourceQuery(text: string): z.infer<typeof SourceQuery> | undefined 
  * The job of a refresh, with all that the compute side needs in its properties: the view's definition and the
  * parameters of the request, or what the view was stored with.
  *
- * @throws CatalogError InvalidInput for a parameter that is not one of the view's kind.
+ * @throws CatalogError InvalidInput for a parameter that is not one of the view's kind, and as `prepareJob` and
+ *   `requireNameable`.
  */
 export function prepareRefresh(view: Pick<TableRecord, "properties">, request: RefreshRequest, caller: Caller): NewJob {
+  requireNameable(request.id);
   const definition = Object.entries(view.properties).filter(([name]) => name.startsWith(prefix));
   const kind = view.properties[`${prefix}kind`];
   if (request.output_limit !== undefined && kind !== undefined && kind !== "chunker")

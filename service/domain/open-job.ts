@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { CatalogError, formatIdentifier, type Identifier } from "@tiltyard/protocol";
 import { findOpenJobs } from "../store/jobs.ts";
 import type { Session, Store } from "../store/store.ts";
-import { type NewJob, prepareJob } from "./job.ts";
+import { type NewJob, prepareJob, requireNameable } from "./job.ts";
 import { parametersIn } from "./job-summary.ts";
 import { parametersOf } from "./parameters.ts";
 import { requireTable } from "./require.ts";
@@ -46,9 +46,10 @@ interface TableRequest extends Origin, Pick<Change, "contract"> {
 /**
  * Opens the job of a request about one table, whose parameters are those of the request.
  *
- * @throws CatalogError TableNotFound, and what `openOnce` throws.
+ * @throws CatalogError TableNotFound, and what `requireNameable` and `openOnce` throw.
  */
 export async function openTableJob(store: Store, { contract, request, caller }: TableRequest): Promise<string> {
+  requireNameable(request.id);
   const properties = parametersOf({ ...request });
   const job = prepareJob({ contract, request, caller, objects: [request.id], properties });
   return openOnce(store, job, (session) => requireTable(session, request.id));

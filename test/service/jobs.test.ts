@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { declareTable, useCatalog } from "../support/catalog.ts";
+import { declareTable, uniqueName, useCatalog } from "../support/catalog.ts";
 import { createFilms } from "../support/rows.ts";
 
 const catalog = useCatalog();
@@ -45,6 +45,20 @@ describe("a backfill", () => {
       status: 400,
       detail: "branch: jobs work on main alone",
     });
+  });
+
+  test("is refused for a table that Lance's clients cannot name: no job could open it", async () => {
+    const id = await createComputed("twice");
+    const named = [uniqueName("$a$"), "films"];
+    const byMark = { delimiter: "!" };
+    expect((await catalog.call("createNamespace", { id: named.slice(0, 1) }, byMark)).status).toBe(200);
+    const to = { new_namespace_id: named.slice(0, 1), new_table_name: "films" };
+    expect((await catalog.call("renameTable", { id, ...to }, byMark)).status).toBe(200);
+    for (const operation of ["alterTableBackfillColumns", "compactTable"] as const)
+      expect((await catalog.call(operation, { id: named, column: "twice" }, byMark)).error).toMatchObject({
+        status: 400,
+        detail: expect.stringContaining("a job reaches its table by Lance's clients"),
+      });
   });
 
   test("that is asked for again while it is open is the same job, and another one of the column is a conflict", async () => {

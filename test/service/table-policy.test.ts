@@ -54,6 +54,21 @@ describe("a table's policy", () => {
     expect(await jobsOn(id)).toHaveLength(2);
   });
 
+  test("opens no job on a table that Lance's clients cannot name", async () => {
+    const id = await createFilms(catalog);
+    await put(id, { auto_compact: { small_fragments: 2 } });
+    const renamed = [uniqueName("$a$"), "films"];
+    const byMark = { delimiter: "!" };
+    expect((await catalog.call("createNamespace", { id: renamed.slice(0, 1) }, byMark)).status).toBe(200);
+    const to = { new_namespace_id: renamed.slice(0, 1), new_table_name: "films" };
+    expect((await catalog.call("renameTable", { id, ...to }, byMark)).status).toBe(200);
+    for (let commit = 0; commit < 3; commit++)
+      await catalog.call("insertIntoTable", { id: renamed }, { ...byMark, body: arrowStream(films) });
+    await doDeferredWork(catalog.database);
+    expect((await catalog.call("listJobs", { id: renamed.slice(0, 1) }, byMark)).body.jobs).toEqual([]);
+    expect((await catalog.call("countTableRows", { id: renamed }, byMark)).body).toBe(4 * films.length);
+  });
+
   test("takes fragments for small that have as many rows only with those that were deleted", async () => {
     const id = await createFilms(catalog);
     await put(id, { auto_compact: { small_fragments: 2, target_rows_per_fragment: 3 } });
