@@ -257,6 +257,14 @@ def test_of_a_line_that_is_written_over_the_log_keeps_what_a_terminal_shows():
     assert tail.text().splitlines() == ["ends as Windows does", "done: 100%"]
 
 
+def test_an_error_that_names_a_file_whose_name_is_no_text_is_told(catalog, job):
+    attempt, stops = begin(catalog, job)
+    attempt.end("Failed", {"reason": "no file caf\udce9.png"})
+    found = describe(catalog, job)
+    assert (found["status"], found["properties"]["reason"]) == ("Failed", "no file caf\\udce9.png")
+    assert stops.told == []
+
+
 def test_an_answer_that_breaks_off_is_none(catalog, job):
     class HalfAnswer(http.server.BaseHTTPRequestHandler):
         def do_POST(self):

@@ -112,7 +112,7 @@ def set_status(status: str) -> Action:
 
 
 def set_property(key: str, value: str) -> Action:
-    return {"setPropertyAction": {"key": key, "value": _shorten(value)}}
+    return {"setPropertyAction": {"key": key, "value": _shorten(_as_text(value))}}
 
 
 def set_new_property(key: str, value: str) -> Action:
@@ -128,6 +128,11 @@ def unset_property(key: str) -> Action:
 def require_and_set(key: str, value: str) -> list[Action]:
     """Sets a property that must be there: the catalog refuses all actions with 409 when it is not."""
     return [{"unsetPropertyAction": {"key": key, "mode": "Fail"}}, set_property(key, value)]
+
+
+def _as_text(value: str) -> str:
+    """The catalog takes valid Unicode alone: Python has bytes of a file's name that are none as halves of surrogates."""
+    return value.encode("utf-8", "backslashreplace").decode()
 
 
 def _shorten(text: str) -> str:
