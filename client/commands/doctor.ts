@@ -43,7 +43,7 @@ Exit code: 5 when something is broken.`,
           ? named
           : {
               url: `http://127.0.0.1:${forwarding.port}`,
-              apiKey: process.env.TILTYARD_API_KEY ?? stack?.catalogApiKey,
+              apiKey: process.env.TILTYARD_API_KEY || stack?.catalogApiKey,
             };
       const progress = new Progress();
       const findings = await examine({

@@ -51,7 +51,7 @@ export async function startCatalog(signal: AbortSignal): Promise<StartedCatalog>
   const end = () => catalog[Symbol.asyncDispose]();
   try {
     const url = await untilListening(catalog, signal);
-    return { url, apiKey: process.env.TILTYARD_API_KEY ?? developmentKey(), [Symbol.asyncDispose]: end };
+    return { url, apiKey: process.env.TILTYARD_API_KEY || developmentKey(), [Symbol.asyncDispose]: end };
   } catch (error) {
     await end();
     throw error;

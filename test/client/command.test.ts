@@ -193,7 +193,7 @@ describe("tiltyard", () => {
     server.forwardTo = Number(new URL(catalog.url).port);
     const examine = async (key: string) => {
       const args = ["doctor", "--json", "--stack-outputs", outputs];
-      const findings: Finding[] = JSON.parse((await run(args, key ? { TILTYARD_API_KEY: key } : {})).stdout);
+      const findings: Finding[] = JSON.parse((await run(args, { TILTYARD_API_KEY: key })).stdout);
       const resultOf = (name: string) => findings.find(({ check }) => check === name)?.result;
       return [resultOf("catalog is ready"), resultOf("key of the catalog")];
     };
