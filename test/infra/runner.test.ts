@@ -96,7 +96,7 @@ describe.each(clouds)("the runner on %s", (variant) => {
     const { spec } = (await stack).one("kubernetes:networking.k8s.io/v1:NetworkPolicy", "runner").inputs;
     expect(spec.ingress).toEqual([]);
     const ports = spec.egress.flatMap((rule: { ports: { port: number }[] }) => rule.ports.map(({ port }) => port));
-    expect(new Set(ports)).toEqual(new Set([53, 2333, 443, 6443]));
+    expect(new Set(ports)).toEqual(new Set([53, 2333, 443, 6443, 8443, 16443]));
   });
 });
 

@@ -26,7 +26,8 @@ export interface RunnerPlace extends Omit<RunnerArgs, keyof RunnerSettings> {
 type Child = pulumi.CustomResourceOptions & { readonly parent: pulumi.Resource };
 
 const labels = { "app.kubernetes.io/name": runnerName } as const;
-const apiServerPorts = [443, 6443];
+/** Of clouds, of kubeadm and k3s, of minikube, of MicroK8s: a policy sees the port that the service `kubernetes` leads to. */
+const apiServerPorts = [443, 6443, 8443, 16443];
 
 /**
  * The runner of the catalog's jobs: each becomes a RayJob in the namespace of Ray. It has an account of its own,
