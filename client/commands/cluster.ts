@@ -3,8 +3,8 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import type { RayClusterApi } from "../ray/cluster-api.ts";
 import { type LeasedCluster, listRayClusters, reapRayClusters } from "../ray/lease.ts";
 import { clusterLeftOver, interruptible } from "./interruption.ts";
-import { type JsonOption, jsonOption, Progress, print, printTable } from "./output.ts";
-import { describeProgress } from "./run.ts";
+import { makeCluster } from "./make-cluster.ts";
+import { type JsonOption, jsonOption, print, printTable } from "./output.ts";
 import { addTargetOptions, readTarget, type TargetOptions } from "./target.ts";
 
 type Options = TargetOptions & JsonOption;
@@ -24,15 +24,8 @@ export function clusterCommand(): Command {
     .addHelpText("after", "\nExample:\n  tiltyard cluster up -f cluster.yaml --ttl 2h")
     .action(async (options: Options & { readonly ttl: number }) => {
       const parameters = readTarget(options);
-      const { provisionRayCluster } = await import("../ray/provision.ts");
       await interruptible(async (signal) => {
-        using progress = new Progress();
-        await using made = await provisionRayCluster(parameters, {
-          onProgress: (state) => progress.tell(describeProgress(parameters.name, state)),
-          signal,
-          handleSignals: false,
-        });
-        progress.end();
+        await using made = await makeCluster(parameters, signal);
         const until = new Date((await made.now()).getTime() + options.ttl);
         await made.detach(until);
         const { name, namespace } = made;

@@ -1,9 +1,9 @@
 import { Command, Option } from "commander";
-import { type ClusterState, formatState } from "../ray/cluster-state.ts";
 import { UsageError } from "./exit-codes.ts";
 import { clusterLeftOver, interruptible } from "./interruption.ts";
 import { addJobOptions, type JobOptions, jobRequest, trackingOf } from "./job-options.ts";
-import { bar, type JsonOption, jsonOption, Progress } from "./output.ts";
+import { makeCluster } from "./make-cluster.ts";
+import { type JsonOption, jsonOption } from "./output.ts";
 import { runJob } from "./run-job.ts";
 import { runLocally } from "./run-local.ts";
 import { addTargetOptions, readTarget } from "./target.ts";
@@ -35,24 +35,12 @@ Exit codes: 0 the job succeeded, 3 it failed, 4 it was stopped, 2 the parameters
       if (options.file === undefined)
         throw new UsageError("describe the Ray cluster with -f FILE, or run the command on this machine with --local");
       const parameters = readTarget(options);
-      // Kubernetes' library takes a while to load: not for a wrong option.
-      const { provisionRayCluster } = await import("../ray/provision.ts");
       const tracking = trackingOf(options);
       await interruptible(async (signal) => {
-        using progress = new Progress();
-        await using cluster = await provisionRayCluster(parameters, {
-          onProgress: (state) => progress.tell(describeProgress(parameters.name, state)),
-          signal,
-          handleSignals: false,
-        });
-        progress.end();
+        await using cluster = await makeCluster(parameters, signal);
         process.stderr.write(`the Ray cluster ${cluster.name} is ready; dashboard: ${cluster.dashboardUrl}\n`);
         await runJob(cluster.jobs, jobRequest(command, options), { ...options, tracking, signal });
         process.stderr.write(`deleting the Ray cluster ${cluster.name}\n`);
       }, clusterLeftOver);
     });
-}
-
-export function describeProgress(name: string, state: ClusterState): string {
-  return `${name} ${bar(state.ready, state.wanted)} ${formatState(state)}`;
 }

@@ -315,6 +315,7 @@ describe("tiltyard cluster", () => {
   test("makes one that stays, lists it with its owner, and deletes it", async () => {
     const up = await start(["cluster", "up", "-f", file, "--ttl", "2h", "--json"]).finished;
     expect(JSON.parse(up.stdout)).toMatchObject({ name: "embeddings", namespace: "lancedb" });
+    expect(up.stderr).toMatch(/^creating the Ray cluster embeddings in lancedb\nembeddings \[/);
     const [listed] = JSON.parse((await start(["cluster", "list", "--json"]).finished).stdout);
     expect(listed).toMatchObject({
       name: "embeddings",
