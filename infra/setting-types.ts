@@ -6,6 +6,11 @@ export const dnsLabel = z
   .string()
   .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, "must be lower-case letters, digits and dashes, 63 at most");
 
+/** EKS `CreateCluster`. */
+export const eksClusterName = z
+  .string()
+  .regex(/^[A-Za-z0-9][\w-]{0,99}$/, "must be letters, digits, dashes and underscores, 100 at most");
+
 const domain = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)+$/;
 export const labelDomain = z.string().regex(domain, "must be a domain, e.g. ray.example.com");
 export const hostName = z.string().regex(domain, "must be the name of a host, e.g. catalog.example.com");

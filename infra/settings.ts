@@ -7,7 +7,15 @@ import { Monitoring, MonitoringOnGke } from "./monitoring-settings.ts";
 import { EksNetwork, GkeNetwork } from "./network-settings.ts";
 import { LabelKeys, NodePools } from "./node-pools.ts";
 import { Runner } from "./runner-settings.ts";
-import { bucketOf, dnsLabel, kubernetesVersion, labelDomain, minorVersion, version } from "./setting-types.ts";
+import {
+  bucketOf,
+  dnsLabel,
+  eksClusterName,
+  kubernetesVersion,
+  labelDomain,
+  minorVersion,
+  version,
+} from "./setting-types.ts";
 import { StorageOnEks, StorageOnGke } from "./storage-settings.ts";
 import { Kueue, Quota, Teams, TeamsOnExisting } from "./team-settings.ts";
 import { charts, versions } from "./versions.ts";
@@ -153,6 +161,7 @@ export const settingsOfVariant = {
   },
   "existing-eks": {
     ...everywhere,
+    clusterName: eksClusterName.default(platformDefaults.clusterName),
     chartValues: ChartsEverywhere,
     teams: Teams,
     ...imageCacheOnEks,

@@ -356,6 +356,12 @@ describe("settings that are not valid", () => {
       "encryptionKey: must be in europe-west4, where the stack is, not in global",
     ],
     [
+      "a name that no EKS cluster has",
+      "existing-eks",
+      { clusterName: "prod.1" },
+      "clusterName: must be letters, digits, dashes and underscores, 100 at most",
+    ],
+    [
       "a secret of another region",
       "existing-eks",
       {

@@ -4,6 +4,7 @@ import type { Backups } from "../../cluster.ts";
 import { EksBucket } from "./eks-bucket.ts";
 import type { EksServicesConfig } from "./eks-services.ts";
 import { policyOf } from "./policies.ts";
+import { resourcePrefix } from "./resource-prefix.ts";
 
 export interface EksBackupsArgs {
   readonly config: EksServicesConfig;
@@ -20,7 +21,7 @@ export function createEksBackups(
 ): Backups {
   const { litestream } = config.catalog;
   const adopted = typeof litestream === "object" ? litestream.bucket : undefined;
-  const prefix = `${config.clusterName}-backups`;
+  const prefix = `${resourcePrefix(config)}-backups`;
   const bucket = new EksBucket(name, { config, partition, prefix, adopted }, { parent });
   new aws.iam.RolePolicy(
     name,

@@ -3,6 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { type Upstream, upstreamOf } from "../../image-names.ts";
 import type { EksServicesConfig } from "./eks-services.ts";
 import type { Statement } from "./policies.ts";
+import { resourcePrefix } from "./resource-prefix.ts";
 
 /** What AWS keeps copies of, and the ends of the prefixes under which it does. A prefix has 30 characters at most. */
 const upstreams: Readonly<Record<Upstream, { readonly url: string; readonly prefix: string }>> = {
@@ -19,10 +20,11 @@ const upstreams: Readonly<Record<Upstream, { readonly url: string; readonly pref
  */
 export function createEksImageCache(
   name: string,
-  { clusterName, region, imageCache }: EksServicesConfig,
+  config: EksServicesConfig,
   partition: string,
   parent: pulumi.Resource,
 ): ((image: string) => pulumi.Input<string>) | undefined {
+  const { region, imageCache } = config;
   if (imageCache === undefined) return undefined;
   const domain = partition === "aws-cn" ? "amazonaws.com.cn" : "amazonaws.com";
   const create = (upstream: Upstream) => {
@@ -30,7 +32,7 @@ export function createEksImageCache(
     const rule = new aws.ecr.PullThroughCacheRule(
       `${name}-${prefix}`,
       {
-        ecrRepositoryPrefix: `${clusterName}/${prefix}`,
+        ecrRepositoryPrefix: `${resourcePrefix(config)}/${prefix}`,
         upstreamRegistryUrl: url,
         ...(upstream === "docker-hub" && { credentialArn: imageCache.dockerHubCredentials }),
       },

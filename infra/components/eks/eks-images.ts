@@ -2,6 +2,7 @@ import * as aws from "@pulumi/aws";
 import * as pulumi from "@pulumi/pulumi";
 import type { ImageRepository } from "../../cluster.ts";
 import type { EksConfig } from "../../config.ts";
+import { resourcePrefix } from "./resource-prefix.ts";
 
 const keptVersions = 10;
 
@@ -15,7 +16,7 @@ export function createEksImages(
   const repository = new aws.ecr.Repository(
     name,
     {
-      name: `${config.clusterName}/${image}`,
+      name: `${resourcePrefix(config)}/${image}`,
       // Pods name the image by its digest. Built anew from the same sources, elsewhere, it has another one.
       imageTagMutability: "MUTABLE",
       imageScanningConfiguration: { scanOnPush: true },

@@ -8,6 +8,7 @@ import { createEksImageCache } from "./eks-image-cache.ts";
 import { createEksImages } from "./eks-images.ts";
 import { createRole } from "./iam-role.ts";
 import { describeCluster, policyOf, trustPrincipals, trustServiceAccount } from "./policies.ts";
+import { resourcePrefix } from "./resource-prefix.ts";
 
 /** The settings of what AWS gives to a cluster, wherever the cluster came from. */
 export type EksServicesConfig = Pick<
@@ -51,7 +52,7 @@ export class EksServices implements CloudServices {
     this.#parent = parent;
     this.bucket = new EksBucket(
       `${name}-bucket`,
-      { config, partition, prefix: config.clusterName, adopted: config.bucket },
+      { config, partition, prefix: resourcePrefix(config), adopted: config.bucket },
       { parent },
     );
     this.bucketUri = this.bucket.uri;
