@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { bucketOf, cidr, dnsLabel, hostName, quantity } from "./setting-types.ts";
+import { bucketOf, cidr, dnsLabel, hostName, objectName, quantity } from "./setting-types.ts";
 
 const Resources = z.strictObject({ cpu: quantity.default("500m"), memory: quantity.default("512Mi") });
 
@@ -31,12 +31,12 @@ const everywhere = {
       host: hostName,
       className: z.string(),
       /** A Kubernetes secret of the type tls in the catalog's namespace; cert-manager makes it when asked to by an annotation. */
-      tlsSecret: dnsLabel,
+      tlsSecret: objectName,
       annotations: z.record(z.string(), z.string()).default({}),
     })
     .optional(),
   /** A secret in the catalog's namespace whose keys are environment variables, for object stores without workload identity. */
-  environmentSecret: dnsLabel.optional(),
+  environmentSecret: objectName.optional(),
   /** Ports besides 443 that the catalog may call, e.g. of an object store inside the network. */
   egressPorts: z.array(z.int().positive().max(65_535)).default([]),
 };
@@ -72,7 +72,7 @@ export const CatalogOnExisting = z.strictObject({
     )
     .default(false),
   /** `file:` buckets only: the claim of a volume that all nodes can mount, mounted at the bucket's path. */
-  volumeClaim: dnsLabel.optional(),
+  volumeClaim: objectName.optional(),
 });
 
 type OnCloud = z.output<typeof CatalogOnGke>;

@@ -6,6 +6,15 @@ export const dnsLabel = z
   .string()
   .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, "must be lower-case letters, digits and dashes, 63 at most");
 
+/** The name of a secret or a volume claim, which Kubernetes lets have dots, as cert-manager's often do. */
+export const objectName = z
+  .string()
+  .max(253)
+  .regex(
+    /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/,
+    "must be lower-case letters, digits, dashes and dots",
+  );
+
 /** EKS `CreateCluster`. */
 export const eksClusterName = z
   .string()

@@ -324,11 +324,11 @@ describe("the way to the catalog", () => {
 
   test("leads in from outside by TLS when it is opened", async () => {
     const oidc = { issuer: "https://login.example.com", audience: "tiltyard" };
-    const ingress = { host: "catalog.example.com", className: "nginx", tlsSecret: "catalog-tls" };
+    const ingress = { host: "catalog.example.com", className: "nginx", tlsSecret: "catalog.example.com" };
     const { one, outputs } = await withCatalog({ oidc, ingress });
     expect(one("kubernetes:networking.k8s.io/v1:Ingress").inputs.spec).toMatchObject({
       ingressClassName: "nginx",
-      tls: [{ hosts: ["catalog.example.com"], secretName: "catalog-tls" }],
+      tls: [{ hosts: ["catalog.example.com"], secretName: "catalog.example.com" }],
     });
     expect(outputs.catalogPublicUrl).toBe("https://catalog.example.com");
   });
