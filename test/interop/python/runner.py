@@ -1,7 +1,6 @@
 """The runner as a process, as a user starts it."""
 
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -48,16 +47,8 @@ class Runner:
         self.kill()
 
     def kill(self) -> None:
-        """The command hands over to the runner's own program, which is what is killed."""
         assert self.process is not None
-        pid = str(self.process.pid)
-
-        def children() -> list[str]:
-            return subprocess.run(["pgrep", "-P", pid], capture_output=True, text=True, check=False).stdout.split()
-
-        wait_until(lambda: children() or self.process.poll() is not None, "the runner's own program")
-        for child in children():
-            os.kill(int(child), signal.SIGKILL)
+        self.process.kill()
         self.process.wait(timeout=60)
 
     def stop(self) -> None:

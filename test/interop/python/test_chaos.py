@@ -18,7 +18,7 @@ import geneva
 import pyarrow as pa
 import pytest
 from catalog import Catalog, wait_until
-from jobs import ROWS, backfill, describe, values, write_films
+from jobs import ROWS, backfill, describe, is_attempt, values, write_films
 from runner import Runner
 
 BACKFILLS = int(os.environ.get("TILTYARD_TEST_CHAOS_BACKFILLS", "2"))
@@ -51,7 +51,7 @@ def processes(is_meant) -> list[int]:
 
 
 def drivers_of(job: str) -> list[int]:
-    return processes(lambda arguments: arguments[1:4] == ["-m", "tiltyard.job", job])
+    return processes(lambda arguments: is_attempt(arguments, job))
 
 
 def described(pid: int) -> str:

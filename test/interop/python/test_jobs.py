@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from catalog import Catalog, wait_until
 from geneva.transformer import UnpackedUDF
-from jobs import ROWS, alter, backfill, describe, values, write_films
+from jobs import ROWS, alter, backfill, describe, is_attempt, values, write_films
 from runner import JOB_SECONDS, Runner, ended
 
 
@@ -138,7 +138,7 @@ def driver_of(job: str) -> int:
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             arguments = process.joinpath("cmdline").read_text().split("\0")
-            if arguments[1:4] == ["-m", "tiltyard.job", job]:
+            if is_attempt(arguments, job):
                 return int(process.name)
     raise AssertionError(f"no process runs {job}")
 

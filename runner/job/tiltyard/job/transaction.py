@@ -131,7 +131,7 @@ def require_and_set(key: str, value: str) -> list[Action]:
 
 
 def _as_text(value: str) -> str:
-    """The catalog takes valid Unicode alone: Python has bytes of a file's name that are none as halves of surrogates."""
+    """The catalog takes valid Unicode alone. Python has other bytes of a file's name as halves of surrogates."""
     return value.encode("utf-8", "backslashreplace").decode()
 
 
