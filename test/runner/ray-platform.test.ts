@@ -1,11 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
 import { JobsApi } from "../../client/index.ts";
-import type { OpenJob } from "../../runner/jobs.ts";
 import { RayPlatform } from "../../runner/ray-platform.ts";
+import { jobUuid, openJob } from "../support/open-job.ts";
 import { startTestDashboard } from "../support/ray-dashboard.ts";
 
-const uuid = "01a202d5-72e1-748d-90d9-eb704f5cc3f7";
 const program = "python -m tiltyard.job";
 
 test.each(["ns", "o'brien", "'; touch made; '", "a/b", "-x", "ünï ☃", 'a "b" `c`'])(
@@ -19,22 +18,12 @@ test.each(["ns", "o'brien", "'; touch made; '", "a/b", "-x", "ünï ☃", 'a "b"
         catalogUrl: "http://127.0.0.1:2333",
         leaseSeconds: 20,
       });
-      const job: OpenJob = {
-        id: `${namespace}$${uuid}`,
-        operation: "AlterTableBackfillColumns",
-        objects: [[namespace, "films"]],
-        principal: "ann",
-        parameters: { column: "c" },
-        attempt: 0,
-        heartbeat: undefined,
-        reason: undefined,
-        platform: {},
-      };
+      const job = openJob(namespace);
       await platform.start({ job, number: 2, apiKey: "secret-key" });
 
       // Ray names files after it.
       const [id, submitted] = [...dashboard.jobs][0] ?? [];
-      expect(id).toBe(`tiltyard-${uuid}-2`);
+      expect(id).toBe(`tiltyard-${jobUuid}-2`);
       const command = submitted?.entrypoint.replace(program, "printf '%s\\n'") ?? "";
       const given = execFileSync("sh", ["-c", command], { encoding: "utf8" }).trimEnd().split("\n");
       expect(given).toEqual(["--attempt", "2", "--lease-seconds", "20", "--", job.id]);

@@ -4,10 +4,10 @@ import { json } from "node:stream/consumers";
 import { KubeConfig } from "@kubernetes/client-node";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parseParameters } from "../../client/index.ts";
-import type { OpenJob } from "../../runner/jobs.ts";
 import { NeedsError } from "../../runner/platform.ts";
 import { RayJobApi } from "../../runner/rayjob-api.ts";
 import { type RayJobOptions, RayJobPlatform } from "../../runner/rayjob-platform.ts";
+import { jobUuid, openJob } from "../support/open-job.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: any object of Kubernetes.
 type Stored = any;
@@ -65,19 +65,8 @@ afterEach(() => {
   server.close();
 });
 
-const uuid = "01a202d5-72e1-748d-90d9-eb704f5cc3f7";
-const job: OpenJob = {
-  id: `ns$${uuid}`,
-  operation: "AlterTableBackfillColumns",
-  objects: [["ns", "films"]],
-  principal: "ann",
-  parameters: { column: "c" },
-  attempt: 0,
-  heartbeat: undefined,
-  reason: undefined,
-  platform: {},
-};
-const name = `job-${uuid}-1`;
+const job = openJob("ns");
+const name = `job-${jobUuid}-1`;
 
 function platform(changes: Partial<RayJobOptions> = {}): RayJobPlatform {
   return new RayJobPlatform({
@@ -103,7 +92,7 @@ describe("a job on Kubernetes", () => {
       "ray.io/disable-provisioned-head-restart": "true",
     });
     expect(rayJob.spec).toMatchObject({
-      entrypoint: `python -m tiltyard.job --attempt 1 --lease-seconds 60 -- 'ns$${uuid}'`,
+      entrypoint: `python -m tiltyard.job --attempt 1 --lease-seconds 60 -- 'ns$${jobUuid}'`,
       suspend: false,
       backoffLimit: 0,
       shutdownAfterJobFinishes: true,

@@ -22,11 +22,6 @@ def describe(catalog, job: str) -> dict:
     return catalog.post(f"/v1/transaction/{job.replace('$', '%24')}/describe")
 
 
-def is_attempt(arguments: list[str], job: str) -> bool:
-    """Whether these are the arguments of a process that runs a job."""
-    return arguments[1:3] == ["-m", "tiltyard.job"] and job in arguments
-
-
 def alter(catalog, job: str, *actions: dict) -> None:
     catalog.post(f"/v1/transaction/{job.replace('$', '%24')}/alter", {"actions": list(actions)})
 

@@ -18,7 +18,8 @@ import geneva
 import pyarrow as pa
 import pytest
 from catalog import Catalog, wait_until
-from jobs import ROWS, backfill, describe, is_attempt, values, write_films
+from jobs import ROWS, backfill, describe, values, write_films
+from processes import drivers_of, processes
 from runner import Runner
 
 BACKFILLS = int(os.environ.get("TILTYARD_TEST_CHAOS_BACKFILLS", "2"))
@@ -39,19 +40,6 @@ def slow_length():
         return len(title)
 
     return length
-
-
-def processes(is_meant) -> list[int]:
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if is_meant(process.joinpath("cmdline").read_text().split("\0")):
-                found.append(int(process.name))
-    return found
-
-
-def drivers_of(job: str) -> list[int]:
-    return processes(lambda arguments: is_attempt(arguments, job))
 
 
 def described(pid: int) -> str:

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pytest
 from catalog import Catalog, wait_until
 from geneva.transformer import UnpackedUDF
-from jobs import ROWS, alter, backfill, describe, is_attempt, values, write_films
+from jobs import ROWS, alter, backfill, describe, values, write_films
+from processes import drivers_of
 from runner import JOB_SECONDS, Runner, ended
 
 
@@ -135,12 +136,9 @@ def checkpointed(catalog, job: str) -> int:
 
 def driver_of(job: str) -> int:
     """The process that runs a job."""
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            arguments = process.joinpath("cmdline").read_text().split("\0")
-            if is_attempt(arguments, job):
-                return int(process.name)
-    raise AssertionError(f"no process runs {job}")
+    found = drivers_of(job)
+    assert found, f"no process runs {job}"
+    return found[0]
 
 
 def expect_hidden_keys(catalog, pid: int) -> None:
