@@ -3,6 +3,7 @@ import { z } from "zod";
 import { prepareAudit, unknownCaller } from "../domain/audit.ts";
 import { automationOf } from "../domain/automation.ts";
 import { mainBranch } from "../domain/branch.ts";
+import { tableNotFound } from "../domain/require.ts";
 import { type Location, parseLocation } from "../storage/location.ts";
 import type { ObjectStore, StoredObject } from "../storage/object-store.ts";
 import type { Storage } from "../storage/storage.ts";
@@ -44,7 +45,7 @@ export interface FoundManifest {
  * manifest that is left over from an earlier generation of the branch is never adopted.
  *
  * @returns The latest version of the branch, in its place; undefined when it has none.
- * @throws CatalogError ServiceUnavailable
+ * @throws CatalogError ServiceUnavailable, TableNotFound
  */
 export async function catchUp(
   parts: CommitParts,
@@ -266,7 +267,7 @@ async function adoptBelow(store: Store, place: Place, found: readonly FoundManif
   if (below.length === 0) await store.write((session) => deleteTask(session, task));
 }
 
-/** @returns Whether the branch was as expected, so that the records are there now. */
+/** @returns Whether the branch was as expected, so that the records are there now. @throws CatalogError TableNotFound */
 async function insertFound(
   session: Session,
   place: Place,
@@ -277,6 +278,7 @@ async function insertFound(
   const highest = found.at(-1)?.version;
   if (highest === undefined || lowest === undefined) return false;
   const { table, branch, state } = place;
+  await requireSameTable(session, table);
   const now = await findBranch(session, table.id, branch);
   // The rollback of a commit of several versions has removed manifests, too.
   const isAsSeen = now?.generation === state?.generation && now?.withdrawals === state?.withdrawals;
@@ -287,6 +289,11 @@ async function insertFound(
   // Such versions may have columns that the catalog does not know.
   if (branch === mainBranch) await noteTask(session, automationOf(table.id));
   return true;
+}
+
+/** Its row goes while the folder is read when it is deregistered or purged. @throws CatalogError TableNotFound */
+async function requireSameTable(session: Session, { id, identifier }: TableRecord): Promise<void> {
+  if ((await findTableById(session, id)) === undefined) throw tableNotFound(identifier);
 }
 
 function recordsOf(

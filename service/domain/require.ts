@@ -19,7 +19,11 @@ export async function requireNamespace(session: Session, identifier: Identifier)
 export async function requireTable(session: Session, identifier: Identifier): Promise<TableRecord> {
   const table = await findTable(session, requireTableIdentifier(identifier));
   if (table !== undefined) return table;
-  throw new CatalogError("TableNotFound", `table ${formatIdentifier(identifier)} does not exist`);
+  throw tableNotFound(identifier);
+}
+
+export function tableNotFound(identifier: Identifier): CatalogError {
+  return new CatalogError("TableNotFound", `table ${formatIdentifier(identifier)} does not exist`);
 }
 
 /**

@@ -33,6 +33,16 @@ function commitExternally(table: TestTable, version: number, content = `external
   return `${folder}/${finalName(version)}`.slice(1);
 }
 
+function startOver(
+  wrapStore: (store: ObjectStore) => ObjectStore,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<TestCatalog> {
+  const wrapStorage = (storage: Storage): Storage => ({
+    at: async (location) => wrapStore(await storage.at(location)),
+  });
+  return startTestCatalog(environment, { wrapStorage });
+}
+
 async function versionsOf(table: TestTable, request: object = {}): Promise<number[]> {
   const { body } = await catalog.call("listTableVersions", { id: table.id, ...request });
   return body.versions.map((each) => each.version);
@@ -167,6 +177,31 @@ describe("a table whose first versions were committed without the catalog", () =
   }, 60_000);
 });
 
+test("a table that is purged while its folder is read does not exist", async () => {
+  let interrupt = async () => {};
+  const readSlowly = (store: ObjectStore): ObjectStore => ({
+    ...store,
+    list: async function* (folder, before) {
+      const found = [];
+      for await (const each of store.list(folder, before)) found.push(each);
+      await interrupt();
+      yield* found;
+    },
+  });
+  const own = await startOver(readSlowly, { TILTYARD_DROP_RETENTION: "0" });
+  const table = await declareTable(own);
+  commitExternally(table, 1);
+  interrupt = async () => {
+    interrupt = async () => {};
+    await own.call("dropTable", { id: table.id });
+    // Its location is free when its row is gone.
+    const other = { id: [...table.id.slice(0, -1), "other"], location: table.location };
+    await vi.waitFor(async () => expect((await own.call("declareTable", other)).status).toBe(200), { timeout: 10_000 });
+  };
+  expect((await own.call("listTableVersions", { id: table.id })).error).toMatchObject({ status: 404, code: 4 });
+  await own.stop();
+});
+
 describe("a branch whose records were all deleted", () => {
   const deleteAll = (table: TestTable, branch?: string) =>
     catalog.call("batchDeleteTableVersions", {
@@ -266,13 +301,6 @@ describe("a commit that cannot be finished", () => {
         return store.copy(from, to, replaced);
       },
     }));
-  }
-
-  function startOver(wrapStore: (store: ObjectStore) => ObjectStore): Promise<TestCatalog> {
-    const wrapStorage = (storage: Storage): Storage => ({
-      at: async (location) => wrapStore(await storage.at(location)),
-    });
-    return startTestCatalog({}, { wrapStorage });
   }
 
   test.each([
