@@ -1,4 +1,4 @@
-import { type contracts, formatIdentifier, type Identifier, type RequestOf, type ResponseOf } from "@tiltyard/protocol";
+import type { contracts, Identifier, RequestOf, ResponseOf } from "@tiltyard/protocol";
 import type { Entry } from "../commits/commit.ts";
 import { prepareVersion } from "../commits/prepare.ts";
 import { deleteRanges, readRanges } from "../commits/ranges.ts";
@@ -10,6 +10,7 @@ import { requireRecordedBranch, requireTable } from "../domain/require.ts";
 import { inTurns } from "../domain/turns.ts";
 import { vendCredentials } from "../domain/vending.ts";
 import { deregisterTable } from "../dropping/drop.ts";
+import { toPath } from "../store/path.ts";
 import type { Session } from "../store/store.ts";
 import type { LocatedVersion } from "../store/versions.ts";
 import type { AuthorizedCaller, Catalog } from "./handler.ts";
@@ -32,7 +33,7 @@ export async function prepareSteps(
   catalog: Catalog,
   caller: AuthorizedCaller,
 ): Promise<readonly Step[]> {
-  /** The tables that the batch itself changed so far, with the locations of those that it declares. */
+  /** The paths of the tables that the batch itself changed so far, with the locations of those that it declares. */
   const changed = new Map<string, string | undefined>();
   const steps: Step[] = [];
   for await (const operation of inTurns(operations)) {
@@ -42,7 +43,7 @@ export async function prepareSteps(
     if (create_table_version) steps.push(await createVersion(identifier, create_table_version, catalog, changed));
     if (delete_table_versions) steps.push(await deleteVersions(identifier, delete_table_versions, catalog, changed));
     if (deregister_table) steps.push(deregister(identifier));
-    if (delete_table_versions || deregister_table) changed.set(formatIdentifier(identifier), undefined);
+    if (delete_table_versions || deregister_table) changed.set(toPath(identifier), undefined);
   }
   return steps;
 }
@@ -56,7 +57,7 @@ async function declare(
 ): Promise<Step> {
   const { locations } = catalog;
   const location = asked === undefined ? locations.choose(identifier) : locations.read(asked);
-  changed.set(formatIdentifier(identifier), location.uri);
+  changed.set(toPath(identifier), location.uri);
   const vended = await vendCredentials(catalog, caller, identifier, location.uri, { vend_credentials });
   return {
     apply: async (session) => {
@@ -72,10 +73,10 @@ async function createVersion(
   catalog: Catalog,
   changed: ReadonlyMap<string, string | undefined>,
 ): Promise<Step> {
-  const location = changed.get(formatIdentifier(identifier));
+  const location = changed.get(toPath(identifier));
   const table = location === undefined ? await requireTable(catalog.store.read, identifier) : { location };
   const prepared = await prepareVersion(catalog, table, request);
-  if (!changed.has(formatIdentifier(identifier))) return { entry: { identifier, prepared } };
+  if (!changed.has(toPath(identifier))) return { entry: { identifier, prepared } };
   // What the version follows is made by the batch itself.
   return {
     apply: async (session, transactionId) => {
@@ -97,7 +98,7 @@ async function deleteVersions(
 ): Promise<Step> {
   const branch = branchOf(request);
   const ranges = readRanges(request.ranges);
-  if (!changed.has(formatIdentifier(identifier)))
+  if (!changed.has(toPath(identifier)))
     await requireKnownBranch(catalog, await requireTable(catalog.store.read, identifier), branch);
   return {
     apply: async (session) => {

@@ -132,6 +132,18 @@ describe("BatchCommitTables", () => {
     expect((await catalog.call("tableExists", { id: leaving.id })).status).toBe(404);
   });
 
+  test("tells tables apart whose names are the same text when they are joined", async () => {
+    const namespace = uniqueName("batch");
+    for (const id of [[namespace], [namespace, "a"]]) await catalog.call("createNamespace", { id });
+    const id = [namespace, "a", "b"];
+    const { location } = (await catalog.call("declareTable", { id })).body;
+    const operations = [
+      { declare_table: { id: [namespace, "a$b"] } },
+      { create_table_version: entry({ id, location: location ?? "" }, 1) },
+    ];
+    expect((await catalog.call("batchCommitTables", { operations })).status).toBe(200);
+  });
+
   test("does nothing when the last of its operations fails", async () => {
     const table = await declareTable(catalog);
     await commit(catalog, table, 1);
