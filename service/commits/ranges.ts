@@ -2,7 +2,7 @@ import { invalidInput } from "../domain/invalid-input.ts";
 import { emptyBranch } from "../store/branches.ts";
 import type { Session } from "../store/store.ts";
 import { deleteTask } from "../store/tasks.ts";
-import { countVersions, deleteVersions, findCut } from "../store/versions.ts";
+import { countVersions, deleteVersions, findCut, versionsEnd } from "../store/versions.ts";
 import { adoptionOf } from "./adopt.ts";
 
 /** How many records one database transaction deletes: it takes some milliseconds. */
@@ -44,7 +44,7 @@ export async function deleteFirstOf(
   ranges: readonly VersionRange[],
 ): Promise<number> {
   if (ranges.some(isEverything)) return 0;
-  for (const { start, end = Number.MAX_SAFE_INTEGER } of ranges) {
+  for (const { start, end = versionsEnd } of ranges) {
     const cut = await findCut(session, tableId, branch, { start, end }, deletedAtOnceMax);
     if (cut !== undefined) return deleteVersions(session, tableId, branch, { start, end: cut });
   }
@@ -72,7 +72,7 @@ export async function deleteRanges(
     return deleted;
   }
   let deleted = 0;
-  for (const { start, end = Number.MAX_SAFE_INTEGER } of ranges)
+  for (const { start, end = versionsEnd } of ranges)
     deleted += await deleteVersions(session, tableId, branch, { start, end });
   return deleted;
 }

@@ -26,6 +26,9 @@ export interface VersionRecord {
   readonly transactionId: string;
 }
 
+/** Behind the highest version that there can be. */
+export const versionsEnd = Number.MAX_SAFE_INTEGER + 1;
+
 type Row = Schema["table_versions"];
 const condemned = 2;
 
@@ -174,7 +177,7 @@ export async function listVersions(
   const rows = await session.all(page.descending ? listDescending : listAscending, {
     table_id: tableId,
     branch,
-    after: page.after ?? (page.descending ? Number.MAX_SAFE_INTEGER : -1),
+    after: page.after ?? (page.descending ? versionsEnd : -1),
     limit: page.limit,
   });
   return rows.map(toRecord);

@@ -91,6 +91,17 @@ describe("CreateTableVersion", () => {
     expect(await versionsOf(table)).toEqual([7, 8]);
   });
 
+  test("takes the largest number that JSON carries exactly, which is the latest version and can be deleted", async () => {
+    const table = await declareTable(catalog);
+    const version = Number.MAX_SAFE_INTEGER;
+    for (const each of [version - 1, version]) expect((await commit(catalog, table, each)).status).toBe(200);
+    expect((await catalog.call("describeTableVersion", { id: table.id })).body.version.version).toBe(version);
+    const ranges = [{ start_version: version, end_version: -1 }];
+    const { body } = await catalog.call("batchDeleteTableVersions", { id: table.id, ranges });
+    expect(body.deleted_count).toBe(1);
+    expect(await versionsOf(table)).toEqual([version - 1]);
+  });
+
   test("does not make a version again that was cleaned up", async () => {
     const table = await tableWithVersions(3);
     const ranges = [{ start_version: 1, end_version: 4 }];
