@@ -33,9 +33,9 @@ export async function automaticJob(
     }
     case "refresh": {
       const view = await findTableById(store.read, Number(target));
-      return view && isNameable(view.identifier)
-        ? prepareRefresh(view, { id: view.identifier, delimiter: defaultDelimiter }, caller)
-        : undefined;
+      if (view === undefined) return undefined;
+      const request = { id: view.identifier, delimiter: defaultDelimiter };
+      return unlessGone(async () => prepareRefresh(view, request, caller));
     }
     case "compact": {
       const { small_fragments: _, ...request } = auto_compact ?? {};

@@ -149,8 +149,15 @@ export function prepareRefresh(view: Pick<TableRecord, "properties">, request: R
   });
 }
 
-/** The manifest that a view's function was stored with. */
+/** The manifest that a view's function was stored with. @throws CatalogError InvalidInput */
 function manifestOf({ properties }: Pick<TableRecord, "properties">): string | undefined {
-  const spec = properties[`${prefix}udtf_spec`];
-  return spec === undefined ? undefined : StoredUdtf.parse(JSON.parse(spec)).manifest;
+  const name = `${prefix}udtf_spec`;
+  const spec = properties[name];
+  if (spec === undefined) return undefined;
+  try {
+    return StoredUdtf.parse(JSON.parse(spec)).manifest;
+  } catch (cause) {
+    // A client may give its table any properties.
+    throw new CatalogError("InvalidInput", `properties.${name}: is not what CreateMaterializedView writes`, { cause });
+  }
 }

@@ -135,6 +135,20 @@ describe("a view with auto_refresh", () => {
     await append(id);
     expect(await jobsOn(view)).toHaveLength(1);
   });
+
+  test("gets a job beside a view that none can be opened for", async () => {
+    const id = await createFilms(catalog);
+    const [broken, view] = ["broken", "view"].map((name) => [...id.slice(0, -1), name]) as [string[], string[]];
+    const source_query = JSON.stringify({ base: {}, source_table: id.join("$") });
+    const request = { kind: "query", source_query, output_schema, auto_refresh: true };
+    for (const each of [broken, view]) await catalog.call("createMaterializedView", { ...request, id: each });
+    const properties = JSON.stringify({ "materialized_view.udtf_spec": "no JSON" });
+    const overwrite = { id: broken, mode: "Overwrite", properties };
+    expect((await catalog.call("createTable", overwrite, { body: arrowStream(films) })).status).toBe(200);
+    await append(id);
+    expect(await jobsOn(view)).toHaveLength(1);
+    expect(await jobsOn(broken)).toEqual([]);
+  });
 });
 
 test("a job is opened by the catalog itself, soon after the commit", async () => {

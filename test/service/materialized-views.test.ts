@@ -187,6 +187,15 @@ describe("RefreshMaterializedView", () => {
     expect(await job(job_id)).toMatchObject({ properties: { output_limit: "5" } });
   });
 
+  test.each(["no JSON", "null", '{"manifest": 5}'])(
+    "is 400 for a table whose property is no function: %s",
+    async (spec) => {
+      const id = await newView();
+      await catalog.call("declareTable", { id, properties: { "materialized_view.udtf_spec": spec } });
+      expect((await refresh(id)).error).toMatchObject({ status: 400, code: 13 });
+    },
+  );
+
   test("is 400 for a limit of rows on a view that is no chunker, and 404 without a view", async () => {
     const [plain, chunks] = [await newView(), await newView()];
     await create(plain, query);
