@@ -30,6 +30,9 @@ const kinds: readonly (readonly [RegExp, ErrorKind, string?])[] = [
   ],
 ];
 const messageLengthMax = 500;
+/** Lance's clients delete the manifests of old versions without the catalog, which keeps their records. */
+const missingManifest = /dataset at path .*\/_versions\/[^/]*\.manifest was not found/i;
+const cleanedUp = "the version has a record, but no manifest any more: a client has cleaned it up";
 
 /**
  * Translates an error of the library into one of the catalog. A refusal of the catalog itself while the library worked
@@ -39,8 +42,9 @@ const messageLengthMax = 500;
  */
 export function translate(error: unknown, failure: unknown): unknown {
   if (error instanceof CatalogError) return error;
-  if (failure !== undefined) return failure;
   const text = sentenceOf(error instanceof Error ? error.message : String(error));
+  if (missingManifest.test(text)) return new CatalogError("TableVersionNotFound", cleanedUp, { cause: error });
+  if (failure !== undefined) return failure;
   const found = kinds.find(([pattern]) => pattern.test(text));
   if (found === undefined) return error;
   const [, kind, message = legible(text)] = found;

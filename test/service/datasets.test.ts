@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
@@ -19,7 +19,7 @@ import {
   vectorFromArray,
 } from "apache-arrow";
 import { describe, expect, test } from "vitest";
-import { pathOf, startTestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
+import { finalName, pathOf, startTestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
 import { startProgram } from "../support/process.ts";
 import { arrowStream, createFilms, films, filmTable, readRows } from "../support/rows.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -425,6 +425,27 @@ describe("creating a table", () => {
     expect(body).toMatchObject({ version: 1, num_inserted_rows: 1 });
     expect((await catalog.call("describeTable", { id })).body).toMatchObject({ location, properties: { kept: "yes" } });
     expect(await ids(id)).toEqual([7]);
+  });
+});
+
+describe("a version that a client has cleaned up without the catalog", () => {
+  test("is 404 for what reads it and for what begins at it", async () => {
+    const id = await createFilms(catalog);
+    await catalog.call("deleteFromTable", { id, predicate: "id = 2" });
+    const { location } = (await catalog.call("describeTable", { id })).body;
+    rmSync(`/${pathOf({ id, location: location ?? "" })}/_versions/${finalName(1)}`);
+    const at = { id, version: 1 };
+    const answers = [
+      await catalog.call("queryTable", { ...at, k: 10 }),
+      await catalog.call("countTableRows", at),
+      await catalog.call("explainTableQueryPlan", { id, query: { version: 1, k: 10 } }),
+      await catalog.call("describeTable", { ...at, load_detailed_metadata: true }),
+      await catalog.call("restoreTable", at),
+      await catalog.call("createTableBranch", { id, name: "from-1", from_version: 1 }),
+    ];
+    for (const { error } of answers) expect(error).toMatchObject({ status: 404, code: 11 });
+    expect(await ids(id)).toEqual([1, 3]);
+    expect((await catalog.call("createTableBranch", { id, name: "from-1" })).status).toBe(200);
   });
 });
 
