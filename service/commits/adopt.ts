@@ -339,20 +339,15 @@ async function recordAdoption(
 /**
  * Forgets the records of a branch that a client deleted: Lance's clients delete the folder of a branch without the
  * catalog, and may create a branch of that name again. It is called for a commit whose own manifest was found, so the
- * store can be read, and checks only when that commit would be refused.
+ * store can be read: the latest manifest of a branch is missing only when its folder was deleted.
  *
  * @returns Whether the branch is another one now.
  */
-export async function forgetDeletedBranch(
-  parts: CommitParts,
-  table: TableRecord,
-  branch: string,
-  requestedVersion: number,
-): Promise<boolean> {
+export async function forgetDeletedBranch(parts: CommitParts, table: TableRecord, branch: string): Promise<boolean> {
   if (branch === mainBranch) return false;
   const { store, storage } = parts;
   const latest = await latestInPlace(parts, table, branch);
-  if (latest === undefined || requestedVersion === latest.version + 1) return false;
+  if (latest === undefined) return false;
   const { objects, folder } = await placeOf(storage, table, branch, undefined);
   if ((await objects.find(`${folder}/${latest.manifestName}`)) !== undefined) return false;
 
