@@ -99,7 +99,8 @@ function runSelection([first, ...more]: readonly string[]): boolean {
   const files = (names: readonly string[]) => names.map((name) => join(python, `test_${name}.py`));
   if (first === "--fast") return runPytest("not jvm and not slow", files(fastTests), more, prepareClients());
   if (first === "--jvm") return runPytest("jvm", files(jvmTests), more, { ...prepareClients(), ...prepareJvm() });
-  if (first !== undefined) return runPytest("not jvm", [python], [first, ...more], prepareClients());
+  if (first !== undefined)
+    return runPytest("not jvm", [python], [first, ...more], { ...prepareClients(), ...prepareServers() });
   return runAll();
 }
 
