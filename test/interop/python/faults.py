@@ -120,8 +120,8 @@ class FaultyFiles(Faults):
         return len((self.folder / "struck").read_text())
 
     def _put(self, rule: dict | None) -> None:
-        """A file that is renamed over the rule is read whole."""
+        """A file that is renamed over the rule is read whole; from then on calls count."""
+        (self.folder / "struck").write_text("")
         fresh = self.folder / "rule.new"
         fresh.write_text(json.dumps(rule))
         fresh.rename(self.folder / "rule")
-        (self.folder / "struck").write_text("")
