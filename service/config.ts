@@ -88,6 +88,9 @@ const givenKey = z.string().min(givenKeyLengthMin, `must have at least ${givenKe
 const defaultHost = "127.0.0.1";
 const loopback = ["127.0.0.1", "::1", "localhost"];
 
+/** Variables of the client and the runner, which a shell or their parent may have for them. */
+const ofOtherPrograms = ["TILTYARD_CATALOG_URL", "TILTYARD_API_KEY"];
+
 const Environment = z.object({
   TILTYARD_HOST: z.string().default(defaultHost),
   TILTYARD_PORT: z
@@ -230,7 +233,9 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     remoteDatabases: values.TILTYARD_REMOTE_DATABASES === "on",
     vending: values.TILTYARD_VEND_CREDENTIALS ? { s3Role: values.TILTYARD_VEND_S3_ROLE } : undefined,
     logLevel: values.TILTYARD_LOG_LEVEL,
-    unknownVariables: Object.keys(set).filter((name) => name.startsWith("TILTYARD_") && !(name in Environment.shape)),
+    unknownVariables: Object.keys(set).filter(
+      (name) => name.startsWith("TILTYARD_") && !(name in Environment.shape) && !ofOtherPrograms.includes(name),
+    ),
   };
 }
 
