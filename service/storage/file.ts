@@ -199,8 +199,8 @@ async function removeUnchanged(file: string, { identity }: StoredObject): Promis
   if (find(file)?.identity === identity) orMissing(() => unlinkSync(file));
 }
 
-/** A folder that is deleted gets this name first. */
-const deletedSuffix = ".tiltyard-deleted";
+/** A folder that is deleted gets this name first: no location and no branch may have a backslash in its name. */
+const deletedSuffix = "\\tiltyard-deleted";
 
 /**
  * One rename removes the whole folder from its location. The deletion uses a name that no table has, so that a

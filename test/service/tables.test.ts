@@ -219,6 +219,27 @@ describe("a table that goes", () => {
     );
   });
 
+  test.each([".tiltyard-deleted", "~"])(
+    "is dropped without another at its location with %j behind it",
+    async (suffix) => {
+      const ns = await namespace();
+      const [dropped, other] = await Promise.all(
+        ["x", `x${suffix}`].map(async (name) => {
+          const id = [ns, name];
+          const { location } = (await catalog.call("declareTable", { id, location: `${ns}/${name}` })).body;
+          await commit(catalog, { id, location }, 1);
+          return { id, location };
+        }),
+      );
+      if (dropped === undefined || other === undefined) throw new Error("a table is missing");
+      await catalog.call("dropTable", { id: dropped.id });
+      await untilGone(dropped);
+      // The location is free when its folder is deleted under every name.
+      await vi.waitFor(async () => expect((await catalog.call("declareTable", dropped)).status).toBe(200), 10_000);
+      expect(existsSync(`/${pathOf(other)}/_versions/${finalName(1)}`)).toBe(true);
+    },
+  );
+
   test("loses its data with the namespace that is dropped by Cascade", async () => {
     const table = await written();
     await catalog.call("dropNamespace", { id: table.id.slice(0, 1), behavior: "Cascade" });
