@@ -42,17 +42,14 @@ export function createAuthenticator(store: Store, tokens: TokenVerifier): Authen
   const kept = new LRUCache<string, Principal>({ max: principalsKept, ttl: grantsKeptMs });
   let changes = 0;
 
-  async function keptOr(key: string, name: string, read: () => Promise<readonly Grant[]>): Promise<Principal> {
-    let principal = kept.get(key);
-    if (principal === undefined) {
-      const changesBefore = changes;
-      principal = { name, grants: await read() };
-      // A change during the read may have made its result stale.
-      if (changes === changesBefore) kept.set(key, principal);
-    }
+  async function keep(key: string, name: string, read: () => Promise<readonly Grant[]>): Promise<Principal> {
+    const changesBefore = changes;
+    const principal = { name, grants: await read() };
+    // A change during the read may have made its result stale.
+    if (changes === changesBefore) kept.set(key, principal);
     return principal;
   }
-  const named = (name: string) => keptOr(name, name, () => listGrantsOf(store.read, name));
+  const named = (name: string) => kept.get(name) ?? keep(name, name, () => listGrantsOf(store.read, name));
 
   return {
     authenticate: async (credential) => {
@@ -64,7 +61,8 @@ export function createAuthenticator(store: Store, tokens: TokenVerifier): Authen
       const { principal, of } = found;
       if (of === undefined) return named(principal);
       // No name of a principal has a control character.
-      return keptOr(`\0${of.id} ${of.attempt}`, principal, () => grantsOfAttempt(store.read, of));
+      const key = `\0${of.id} ${of.attempt}`;
+      return kept.get(key) ?? keep(key, principal, () => grantsOfAttempt(store.read, of));
     },
     forgetRoles: (name) => {
       changes += 1;

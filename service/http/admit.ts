@@ -1,38 +1,26 @@
 import { type AnyContract, CatalogError } from "@tiltyard/protocol";
 import type { Context } from "hono";
 import { authorize, type Credential, type Principal } from "../auth/authenticator.ts";
-import { credentialOfHeaders, credentialOfIdentity } from "./credential.ts";
 import { incomingOf } from "./incoming.ts";
-import type { OperationEnv, OperationParts, Step } from "./operation.ts";
-import { createPathReader } from "./request-path.ts";
+import type { OperationParts } from "./operation.ts";
+import { createPathReader, type RequestPath } from "./request-path.ts";
+import type { Trail } from "./trail.ts";
 
-/** Admits a caller with a credential in the headers; one without may have it in the body. */
-export function admitByHeaders(contract: AnyContract, parts: OperationParts): Step {
-  const admit = createAdmission(contract, parts);
-  return async (context, next) => {
-    const credential = credentialOfHeaders((name) => context.req.header(name));
-    if (credential !== undefined) await admit(context, credential);
-    return next();
-  };
+/** A caller that may do what its request asks for, and the object that the request names. */
+export interface Admitted {
+  readonly principal: Principal;
+  readonly path: RequestPath;
 }
 
-/** Admits a caller whose credential is in the `identity` of the body. @throws CatalogError Unauthenticated */
-export function admitByIdentity(contract: AnyContract, parts: OperationParts): Step {
-  const admit = createAdmission(contract, parts);
-  return async (context, next) => {
-    if (context.get("principal") === undefined)
-      await admit(context, credentialOfIdentity(context.get("envelope").identity ?? undefined));
-    return next();
-  };
-}
+/** Authenticates the caller of a request, and authorizes it for the object in the path. @throws CatalogError */
+export type Admission = (context: Context, credential: Credential | undefined, trail: Trail) => Promise<Admitted>;
 
-/** Authenticates a caller, and authorizes it for the object in the path. */
-function createAdmission(contract: AnyContract, parts: OperationParts) {
+export function createAdmission(contract: AnyContract, parts: OperationParts): Admission {
   const { catalog, connections, rateLimit } = parts;
   const readPath = createPathReader(contract, parts.remoteDatabases);
-  return async (context: Context<OperationEnv>, credential: Credential | undefined): Promise<void> => {
+  return async (context, credential, trail) => {
     const principal = await authenticate(credential, context, parts);
-    context.get("trail").principal = principal.name;
+    trail.principal = principal.name;
     await rateLimit(principal.name);
     const path = readPath(context.req);
     authorize(principal, contract.access(path));
@@ -44,9 +32,8 @@ function createAdmission(contract: AnyContract, parts: OperationParts) {
     const incoming = incomingOf(context);
     connections.accept(incoming);
     // Rows may come as slowly as they are computed.
-    if (context.get("takesRows")) connections.takesItsTime(incoming);
-    context.set("principal", principal);
-    context.set("path", path);
+    if (trail.takesRows) connections.takesItsTime(incoming);
+    return { principal, path };
   };
 }
 

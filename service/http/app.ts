@@ -7,7 +7,7 @@ import {
   remoteHeaders,
   remoteVersion,
 } from "@tiltyard/protocol";
-import { type Context, Hono, type Handler as HonoHandler, type MiddlewareHandler } from "hono";
+import { type Context, Hono, type Handler as HonoHandler } from "hono";
 import type { DevelopmentIssuer } from "../auth/development-issuer.ts";
 import type { Writer } from "../processes/calls.ts";
 import { allOperations } from "./all-operations.ts";
@@ -17,10 +17,9 @@ import { mountDocsPage } from "./docs-page.ts";
 import { respondWithError } from "./error-response.ts";
 import type { HandOver } from "./hand-over.ts";
 import { openApiDocument } from "./openapi.ts";
-import { inOrder, type OperationEnv, type OperationParts, serveOperation } from "./operation.ts";
+import { type OperationParts, serveOperation } from "./operation.ts";
 import { requestIdOf } from "./request-id.ts";
 import { tokenEndpoint } from "./token-endpoint.ts";
-import { requestIdIn } from "./trail.ts";
 
 const tokenPath = "/oauth/token";
 
@@ -71,7 +70,7 @@ export function createApp(parts: AppParts): Hono {
     const served =
       writer !== undefined && isHandedOver(contract)
         ? handTo(writer.requests, contract, parts)
-        : inOrder([tellVersion, ...serveOperation(contract, doneBy, parts)]);
+        : tellingVersion(serveOperation(contract, doneBy, parts));
     router.on([...contract.methods], [path], served);
     refuseOtherMethods(others, path, contract.methods);
   }
@@ -109,12 +108,13 @@ function nothingAt({ req }: Context): CatalogError {
 }
 
 /** Tells LanceDB's client, in each answer, which server it has. */
-const tellVersion: MiddlewareHandler = (context, next) =>
-  context.req.header(remoteHeaders.database) === undefined ? next() : tell(context, next);
-
-async function tell(context: Context, next: () => Promise<void>): Promise<void> {
-  await next();
-  context.res.headers.set(remoteHeaders.version, remoteVersion);
+function tellingVersion(serve: HonoHandler): HonoHandler {
+  const tell: HonoHandler = async (context, next) => {
+    const response = await serve(context, next);
+    response.headers.set(remoteHeaders.version, remoteVersion);
+    return response;
+  };
+  return (context, next) => (context.req.header(remoteHeaders.database) === undefined ? serve : tell)(context, next);
 }
 
 /** Serves an operation whose requests another process takes. That one logs and counts it, unless it does not answer. */
@@ -141,8 +141,6 @@ function refuseOtherMethods(app: Hono, path: string, methods: readonly string[])
   });
 }
 
-function idOf(context: Context<Partial<OperationEnv>>): string {
-  const { trail } = context.var;
-  if (trail !== undefined) return requestIdIn(trail);
+function idOf(context: Context): string {
   return requestIdOf(context.req.header("x-request-id")) ?? crypto.randomUUID();
 }

@@ -10,10 +10,9 @@ import type { Log } from "../log.ts";
 import { createBodyMemory } from "./body-memory.ts";
 import { credentialOfHeaders } from "./credential.ts";
 import { respondWithError } from "./error-response.ts";
-import type { OperationEnv } from "./operation.ts";
 import { readJson } from "./read-body.ts";
 import { createPathReader } from "./request-path.ts";
-import { requestIn, validateBody, validateQuery } from "./validate.ts";
+import { createRequestReader } from "./validate.ts";
 
 interface Entry {
   readonly view: TableView;
@@ -29,37 +28,29 @@ export function createGateway(log: Log): Gateway {
 
   // The library's bodies count towards no limit: the caller's own request was admitted.
   const memory = createBodyMemory(Number.POSITIVE_INFINITY);
-  const app = new Hono<{ Variables: Pick<OperationEnv["Variables"], "path" | "body"> & { readonly entry: Entry } }>();
+  const app = new Hono();
   app.onError((error, context) => respondWithError(context, error, crypto.randomUUID(), log));
   for (const name of viewOperations) {
     const contract: AnyContract = contracts[name];
     const readPath = createPathReader(contract, false);
-    app.post(
-      contract.path.replace("{id}", ":id"),
-      async (context, next) => {
-        const credential = credentialOfHeaders((header) => context.req.header(header));
-        const entry = credential?.kind === "bearer" ? entries.get(credential.token) : undefined;
-        if (entry === undefined) throw new CatalogError("Unauthenticated", "this address is for the catalog itself");
-        context.set("entry", entry);
-        await next();
-        if (context.error === undefined) return;
-        if (!entry.isRefused) entry.failure = context.error;
-        entry.isRefused ||= name === "createTableVersion" && !isConflict(context.error);
-      },
-      async (context, next) => {
-        context.set("path", readPath(context.req));
+    const readRequest = createRequestReader(contract);
+    app.post(contract.path.replace("{id}", ":id"), async (context) => {
+      const credential = credentialOfHeaders((header) => context.req.header(header));
+      const entry = credential?.kind === "bearer" ? entries.get(credential.token) : undefined;
+      if (entry === undefined) throw new CatalogError("Unauthenticated", "this address is for the catalog itself");
+      try {
+        const path = readPath(context.req);
         using lease = memory.lease({ isAnonymous: false });
-        context.set("body", await readJson(context, bodies[contract.bodySize], lease));
-        await next();
-      },
-      validateQuery(contract),
-      validateBody(contract),
-      async (context) => {
+        const body = await readJson(context, bodies[contract.bodySize], lease);
         // The view's own type holds each operation to its contract.
-        const carryOut = context.var.entry.view[name] as (request: unknown) => Promise<object>;
-        return context.json(await carryOut(requestIn(context.req, context.var.path)));
-      },
-    );
+        const carryOut = entry.view[name] as (request: unknown) => Promise<object>;
+        return context.json(await carryOut(readRequest(context.req, path, body)));
+      } catch (error) {
+        if (!entry.isRefused) entry.failure = error;
+        entry.isRefused ||= name === "createTableVersion" && !isConflict(error);
+        throw error;
+      }
+    });
   }
 
   async function listen(): Promise<Server> {

@@ -1,47 +1,53 @@
 import { type AnyContract, bodies, CatalogError, Context as ContextField, Identity } from "@tiltyard/protocol";
+import type { Context } from "hono";
 import { z } from "zod";
-import type { OperationParts, Step } from "./operation.ts";
+import type { BodyLease } from "./body-memory.ts";
 import { readJson } from "./read-body.ts";
 import { requestIdOf, traceparentOf } from "./request-id.ts";
+import type { Trail } from "./trail.ts";
 
-const EnvelopeBody = z.object({ identity: Identity.nullish(), context: ContextField.nullish() }).catch({});
+const Envelope = z.object({ identity: Identity.nullish(), context: ContextField.nullish() }).catch({});
 
-/** What is read of a body before it is validated: the identity, and the context. */
-export type Envelope = z.infer<typeof EnvelopeBody>;
-
-function envelopeOf(body: unknown): Envelope {
-  const isThere = typeof body === "object" && body !== null && ("identity" in body || "context" in body);
-  return isThere ? EnvelopeBody.parse(body) : {};
+/** The body of a request, parsed and not validated, with the identity that it holds. */
+interface OperationBody {
+  readonly body: unknown;
+  readonly identity: z.infer<typeof Identity> | undefined;
 }
 
 /**
- * Reads the JSON body of a POST; every other request has the empty one. The memory that it takes is accounted for until
- * the request is answered.
+ * Reads the JSON body of a POST; every other request has the empty one. The request id and the trace that it holds go to
+ * the trail.
+ *
+ * @param lease Accounts for the memory that the body takes.
+ * @param isAnonymous Whether the headers hold no credential: then the body is small, because nobody answers for it yet.
+ * @throws CatalogError
  */
-export function readBody(contract: AnyContract, { bodyMemory }: OperationParts): Step {
-  const { bodySize } = contract;
-  return async (context, next) => {
-    const trail = context.get("trail");
-    const principal = context.get("principal");
-    using lease = bodyMemory.lease({ isAnonymous: principal === undefined });
-    let body: unknown = {};
-    try {
-      if (context.req.method === "POST" && !context.get("takesRows"))
-        body = await readJson(context, principal === undefined ? bodies.small : bodies[bodySize], lease);
-    } catch (error) {
-      if (principal !== undefined || !(error instanceof CatalogError) || error.kind !== "InvalidInput") throw error;
-      throw new CatalogError(
-        "Unauthenticated",
-        "no credential: the request has none in its headers, and its body cannot be read",
-      );
-    } finally {
-      trail.bodyBytes = lease.bytes;
-    }
-    const envelope = envelopeOf(body);
-    trail.requestId ??= requestIdOf(envelope.context?.["header.x-request-id"]);
-    trail.traceparent ??= traceparentOf(envelope.context?.["header.traceparent"]);
-    context.set("envelope", envelope);
-    context.set("body", body);
-    await next();
-  };
+export async function readBody(
+  context: Context,
+  { bodySize }: AnyContract,
+  trail: Trail,
+  { lease, isAnonymous }: { readonly lease: BodyLease; readonly isAnonymous: boolean },
+): Promise<OperationBody> {
+  let body: unknown = {};
+  try {
+    if (context.req.method === "POST" && !trail.takesRows)
+      body = await readJson(context, isAnonymous ? bodies.small : bodies[bodySize], lease);
+  } catch (error) {
+    if (!isAnonymous || !(error instanceof CatalogError) || error.kind !== "InvalidInput") throw error;
+    throw new CatalogError(
+      "Unauthenticated",
+      "no credential: the request has none in its headers, and its body cannot be read",
+    );
+  } finally {
+    trail.bodyBytes = lease.bytes;
+  }
+  const envelope = envelopeOf(body);
+  trail.requestId ??= requestIdOf(envelope.context?.["header.x-request-id"]);
+  trail.traceparent ??= traceparentOf(envelope.context?.["header.traceparent"]);
+  return { body, identity: envelope.identity ?? undefined };
+}
+
+function envelopeOf(body: unknown): z.infer<typeof Envelope> {
+  const isThere = typeof body === "object" && body !== null && ("identity" in body || "context" in body);
+  return isThere ? Envelope.parse(body) : {};
 }

@@ -1,20 +1,20 @@
 import { type AnyContract, arrowTypeOf, contracts, type RequestOf, remoteContracts } from "@tiltyard/protocol";
-import type { Handler as HonoHandler, MiddlewareHandler } from "hono";
-import { type Authenticator, authorize, type Principal } from "../auth/authenticator.ts";
+import type { Handler as HonoHandler } from "hono";
+import { type Authenticator, authorize } from "../auth/authenticator.ts";
 import type { Log } from "../log.ts";
 import type { Catalog, Handler } from "../operations/handler.ts";
 import type { AddressOf } from "./address.ts";
-import { admitByHeaders, admitByIdentity } from "./admit.ts";
+import { createAdmission } from "./admit.ts";
 import type { BodyMemory } from "./body-memory.ts";
 import type { Connections } from "./connections.ts";
+import { credentialOfHeaders, credentialOfIdentity } from "./credential.ts";
 import type { FailedCredentials } from "./failed-credentials.ts";
 import type { LoopWatch } from "./loop-delay.ts";
 import type { Metrics } from "./metrics.ts";
-import { type Envelope, readBody } from "./operation-body.ts";
+import { readBody } from "./operation-body.ts";
 import type { RateLimit } from "./rate-limit.ts";
-import type { RequestPath } from "./request-path.ts";
-import { leaveTrail, requestIdIn, type Trail } from "./trail.ts";
-import { requestIn, type ValidatedInput, validateBody, validateQuery } from "./validate.ts";
+import { leaveTrail, requestIdIn } from "./trail.ts";
+import { createRequestReader } from "./validate.ts";
 
 export interface OperationParts {
   readonly catalog: Catalog;
@@ -31,60 +31,6 @@ export interface OperationParts {
   readonly log: Log;
 }
 
-/** What the steps of one request hand on. */
-export interface OperationEnv {
-  Variables: {
-    readonly trail: Trail;
-    /** Whether the body is an Arrow stream. */
-    readonly takesRows: boolean;
-    /** From the step that admits the caller on. */
-    readonly principal: Principal | undefined;
-    readonly path: RequestPath;
-    readonly envelope: Envelope;
-    /** Parsed, and not validated. */
-    readonly body: unknown;
-  };
-}
-
-/**
- * One step of a request. It sets the answer, or calls the steps behind it. An error that it throws skips those, and the
- * first step answers it.
- */
-export type Step = MiddlewareHandler<OperationEnv>;
-
-/**
- * Makes one handler of steps. Hono's own composition makes two promises and catches errors for each of them, which costs
- * more than the steps do.
- */
-export function inOrder(steps: readonly Step[]): HonoHandler<OperationEnv> {
-  return async (context) => {
-    // No step uses what `next` resolves to, as Hono's type says; passing the promise on spares another one.
-    const run = (index: number): Promise<void> => steps[index]?.(context, () => run(index + 1)) as Promise<void>;
-    await run(0);
-    return context.res;
-  };
-}
-
-/**
- * Serves one contract, step by step. Path and headers are checked before the body is read; only a caller without a
- * credential in the headers is admitted by its body.
- */
-export function serveOperation<C extends AnyContract>(
-  contract: C,
-  handler: Handler<C>,
-  parts: OperationParts,
-): readonly Step[] {
-  return [
-    leaveTrail(contract, parts),
-    admitByHeaders(contract, parts),
-    readBody(contract, parts),
-    admitByIdentity(contract, parts),
-    validateQuery(contract),
-    validateBody(contract),
-    handle(contract, handler, parts),
-  ];
-}
-
 /**
  * Long lists that depend on the database alone, and are the same for each authorized caller. Each is made once until the
  * next commit.
@@ -96,29 +42,41 @@ const memoized: readonly AnyContract[] = [
   remoteContracts.remoteListTables,
 ];
 
-/** Authorizes the objects in query and body, carries out the operation and sets the answer. */
-function handle<C extends AnyContract>(
+/**
+ * Serves one contract. Path and headers are checked before the body is read; only a caller without a credential in the
+ * headers is admitted by its body.
+ */
+export function serveOperation<C extends AnyContract>(
   contract: C,
   handler: Handler<C>,
-  { catalog }: OperationParts,
-): MiddlewareHandler<OperationEnv, string, ValidatedInput> {
+  parts: OperationParts,
+): HonoHandler {
+  const { catalog, bodyMemory } = parts;
+  const admit = createAdmission(contract, parts);
+  const readRequest = createRequestReader(contract);
   const isMemoized = memoized.includes(contract);
-  return async (context) => {
-    const path = context.get("path");
-    const principal = context.get("principal");
-    const trail = context.get("trail");
-    if (principal === undefined) throw new Error("a request reached its operation without a principal");
-    const request = requestIn(context.req, path) as RequestOf<C>;
+
+  return leaveTrail(contract, parts, async (context, trail) => {
+    const credential = credentialOfHeaders((name) => context.req.header(name));
+    const byHeaders = credential && (await admit(context, credential, trail));
+    // The memory that the body takes is accounted for until the request is answered.
+    using lease = bodyMemory.lease({ isAnonymous: byHeaders === undefined });
+    const { body, identity } = await readBody(context, contract, trail, {
+      lease,
+      isAnonymous: byHeaders === undefined,
+    });
+    const { principal, path } = byHeaders ?? (await admit(context, credentialOfIdentity(identity), trail));
+
+    const request = readRequest(context.req, path, body) as RequestOf<C>;
     authorize(principal, contract.bodyAccess(request as never));
-    const rows = context.get("takesRows") ? (context.req.raw.body ?? emptyStream()) : noRows;
+    const rows = trail.takesRows ? (context.req.raw.body ?? emptyStream()) : noRows;
     const requestId = requestIdIn(trail);
     const carryOut = () => handler(request, catalog, { principal, requestId, body: rows });
-    if (isMemoized) {
-      const key = JSON.stringify([contract.path, request]);
-      const json = await catalog.store.memoized(key, async () => JSON.stringify(await carryOut()));
-      context.res = respondWithJson(json, contract, requestId);
-    } else context.res = respond(await carryOut(), contract, requestId);
-  };
+    if (!isMemoized) return respond(await carryOut(), contract, requestId);
+    const key = JSON.stringify([contract.path, request]);
+    const json = await catalog.store.memoized(key, async () => JSON.stringify(await carryOut()));
+    return respondWithJson(json, contract, requestId);
+  });
 }
 
 function emptyStream(): ReadableStream<Uint8Array> {

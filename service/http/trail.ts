@@ -1,8 +1,8 @@
 import { type AnyContract, arrowTypeOf } from "@tiltyard/protocol";
-import type { Context } from "hono";
+import type { Context, Handler } from "hono";
 import { afterAnswers } from "./after-answers.ts";
 import { respondWithError } from "./error-response.ts";
-import type { OperationParts, Step } from "./operation.ts";
+import type { OperationParts } from "./operation.ts";
 import { takeRows } from "./refused-body.ts";
 import { requestIdOf, traceparentOf } from "./request-id.ts";
 import { followRows } from "./sent-rows.ts";
@@ -18,6 +18,8 @@ export interface Trail {
   requestId: string | undefined;
   traceparent: string | undefined;
   principal: string | undefined;
+  /** Whether the body is an Arrow stream. */
+  readonly takesRows: boolean;
   bodyBytes: number;
 }
 
@@ -27,28 +29,35 @@ export function requestIdIn(trail: Trail): string {
   return trail.requestId;
 }
 
-/** Makes one log line and one observation of each request, when its answer is made or its rows are sent. */
-export function leaveTrail(contract: AnyContract, { loopWatch, metrics, log }: OperationParts): Step {
+/**
+ * Makes one log line and one observation of each request, when its answer is made or its rows are sent.
+ *
+ * @param carryOut Makes the answer. An error that it throws is answered here.
+ */
+export function leaveTrail(
+  contract: AnyContract,
+  { loopWatch, metrics, log }: OperationParts,
+  carryOut: (context: Context, trail: Trail) => Promise<Response>,
+): Handler {
   const answersRows = arrowTypeOf(contract.response) !== undefined;
-  return async (context, next) => {
+  return async (context) => {
     const start = performance.now();
     const trail: Trail = {
       operation: contract.operationId,
       requestId: requestIdOf(context.req.header("x-request-id")),
       traceparent: traceparentOf(context.req.header("traceparent")),
       principal: undefined,
+      takesRows: isRows(contract, context),
       bodyBytes: 0,
     };
-    context.set("trail", trail);
-    const takesRows = isRows(contract, context);
-    context.set("takesRows", takesRows);
     loopWatch.begin(trail);
+    let response: Response;
     try {
-      await next();
+      response = await carryOut(context, trail);
     } catch (error) {
-      context.res = respondWithError(context, error, requestIdIn(trail), log);
+      response = respondWithError(context, error, requestIdIn(trail), log);
     }
-    if (takesRows) await takeRows(context.req.raw.body);
+    if (trail.takesRows) await takeRows(context.req.raw.body);
     loopWatch.end(trail);
 
     const observe = (status: number, durationMs: number) => {
@@ -63,18 +72,16 @@ export function leaveTrail(contract: AnyContract, { loopWatch, metrics, log }: O
         duration_ms: Math.round(durationMs * 1000) / 1000,
       });
     };
-    const { res: response } = context;
     if (!answersRows || !response.ok || response.body === null) {
       const durationMs = performance.now() - start;
-      return afterAnswers(() => observe(response.status, durationMs));
+      afterAnswers(() => observe(response.status, durationMs));
+      return response;
     }
     const rows = followRows(context, response.body, (failure) => {
       if (failure !== undefined) log.error({ err: failure.cause, request_id: requestIdIn(trail) }, brokenOff);
       observe(failure === undefined ? response.status : statusOfFailure, performance.now() - start);
     });
-    // Hono would copy the headers of the response that is replaced.
-    context.res = undefined;
-    context.res = new Response(rows, response);
+    return new Response(rows, response);
   };
 }
 
