@@ -19,7 +19,7 @@ interface OperationBody {
  * the trail.
  *
  * @param lease Accounts for the memory that the body takes.
- * @param isAnonymous Whether the headers hold no credential: then the body is small, because nobody answers for it yet.
+ * @param isAnonymous Whether the headers hold no credential: then only a small body is read, because the caller is not known yet.
  * @throws CatalogError
  */
 export async function readBody(
