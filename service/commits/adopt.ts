@@ -341,13 +341,16 @@ async function recordAdoption(
  * catalog, and may create a branch of that name again. It is called for a commit whose own manifest was found, so the
  * store can be read: the latest manifest of a branch is missing only when its folder was deleted.
  *
+ * @param latest The latest version of the branch, as it was seen in its place.
  * @returns Whether the branch is another one now.
  */
-export async function forgetDeletedBranch(parts: CommitParts, table: TableRecord, branch: string): Promise<boolean> {
+export async function forgetDeletedBranch(
+  { store, storage }: CommitParts,
+  table: TableRecord,
+  latest: VersionRecord,
+): Promise<boolean> {
+  const { branch } = latest;
   if (branch === mainBranch) return false;
-  const { store, storage } = parts;
-  const latest = await latestInPlace(parts, table, branch);
-  if (latest === undefined) return false;
   const { objects, folder } = await placeOf(storage, table, branch, undefined);
   if ((await objects.find(`${folder}/${latest.manifestName}`)) !== undefined) return false;
 

@@ -49,17 +49,28 @@ export async function findJobById(session: Session, id: string): Promise<Transac
   return row && toRecord(row);
 }
 
-const findOpen = statement((db, p: { objects: string }) =>
-  selectJobs(db)
-    .where("t.objects", "=", p.objects)
-    .where("t.objects", "not like", "%],[%")
-    .where("t.status", "in", ["Queued", "Running"])
-    .orderBy("t.id"),
-);
+/** What separates several objects. One index is of the jobs without it, another of those with it. */
+const separator = "],[";
+
+function findOpen(whether: "like" | "not like") {
+  return statement((db, p: { objects: string }) =>
+    selectJobs(db)
+      .where("t.objects", "=", p.objects)
+      .where("t.objects", whether, `%${separator}%`)
+      .where("t.status", "in", ["Queued", "Running"])
+      .orderBy("t.id"),
+  );
+}
+
+const findOpenWithSeparator = findOpen("like");
+const findOpenWithout = findOpen("not like");
 
 /** The jobs on one table that have not ended, the oldest first. */
 export async function findOpenJobs(session: Session, table: Identifier): Promise<TransactionRecord[]> {
-  return (await session.all(findOpen, { objects: JSON.stringify([table]) })).map(toRecord);
+  const objects = JSON.stringify([table]);
+  // The name of a table may have it, too.
+  const find = objects.includes(separator) ? findOpenWithSeparator : findOpenWithout;
+  return (await session.all(find, { objects })).map(toRecord);
 }
 
 const update = statement((db, p: { id: string; status: string; properties: string; updated_at: number }) =>

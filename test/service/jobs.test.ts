@@ -38,6 +38,16 @@ describe("a backfill", () => {
     expect((await catalog.call("listJobs", { id: id.slice(0, -1) })).body.jobs).toEqual([]);
   });
 
+  test("that is asked for again is the same job, also on a table with the mark of several objects in its name", async () => {
+    const id = await createComputed("twice");
+    const renamed = [...id.slice(0, -1), "],["];
+    const to = { new_namespace_id: id.slice(0, -1), new_table_name: "],[" };
+    expect((await catalog.call("renameTable", { id, ...to })).status).toBe(200);
+    const first = await backfill(renamed, "twice");
+    expect(first.body.job_id).toBeDefined();
+    expect((await backfill(renamed, "twice")).body).toEqual(first.body);
+  });
+
   test("is refused on a branch: jobs fill main", async () => {
     const id = await createComputed("twice");
     await catalog.call("createTableBranch", { id, name: "side" });
