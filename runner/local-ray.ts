@@ -1,6 +1,6 @@
 import { type LocalRay, startLocalRay } from "@tiltyard/client";
 
-/** A Ray of this machine that is started when it is needed first, and anew when it has died. */
+/** A Ray of this machine that starts for the first job, and again after it has died. */
 export class KeptRay implements AsyncDisposable {
   readonly #env: NodeJS.ProcessEnv;
   readonly #numCpus: number | undefined;

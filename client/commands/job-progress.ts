@@ -11,7 +11,7 @@ export async function describeJob(management: ManagementClient, id: string): Pro
   return (await management.describeJob({ id: parseIdentifier(id) })).job;
 }
 
-/** Follows a job over a catalog that starts anew, until it has ended. */
+/** Follows a job until it has ended, also over a restart of the catalog. */
 export async function watchJob(
   management: ManagementClient,
   id: string,

@@ -8,7 +8,7 @@ export interface Forwarding extends AsyncDisposable {
 
 /**
  * Leads a port of the loopback interface to a port of a pod. The pod is looked up for each
- * connection, so that it may be replaced; a connection that breaks is the caller's to make anew.
+ * connection, so that it may be replaced; the caller makes another connection for one that breaks.
  *
  * @param findPod The name of the pod that is there now; undefined when there is none.
  */

@@ -33,7 +33,7 @@ const outcomes: Readonly<Partial<Record<JobStatus, TransactionStatus>>> = {
   FAILED: "Failed",
   STOPPED: "Canceled",
 };
-/** What a job has done for hours is not lost to a catalog that starts anew. */
+/** The work of hours is not lost to a restart of the catalog. */
 const retries = { retries: Infinity, minTimeout: 200, maxTimeout: 10_000, maxRetryTime: 120_000 };
 const valueLengthMax = 1_000;
 

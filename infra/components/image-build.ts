@@ -19,7 +19,7 @@ export interface ImageSource extends ImageContent {
 }
 
 /**
- * An image that is built from these sources and pushed. It is built anew when something
+ * An image that is built from these sources and pushed. It is built again when something
  * of it changed: its tag tells its content, and is the same for the same content everywhere.
  *
  * @returns Its name with its digest, so that what runs is what was built.

@@ -52,7 +52,7 @@ export const compactTable = defineContract({
 
 export const buildTableIndex = defineContract({
   operationId: "BuildTableIndex",
-  summary: "Open a job that builds an index on Ray, anew where there is one of its name",
+  summary: "Open a job that builds an index on Ray, and replaces one of the same name",
   path: "/management/v1/table/{id}/build_index",
   body: z.object({ ...commonRequest, branch, ...buildIndexFields }).meta({ id: "BuildTableIndexRequest" }),
   response: MaintenanceResponse,

@@ -34,7 +34,7 @@ export interface Authenticator {
    *   ServiceUnavailable when the issuer's keys cannot be had.
    */
   authenticate(credential: Credential | undefined): Promise<Principal>;
-  /** Reads the roles of a principal anew when it comes next. */
+  /** The next request of a principal reads its roles from the database. */
   forgetRoles(name: string): void;
 }
 

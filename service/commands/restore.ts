@@ -21,7 +21,7 @@ export function restoreCommand(): Command {
       const databaseFile = sqliteFile("pg_restore");
       if (!existsSync(backup)) throw new Error(`there is no file ${backup}`);
       verifySqliteFile(backup);
-      const kept = setAside(databaseFile, options.force ?? false);
+      const kept = moveAside(databaseFile, options.force ?? false);
       mkdirSync(dirname(databaseFile), { recursive: true });
       const partial = `${databaseFile}.partial`;
       try {
@@ -39,7 +39,7 @@ export function restoreCommand(): Command {
 }
 
 /** @returns The new path of the replaced database; undefined when there was none. */
-function setAside(databaseFile: string, force: boolean): string | undefined {
+function moveAside(databaseFile: string, force: boolean): string | undefined {
   if (!existsSync(databaseFile)) return undefined;
   if (!force) throw new Error(`${databaseFile} exists already; --force replaces it and keeps it under another name`);
   closeForGood(databaseFile);

@@ -76,7 +76,7 @@ export async function recordVersion(
 
 /**
  * Whether an earlier generation of the branch had the version with the manifest that a request stages. A final name
- * tells nothing: each generation uses it anew.
+ * tells nothing: each generation uses it again.
  */
 async function wasDeleted(
   session: Session,

@@ -11,14 +11,14 @@ import type { VersionRecord } from "../store/versions.ts";
 import { isConflict } from "./errors.ts";
 import { replaceSchemaMetadata } from "./manifest-file.ts";
 
-/** How often the change is made anew because others committed first; as often as Lance does. */
+/** How often the change is retried after conflicts; as often as Lance does. */
 const attemptsMax = 20;
 /** A manifest has some hundred bytes for each file of the table. */
 const manifestBytesMax = 256 * 1024 * 1024;
 
 /**
  * Commits a version with the metadata of its schema replaced and all else as it was in the latest.
- * What others commit meanwhile is in it too: it is made anew on top of that.
+ * What others commit meanwhile is in it too: a retry starts from their version.
  *
  * @throws CatalogError TableNotFound, TableBranchNotFound, TableVersionNotFound, Unsupported,
  *   ConcurrentModification when others were faster too often.

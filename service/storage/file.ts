@@ -149,7 +149,7 @@ async function read(key: string, bytesMax?: number): Promise<ReadObject | undefi
   }
 }
 
-/** A file that is written anew is another one, with a time of its own should it get the number of the old one. */
+/** A file that is written again is another one, with a time of its own should it get the number of the old one. */
 function revisionOf({ ino, mtimeNs }: { readonly ino: bigint; readonly mtimeNs: bigint }): string {
   return `${ino}:${mtimeNs}`;
 }

@@ -131,7 +131,7 @@ const empty = statement((db, p: { table_id: number; name: string }) =>
     .where("highest_version", "!=", none),
 );
 
-/** Begins a new generation of a branch: it has no version any more, and its numbering starts anew. */
+/** Begins a new generation of a branch: it has no version any more, and its numbering starts again. */
 export async function emptyBranch(session: Session, tableId: number, name: string): Promise<void> {
   await session.run(empty, { table_id: tableId, name });
 }

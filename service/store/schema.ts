@@ -31,7 +31,7 @@ export interface Schema {
   branches: {
     table_id: number;
     name: string;
-    /** Counts up when all records of the branch are deleted at once: its numbering starts anew then. */
+    /** Counts up when all records of the branch are deleted at once: its numbering starts again then. */
     generation: number;
     /** The first version of this generation; -1 when there was none, -2 when it is not known. */
     first_version: number;

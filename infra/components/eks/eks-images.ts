@@ -17,7 +17,7 @@ export function createEksImages(
     name,
     {
       name: `${resourcePrefix(config)}/${image}`,
-      // Pods name the image by its digest. Built anew from the same sources, elsewhere, it has another one.
+      // Pods name the image by its digest. A build of the same sources elsewhere has another digest.
       imageTagMutability: "MUTABLE",
       imageScanningConfiguration: { scanOnPush: true },
       encryptionConfigurations: [{ encryptionType: "AES256" }],

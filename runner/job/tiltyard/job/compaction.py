@@ -8,7 +8,7 @@ from tiltyard.connection import connection
 from tiltyard.job.ray_tasks import room, run_tasks
 from tiltyard.job.work import Job, Report, Result, open_dataset, open_table
 
-# Others commit while fragments are rewritten: what conflicts with that is planned anew.
+# Others commit while fragments are rewritten: after a conflict, the rest is planned again.
 PLANS_MAX = 5
 CONFLICT = re.compile("conflict", re.IGNORECASE)
 

@@ -32,7 +32,7 @@ class Segment:
 
 
 def build(job: Job, report: Report) -> Result:
-    """Builds an index anew, in place of one that has its name. Vectors share one model, so that all segments agree."""
+    """Builds an index, in place of one of the same name. Vectors share one model, so that all segments agree."""
     dataset = open_table(job)
     parameters = job.parameters
     column = parameters["column"]
