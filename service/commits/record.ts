@@ -35,7 +35,12 @@ export async function recordVersion(
   if (table.location !== prepared.location) throw conflict("the table was replaced meanwhile");
 
   const present = await findVersion(session, table.id, branch, version);
-  if (present?.held) throw conflict(`version ${version} is being committed by another request`);
+  if (present?.held)
+    throw conflict(
+      present.transactionId === transactionId
+        ? `the batch has version ${version} twice`
+        : `version ${version} is being committed by another request`,
+    );
   if (present !== undefined && isManifestOf(present, prepared)) return present;
   if (present !== undefined) throw conflict(`version ${version} exists already`);
 

@@ -54,6 +54,14 @@ describe("BatchCreateTableVersions", () => {
     expect(existsSync(`/${entries[0]?.manifest_path}`)).toBe(true);
   });
 
+  test("is refused with a version that it has twice", async () => {
+    const table = await declareTable(catalog);
+    const entry = { id: table.id, version: 1, manifest_path: stageManifest(table, 1) };
+    const { error } = await catalog.call("batchCreateTableVersions", { entries: [entry, entry] });
+    expect([error.status, error.detail]).toEqual([409, expect.stringContaining("the batch has version 1 twice")]);
+    expect((await catalog.call("listTableVersions", { id: table.id })).body.versions).toEqual([]);
+  });
+
   test("commits nothing when a table or a manifest is missing", async () => {
     const one = await declareTable(catalog);
     const missing = { ...entry(one, 1), id: [one.id[0], "missing"] };
