@@ -78,9 +78,8 @@ export async function prepareVersion(
   if (staged === undefined)
     throw new CatalogError("InvalidInput", `manifest_path: there is no object at ${request.manifest_path}`);
   if (!("id" in table)) return { ...prepared, identity: staged.identity, base: newBranch };
-  const isForgotten = latest !== undefined && (await forgetDeletedBranch(parts, table, latest));
   const base =
-    latest === undefined || isForgotten
+    latest === undefined || (await forgetDeletedBranch(parts, table, latest))
       ? await emptyBase(parts.store.read, table.id, branch)
       : { generation: latest.generation, highestVersion: latest.version };
   return { ...prepared, identity: staged.identity, base };

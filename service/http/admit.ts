@@ -7,13 +7,13 @@ import { createPathReader, type RequestPath } from "./request-path.ts";
 import type { Trail } from "./trail.ts";
 
 /** A caller that may do what its request asks for, and the object that the request names. */
-export interface Admitted {
+interface Admitted {
   readonly principal: Principal;
   readonly path: RequestPath;
 }
 
 /** Authenticates the caller of a request, and authorizes it for the object in the path. @throws CatalogError */
-export type Admission = (context: Context, credential: Credential | undefined, trail: Trail) => Promise<Admitted>;
+type Admission = (context: Context, credential: Credential | undefined, trail: Trail) => Promise<Admitted>;
 
 export function createAdmission(contract: AnyContract, parts: OperationParts): Admission {
   const { catalog, connections, rateLimit } = parts;

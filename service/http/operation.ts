@@ -59,12 +59,10 @@ export function serveOperation<C extends AnyContract>(
   return leaveTrail(contract, parts, async (context, trail) => {
     const credential = credentialOfHeaders((name) => context.req.header(name));
     const byHeaders = credential && (await admit(context, credential, trail));
+    const isAnonymous = byHeaders === undefined;
     // The memory that the body takes is accounted for until the request is answered.
-    using lease = bodyMemory.lease({ isAnonymous: byHeaders === undefined });
-    const { body, identity } = await readBody(context, contract, trail, {
-      lease,
-      isAnonymous: byHeaders === undefined,
-    });
+    using lease = bodyMemory.lease({ isAnonymous });
+    const { body, identity } = await readBody(context, contract, trail, { lease, isAnonymous });
     const { principal, path } = byHeaders ?? (await admit(context, credentialOfIdentity(identity), trail));
 
     const request = readRequest(context.req, path, body) as RequestOf<C>;

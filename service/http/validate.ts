@@ -20,7 +20,7 @@ const keptQueryLengthMax = 200;
  * @throws CatalogError InvalidInput that lists the problems of query and body with their paths, or for a body that names
  *   another object than the path.
  */
-export type RequestReader = (request: HonoRequest, path: RequestPath, body: unknown) => Fields;
+type RequestReader = (request: HonoRequest, path: RequestPath, body: unknown) => Fields;
 
 export function createRequestReader({ content, query, body, bareField }: AnyContract): RequestReader {
   const kept = new LRUCache<string, Parsed>({ max: queriesKept });

@@ -14,8 +14,8 @@ const checkEveryMs = 1_000;
 /**
  * Has a server of the process that writes listen for the other processes, and listen again when its socket was deleted.
  *
- * @param socketPath In a folder that only this user may read; one that was deleted is created again. A socket left over there
- *   is replaced.
+ * @param socketPath In a folder that only this user may read; one that was deleted is created again. A socket left over
+ *   there is replaced.
  */
 export async function listenForOthers(server: Server, socketPath: string): Promise<void> {
   await listen(server, socketPath);

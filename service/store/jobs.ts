@@ -5,7 +5,7 @@ import type { Schema } from "./schema.ts";
 import { statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 import { idAt } from "./transaction-ids.ts";
-import { type NewTransaction, type TransactionRecord, toColumns, toRecord } from "./transactions.ts";
+import { type NewTransaction, objectSeparator, type TransactionRecord, toColumns, toRecord } from "./transactions.ts";
 
 const insert = statement((db, p: ReturnType<typeof toColumns>) =>
   db.insertInto("jobs").values({
@@ -49,27 +49,23 @@ export async function findJobById(session: Session, id: string): Promise<Transac
   return row && toRecord(row);
 }
 
-/** What separates several objects. One index is of the jobs without it, another of those with it. */
-const separator = "],[";
-
 function findOpen(whether: "like" | "not like") {
   return statement((db, p: { objects: string }) =>
     selectJobs(db)
       .where("t.objects", "=", p.objects)
-      .where("t.objects", whether, `%${separator}%`)
+      .where("t.objects", whether, `%${objectSeparator}%`)
       .where("t.status", "in", ["Queued", "Running"])
       .orderBy("t.id"),
   );
 }
 
 const findOpenWithSeparator = findOpen("like");
-const findOpenWithout = findOpen("not like");
+const findOpenWithoutSeparator = findOpen("not like");
 
 /** The jobs on one table that have not ended, the oldest first. */
 export async function findOpenJobs(session: Session, table: Identifier): Promise<TransactionRecord[]> {
   const objects = JSON.stringify([table]);
-  // The name of a table may have it, too.
-  const find = objects.includes(separator) ? findOpenWithSeparator : findOpenWithout;
+  const find = objects.includes(objectSeparator) ? findOpenWithSeparator : findOpenWithoutSeparator;
   return (await session.all(find, { objects })).map(toRecord);
 }
 

@@ -18,7 +18,7 @@ const busyTimeoutMs = 5_000;
 /** How long a start waits for the migration that another process runs. */
 const migrationWaitMs = 60_000;
 const migrationPollMs = 20;
-/** How long the log may get before reads of other processes are waited for, so that SQLite can overwrite it from the start. */
+/** How long the log may get before a commit waits for reads of other processes, so that SQLite can overwrite it. */
 const logBytesMax = 32 * 1024 * 1024;
 const shortenEveryMs = 1_000;
 const shortenTimeoutMs = 20;
@@ -190,8 +190,8 @@ class SqliteStore implements Store {
   }
 
   /**
-   * SQLite overwrites its log from the start after a commit that no read is older than. With busy processes beside this one there is
-   * always such a read, and each is over in a moment.
+   * SQLite overwrites its log from the start after a commit that no read is older than. With busy processes beside this
+   * one there is always such a read, and each is over in a moment.
    */
   #shortenLog(): void {
     const now = performance.now();

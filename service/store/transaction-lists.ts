@@ -8,7 +8,7 @@ import type { Schema } from "./schema.ts";
 import { statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 import { afterEveryId, idAt } from "./transaction-ids.ts";
-import { type TransactionRecord, toRecord } from "./transactions.ts";
+import { objectSeparator, type TransactionRecord, toRecord } from "./transactions.ts";
 
 /** Which transactions a list has. An absent filter matches all. */
 export interface TransactionFilter {
@@ -63,11 +63,13 @@ interface Parameters extends Subtree {
   readonly until: number;
 }
 
+const several = sql.lit(`%${objectSeparator}%`);
+
 /** Where the rows of a list are, audit records as well as jobs, by what there is an index for; see migration 0005. */
 const conditions = {
   all: () => sql`1 = 1`,
-  ofOne: (p) => sql`t.objects not like '%],[%' and t.objects = ${p.only}`,
-  ofSeveral: () => sql`t.objects like '%],[%'`,
+  ofOne: (p) => sql`t.objects not like ${several} and t.objects = ${p.only}`,
+  ofSeveral: () => sql`t.objects like ${several}`,
   open: () => sql`t.status in ('Queued', 'Running')`,
 } as const satisfies Record<string, (p: Parameters) => RawBuilder<unknown>>;
 type Condition = keyof typeof conditions;

@@ -26,6 +26,12 @@ export interface TransactionRecord extends NewTransaction {
 /** A row of either table; that of an audit record with the status, the time and the reason of its outcome. */
 export type TransactionRow = Schema["jobs"] & { readonly reason?: string | null };
 
+/**
+ * What separates the objects of a record in their column. Its two indexes by object are of the rows with it and of those
+ * without it (migration 0005). The name of a table may have it, too.
+ */
+export const objectSeparator = "],[";
+
 export function toColumns(opened: NewTransaction): Omit<Schema["audit_records"], "created_at"> & { now: number } {
   return {
     id: opened.id,

@@ -71,8 +71,8 @@ interface Committed extends Span {
 /** All that clients were told. The order of events is counted, not timed. */
 class History {
   readonly committed: Committed[] = [];
-  /** The contents of manifests that were refused. */
-  readonly refused: string[] = [];
+  /** The manifests that were refused. */
+  readonly refused: { readonly content: string; readonly isOfBatch: boolean }[] = [];
   /** The contents of manifests that writers past the catalog put in their place, by file. */
   readonly external = new Map<string, string>();
   readonly reads: (Span & { readonly table: number; readonly latest: number })[] = [];
@@ -234,7 +234,7 @@ async function runClient(script: readonly Action[], name: string, tables: readon
         last[index] = { request, committed };
       } else {
         expect([409, 503, undefined]).toContain(status);
-        if (status === 409) history.refused.push(content);
+        if (status === 409) history.refused.push({ content, isOfBatch: staged.length > 1 });
         rmSync(`/${request.manifest_path}`, { force: true });
       }
   };
@@ -325,8 +325,9 @@ async function check(history: History, index: number, table: TestTable): Promise
   // Nothing is listed that was refused, and so nothing of a batch that was. A version of a refused batch stays when a
   // writer past the catalog built the next one on it before it was rolled back.
   const isBuiltOn = (version: number) => history.external.has(`/${pathOf(table)}/_versions/${finalName(version + 1)}`);
-  const byCatalog = [...contents].filter(([version]) => !isBuiltOn(version)).map(([, content]) => content);
-  for (const content of history.refused) expect(byCatalog).not.toContain(content);
+  const notBuiltOn = [...contents].filter(([version]) => !isBuiltOn(version)).map(([, content]) => content);
+  for (const { content, isOfBatch } of history.refused)
+    expect(isOfBatch ? notBuiltOn : [...contents.values()]).not.toContain(content);
   // Strictly increasing: what was asked for after an answer has a higher number.
   const kept = committed.filter((one) => !history.mayBeDeleted(one)).sort((one, other) => one.version - other.version);
   for (const [position, earlier] of kept.entries())
