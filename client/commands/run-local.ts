@@ -3,10 +3,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Companion } from "../ray/companion.ts";
 import { startLocalRay } from "../ray/local-ray.ts";
-
 import { interruptible } from "./interruption.ts";
 import { type JobOptions, jobRequest, trackingOf } from "./job-options.ts";
-
 import { findProgram } from "./other-program.ts";
 import type { JsonOption } from "./output.ts";
 import { runJob } from "./run-job.ts";

@@ -39,4 +39,3 @@ export const managementContracts = {
 } as const satisfies Record<string, AnyContract>;
 
 export type ManagementContracts = typeof managementContracts;
-export type ManagementName = keyof ManagementContracts;

@@ -24,7 +24,6 @@ const UdtfEntry = z
     manifest_checksum: optional(text(characters.name)).describe("The client's own checksum of `manifest`."),
   })
   .meta({ id: "MaterializedViewUdtfEntry" });
-export type MaterializedViewUdtf = z.infer<typeof UdtfEntry>;
 
 export const createMaterializedView = defineContract({
   operationId: "CreateMaterializedView",

@@ -6,7 +6,7 @@ import { parseIdentifier } from "../identifier.ts";
 import { timeMillis } from "../management/fields.ts";
 
 /** How LanceDB's client calls the states of a job. */
-export const remoteJobStates = ["IN_PROGRESS", "DONE", "FAILED", "CANCELLED"] as const;
+const remoteJobStates = ["IN_PROGRESS", "DONE", "FAILED", "CANCELLED"] as const;
 export type RemoteJobState = (typeof remoteJobStates)[number];
 
 const jobId = text(characters.path).min(1).describe("As the catalog answered it to the request for the job.");

@@ -2,7 +2,7 @@ import { statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 
 /** The kinds of work that is done after the request that asks for it is answered. */
-export const taskKinds = ["finish", "adopt", "purge", "forget", "retain", "automate", "end_record"] as const;
+const taskKinds = ["finish", "adopt", "purge", "forget", "retain", "automate", "end_record"] as const;
 export type TaskKind = (typeof taskKinds)[number];
 
 /** Deferred work. There is at most one task for a kind and a subject. */

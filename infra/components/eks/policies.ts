@@ -119,6 +119,3 @@ export function autoscalerStatements(args: {
     },
   ];
 }
-
-/** What of these actions cannot be held to a resource; AWS says so in its service authorization reference. */
-export const actionsWithoutResource = [/^autoscaling:Describe/, /^ec2:Describe/, /^ec2:Get/] as const;

@@ -25,7 +25,7 @@ const [width, height] = [12, 8];
 const datasource = { type: "prometheus", uid: "$" + "{datasource}" };
 
 /** A dashboard as Grafana imports it. */
-export function grafanaJson({ uid, title, variable, panels }: Dashboard): string {
+function grafanaJson({ uid, title, variable, panels }: Dashboard): string {
   return JSON.stringify({
     ...{ uid, title, schemaVersion: 39, editable: true, refresh: "30s", time: { from: "now-3h", to: "now" } },
     tags: ["tiltyard"],
