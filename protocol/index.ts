@@ -1,6 +1,7 @@
 export type { JsonArrowDataType, JsonArrowSchema } from "./arrow.ts";
 export { type Backoff, backoffMs } from "./backoff.ts";
 export { type BodyBounds, bodies, numbers, problemsMax } from "./bounds.ts";
+export { ignoreClosedPipes } from "./closed-pipe.ts";
 export * from "./contract.ts";
 export * from "./contracts.ts";
 export { millisecondsOf } from "./duration.ts";

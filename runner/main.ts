@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createCatalogClient, createManagementClient, JobsApi } from "@tiltyard/client";
+import { ignoreClosedPipes } from "@tiltyard/protocol";
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { readConfig } from "./config.ts";
 import { CatalogJobs } from "./jobs.ts";
@@ -35,6 +36,7 @@ const takeOverFactor = 1.5;
 
 const environment = readConfig(process.env);
 
+ignoreClosedPipes();
 await new Command("tiltyard runner")
   .description("run the catalog's jobs on Ray")
   .version(version)

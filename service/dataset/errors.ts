@@ -33,6 +33,8 @@ const messageLengthMax = 500;
 /** Lance's clients delete the manifests of old versions without the catalog, which keeps their records. */
 const missingManifest = /dataset at path .*\/_versions\/[^/]*\.manifest was not found/i;
 const cleanedUp = "the version has a record, but no manifest any more: a client has cleaned it up";
+/** How stores tell of an object that is not there; Lance names its folder and file last. */
+const missingFile = /(?:not found: |object at location )[^,]*\/((?:data|_deletions|_indices)\/[^\s,]+)/i;
 
 /**
  * Translates an error of the library into one of the catalog. A refusal of the catalog itself while the library worked
@@ -45,10 +47,16 @@ export function translate(error: unknown, failure: unknown): unknown {
   const text = sentenceOf(error instanceof Error ? error.message : String(error));
   if (missingManifest.test(text)) return new CatalogError("TableVersionNotFound", cleanedUp, { cause: error });
   if (failure !== undefined) return failure;
+  const [, file] = missingFile.exec(text) ?? [];
+  if (file !== undefined) return new CatalogError("Internal", missingFrom(file), { cause: error });
   const found = kinds.find(([pattern]) => pattern.test(text));
   if (found === undefined) return error;
   const [, kind, message = legible(text)] = found;
   return new CatalogError(kind, message, { cause: error });
+}
+
+function missingFrom(file: string): string {
+  return `The table's file ${file} is missing. Bring it back from a backup, or restore a version that does not need it.`;
 }
 
 /** What the library's bindings put before the sentence of the library itself. */

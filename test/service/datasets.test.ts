@@ -449,6 +449,31 @@ describe("a version that a client has cleaned up without the catalog", () => {
   });
 });
 
+describe("a table whose data file is missing", () => {
+  test("tells which file it is, and its versions without the file stay usable", async () => {
+    const id = await createFilms(catalog);
+    const location = (await catalog.call("describeTable", { id })).body.location ?? "";
+    const folder = `/${pathOf({ id, location })}/data`;
+    const kept = readdirSync(folder);
+    await catalog.call("insertIntoTable", { id }, { body: arrowStream([{ id: 9, title: "Nine" }]) });
+    const [missing = ""] = readdirSync(folder).filter((file) => !kept.includes(file));
+    rmSync(join(folder, missing));
+    for (const { error } of [
+      await catalog.call("queryTable", { id, k: 10 }),
+      await catalog.call("countTableRows", { id, predicate: "id > 0" }),
+      await catalog.call("deleteFromTable", { id, predicate: "id = 2" }),
+      await catalog.call("updateTable", { id, updates: [["title", "'x'"]] }),
+    ]) {
+      expect(error).toMatchObject({ status: 500, code: 18 });
+      expect(error.error).toContain(`data/${missing} is missing`);
+      expect(error.error).not.toContain(folder);
+    }
+    expect(await versionsOf(id)).toEqual([1, 2]);
+    await catalog.call("restoreTable", { id, version: 1 });
+    expect(await ids(id)).toEqual([1, 2, 3]);
+  });
+});
+
 describe("a stream of rows", { timeout: 120_000 }, () => {
   /** Batches of which each has about so many bytes; what is in them cannot be told from one number to the next. */
   const batchesOf = (count: number, bytes: number) => {
