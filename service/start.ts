@@ -1,6 +1,5 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { Hono } from "hono";
 import { type Authenticator, createAuthenticator } from "./auth/authenticator.ts";
 import { openDevelopmentIssuer } from "./auth/development-issuer.ts";
 import { createTokenVerifier, remoteKeys } from "./auth/token-verifier.ts";
@@ -10,6 +9,7 @@ import { type AppParts, createApp } from "./http/app.ts";
 import { createBodyMemory } from "./http/body-memory.ts";
 import { carryOutOn } from "./http/by-writer.ts";
 import { guardConnections } from "./http/connections.ts";
+import type { Serve } from "./http/exchange.ts";
 import { createFailedCredentials } from "./http/failed-credentials.ts";
 import { createHandOver } from "./http/hand-over.ts";
 import { addressHandedOver, connectionsHandedOver, listenForHandedOver } from "./http/handed-over.ts";
@@ -38,7 +38,7 @@ export interface RunningService {
 interface Serving extends AsyncDisposable {
   readonly catalog: OpenCatalog;
   readonly authenticator: Authenticator;
-  readonly app: Hono;
+  readonly serve: Serve;
 }
 
 /**
@@ -133,7 +133,7 @@ export async function startService(
       requests: createHandOver(requestsAt(folder), addressOf, connections),
     };
     const parts = partsOf(catalog);
-    const app = createApp({
+    const serve = createApp({
       ...parts,
       writer,
       bodyMemory: createBodyMemory(partOf(limits.bodyMemoryBytes)),
@@ -142,7 +142,7 @@ export async function startService(
     return {
       catalog,
       authenticator: parts.authenticator,
-      app,
+      serve,
       [Symbol.asyncDispose]: async () => {
         writer.operations[Symbol.dispose]();
         writer.requests[Symbol.dispose]();
@@ -157,7 +157,7 @@ export async function startService(
     return {
       catalog,
       authenticator: parts.authenticator,
-      app: createApp(parts),
+      serve: createApp(parts),
       [Symbol.asyncDispose]: async () => {
         await others?.[Symbol.asyncDispose]();
         await catalog[Symbol.asyncDispose]();
@@ -167,8 +167,8 @@ export async function startService(
 
   async function writeForOthers(parts: AppParts, { folder, alone }: Group): Promise<AsyncDisposable> {
     const handedOver = connectionsHandedOver();
-    const app = createApp({ ...parts, addressOf: addressHandedOver, connections: handedOver });
-    const requests = await listenForHandedOver(requestsAt(folder), app.fetch, handedOver);
+    const serve = createApp({ ...parts, addressOf: addressHandedOver, connections: handedOver });
+    const requests = await listenForHandedOver(requestsAt(folder), serve, handedOver);
     const calls = await takeCalls(callsAt(folder), carryOutOn(parts.catalog, loopWatch, log));
     return {
       [Symbol.asyncDispose]: async () => {
@@ -183,7 +183,7 @@ export async function startService(
   const served: Serving[] = [];
   let serving = group?.role === "reader" ? serveReading(first, group) : await serveAll(first);
   served.push(serving);
-  answer(server, (request, env) => serving.app.fetch(request, env), connections);
+  answer(server, (exchange) => serving.serve(exchange), connections);
   const acceptors = await listenOnPort(server, { host: config.host, port });
   first.begin();
   group?.onQuestion(async (question) => {

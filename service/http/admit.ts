@@ -1,7 +1,6 @@
 import { type AnyContract, CatalogError } from "@tiltyard/protocol";
-import type { Context } from "hono";
 import { authorize, type Credential, type Principal } from "../auth/authenticator.ts";
-import { incomingOf } from "./incoming.ts";
+import type { Exchange } from "./exchange.ts";
 import type { OperationParts } from "./operation.ts";
 import { createPathReader, type RequestPath } from "./request-path.ts";
 import type { Trail } from "./trail.ts";
@@ -13,23 +12,23 @@ interface Admitted {
 }
 
 /** Authenticates the caller of a request, and authorizes it for the object in the path. @throws CatalogError */
-type Admission = (context: Context, credential: Credential | undefined, trail: Trail) => Promise<Admitted>;
+type Admission = (exchange: Exchange, credential: Credential | undefined, trail: Trail) => Promise<Admitted>;
 
 export function createAdmission(contract: AnyContract, parts: OperationParts): Admission {
   const { catalog, connections, rateLimit } = parts;
   const readPath = createPathReader(contract, parts.remoteDatabases);
-  return async (context, credential, trail) => {
-    const principal = await authenticate(credential, context, parts);
+  return async (exchange, credential, trail) => {
+    const principal = await authenticate(credential, exchange, parts);
     trail.principal = principal.name;
     await rateLimit(principal.name);
-    const path = readPath(context.req);
+    const path = readPath(exchange);
     authorize(principal, contract.access(path));
     if (contract.onRows && !catalog.dataOperations)
       throw new CatalogError(
         "Unsupported",
         "this catalog does no operations on rows (TILTYARD_DATA_OPERATIONS=off): open the table at its location",
       );
-    const incoming = incomingOf(context);
+    const { incoming } = exchange;
     connections.accept(incoming);
     // Rows may come as slowly as they are computed.
     if (trail.takesRows) connections.takesItsTime(incoming);
@@ -40,7 +39,7 @@ export function createAdmission(contract: AnyContract, parts: OperationParts): A
 /** @throws CatalogError Unauthenticated, or Throttling for an address with too many refused credentials. */
 export async function authenticate(
   credential: Credential | undefined,
-  context: Context,
+  { incoming }: Exchange,
   {
     authenticator,
     failedCredentials,
@@ -52,6 +51,6 @@ export async function authenticate(
   } catch (error) {
     const isRefused = error instanceof CatalogError && error.kind === "Unauthenticated" && credential !== undefined;
     if (!isRefused) throw error;
-    return failedCredentials.refuse(addressOf(incomingOf(context)), error);
+    return failedCredentials.refuse(addressOf(incoming), error);
   }
 }

@@ -1,3 +1,5 @@
+import { getRequestListener, type HttpBindings } from "@hono/node-server";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import {
   type AnyContract,
   CatalogError,
@@ -7,18 +9,20 @@ import {
   remoteHeaders,
   remoteVersion,
 } from "@tiltyard/protocol";
-import { type Context, Hono, type Handler as HonoHandler } from "hono";
+import { type Context, Hono } from "hono";
 import type { DevelopmentIssuer } from "../auth/development-issuer.ts";
 import type { Writer } from "../processes/calls.ts";
 import { allOperations } from "./all-operations.ts";
+import { answeringErrors, errorAnswer, idOf, send } from "./answer.ts";
 import { byWriter, isHandedOver } from "./by-writer.ts";
 import { mountConsole } from "./console-page.ts";
 import { mountDocsPage } from "./docs-page.ts";
-import { respondWithError } from "./error-response.ts";
+import { type Exchange, exchangeOf, headerOf, namesHost, type Serve } from "./exchange.ts";
 import type { HandOver } from "./hand-over.ts";
 import { openApiDocument } from "./openapi.ts";
 import { type OperationParts, serveOperation } from "./operation.ts";
-import { requestIdOf } from "./request-id.ts";
+import { patternOf, Routes } from "./routes.ts";
+import { brokenRequest } from "./server.ts";
 import { tokenEndpoint } from "./token-endpoint.ts";
 
 const tokenPath = "/oauth/token";
@@ -53,94 +57,107 @@ export interface AppParts extends OperationParts {
   readonly isReady: () => Promise<boolean>;
 }
 
-/** The service as a function from requests to responses. */
-export function createApp(parts: AppParts): Hono {
-  const { log, metrics, developmentIssuer, writer } = parts;
-  const respond = (error: unknown, context: Context) => respondWithError(context, error, idOf(context), log);
-  const others = new Hono().onError(respond).notFound((context) => respond(nothingAt(context), context));
-  // Hono's fast router takes only paths without overlaps, and calls a single handler directly. So the operations on one
-  // object have an app of their own, and `others` has all other paths.
-  const app = new Hono().onError(respond).notFound((context) => others.fetch(context.req.raw, context.env));
+/** The service as a function that answers requests. */
+export function createApp(parts: AppParts): Serve {
+  const { log, developmentIssuer, writer } = parts;
+  const routes = new Routes();
+  const pages = createPages(parts);
 
   for (const [name, operation] of allOperations) {
     const { contract, handler } = operation;
-    const path = contract.path.replaceAll(/\{(\w+)\}/g, ":$1");
-    const router = !(name in managementContracts) && contract.path.split("{").length === 2 ? app : others;
     const doneBy = writer === undefined ? handler : byWriter(name, operation, writer.operations);
-    const served =
+    const serve =
       writer !== undefined && isHandedOver(contract)
         ? handTo(writer.requests, contract, parts)
         : tellingVersion(serveOperation(contract, doneBy, parts));
-    router.on([...contract.methods], [path], served);
-    refuseOtherMethods(others, path, contract.methods);
+    routes.add(contract.methods, contract.path, serve);
+    refuseOtherMethods(pages, contract.path, contract.methods);
   }
-
   if (developmentIssuer !== undefined) {
-    others.post(tokenPath, tokenEndpoint(developmentIssuer, parts));
-    refuseOtherMethods(others, tokenPath, ["POST"]);
+    routes.add(["POST"], tokenPath, tokenEndpoint(developmentIssuer, parts));
+    refuseOtherMethods(pages, tokenPath, ["POST"]);
   }
+  const servePage = getRequestListener(pages.fetch, {
+    errorHandler: () => Response.json(brokenRequest(), { status: 400 }),
+  });
+  return answeringErrors(async (exchange) => {
+    // A request that names none is refused where the pages are.
+    const serve = namesHost(exchange) ? routes.find(exchange) : undefined;
+    await (serve === undefined ? servePage(exchange.incoming, exchange.outgoing) : serve(exchange));
+  }, log);
+}
+
+/** What is no operation, for people and for what watches over the service. */
+function createPages({ log, metrics, metricsOfOthers, isReady, developmentIssuer }: AppParts): Hono {
+  const respond = (error: unknown, context: Context) => {
+    const exchange = exchangeIn(context);
+    send(exchange, errorAnswer(error, exchange.path, idOf(exchange), log));
+    return RESPONSE_ALREADY_SENT;
+  };
+  const pages = new Hono().onError(respond).notFound((context) => respond(nothingAt(exchangeIn(context)), context));
   for (const [path, document] of Object.entries(documents)) {
     // Made when first requested: making them takes a fifth of a start, and few processes need them.
     let made: ReturnType<typeof openApiDocument> | undefined;
-    others.get(path, (context) => {
+    pages.get(path, (context) => {
       made ??= openApiDocument({ ...document, tokenUrl: developmentIssuer && tokenPath });
       return context.json(made);
     });
   }
-  others.get("/metrics", async (context) =>
-    context.body(await metrics.text(await parts.metricsOfOthers()), 200, { "content-type": metrics.contentType }),
+  pages.get("/metrics", async (context) =>
+    context.body(await metrics.text(await metricsOfOthers()), 200, { "content-type": metrics.contentType }),
   );
-  others.get("/health/live", (context) => context.json({ status: "live" }));
-  others.get("/health/ready", async (context) => {
-    if (await parts.isReady()) return context.json({ status: "ready" });
+  pages.get("/health/live", (context) => context.json({ status: "live" }));
+  pages.get("/health/ready", async (context) => {
+    if (await isReady()) return context.json({ status: "ready" });
     throw new CatalogError("ServiceUnavailable", "the service is not ready");
   });
-  mountDocsPage(others, documents);
-  mountConsole(others);
-  return app;
+  mountDocsPage(pages, documents);
+  mountConsole(pages);
+  return pages;
+}
+
+function exchangeIn({ env }: Context): Exchange {
+  const { incoming, outgoing } = env as HttpBindings;
+  return exchangeOf(incoming, outgoing);
 }
 
 /** LanceDB's client takes 404 for a table that is not there, whatever it asked for. */
-function nothingAt({ req }: Context): CatalogError {
-  return req.header(remoteHeaders.database) === undefined
+function nothingAt(exchange: Exchange): CatalogError {
+  return headerOf(exchange, remoteHeaders.database) === undefined
     ? new CatalogError("RouteNotFound", "there is nothing at this path")
-    : new CatalogError("Unsupported", `this catalog has no operation ${req.method} ${req.path}`);
+    : new CatalogError("Unsupported", `this catalog has no operation ${exchange.incoming.method} ${exchange.path}`);
 }
 
 /** Tells LanceDB's client, in each answer, which server it has. */
-function tellingVersion(serve: HonoHandler): HonoHandler {
-  const tell: HonoHandler = async (context, next) => {
-    const response = await serve(context, next);
-    response.headers.set(remoteHeaders.version, remoteVersion);
-    return response;
+function tellingVersion(serve: Serve): Serve {
+  return (exchange) => {
+    if (headerOf(exchange, remoteHeaders.database) !== undefined)
+      exchange.outgoing.setHeader(remoteHeaders.version, remoteVersion);
+    return serve(exchange);
   };
-  return (context, next) => (context.req.header(remoteHeaders.database) === undefined ? serve : tell)(context, next);
 }
 
 /** Serves an operation whose requests another process takes. That one logs and counts it, unless it does not answer. */
-function handTo(writer: HandOver, contract: AnyContract, { log, metrics }: OperationParts): HonoHandler {
-  return async (context) => {
+function handTo(writer: HandOver, contract: AnyContract, { log, metrics }: OperationParts): Serve {
+  return async (exchange) => {
     const start = performance.now();
     try {
-      return await writer.handOver(context, contract);
+      await writer.handOver(exchange, contract);
     } catch (error) {
-      const response = respondWithError(context, error, idOf(context), log);
-      metrics.observeOperation(contract.operationId, response.status, performance.now() - start);
-      return response;
+      const answer = errorAnswer(error, exchange.path, idOf(exchange), log);
+      metrics.observeOperation(contract.operationId, answer.status, performance.now() - start);
+      send(exchange, answer);
     }
   };
 }
 
-function refuseOtherMethods(app: Hono, path: string, methods: readonly string[]): void {
-  app.all(path, (context) => {
-    context.header("allow", methods.join(", "));
+function refuseOtherMethods(pages: Hono, path: string, methods: readonly string[]): void {
+  pages.all(patternOf(path), (context) => {
+    // An answer to an error has what was set before.
+    (context.env as HttpBindings).outgoing.setHeader("allow", methods.join(", "));
     throw new CatalogError(
       "MethodNotAllowed",
       `${context.req.method} is not allowed here: use ${methods.join(" or ")}`,
     );
   });
-}
-
-function idOf(context: Context): string {
-  return requestIdOf(context.req.header("x-request-id")) ?? crypto.randomUUID();
 }

@@ -4,7 +4,7 @@ import type { Catalog, Handler } from "../operations/handler.ts";
 import type { Call, Outcome, Writer } from "../processes/calls.ts";
 import { WriterNeeded } from "../store/writer-needed.ts";
 import { allOperations, type Operation } from "./all-operations.ts";
-import { explain } from "./error-response.ts";
+import { explain } from "./answer.ts";
 import type { LoopWatch } from "./loop-delay.ts";
 import { noRows } from "./operation.ts";
 

@@ -1,16 +1,17 @@
 import type { Identity } from "@tiltyard/protocol";
 import type { z } from "zod";
 import type { Credential } from "../auth/authenticator.ts";
+import { type Exchange, headerOf } from "./exchange.ts";
 
 /**
  * The credential of a request's headers. `Authorization` comes before `x-api-key`, and the
  * first one that is present is the one that counts, valid or not.
  */
-export function credentialOfHeaders(header: (name: string) => string | undefined): Credential | undefined {
-  const authorization = header("authorization");
+export function credentialOfHeaders(exchange: Exchange): Credential | undefined {
+  const authorization = headerOf(exchange, "authorization");
   // A scheme other than Bearer leaves an empty token, which no verifier accepts.
   if (authorization !== undefined) return { kind: "bearer", token: /^Bearer +(\S+)$/i.exec(authorization)?.[1] ?? "" };
-  const key = header("x-api-key");
+  const key = headerOf(exchange, "x-api-key");
   return key === undefined ? undefined : { kind: "api-key", key };
 }
 

@@ -1,17 +1,18 @@
 import { randomBytes } from "node:crypto";
-import type { Server } from "node:http";
+import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createAdaptorServer } from "@hono/node-server";
 import { type AnyContract, bodies, CatalogError, contracts } from "@tiltyard/protocol";
-import { Hono } from "hono";
 import { isConflict } from "../dataset/errors.ts";
 import { type Gateway, type TableView, viewOperations } from "../dataset/table-view.ts";
 import type { Log } from "../log.ts";
+import { answeringErrors, jsonAnswer, send } from "./answer.ts";
 import { createBodyMemory } from "./body-memory.ts";
 import { credentialOfHeaders } from "./credential.ts";
-import { respondWithError } from "./error-response.ts";
+import type { Exchange } from "./exchange.ts";
 import { readJson } from "./read-body.ts";
 import { createPathReader } from "./request-path.ts";
+import { Routes } from "./routes.ts";
+import { answer } from "./server.ts";
 import { createRequestReader } from "./validate.ts";
 
 interface Entry {
@@ -28,23 +29,22 @@ export function createGateway(log: Log): Gateway {
 
   // The library's bodies count towards no limit: the caller's own request was admitted.
   const memory = createBodyMemory(Number.POSITIVE_INFINITY);
-  const app = new Hono();
-  app.onError((error, context) => respondWithError(context, error, crypto.randomUUID(), log));
+  const routes = new Routes();
   for (const name of viewOperations) {
     const contract: AnyContract = contracts[name];
     const readPath = createPathReader(contract, false);
     const readRequest = createRequestReader(contract);
-    app.post(contract.path.replace("{id}", ":id"), async (context) => {
-      const credential = credentialOfHeaders((header) => context.req.header(header));
+    routes.add(["POST"], contract.path, async (exchange) => {
+      const credential = credentialOfHeaders(exchange);
       const entry = credential?.kind === "bearer" ? entries.get(credential.token) : undefined;
       if (entry === undefined) throw new CatalogError("Unauthenticated", "this address is for the catalog itself");
       try {
-        const path = readPath(context.req);
+        const path = readPath(exchange);
         using lease = memory.lease({ isAnonymous: false });
-        const body = await readJson(context, bodies[contract.bodySize], lease);
+        const body = await readJson(exchange, bodies[contract.bodySize], lease);
         // The view's own type holds each operation to its contract.
         const carryOut = entry.view[name] as (request: unknown) => Promise<object>;
-        return context.json(await carryOut(readRequest(context.req, path, body)));
+        send(exchange, jsonAnswer(200, JSON.stringify(await carryOut(readRequest(exchange.query, path, body))), {}));
       } catch (error) {
         if (!entry.isRefused) entry.failure = error;
         entry.isRefused ||= name === "createTableVersion" && !isConflict(error);
@@ -53,8 +53,15 @@ export function createGateway(log: Log): Gateway {
     });
   }
 
+  const serve = async (exchange: Exchange) => {
+    const found = routes.find(exchange);
+    if (found === undefined) throw new CatalogError("RouteNotFound", "there is nothing at this path");
+    await found(exchange);
+  };
+
   async function listen(): Promise<Server> {
-    const server = createAdaptorServer({ fetch: app.fetch }) as Server;
+    const server = createServer();
+    answer(server, answeringErrors(serve, log), { begin: () => {} });
     // Of this process alone: the processes of a service would share the port otherwise.
     server.listen({ host: "127.0.0.1", port: 0, exclusive: true });
     await new Promise<void>((resolve, reject) => {

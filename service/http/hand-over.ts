@@ -8,13 +8,11 @@ import {
   type ServerResponse,
 } from "node:http";
 import { pipeline } from "node:stream";
-import type { HttpBindings } from "@hono/node-server";
-import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { type AnyContract, CatalogError } from "@tiltyard/protocol";
-import type { Context } from "hono";
 import { connectToWriter, writerLost } from "../processes/writer-socket.ts";
 import type { AddressOf } from "./address.ts";
 import type { Connections } from "./connections.ts";
+import type { Exchange } from "./exchange.ts";
 import { addressHeader } from "./handed-over.ts";
 import { takeRest } from "./refused-body.ts";
 
@@ -27,7 +25,7 @@ export interface HandOver extends Disposable {
    * @throws CatalogError ServiceUnavailable when nothing was answered: the request may have been carried out; InvalidInput
    *   when its client left before the other process had it.
    */
-  handOver(context: Context, contract: AnyContract): Promise<Response>;
+  handOver(exchange: Exchange, contract: AnyContract): Promise<void>;
   /** Whether that process takes requests. */
   isReady(): Promise<boolean>;
 }
@@ -36,8 +34,7 @@ export interface HandOver extends Disposable {
 export function createHandOver(socketPath: string, addressOf: AddressOf, connections: Connections): HandOver {
   const agent = new Agent({ keepAlive: true });
   return {
-    handOver: async (context, { content }) => {
-      const { incoming, outgoing } = context.env as HttpBindings;
+    handOver: async ({ incoming, outgoing }, { content }) => {
       const headers: IncomingHttpHeaders = { ...incoming.headers, [addressHeader]: addressOf(incoming) };
       for (const name of ofConnection) delete headers[name];
       const { method = "GET", url: path = "/" } = incoming;
@@ -73,7 +70,6 @@ export function createHandOver(socketPath: string, addressOf: AddressOf, connect
           throw new CatalogError("InvalidInput", "the client left before its request was sent on");
         // What became of it the other process logs.
       }
-      return RESPONSE_ALREADY_SENT;
     },
     isReady: () =>
       new Promise((resolve) => {

@@ -2,7 +2,8 @@ import { createServer, type Server, type ServerResponse } from "node:http";
 import { listenForOthers } from "../processes/writer-socket.ts";
 import type { AddressOf } from "./address.ts";
 import type { Connections } from "./connections.ts";
-import { answer, type Fetch } from "./server.ts";
+import type { Serve } from "./exchange.ts";
+import { answer } from "./server.ts";
 
 /** Where a request that is handed over comes from, as the process tells that took it. */
 export const addressHeader = "x-tiltyard-address";
@@ -23,11 +24,11 @@ export function connectionsHandedOver(): Connections {
 }
 
 /** Takes what other processes of this service hand over. */
-export async function listenForHandedOver(socketPath: string, fetch: Fetch, connections: Connections): Promise<Server> {
+export async function listenForHandedOver(socketPath: string, serve: Serve, connections: Connections): Promise<Server> {
   // The process that took a request limits its time.
   const server = createServer({ requireHostHeader: false, requestTimeout: 0, headersTimeout: 0, keepAliveTimeout: 0 });
   server.on("checkExpectation", (request, response) => server.emit("request", request, response));
-  answer(server, fetch, connections);
+  answer(server, serve, connections);
   await listenForOthers(server, socketPath);
   return server;
 }

@@ -1,7 +1,7 @@
 import { type AnyContract, bodies, CatalogError, Context as ContextField, Identity } from "@tiltyard/protocol";
-import type { Context } from "hono";
 import { z } from "zod";
 import type { BodyLease } from "./body-memory.ts";
+import type { Exchange } from "./exchange.ts";
 import { readJson } from "./read-body.ts";
 import { requestIdOf, traceparentOf } from "./request-id.ts";
 import type { Trail } from "./trail.ts";
@@ -23,15 +23,15 @@ interface OperationBody {
  * @throws CatalogError
  */
 export async function readBody(
-  context: Context,
+  exchange: Exchange,
   { bodySize }: AnyContract,
   trail: Trail,
   { lease, isAnonymous }: { readonly lease: BodyLease; readonly isAnonymous: boolean },
 ): Promise<OperationBody> {
   let body: unknown = {};
   try {
-    if (context.req.method === "POST" && !trail.takesRows)
-      body = await readJson(context, isAnonymous ? bodies.small : bodies[bodySize], lease);
+    if (exchange.incoming.method === "POST" && !trail.takesRows)
+      body = await readJson(exchange, isAnonymous ? bodies.small : bodies[bodySize], lease);
   } catch (error) {
     if (!isAnonymous || !(error instanceof CatalogError) || error.kind !== "InvalidInput") throw error;
     throw new CatalogError(

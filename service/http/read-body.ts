@@ -1,9 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import { type BodyBounds, CatalogError } from "@tiltyard/protocol";
-import type { Context } from "hono";
 import { checkBudget } from "./body-budget.ts";
 import type { BodyLease } from "./body-memory.ts";
-import { incomingOf } from "./incoming.ts";
+import type { Exchange } from "./exchange.ts";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
@@ -12,8 +11,8 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
  *
  * @throws CatalogError PayloadTooLarge, InvalidInput, ServiceUnavailable
  */
-export async function readJson(context: Context, bounds: BodyBounds, lease: BodyLease): Promise<unknown> {
-  const bytes = await readBytes(context, bounds.bytes, lease);
+export async function readJson(exchange: Exchange, bounds: BodyBounds, lease: BodyLease): Promise<unknown> {
+  const bytes = await readBytes(exchange, bounds.bytes, lease);
   checkBudget(bytes, bounds);
   const text = decode(bytes);
   if (text.trim() === "") return {};
@@ -29,8 +28,8 @@ export async function readJson(context: Context, bounds: BodyBounds, lease: Body
  *
  * @throws CatalogError PayloadTooLarge, ServiceUnavailable, or InvalidInput for what is not UTF-8
  */
-export async function readText(context: Context, bytesMax: number, lease: BodyLease): Promise<string> {
-  return decode(await readBytes(context, bytesMax, lease));
+export async function readText(exchange: Exchange, bytesMax: number, lease: BodyLease): Promise<string> {
+  return decode(await readBytes(exchange, bytesMax, lease));
 }
 
 function decode(bytes: Uint8Array): string {
@@ -42,10 +41,8 @@ function decode(bytes: Uint8Array): string {
 }
 
 /** Reserves the declared length, which Node enforces; a body without one is counted as it comes. */
-async function readBytes(context: Context, bytesMax: number, lease: BodyLease): Promise<Uint8Array> {
-  const { req } = context;
-  const incoming = incomingOf(context);
-  const length = req.header("content-length");
+async function readBytes({ incoming }: Exchange, bytesMax: number, lease: BodyLease): Promise<Uint8Array> {
+  const length = incoming.headers["content-length"];
   const grow = (bytes: number) => {
     if (lease.bytes + bytes > bytesMax)
       throw new CatalogError("PayloadTooLarge", `this request's body may have ${bytesMax} bytes, no more`);
@@ -57,11 +54,10 @@ async function readBytes(context: Context, bytesMax: number, lease: BodyLease): 
     if (arrived !== undefined) return arrived;
   }
   try {
-    if (length !== undefined) return new Uint8Array(await req.arrayBuffer());
     const chunks: Uint8Array[] = [];
     // The answer to a refused body reads the rest of it.
     for await (const chunk of incoming.iterator({ destroyOnReturn: false })) {
-      grow(chunk.byteLength);
+      if (length === undefined) grow(chunk.byteLength);
       chunks.push(chunk);
     }
     return Buffer.concat(chunks);
@@ -76,7 +72,7 @@ async function readBytes(context: Context, bytesMax: number, lease: BodyLease): 
 function takeArrived(incoming: IncomingMessage, length: number): Uint8Array | undefined {
   if (incoming.readableLength !== length) return undefined;
   const bytes: Uint8Array = incoming.read() ?? new Uint8Array();
-  // The adapter waits for the end of a body that it did not read.
+  // Node takes a request for read when it has ended.
   incoming.resume();
   return bytes;
 }

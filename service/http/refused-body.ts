@@ -11,24 +11,6 @@ interface LingerLimits {
 
 const lingerLimits: LingerLimits = { bytesMax: refusedBytesMax, ms: 5_000 };
 
-/**
- * The answer to a request whose body is still coming. It is sent at once, and ends when the body has arrived, or is too
- * long or too slow. A connection that is closed before is reset, and a client that reads last would lose the answer.
- */
-export function lingeringAnswer(
-  text: string,
-  incoming: IncomingMessage,
-  limits?: LingerLimits,
-): ReadableStream<Uint8Array> {
-  return new ReadableStream({
-    start: (controller) => controller.enqueue(Buffer.from(text)),
-    pull: async (controller) => {
-      await takeRest(incoming, limits);
-      controller.close();
-    },
-  });
-}
-
 /** Reads what is still to come of a request and throws it away, within the limits. */
 export async function takeRest(
   incoming: IncomingMessage,
@@ -49,14 +31,16 @@ export async function takeRest(
 }
 
 /**
- * The same for rows, which may have been read in part: that is only seen in the stream that the adapter made of them. Their
- * client may take its time, and reads no answer before it has sent most of them.
+ * The same for rows, which may have been read in part. Their client may take its time, and reads no answer before it has
+ * sent most of them.
+ *
+ * @param rows The stream that reads them, or the request of which none were read.
  */
-export async function takeRows(rows: ReadableStream<Uint8Array> | null): Promise<void> {
-  if (rows === null || rows.locked) return;
+export async function takeRows(rows: ReadableStream<Uint8Array> | IncomingMessage): Promise<void> {
+  if (rows instanceof ReadableStream && rows.locked) return;
   let left = refusedBytesMax;
   try {
-    for await (const { length } of rows) {
+    for await (const { length } of rows as AsyncIterable<Uint8Array>) {
       left -= length;
       if (left < 0) break;
     }

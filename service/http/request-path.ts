@@ -9,7 +9,7 @@ import {
   parseIdentifier,
   remoteHeaders,
 } from "@tiltyard/protocol";
-import type { HonoRequest } from "hono";
+import { type Exchange, headerOf } from "./exchange.ts";
 
 /** What the path of a request tells, before its query and its body are validated. */
 export interface RequestPath extends PathFields {
@@ -21,38 +21,28 @@ export interface RequestPath extends PathFields {
  * @param remoteDatabases Whether ids begin with the database that LanceDB's client names.
  * @returns Reads paths; it throws CatalogError InvalidInput for an id or a delimiter that is not valid.
  */
-export function createPathReader(
-  { path }: AnyContract,
-  remoteDatabases: boolean,
-): (request: HonoRequest) => RequestPath {
+export function createPathReader({ path }: AnyContract, remoteDatabases: boolean): (exchange: Exchange) => RequestPath {
   const segments = path.split("/");
   const idSegment = segments.indexOf("{id}");
   const indexSegment = segments.indexOf("{index_name}");
-  return (request) => {
-    const delimiter = checkDelimiter(request.query("delimiter") ?? defaultDelimiter);
-    const path = pathOf(request.url);
+  return (exchange) => {
+    const { path, query } = exchange;
+    const delimiter = checkDelimiter(query.get("delimiter")?.[0] ?? defaultDelimiter);
     const pathId = idSegment === -1 ? undefined : inPath(path, idSegment, "id");
     const indexName = indexSegment === -1 ? "" : inPath(path, indexSegment, "index_name");
     const id = pathId === undefined ? [] : parseIdentifier(pathId, delimiter);
-    const database = remoteDatabases ? databaseOf(request) : undefined;
+    const database = remoteDatabases ? databaseOf(exchange) : undefined;
     if (database === undefined) return { id, indexName, delimiter, pathId };
     return { id: checkIdentifier([...database, ...id]), database, indexName, delimiter, pathId };
   };
 }
 
 /** The namespace of the database in LanceDB's `db://name/prefix`; undefined for other clients. */
-function databaseOf(request: HonoRequest): Identifier | undefined {
-  const name = request.header(remoteHeaders.database);
+function databaseOf(exchange: Exchange): Identifier | undefined {
+  const name = headerOf(exchange, remoteHeaders.database);
   if (name === undefined) return undefined;
-  const prefix = request.header(remoteHeaders.databasePrefix);
+  const prefix = headerOf(exchange, remoteHeaders.databasePrefix);
   return [name, ...(prefix?.split("/").filter((part) => part !== "") ?? [])];
-}
-
-/** The path of a URL, as it is encoded there. */
-function pathOf(url: string): string {
-  const begin = url.indexOf("/", url.indexOf("//") + 2);
-  const end = url.indexOf("?", begin);
-  return end === -1 ? url.slice(begin) : url.slice(begin, end);
 }
 
 /**

@@ -1,44 +1,29 @@
-import type { HttpBindings } from "@hono/node-server";
-import type { Context } from "hono";
+import type { ServerResponse } from "node:http";
+import { pipeline } from "node:stream/promises";
 
 /**
- * Follows rows to the client. When reading them fails, the connection is aborted: there is no other way to report an
- * error once the answer has begun.
+ * Sends rows. When reading them fails, the connection is aborted: there is no other way to report an error once the answer
+ * has begun.
  *
- * @param ended Called once: when all were sent, when the client went away, or with what failed.
+ * @returns When all were sent, when the client went away, or with what failed.
  */
-export function followRows(
-  context: Context,
+export async function sendRows(
   rows: ReadableStream<Uint8Array>,
-  ended: (failure?: { readonly cause: unknown }) => void,
-): ReadableStream<Uint8Array> {
+  outgoing: ServerResponse,
+): Promise<{ readonly cause: unknown } | undefined> {
   const reader = rows.getReader();
-  let isOver = false;
-  const end = (failure?: { readonly cause: unknown }) => {
-    if (!isOver) ended(failure);
-    isOver = true;
-  };
-  return new ReadableStream<Uint8Array>(
-    {
-      pull: async (controller) => {
-        try {
-          const { done, value } = await reader.read();
-          if (isOver) return;
-          if (!done) return controller.enqueue(value);
-          end();
-        } catch (cause) {
-          if (isOver) return;
-          end({ cause });
-          (context.env as HttpBindings).outgoing.destroy();
-        }
-        // Of a stream that failed, the adapter would write the reason behind the rows and onto the console.
-        controller.close();
-      },
-      cancel: async (reason) => {
-        end();
-        await reader.cancel(reason);
-      },
-    },
-    { highWaterMark: 0 },
-  );
+  let failure: { readonly cause: unknown } | undefined;
+  async function* read(): AsyncGenerator<Uint8Array, void> {
+    try {
+      for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value;
+    } catch (cause) {
+      failure = { cause };
+      throw cause;
+    }
+  }
+  // A client that goes away ends the query, too.
+  outgoing.once("close", () => void reader.cancel().catch(() => undefined));
+  outgoing.flushHeaders();
+  await pipeline(read, outgoing).catch(() => undefined);
+  return failure;
 }

@@ -1,11 +1,9 @@
 import { createServer, maxHeaderSize, type Server } from "node:http";
 import type { AddressInfo, Server as NetServer, Socket } from "node:net";
-import { getRequestListener } from "@hono/node-server";
 import { CatalogError, type ErrorResponse } from "@tiltyard/protocol";
 import { type Connections, headersTimeoutMs } from "./connections.ts";
-import { sendTogether } from "./send-together.ts";
-
-export type Fetch = Parameters<typeof getRequestListener>[0];
+import { exchangeOf, type Serve } from "./exchange.ts";
+import { createTurns } from "./turns.ts";
 
 /** How long requests that were accepted may take to finish once the service is told to stop. */
 const drainMs = 25_000;
@@ -33,14 +31,13 @@ export function createHttpServer(): Server {
 }
 
 /** Has a server answer the requests that come to it. */
-export function answer(server: Server, fetch: Fetch, connections: Pick<Connections, "begin">): void {
-  const errorHandler = () => Response.json(brokenRequest(), { status: 400 });
-  const listener = getRequestListener(sendTogether(fetch), { errorHandler });
+export function answer(server: Server, serve: Serve, connections: Pick<Connections, "begin">): void {
+  const turnNow = createTurns();
   server.on("request", (incoming, response) => {
     connections.begin(incoming, response);
     // A client that keeps its connection busy would be served until it is ended.
     if (!server.listening) response.shouldKeepAlive = false;
-    void listener(incoming, response);
+    void serve(exchangeOf(incoming, response, turnNow()));
   });
 }
 
@@ -80,7 +77,7 @@ export function refuseLateRequest(socket: Socket): void {
 }
 
 /** @param code Of Node's parser. */
-function brokenRequest(code?: string): ErrorResponse {
+export function brokenRequest(code?: string): ErrorResponse {
   let why = "the request is not valid HTTP";
   if (code === "HPE_HEADER_OVERFLOW") why = `the path and the headers have more than ${maxHeaderSize} bytes`;
   if (code === lateRequestCode) why = "the request did not come in time";

@@ -1,7 +1,9 @@
+import type { OutgoingHttpHeaders } from "node:http";
 import { CatalogError } from "@tiltyard/protocol";
-import type { Context, Handler } from "hono";
 import { type DevelopmentIssuer, tokenLifetimeSeconds } from "../auth/development-issuer.ts";
 import { authenticate } from "./admit.ts";
+import { jsonAnswer, send } from "./answer.ts";
+import { type Exchange, headerOf, type Serve } from "./exchange.ts";
 import type { OperationParts } from "./operation.ts";
 import { readText } from "./read-body.ts";
 
@@ -13,31 +15,31 @@ const fieldsMax = 16;
  * `POST /oauth/token` with the client-credentials grant (RFC 6749, 4.4): the client's
  * secret is an API key, and the token speaks for the principal of that key.
  */
-export function tokenEndpoint(issuer: DevelopmentIssuer, parts: OperationParts): Handler {
-  return async (context) => {
+export function tokenEndpoint(issuer: DevelopmentIssuer, parts: OperationParts): Serve {
+  return async (exchange) => {
     using lease = parts.bodyMemory.lease({ isAnonymous: true });
-    const form = readForm(await readText(context, formBytesMax, lease));
+    const form = readForm(await readText(exchange, formBytesMax, lease));
     if (form.get("grant_type") !== "client_credentials")
       return refuse(
-        context,
+        exchange,
         "unsupported_grant_type",
         new CatalogError("InvalidInput", "grant_type: must be client_credentials"),
       );
     try {
-      const principal = await authenticate({ kind: "api-key", key: secretOf(context, form) }, context, parts);
-      context.header("cache-control", "no-store");
-      return context.json({
+      const principal = await authenticate({ kind: "api-key", key: secretOf(exchange, form) }, exchange, parts);
+      const token = {
         access_token: await issuer.issue(principal.name),
         token_type: "Bearer",
         expires_in: tokenLifetimeSeconds,
-      });
+      };
+      send(exchange, jsonAnswer(200, JSON.stringify(token), { "cache-control": "no-store" }));
     } catch (error) {
       if (!(error instanceof CatalogError) || error.kind !== "Unauthenticated") throw error;
-      context.header("www-authenticate", "Basic");
       return refuse(
-        context,
+        exchange,
         "invalid_client",
         new CatalogError("Unauthenticated", "client_secret: is not an API key of this catalog"),
+        { "www-authenticate": "Basic" },
       );
     }
   };
@@ -51,8 +53,8 @@ function readForm(text: string): URLSearchParams {
 }
 
 /** The client's secret, from Basic authentication or from the form. */
-function secretOf(context: Context, form: URLSearchParams): string {
-  const basic = /^Basic +(\S+)$/i.exec(context.req.header("authorization") ?? "")?.[1];
+function secretOf(exchange: Exchange, form: URLSearchParams): string {
+  const basic = /^Basic +(\S+)$/i.exec(headerOf(exchange, "authorization") ?? "")?.[1];
   if (basic === undefined) return form.get("client_secret") ?? "";
   const [, ...secret] = Buffer.from(basic, "base64").toString("utf8").split(":");
   return decodeURIComponentOr(secret.join(":"));
@@ -68,9 +70,7 @@ function decodeURIComponentOr(text: string): string {
 }
 
 /** The error body of the service, with the `error` that OAuth clients look for. */
-function refuse(context: Context, oauthError: string, error: CatalogError): Response {
-  return context.json(
-    { ...error.toResponse(context.req.path), error: oauthError, error_description: error.message },
-    error.status,
-  );
+function refuse(exchange: Exchange, oauthError: string, error: CatalogError, headers: OutgoingHttpHeaders = {}): void {
+  const body = { ...error.toResponse(exchange.path), error: oauthError, error_description: error.message };
+  send(exchange, jsonAnswer(error.status, JSON.stringify(body), headers));
 }

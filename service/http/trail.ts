@@ -1,11 +1,11 @@
-import { type AnyContract, arrowTypeOf } from "@tiltyard/protocol";
-import type { Context, Handler } from "hono";
+import type { AnyContract } from "@tiltyard/protocol";
 import { afterAnswers } from "./after-answers.ts";
-import { respondWithError } from "./error-response.ts";
+import { type Answer, errorAnswer, send } from "./answer.ts";
+import { type Exchange, headerOf, type Serve } from "./exchange.ts";
 import type { OperationParts } from "./operation.ts";
 import { takeRows } from "./refused-body.ts";
 import { requestIdOf, traceparentOf } from "./request-id.ts";
-import { followRows } from "./sent-rows.ts";
+import { sendRows } from "./sent-rows.ts";
 
 /** How rows are counted and logged that were interrupted after the client received 200. */
 const statusOfFailure = 500;
@@ -20,7 +20,14 @@ export interface Trail {
   principal: string | undefined;
   /** Whether the body is an Arrow stream. */
   readonly takesRows: boolean;
+  /** That stream, once it is read. */
+  rows: ReadableStream<Uint8Array> | undefined;
   bodyBytes: number;
+}
+
+/** Rows as an answer: they are sent as they are made. */
+export interface AnswerOfRows extends Omit<Answer, "body"> {
+  readonly rows: ReadableStream<Uint8Array>;
 }
 
 /** Names a request that its caller gave no name. */
@@ -30,63 +37,66 @@ export function requestIdIn(trail: Trail): string {
 }
 
 /**
- * Makes one log line and one observation of each request, when its answer is made or its rows are sent.
+ * Answers requests, and makes one log line and one observation of each, when its answer is sent or its rows are.
  *
  * @param carryOut Makes the answer. An error that it throws is answered here.
  */
 export function leaveTrail(
   contract: AnyContract,
   { loopWatch, metrics, log }: OperationParts,
-  carryOut: (context: Context, trail: Trail) => Promise<Response>,
-): Handler {
-  const answersRows = arrowTypeOf(contract.response) !== undefined;
-  return async (context) => {
+  carryOut: (exchange: Exchange, trail: Trail) => Promise<Answer | AnswerOfRows>,
+): Serve {
+  const { operationId } = contract;
+  return async (exchange) => {
     const start = performance.now();
+    const { incoming, outgoing, path } = exchange;
     const trail: Trail = {
-      operation: contract.operationId,
-      requestId: requestIdOf(context.req.header("x-request-id")),
-      traceparent: traceparentOf(context.req.header("traceparent")),
+      operation: operationId,
+      requestId: requestIdOf(headerOf(exchange, "x-request-id")),
+      traceparent: traceparentOf(headerOf(exchange, "traceparent")),
       principal: undefined,
-      takesRows: isRows(contract, context),
+      takesRows: isRows(contract, exchange),
+      rows: undefined,
       bodyBytes: 0,
     };
     loopWatch.begin(trail);
-    let response: Response;
+    let answer: Answer | AnswerOfRows;
     try {
-      response = await carryOut(context, trail);
+      answer = await carryOut(exchange, trail);
     } catch (error) {
-      response = respondWithError(context, error, requestIdIn(trail), log);
+      answer = errorAnswer(error, path, requestIdIn(trail), log);
     }
-    if (trail.takesRows) await takeRows(context.req.raw.body);
+    if (trail.takesRows) await takeRows(trail.rows ?? incoming);
     loopWatch.end(trail);
 
     const observe = (status: number, durationMs: number) => {
-      metrics.observeOperation(contract.operationId, status, durationMs);
+      metrics.observeOperation(operationId, status, durationMs);
       log.info({
         request_id: requestIdIn(trail),
         traceparent: trail.traceparent,
         principal: trail.principal,
-        operation: contract.operationId,
-        path: context.req.path,
+        operation: operationId,
+        path,
         status,
         duration_ms: Math.round(durationMs * 1000) / 1000,
       });
     };
-    if (!answersRows || !response.ok || response.body === null) {
-      const durationMs = performance.now() - start;
-      afterAnswers(() => observe(response.status, durationMs));
-      return response;
-    }
-    const rows = followRows(context, response.body, (failure) => {
+    const { status, headers } = answer;
+    if ("rows" in answer) {
+      outgoing.writeHead(status, headers);
+      const failure = await sendRows(answer.rows, outgoing);
       if (failure !== undefined) log.error({ err: failure.cause, request_id: requestIdIn(trail) }, brokenOff);
-      observe(failure === undefined ? response.status : statusOfFailure, performance.now() - start);
-    });
-    return new Response(rows, response);
+      observe(failure === undefined ? status : statusOfFailure, performance.now() - start);
+      return;
+    }
+    const durationMs = performance.now() - start;
+    afterAnswers(() => observe(status, durationMs));
+    send(exchange, answer);
   };
 }
 
 /** Whether the body of a request is an Arrow stream. */
-function isRows({ content }: AnyContract, { req }: Context): boolean {
+function isRows({ content }: AnyContract, exchange: Exchange): boolean {
   if (content !== "either") return content === "arrow";
-  return req.header("content-type")?.startsWith("application/vnd.apache.arrow") ?? false;
+  return headerOf(exchange, "content-type")?.startsWith("application/vnd.apache.arrow") ?? false;
 }

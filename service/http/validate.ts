@@ -1,38 +1,32 @@
 import { type AnyContract, CatalogError, formatIdentifier } from "@tiltyard/protocol";
-import type { HonoRequest } from "hono";
-import { LRUCache } from "lru-cache";
 import type { z } from "zod";
 import { invalidInput } from "../domain/invalid-input.ts";
+import type { Query } from "./query.ts";
 import type { RequestPath } from "./request-path.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 type Parsed = z.ZodSafeParseResult<Fields>;
 
-/** How many queries of an operation are cached as they were parsed, and how long such a query may be. */
-const queriesKept = 100;
-const keptQueryLengthMax = 200;
-
 /**
  * Makes the request of a contract from a path, a query and a parsed body: one object with the fields of query and body.
- * Where both have a field, the body's counts. Clients send few different queries and many empty bodies: the results of
- * both are cached.
+ * Where both have a field, the body's counts. Clients send few different queries, which are cached as they were validated, and
+ * many empty bodies.
  *
  * @throws CatalogError InvalidInput that lists the problems of query and body with their paths, or for a body that names
  *   another object than the path.
  */
-type RequestReader = (request: HonoRequest, path: RequestPath, body: unknown) => Fields;
+type RequestReader = (query: Query, path: RequestPath, body: unknown) => Fields;
 
-export function createRequestReader({ content, query, body, bareField }: AnyContract): RequestReader {
-  const kept = new LRUCache<string, Parsed>({ max: queriesKept });
+export function createRequestReader({ content, query: querySchema, body, bareField }: AnyContract): RequestReader {
+  const kept = new WeakMap<Query, Parsed>();
   const ofNothing: Parsed = body.safeParse({});
 
-  function parseQuery(request: HonoRequest): Parsed {
-    const text = textOf(request);
-    const known = kept.get(text);
+  function parseQuery(query: Query): Parsed {
+    const known = kept.get(query);
     if (known !== undefined) return known;
-    const values = Object.entries(request.queries()).map(([name, values]) => [name, one(name, values)]);
-    const parsed: Parsed = query.safeParse(Object.fromEntries(values));
-    if (text.length <= keptQueryLengthMax) kept.set(text, parsed);
+    const values = [...query].map(([name, values]) => [name, one(name, values)]);
+    const parsed: Parsed = querySchema.safeParse(Object.fromEntries(values));
+    kept.set(query, parsed);
     return parsed;
   }
 
@@ -47,18 +41,12 @@ export function createRequestReader({ content, query, body, bareField }: AnyCont
     return ofNothing.success && saysNothing(whole) ? ofNothing : body.safeParse(whole);
   }
 
-  return (request, path, given) => {
-    const inQuery = parseQuery(request);
+  return (query, path, given) => {
+    const inQuery = parseQuery(query);
     const inBody = parseBody(given);
     if (!inQuery.success || !inBody.success) throw invalidInput(problemsOf([inQuery.error, inBody.error]));
     return join(inQuery.data, inBody.data, path);
   };
-}
-
-/** The query as it stands in the URL. */
-function textOf({ url }: HonoRequest): string {
-  const mark = url.indexOf("?");
-  return mark === -1 ? "" : url.slice(mark);
 }
 
 function saysNothing(body: unknown): boolean {

@@ -213,7 +213,7 @@ describe("an error", () => {
     const { answer, close, createHttpServer, urlOf } = await import("../../service/http/server.ts");
     const { createLog } = await import("../../service/log.ts");
     const connections = { begin: () => {}, accept: () => {}, takesItsTime: () => {} };
-    const app = createApp({
+    const serve = createApp({
       catalog: new Proxy({} as never, {
         get: () => {
           throw new TypeError("secret detail");
@@ -238,7 +238,7 @@ describe("an error", () => {
       isReady: async () => true,
     });
     const server = createHttpServer();
-    answer(server, app.fetch, connections);
+    answer(server, serve, connections);
     await once(server.listen(0, "127.0.0.1"), "listening");
     const headers = { "x-api-key": "any" };
     const response = await fetch(`${urlOf("127.0.0.1", server)}/v1/namespace/a/describe`, { method: "POST", headers });

@@ -5,6 +5,7 @@ import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, Server } from "node:net";
 import { text } from "node:stream/consumers";
 import { expect, onTestFinished, test, vi } from "vitest";
+import type { Exchange } from "../../service/http/exchange.ts";
 import { claimPort, listenOnPort } from "../../service/http/port.ts";
 import { answer, close } from "../../service/http/server.ts";
 
@@ -99,9 +100,13 @@ test("a server that is closed finishes the requests of all its sockets", async (
 
 test("a request that comes while the server closes is answered, and its connection is closed", async () => {
   const server = createServer();
-  const first = Promise.withResolvers<Response>();
+  const first = Promise.withResolvers<void>();
   const connections = { begin: () => undefined };
-  answer(server, (request) => (request.url.endsWith("/first") ? first.promise : new Response("second")), connections);
+  const serve = async ({ path, outgoing }: Exchange) => {
+    if (path === "/first") await first.promise;
+    outgoing.end(path);
+  };
+  answer(server, serve, connections);
   const others = await listenOnPort(server, { host, port: 0 });
   const { port } = server.address() as AddressInfo;
   const socket = connect(port, host).setEncoding("utf8");
@@ -112,7 +117,7 @@ test("a request that comes while the server closes is answered, and its connecti
   send("/second");
   send("/third");
   await once(server, "request");
-  first.resolve(new Response("first"));
+  first.resolve();
   const answers = (await text(socket)).split("HTTP/1.1 200 OK").slice(1);
   expect(answers.map((each) => /connection: close/i.test(each))).toEqual([false, true]);
   await closed;

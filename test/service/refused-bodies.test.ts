@@ -2,10 +2,8 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import { type AddressInfo, connect } from "node:net";
-import { Readable } from "node:stream";
-import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, test } from "vitest";
-import { lingeringAnswer } from "../../service/http/refused-body.ts";
+import { takeRest } from "../../service/http/refused-body.ts";
 import { useCatalog } from "../support/catalog.ts";
 import { sendWholeBody } from "../support/whole-body.ts";
 
@@ -34,7 +32,7 @@ describe("the body of a refused request", () => {
     for (const stop of stopped.splice(0)) stop();
   });
 
-  /** Answers one request as a refused one. @returns The client's connection, and the answer when it has ended. */
+  /** Takes one request as a refused one. @returns The client's connection, and when the answer may end. */
   async function refuse(limits: { readonly bytesMax: number; readonly ms: number }) {
     const server = createServer().listen(0, "127.0.0.1");
     await once(server, "listening");
@@ -46,24 +44,24 @@ describe("the body of a refused request", () => {
     socket.write("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000000000000\r\nconnection: close\r\n\r\n");
     const [incoming]: IncomingMessage[] = await once(server, "request");
     if (incoming === undefined) throw new Error("there is a request");
-    return { socket, answer: text(Readable.from(lingeringAnswer("refused", incoming, limits))) };
+    return { socket, taken: takeRest(incoming, limits) };
   }
 
   test("is taken no longer than the service waits for it", async () => {
-    const { answer } = await refuse({ bytesMax: 1_000, ms: 10 });
-    expect(await answer).toBe("refused");
+    const { taken } = await refuse({ bytesMax: 1_000, ms: 10 });
+    await expect(taken).resolves.toBeUndefined();
   });
 
   test("is taken no further than the service takes any", async () => {
-    const { socket, answer } = await refuse({ bytesMax: mebibyte.length, ms: 1_000_000 });
+    const { socket, taken } = await refuse({ bytesMax: mebibyte.length, ms: 1_000_000 });
     const endless = setInterval(() => socket.write(mebibyte), 1);
     stopped.push(() => clearInterval(endless));
-    expect(await answer).toBe("refused");
+    await expect(taken).resolves.toBeUndefined();
   });
 
   test("is no longer waited for when the client goes away", async () => {
-    const { socket, answer } = await refuse({ bytesMax: mebibyte.length, ms: 1_000_000 });
+    const { socket, taken } = await refuse({ bytesMax: mebibyte.length, ms: 1_000_000 });
     socket.destroy();
-    expect(await answer).toBe("refused");
+    await expect(taken).resolves.toBeUndefined();
   });
 });
