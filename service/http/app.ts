@@ -80,10 +80,11 @@ export function createApp(parts: AppParts): Serve {
   const servePage = getRequestListener(pages.fetch, {
     errorHandler: () => Response.json(brokenRequest(), { status: 400 }),
   });
-  return answeringErrors(async (exchange) => {
-    // A request that names none is refused where the pages are.
+  const serveOther: Serve = ({ incoming, outgoing }) => servePage(incoming, outgoing);
+  return answeringErrors((exchange) => {
+    // A request that names no host is refused where the pages are.
     const serve = namesHost(exchange) ? routes.find(exchange) : undefined;
-    await (serve === undefined ? servePage(exchange.incoming, exchange.outgoing) : serve(exchange));
+    return (serve ?? serveOther)(exchange);
   }, log);
 }
 

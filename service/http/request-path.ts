@@ -52,11 +52,18 @@ function databaseOf(exchange: Exchange): Identifier | undefined {
  * @param segment Which one of the path's it is.
  */
 function inPath(path: string, segment: number, name: string): string {
-  const text = path.split("/", segment + 1)[segment] ?? "";
+  const text = segmentOf(path, segment);
   if (!/[%+]/.test(text)) return text;
   try {
     return decodeURIComponent(text.replaceAll("+", " "));
   } catch {
     throw new CatalogError("InvalidInput", `${name}: is not percent-encoded UTF-8`);
   }
+}
+
+function segmentOf(path: string, segment: number): string {
+  let begin = 0;
+  for (let passed = 0; passed < segment; passed += 1) begin = path.indexOf("/", begin) + 1;
+  const end = path.indexOf("/", begin);
+  return end === -1 ? path.slice(begin) : path.slice(begin, end);
 }
