@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import { type Logger, pino } from "pino";
-import sonicBoom, { type SonicBoom } from "sonic-boom";
+import sonicBoom from "sonic-boom";
 import { codeOf } from "./error-code.ts";
 
 export type Log = Logger;
@@ -13,7 +13,7 @@ export interface LogOutput {
 }
 
 /** Lines are written together, once they have this many bytes, or after a while. */
-const heldBytes = 8192;
+const heldBytes = 32 * 1024;
 const writtenEveryMs = 500;
 /** At most this much is written at once. A busy process gets to write once in hundreds of requests. */
 const writtenBytesMax = 1024 * 1024;
@@ -21,11 +21,11 @@ const writtenBytesMax = 1024 * 1024;
 const waitingBytesMax = 16 * 1024 * 1024;
 const lineEnd = "\n".charCodeAt(0);
 
-const destinations = new Set<SonicBoom>();
+const finishings = new Set<() => void>();
 process.once("exit", () => {
-  for (const each of destinations)
+  for (const finish of finishings)
     try {
-      each.flushSync();
+      finish();
     } catch {
       // There is no other place to tell it.
     }
@@ -61,6 +61,7 @@ export function openLogOutput(level: string): LogOutput {
     isFlushPlanned = true;
     setTimeout(() => {
       isFlushPlanned = false;
+      passOn();
       // The destination's own periodic flush also writes when there is nothing to write.
       if (bytesHeld === 0 || isClosed) return;
       destination.flush();
@@ -75,6 +76,13 @@ export function openLogOutput(level: string): LogOutput {
     destination.write(lines as unknown as string);
     flushSoon();
   };
+  /** The lines of this turn of the event loop, which become bytes together. */
+  let ofTurn = "";
+  const passOn = () => {
+    const text = ofTurn;
+    ofTurn = "";
+    if (text !== "") write(Buffer.from(text));
+  };
   destination.on("write", (bytes: number) => {
     bytesHeld -= bytes;
   });
@@ -82,11 +90,22 @@ export function openLogOutput(level: string): LogOutput {
     // A pipe gets no other reader. A full disk may have room again.
     isClosed ||= codeOf(error) === "EPIPE";
   });
-  destinations.add(destination);
+  finishings.add(() => {
+    passOn();
+    destination.flushSync();
+  });
 
   const lines = {
-    write: (line: string) => write(Buffer.from(line)),
-    flush: (done: () => void) => destination.flush(done),
+    write: (line: string) => {
+      if (ofTurn === "") setImmediate(passOn);
+      ofTurn += line;
+      if (ofTurn.length > heldBytes) passOn();
+      flushSoon();
+    },
+    flush: (done: () => void) => {
+      passOn();
+      destination.flush(done);
+    },
   };
   const log = pino({ level, base: null, timestamp: isoTime }, lines);
 

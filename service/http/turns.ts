@@ -33,8 +33,8 @@ class CurrentTurn implements Turn {
   }
 
   send(write: () => void): void {
-    if (this.isOver) return write();
-    this.#writes.push(write);
+    if (!this.isOver) this.#writes.push(write);
+    else write();
     if (this.#writes.length === answersMax) this.#end();
   }
 
