@@ -36,7 +36,7 @@ const takeOverFactor = 1.5;
 
 const environment = readConfig(process.env);
 
-ignoreClosedPipes();
+ignoreClosedPipes([process.stdout, process.stderr]);
 await new Command("tiltyard runner")
   .description("run the catalog's jobs on Ray")
   .version(version)

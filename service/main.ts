@@ -2,5 +2,5 @@
 import { ignoreClosedPipes } from "@tiltyard/protocol";
 import { runCommandLine } from "./command-line.ts";
 
-ignoreClosedPipes();
+ignoreClosedPipes([process.stdout, process.stderr]);
 await runCommandLine(process.argv.slice(2));
