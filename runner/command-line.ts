@@ -1,0 +1,147 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createCatalogClient, createManagementClient, JobsApi } from "@tiltyard/client";
+import { Command, CommanderError, InvalidArgumentError } from "commander";
+import { type Environment, readConfig } from "./config.ts";
+import { CatalogJobs } from "./jobs.ts";
+import { KeptRay } from "./local-ray.ts";
+import { type KubernetesOptions, openRayJobs } from "./open-rayjobs.ts";
+import { RayPlatform } from "./ray-platform.ts";
+import { Reconciler } from "./reconcile.ts";
+import { repeat } from "./repeat.ts";
+import { version } from "./version.ts";
+
+interface Options extends KubernetesOptions {
+  readonly local?: boolean;
+  readonly address?: string;
+  readonly catalog?: string;
+  readonly numCpus?: number;
+  readonly maxJobs: number;
+  readonly maxJobsPerPrincipal: number;
+  readonly attempts: number;
+  readonly leaseSeconds: number;
+  readonly roomMinutes: number;
+}
+
+const pauseMs = { passes: 1_000, reaping: 30_000 };
+const cancelGraceMs = 6_000;
+/** Another runner may be about to submit what it has claimed. */
+const resubmitMs = 5_000;
+/** Packages of a manifest are installed in that time. */
+const startMs = 15 * 60_000;
+/** A takeover waits longer than an attempt runs without a heartbeat, so that never two of them run. */
+const takeOverFactor = 1.5;
+
+/**
+ * Carries out a command line, with the streams and the environment of this process, and sets the exit code. A failure is
+ * printed. The runner goes on until the process is told to stop.
+ *
+ * @param args What comes after the program's name.
+ */
+export async function runCommandLine(args: readonly string[]): Promise<void> {
+  try {
+    await tiltyardRunner().parseAsync(args, { from: "user" });
+  } catch (error) {
+    // 2 for a command line that is not valid, as the command `tiltyard` has it; commander has told what is wrong.
+    if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
+    else {
+      tell(messageOf(error));
+      process.exitCode = 1;
+    }
+  }
+}
+
+function tiltyardRunner(): Command {
+  return new Command("tiltyard runner")
+    .description("run the catalog's jobs on Ray")
+    .version(version)
+    .option("--local", "start a Ray on this machine")
+    .option("--stack-outputs <file>", "use the Kubernetes of this stack: what `pulumi stack output --json` printed")
+    .option("-f, --file <file>", "the Ray clusters of jobs, as YAML: docs/guides/jobs.md")
+    .option("--queue <name>", "a queue of Kueue that admits the RayJobs")
+    .option("--address <url>", "use the Ray with this dashboard; its token: RAY_AUTH_TOKEN")
+    .option("--catalog <url>", "the catalog; or TILTYARD_CATALOG_URL. Its key: TILTYARD_API_KEY")
+    .option("--num-cpus <number>", "CPUs of the Ray that is started; those of the machine when absent", count)
+    .option("--max-jobs <number>", "the most jobs at a time", count, 2)
+    .option("--max-jobs-per-principal <number>", "the most jobs of one principal at a time", count, 2)
+    .option("--attempts <number>", "the most attempts of a job", count, 3)
+    .option("--lease-seconds <number>", "how long an attempt runs without an accepted heartbeat", count, 20)
+    .option("--room-minutes <number>", "how long an attempt waits for room on the cluster", count, 60)
+    .action(run)
+    .exitOverride();
+}
+
+/** An error that the operator can fix is printed as a sentence; a bug with its stack. */
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const isBug = [TypeError, RangeError, ReferenceError].some((type) => error instanceof type);
+  return isBug ? (error.stack ?? error.message) : error.message;
+}
+
+function count(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError("It must be a whole number above 0.");
+  return value;
+}
+
+async function run(options: Options): Promise<void> {
+  const stopped = new AbortController();
+  const { signal } = stopped;
+  for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stopped.abort());
+  const environment = readConfig(process.env);
+  const catalog = catalogOf(options, environment);
+  await using ray = rayOf(options, environment, signal);
+  const where = { catalogUrl: catalog.url, leaseSeconds: options.leaseSeconds };
+  const { platform, reap } =
+    ray !== undefined
+      ? { platform: new RayPlatform({ ...where, ray: () => ray.get() }), reap: async () => {} }
+      : await openRayJobs(options, where);
+  const reconciler = new Reconciler(
+    { jobs: new CatalogJobs(createCatalogClient(catalog), createManagementClient(catalog)), platform },
+    {
+      attempts: options.attempts,
+      jobs: options.maxJobs,
+      jobsPerPrincipal: options.maxJobsPerPrincipal,
+      takeOverMs: options.leaseSeconds * 1_000 * takeOverFactor,
+      cancelGraceMs,
+      resubmitMs,
+      startMs,
+      roomMs: options.roomMinutes * 60_000,
+    },
+    ({ job, text }) => tell(`job ${job}: ${text}`),
+  );
+  try {
+    await platform.list();
+    tell(`running the jobs of ${catalog.url}`);
+    await Promise.all([
+      repeat(() => reconciler.reconcile(), { pauseMs: pauseMs.passes, signal, tell }),
+      repeat(() => reap(tell), { pauseMs: pauseMs.reaping, signal, tell }),
+    ]);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    stopped.abort();
+  }
+}
+
+/** The Ray that is named, or one that is started here; undefined on Kubernetes, where each job gets its own. */
+function rayOf({ address, local, numCpus }: Options, environment: Environment, signal: AbortSignal) {
+  if (address !== undefined) {
+    const named = { dashboardUrl: address, jobs: new JobsApi(address, environment.rayToken) };
+    return { get: async () => named, [Symbol.asyncDispose]: async () => {} };
+  }
+  return local === true ? new KeptRay({ env: environment.forRay, numCpus, signal, tell }) : undefined;
+}
+
+/** Without a setting, the catalog that `npm start` runs in this folder. */
+function catalogOf({ catalog }: Options, environment: Environment): { readonly url: string; readonly apiKey: string } {
+  const url = catalog ?? environment.catalogUrl ?? "http://127.0.0.1:2333";
+  const development = join("data", "development.key");
+  const apiKey = environment.apiKey ?? (existsSync(development) ? readFileSync(development, "utf8").trim() : undefined);
+  if (apiKey === undefined) throw new Error("set TILTYARD_API_KEY to a key of the catalog with the role runner");
+  return { url, apiKey };
+}
+
+function tell(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
