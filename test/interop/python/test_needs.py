@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 from catalog import PROJECT
 from jobs import alter, backfill, describe, write_films
+from tiltyard.job.job import JobError
 from tiltyard.job.needs import GIB, WORKERS, Resources, require, workers
 from tiltyard.job.ray_tasks import room
-from tiltyard.job.work import JobError
 
 SMALL = {WORKERS: json.dumps([{"name": "cpu", "cpus": 4, "gpus": 0, "memory_bytes": 3 * GIB}])}
 

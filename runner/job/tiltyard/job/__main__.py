@@ -12,10 +12,11 @@ from enum import IntEnum
 from tiltyard.connection import Connection, ConnectionSettingError, connection
 from tiltyard.job.attempt import Attempt, AttemptStopped, Process, Stop
 from tiltyard.job.failure import is_passing, reason_of
+from tiltyard.job.job import Job
 from tiltyard.job.log_tail import LogTail
 from tiltyard.job.ray_head import has_ray
 from tiltyard.job.transaction import CatalogRefusal, CatalogUnavailable, State, Transaction
-from tiltyard.job.work import Job, work_of
+from tiltyard.job.work import work_of
 
 LEASE_SECONDS = 60.0
 # What attempts note in a job's properties, beside the parameters that it was opened with.

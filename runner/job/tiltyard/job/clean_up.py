@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from tiltyard.job.work import Job, Report, Result, open_table
+from tiltyard.job.job import Job, Report, Result
+from tiltyard.job.table import open_table
 
 DAY_SECONDS = 24 * 60 * 60
 DEFAULT_SECONDS = 14 * DAY_SECONDS

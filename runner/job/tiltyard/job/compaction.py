@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from tiltyard.connection import connection
+from tiltyard.job.job import Job, Report, Result
 from tiltyard.job.ray_tasks import room, run_tasks
-from tiltyard.job.work import Job, Report, Result, open_dataset, open_table
+from tiltyard.job.table import open_dataset, open_table
 
 # Others commit while fragments are rewritten: after a conflict, the rest is planned again.
 PLANS_MAX = 5

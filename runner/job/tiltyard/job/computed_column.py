@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tiltyard.job.work import Job, Report, Result, open_table
+from tiltyard.job.job import Job, Report, Result
+from tiltyard.job.table import open_table
 
 
 def refresh_column(job: Job, report: Report) -> Result:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tiltyard.job import needs
 from tiltyard.job.geneva_functions import require_workers_for_column, require_workers_for_view
-from tiltyard.job.work import Job, JobError, Report, Result
+from tiltyard.job.job import Job, JobError, Report, Result
 
 POLL_SECONDS = 1.0
 # What Geneva reserves for an applier whose UDF names no memory.

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tiltyard.connection import connection
+from tiltyard.job.job import Job, JobError, Report, Result
 from tiltyard.job.ray_tasks import groups_of, room, run_tasks
-from tiltyard.job.work import Job, JobError, Report, Result, open_dataset, open_table
+from tiltyard.job.table import open_dataset, open_table
 
 # What the protocol calls otherwise than Lance.
 NAMES = {"FTS": "INVERTED"}

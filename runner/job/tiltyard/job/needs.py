@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tiltyard.job.work import JobError
+from tiltyard.job.job import JobError
 
 # Set by the runner for a job on a Ray with an autoscaler: the nodes that can be made.
 WORKERS = "TILTYARD_RAY_WORKERS"

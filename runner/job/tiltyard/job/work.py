@@ -3,43 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
 
-from tiltyard.connection import Connection
+from tiltyard.job.job import Job, JobError, Report, Result
+from tiltyard.job.table import open_table
 
-# A parameter as it was sent; the catalog keeps all of them as text.
-Parameters = dict[str, str]
-
-
-class Report(Protocol):
-    """Tells how far the work has come. Further counters have names of their own."""
-
-    def __call__(self, rows_committed: int, rows_total: int, **counters: int) -> None: ...
-
-
-@dataclass(frozen=True)
-class Job:
-    """A job as the catalog describes it."""
-
-    id: str
-    operation: str
-    # The identifier of the table or view.
-    table: list[str]
-    parameters: Parameters
-    connection: Connection
-
-    def integer(self, parameter: str) -> int | None:
-        """A parameter that is a whole number; None when the request had none."""
-        return int(self.parameters[parameter]) if parameter in self.parameters else None
-
-
-class JobError(Exception):
-    """The job cannot be done as it was asked for; another attempt would end the same."""
-
-
-# What a job has done, in numbers that have names.
-Result = dict[str, int]
 Work = Callable[[Job, Report], Result]
 
 
@@ -88,17 +55,3 @@ def _metadata_of(job: Job, column: str) -> dict[str, str]:
     except KeyError:
         raise JobError(f"{'$'.join(job.table)} has no column {column}") from None
     return {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
-
-
-def open_table(job: Job) -> Any:
-    """The table as Lance's own dataset, at its latest version."""
-    return open_dataset(job.connection, job.table)
-
-
-def open_dataset(connection: Connection, table: list[str], version: int | None = None) -> Any:
-    """A table as Lance's own dataset, whose commits go through the catalog."""
-    import lance
-    from lance.namespace import RestNamespace
-
-    namespace = RestNamespace(**connection.properties)
-    return lance.dataset(namespace_client=namespace, table_id=table, version=version)

@@ -1,0 +1,22 @@
+"""Tables as jobs open them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tiltyard.connection import Connection
+from tiltyard.job.job import Job
+
+
+def open_table(job: Job) -> Any:
+    """The table as Lance's own dataset, at its latest version."""
+    return open_dataset(job.connection, job.table)
+
+
+def open_dataset(connection: Connection, table: list[str], version: int | None = None) -> Any:
+    """A table as Lance's own dataset, whose commits go through the catalog."""
+    import lance
+    from lance.namespace import RestNamespace
+
+    namespace = RestNamespace(**connection.properties)
+    return lance.dataset(namespace_client=namespace, table_id=table, version=version)
