@@ -2,7 +2,7 @@ import type { OutgoingHttpHeaders } from "node:http";
 import { CatalogError } from "@tiltyard/protocol";
 import type { Log } from "../log.ts";
 import { type Exchange, headerOf, type Serve } from "./exchange.ts";
-import { takeRest } from "./refused-body.ts";
+import { endAfterBody } from "./refused-body.ts";
 import { requestIdOf } from "./request-id.ts";
 
 /** An answer that is whole. */
@@ -29,7 +29,7 @@ export function send({ incoming, outgoing, turn }: Exchange, { status, headers, 
   outgoing.writeHead(status, { ...headers, ...length });
   if (isEarly && !incoming.complete) {
     outgoing.write(body);
-    void takeRest(incoming).then(() => outgoing.end());
+    void endAfterBody(incoming, outgoing);
   } else if (turn === undefined) outgoing.end(body);
   else turn.send(() => outgoing.end(body));
 }

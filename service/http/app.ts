@@ -77,14 +77,18 @@ export function createApp(parts: AppParts): Serve {
     routes.add(["POST"], tokenPath, tokenEndpoint(developmentIssuer, parts));
     refuseOtherMethods(pages, tokenPath, ["POST"]);
   }
-  const servePage = getRequestListener(pages.fetch, {
+  const fetchPage: typeof pages.fetch = async (request, env) => {
+    const response = await pages.fetch(request, env);
+    // For HEAD, Hono answers a copy of what says that the answer was sent.
+    return (env as HttpBindings).outgoing.headersSent ? RESPONSE_ALREADY_SENT : response;
+  };
+  const servePage = getRequestListener(fetchPage, {
     errorHandler: () => Response.json(brokenRequest(), { status: 400 }),
   });
-  const serveOther: Serve = ({ incoming, outgoing }) => servePage(incoming, outgoing);
   return answeringErrors((exchange) => {
-    // A request that names no host is refused where the pages are.
-    const serve = namesHost(exchange) ? routes.find(exchange) : undefined;
-    return (serve ?? serveOther)(exchange);
+    if (!namesHost(exchange)) throw new CatalogError("InvalidInput", "the request names no host");
+    const serve = routes.find(exchange);
+    return serve === undefined ? servePage(exchange.incoming, exchange.outgoing) : serve(exchange);
   }, log);
 }
 
@@ -154,6 +158,8 @@ function handTo(writer: HandOver, contract: AnyContract, { log, metrics }: Opera
 
 function refuseOtherMethods(pages: Hono, path: string, methods: readonly string[]): void {
   pages.all(patternOf(path), (context) => {
+    // Only the path as it stands in the protocol leads to an operation.
+    if (methods.includes(context.req.method)) throw nothingAt(exchangeIn(context));
     // An answer to an error has what was set before.
     (context.env as HttpBindings).outgoing.setHeader("allow", methods.join(", "));
     throw new CatalogError(

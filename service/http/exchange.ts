@@ -34,7 +34,7 @@ export function namesHost(exchange: Exchange): boolean {
   return hostAndPort.test(headerOf(exchange, "host") ?? "");
 }
 
-/** A header of a request. Node joins the values of one that came more than once. */
+/** A header of a request. Of one that came more than once it has the first value or all, as Node has it for that name. */
 export function headerOf({ incoming }: Pick<Exchange, "incoming">, name: string): string | undefined {
   const value = incoming.headers[name];
   return typeof value === "string" ? value : undefined;

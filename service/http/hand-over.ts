@@ -14,7 +14,7 @@ import type { AddressOf } from "./address.ts";
 import type { Connections } from "./connections.ts";
 import type { Exchange } from "./exchange.ts";
 import { addressHeader } from "./handed-over.ts";
-import { takeRest } from "./refused-body.ts";
+import { closeUnlessComplete, takeRest } from "./refused-body.ts";
 
 /** What belongs to a connection, not to the request that comes on it. */
 const ofConnection = ["connection", "expect", "keep-alive", "proxy-connection", "te", "trailer", "upgrade"] as const;
@@ -59,6 +59,7 @@ export function createHandOver(socketPath: string, addressOf: AddressOf, connect
         else {
           // The rest of a body whose request was refused is not for the other process.
           incoming.unpipe(there);
+          closeUnlessComplete(incoming, outgoing);
           passOn(answer, outgoing, () => {
             there.destroy();
             return takeRest(incoming);

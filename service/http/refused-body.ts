@@ -1,4 +1,4 @@
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { finished } from "node:stream/promises";
 
 /** How much of a body is still taken once its request is refused. */
@@ -10,6 +10,25 @@ interface LingerLimits {
 }
 
 const lingerLimits: LingerLimits = { bytesMax: refusedBytesMax, ms: 5_000 };
+
+/** Ends an answer when the body of its request has arrived, or is too long or too slow: then the connection ends, too. */
+export async function endAfterBody(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  limits?: LingerLimits,
+): Promise<void> {
+  closeUnlessComplete(incoming, outgoing);
+  await takeRest(incoming, limits);
+  outgoing.end();
+}
+
+/** Closes a connection behind an answer when the body of the request has not arrived: Node would read on without an end. */
+export function closeUnlessComplete(incoming: IncomingMessage, outgoing: ServerResponse): void {
+  const { socket } = incoming;
+  outgoing.once("finish", () => {
+    if (!incoming.complete) socket.destroySoon();
+  });
+}
 
 /** Reads what is still to come of a request and throws it away, within the limits. */
 export async function takeRest(
@@ -38,9 +57,12 @@ export async function takeRest(
  */
 export async function takeRows(rows: ReadableStream<Uint8Array> | IncomingMessage): Promise<void> {
   if (rows instanceof ReadableStream && rows.locked) return;
+  // The answer is sent on the connection of what is left.
+  const chunks: AsyncIterable<Uint8Array> =
+    rows instanceof ReadableStream ? rows.values({ preventCancel: true }) : rows.iterator({ destroyOnReturn: false });
   let left = refusedBytesMax;
   try {
-    for await (const { length } of rows as AsyncIterable<Uint8Array>) {
+    for await (const { length } of chunks) {
       left -= length;
       if (left < 0) break;
     }

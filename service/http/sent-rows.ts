@@ -12,6 +12,13 @@ export async function sendRows(
   outgoing: ServerResponse,
 ): Promise<{ readonly cause: unknown } | undefined> {
   const reader = rows.getReader();
+  // A client that goes away ends the query, too; it may have gone before there were rows.
+  const cancel = () => reader.cancel().catch(() => undefined);
+  if (outgoing.destroyed) {
+    await cancel();
+    return undefined;
+  }
+  outgoing.once("close", cancel);
   let failure: { readonly cause: unknown } | undefined;
   async function* read(): AsyncGenerator<Uint8Array, void> {
     try {
@@ -21,8 +28,6 @@ export async function sendRows(
       throw cause;
     }
   }
-  // A client that goes away ends the query, too.
-  outgoing.once("close", () => void reader.cancel().catch(() => undefined));
   outgoing.flushHeaders();
   await pipeline(read, outgoing).catch(() => undefined);
   return failure;

@@ -3,7 +3,7 @@ import { afterAnswers } from "./after-answers.ts";
 import { type Answer, errorAnswer, send } from "./answer.ts";
 import { type Exchange, headerOf, type Serve } from "./exchange.ts";
 import type { OperationParts } from "./operation.ts";
-import { takeRows } from "./refused-body.ts";
+import { closeUnlessComplete, takeRows } from "./refused-body.ts";
 import { requestIdOf, traceparentOf } from "./request-id.ts";
 import { sendRows } from "./sent-rows.ts";
 
@@ -66,7 +66,10 @@ export function leaveTrail(
     } catch (error) {
       answer = errorAnswer(error, path, requestIdIn(trail), log);
     }
-    if (trail.takesRows) await takeRows(trail.rows ?? incoming);
+    if (trail.takesRows) {
+      closeUnlessComplete(incoming, outgoing);
+      await takeRows(trail.rows ?? incoming);
+    }
     loopWatch.end(trail);
 
     const observe = (status: number, durationMs: number) => {

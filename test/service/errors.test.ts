@@ -162,6 +162,20 @@ describe("an error", () => {
     const wrong = await catalog.fetch("/v1/namespace/$/list", { method: "DELETE" });
     expect([wrong.status, wrong.headers.get("allow")]).toEqual([405, "GET"]);
     expect(ErrorResponse.parse(await wrong.json()).type).toBe("/errors/method-not-allowed");
+    const encoded = await catalog.fetch("/v1/n%61mespace/$/list");
+    expect([encoded.status, encoded.headers.get("allow")]).toEqual([404, null]);
+  });
+
+  test.each([
+    ["a path that is nothing", "/v1/nothing", 404],
+    ["an operation that has another method", "/v1/namespace/$/describe", 405],
+  ])("has no body for HEAD of %s, and leaves the connection to the next request", async (_, path, status) => {
+    const headers = "host: x\r\nconnection: ";
+    const answers = await sendBytes(
+      `HEAD ${path} HTTP/1.1\r\n${headers}keep-alive\r\n\r\nGET /health/live HTTP/1.1\r\n${headers}close\r\n\r\n`,
+    );
+    expect(answers.match(/^HTTP\/1.1 \d+/gm)).toEqual([`HTTP/1.1 ${status}`, "HTTP/1.1 200"]);
+    expect(answers).toMatch(/\{"status":"live"\}$/);
   });
 
   test("is 413 for a body that is too large, whether or not it tells its length", async () => {
