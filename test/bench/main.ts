@@ -116,7 +116,7 @@ async function* runScenario(
     const [target, load] = server;
     // What others left is written before, as disk.py does.
     if (scenario.isOfDisk) execFileSync("sync");
-    const measured = await measureByWrk(target, { connections, seconds }, await load.take(seconds));
+    const measured = await measureByWrk(target, { connections, seconds }, await load.take({ seconds, connections }));
     load.sent?.(measured.sent);
     const timesLonger = (requestsPerConnectionMin * connections) / measured.requests;
     if (timesLonger <= 1) return [measured];

@@ -26,7 +26,11 @@ export async function profileCatalog(args: readonly string[]): Promise<void> {
     await using server = await startTiltyard(folder, ["--cpu-prof", "--cpu-prof-dir", folder]);
     const load = await scenario.prepare(server, { connections, tables });
     for (const lasting of [warmUpSeconds, seconds]) {
-      const { sent } = await measureByWrk(server, { connections, seconds: lasting }, await load.take(lasting));
+      const { sent } = await measureByWrk(
+        server,
+        { connections, seconds: lasting },
+        await load.take({ seconds: lasting, connections }),
+      );
       load.sent?.(sent);
     }
   }

@@ -92,14 +92,14 @@ export async function measureRate(args: readonly string[], environment: NodeJS.P
 
 /** Requests a second, when each connection always has one. */
 async function measureMost({ server, load }: Subject, of: { connections: number; seconds: number }): Promise<number> {
-  const measured = await measureByWrk(server, of, await load.take(of.seconds));
+  const measured = await measureByWrk(server, of, await load.take(of));
   load.sent?.(measured.sent);
   return measured.requestsPerSecond;
 }
 
 async function measureAtRate({ name, server, load }: Subject, of: RateLoad): Promise<RateMeasurement> {
   try {
-    const measured = await measureByVegeta(server, of, await load.take(of.seconds));
+    const measured = await measureByVegeta(server, of, await load.take(of));
     load.sent?.(measured.sent);
     return measured;
   } catch (error) {

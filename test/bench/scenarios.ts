@@ -24,7 +24,7 @@ export interface LoadSize {
 
 export interface PreparedLoad {
   /** The requests of the next measurement, in the order in which they are to be sent. */
-  readonly take: (seconds: number) => Promise<Requests>;
+  readonly take: (load: { readonly seconds: number; readonly connections: number }) => Promise<Requests>;
   /** Hears how many of the requests that were taken last were sent. */
   readonly sent?: (count: number) => void;
 }
@@ -91,10 +91,13 @@ export const scenarios = [
       const ring = await pMap(Array(connections * tablesPerConnection), open, { concurrency: sentAtOnce });
       let order: History[] = [];
       let versionsPerSecond = versionsPerSecondMax;
-      let measuredSeconds = 1;
+      let measured = { seconds: 1, connections };
       return {
-        take: async (seconds) => {
-          measuredSeconds = seconds;
+        take: async (load) => {
+          const { seconds } = load;
+          // What so many connections commit tells nothing of others.
+          if (load.connections !== measured.connections) versionsPerSecond = versionsPerSecondMax;
+          measured = load;
           // A version is in doubt whose request was the last when a measurement ended: its table is left.
           for (const [index, history] of ring.entries()) if (history.isInDoubt) ring[index] = await open();
           order = Array.from({ length: Math.ceil(versionsPerSecond * seconds) }, (_, number) =>
@@ -103,7 +106,7 @@ export const scenarios = [
           return { list: order.map((history) => history.stage()), mayRepeat: false };
         },
         sent: (count) => {
-          versionsPerSecond = Math.max(versionsPerSecondMin, (stagedPerCommitted * count) / measuredSeconds);
+          versionsPerSecond = Math.max(versionsPerSecondMin, (stagedPerCommitted * count) / measured.seconds);
           for (const history of order.slice(count)) history.takeBack();
           for (const history of order.slice(Math.max(0, count - ring.length / 2), count)) history.isInDoubt = true;
         },
@@ -125,7 +128,7 @@ async function onEachTable(server: Server, size: LoadSize, operation: string): P
 function manyNew(requestOf: (number: number) => LoadRequest): PreparedLoad {
   let taken = 0;
   return {
-    take: async (seconds) => {
+    take: async ({ seconds }) => {
       const list = Array.from({ length: changesPerSecondMax * seconds }, (_, number) => requestOf(taken + number));
       taken += list.length;
       return { list, mayRepeat: false };

@@ -89,7 +89,7 @@ async function prepareSubjects(options: z.infer<typeof Options>, python: string)
   const fill = async (starting: Promise<Server>) => {
     await using server = await starting;
     const load = await describeTable.prepare(server, { connections, tables: options.tables });
-    return { headers: server.headers, requests: await load.take(loadSeconds) };
+    return { headers: server.headers, requests: await load.take({ seconds: loadSeconds, connections }) };
   };
   const { headers, requests } = await fill(startTiltyard(ours));
   const reference = await fill(startReference(theirs, python));
