@@ -1,3 +1,4 @@
+import type { Result } from "hono/router";
 import { RegExpRouter } from "hono/router/reg-exp-router";
 import { TrieRouter } from "hono/router/trie-router";
 import type { Exchange, Serve } from "./exchange.ts";
@@ -19,9 +20,13 @@ export class Routes {
   find({ incoming, path }: Exchange): Serve | undefined {
     // Node sends no body with an answer to HEAD.
     const method = incoming.method === "HEAD" ? "GET" : (incoming.method ?? "GET");
-    const [[found = this.#others.match(method, path)[0][0]]] = this.#withOneParameter.match(method, path);
-    return found?.[0];
+    return firstOf(this.#withOneParameter.match(method, path)) ?? firstOf(this.#others.match(method, path));
   }
+}
+
+/** One operation at the most is at a path. */
+function firstOf([[found]]: Result<Serve>): Serve | undefined {
+  return found?.[0];
 }
 
 /** A path of the protocol as Hono writes it. */
