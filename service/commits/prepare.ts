@@ -63,20 +63,17 @@ export async function prepareVersion(
   );
   const prepared = { ...names, location: table.location, branch, request };
 
-  if ("id" in table) {
-    const present = await findVersion(parts.store.read, table.id, branch, request.version);
-    // The manifest of a retried commit has left its staged name.
-    if (present !== undefined && isManifestOf(present, names))
-      return { ...prepared, identity: undefined, base: newBranch };
-  }
-
   const objects = await parts.storage.at(location);
   const [staged, latest] = await Promise.all([
     objects.persist(`${versionsFolder(location, branch)}/${names.committedName}`),
     "id" in table ? catchUp(parts, table, branch) : undefined,
   ]);
-  if (staged === undefined)
+  if (staged === undefined) {
+    const present = "id" in table && (await findVersion(parts.store.read, table.id, branch, request.version));
+    // The manifest of a retried commit has left its staged name.
+    if (present && isManifestOf(present, names)) return { ...prepared, identity: undefined, base: newBranch };
     throw new CatalogError("InvalidInput", `manifest_path: there is no object at ${request.manifest_path}`);
+  }
   if (!("id" in table)) return { ...prepared, identity: staged.identity, base: newBranch };
   const base =
     latest === undefined || (await forgetDeletedBranch(parts, table, latest))

@@ -34,7 +34,10 @@ export async function recordVersion(
     );
   if (table.location !== prepared.location) throw conflict("the table was replaced meanwhile");
 
-  const present = await findVersion(session, table.id, branch, version);
+  const now = await findBranch(session, table.id, branch);
+  const highest = now?.highestVersion;
+  const mayBePresent = highest !== undefined && version <= highest;
+  const present = mayBePresent ? await findVersion(session, table.id, branch, version) : undefined;
   if (present?.held)
     throw conflict(
       present.transactionId === transactionId
@@ -44,8 +47,6 @@ export async function recordVersion(
   if (present !== undefined && isManifestOf(present, prepared)) return present;
   if (present !== undefined) throw conflict(`version ${version} exists already`);
 
-  const now = await findBranch(session, table.id, branch);
-  const highest = now?.highestVersion;
   if (highest !== undefined && version !== highest + 1)
     throw conflict(`requested version ${version}, expected ${highest + 1}`);
   const { generation = 1, leftOverVersion = -1 } = now ?? {};

@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, fsync, openSync, type Stats } from "node:fs";
+import { closeSync, constants, fstatSync, fsync, openSync, readlinkSync, type Stats } from "node:fs";
 import { unlink } from "node:fs/promises";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
@@ -18,17 +18,32 @@ const syncToDisk = promisify(fsync);
 /** A pipe without a process at its other end is opened at once, too. */
 export const openToRead = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
+interface PersistedFile {
+  readonly object: StoredObject;
+  /** Without links; undefined where the system does not tell. */
+  readonly path: string | undefined;
+}
+
 /** Syncs a file and its name (fsync). @returns undefined when there is no such file. */
-async function persistFile(file: string): Promise<StoredObject | undefined> {
+async function persistFile(file: string): Promise<PersistedFile | undefined> {
   const descriptor = orMissing(() => openSync(file, openToRead));
   if (descriptor === undefined) return undefined;
   try {
     const found = fstatSync(descriptor);
     if (!found.isFile()) return undefined;
     await Promise.all([syncToDisk(descriptor), syncFile(dirname(file))]);
-    return toStoredObject(found);
+    return { object: toStoredObject(found), path: pathOf(descriptor) };
   } finally {
     closeSync(descriptor);
+  }
+}
+
+/** The path of an open file by one call of Linux. To resolve each part of a path takes a commit several times as long. */
+function pathOf(descriptor: number): string | undefined {
+  try {
+    return readlinkSync(`/proc/self/fd/${descriptor}`);
+  } catch {
+    return undefined;
   }
 }
 

@@ -1,14 +1,4 @@
-import {
-  closeSync,
-  fstatSync,
-  linkSync,
-  lstatSync,
-  openSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  unlinkSync,
-} from "node:fs";
+import { closeSync, fstatSync, linkSync, lstatSync, openSync, readFileSync, renameSync, unlinkSync } from "node:fs";
 import { copyFile, mkdir, opendir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { CatalogError } from "@tiltyard/protocol";
@@ -16,6 +6,7 @@ import { codeOf } from "../error-code.ts";
 import { isMissing, openToRead, orMissing, syncFile, toStoredObject } from "./disk-calls.ts";
 import { DiskThread } from "./disk-thread.ts";
 import { requireReadable, unavailable } from "./errors.ts";
+import { LinkGuard } from "./links.ts";
 import type { Copied, ListedObject, ObjectStore, ReadObject, StoredObject } from "./object-store.ts";
 
 /**
@@ -23,23 +14,27 @@ import type { Copied, ListedObject, ObjectStore, ReadObject, StoredObject } from
  * takes some microseconds and is synchronous: a thread would take longer. A call that waits for
  * the disk is asynchronous.
  *
- * @param rootPaths The folders, as absolute paths, in which tables may live. A root may be a symbolic
- *   link; what is in one may not lead elsewhere through a link. That is checked where a commit or
- *   a deletion begins: it prevents mistakes, not an attacker that changes links between two steps.
+ * @param rootPaths The folders, as absolute paths, in which tables may live. What is in one may not lead elsewhere through a
+ *   link. That is checked where a commit or a deletion begins.
  */
 export function openFileStore(rootPaths: readonly string[] = []): ObjectStore {
-  const roots = rootPaths.map((path) => ({ path, realPath: undefined }));
+  const links = new LinkGuard(rootPaths);
   const thread = new DiskThread();
   /** Runs work at a path that leads through no link. */
   const inside = <Result>(key: string, path: string, work: () => Promise<Result>) =>
     guarded(key, async () => {
-      requireNoLink(path, roots);
+      links.require(path);
       return work();
     });
+  const persist = async (file: string) => {
+    const persisted = await thread.run("persist", file);
+    links.require(file, persisted?.path);
+    return persisted?.object;
+  };
   return {
     libraryOptions: {},
     find: (key) => guarded(key, async () => find(toFile(key))),
-    persist: (key) => inside(key, toFile(key), () => thread.run("persist", toFile(key))),
+    persist: (key) => guarded(key, () => persist(toFile(key))),
     copy: (from, to, replaced) =>
       guarded(to, () =>
         replaced === undefined ? copy(toFile(from), toFile(to)) : moveOver(toFile(from), toFile(to), replaced),
@@ -53,31 +48,6 @@ export function openFileStore(rootPaths: readonly string[] = []): ObjectStore {
     list: (folder, before) => list(toFile(folder), before),
     deleteFolder: (folder, proceed) => inside(folder, toFile(folder), () => removeFolder(toFile(folder), proceed)),
   };
-}
-
-interface Root {
-  readonly path: string;
-  /** Without links, as it was when it was looked at last. */
-  realPath: string | undefined;
-}
-
-/** @throws CatalogError InvalidTableState when a path below a root leads elsewhere through a link. */
-function requireNoLink(path: string, roots: readonly Root[]): void {
-  const root = roots.find((each) => path.startsWith(`${each.path}/`));
-  if (root === undefined) return;
-  const real = realPathOf(path);
-  const isInside = () => real === `${root.realPath}${path.slice(root.path.length)}`;
-  if (real === undefined || isInside()) return;
-  root.realPath = realPathOf(root.path);
-  if (root.realPath !== undefined && !isInside())
-    throw new CatalogError(
-      "InvalidTableState",
-      `${path} leads through a symbolic link to ${real}: tables are in folders, register the one that it leads to`,
-    );
-}
-
-function realPathOf(path: string): string | undefined {
-  return orMissing(() => realpathSync.native(path));
 }
 
 function find(file: string): StoredObject | undefined {

@@ -1,0 +1,45 @@
+import { realpathSync } from "node:fs";
+import { CatalogError } from "@tiltyard/protocol";
+import { orMissing } from "./disk-calls.ts";
+
+interface Root {
+  readonly path: string;
+  /** Without links, as it was when it was looked at last. */
+  realPath: string | undefined;
+}
+
+/**
+ * Refuses paths below the roots that lead elsewhere through a symbolic link. It prevents mistakes, not an attacker that
+ * changes links between two steps. A root may itself be a link.
+ */
+export class LinkGuard {
+  readonly #roots: readonly Root[];
+
+  /** @param rootPaths The folders, as absolute paths, in which tables may live. */
+  constructor(rootPaths: readonly string[]) {
+    this.#roots = rootPaths.map((path) => ({ path, realPath: undefined }));
+  }
+
+  /**
+   * @param opened Where the path led when it was opened, if that is known: most often it leads there still.
+   * @throws CatalogError InvalidTableState when a path below a root leads elsewhere through a link.
+   */
+  require(path: string, opened?: string): void {
+    const root = this.#roots.find((each) => path.startsWith(`${each.path}/`));
+    if (root === undefined) return;
+    const isInside = (real: string) => real === `${root.realPath}${path.slice(root.path.length)}`;
+    if (opened !== undefined && isInside(opened)) return;
+    const real = realPathOf(path);
+    if (real === undefined || isInside(real)) return;
+    root.realPath = realPathOf(root.path);
+    if (root.realPath !== undefined && !isInside(real))
+      throw new CatalogError(
+        "InvalidTableState",
+        `${path} leads through a symbolic link to ${real}: tables are in folders, register the one that it leads to`,
+      );
+  }
+}
+
+function realPathOf(path: string): string | undefined {
+  return orMissing(() => realpathSync.native(path));
+}
