@@ -21,7 +21,7 @@ import { type Exchange, exchangeOf, headerOf, namesHost, type Serve } from "./ex
 import type { HandOver } from "./hand-over.ts";
 import { openApiDocument } from "./openapi.ts";
 import { type OperationParts, serveOperation } from "./operation.ts";
-import { patternOf, Routes } from "./routes.ts";
+import { patternOf, Routes, routeNotFound } from "./routes.ts";
 import { brokenRequest } from "./server.ts";
 import { tokenEndpoint } from "./token-endpoint.ts";
 
@@ -129,7 +129,7 @@ function exchangeIn({ env }: Context): Exchange {
 /** LanceDB's client takes 404 for a table that is not there, whatever it asked for. */
 function nothingAt(exchange: Exchange): CatalogError {
   return headerOf(exchange, remoteHeaders.database) === undefined
-    ? new CatalogError("RouteNotFound", "there is nothing at this path")
+    ? routeNotFound()
     : new CatalogError("Unsupported", `this catalog has no operation ${exchange.incoming.method} ${exchange.path}`);
 }
 

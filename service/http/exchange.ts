@@ -25,8 +25,8 @@ export function exchangeOf(incoming: IncomingMessage, outgoing: ServerResponse, 
   const { url = "" } = incoming;
   const target = url.startsWith("/") ? url : url.replace(origin, "");
   const mark = target.indexOf("?");
-  if (mark === -1) return { incoming, outgoing, path: target, query: readQuery(""), turn };
-  return { incoming, outgoing, path: target.slice(0, mark), query: readQuery(target.slice(mark + 1)), turn };
+  const [path, query] = mark === -1 ? [target, ""] : [target.slice(0, mark), target.slice(mark + 1)];
+  return { incoming, outgoing, path, query: readQuery(query), turn };
 }
 
 /** Whether a request names a host, as each has to (RFC 9112, 3.2). */

@@ -11,7 +11,7 @@ import { credentialOfHeaders } from "./credential.ts";
 import type { Exchange } from "./exchange.ts";
 import { readJson } from "./read-body.ts";
 import { createPathReader } from "./request-path.ts";
-import { Routes } from "./routes.ts";
+import { Routes, routeNotFound } from "./routes.ts";
 import { answer } from "./server.ts";
 import { createRequestReader } from "./validate.ts";
 
@@ -55,7 +55,7 @@ export function createGateway(log: Log): Gateway {
 
   const serve = async (exchange: Exchange) => {
     const found = routes.find(exchange);
-    if (found === undefined) throw new CatalogError("RouteNotFound", "there is nothing at this path");
+    if (found === undefined) throw routeNotFound();
     await found(exchange);
   };
 

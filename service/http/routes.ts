@@ -1,3 +1,4 @@
+import { CatalogError } from "@tiltyard/protocol";
 import type { Result } from "hono/router";
 import { RegExpRouter } from "hono/router/reg-exp-router";
 import { TrieRouter } from "hono/router/trie-router";
@@ -22,6 +23,11 @@ export class Routes {
     const method = incoming.method === "HEAD" ? "GET" : (incoming.method ?? "GET");
     return firstOf(this.#withOneParameter.match(method, path)) ?? firstOf(this.#others.match(method, path));
   }
+}
+
+/** The refusal of a path that leads nowhere. */
+export function routeNotFound(): CatalogError {
+  return new CatalogError("RouteNotFound", "there is nothing at this path");
 }
 
 /** One operation at the most is at a path. */

@@ -30,7 +30,7 @@ import { measureByWrk, type WrkMeasurement } from "./wrk.ts";
  * How long a fresh server is loaded before it is measured. V8 goes on compiling what runs
  * often for some seconds, the more code the longer; the adapter comes compiled.
  */
-const warmUpSeconds = { tiltyard: 6, before: 6, restAdapter: 1, bareHono: 2 } as const satisfies Record<
+const warmUpSeconds = { tiltyard: 12, before: 12, restAdapter: 1, bareHono: 2 } as const satisfies Record<
   ServerName,
   number
 >;
