@@ -1,7 +1,7 @@
-import { existsSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { commit, declareTable, pathOf, startTestCatalog, type TestCatalog } from "../support/catalog.ts";
+import { commit, declareTable, pathOf, stageManifest, startTestCatalog, type TestCatalog } from "../support/catalog.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let folder: string;
@@ -38,6 +38,15 @@ test("a table whose manifests are in a folder that is a link is not committed to
   const { error } = await commit(catalog, table, 1);
   expect(error).toMatchObject({ status: 409, detail: expect.stringContaining("leads through a symbolic link") });
   expect((await catalog.call("listTableVersions", { id: table.id })).body.versions).toEqual([]);
+});
+
+test("a staged manifest that is a link is not committed", async () => {
+  const table = await declareTable(catalog);
+  const manifest_path = stageManifest(table, 1);
+  rmSync(`/${manifest_path}`);
+  symlinkSync(elsewhere().file, `/${manifest_path}`);
+  const { error } = await catalog.call("createTableVersion", { id: table.id, version: 1, manifest_path });
+  expect(error).toMatchObject({ status: 409, detail: expect.stringContaining("leads through a symbolic link") });
 });
 
 test("a table is dropped, and what a link on the way to its folder leads to stays", async () => {
