@@ -108,7 +108,7 @@ describe("the layers", () => {
         if (specifier.startsWith(".")) visit(join(dirname(file), specifier));
         else expect([file, ["pg", "@lancedb/lancedb", "apache-arrow"].includes(specifier)]).toEqual([file, false]);
     };
-    visit("service/main.ts");
+    visit("service/command-line.ts");
     expect(reached).toContain("service/store/open.ts");
     expect(importers(/^pg$/).length).toBeGreaterThan(0);
   });

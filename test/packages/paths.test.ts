@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, inject, test } from "vitest";
 import { readPath } from "./page.ts";
@@ -39,6 +39,8 @@ describe.concurrent("from packages alone", () => {
     expectDone(done);
     expect(done.stdout).toContain("films has 1000 rows in 4 fragments");
     expect(done.stdout.trimEnd()).toMatch(/\n1000$/);
+    // What Node compiled is there for the next start.
+    expect(readdirSync(join(done.folder, "node_modules/@tiltyard/.cache/compiled"))).not.toEqual([]);
   });
 
   test("a platform engineer previews a program that puts Ray and the catalog on a cluster", async () => {

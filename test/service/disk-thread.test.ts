@@ -21,7 +21,7 @@ test.each([
       thread.run("sync", folder),
     ];
     expect(await Promise.allSettled(calls)).toMatchObject([
-      { status: "fulfilled", value: { sizeBytes: 4 } },
+      { status: "fulfilled", value: { object: { sizeBytes: 4 } } },
       { status: "fulfilled", value: undefined },
       { status: "rejected", reason: { code: "ENOENT" } },
       { status: "fulfilled", value: undefined },
@@ -43,11 +43,11 @@ test.each([
   const absent = join(folder, "absent");
   const calls = [thread.run("persist", program), thread.run("sync", absent), thread.run("delete", absent)];
   expect(await Promise.allSettled(calls)).toMatchObject([
-    { status: "fulfilled", value: { sizeBytes: text.length } },
+    { status: "fulfilled", value: { object: { sizeBytes: text.length } } },
     { status: "rejected", reason: { code: "ENOENT" } },
     { status: "fulfilled" },
   ]);
-  expect(await thread.run("persist", program)).toMatchObject({ sizeBytes: text.length });
+  expect(await thread.run("persist", program)).toMatchObject({ object: { sizeBytes: text.length } });
 });
 
 test("the thread begins when there are many calls at once", async () => {
