@@ -1,12 +1,16 @@
 /**
  * Runs the interop tier: the service over a real PostgreSQL, what is written here against real
- * servers, and then the real Lance clients against the served catalog. Arguments go to pytest,
- * e.g. `-k geneva`: then the clients' tests alone run.
+ * servers, and the real Lance clients against the served catalog. Much of it waits, above all for Ray, so that two parts run
+ * side by side: what starts a Ray, of which a machine has one at a time, and the rest. Arguments go to pytest, e.g. `-k geneva`:
+ * then the clients' tests alone run.
  *
  * `--fast` first runs the clients alone that start fast, `--jvm` those of Java alone.
  */
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import useTemporaryFolder from "../support/temporary-folder.ts";
 import {
   prepareChromium,
@@ -19,6 +23,7 @@ import {
 
 const project = join(import.meta.dirname, "../..");
 const python = join(import.meta.dirname, "python");
+const vitest = join(project, "node_modules/vitest/vitest.mjs");
 
 /** What `--fast` runs: what the clients do, without stores that fail, jobs and replicas. */
 const fastTests = [
@@ -32,14 +37,31 @@ const fastTests = [
   "remote_tables",
 ];
 const jvmTests = ["clients", "client_pages"];
+/** What starts no Ray. */
+const testsWithoutRay = [
+  "authentication",
+  "bench",
+  "concurrency",
+  "datasets",
+  "faulty_store",
+  "generated_client",
+  "lancedb",
+  "object_stores",
+  "pylance",
+  "remote_branches",
+  "remote_tables",
+  "replicas",
+  "schema_metadata",
+  "two_processes",
+];
 
 type Tools = Readonly<Record<`TILTYARD_TEST_${string}`, string>>;
 
 /** Does a part of the run, and says how long it took, however it ends. */
-function timed<Result>(what: string, work: () => Result): Result {
+async function timed<Result>(what: string, work: () => Result | Promise<Result>): Promise<Result> {
   const start = performance.now();
   try {
-    return work();
+    return await work();
   } finally {
     process.stderr.write(`interop: ${what} took ${Math.round((performance.now() - start) / 1000)} s\n`);
   }
@@ -66,47 +88,91 @@ function prepareServers(): Tools {
   };
 }
 
-/** @returns Whether all tests of the part passed. */
-function runPart(command: string, args: readonly string[], tools: Tools): boolean {
-  const { status, error } = spawnSync(command, args, {
-    stdio: "inherit",
-    cwd: project,
-    env: { ...process.env, ...tools },
-  });
-  if (error !== undefined) throw error;
-  return status === 0;
+/** A program that runs tests. */
+interface Part {
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
 }
 
 /** @param marked Which tests, by their markers. */
-function runPytest(marked: string, paths: readonly string[], more: readonly string[], tools: Tools): boolean {
-  const { TILTYARD_TEST_PYTHON: program = "" } = tools;
-  const options = ["-m", "pytest", "-c", join(python, "pytest.ini"), "-m", marked];
-  return timed("the Lance clients", () => runPart(program, [...options, ...paths, ...more], tools));
+function clientsPart(name: string, marked: string, paths: readonly string[], tools: Tools): Part {
+  const { TILTYARD_TEST_PYTHON: command = "" } = tools;
+  return { name, command, args: ["-m", "pytest", "-c", join(python, "pytest.ini"), "-m", marked, ...paths] };
 }
 
-function runAll(): boolean {
-  const tools = timed("preparing the tools", () => ({ ...prepareClients(), ...prepareServers() }));
-  const vitest = [join(project, "node_modules/vitest/vitest.mjs"), "run", "--project"];
-  const passed = [
-    timed("PostgreSQL", () => runPart(process.execPath, [...vitest, "postgres"], tools)),
-    timed("our own clients", () => runPart(process.execPath, [...vitest, "interop"], tools)),
-    runPytest("not jvm", [python], [], tools),
-  ];
+function filesOf(names: readonly string[]): string[] {
+  return names.map((name) => join(python, `test_${name}.py`));
+}
+
+/**
+ * Runs parts one after the other.
+ *
+ * @param isHeld Whether what each prints is held until it ends, because others print at the same time.
+ * @returns Whether all of their tests passed.
+ */
+async function runParts(parts: readonly Part[], tools: Tools, isHeld = false): Promise<boolean> {
+  let passed = true;
+  for (const { name, command, args } of parts) passed = (await timed(name, () => runPart(command, args))) && passed;
+  return passed;
+
+  async function runPart(command: string, args: readonly string[]): Promise<boolean> {
+    const output = isHeld ? "pipe" : "inherit";
+    const program = spawn(command, args, {
+      stdio: ["inherit", output, output],
+      cwd: project,
+      env: { ...process.env, ...tools },
+    });
+    const printed = Promise.all([program.stdout, program.stderr].map((stream) => (stream ? text(stream) : "")));
+    const [code] = await once(program, "close");
+    process.stdout.write((await printed).join(""));
+    return code === 0;
+  }
+}
+
+async function runAll(): Promise<boolean> {
+  const tools = await timed("preparing the tools", () => ({ ...prepareClients(), ...prepareServers() }));
+  const vitestPart = (name: string, title: string): Part => ({
+    name: title,
+    command: process.execPath,
+    args: [vitest, "run", "--project", name],
+  });
+  const withoutRay = filesOf(testsWithoutRay);
+  const withRay = readdirSync(python)
+    .filter((file) => /^test_\w+\.py$/.test(file))
+    .map((file) => join(python, file))
+    .filter((file) => !withoutRay.includes(file));
+  const passed = await Promise.all([
+    runParts(
+      [vitestPart("interop", "our own clients"), clientsPart("the Lance clients, with Ray", "not jvm", withRay, tools)],
+      tools,
+    ),
+    runParts(
+      [
+        vitestPart("postgres", "PostgreSQL"),
+        clientsPart("the Lance clients, without Ray", "not jvm", withoutRay, tools),
+      ],
+      tools,
+      true,
+    ),
+  ]);
   return !passed.includes(false);
 }
 
-function runSelection([first, ...more]: readonly string[]): boolean {
-  const files = (names: readonly string[]) => names.map((name) => join(python, `test_${name}.py`));
-  if (first === "--fast") return runPytest("not jvm and not slow", files(fastTests), more, prepareClients());
-  if (first === "--jvm") return runPytest("jvm", files(jvmTests), more, { ...prepareClients(), ...prepareJvm() });
+async function runSelection([first, ...more]: readonly string[]): Promise<boolean> {
+  const clients = (marked: string, paths: readonly string[], tools: Tools) =>
+    runParts([clientsPart("the Lance clients", marked, paths, tools)], tools);
+  if (first === "--fast") return clients("not jvm and not slow", [...filesOf(fastTests), ...more], prepareClients());
+  if (first === "--jvm")
+    return clients("jvm", [...filesOf(jvmTests), ...more], { ...prepareClients(), ...prepareJvm() });
   if (first !== undefined)
-    return runPytest("not jvm", [python], [first, ...more], { ...prepareClients(), ...prepareServers() });
+    return clients("not jvm", [python, first, ...more], { ...prepareClients(), ...prepareServers() });
   return runAll();
 }
 
 const removeTemporaryFolder = useTemporaryFolder();
 try {
-  if (!runSelection(process.argv.slice(2))) process.exitCode = 1;
+  if (!(await runSelection(process.argv.slice(2)))) process.exitCode = 1;
 } catch (error) {
   process.stderr.write(`interop: ${error instanceof Error ? error.message : error}\n`);
   process.exitCode = 1;
