@@ -1,8 +1,8 @@
 /**
  * Runs the interop tier: the service over a real PostgreSQL, what is written here against real
- * servers, and the real Lance clients against the served catalog. Much of it waits, above all for Ray, so that two parts run
- * side by side: what starts a Ray, of which a machine has one at a time, and the rest. Arguments go to pytest, e.g. `-k geneva`:
- * then the clients' tests alone run.
+ * servers, and then the real Lance clients against the served catalog. These wait for much, above all for Ray, so that two
+ * parts run side by side: what starts a Ray, of which a machine has one at a time, and the rest. Arguments go to pytest,
+ * e.g. `-k geneva`: then the clients' tests alone run.
  *
  * `--fast` first runs the clients alone that start fast, `--jvm` those of Java alone.
  */
@@ -106,17 +106,11 @@ function filesOf(names: readonly string[]): string[] {
 }
 
 /**
- * Runs parts one after the other.
- *
- * @param isHeld Whether what each prints is held until it ends, because others print at the same time.
- * @returns Whether all of their tests passed.
+ * @param isHeld Whether what it prints is held until it ends, because another part prints at the same time.
+ * @returns Whether all tests of the part passed.
  */
-async function runParts(parts: readonly Part[], tools: Tools, isHeld = false): Promise<boolean> {
-  let passed = true;
-  for (const { name, command, args } of parts) passed = (await timed(name, () => runPart(command, args))) && passed;
-  return passed;
-
-  async function runPart(command: string, args: readonly string[]): Promise<boolean> {
+function runPart({ name, command, args }: Part, tools: Tools, isHeld = false): Promise<boolean> {
+  return timed(name, async () => {
     const output = isHeld ? "pipe" : "inherit";
     const program = spawn(command, args, {
       stdio: ["inherit", output, output],
@@ -127,7 +121,7 @@ async function runParts(parts: readonly Part[], tools: Tools, isHeld = false): P
     const [code] = await once(program, "close");
     process.stdout.write((await printed).join(""));
     return code === 0;
-  }
+  });
 }
 
 async function runAll(): Promise<boolean> {
@@ -142,26 +136,20 @@ async function runAll(): Promise<boolean> {
     .filter((file) => /^test_\w+\.py$/.test(file))
     .map((file) => join(python, file))
     .filter((file) => !withoutRay.includes(file));
-  const passed = await Promise.all([
-    runParts(
-      [vitestPart("interop", "our own clients"), clientsPart("the Lance clients, with Ray", "not jvm", withRay, tools)],
-      tools,
-    ),
-    runParts(
-      [
-        vitestPart("postgres", "PostgreSQL"),
-        clientsPart("the Lance clients, without Ray", "not jvm", withoutRay, tools),
-      ],
-      tools,
-      true,
-    ),
-  ]);
+  const passed = [
+    await runPart(vitestPart("postgres", "PostgreSQL"), tools),
+    await runPart(vitestPart("interop", "our own clients"), tools),
+    ...(await Promise.all([
+      runPart(clientsPart("the Lance clients, with Ray", "not jvm", withRay, tools), tools),
+      runPart(clientsPart("the Lance clients, without Ray", "not jvm", withoutRay, tools), tools, true),
+    ])),
+  ];
   return !passed.includes(false);
 }
 
 async function runSelection([first, ...more]: readonly string[]): Promise<boolean> {
   const clients = (marked: string, paths: readonly string[], tools: Tools) =>
-    runParts([clientsPart("the Lance clients", marked, paths, tools)], tools);
+    runPart(clientsPart("the Lance clients", marked, paths, tools), tools);
   if (first === "--fast") return clients("not jvm and not slow", [...filesOf(fastTests), ...more], prepareClients());
   if (first === "--jvm")
     return clients("jvm", [...filesOf(jvmTests), ...more], { ...prepareClients(), ...prepareJvm() });

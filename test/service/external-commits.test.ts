@@ -410,7 +410,8 @@ describe("a commit that cannot be finished", () => {
     }
     const { status } = (await own.call("describeTransaction", { id: transaction_id.split("$") })).body;
     expect(status).toBe("Succeeded");
-    await vi.waitFor(() => expect(failures).toBe(-1), { timeout: 10_000 });
+    // More than one of those that finish it may delete what was staged.
+    await vi.waitFor(() => expect(failures).toBeLessThan(0), { timeout: 10_000 });
     await own.stop();
   });
 
