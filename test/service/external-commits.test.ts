@@ -411,7 +411,10 @@ describe("a commit that cannot be finished", () => {
     const { status } = (await own.call("describeTransaction", { id: transaction_id.split("$") })).body;
     expect(status).toBe("Succeeded");
     // More than one of those that finish it may delete what was staged.
-    await vi.waitFor(() => expect(failures).toBeLessThan(0), { timeout: 10_000 });
+    await vi.waitFor(() => expect(readdirSync(`/${pathOf(table)}/_versions`)).toEqual([finalName(1)]), {
+      timeout: 10_000,
+    });
+    expect(failures).toBeLessThan(0);
     await own.stop();
   });
 
