@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { defaultPools } from "../../infra/node-pools.ts";
 import { catalogImage, describeOnOurs, inTurn, isOurs, together, useCluster } from "./cluster.ts";
-import { installDefinitions, monitoringKinds } from "./kubernetes/other-definitions.ts";
+import { installDefinitions, monitoringDefinitions } from "./kubernetes/definitions.ts";
 import { addPlatformNodes } from "./platform-nodes.ts";
 import { nameOf, type Recorded } from "./providers/record.ts";
 import { DeployedStack } from "./stack.ts";
@@ -54,7 +54,7 @@ const cluster = useCluster();
 beforeAll(async () => {
   if (!isOurs) return;
   await addPlatformNodes(cluster().api);
-  await installDefinitions(cluster().api, monitoringKinds);
+  await installDefinitions(cluster().api, monitoringDefinitions);
 });
 
 type Variant = "existing" | "existing-gke" | "existing-eks" | "gke" | "eks";

@@ -6,7 +6,7 @@ import getPort from "get-port";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { cacheFolder } from "../../support/tools.ts";
 import { KubernetesApi } from "../kubernetes/api.ts";
-import { installRayDefinitions } from "../kubernetes/ray-definitions.ts";
+import { installDefinitions, rayDefinitions } from "../kubernetes/definitions.ts";
 import type { Tools } from "../tools.ts";
 import { Daemon } from "./daemon.ts";
 
@@ -102,7 +102,7 @@ export class ControlPlane {
     writeFileSync(this.kubeconfigPath, this.#kubeconfigText(), { mode: 0o600 });
     const { kubernetes, kuberay, kwok } = this.#tools;
     // The controller manager looks for new kinds of owners every half minute: what is there before it starts, it knows.
-    await installRayDefinitions(this.api, join(kuberay, "crds"));
+    await installDefinitions(this.api, rayDefinitions(join(kuberay, "crds")));
     this.#startControllerManager();
     this.#daemon("kube-scheduler", join(kubernetes, "kube-scheduler"), this.#alone);
     // What KWOK does with nodes and pods: they are ready at once, and gone at once when they are deleted.

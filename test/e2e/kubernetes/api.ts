@@ -123,10 +123,13 @@ export class KubernetesApi {
       throw error;
     });
     if (path === undefined) return;
+    const deleted = await this.find(reference);
+    if (deleted === undefined) return;
     await this.request("DELETE", path, { propagationPolicy: "Foreground" }).catch((error) => {
       if (!isNotFound(error)) throw error;
     });
-    while ((await this.find(reference)) !== undefined) {
+    // Another one may have its name by then.
+    while ((await this.find(reference))?.metadata.uid === deleted.metadata.uid) {
       if (Date.now() - start > deadlineMs)
         throw new Error(`${path} was deleted ${deadlineMs} ms ago and is still there`);
       await sleep(deletionPollMs);

@@ -4,8 +4,7 @@
  * object in. The operator itself runs as a process.
  */
 import type { KubernetesApi, Reference } from "../kubernetes/api.ts";
-import { installDefinitions, kueueKinds } from "../kubernetes/other-definitions.ts";
-import { installRayDefinitions } from "../kubernetes/ray-definitions.ts";
+import { installDefinitions, kueueDefinitions, rayDefinitions } from "../kubernetes/definitions.ts";
 import type { Values } from "./plugin.ts";
 
 const manager = "helm";
@@ -16,10 +15,10 @@ export function isRelease(type: string): boolean {
 
 /** Installs a release or upgrades it. @returns The outputs of the resource. */
 export async function applyRelease(api: KubernetesApi, inputs: Values): Promise<Values> {
-  if (inputs.chart === "kuberay-operator") await installRayDefinitions(api, definitionsFolder());
+  if (inputs.chart === "kuberay-operator") await installDefinitions(api, rayDefinitions(definitionsFolder()));
   if (inputs.createNamespace === true)
     await api.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: inputs.namespace } }, { manager });
-  if (inputs.name === "kueue") await installDefinitions(api, kueueKinds);
+  if (inputs.name === "kueue") await installDefinitions(api, kueueDefinitions);
   const secret = recordOf(inputs);
   const before = await api.find(secret);
   const revision = Number(before?.metadata.labels?.version ?? 0) + 1;

@@ -10,8 +10,8 @@ import { useCatalog } from "../../support/catalog.ts";
 import { startProgram } from "../../support/process.ts";
 import { describeOnOurs, folderOf } from "../cluster.ts";
 import type { KubernetesObject } from "../kubernetes/api.ts";
+import { installDefinitions, rayDefinitions } from "../kubernetes/definitions.ts";
 import { addNodes, removeNodes } from "../kubernetes/nodes.ts";
-import { installRayDefinitions } from "../kubernetes/ray-definitions.ts";
 import { tokenOf } from "../kubernetes/token.ts";
 import { platformNodes } from "../platform-nodes.ts";
 import { until } from "../until.ts";
@@ -86,7 +86,7 @@ describeOnOurs("tiltyard doctor", "nodes to break, and rights to take away", () 
       checks: ["operator knows RayClusters"],
       break: async () => {
         await remove("apiextensions.k8s.io/v1", "CustomResourceDefinition", "rayclusters.ray.io");
-        return () => installRayDefinitions(cluster().api, join(cluster().tools.kuberay, "crds"));
+        return () => installDefinitions(cluster().api, rayDefinitions(join(cluster().tools.kuberay, "crds")));
       },
     },
     {
