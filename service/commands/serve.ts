@@ -9,8 +9,8 @@ import { processesFor, thisMachine } from "../processes/how-many.ts";
 import { supervise } from "../processes/supervisor.ts";
 import { describeDatabase } from "../store/database.ts";
 
-/** Twice as many as libuv has by itself: they wait for the disk most of the time. */
-const poolThreads = 8;
+/** Four times as many as libuv has by itself: they wait for the disk most of the time. */
+const poolThreads = 16;
 
 /** Runs the catalog until the process is told to stop, in as many processes as the settings and the machine say. */
 export async function serve(): Promise<void> {

@@ -1,5 +1,5 @@
 import { CatalogError } from "@tiltyard/protocol";
-import type { Limiter, LockableTable, Session, Store } from "./store.ts";
+import type { Limiter, Session, Store, WriteOptions } from "./store.ts";
 
 /**
  * Opens a store whose database may be unavailable when the service starts. Until it is available, every
@@ -42,10 +42,7 @@ class LateStore implements Store {
     return (await this.#opened()).memoized(key, make);
   }
 
-  async write<Result>(
-    work: (session: Session) => Promise<Result>,
-    options?: { readonly locking?: LockableTable | undefined },
-  ): Promise<Result> {
+  async write<Result>(work: (session: Session) => Promise<Result>, options?: WriteOptions): Promise<Result> {
     return (await this.#opened()).write(work, options);
   }
 

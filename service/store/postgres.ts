@@ -8,7 +8,7 @@ import { migrate } from "./migrate.ts";
 import { explain, isAway, isUnavailable, isWorthAnotherAttempt } from "./postgres-errors.ts";
 import { openPool, openPostgres } from "./postgres-pool.ts";
 import type { Statement } from "./statement.ts";
-import type { Limiter, LockableTable, Session, Store } from "./store.ts";
+import type { Limiter, LockableTable, Session, Store, WriteOptions } from "./store.ts";
 
 /** No query of the catalog takes this long; one that does has lost its server. */
 const queryTimeoutMs = 15_000;
@@ -69,10 +69,7 @@ class PostgresStore implements Store {
     return make();
   }
 
-  async write<Result>(
-    work: (session: Session) => Promise<Result>,
-    { locking }: { readonly locking?: LockableTable | undefined } = {},
-  ): Promise<Result> {
+  async write<Result>(work: (session: Session) => Promise<Result>, { locking }: WriteOptions = {}): Promise<Result> {
     for (let attempt = 1; ; attempt += 1)
       try {
         return await inTransaction(this.#pool, "begin isolation level repeatable read", async (client) => {

@@ -10,10 +10,12 @@ import { createMemoryLimiter } from "./memory-limiter.ts";
 import { isMigrated, migrate } from "./migrate.ts";
 import { namingFile, requireFile } from "./sqlite-file.ts";
 import { asUnavailable, Snapshot, SqliteSession } from "./sqlite-session.ts";
-import type { LockableTable, Session, Store } from "./store.ts";
+import type { LockableTable, Session, Store, WriteOptions } from "./store.ts";
 
 /** The most transactions that share one commit. */
 const groupSizeMax = 256;
+/** How long a transaction that may wait does so for others. */
+const mayWaitMs = 10;
 const busyTimeoutMs = 5_000;
 /** How long a start waits for the migration that another process runs. */
 const migrationWaitMs = 60_000;
@@ -111,6 +113,8 @@ class SqliteStore implements Store {
   readonly #control: ReturnType<typeof prepareControl>;
   readonly #logInode: number | undefined;
   #committing: Promise<void> | undefined;
+  /** Set while all of the queue may wait. */
+  #timer: NodeJS.Timeout | undefined;
   #shortenedAt = Number.NEGATIVE_INFINITY;
 
   constructor(writer: Database.Database, reader: Database.Database) {
@@ -135,16 +139,24 @@ class SqliteStore implements Store {
   /** One transaction runs at a time, so that every table is locked anyway. */
   write<Result>(
     work: (session: Session) => Promise<Result>,
-    { locking }: { readonly locking?: LockableTable | undefined } = {},
+    { locking, mayWait = false }: WriteOptions = {},
   ): Promise<Result> {
     const session = this.#sessions[locking ?? "none"];
     return new Promise<unknown>((resolve, reject) => {
       this.#queue.push({ work: () => work(session), resolve, reject });
-      this.#committing ??= this.#commitGroups();
+      if (!mayWait) this.#commit();
+      else if (this.#committing === undefined) this.#timer ??= setTimeout(this.#commit, mayWaitMs);
     }) as Promise<Result>;
   }
 
+  readonly #commit = (): void => {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#committing ??= this.#commitGroups();
+  };
+
   async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#queue.length > 0) this.#commit();
     await this.#committing;
     this.#snapshot.end();
     this.#reader.close();

@@ -25,6 +25,12 @@ export interface Session {
 /** What limits how often something may happen; it is of rate-limiter-flexible. */
 export type Limiter = Pick<RateLimiterAbstract, "consume">;
 
+export interface WriteOptions {
+  readonly locking?: LockableTable | undefined;
+  /** No request waits for it: it may wait some milliseconds for another transaction, whose commit it shares. */
+  readonly mayWait?: boolean;
+}
+
 /**
  * The catalog's database. Reading sees what was committed before it began. Everything here
  * throws CatalogError ServiceUnavailable while the database cannot be used.
@@ -46,10 +52,7 @@ export interface Store extends AsyncDisposable {
    * schema together, one is retried and sees the other's changes. That does not protect a rule
    * about rows that are only read, or that do not exist: name their table in `locking`.
    */
-  write<Result>(
-    work: (session: Session) => Promise<Result>,
-    options?: { readonly locking?: LockableTable | undefined },
-  ): Promise<Result>;
+  write<Result>(work: (session: Session) => Promise<Result>, options?: WriteOptions): Promise<Result>;
   /** Makes a limiter that counts together with all processes on this database. */
   createLimiter(options: { readonly points: number; readonly durationSeconds: number }): Limiter;
 }

@@ -14,8 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 MANIFEST = b"manifest " * 113
 TABLES_PER_COMMIT = 32
-# As many as the image of the catalog has, which the catalog under measurement has, too.
-SYNCING_THREADS = 8
+# As many as the catalog has.
+SYNCING_THREADS = 16
 
 libc = ctypes.CDLL(None, use_errno=True)
 

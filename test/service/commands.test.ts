@@ -51,11 +51,11 @@ describe("serve", () => {
     expect(stdout + stderr).not.toContain(key);
   });
 
-  test.runIf(process.platform === "linux")("has eight threads that wait for the disk", async () => {
+  test.runIf(process.platform === "linux")("has 16 threads that wait for the disk", async () => {
     const service = await serve(temporaryFolder("tiltyard-commands-"));
     const threads = `/proc/${service.program.child.pid}/task`;
     const nameOf = (thread: string) => readFileSync(join(threads, thread, "comm"), "utf8").trim();
-    await expect.poll(() => readdirSync(threads).filter((each) => nameOf(each) === "libuv-worker")).toHaveLength(8);
+    await expect.poll(() => readdirSync(threads).filter((each) => nameOf(each) === "libuv-worker")).toHaveLength(16);
     await stop(service);
   });
 
