@@ -1,5 +1,4 @@
-import { closeSync, constants, fstatSync, fsync, openSync, readlinkSync, type Stats } from "node:fs";
-import { unlink } from "node:fs/promises";
+import { closeSync, constants, fstatSync, fsync, openSync, readlinkSync, type Stats, unlink } from "node:fs";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { codeOf } from "../error-code.ts";
@@ -14,7 +13,9 @@ export const diskCalls = {
 
 export type DiskCalls = typeof diskCalls;
 
+// The functions of node:fs/promises take longer.
 const syncToDisk = promisify(fsync);
+const removeName = promisify(unlink);
 /** A pipe without a process at its other end is opened at once, too. */
 export const openToRead = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
@@ -59,7 +60,7 @@ export async function syncFile(file: string): Promise<void> {
 
 async function deleteFile(file: string): Promise<void> {
   try {
-    await unlink(file);
+    await removeName(file);
   } catch (error) {
     if (!isMissing(error)) throw error;
   }
