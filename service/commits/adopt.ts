@@ -10,7 +10,7 @@ import type { Storage } from "../storage/storage.ts";
 import { type BranchRecord, emptyBranch, findBranch, raiseBranch } from "../store/branches.ts";
 import type { Session, Store } from "../store/store.ts";
 import { findTableById, type TableRecord } from "../store/tables.ts";
-import { deleteTask, hasTask, insertTask, noteTask } from "../store/tasks.ts";
+import { deleteTask, holdTask, insertTask, noteTask } from "../store/tasks.ts";
 import {
   findVersion,
   insertVersions,
@@ -257,7 +257,7 @@ async function adoptBelow(store: Store, place: Place, found: readonly FoundManif
     const isTaken = await store.write(async (session) => {
       // A deletion of the branch's versions deletes the task too: those must not come back.
       const now = await findBranch(session, table.id, branch);
-      if (now === undefined || now.generation !== state?.generation || !(await hasTask(session, task))) return false;
+      if (now === undefined || now.generation !== state?.generation || !(await holdTask(session, task))) return false;
       await insertVersions(session, recordsOf(place, now.generation, part, await recordAdoption(session, place, part)));
       if (from + adoptedAtOnce >= below.length) await deleteTask(session, task);
       return true;

@@ -68,13 +68,20 @@ export async function deleteTask(session: Session, { kind, subject }: Task): Pro
   await session.run(remove, { kind, subject });
 }
 
-const find = statement((db, p: Task) =>
-  db.selectFrom("tasks").select("attempts").where("kind", "=", p.kind).where("subject", "=", p.subject),
+const hold = statement((db, p: Task) =>
+  db
+    .updateTable("tasks")
+    .set((eb) => ({ attempts: eb.ref("attempts") }))
+    .where("kind", "=", p.kind)
+    .where("subject", "=", p.subject),
 );
 
-/** Whether work is still to be done. */
-export async function hasTask(session: Session, { kind, subject }: Task): Promise<boolean> {
-  return (await session.first(find, { kind, subject })) !== undefined;
+/**
+ * @returns Whether work is still to be done. It is when the transaction commits, too: of this one and one that deletes the
+ *   task, one is retried, because both change its row.
+ */
+export async function holdTask(session: Session, { kind, subject }: Task): Promise<boolean> {
+  return (await session.run(hold, { kind, subject })) > 0;
 }
 
 const due = statement((db, p: { limit: number }, { now }) =>

@@ -5,6 +5,7 @@ import { insertNamespace, listChildNamespaces } from "../../service/store/namesp
 import { openStore } from "../../service/store/open.ts";
 import type { Store } from "../../service/store/store.ts";
 import { insertTable, renameTable } from "../../service/store/tables.ts";
+import { deleteTask, holdTask, insertTask } from "../../service/store/tasks.ts";
 import { insertVersion } from "../../service/store/versions.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { runSql } from "../support/postgres-server.ts";
@@ -45,6 +46,22 @@ test("a write that always meets another one is run again, and given up with a 50
   });
   await expect(write).rejects.toMatchObject({ kind: "ServiceUnavailable", retryAfterSeconds: 1 });
   expect(attempts).toBe(15);
+});
+
+test("a write that needs a task sees that another one has deleted it meanwhile", async () => {
+  const { database } = await newDatabase();
+  await using store = await openStore(database);
+  const task = { kind: "adopt", subject: "a table" } as const;
+  await store.write((session) => insertTask(session, task));
+  let attempts = 0;
+  const isHeld = await store.write(async (session) => {
+    attempts += 1;
+    // The first query fixes what the transaction sees.
+    await listChildNamespaces(session, [], "", 1);
+    if (attempts === 1) await store.write((other) => deleteTask(other, task));
+    return holdTask(session, task);
+  });
+  expect({ isHeld, attempts }).toEqual({ isHeld: false, attempts: 2 });
 });
 
 test("two writes that wait for each other both succeed", async () => {
