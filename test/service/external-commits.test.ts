@@ -296,12 +296,19 @@ describe("a branch that a client deleted without the catalog", () => {
 });
 
 describe("a commit that cannot be finished", () => {
+  /** Tells the first copy of a staged manifest: a request that meets a version which is just being noted copies it again. */
+  function firstCopies(): (from: string) => boolean {
+    const copied = new Set<string>();
+    return (from) => copied.size < copied.add(from).size;
+  }
+
   /** A catalog in which something happens between the record of a commit and the copy of its manifest. */
   async function startInterrupted(interrupt: () => void | Promise<void>): Promise<TestCatalog> {
+    const isFirst = firstCopies();
     return startOver((store) => ({
       ...store,
       copy: async (from, to, replaced) => {
-        await interrupt();
+        if (isFirst(from)) await interrupt();
         return store.copy(from, to, replaced);
       },
     }));
@@ -463,11 +470,12 @@ describe("a commit that cannot be finished", () => {
 
   describe("in a batch", () => {
     const startBatch = async (interrupt: (other: TestTable, to: string) => void) => {
+      const isFirst = firstCopies();
       let pair: readonly [TestTable, TestTable] | undefined;
       const own = await startOver((store) => ({
         ...store,
         copy: async (from, to, replaced) => {
-          if (pair !== undefined) interrupt(pair[1], to);
+          if (isFirst(from) && pair !== undefined) interrupt(pair[1], to);
           return store.copy(from, to, replaced);
         },
       }));
@@ -530,11 +538,12 @@ describe("a commit that cannot be finished", () => {
     test("is not seen before all of it is there, nor after its process died", async () => {
       let seen: readonly (string | undefined)[] = [];
       let interrupt = async () => {};
+      const isFirst = firstCopies();
       const own = await startOver((store) => ({
         ...store,
         copy: async (from, to, replaced) => {
           const copied = await store.copy(from, to, replaced);
-          await interrupt();
+          if (isFirst(from)) await interrupt();
           return copied;
         },
       }));
