@@ -8,6 +8,7 @@ import { rm, unlink } from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
+import { callbackify } from "node:util";
 import { z } from "zod";
 import { faults } from "./faulty-proxy.ts";
 
@@ -58,8 +59,9 @@ function faulty<Arguments extends unknown[]>(
   };
 }
 
-Object.assign(fs.promises, { rm: faulty("rm", originals.rm), unlink: faulty("unlink", originals.unlink) });
+fs.promises.rm = faulty("rm", originals.rm);
 Object.assign(fs, {
+  unlink: callbackify(faulty("unlink", originals.unlink)),
   linkSync: (...given: Parameters<typeof linkSync>) => {
     const rule = ruleOf("linkSync", given[1]);
     if (rule === undefined) return linkSync(...given);
