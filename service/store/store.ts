@@ -25,7 +25,9 @@ export interface Session {
 /** What limits how often something may happen; it is of rate-limiter-flexible. */
 export type Limiter = Pick<RateLimiterAbstract, "consume">;
 
+/** How a transaction is run. */
 export interface WriteOptions {
+  /** The table that must not change while it runs. */
   readonly locking?: LockableTable | undefined;
   /** No request waits for it: it may wait some milliseconds for another transaction, whose commit it shares. */
   readonly mayWait?: boolean;
