@@ -1,6 +1,17 @@
-import { closeSync, fstatSync, linkSync, lstatSync, openSync, readFileSync, renameSync, unlinkSync } from "node:fs";
-import { copyFile, mkdir, opendir, rename, rm, writeFile } from "node:fs/promises";
+import {
+  closeSync,
+  fstatSync,
+  linkSync,
+  lstatSync,
+  opendirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  unlinkSync,
+} from "node:fs";
+import { copyFile, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { CatalogError } from "@tiltyard/protocol";
 import { codeOf } from "../error-code.ts";
 import { isMissing, openToRead, orMissing, syncFile, toStoredObject } from "./disk-calls.ts";
@@ -193,13 +204,25 @@ async function removeFolder(folder: string, proceed: () => void = () => {}): Pro
   await rm(aside, { recursive: true, force: true });
 }
 
+/** How many entries of a folder are read in one turn of the event loop. */
+const entriesAtOnce = 32;
+
+/** Reads of a folder are synchronous, as look-ups are: most folders have few entries, and a thread would take longer. */
 async function* list(folder: string, before: string | undefined): AsyncIterable<ListedObject> {
   try {
-    for await (const entry of await opendir(folder, { recursive: true })) {
-      const key = join(entry.parentPath, entry.name).slice(1);
-      if (!entry.isFile() || (before !== undefined && key >= before)) continue;
-      const found = find(toFile(key));
-      if (found !== undefined) yield { key, ...found };
+    const entries = opendirSync(folder, { recursive: true, bufferSize: entriesAtOnce });
+    try {
+      let read = 0;
+      for (let entry = entries.readSync(); entry !== null; entry = entries.readSync()) {
+        read += 1;
+        if (read % entriesAtOnce === 0) await nextTurn();
+        const key = join(entry.parentPath, entry.name).slice(1);
+        if (!entry.isFile() || (before !== undefined && key >= before)) continue;
+        const found = find(toFile(key));
+        if (found !== undefined) yield { key, ...found };
+      }
+    } finally {
+      entries.closeSync();
     }
   } catch (error) {
     if (isMissing(error)) return;
