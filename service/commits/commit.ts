@@ -2,7 +2,7 @@ import { CatalogError, type Identifier } from "@tiltyard/protocol";
 import pMap from "p-map";
 import type { AuditEntry } from "../domain/audit.ts";
 import { requireTable } from "../domain/require.ts";
-import { inTurns } from "../domain/turns.ts";
+import { inTurns } from "../in-turns.ts";
 import type { LockableTable, Session } from "../store/store.ts";
 import { delayTask, deleteTask, insertTask } from "../store/tasks.ts";
 import { type LocatedVersion, publishVersions, type VersionRecord } from "../store/versions.ts";

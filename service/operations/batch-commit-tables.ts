@@ -2,7 +2,7 @@ import { contracts } from "@tiltyard/protocol";
 import { commitVersions } from "../commits/commit.ts";
 import { toTableVersion } from "../commits/read.ts";
 import { prepareAudit } from "../domain/audit.ts";
-import { inTurns } from "../domain/turns.ts";
+import { inTurns } from "../in-turns.ts";
 import type { LocatedVersion, VersionRecord } from "../store/versions.ts";
 import { identifierOf, prepareSteps, type Result } from "./batch-steps.ts";
 import type { Handler } from "./handler.ts";

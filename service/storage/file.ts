@@ -1,5 +1,6 @@
 import {
   closeSync,
+  type Dirent,
   fstatSync,
   linkSync,
   lstatSync,
@@ -11,9 +12,9 @@ import {
 } from "node:fs";
 import { copyFile, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { CatalogError } from "@tiltyard/protocol";
 import { codeOf } from "../error-code.ts";
+import { inTurns } from "../in-turns.ts";
 import { isMissing, openToRead, orMissing, syncFile, toStoredObject } from "./disk-calls.ts";
 import { DiskThread } from "./disk-thread.ts";
 import { requireReadable, unavailable } from "./errors.ts";
@@ -205,28 +206,29 @@ async function removeFolder(folder: string, proceed: () => void = () => {}): Pro
 }
 
 /** How many entries of a folder are read in one turn of the event loop. */
-const entriesAtOnce = 32;
+const entriesInTurn = 32;
 
-/** Reads of a folder are synchronous, as look-ups are: most folders have few entries, and a thread would take longer. */
 async function* list(folder: string, before: string | undefined): AsyncIterable<ListedObject> {
   try {
-    const entries = opendirSync(folder, { recursive: true, bufferSize: entriesAtOnce });
-    try {
-      let read = 0;
-      for (let entry = entries.readSync(); entry !== null; entry = entries.readSync()) {
-        read += 1;
-        if (read % entriesAtOnce === 0) await nextTurn();
-        const key = join(entry.parentPath, entry.name).slice(1);
-        if (!entry.isFile() || (before !== undefined && key >= before)) continue;
-        const found = find(toFile(key));
-        if (found !== undefined) yield { key, ...found };
-      }
-    } finally {
-      entries.closeSync();
+    for await (const entry of inTurns(entriesOf(folder), entriesInTurn)) {
+      const key = join(entry.parentPath, entry.name).slice(1);
+      if (!entry.isFile() || (before !== undefined && key >= before)) continue;
+      const found = find(toFile(key));
+      if (found !== undefined) yield { key, ...found };
     }
   } catch (error) {
     if (isMissing(error)) return;
     throw unavailable(folder, error);
+  }
+}
+
+/** Reads are synchronous, as look-ups are: most folders have few entries, and a thread would take longer. */
+function* entriesOf(folder: string): Iterable<Dirent> {
+  const entries = opendirSync(folder, { recursive: true });
+  try {
+    for (let entry = entries.readSync(); entry !== null; entry = entries.readSync()) yield entry;
+  } finally {
+    entries.closeSync();
   }
 }
 
