@@ -2,7 +2,6 @@ import { CatalogError, type Identifier } from "@tiltyard/protocol";
 import pMap from "p-map";
 import type { AuditEntry } from "../domain/audit.ts";
 import { requireTable } from "../domain/require.ts";
-import { inTurns } from "../in-turns.ts";
 import type { LockableTable, Session } from "../store/store.ts";
 import { delayTask, deleteTask, insertTask } from "../store/tasks.ts";
 import { type LocatedVersion, publishVersions, type VersionRecord } from "../store/versions.ts";
@@ -134,7 +133,7 @@ async function reserve(
   if (entries.length === 0) return [];
   return store.write(async (session) => {
     const found = [];
-    for await (const { identifier, prepared } of inTurns(entries)) {
+    for (const { identifier, prepared } of entries) {
       const table = await requireTable(session, identifier);
       const record = await recordVersion(session, table, prepared, transactionId, true);
       found.push({ location: table.location, record });

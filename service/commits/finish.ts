@@ -107,7 +107,7 @@ export function createFinishing(parts: {
 
   /**
    * Notes what is placed, group by group: versions that are committed meanwhile are the next
-   * group, and share a sync of their folder and a database transaction, which shares the commit of the next request.
+   * group, and share a sync of their folder and a database transaction.
    */
   async function notePlaced(): Promise<void> {
     while (placed.length > 0) {
@@ -116,13 +116,10 @@ export function createFinishing(parts: {
       const durable = (await Promise.all([...byFolder.values()].map(makeDurable))).flat();
       const late = group.filter((each) => !durable.includes(each));
       try {
-        await store.write(
-          async (session) => {
-            for (const { record } of durable) await finishVersion(session, record);
-            for (const { record } of late) await insertTask(session, finishOf(record.transactionId), retryAfterMs);
-          },
-          { mayWait: true },
-        );
+        await store.write(async (session) => {
+          for (const { record } of durable) await finishVersion(session, record);
+          for (const { record } of late) await insertTask(session, finishOf(record.transactionId), retryAfterMs);
+        });
       } catch (error) {
         // `findForgotten` finds them.
         log.warn({ err: error, versions: group.length }, "versions that have their final names are not noted yet");

@@ -2,7 +2,6 @@ import { contracts } from "@tiltyard/protocol";
 import { commitVersions } from "../commits/commit.ts";
 import { toTableVersion } from "../commits/read.ts";
 import { prepareAudit } from "../domain/audit.ts";
-import { inTurns } from "../in-turns.ts";
 import type { LocatedVersion, VersionRecord } from "../store/versions.ts";
 import { identifierOf, prepareSteps, type Result } from "./batch-steps.ts";
 import type { Handler } from "./handler.ts";
@@ -21,8 +20,7 @@ export const batchCommitTables: Handler<typeof contract> = async (request, catal
     together,
     apply: async (session) => {
       outcomes = [];
-      for await (const { apply } of inTurns(steps))
-        if (apply !== undefined) outcomes.push(await apply(session, audit.id));
+      for (const { apply } of steps) if (apply !== undefined) outcomes.push(await apply(session, audit.id));
       await audit.record(session);
       return outcomes.filter((outcome) => "record" in outcome);
     },

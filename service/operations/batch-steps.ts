@@ -9,7 +9,6 @@ import { recordTable } from "../domain/new-table.ts";
 import { requireRecordedBranch, requireTable } from "../domain/require.ts";
 import { vendCredentials } from "../domain/vending.ts";
 import { deregisterTable } from "../dropping/drop.ts";
-import { inTurns } from "../in-turns.ts";
 import { toPath } from "../store/path.ts";
 import type { Session } from "../store/store.ts";
 import type { LocatedVersion } from "../store/versions.ts";
@@ -36,7 +35,7 @@ export async function prepareSteps(
   /** The paths of the tables that the batch itself changed so far, with the locations of those that it declares. */
   const changed = new Map<string, string | undefined>();
   const steps: Step[] = [];
-  for await (const operation of inTurns(operations)) {
+  for (const operation of operations) {
     const identifier = identifierOf(operation);
     const { declare_table, create_table_version, delete_table_versions, deregister_table } = operation;
     if (declare_table) steps.push(await declare(identifier, declare_table, catalog, caller, changed));

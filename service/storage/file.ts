@@ -1,77 +1,56 @@
-import {
-  closeSync,
-  type Dirent,
-  fstatSync,
-  linkSync,
-  lstatSync,
-  opendirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  unlinkSync,
-} from "node:fs";
-import { copyFile, mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { closeSync, fstatSync, linkSync, lstatSync, openSync, readFileSync, renameSync, unlinkSync } from "node:fs";
+import { copyFile, opendir, rename, rm, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { CatalogError } from "@tiltyard/protocol";
 import { codeOf } from "../error-code.ts";
-import { inTurns } from "../in-turns.ts";
-import { isMissing, openToRead, orMissing, syncFile, toStoredObject } from "./disk-calls.ts";
-import { DiskThread } from "./disk-thread.ts";
+import {
+  findFile,
+  isMissing,
+  makeFolder,
+  openToRead,
+  orMissing,
+  persistFile,
+  syncFile,
+  withTemporary,
+} from "./durable-files.ts";
 import { requireReadable, unavailable } from "./errors.ts";
 import { LinkGuard } from "./links.ts";
 import type { Copied, ListedObject, ObjectStore, ReadObject, StoredObject } from "./object-store.ts";
 
 /**
- * The local file system, or one that is mounted on every replica. A call that reads only metadata
- * takes some microseconds and is synchronous: a thread would take longer. A call that waits for
- * the disk is asynchronous.
+ * Opens the local file system, or one that every replica mounts. Calls that read or change metadata alone are
+ * synchronous: they last microseconds, less than handing them to a thread. Calls that wait for the disk are asynchronous.
  *
- * @param rootPaths The folders, as absolute paths, in which tables may live. What is in one may not lead elsewhere through a
- *   link. That is checked where a commit or a deletion begins.
+ * @param rootPaths Absolute paths of the folders in which tables may live. Paths in them must not lead elsewhere through
+ *   a link; this is checked where a commit or a deletion begins.
  */
 export function openFileStore(rootPaths: readonly string[] = []): ObjectStore {
   const links = new LinkGuard(rootPaths);
-  const thread = new DiskThread();
   /** Runs work at a path that leads through no link. */
   const inside = <Result>(key: string, path: string, work: () => Promise<Result>) =>
     guarded(key, async () => {
       links.require(path);
       return work();
     });
-  const persist = async (file: string) => {
-    const persisted = await thread.run("persist", file);
-    links.require(file, persisted?.path);
-    return persisted?.object;
-  };
   return {
     libraryOptions: {},
-    find: (key) => guarded(key, async () => find(toFile(key))),
-    persist: (key) => guarded(key, () => persist(toFile(key))),
+    find: (key) => guarded(key, async () => findFile(toFile(key))),
+    persist: (key) => inside(key, toFile(key), () => persistFile(toFile(key))),
     copy: (from, to, replaced) =>
       guarded(to, () =>
         replaced === undefined ? copy(toFile(from), toFile(to)) : moveOver(toFile(from), toFile(to), replaced),
       ),
-    syncFolder: (folder) => guarded(folder, () => thread.run("sync", toFile(folder))),
+    syncFolder: (folder) => guarded(folder, () => syncFile(toFile(folder))),
     read: (key, bytesMax) => inside(key, toFile(key), () => read(key, bytesMax)),
     create: (key, content) => inside(key, dirname(toFile(key)), () => create(toFile(key), content)),
     replace: (key, text, revision) => inside(key, toFile(key), () => replace(toFile(key), text, revision)),
-    delete: (key, only) =>
-      guarded(key, () => (only === undefined ? thread.run("delete", toFile(key)) : removeUnchanged(toFile(key), only))),
+    delete: (key, only) => guarded(key, () => remove(toFile(key), only)),
     list: (folder, before) => list(toFile(folder), before),
     deleteFolder: (folder, proceed) => inside(folder, toFile(folder), () => removeFolder(toFile(folder), proceed)),
   };
 }
 
-function find(file: string): StoredObject | undefined {
-  // Most look-ups find nothing, and an error costs more than the call.
-  const found = orMissing(() => lstatSync(file, { throwIfNoEntry: false }));
-  return found?.isFile() ? toStoredObject(found) : undefined;
-}
-
-/**
- * A hard link is a copy that costs nothing and appears at once; file systems without them get a real copy. A thread would
- * take a fifth of a commit's time: each would be answered in a turn of its own.
- */
+/** Links a file under a second name, which appears at once. File systems without hard links get a copy of its content. */
 async function copy(from: string, to: string): Promise<Copied> {
   try {
     linkSync(from, to);
@@ -87,11 +66,11 @@ async function copy(from: string, to: string): Promise<Copied> {
 }
 
 /**
- * Renames a file over another one. Nothing else of this process comes between the look and the rename; a
- * process that comes too late has no file to rename any more.
+ * Renames a file over another one. This process does nothing else between the lookup and the rename; a process that is
+ * late has no file to rename any more.
  */
 async function moveOver(from: string, to: string, replaced: StoredObject): Promise<Copied> {
-  const there = find(to);
+  const there = findFile(to);
   if (there === undefined) return copy(from, to);
   if (there.identity !== replaced.identity) return { outcome: "exists" };
   try {
@@ -110,12 +89,12 @@ async function copyContent(from: string, to: string): Promise<Copied> {
   try {
     await syncFile(temporary);
     // Without hard links there is no rename that spares an existing file: this is the nearest to it.
-    if (find(to) !== undefined) return { outcome: "exists" };
+    if (findFile(to) !== undefined) return { outcome: "exists" };
     await rename(temporary, to);
   } finally {
     await rm(temporary, { force: true });
   }
-  return { outcome: "copied", identity: find(to)?.identity };
+  return { outcome: "copied", identity: findFile(to)?.identity };
 }
 
 async function read(key: string, bytesMax?: number): Promise<ReadObject | undefined> {
@@ -155,38 +134,22 @@ async function replace(file: string, text: string, revision: string): Promise<bo
   });
 }
 
-/** Writes a file beside another one, complete and synced (fsync), for as long as the work lasts. */
-async function withTemporary<Result>(
-  file: string,
-  content: string | Uint8Array,
-  work: (temporary: string) => Promise<Result>,
-): Promise<Result> {
-  const temporary = `${file}.${crypto.randomUUID()}.tmp`;
-  try {
-    await writeFile(temporary, content, { flush: true });
-    return await work(temporary);
-  } finally {
-    await rm(temporary, { force: true });
+async function remove(file: string, only: StoredObject | undefined): Promise<void> {
+  if (only !== undefined) {
+    if (findFile(file)?.identity === only.identity) orMissing(() => unlinkSync(file));
+    return;
   }
+  await unlink(file).catch((error: unknown) => {
+    if (!isMissing(error)) throw error;
+  });
 }
 
-/** Makes a folder and its parents, with durable names. */
-async function makeFolder(folder: string): Promise<void> {
-  const first = await mkdir(folder, { recursive: true });
-  if (first === undefined) return;
-  for (let made = folder; made.length >= first.length; made = dirname(made)) await syncFile(dirname(made));
-}
-
-async function removeUnchanged(file: string, { identity }: StoredObject): Promise<void> {
-  if (find(file)?.identity === identity) orMissing(() => unlinkSync(file));
-}
-
-/** A folder that is deleted gets this name first: no location and no branch may have a backslash in its name. */
+/** The suffix of a folder that is being deleted: no location and no branch has a backslash in its name. */
 const deletedSuffix = "\\tiltyard-deleted";
 
 /**
- * One rename removes the whole folder from its location. The deletion uses a name that no table has, so that a
- * process that was paused in the middle deletes nothing of the next table there.
+ * Removes a whole folder from its location by one rename, and deletes it under a name that no table has: a process that
+ * was paused in the middle deletes nothing of the next table there.
  */
 async function removeFolder(folder: string, proceed: () => void = () => {}): Promise<void> {
   const aside = `${folder}${deletedSuffix}`;
@@ -205,30 +168,17 @@ async function removeFolder(folder: string, proceed: () => void = () => {}): Pro
   await rm(aside, { recursive: true, force: true });
 }
 
-/** How many entries of a folder are read in one turn of the event loop. */
-const entriesInTurn = 32;
-
 async function* list(folder: string, before: string | undefined): AsyncIterable<ListedObject> {
   try {
-    for await (const entry of inTurns(entriesOf(folder), entriesInTurn)) {
+    for await (const entry of await opendir(folder, { recursive: true })) {
       const key = join(entry.parentPath, entry.name).slice(1);
       if (!entry.isFile() || (before !== undefined && key >= before)) continue;
-      const found = find(toFile(key));
+      const found = findFile(toFile(key));
       if (found !== undefined) yield { key, ...found };
     }
   } catch (error) {
     if (isMissing(error)) return;
     throw unavailable(folder, error);
-  }
-}
-
-/** Reads are synchronous, as look-ups are: most folders have few entries, and a thread would take longer. */
-function* entriesOf(folder: string): Iterable<Dirent> {
-  const entries = opendirSync(folder, { recursive: true });
-  try {
-    for (let entry = entries.readSync(); entry !== null; entry = entries.readSync()) yield entry;
-  } finally {
-    entries.closeSync();
   }
 }
 

@@ -1,10 +1,10 @@
 import { realpathSync } from "node:fs";
 import { CatalogError } from "@tiltyard/protocol";
-import { orMissing } from "./disk-calls.ts";
+import { orMissing } from "./durable-files.ts";
 
 interface Root {
   readonly path: string;
-  /** Without links, as it was when it was looked at last. */
+  /** The path without links when it was last resolved. */
   realPath: string | undefined;
 }
 
@@ -20,15 +20,11 @@ export class LinkGuard {
     this.#roots = rootPaths.map((path) => ({ path, realPath: undefined }));
   }
 
-  /**
-   * @param opened Where the path led when it was opened, if that is known: most often it leads there still.
-   * @throws CatalogError InvalidTableState when a path below a root leads elsewhere through a link.
-   */
-  require(path: string, opened?: string): void {
+  /** @throws CatalogError InvalidTableState when a path below a root leads elsewhere through a link. */
+  require(path: string): void {
     const root = this.#roots.find((each) => path.startsWith(`${each.path}/`));
     if (root === undefined) return;
     const isInside = (real: string) => real === `${root.realPath}${path.slice(root.path.length)}`;
-    if (opened !== undefined && isInside(opened)) return;
     const real = realPathOf(path);
     if (real === undefined || isInside(real)) return;
     root.realPath = realPathOf(root.path);

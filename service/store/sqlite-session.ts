@@ -4,6 +4,9 @@ import { sqlite } from "./dialect.ts";
 import type { CompiledStatement, Statement } from "./statement.ts";
 import type { LockableTable, Session } from "./store.ts";
 
+/** How many statements run in one turn of the event loop; each lasts some tens of microseconds at most. */
+const statementsInTurn = 256;
+
 /**
  * A read transaction of one turn of the event loop. It begins with the first read. The requests of this turn
  * had arrived by then, so that each sees what other processes answered before it was sent.
@@ -60,6 +63,7 @@ export class SqliteSession implements Session {
   readonly locked: LockableTable | undefined;
   readonly #database: Database.Database;
   readonly #snapshot: Snapshot | undefined;
+  #statementsSinceTurn = 0;
   readonly #prepared = new WeakMap<object, { compiled: CompiledStatement<object, unknown>; sql: Database.Statement }>();
 
   constructor(database: Database.Database, locked?: LockableTable, snapshot?: Snapshot) {
@@ -68,11 +72,11 @@ export class SqliteSession implements Session {
     this.#snapshot = snapshot;
   }
 
-  async all<Parameters extends object, Row>(statement: Statement<Parameters, Row>, parameters: Parameters) {
+  all<Parameters extends object, Row>(statement: Statement<Parameters, Row>, parameters: Parameters) {
     return this.#carryOut(statement, parameters, (sql, bound) => sql.all(...bound) as Row[]);
   }
 
-  async values<Parameters extends object, Value>(
+  values<Parameters extends object, Value>(
     statement: Statement<Parameters, Readonly<Record<string, Value>>>,
     parameters: Parameters,
   ) {
@@ -85,20 +89,26 @@ export class SqliteSession implements Session {
     });
   }
 
-  async first<Parameters extends object, Row>(statement: Statement<Parameters, Row>, parameters: Parameters) {
+  first<Parameters extends object, Row>(statement: Statement<Parameters, Row>, parameters: Parameters) {
     return this.#carryOut(statement, parameters, (sql, bound) => sql.get(...bound) as Row | undefined);
   }
 
-  async run<Parameters extends object>(statement: Statement<Parameters, unknown>, parameters: Parameters) {
+  run<Parameters extends object>(statement: Statement<Parameters, unknown>, parameters: Parameters) {
     return this.#carryOut(statement, parameters, (sql, bound) => sql.run(...bound).changes);
   }
 
-  /** @throws CatalogError ServiceUnavailable when the database cannot be used now. */
-  #carryOut<Parameters extends object, Result>(
+  /**
+   * Runs a statement. Statements of long work are interrupted by other requests, because the event loop gets its turn.
+   *
+   * @throws CatalogError ServiceUnavailable when the database cannot be used now.
+   */
+  async #carryOut<Parameters extends object, Result>(
     statement: Statement<Parameters, unknown>,
     parameters: Parameters,
     work: (sql: Database.Statement, bound: readonly unknown[]) => Result,
-  ): Result {
+  ): Promise<Result> {
+    this.#statementsSinceTurn += 1;
+    if (this.#statementsSinceTurn % statementsInTurn === 0) await new Promise(setImmediate);
     try {
       const { compiled, sql } = this.#prepare(statement);
       return work(sql, compiled.bind(parameters));

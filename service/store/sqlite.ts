@@ -1,4 +1,4 @@
-import { mkdirSync, type Stats, statSync } from "node:fs";
+import { mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CatalogError } from "@tiltyard/protocol";
@@ -14,22 +14,10 @@ import type { LockableTable, Session, Store, WriteOptions } from "./store.ts";
 
 /** The most transactions that share one commit. */
 const groupSizeMax = 256;
-/** How long a transaction that may wait does so for others. */
-const mayWaitMs = 10;
 const busyTimeoutMs = 5_000;
-/**
- * The pages that the writing connection keeps. Commits change indexes of many tables, which it would read again with
- * SQLite's own 2 MiB. The cache of the reading one is void with each commit.
- */
-const writerCacheKiB = 32 * 1024;
 /** How long a start waits for the migration that another process runs. */
 const migrationWaitMs = 60_000;
 const migrationPollMs = 20;
-/** How long the log may get before a commit waits for reads of other processes, so that SQLite can overwrite it. */
-const logBytesMax = 32 * 1024 * 1024;
-const shortenEveryMs = 1_000;
-const shortenTimeoutMs = 20;
-
 /**
  * Opens the SQLite file, made if absent, and brings its schema up to date.
  *
@@ -53,7 +41,6 @@ async function open(file: string): Promise<Store> {
   try {
     writer.pragma("journal_mode = WAL");
     writer.pragma("synchronous = FULL");
-    writer.pragma(`cache_size = -${writerCacheKiB}`);
     writer.pragma("foreign_keys = ON");
     await migrateAlone(writer);
     return new SqliteStore(writer, new Database(file, { timeout: busyTimeoutMs, readonly: true }));
@@ -119,15 +106,12 @@ class SqliteStore implements Store {
   readonly #control: ReturnType<typeof prepareControl>;
   readonly #logInode: number | undefined;
   #committing: Promise<void> | undefined;
-  /** Set while all of the queue may wait. */
-  #timer: NodeJS.Timeout | undefined;
-  #shortenedAt = Number.NEGATIVE_INFINITY;
 
   constructor(writer: Database.Database, reader: Database.Database) {
     this.#writer = writer;
     this.#reader = reader;
     this.#control = prepareControl(writer);
-    this.#logInode = statLog(writer)?.ino;
+    this.#logInode = inodeOfLog(writer);
     this.#sessions = {
       none: new SqliteSession(writer),
       tables: new SqliteSession(writer, "tables"),
@@ -143,26 +127,15 @@ class SqliteStore implements Store {
   }
 
   /** One transaction runs at a time, so that every table is locked anyway. */
-  write<Result>(
-    work: (session: Session) => Promise<Result>,
-    { locking, mayWait = false }: WriteOptions = {},
-  ): Promise<Result> {
+  write<Result>(work: (session: Session) => Promise<Result>, { locking }: WriteOptions = {}): Promise<Result> {
     const session = this.#sessions[locking ?? "none"];
     return new Promise<unknown>((resolve, reject) => {
       this.#queue.push({ work: () => work(session), resolve, reject });
-      if (!mayWait) this.#commit();
-      else if (this.#committing === undefined) this.#timer ??= setTimeout(this.#commit, mayWaitMs);
+      this.#committing ??= this.#commitGroups();
     }) as Promise<Result>;
   }
 
-  readonly #commit = (): void => {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.#committing ??= this.#commitGroups();
-  };
-
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#queue.length > 0) this.#commit();
     await this.#committing;
     this.#snapshot.end();
     this.#reader.close();
@@ -182,8 +155,7 @@ class SqliteStore implements Store {
   async #commitGroup(group: readonly Job[]): Promise<void> {
     const outcomes: Outcome[] = [];
     try {
-      const log = this.#requireLog();
-      if (log !== undefined && log.size >= logBytesMax) this.#shortenLog();
+      this.#requireLog();
       this.#control.begin.run();
       for (const job of group) outcomes.push(await this.#runInSavepoint(job));
       // Reads that follow the commit see it.
@@ -201,26 +173,8 @@ class SqliteStore implements Store {
   }
 
   /** @throws CatalogError ServiceUnavailable when the log has no name any more: SQLite would commit to it all the same. */
-  #requireLog(): Stats | undefined {
-    const log = statLog(this.#writer);
-    if (log?.ino !== this.#logInode) throw fileGone(this.#writer.name);
-    return log;
-  }
-
-  /**
-   * SQLite overwrites its log from the start after a commit that no read is older than. With busy processes beside this
-   * one there is always such a read, and each is over in a moment.
-   */
-  #shortenLog(): void {
-    const now = performance.now();
-    if (now - this.#shortenedAt < shortenEveryMs) return;
-    this.#shortenedAt = now;
-    this.#writer.pragma(`busy_timeout = ${shortenTimeoutMs}`);
-    try {
-      this.#writer.pragma("wal_checkpoint(TRUNCATE)");
-    } finally {
-      this.#writer.pragma(`busy_timeout = ${busyTimeoutMs}`);
-    }
+  #requireLog(): void {
+    if (inodeOfLog(this.#writer) !== this.#logInode) throw fileGone(this.#writer.name);
   }
 
   async #runInSavepoint(job: Job): Promise<Outcome> {
@@ -239,8 +193,8 @@ class SqliteStore implements Store {
   }
 }
 
-function statLog({ name }: Database.Database): Stats | undefined {
-  return statSync(`${name}-wal`, { throwIfNoEntry: false });
+function inodeOfLog({ name }: Database.Database): number | undefined {
+  return statSync(`${name}-wal`, { throwIfNoEntry: false })?.ino;
 }
 
 function fileGone(file: string): CatalogError {

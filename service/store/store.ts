@@ -29,8 +29,6 @@ export type Limiter = Pick<RateLimiterAbstract, "consume">;
 export interface WriteOptions {
   /** The table that must not change while it runs. */
   readonly locking?: LockableTable | undefined;
-  /** No request waits for it: it may wait some milliseconds for another transaction, whose commit it shares. */
-  readonly mayWait?: boolean;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, matchesGlob, posix } from "node:path";
 import { describe, expect, inject, test } from "vitest";
 import { catalogImage, rayImage, sourceFiles } from "../../infra/image-sources.ts";
@@ -157,13 +157,3 @@ function importsOf(file: string): string[] {
 function packageOf(specifier: string): string {
   return specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
 }
-
-test("the thread for calls to the disk begins from the package alone", () => {
-  const { root } = unpack("service");
-  const program = join(root, "sync.js");
-  const module = JSON.stringify(join(root, "storage/disk-thread.js"));
-  const source = `const { DiskThread } = await import(${module}); await new DiskThread(undefined, 1).run("sync", ".");`;
-  writeFileSync(program, source);
-  const { status, stderr } = spawnSync(process.execPath, [program], { cwd: root, encoding: "utf8" });
-  expect([status, stderr]).toEqual([0, ""]);
-});

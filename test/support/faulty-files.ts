@@ -8,7 +8,6 @@ import { rm, unlink } from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { callbackify } from "node:util";
 import { z } from "zod";
 import { faults } from "./faulty-proxy.ts";
 
@@ -60,8 +59,8 @@ function faulty<Arguments extends unknown[]>(
 }
 
 fs.promises.rm = faulty("rm", originals.rm);
+fs.promises.unlink = faulty("unlink", originals.unlink);
 Object.assign(fs, {
-  unlink: callbackify(faulty("unlink", originals.unlink)),
   linkSync: (...given: Parameters<typeof linkSync>) => {
     const rule = ruleOf("linkSync", given[1]);
     if (rule === undefined) return linkSync(...given);
