@@ -41,30 +41,37 @@ const everywhere = {
   egressPorts: z.array(z.int().positive().max(65_535)).default([]),
 };
 
-const databaseMessage = "must be sqlite, postgres, or {url: postgres://...}";
+/** On a cluster of the stack's own, the stack can create a PostgreSQL database of the cloud. */
+const createdDatabase = z
+  .union([z.enum(["sqlite", "postgres"]), PostgresUrl], "must be sqlite, postgres, or {url: postgres://...}")
+  .default("sqlite");
 
-/** A catalog whose database and backups the stack can have made by a cloud. */
-const onCloud = (scheme: "s3" | "gs") =>
+const givenDatabase = z
+  .union(
+    [z.literal("sqlite"), PostgresUrl],
+    "must be sqlite or {url: postgres://...}: the stack creates no database on an existing cluster",
+  )
+  .default("sqlite");
+
+/** A catalog whose backups the stack can store in a bucket of the cloud. */
+const onCloud = <Its extends typeof createdDatabase | typeof givenDatabase>(scheme: "s3" | "gs", database: Its) =>
   z.strictObject({
     ...everywhere,
-    database: z.union([z.enum(["sqlite", "postgres"]), PostgresUrl], databaseMessage).default("sqlite"),
+    database,
     /** SQLite only: a copy of every change, at most seconds behind, in a bucket that Ray cannot use. */
     litestream: z.union([z.boolean(), z.strictObject({ bucket: bucketOf(scheme) })]).default(false),
     /** Whether the catalog hands out credentials for tables, each held to one of them. */
     vendCredentials: z.boolean().default(false),
   });
 
-export const CatalogOnGke = onCloud("gs");
-export const CatalogOnEks = onCloud("s3");
+export const CatalogOnGke = onCloud("gs", createdDatabase);
+export const CatalogOnEks = onCloud("s3", createdDatabase);
+export const CatalogOnExistingGke = onCloud("gs", givenDatabase);
+export const CatalogOnExistingEks = onCloud("s3", givenDatabase);
 
 export const CatalogOnExisting = z.strictObject({
   ...everywhere,
-  database: z
-    .union(
-      [z.literal("sqlite"), PostgresUrl],
-      "must be sqlite or {url: postgres://...}: the stack makes no database here",
-    )
-    .default("sqlite"),
+  database: givenDatabase,
   litestream: z
     .union(
       [z.literal(false), z.strictObject({ bucket: bucketOf("s3", "gs") })],
@@ -75,12 +82,12 @@ export const CatalogOnExisting = z.strictObject({
   volumeClaim: objectName.optional(),
 });
 
-type OnCloud = z.output<typeof CatalogOnGke>;
+type OnCloud = z.output<typeof CatalogOnExistingGke>;
 type OnExisting = z.output<typeof CatalogOnExisting>;
 
-/** The settings of a catalog, wherever it is. */
+/** The settings of a catalog on any cluster. */
 export type CatalogSettings = Omit<OnCloud, "enabled" | "namespace" | "vendCredentials"> &
   Partial<Pick<OnCloud, "vendCredentials"> & Pick<OnExisting, "volumeClaim">>;
 
 /** The defaults. */
-export const catalogDefaults: CatalogSettings = CatalogOnGke.parse({});
+export const catalogDefaults: CatalogSettings = CatalogOnExistingGke.parse({});

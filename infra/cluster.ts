@@ -28,8 +28,6 @@ export interface Cluster extends pulumi.ComponentResource {
   readonly services: CloudServices;
   /** Lets the named principals make Ray clusters for a team, and use its folder of the bucket. */
   createTeamClient(name: string, team: TeamClientArgs): TeamClient;
-  /** A PostgreSQL of the cloud. */
-  createDatabase(args: { readonly replicas: number }): Database;
 }
 
 /** What a cluster has besides machines, from its cloud or its operator: a bucket, identities of pods, a registry. */
@@ -107,11 +105,12 @@ export interface Backups {
   readonly region: string | undefined;
 }
 
+/** A PostgreSQL database for the catalog. */
 export interface Database {
-  /** A secret. */
-  readonly url: pulumi.Output<string>;
-  /** The name of the snapshot that outlives the stack; undefined where the cloud names it. */
-  readonly finalSnapshot: pulumi.Output<string> | undefined;
+  /** Kept as a secret. */
+  readonly url: pulumi.Input<string>;
+  /** The name of the snapshot that outlives the stack; undefined without one, or where the cloud names it. */
+  readonly finalSnapshot?: pulumi.Output<string> | undefined;
 }
 
 /** Where the stack pushes an image that it builds. */

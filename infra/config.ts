@@ -1,7 +1,6 @@
 import * as pulumi from "@pulumi/pulumi";
 import { rayGpuImage, rayImage } from "@tiltyard/protocol";
 import { z } from "zod";
-import type { CatalogSettings } from "./catalog-settings.ts";
 import type { Architecture } from "./machines.ts";
 import { clientRoleOf } from "./name-rules.ts";
 import {
@@ -34,7 +33,6 @@ interface WorkedOut {
     /** What the stack's own images have, in place of those two; undefined where it builds none. */
     readonly build: { readonly packages: readonly string[] } | undefined;
   };
-  readonly catalog: CatalogSettings & { readonly enabled: boolean; readonly namespace: string };
 }
 
 /** And where there is a cloud. */
@@ -42,7 +40,8 @@ interface OnCloud extends WorkedOut, Placed {
   readonly nodePools: readonly NodePool[];
 }
 
-type Config<V extends Variant, More> = Omit<SettingsOf<V>, keyof More> & More;
+type Config<V extends Variant, More> = Omit<SettingsOf<V>, keyof More | "catalog"> &
+  More & { readonly catalog: SettingsOf<V>[keyof SettingsOf<V> & "catalog"] & { readonly namespace: string } };
 /** Of the cloud, from its provider's own settings. */
 interface Placed {
   readonly region: string;

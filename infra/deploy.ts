@@ -1,4 +1,4 @@
-import type { Cluster } from "./cluster.ts";
+import type { Cluster, Database } from "./cluster.ts";
 import { Catalog } from "./components/catalog/catalog.ts";
 import { findEksAccount } from "./components/eks/eks-account.ts";
 import { EksCluster } from "./components/eks/eks-cluster.ts";
@@ -10,12 +10,12 @@ import { GkeCluster } from "./components/gke/gke-cluster.ts";
 import { rayImages } from "./components/ray/ray-images.ts";
 import { RayPlatform } from "./components/ray/ray-platform.ts";
 import { Runner } from "./components/runner/runner.ts";
-import type { StackConfig } from "./config.ts";
+import type { EksConfig, GkeConfig, StackConfig } from "./config.ts";
 import { type Outputs, rayParameters, stackOutputs } from "./outputs.ts";
 
 /** Everything that a stack consists of. */
 export async function deploy(config: StackConfig): Promise<Outputs> {
-  const cluster = await createCluster(config);
+  const { cluster, database } = await createCluster(config);
   const { namespace, serviceAccount, operator, monitoring, rayLogs, quota, teams, kueue, chartValues } = config;
   const deleteNamespace = "deleteNamespace" in config && config.deleteNamespace;
   const platform = new RayPlatform("ray", {
@@ -36,7 +36,7 @@ export async function deploy(config: StackConfig): Promise<Outputs> {
   });
   const images = rayImages("ray", config, cluster, platform);
   const { enabled, ...settings } = config.catalog;
-  const args = { cluster, platform, deleteNamespace, monitoring, ...settings };
+  const args = { cluster, platform, deleteNamespace, monitoring, ...settings, database };
   const catalog = enabled ? new Catalog("catalog", args) : undefined;
   const { enabled: hasRunner, ...runnerSettings } = config.runner;
   const runner =
@@ -49,27 +49,42 @@ export async function deploy(config: StackConfig): Promise<Outputs> {
           ...runnerSettings,
         })
       : undefined;
-  return stackOutputs({ config, cluster, platform, images, catalog, runner });
+  return stackOutputs({ config, cluster, platform, images, database, catalog, runner });
 }
 
-async function createCluster(config: StackConfig): Promise<Cluster> {
+interface ClusterAndDatabase {
+  readonly cluster: Cluster;
+  /** The catalog's. */
+  readonly database: "sqlite" | Database;
+}
+
+async function createCluster(config: StackConfig): Promise<ClusterAndDatabase> {
   switch (config.variant) {
     case "existing": {
-      const { litestream } = config.catalog;
-      return new ExistingCluster("existing", {
-        ...config,
-        backups: typeof litestream === "object" ? litestream.bucket : undefined,
-      });
+      const { litestream, database } = config.catalog;
+      const backups = typeof litestream === "object" ? litestream.bucket : undefined;
+      return { cluster: new ExistingCluster("existing", { ...config, backups }), database };
     }
-    case "existing-gke":
-      return new ExistingCluster("existing", { ...config, services: await findExistingGke("existing", config) });
-    case "existing-eks":
-      return new ExistingCluster("existing", { ...config, services: await findExistingEks("existing", config) });
+    case "existing-gke": {
+      const services = await findExistingGke("existing", config);
+      return { cluster: new ExistingCluster("existing", { ...config, services }), database: config.catalog.database };
+    }
+    case "existing-eks": {
+      const services = await findExistingEks("existing", config);
+      return { cluster: new ExistingCluster("existing", { ...config, services }), database: config.catalog.database };
+    }
     case "gke":
-      return new GkeCluster("gke", config);
+      return withDatabase(new GkeCluster("gke", config), config);
     case "eks": {
       const [account, zones] = await Promise.all([findEksAccount(config), findEksZones(config)]);
-      return new EksCluster("eks", { config, account, zones });
+      return withDatabase(new EksCluster("eks", { config, account, zones }), config);
     }
   }
+}
+
+/** Creates a PostgreSQL database of the cloud where the settings ask for one. */
+function withDatabase(cluster: GkeCluster | EksCluster, { catalog }: GkeConfig | EksConfig): ClusterAndDatabase {
+  const { enabled, database, replicas = 2 } = catalog;
+  if (database !== "postgres") return { cluster, database };
+  return { cluster, database: enabled ? cluster.createDatabase({ replicas }) : "sqlite" };
 }

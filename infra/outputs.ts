@@ -1,6 +1,6 @@
 import * as pulumi from "@pulumi/pulumi";
 import { catalogName, type StackOutputs, secretOutputs } from "@tiltyard/protocol";
-import type { Cluster } from "./cluster.ts";
+import type { Cluster, Database } from "./cluster.ts";
 import type { Catalog } from "./components/catalog/catalog.ts";
 import type { RayImages } from "./components/ray/ray-images.ts";
 import type { RayPlatform } from "./components/ray/ray-platform.ts";
@@ -17,6 +17,7 @@ interface Deployed {
   readonly cluster: Cluster;
   readonly platform: RayPlatform;
   readonly images: RayImages;
+  readonly database: "sqlite" | Database;
   readonly catalog: Catalog | undefined;
   readonly runner: Runner | undefined;
 }
@@ -104,16 +105,17 @@ function nodeLimits(config: StackConfig): StackOutputs["nodeLimits"] {
 }
 
 /** What `pulumi destroy` leaves: what was there before, what is to be kept, and the last copy of a database. */
-function keptOnDestroy({ config, cluster, catalog }: Deployed): Outputs["keptOnDestroy"] {
+function keptOnDestroy({ config, cluster, database, catalog }: Deployed): Outputs["keptOnDestroy"] {
   if (config.variant === "existing") return undefined;
   const { bucket, keepData } = config;
-  const { litestream, database } = config.catalog;
+  const { litestream } = config.catalog;
+  const finalSnapshot = database === "sqlite" ? undefined : database.finalSnapshot;
   const hasOwnBackups = typeof litestream === "object" || keepData;
   const kept = [
     ...(bucket !== undefined || keepData ? [cluster.services.bucketUri] : []),
     ...(catalog?.backupsUri !== undefined && hasOwnBackups ? [catalog.backupsUri] : []),
-    ...(catalog?.finalSnapshot !== undefined ? [pulumi.interpolate`snapshot ${catalog.finalSnapshot} of RDS`] : []),
-    ...(catalog !== undefined && config.variant === "gke" && database === "postgres"
+    ...(finalSnapshot !== undefined ? [pulumi.interpolate`snapshot ${finalSnapshot} of RDS`] : []),
+    ...(catalog !== undefined && config.variant === "gke" && config.catalog.database === "postgres"
       ? ["the final backup of the Cloud SQL instance, for 30 days"]
       : []),
   ];

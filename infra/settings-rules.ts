@@ -137,8 +137,6 @@ function problemsOfCatalog(settings: Settings): string[] {
     problems.push("catalog.litestream.bucket: must be another bucket than that of the tables, which Ray jobs write to");
   if (ingress !== undefined && oidc === undefined)
     problems.push("catalog.ingress: a catalog that is reached from outside needs catalog.oidc, not development tokens");
-  if (database === "postgres" && (variant === "existing-gke" || variant === "existing-eks"))
-    problems.push("catalog.database: must be sqlite or {url: ...}: the stack makes no database on an existing cluster");
   const volumeClaim = variant === "existing" ? settings.catalog.volumeClaim : undefined;
   if (bucket?.startsWith("file:") && volumeClaim === undefined)
     problems.push(

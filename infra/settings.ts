@@ -1,6 +1,12 @@
 import { platformDefaults } from "@tiltyard/protocol";
 import { z } from "zod";
-import { CatalogOnEks, CatalogOnExisting, CatalogOnGke } from "./catalog-settings.ts";
+import {
+  CatalogOnEks,
+  CatalogOnExisting,
+  CatalogOnExistingEks,
+  CatalogOnExistingGke,
+  CatalogOnGke,
+} from "./catalog-settings.ts";
 import { ChartsEverywhere, ChartsOnEks } from "./chart-values.ts";
 import { architectures } from "./machines.ts";
 import { Monitoring, MonitoringOnGke } from "./monitoring-settings.ts";
@@ -157,7 +163,7 @@ export const settingsOfVariant = {
     /** The region or the zone of the cluster; `gcp:region` when absent. */
     location: z.string().optional(),
     bucket: bucketOf("gs").optional(),
-    catalog: CatalogOnGke.prefault({}),
+    catalog: CatalogOnExistingGke.prefault({}),
   },
   "existing-eks": {
     ...everywhere,
@@ -169,7 +175,7 @@ export const settingsOfVariant = {
     ...StorageOnEks,
     monitoring: Monitoring,
     bucket: bucketOf("s3").optional(),
-    catalog: CatalogOnEks.prefault({}),
+    catalog: CatalogOnExistingEks.prefault({}),
   },
   gke: {
     ...everywhere,

@@ -50,10 +50,6 @@ export class ExistingCluster extends pulumi.ComponentResource implements Cluster
   createTeamClient(_name: string, { principals }: TeamClientArgs): TeamClient {
     return { clients: principals.map(toSubject), roleName: undefined };
   }
-
-  createDatabase(): never {
-    throw new pulumi.RunError("a stack on an existing cluster makes no database");
-  }
 }
 
 function createProvider(name: string, { kubeconfig, context }: AnyExistingClusterArgs, parent: pulumi.Resource) {

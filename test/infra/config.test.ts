@@ -175,7 +175,7 @@ describe("settings that are not valid", () => {
       "a database that no cloud makes",
       "existing",
       { catalog: { ...catalog, database: "postgres" } },
-      "catalog.database: must be sqlite or {url: postgres://...}: the stack makes no database here",
+      "catalog.database: must be sqlite or {url: postgres://...}: the stack creates no database",
     ],
     [
       "a URL of another database",

@@ -76,5 +76,7 @@ describe("a GKE cluster outside of the stack", () => {
 
 test.each(["existing-gke", "existing-eks"])("a database is not made on %s", async (variant) => {
   const failed = deployed(variant, { catalog: { database: "postgres" } });
-  await expect(failed).rejects.toThrow("catalog.database: must be sqlite or {url: ...}");
+  await expect(failed).rejects.toThrow(
+    "catalog.database: must be sqlite or {url: postgres://...}: the stack creates no database",
+  );
 });

@@ -3,7 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { catalogLabels, catalogName, catalogPort } from "@tiltyard/protocol";
 import type { CatalogSettings } from "../../catalog-settings.ts";
 import { collectorNamespaces } from "../../monitoring-settings.ts";
-import { tcp, toNameServers } from "../policy-ports.ts";
+import { podsOf, tcp, toNameServers } from "../network-peers.ts";
 import type { CatalogPlace, Child } from "./catalog.ts";
 import { metadataOf } from "./catalog-names.ts";
 
@@ -39,9 +39,7 @@ function createPolicy(
 ): void {
   const { cluster, platform, settings, monitoring } = place;
   const namespaces = [...platform.namespaces, ...collectorNamespaces(monitoring), ...settings.allowedNamespaces].map(
-    (each) => ({
-      namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": each } },
-    }),
+    (each) => podsOf(each),
   );
   // Some load balancers call pods themselves, from addresses of the cloud.
   const loadBalancers = cluster.services.loadBalancerRanges[settings.ingress?.className ?? ""] ?? [];

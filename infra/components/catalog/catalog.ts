@@ -17,9 +17,9 @@ import { catalogPodSpec } from "./catalog-pod.ts";
 import { createCatalogWorkload } from "./catalog-workload.ts";
 import { createLitestream } from "./litestream.ts";
 
-/** The settings of a catalog; the URL of its database may be one that is not known yet. */
+/** The settings of a catalog, with its database in place of the setting that asks for one. */
 export interface CatalogOptions extends Omit<CatalogSettings, "database"> {
-  readonly database: "sqlite" | "postgres" | { readonly url: pulumi.Input<string> };
+  readonly database: "sqlite" | Database;
 }
 
 export interface CatalogArgs extends Partial<CatalogOptions> {
@@ -62,13 +62,11 @@ export class Catalog extends pulumi.ComponentResource {
   readonly publicUrl: string | undefined;
   /** Where copies of its database are; undefined without Litestream. */
   readonly backupsUri: pulumi.Output<string> | undefined;
-  /** What is left of a database of the cloud when the stack goes; undefined when it makes none. */
-  readonly finalSnapshot: pulumi.Output<string> | undefined;
 
   constructor(name: string, args: CatalogArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:Catalog", name, {}, options);
     const { cluster, platform, namespace, deleteNamespace = false, monitoring = noMonitoring, ...given } = args;
-    const settings = { ...catalogDefaults, ...given };
+    const settings: CatalogOptions = { ...catalogDefaults, ...given };
     this.namespace = namespace ?? `${platform.namespace}-catalog`;
     this.url = `http://${catalogName}.${this.namespace}.svc:${catalogPort}`;
     this.publicUrl = settings.ingress && `https://${settings.ingress.host}`;
@@ -78,7 +76,8 @@ export class Catalog extends pulumi.ComponentResource {
     const place = { cluster, platform, settings, monitoring, namespace: this.namespace };
     const room = createNamespace(name, { ...place, enforce: "restricted", deleteNamespace }, this);
     const child = { parent: this, provider: cluster.kubernetes, dependsOn: [room, ...platform.priorities] };
-    const database = createDatabase(place);
+    const { database } = settings;
+    const databaseUrl = database === "sqlite" ? undefined : pulumi.secret(database.url);
     this.image = imageOf(name, place, this);
     const identity = cluster.services.createIdentity("catalog", { namespace: this.namespace, name: catalogName });
     const backups = settings.litestream === false ? undefined : cluster.services.createBackups(identity);
@@ -86,28 +85,20 @@ export class Catalog extends pulumi.ComponentResource {
       image: this.image,
       serviceAccount: createServiceAccount(name, place, identity, child),
       vendingRole: settings.vendCredentials ? cluster.services.createVendingRole(identity) : undefined,
-      secret: createSecret(name, place, this, database?.url, child),
+      secret: createSecret(name, place, this, databaseUrl, child),
       litestream: backups && createLitestream(name, place, backups, child),
     });
     createCatalogWorkload(name, place, pod, child);
-    createCatalogNetwork(name, place, database?.url, child);
+    createCatalogNetwork(name, place, databaseUrl, child);
     createCatalogMonitoring(name, place, child);
     createCatalogAccess(`${name}-client`, place, child);
     this.backupsUri = backups?.uri;
-    this.finalSnapshot = database?.finalSnapshot;
     this.registerOutputs();
   }
 }
 
 function createKey(name: string, parent: pulumi.Resource): pulumi.Output<string> {
   return pulumi.secret(new random.RandomPassword(name, { length: 48, special: false }, { parent }).result);
-}
-
-/** PostgreSQL: the cloud's, or one that is there. */
-function createDatabase({ cluster, settings }: CatalogPlace): Partial<Database> | undefined {
-  const { database, replicas = 2 } = settings;
-  if (database === "sqlite") return undefined;
-  return database === "postgres" ? cluster.createDatabase({ replicas }) : { url: pulumi.secret(database.url) };
 }
 
 function imageOf(name: string, { cluster, settings }: CatalogPlace, parent: pulumi.Resource) {

@@ -5,6 +5,7 @@ import type { Cluster } from "../../cluster.ts";
 import { placedOn } from "../../node-pools.ts";
 import type { KueueSettings, QuotaSettings } from "../../team-settings.ts";
 import { charts } from "../../versions.ts";
+import { namespaceNamed } from "../network-peers.ts";
 import { amountsOf } from "./quota.ts";
 
 /** The queue of each namespace, by which jobs name it. */
@@ -76,7 +77,7 @@ function createQueue(
     "ClusterQueue",
     { name: `tiltyard-${namespace}` },
     {
-      namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": namespace } },
+      namespaceSelector: namespaceNamed(namespace),
       resourceGroups: [
         {
           coveredResources: Object.keys(amounts),

@@ -6,6 +6,7 @@ import type { QuotaSettings } from "../../team-settings.ts";
 import { createMonitor } from "../monitoring/monitors.ts";
 import { rayClusterLabel } from "../monitoring/ray-dashboard.ts";
 import { createNamespace } from "../namespace.ts";
+import { podsOf, tcp } from "../network-peers.ts";
 import { createClientRole } from "./client-role.ts";
 import { createQuota } from "./quota.ts";
 import { createRayLogs } from "./ray-logs.ts";
@@ -29,14 +30,6 @@ export interface RayNamespaceArgs extends RayNamespaceSettings {
   readonly quota: QuotaSettings | undefined;
   /** Whose pods may reach those of Ray, besides its own: peers of a network policy. */
   readonly peers: readonly object[];
-}
-
-/** Pods of a namespace; all of them, or those with these labels. */
-export function podsOf(namespace: string, matchLabels?: Readonly<Record<string, string>>) {
-  return {
-    namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": namespace } },
-    ...(matchLabels !== undefined && { podSelector: { matchLabels } }),
-  };
 }
 
 /**
@@ -102,7 +95,7 @@ function keepToPeers(
   options: pulumi.CustomResourceOptions,
 ): void {
   const collectors = collectorNamespaces(monitoring).map((collector) => podsOf(collector));
-  const ports = metricsPortNumbers.map((port) => ({ protocol: "TCP", port }));
+  const ports = metricsPortNumbers.map(tcp);
   new kubernetes.networking.v1.NetworkPolicy(
     `${name}-pods`,
     {

@@ -9,12 +9,13 @@ import type { KueueSettings, QuotaSettings, Team } from "../../team-settings.ts"
 import { charts, versions } from "../../versions.ts";
 import { createDashboard } from "../monitoring/grafana.ts";
 import { rayDashboard } from "../monitoring/ray-dashboard.ts";
+import { podsOf } from "../network-peers.ts";
 import { createClassReader } from "./client-role.ts";
 import { KubeRayOperator, operatorLabels } from "./kuberay-operator.ts";
 import { Kueue, queueName } from "./kueue.ts";
 import { logsConfigMap, logsImage } from "./ray-logs.ts";
 import { priorityClasses } from "./ray-names.ts";
-import { createRayNamespace, podsOf } from "./ray-namespace.ts";
+import { createRayNamespace } from "./ray-namespace.ts";
 import { createClusterRole } from "./ray-rights.ts";
 import { RayTeam } from "./ray-team.ts";
 

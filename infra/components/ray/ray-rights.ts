@@ -1,9 +1,7 @@
-import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
+import { createGrantedRole } from "../granted-role.ts";
 
-const apiGroup = "rbac.authorization.k8s.io";
-
-/** What pods of a Ray cluster do: watch its pods, and grow, shrink and end it; requirements.md 2.7. */
+/** Pods of a Ray cluster watch its pods, and scale and delete the cluster; requirements.md 2.7. */
 const rules = [
   { apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "watch"] },
   { apiGroups: ["ray.io"], resources: ["rayclusters"], verbs: ["get", "patch", "delete"] },
@@ -14,46 +12,17 @@ interface Account {
   readonly serviceAccount: string;
 }
 
-/** The rights that requirements.md 2.7 asks for, in the whole cluster, under the names that they must have. */
-export function createClusterRole(
-  name: string,
-  { namespace, serviceAccount }: Account,
-  options: pulumi.CustomResourceOptions,
-): void {
-  const role = new kubernetes.rbac.v1.ClusterRole(
-    name,
-    { metadata: { name: `${serviceAccount}-role` }, rules },
-    options,
-  );
-  new kubernetes.rbac.v1.ClusterRoleBinding(
-    name,
-    {
-      metadata: { name: `${serviceAccount}-binding` },
-      roleRef: { apiGroup, kind: "ClusterRole", name: role.metadata.name },
-      subjects: [{ kind: "ServiceAccount", name: serviceAccount, namespace }],
-    },
-    options,
-  );
+/** Grants the rights in the whole cluster, under the names that requirements.md 2.7 prescribes. */
+export function createClusterRole(name: string, account: Account, options: pulumi.CustomResourceOptions): void {
+  createGrantedRole(name, roleOf(account), options);
 }
 
-/** The same in one namespace: jobs of a team have nothing to do with the Ray clusters of another. */
-export function createRoleInNamespace(
-  name: string,
-  { namespace, serviceAccount }: Account,
-  options: pulumi.CustomResourceOptions,
-): void {
-  const role = new kubernetes.rbac.v1.Role(
-    name,
-    { metadata: { name: `${serviceAccount}-role`, namespace }, rules },
-    options,
-  );
-  new kubernetes.rbac.v1.RoleBinding(
-    name,
-    {
-      metadata: { name: `${serviceAccount}-binding`, namespace },
-      roleRef: { apiGroup, kind: "Role", name: role.metadata.name },
-      subjects: [{ kind: "ServiceAccount", name: serviceAccount, namespace }],
-    },
-    options,
-  );
+/** Grants the rights in one namespace: jobs of a team cannot reach the Ray clusters of another. */
+export function createRoleInNamespace(name: string, account: Account, options: pulumi.CustomResourceOptions): void {
+  createGrantedRole(name, { ...roleOf(account), namespace: account.namespace }, options);
+}
+
+function roleOf({ namespace, serviceAccount }: Account) {
+  const subject = { kind: "ServiceAccount", name: serviceAccount, namespace } as const;
+  return { name: `${serviceAccount}-role`, bindingName: `${serviceAccount}-binding`, rules, subjects: [subject] };
 }

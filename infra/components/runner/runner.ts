@@ -4,7 +4,8 @@ import { catalogLabels, catalogPort, runnerName, runnerRights } from "@tiltyard/
 import type { Cluster } from "../../cluster.ts";
 import { type RunnerSettings, runnerDefaults } from "../../runner-settings.ts";
 import type { Catalog } from "../catalog/catalog.ts";
-import { tcp, toNameServers } from "../policy-ports.ts";
+import { createGrantedRole } from "../granted-role.ts";
+import { tcp, toNameServers } from "../network-peers.ts";
 import type { RayPlatform } from "../ray/ray-platform.ts";
 import { runnerPodSpec } from "./runner-pod.ts";
 
@@ -73,24 +74,12 @@ function createAccount(name: string, place: RunnerPlace, child: Child): pulumi.O
     { metadata: metadataOf(place), automountServiceAccountToken: false },
     child,
   );
-  const metadata = { name: runnerName, namespace: place.platform.namespace };
-  const role = new kubernetes.rbac.v1.Role(
+  createGrantedRole(
     name,
     {
-      metadata,
-      rules: runnerRights.map(({ apiGroups, resources, verbs }) => ({
-        apiGroups: [...apiGroups],
-        resources: [...resources],
-        verbs: [...verbs],
-      })),
-    },
-    child,
-  );
-  new kubernetes.rbac.v1.RoleBinding(
-    name,
-    {
-      metadata,
-      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: role.metadata.name },
+      name: runnerName,
+      namespace: place.platform.namespace,
+      rules: runnerRights,
       subjects: [{ kind: "ServiceAccount", name: runnerName, namespace: place.catalog.namespace }],
     },
     child,
