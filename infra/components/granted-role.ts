@@ -23,7 +23,7 @@ type ServiceAccountSubject = ServiceAccountName & { readonly kind: "ServiceAccou
 
 const apiGroup = "rbac.authorization.k8s.io";
 
-/** Creates a role and the binding that grants it; nothing when there is nobody to grant it to. */
+/** Creates a role and the binding that grants it; nothing without subjects. */
 export function createGrantedRole(
   name: string,
   { name: roleName, bindingName = roleName, namespace, rules, subjects: grantees }: GrantedRoleArgs,
