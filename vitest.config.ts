@@ -1,10 +1,41 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
-/** Gives the run a temporary folder, and takes it away. */
 const temporaryFolder = "test/support/temporary-folder.ts";
-/** How long a test waits for what is to become so. A busy machine takes several seconds for what takes milliseconds on a quiet one. */
+const postgres = "test/support/postgres-project.ts";
+/** A busy machine needs seconds for work that takes milliseconds on an idle one. */
 const expectOptions = { poll: { timeout: 10_000 } };
+
+/**
+ * The files of test/service that also run over PostgreSQL: each proves a property that depends on the database, such as
+ * transactions, locks, constraints, claims, paging or the order of names. `conformance` runs every statement once.
+ */
+const databaseFiles = [
+  "audit",
+  "automation",
+  "batches",
+  "commit-protocol",
+  "conformance/conformance",
+  "create-branch",
+  "deferred-work",
+  "deleting-many",
+  "dropping",
+  "external-commits",
+  "hostile-input",
+  "jobs",
+  "lists",
+  "management",
+  "model",
+  "namespaces",
+  "refs",
+  "registering-many",
+  "replicas",
+  "secrets",
+  "store",
+  "table-versions",
+  "tables",
+  "transactions",
+].map((name) => `test/service/${name}.test.ts`);
 
 export default defineConfig({
   test: {
@@ -16,47 +47,58 @@ export default defineConfig({
           globalSetup: temporaryFolder,
           testTimeout: 20_000,
           expect: expectOptions,
-          // What the files of a worker import is loaded once: a file restores what it replaces.
+          // A worker loads each module once for all of its files, so a file restores the globals that it replaces.
           isolate: false,
-          // Much of it waits for programs that it starts, so that two are no more than two cores can do.
+          // Many tests wait for programs that they start: fewer than two workers would leave two cores idle.
           maxWorkers: Math.max(2, availableParallelism() - 1),
         },
       },
       {
-        // The behaviour of the service once more, over a PostgreSQL that is started for it.
         test: {
           name: "postgres",
-          include: ["test/{service,postgres}/**/*.test.ts"],
-          globalSetup: [temporaryFolder, "test/support/postgres-project.ts"],
+          include: ["test/postgres/**/*.test.ts", ...databaseFiles],
+          globalSetup: [temporaryFolder, postgres],
           testTimeout: 60_000,
           expect: expectOptions,
           hookTimeout: 60_000,
+          isolate: false,
+          maxWorkers: Math.max(2, availableParallelism() - 1),
         },
       },
       {
-        // One file at a time: what it waits for is the disk, and how soon a process starts.
+        // One file at a time: the tests depend on the disk and on how fast a process starts.
         test: {
           name: "faults",
           include: ["test/faults/**/*.test.ts"],
-          globalSetup: "test/support/temporary-folder.ts",
+          globalSetup: temporaryFolder,
           testTimeout: 1_800_000,
           hookTimeout: 60_000,
           fileParallelism: false,
         },
       },
-      // Over both databases: what hostile clients do to a service that runs by itself, and so one file at a time.
+      // One file at a time: the tests measure the service.
       ...(["hostile", "hostile-postgres"] as const).map((name) => ({
         test: {
           name,
           include: ["test/hostile/**/*.test.ts"],
-          globalSetup: [temporaryFolder, ...(name === "hostile" ? [] : ["test/support/postgres-project.ts"])],
+          globalSetup: [temporaryFolder, ...(name === "hostile" ? [] : [postgres])],
           testTimeout: 300_000,
           hookTimeout: 60_000,
           fileParallelism: false,
         },
       })),
       {
-        // What a stranger does with the packages alone.
+        // Follows the README in a fresh clone.
+        test: {
+          name: "docs",
+          include: ["test/docs/**/*.test.ts"],
+          globalSetup: temporaryFolder,
+          testTimeout: 900_000,
+          hookTimeout: 300_000,
+        },
+      },
+      {
+        // Installs the packages into empty folders.
         test: {
           name: "packages",
           include: ["test/packages/**/*.test.ts"],
@@ -72,7 +114,7 @@ export default defineConfig({
           globalSetup: [temporaryFolder, "test/e2e/setup.ts"],
           testTimeout: 300_000,
           hookTimeout: 300_000,
-          // Two files, side by side, each with a control plane of its own.
+          // Each of two files at a time has its own control plane.
           maxWorkers: 2,
         },
       },

@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { CatalogOnExisting, CatalogOnGke } from "../infra/catalog-settings.ts";
 import { Runner } from "../infra/runner-settings.ts";
 import { settingsOfVariant } from "../infra/settings.ts";
+import { blocksOf } from "./docs/blocks.ts";
 
 const files = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], { encoding: "utf8" })
   .split("\n")
@@ -37,6 +38,13 @@ test.each(documents)("the links of %s lead to something", (path) => {
     ({ target, anchor }) => !existsSync(target) || (anchor !== "" && !anchorsOf(target).includes(anchor)),
   );
   expect(broken.map(({ link }) => link)).toEqual([]);
+});
+
+test("the README shows how to try and how to test a clone, and CI runs the same commands", () => {
+  const [quickstart, , tests] = blocksOf(textOf("README.md")).map(({ text }) => text);
+  expect([quickstart, tests]).toEqual(["npm ci && npm run quickstart\n", "npm ci && npm test\n"]);
+  expect(textOf("README.md").split("\n").indexOf("npm ci && npm run quickstart")).toBeLessThan(12);
+  expect(readFileSync(".ci/run", "utf8")).toContain('tier "unit tests" bash -c "npm ci && npm test"');
 });
 
 test("pages that code, messages and examples name are there", () => {

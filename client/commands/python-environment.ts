@@ -4,18 +4,20 @@ import { once } from "node:events";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { isAtLeast } from "@tiltyard/protocol";
 import type { Progress } from "./output.ts";
 
 const pythonMin = [3, 11] as const;
-const needsPython = `Python ${pythonMin.join(".")} or later with its venv module, as python3`;
-const outputTailLength = 2_000;
+const install = `install Python ${pythonMin.join(".")} or later.`;
+const installVenv = "install its venv module, on Debian and Ubuntu with apt-get install python3-venv.";
 
 /**
- * Makes a Python environment with what a file names, once for each state of that file, and for each Python.
+ * Creates a Python environment with the packages of a requirements file. The environment is kept in the user's cache, one for
+ * each content of the file and version of Python.
  *
  * @returns The folder of its programs.
- * @throws Error With what is missing on this machine.
+ * @throws Error One sentence that names what this machine lacks.
  */
 export async function preparePython(requirements: string, progress: Progress, signal: AbortSignal): Promise<string> {
   const version = pythonVersion();
@@ -26,28 +28,38 @@ export async function preparePython(requirements: string, progress: Progress, si
   const done = join(folder, "done");
   if (existsSync(done)) return join(folder, "bin");
 
-  // An environment that was interrupted half-way is made again.
+  // An interrupted run leaves half of an environment.
   rmSync(folder, { recursive: true, force: true });
-  progress.tell(`making a Python environment in ${folder}`);
-  await run(["python3", "-m", "venv", folder], () => {}, signal, needsPython);
+  progress.tell(`creating a Python environment in ${folder}`);
+  const venv = await run(["python3", "-m", "venv", folder], () => {}, signal);
+  if (venv.code !== 0) throw new Error(`python3 cannot create a virtual environment: ${installVenv}`);
+
   const packages = content.toString().match(/^[^#\s]/gm)?.length ?? 0;
   let collected = 0;
   const pip = ["-m", "pip", "install", "--disable-pip-version-check", "--progress-bar=off", "-r", requirements];
-  const onLine = (line: string) => {
+  const pipRun = await run([join(folder, "bin/python"), ...pip], onLine, signal);
+  if (pipRun.code !== 0) {
+    const reason = pipRun.lines.findLast((line) => line.startsWith("ERROR")) ?? pipRun.lines.at(-1) ?? "";
+    throw new Error(`pip cannot install the Python packages of the quickstart: ${reason}`);
+  }
+  writeFileSync(done, version);
+  return join(folder, "bin");
+
+  function onLine(line: string): void {
     const [, name] = /^Collecting (\S+)/.exec(line) ?? [];
     if (name !== undefined) progress.tell(`Python packages: ${++collected}/${packages} ${name}`);
     if (line.startsWith("Installing")) progress.tell("Python packages: installing");
-  };
-  await run([join(folder, "bin/python"), ...pip], onLine, signal, "the packages of PyPI");
-  writeFileSync(done, version);
-  return join(folder, "bin");
+  }
 }
 
 function pythonVersion(): string {
-  const { stdout, status } = spawnSync("python3", ["-c", "import platform; print(platform.python_version())"]);
-  const version = stdout?.toString().trim() ?? "";
-  if (status !== 0 || !isAtLeast(version, pythonMin))
-    throw new Error(`this needs ${needsPython}${version === "" ? "" : `: this one is ${version}`}`);
+  const { error, stdout, status } = spawnSync("python3", ["-c", "import platform; print(platform.python_version())"], {
+    encoding: "utf8",
+  });
+  if (error !== undefined) throw new Error(`No python3 on the PATH: ${install}`);
+  if (status !== 0) throw new Error(`python3 does not run: ${install}`);
+  const version = stdout.trim();
+  if (!isAtLeast(version, pythonMin)) throw new Error(`python3 is Python ${version}: ${install}`);
   return version;
 }
 
@@ -55,15 +67,14 @@ async function run(
   [program = "", ...args]: readonly string[],
   onLine: (line: string) => void,
   signal: AbortSignal,
-  needed: string,
-): Promise<void> {
+): Promise<{ readonly code: number | null; readonly lines: readonly string[] }> {
   const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"], signal });
-  let tail = "";
+  const lines: string[] = [];
   for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding("utf8").on("data", (text: string) => {
-      tail = (tail + text).slice(-outputTailLength);
-      text.split("\n").forEach(onLine);
+    createInterface({ input: stream }).on("line", (line) => {
+      lines.push(line);
+      onLine(line);
     });
   const [code] = await once(child, "close");
-  if (code !== 0) throw new Error(`${program} failed; this needs ${needed}:\n${tail.trim()}`);
+  return { code, lines };
 }

@@ -25,8 +25,8 @@ import os, lance, lance.namespace, pyarrow as pa
 key = {"header.x-api-key": os.environ["TILTYARD_API_KEY"]}
 catalog = lance.namespace.RestNamespace(uri=os.environ["TILTYARD_CATALOG_URL"], **key)
 `;
-/** Any program of Lance's makes a table; this one has four fragments. */
-const makeTable = `${openCatalog}
+/** Any Lance client can create a table; this one has four fragments. */
+const createTable = `${openCatalog}
 films = pa.table({"id": range(${rows}), "title": [f"Film number {number}" for number in range(${rows})]})
 lance.write_dataset(films, namespace_client=catalog, table_id=["${table}"], mode="create", max_rows_per_file=${rows / 4})
 `;
@@ -39,10 +39,10 @@ for film in films.to_table(limit=3).to_pylist():
     print("  ", film)
 `;
 
-/** `quickstart`: from nothing to a column that a REST call filled. */
+/** `quickstart`: fills a column by a REST call on a machine with nothing but Node and Python. */
 export function quickstartCommand(): Command {
   return new Command("quickstart")
-    .description("start the catalog, the runner and a Ray on this machine, and fill a column by a REST call")
+    .description("start the catalog, the runner and Ray on this machine, and fill a column by a REST call")
     .action(() => interruptible(quickstart));
 }
 
@@ -61,7 +61,7 @@ async function quickstart(signal: AbortSignal): Promise<void> {
   progress.tell("starting the runner, and Ray on this machine");
   await using running = new Companion([process.execPath, runner, "--local"], environment);
 
-  progress.tell(`making the table ${table} with ${rows} films`);
+  progress.tell(`creating the table ${table} with ${rows} films`);
   await prepareTable(catalog, join(python, "python"), environment);
   const job = await post(catalog, `/v1/table/${table}/backfill_column`, { column });
   progress.end();
@@ -79,12 +79,12 @@ async function prepareTable(catalog: CatalogTarget, python: string, env: NodeJS.
   await client.dropTable({ id: [table] }).catch((error) => {
     if (!(error instanceof CatalogRequestError && error.status === 404)) throw error;
   });
-  const made = spawnSync(python, ["-c", makeTable], { env });
-  if (made.status !== 0) throw new Error(`the table could not be made: ${made.stderr}`);
+  const created = spawnSync(python, ["-c", createTable], { env });
+  if (created.status !== 0) throw new Error(`The table could not be created: ${created.stderr}`);
   await post(catalog, `/v1/table/${table}/add_columns`, { new_columns: [{ name: column, computed: expression }] });
 }
 
-/** A request as curl sends it. */
+/** Sends the request that the page shows for curl. */
 async function post({ url, apiKey }: CatalogTarget, path: string, body: object): Promise<Record<string, unknown>> {
   const headers = { "content-type": "application/json", ...(apiKey !== undefined && { "x-api-key": apiKey }) };
   const answer = await fetch(url + path, { method: "POST", headers, body: JSON.stringify(body) });
@@ -109,24 +109,24 @@ async function untilEnded(
     if (job.status === "Succeeded") return;
     if (job.status === "Failed" || job.status === "Canceled") {
       process.exitCode = exitCodes.jobFailed;
-      throw new Error(`the job is ${job.status}: ${job.reason}`);
+      throw new Error(`The job is ${job.status}: ${job.reason}`);
     }
-    if (runner.hasEnded) throw new Error(`the runner ended: ${runner.printed.trim()}`);
+    if (runner.hasEnded) throw new Error(`The runner ended: ${runner.printed.trim()}`);
     await sleep(pollMs, undefined, { signal });
   }
 }
 
-/** Rows as any client of Lance's reads them. */
+/** Prints rows that a Lance client reads. */
 function showRows(python: string, env: NodeJS.ProcessEnv): void {
   const shown = spawnSync(python, ["-c", readTable], { env });
-  if (shown.status !== 0) throw new Error(`the rows could not be read: ${shown.stderr}`);
+  if (shown.status !== 0) throw new Error(`The rows could not be read: ${shown.stderr}`);
   process.stdout.write(shown.stdout);
 }
 
 const next = `
 What to try next:
-  npx tiltyard serve                the catalog; its page: http://127.0.0.1:2333/console
-  npx tiltyard runner --local       runs its jobs on a Ray of this machine; needs a Python with Ray and
-                                    Lance's clients on the PATH: docs/guides/jobs.md
-  pip install geneva                for columns that a Python function computes: docs/guides/jobs.md
+  npx tiltyard serve                starts the catalog; open http://127.0.0.1:2333/console
+  npx tiltyard runner --local       runs the catalog's jobs on this machine; needs Ray and Lance's clients
+                                    in the Python of the PATH (docs/guides/jobs.md)
+  pip install geneva                columns that a Python function computes (docs/guides/jobs.md)
 `;

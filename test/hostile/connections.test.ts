@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { measure } from "../bench/load.ts";
 import { kept } from "./kept.ts";
-import { processes, startWatchedService, type WatchedService } from "./service.ts";
+import { startWatchedService, type WatchedService } from "./service.ts";
 
 let service: WatchedService;
 beforeEach(async () => {
@@ -104,9 +104,7 @@ describe("a connection is closed", () => {
     const closed = () => idle.flatMap(({ socket }, index) => (socket.destroyed ? [index] : []));
     await vi.waitFor(() => expect(closed().length).toBeGreaterThanOrEqual(count - max), { timeout: 10_000 });
     expect((await service.send({ method: "GET", path: "/health/live" })).status).toBe(200);
-    // Each process has its part of the limit, and gets about as many connections from the kernel as the others.
-    const oldest = processes === 1 ? 100 : 300;
-    expect(closed().filter((index) => index >= oldest)).toEqual([]);
+    expect(closed().filter((index) => index >= 100)).toEqual([]);
     expect(await closedFor("too many without a request")).toBeGreaterThanOrEqual(count - max);
     for (const { socket } of idle) socket.destroy();
   });
@@ -135,7 +133,7 @@ describe("a hundred bodies of 4 MiB without their last byte", () => {
   const path = "/v1/table/batch-commit";
   // What is thrown away of refused bodies is garbage for a while: V8 collects it when some 64 MiB are outside of its heap.
   // To keep the bodies would take 400 MiB.
-  const residentGrowthMaxMiB = 160 + 40 * processes;
+  const residentGrowthMaxMiB = 200;
 
   test.each([
     ["no credential", () => ({}), "413"],

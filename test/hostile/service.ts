@@ -6,32 +6,27 @@ import { join } from "node:path";
 import { z } from "zod";
 import { createTestDatabase } from "../support/database.ts";
 import { imageEnvironment } from "../support/dockerfile.ts";
-import { childrenOf } from "../support/process.ts";
 import { arrowStream, films } from "../support/rows.ts";
 import { createServiceProcess } from "../support/service-process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { kept } from "./kept.ts";
 
-/** A catalog in a process of its own, as its image runs it, and one that watches how long others wait for it. */
+/** A catalog in its own process, configured as in its image, and a second process that measures how long other clients wait. */
 export interface WatchedService extends AsyncDisposable {
   readonly url: string;
-  /** The process that was started; the others, if it is to be several, are its children. */
   readonly pid: number;
   readonly keys: { readonly reader: string; readonly admin: string };
-  /** Sends a request on a connection of its own, which the kernel gives to any of the processes. */
+  /** Sends a request on its own connection. */
   send(request: RawRequest): Promise<Answer>;
-  /** Makes what is kept anew, where a request has taken it away. */
+  /** Recreates the namespace and the table that the tests use, in case a request removed them. */
   restore(): Promise<void>;
-  /** The longest that any other client waited for an answer since the last call, in milliseconds. */
+  /** Returns the longest wait of any other client since the last call, in milliseconds. */
   longestWaitMs(): Promise<number>;
-  /** The memory that its processes have together, in MiB. */
+  /** Returns the resident memory of the service, in MiB. */
   residentMiB(): number;
-  /** The most memory that any of its processes ever had, in MiB. */
+  /** Returns the peak resident memory of the service, in MiB. */
   peakResidentMiB(): number;
 }
-
-/** How many processes serve, behind one port. */
-export const processes = Number(process.env.TILTYARD_HOSTILE_PROCESSES ?? 1);
 
 export interface RawRequest {
   readonly method: string;
@@ -45,7 +40,7 @@ export interface Answer {
   readonly text: string;
 }
 
-/** Of the image, what is about memory. */
+/** The memory settings of the image. */
 const image = z.object({ MALLOC_ARENA_MAX: z.string(), NODE_OPTIONS: z.string() }).parse(imageEnvironment());
 
 export async function startWatchedService(environment: Record<string, string> = {}): Promise<WatchedService> {
@@ -53,15 +48,13 @@ export async function startWatchedService(environment: Record<string, string> = 
   const folder = temporaryFolder("tiltyard-hostile-");
   const service = createServiceProcess(folder, {
     MALLOC_ARENA_MAX: image.MALLOC_ARENA_MAX,
-    // The heap is what Node gives itself in a pod of 512 MiB.
+    // Node chooses this heap size in a pod with 512 MiB.
     NODE_OPTIONS: `${image.NODE_OPTIONS} --max-old-space-size=256`,
     TILTYARD_DATABASE_URL: database.url,
     TILTYARD_FAILED_CREDENTIALS: "1000000",
-    TILTYARD_PROCESSES: `${processes}`,
     ...environment,
   });
   const { pid } = await service.start();
-  const pids = processes === 1 ? [pid] : childrenOf(pid);
   const url = service.url();
   const send = (raw: RawRequest) => sendRaw(url, raw);
 
@@ -79,8 +72,8 @@ export async function startWatchedService(environment: Record<string, string> = 
   const grant = { namespace: [kept.namespace], role: "reader" };
   const { key } = await made("/management/v1/api_key/create", JSON.stringify({ principal: "a reader", grant }));
 
-  const probes = pids.map((each) => fork(join(import.meta.dirname, "probe.ts"), [url, `${each}`]));
-  const longestWaitMs = async () => Math.max(...(await Promise.all(probes.map(askProbe))));
+  const probe = fork(join(import.meta.dirname, "probe.ts"), [url, `${pid}`]);
+  const longestWaitMs = () => askProbe(probe);
   await longestWaitMs();
   return {
     url,
@@ -89,10 +82,10 @@ export async function startWatchedService(environment: Record<string, string> = 
     send,
     restore,
     longestWaitMs,
-    residentMiB: () => pids.reduce((sum, each) => sum + residentMiB(each), 0),
-    peakResidentMiB: () => Math.max(...pids.map(peakResidentMiB)),
+    residentMiB: () => statusMiB(pid, "VmRSS"),
+    peakResidentMiB: () => statusMiB(pid, "VmHWM"),
     [Symbol.asyncDispose]: async () => {
-      for (const probe of probes) probe.kill();
+      probe.kill();
       await service[Symbol.asyncDispose]();
       await database.drop();
     },
@@ -106,17 +99,13 @@ async function askProbe(probe: ChildProcess): Promise<number> {
   return Number(longestMs);
 }
 
-/** The most memory that a process ever had, in MiB. */
-function peakResidentMiB(pid: number): number {
-  return Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
+/** Returns a field of a process's status in MiB: VmRSS is its memory now, VmHWM its peak. */
+function statusMiB(pid: number, field: "VmRSS" | "VmHWM"): number {
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  return Number(new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(status)?.[1]) / 1024;
 }
 
-/** The memory that a process has, in MiB. */
-function residentMiB(pid: number): number {
-  return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
-}
-
-/** Sends bytes as they are. An answer that comes before all of them were sent is the answer. */
+/** Sends bytes unchanged. The service may answer before it received all of them. */
 function sendRaw(url: string, { method, path, headers, body = "" }: RawRequest): Promise<Answer> {
   // The service is to go on with the connection.
   const agent = new Agent({ keepAlive: true });
@@ -127,7 +116,7 @@ function sendRaw(url: string, { method, path, headers, body = "" }: RawRequest):
       let text = "";
       response.setEncoding("utf8");
       response.on("data", (chunk: string) => {
-        // An answer of rows is long.
+        // Answers with rows are long.
         if (text.length < 1_000_000) text += chunk;
       });
       response.on("end", () => resolve({ status: response.statusCode ?? 0, text }));

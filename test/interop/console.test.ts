@@ -659,9 +659,9 @@ describe("the rows of a table", () => {
   });
 });
 
-/** Where to put the picture of the README, e.g. docs/console.png. */
+/** The file for the picture of the tour, e.g. docs/console.png. */
 const picture = process.env.TILTYARD_TEST_PICTURE;
-test.runIf(picture)("the rows of a table are the README's picture", async () => {
+test.runIf(picture)("the rows of a table are the picture of the tour", async () => {
   const films = [
     ["Playtime", 1967],
     ["Stalker", 1979],

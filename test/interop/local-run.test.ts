@@ -9,8 +9,8 @@ import { pathWithPython } from "./servers.ts";
 
 const folder = temporaryFolder("tiltyard local ");
 
-const readme = readFileSync(join(import.meta.dirname, "../../README.md"), "utf8");
-const lines = [...readme.matchAll(/^npx tiltyard (run --local .*)$/gm)].map(([, line = ""]) => line);
+const page = readFileSync(join(import.meta.dirname, "../../docs/get-started/local-jobs.md"), "utf8");
+const lines = [...page.matchAll(/^npx tiltyard (run --local .*)$/gm)].map(([, line = ""]) => line);
 
 function runLocal(args: readonly string[], environment: Readonly<Record<string, string>> = {}) {
   return startProgram(["client/main.ts", ...args], {
@@ -28,7 +28,7 @@ function expectSuccess({ code, stderr }: Finished): void {
 const timeout = 400_000;
 
 describe("tiltyard run --local", { timeout }, () => {
-  test("makes a table and fills a column as the README says, and as Geneva does it", async () => {
+  test("creates a table and fills a column as docs/get-started/local-jobs.md shows, and with Geneva", async () => {
     expect(lines).toHaveLength(2);
     const [made, filled] = [await finish(lines[0]), await finish(lines[1])];
     expectSuccess(made);
@@ -82,7 +82,7 @@ describe("tiltyard run --local", { timeout }, () => {
   });
 });
 
-/** Runs a line of the README. */
+/** Runs a command of the page. */
 function finish(line: string | undefined): Promise<Finished> {
   return runLocal((line ?? "").split(" ")).finished;
 }

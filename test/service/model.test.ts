@@ -18,8 +18,8 @@ import {
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
-/** What fast-check chooses comes from this number: set it to run again what failed. */
-const seed = Number(process.env.TILTYARD_MODEL_SEED ?? Math.floor(Math.random() * 2 ** 31));
+/** fast-check derives its choices from the seed. Set other seeds and more runs to search for new failures. */
+const seed = Number(process.env.TILTYARD_MODEL_SEED ?? 1);
 const runs = Number(process.env.TILTYARD_MODEL_RUNS ?? 20);
 const tableCount = 2;
 const replicaCount = 2;
@@ -117,7 +117,6 @@ let warehouse: string;
 let replicas: Replica[] = [];
 
 beforeAll(async () => {
-  process.stdout.write(`model: TILTYARD_MODEL_SEED=${seed}\n`);
   database = await createTestDatabase();
   warehouse = temporaryFolder("tiltyard-model-");
   for (let index = 0; index < replicaCount; index += 1) replicas.push(await startReplica());
