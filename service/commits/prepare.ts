@@ -5,9 +5,10 @@ import { findBranch } from "../store/branches.ts";
 import type { Session } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { findVersion } from "../store/versions.ts";
-import { catchUp, forgetDeletedBranch } from "./adopt.ts";
+import { catchUp } from "./adopt.ts";
 import { type ManifestNames, type NamingScheme, readManifestPath, versionsFolder } from "./manifest.ts";
 import type { CommitParts } from "./parts.ts";
+import { forgetDeletedBranch } from "./record-adoption.ts";
 
 /** A version to commit, with the fields of the protocol's CreateTableVersion. */
 export interface VersionRequest {

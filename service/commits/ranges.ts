@@ -3,7 +3,7 @@ import { emptyBranch } from "../store/branches.ts";
 import type { Session } from "../store/store.ts";
 import { deleteTask } from "../store/tasks.ts";
 import { countVersions, deleteVersions, findCut, versionsEnd } from "../store/versions.ts";
-import { adoptionOf } from "./adopt.ts";
+import { adoptionOf } from "./record-adoption.ts";
 
 /** How many records one database transaction deletes: it takes some milliseconds. */
 const deletedAtOnceMax = 1_000;

@@ -15,7 +15,7 @@ import type { Storage } from "../storage/storage.ts";
 import type { Session } from "../store/store.ts";
 import { setTableProperties, type TableRecord } from "../store/tables.ts";
 import type { LocatedVersion } from "../store/versions.ts";
-import { commitVersions } from "./commit.ts";
+import { commitTogether } from "./commit-together.ts";
 import type { CommitParts } from "./parts.ts";
 import { type PreparedVersion, prepareVersion, type VersionRequest } from "./prepare.ts";
 import { toTableVersion } from "./read.ts";
@@ -65,25 +65,25 @@ export function createCommits(parts: CommitParts, change: Change, table: TableRe
     const { contract, request, caller, properties } = change;
     const audit = prepareAudit({ contract, request, caller, objects: [identifier] });
     // Several versions of an existing table are committed together; a new table has no other writer.
-    const together =
+    const entries =
       prepared.length > 1 && "id" in current ? prepared.map((each) => ({ identifier, prepared: each })) : [];
     let present: TableRecord | undefined;
     const apply = async (session: Session): Promise<LocatedVersion[]> => {
       const table = "id" in current ? await requireSame(session, current) : await makeTable(session, current);
       present = table;
       const records = [];
-      for (const each of together.length > 0 ? [] : prepared)
+      for (const each of entries.length > 0 ? [] : prepared)
         records.push(await recordVersion(session, table, each, audit.id));
       if (properties !== undefined) await replaceProperties(session, table, properties);
       // A retried commit was recorded the first time.
-      if (together.length > 0 || records.some((record) => record.transactionId === audit.id))
+      if (entries.length > 0 || records.some((record) => record.transactionId === audit.id))
         await audit.record(session);
       return records.map((record) => ({ location: table.location, record }));
     };
     const locking = "id" in current ? undefined : "tables";
-    const committed = await commitVersions(parts, { audit, together, apply, locking });
+    const committed = await commitTogether(parts, { audit, entries, apply, locking });
     if (present !== undefined) current = present;
-    const records = [...committed.together, ...committed.applied];
+    const records = [...committed.entries, ...committed.applied];
     transactionName = audit.nameOf(records[0]?.transactionId ?? audit.id);
     return records.map((record) => toTableVersion(table.location, record));
   }

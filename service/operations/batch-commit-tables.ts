@@ -1,5 +1,5 @@
 import { contracts } from "@tiltyard/protocol";
-import { commitVersions } from "../commits/commit.ts";
+import { commitTogether } from "../commits/commit-together.ts";
 import { toTableVersion } from "../commits/read.ts";
 import { prepareAudit } from "../domain/audit.ts";
 import type { LocatedVersion, VersionRecord } from "../store/versions.ts";
@@ -12,12 +12,12 @@ export const batchCommitTables: Handler<typeof contract> = async (request, catal
   const objects = request.operations.map(identifierOf);
   const audit = prepareAudit({ contract, request, caller, objects });
   const steps = await prepareSteps(request.operations, catalog, caller);
-  const together = steps.flatMap(({ entry }) => entry ?? []);
+  const entries = steps.flatMap(({ entry }) => entry ?? []);
 
   let outcomes: (Result | LocatedVersion)[] = [];
-  const committed = await commitVersions(catalog, {
+  const committed = await commitTogether(catalog, {
     audit,
-    together,
+    entries,
     apply: async (session) => {
       outcomes = [];
       for (const { apply } of steps) if (apply !== undefined) outcomes.push(await apply(session, audit.id));
@@ -28,8 +28,8 @@ export const batchCommitTables: Handler<typeof contract> = async (request, catal
   });
   catalog.worker.wake();
 
-  const placedBefore = committed.together.map((record, index) =>
-    versionResult(together[index]?.prepared.location ?? "", record),
+  const placedBefore = committed.entries.map((record, index) =>
+    versionResult(entries[index]?.prepared.location ?? "", record),
   );
   const placedAfter = [...committed.applied];
   const results = steps.map(({ entry }): Result => {

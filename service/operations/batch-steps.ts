@@ -1,5 +1,5 @@
 import type { contracts, Identifier, RequestOf, ResponseOf } from "@tiltyard/protocol";
-import type { Entry } from "../commits/commit.ts";
+import type { Entry } from "../commits/commit-together.ts";
 import { prepareVersion } from "../commits/prepare.ts";
 import { deleteRanges, readRanges } from "../commits/ranges.ts";
 import { requireKnownBranch } from "../commits/read.ts";

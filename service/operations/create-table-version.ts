@@ -1,5 +1,5 @@
 import { contracts } from "@tiltyard/protocol";
-import { commitVersions } from "../commits/commit.ts";
+import { commit } from "../commits/commit.ts";
 import { prepareVersion } from "../commits/prepare.ts";
 import { toTableVersion } from "../commits/read.ts";
 import { recordVersion } from "../commits/record.ts";
@@ -15,16 +15,12 @@ export const createTableVersion: Handler<typeof contract> = async (request, cata
   const { location } = prepared;
   const audit = prepareAudit({ contract, request, caller, objects: [identifier] });
 
-  const committed = await commitVersions(catalog, {
-    audit,
-    apply: async (session) => {
-      const record = await recordVersion(session, await requireTable(session, identifier), prepared, audit.id);
-      // A retried commit was recorded the first time.
-      if (record.transactionId === audit.id) await audit.record(session);
-      return [{ location, record }];
-    },
+  const [record] = await commit(catalog, async (session) => {
+    const record = await recordVersion(session, await requireTable(session, identifier), prepared, audit.id);
+    // A retried commit was recorded the first time.
+    if (record.transactionId === audit.id) await audit.record(session);
+    return [{ location, record }];
   });
-  const [record] = committed.applied;
   if (record === undefined) throw new Error("a commit has a version");
   return { transaction_id: audit.nameOf(record.transactionId), version: toTableVersion(location, record) };
 };

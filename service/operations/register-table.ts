@@ -1,5 +1,6 @@
 import { CatalogError, contracts } from "@tiltyard/protocol";
-import { adoptTable, listBranches } from "../commits/adopt.ts";
+import { adoptTable } from "../commits/adopt.ts";
+import { listBranches } from "../commits/discover.ts";
 import { prepareAudit } from "../domain/audit.ts";
 import { recordTable } from "../domain/new-table.ts";
 import { deregisterTable } from "../dropping/drop.ts";

@@ -1,0 +1,133 @@
+import type { Identifier } from "@tiltyard/protocol";
+import pMap from "p-map";
+import type { AuditEntry } from "../domain/audit.ts";
+import { requireTable } from "../domain/require.ts";
+import type { LockableTable, Session } from "../store/store.ts";
+import { delayTask, deleteTask, insertTask } from "../store/tasks.ts";
+import { type LocatedVersion, publishVersions, type VersionRecord } from "../store/versions.ts";
+import { type Apply, commit, finishAll, refuse, versionsAtOnce, withdrawn } from "./commit.ts";
+import { finishOf } from "./finish.ts";
+import type { CommitParts } from "./parts.ts";
+import { type PlacedVersion, placeManifest } from "./place.ts";
+import type { PreparedVersion } from "./prepare.ts";
+import { recordVersion } from "./record.ts";
+import { rollBack } from "./withdraw.ts";
+
+/** How long versions are held for a process that does not reach the commit point, and how much longer for each. */
+const heldForMs = 20_000;
+const heldForEachMs = 100;
+const retryAfterMs = 1_000;
+
+/** A version of an existing table. */
+export interface Entry {
+  readonly identifier: Identifier;
+  readonly prepared: PreparedVersion;
+}
+
+/** Changes with one commit point. */
+export interface Batch {
+  readonly audit: AuditEntry;
+  /**
+   * Versions whose manifests get their final names before the commit point, and lose them again when one of them
+   * cannot be placed.
+   */
+  readonly entries: readonly Entry[];
+  /** Further changes; the audit entry is recorded alone when undefined. */
+  readonly apply?: Apply;
+  readonly locking?: LockableTable | undefined;
+}
+
+/** Versions that are placed: those of the entries, in order, and those of `apply`. */
+export interface Committed {
+  readonly entries: readonly VersionRecord[];
+  readonly applied: readonly VersionRecord[];
+}
+
+/** Commits all versions of a batch, or none of them. @throws as `commit` */
+export async function commitTogether(parts: CommitParts, batch: Batch): Promise<Committed> {
+  const { audit, entries, apply, locking } = batch;
+  if (apply !== undefined && entries.length === 0) return { entries: [], applied: await commit(parts, apply, locking) };
+  if (apply !== undefined) await rehearse(parts, apply, locking);
+  const found = await reserve(parts, entries, audit.id);
+  const { repeated, placed, applied } = await publish(parts, batch, found).catch(async (error: unknown) => {
+    if (found.some(isHeld)) await rollBackSoon(parts, audit.id);
+    throw error;
+  });
+  for (const each of placed) parts.finishing.note(each);
+  const published = placed.map(({ record }) => ({ ...record, finished: true }));
+  return {
+    entries: found.map((each) => (isHeld(each) ? published : repeated).shift() ?? each.record),
+    applied: await finishAll(parts, applied),
+  };
+}
+
+const rehearsal = new Error("this was a rehearsal");
+
+/** Runs the work of the commit point and rolls it back, so that an error precedes all placements. */
+async function rehearse({ store }: CommitParts, apply: Apply, locking: LockableTable | undefined): Promise<void> {
+  const work = async (session: Session) => {
+    await apply(session);
+    throw rehearsal;
+  };
+  await store.write(work, { locking }).catch((error: unknown) => {
+    if (error !== rehearsal) throw error;
+  });
+}
+
+/** Records versions that are hidden until the commit point. A task rolls them back if this process does not reach it. */
+async function reserve(
+  { store }: CommitParts,
+  entries: readonly Entry[],
+  transactionId: string,
+): Promise<readonly LocatedVersion[]> {
+  return store.write(async (session) => {
+    const found: LocatedVersion[] = [];
+    for (const { identifier, prepared } of entries) {
+      const table = await requireTable(session, identifier);
+      const record = await recordVersion(session, table, prepared, transactionId, true);
+      found.push({ location: table.location, record });
+    }
+    if (found.some(isHeld))
+      await insertTask(session, finishOf(transactionId), heldForMs + heldForEachMs * found.length);
+    return found;
+  });
+}
+
+/** Places the held versions, and publishes them together with all other changes: the commit point. */
+async function publish(parts: CommitParts, { audit, apply, locking }: Batch, found: readonly LocatedVersion[]) {
+  const held = found.filter(isHeld);
+  // An earlier attempt of the same request committed these.
+  const repeated = await finishAll(
+    parts,
+    found.filter((each) => !isHeld(each)),
+  );
+  if (apply === undefined && held.length === 0) return { repeated, placed: [], applied: [] };
+  const place = async (each: LocatedVersion): Promise<PlacedVersion> =>
+    (await placeManifest(parts, each)) ?? refuse(each);
+  const placed = await pMap(held, place, { concurrency: versionsAtOnce });
+  const applied = await parts.store.write(
+    async (session) => {
+      if (held.length > 0) {
+        if ((await publishVersions(session, audit.id)) !== held.length) throw withdrawn("it took too long");
+        await deleteTask(session, finishOf(audit.id));
+      }
+      if (apply !== undefined) return apply(session);
+      await audit.record(session);
+      return [];
+    },
+    { locking },
+  );
+  return { repeated, placed, applied };
+}
+
+/** Rolls a batch back; if that fails, the task or the next reader does it. */
+async function rollBackSoon(parts: CommitParts, transactionId: string): Promise<void> {
+  const postpone = () => parts.store.write((session) => delayTask(session, finishOf(transactionId), retryAfterMs));
+  await rollBack(parts, transactionId)
+    .catch(postpone)
+    .catch(() => undefined);
+}
+
+function isHeld({ record }: LocatedVersion): boolean {
+  return record.held;
+}

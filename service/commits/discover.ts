@@ -1,0 +1,124 @@
+import { mainBranch } from "../domain/branch.ts";
+import { type Location, parseLocation } from "../storage/location.ts";
+import type { ObjectStore, StoredObject } from "../storage/object-store.ts";
+import type { Storage } from "../storage/storage.ts";
+import type { BranchRecord } from "../store/branches.ts";
+import type { Session } from "../store/store.ts";
+import type { TableRecord } from "../store/tables.ts";
+import { listLeftOverVersions, type VersionRecord } from "../store/versions.ts";
+import { manifestName, schemeOf, versionOfManifest, versionsFolder } from "./manifest.ts";
+import { hasContentOf } from "./place.ts";
+
+/** A manifest with a final name in the folder of a table. */
+export interface FoundManifest {
+  readonly version: number;
+  readonly name: string;
+  readonly object: StoredObject;
+}
+
+/** A branch with its records and the folder of its manifests. */
+export interface Place {
+  readonly table: TableRecord;
+  readonly branch: string;
+  readonly state: BranchRecord | undefined;
+  readonly folder: string;
+  readonly objects: ObjectStore;
+  /** The transaction that adopts; each adoption has its own when undefined. */
+  readonly transactionId?: string;
+}
+
+export async function placeOf(
+  storage: Storage,
+  table: TableRecord,
+  branch: string,
+  state: BranchRecord | undefined,
+): Promise<Place> {
+  const location = parseLocation(table.location);
+  return { table, branch, state, folder: versionsFolder(location, branch), objects: await storage.at(location) };
+}
+
+/** @param before Only manifests whose names sort before this one. */
+export async function listManifests({ folder, objects }: Place, before?: string): Promise<FoundManifest[]> {
+  const found: FoundManifest[] = [];
+  for await (const object of objects.list(folder, before && `${folder}/${before}`)) {
+    const name = object.key.slice(folder.length + 1);
+    const version = versionOfManifest(name);
+    if (version !== undefined) found.push({ version, name, object });
+  }
+  return found;
+}
+
+/** Finds the manifests that follow a version. Usually none or one does, so the folder is listed only for more. */
+export async function findNext(
+  place: Place,
+  highest: number,
+  latest: VersionRecord | undefined,
+): Promise<FoundManifest[]> {
+  const scheme = latest === undefined ? "V2" : schemeOf(latest.manifestName);
+  const look = async (version: number): Promise<FoundManifest | undefined> => {
+    const name = manifestName(version, scheme);
+    const object = await place.objects.find(`${place.folder}/${name}`);
+    return object && { version, name, object };
+  };
+  const next = await look(highest + 1);
+  if (next === undefined || (await look(highest + 2)) === undefined) return next === undefined ? [] : [next];
+  // V2 names count down: later versions sort before earlier ones.
+  return listManifests(place, scheme === "V2" ? manifestName(highest, scheme) : undefined);
+}
+
+/** Returns the manifests that follow a version without a gap, in order. */
+export function untilGap(highest: number, found: readonly FoundManifest[]): readonly FoundManifest[] {
+  const later = found.filter(({ version }) => version > highest).sort((a, b) => a.version - b.version);
+  const gap = later.findIndex(({ version }, index) => version !== highest + 1 + index);
+  return gap === -1 ? later : later.slice(0, gap);
+}
+
+/**
+ * Leaves out the manifests of earlier generations, and those that cannot be distinguished from them: a version whose
+ * record was deleted must not reappear.
+ */
+export async function withoutLeftOvers(
+  session: Session,
+  { table, branch, state, folder, objects }: Place,
+  found: readonly FoundManifest[],
+): Promise<FoundManifest[]> {
+  const { generation = 1, leftOverVersion = -1 } = state ?? {};
+  const later = found.filter(({ version }) => version > leftOverVersion);
+  if (later.length === found.length) return later;
+  const of = { tableId: table.id, branch, generation };
+  const lowest = found.reduce((least, { version }) => Math.min(least, version), leftOverVersion);
+  const before = Map.groupBy(await listLeftOverVersions(session, of, lowest, leftOverVersion), (each) => each.version);
+  for (const manifest of found) {
+    const records = before.get(manifest.version);
+    if (manifest.version > leftOverVersion || records === undefined) continue;
+    const there = { key: `${folder}/${manifest.name}`, object: manifest.object };
+    let isKnown = false;
+    for (const record of records)
+      isKnown ||= record.identity === undefined || (await hasContentOf(objects, folder, record, there));
+    if (!isKnown) later.push(manifest);
+  }
+  return later;
+}
+
+/** Lists the manifests of the Lance table at a location, by branch. */
+export async function listBranches(
+  storage: Storage,
+  location: Location,
+): Promise<ReadonlyMap<string, readonly FoundManifest[]>> {
+  const objects = await storage.at(location);
+  const branches = new Map<string, FoundManifest[]>();
+  for (const [folder, inBranch] of [
+    [versionsFolder(location, mainBranch), /^()([^/]+)$/],
+    [`${location.path}/tree`, /^(.+)\/_versions\/([^/]+)$/],
+  ] as const)
+    for await (const object of objects.list(folder)) {
+      const [, path = "", name = ""] = inBranch.exec(object.key.slice(folder.length + 1)) ?? [];
+      const version = versionOfManifest(name);
+      if (version === undefined) continue;
+      const branch = path === "" ? mainBranch : path;
+      const found = branches.get(branch) ?? [];
+      branches.set(branch, found);
+      found.push({ version, name, object });
+    }
+  return branches;
+}

@@ -1,0 +1,181 @@
+import type { Identifier } from "@tiltyard/protocol";
+import { prepareAudit, unknownCaller } from "../domain/audit.ts";
+import { automationOf } from "../domain/automation.ts";
+import { mainBranch } from "../domain/branch.ts";
+import { tableNotFound } from "../domain/require.ts";
+import { emptyBranch, findBranch, raiseBranch } from "../store/branches.ts";
+import type { Session, Store } from "../store/store.ts";
+import { findTableById, type TableRecord } from "../store/tables.ts";
+import { deleteTask, holdTask, insertTask, noteTask } from "../store/tasks.ts";
+import { insertVersions, latestVersion, listVersions, type VersionRecord } from "../store/versions.ts";
+import { type FoundManifest, type Place, placeOf } from "./discover.ts";
+import type { CommitParts } from "./parts.ts";
+
+/** How many records one database transaction inserts. */
+const adoptedAtOnce = 500;
+
+/** The task that adopts the older versions of a branch. */
+export function adoptionOf(tableId: number, branch: string) {
+  return { kind: "adopt", subject: JSON.stringify([tableId, branch]) } as const;
+}
+
+/** Adopts versions that follow the highest of a branch, unless another writer recorded some meanwhile. */
+export async function adoptNext(store: Store, place: Place, found: readonly FoundManifest[]): Promise<void> {
+  for (let from = 0; from < found.length; from += adoptedAtOnce) {
+    const part = found.slice(from, from + adoptedAtOnce);
+    const highest = (part[0]?.version ?? 0) - 1;
+    await store.write((session) => insertFound(session, place, part, highest));
+  }
+}
+
+/**
+ * Adopts a branch that has no record. The latest versions are first, because commits follow them from then on. A task
+ * adopts those beyond `most`.
+ */
+export async function adoptBranch(
+  store: Store,
+  place: Place,
+  found: readonly FoundManifest[],
+  most = Number.POSITIVE_INFINITY,
+): Promise<void> {
+  const sorted = found.toSorted((a, b) => a.version - b.version);
+  const latest = sorted.slice(-adoptedAtOnce);
+  const isAll = latest.length === sorted.length;
+  const { table, branch } = place;
+  const isFirst = await store.write(async (session) => {
+    if (!(await insertFound(session, place, latest, undefined, sorted[0]?.version))) return false;
+    if (!isAll) await insertTask(session, adoptionOf(table.id, branch));
+    return true;
+  });
+  if (!isFirst || isAll) return;
+  const state = await findBranch(store.read, table.id, branch);
+  await adoptBelow(store, { ...place, state }, sorted, most - latest.length);
+}
+
+/** Adopts versions of a branch below those that have records, the latest first. */
+export async function adoptBelow(
+  store: Store,
+  place: Place,
+  found: readonly FoundManifest[],
+  most = Number.POSITIVE_INFINITY,
+): Promise<void> {
+  const { table, branch, state } = place;
+  const task = adoptionOf(table.id, branch);
+  const [lowest] = await listVersions(store.read, table.id, branch, { after: undefined, limit: 1, descending: false });
+  const below = found
+    .filter(({ version }) => lowest === undefined || version < lowest.version)
+    .sort((a, b) => b.version - a.version);
+  for (let from = 0; from < below.length && from < most; from += adoptedAtOnce) {
+    const part = below.slice(from, from + adoptedAtOnce);
+    const isTaken = await store.write(async (session) => {
+      // Deleting the versions of the branch also deletes the task: deleted versions must not reappear.
+      const now = await findBranch(session, table.id, branch);
+      if (now === undefined || now.generation !== state?.generation || !(await holdTask(session, task))) return false;
+      await insertRecords(session, place, now.generation, part);
+      if (from + adoptedAtOnce >= below.length) await deleteTask(session, task);
+      return true;
+    });
+    if (!isTaken) return;
+  }
+  if (below.length === 0) await store.write((session) => deleteTask(session, task));
+}
+
+/** @returns Whether the branch was as expected, so that the records were inserted. @throws CatalogError TableNotFound */
+async function insertFound(
+  session: Session,
+  place: Place,
+  found: readonly FoundManifest[],
+  expectedHighest: number | undefined,
+  lowest = found[0]?.version,
+): Promise<boolean> {
+  const highest = found.at(-1)?.version;
+  if (highest === undefined || lowest === undefined) return false;
+  const { table, branch, state } = place;
+  // The table may have been deregistered or purged while its folder was read.
+  if ((await findTableById(session, table.id)) === undefined) throw tableNotFound(table.identifier);
+  const now = await findBranch(session, table.id, branch);
+  // The rollback of a batch removes manifests too.
+  const isAsSeen = now?.generation === state?.generation && now?.withdrawals === state?.withdrawals;
+  if (!isAsSeen || now?.highestVersion !== expectedHighest) return false;
+  const { generation = 1 } = now ?? {};
+  await raiseBranch(session, { tableId: table.id, name: branch, generation, lowest, highest });
+  await insertRecords(session, place, generation, found);
+  // Adopted versions may have columns that the catalog does not know.
+  if (branch === mainBranch) await noteTask(session, automationOf(table.id));
+  return true;
+}
+
+async function insertRecords(
+  session: Session,
+  place: Place,
+  generation: number,
+  found: readonly FoundManifest[],
+): Promise<void> {
+  const transactionId = place.transactionId ?? (await auditAdoption(session, place, found));
+  const records = found.map(
+    ({ version, name, object }): VersionRecord => ({
+      tableId: place.table.id,
+      branch: place.branch,
+      generation,
+      version,
+      manifestName: name,
+      committedName: name,
+      identity: object.identity,
+      finished: true,
+      held: false,
+      condemned: false,
+      manifestSize: object.sizeBytes,
+      eTag: undefined,
+      metadata: undefined,
+      timestampMillis: Math.round(object.modifiedAtMillis),
+      transactionId,
+    }),
+  );
+  await insertVersions(session, records);
+}
+
+/** @returns The id of the transaction. */
+async function auditAdoption(
+  session: Session,
+  { table, branch }: Place,
+  found: readonly FoundManifest[],
+): Promise<string> {
+  const versions = found.map(({ version }) => version);
+  const [first, last] = [Math.min(...versions), Math.max(...versions)];
+  const properties = { branch, version: String(first), ...(last !== first && { last_version: String(last) }) };
+  const audit = prepareAudit({ ...byItself("AdoptTableVersion", table), properties });
+  await audit.record(session);
+  return audit.id;
+}
+
+/**
+ * Forgets the records of a branch that a client deleted. Lance's clients delete the folder of a branch without the
+ * catalog, and may create a branch of the same name again. The caller has found the staged manifest of a commit, so the
+ * object store is readable: the latest manifest of a branch is missing only when its folder was deleted.
+ *
+ * @param latest The latest version of the branch, which was placed.
+ * @returns Whether the branch is another one now.
+ */
+export async function forgetDeletedBranch(
+  { store, storage }: CommitParts,
+  table: TableRecord,
+  latest: VersionRecord,
+): Promise<boolean> {
+  const { branch } = latest;
+  if (branch === mainBranch) return false;
+  const { objects, folder } = await placeOf(storage, table, branch, undefined);
+  if ((await objects.find(`${folder}/${latest.manifestName}`)) !== undefined) return false;
+
+  await store.write(async (session) => {
+    const still = await latestVersion(session, table.id, branch);
+    if (still?.transactionId !== latest.transactionId) return;
+    await emptyBranch(session, table.id, branch);
+    await prepareAudit({ ...byItself("ForgetTableBranch", table), properties: { branch } }).record(session);
+  });
+  return true;
+}
+
+/** The origin of a change that the catalog detects itself. */
+function byItself(operationId: string, table: { readonly identifier: Identifier }) {
+  return { contract: { operationId }, caller: unknownCaller, objects: [table.identifier] };
+}
