@@ -2,6 +2,7 @@ import { z } from "zod";
 import { characters, entries, items, list, map, text } from "../bounds.ts";
 import { defineContract, onPath } from "../contract.ts";
 import { commonRequest, context, count, datasetErrors, fieldPath, optional } from "../fields.ts";
+import { type Identifier, parseIdentifier } from "../identifier.ts";
 
 const viewKinds = ["query", "udtf", "chunker"] as const;
 
@@ -24,6 +25,28 @@ const UdtfEntry = z
     manifest_checksum: optional(text(characters.name)).describe("The client's own checksum of `manifest`."),
   })
   .meta({ id: "MaterializedViewUdtfEntry" });
+
+/** A source query as Geneva writes it. */
+const SourceQuery = z.looseObject({ source_table: z.string().min(1) });
+
+/** Parses a source query; undefined for one that Geneva did not write. */
+export function readSourceQuery(text: string): z.infer<typeof SourceQuery> | undefined {
+  try {
+    return SourceQuery.parse(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The table that a view is computed from; undefined for a query that Geneva did not write.
+ *
+ * @throws CatalogError InvalidInput for a name that no table can have.
+ */
+export function sourceOfView(request: { readonly source_query: string }): Identifier | undefined {
+  const query = readSourceQuery(request.source_query);
+  return query === undefined ? undefined : parseIdentifier(query.source_table);
+}
 
 export const createMaterializedView = defineContract({
   operationId: "CreateMaterializedView",
@@ -51,6 +74,11 @@ export const createMaterializedView = defineContract({
   errors: datasetErrors,
   bodySize: "large",
   access: onPath("writer"),
+  // The answer reveals the version of the source, and refreshes copy its rows.
+  bodyAccess: (request) => {
+    const source = sourceOfView(request);
+    return source === undefined ? [] : [{ role: "reader", object: source }];
+  },
 });
 
 export const refreshMaterializedView = defineContract({

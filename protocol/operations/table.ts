@@ -18,6 +18,7 @@ import {
   queryBoolean,
   word,
 } from "../fields.ts";
+import type { Identifier } from "../identifier.ts";
 
 const StorageOptions = z.record(z.string(), z.string());
 
@@ -167,10 +168,18 @@ export const renameTable = defineContract({
   response: z.object({ context, transaction_id: z.string().optional() }).meta({ id: "RenameTableResponse" }),
   errors: [404, 409],
   access: onPath("writer"),
-  bodyAccess: (request) => [
-    { role: "writer", object: [...(request.new_namespace_id ?? request.id.slice(0, -1)), request.new_table_name] },
-  ],
+  bodyAccess: (request) => [{ role: "writer", object: renamedTo(request) }],
 });
+
+/** The new identifier of a table. Java's client sends an empty `new_namespace_id` for none. */
+export function renamedTo(request: {
+  readonly id: Identifier;
+  readonly new_table_name: string;
+  readonly new_namespace_id?: Identifier | undefined;
+}): Identifier {
+  const { id: present, new_namespace_id: asked = [], new_table_name: name } = request;
+  return [...(asked.length > 0 ? asked : present.slice(0, -1)), name];
+}
 
 const nullableInteger = optional(z.int());
 

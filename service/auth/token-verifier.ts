@@ -1,5 +1,5 @@
 import { CatalogError } from "@tiltyard/protocol";
-import { createRemoteJWKSet, errors, type JWTVerifyGetKey, jwtVerify } from "jose";
+import { createLocalJWKSet, createRemoteJWKSet, errors, type JWTVerifyGetKey, jwtVerify } from "jose";
 import { LRUCache } from "lru-cache";
 import { z } from "zod";
 
@@ -21,7 +21,11 @@ export interface TokenRules {
 /** The clock skew allowed between the issuer and this machine. */
 const clockToleranceSeconds = 60;
 /** A verified token is not verified again for this long, and never past its expiry. */
-const verifiedForMs = 60_000;
+const verifiedForMs = 30_000;
+/** The issuer's keys are fetched again at this age: a withdrawn key is accepted for a minute at most. */
+const keysMaxAgeMs = 30_000;
+/** The last keys stay usable for this long while the issuer is unavailable. */
+const keysKeptMs = 3_600_000;
 const verifiedMax = 10_000;
 const tokenLengthMax = 16 * 1024;
 const fetchTimeoutMs = 5_000;
@@ -68,17 +72,13 @@ async function check(token: string, rules: TokenRules) {
     if (payload.sub) return { subject: payload.sub, expiresAtMs: (payload.exp ?? 0) * 1000 };
     throw new CatalogError("Unauthenticated", "the token has no subject");
   } catch (error) {
-    if (error instanceof errors.JWKSTimeout || !(error instanceof errors.JOSEError || error instanceof CatalogError))
-      throw new CatalogError("ServiceUnavailable", "the keys of the token issuer cannot be had now; try again", {
-        cause: error,
-      });
     if (error instanceof CatalogError) throw error;
     throw new CatalogError("Unauthenticated", `the token is not valid: ${reasonOf(error)}`, { cause: error });
   }
 }
 
 /** The problem of a token, without any of its content. */
-function reasonOf(error: errors.JOSEError): string {
+function reasonOf(error: unknown): string {
   if (error instanceof errors.JWTExpired) return "it has expired";
   if (error instanceof errors.JWTClaimValidationFailed) return `its claim ${error.claim} is not what is expected`;
   if (error instanceof errors.JWSSignatureVerificationFailed) return "its signature is not the issuer's";
@@ -87,20 +87,42 @@ function reasonOf(error: errors.JOSEError): string {
   return "it is malformed";
 }
 
-/** The keys of an OIDC issuer, fetched when a token first needs them and again when one names a new key. */
+/**
+ * Creates a lookup of the keys of an OIDC issuer. It fetches them for the first token, for a token that names a new key,
+ * and when they are half a minute old.
+ *
+ * @throws CatalogError ServiceUnavailable when they cannot be fetched and the last ones are too old.
+ */
 export function remoteKeys(issuer: string, jwksUrl: string | undefined): JWTVerifyGetKey {
-  let keys: Promise<JWTVerifyGetKey> | undefined;
+  let keySet: Promise<ReturnType<typeof createRemoteJWKSet>> | undefined;
+  let usableUntilMs = 0;
   return async (header, token) => {
-    keys ??= (jwksUrl === undefined ? discover(issuer) : Promise.resolve(new URL(jwksUrl))).then((url) =>
-      createRemoteJWKSet(url, { timeoutDuration: fetchTimeoutMs }),
+    keySet ??= (jwksUrl === undefined ? discover(issuer) : Promise.resolve(new URL(jwksUrl))).then((url) =>
+      createRemoteJWKSet(url, { timeoutDuration: fetchTimeoutMs, cacheMaxAge: keysMaxAgeMs }),
     );
-    // A failed discovery is retried for the next token.
-    keys.catch(() => {
-      keys = undefined;
+    // The next token retries a failed discovery.
+    keySet.catch(() => {
+      keySet = undefined;
     });
-    return (await keys)(header, token);
+    try {
+      const remote = await keySet;
+      if (remote.fresh) return await remote(header, token);
+      await remote.reload();
+      usableUntilMs = performance.now() + keysKeptMs;
+      return await remote(header, token);
+    } catch (error) {
+      // jose has no type of its own for an answer such as HTTP 500: only these errors are about the token.
+      if (tokenErrors.some((type) => error instanceof type)) throw error;
+      const last = (await keySet?.catch(() => undefined))?.jwks();
+      if (last !== undefined && performance.now() < usableUntilMs) return createLocalJWKSet(last)(header, token);
+      throw new CatalogError("ServiceUnavailable", "The keys of the token issuer cannot be fetched now. Try again.", {
+        cause: error,
+      });
+    }
   };
 }
+
+const tokenErrors = [errors.JWKSNoMatchingKey, errors.JWKSMultipleMatchingKeys, errors.JOSENotSupported];
 
 const Discovery = z.object({ issuer: z.string(), jwks_uri: z.url() });
 

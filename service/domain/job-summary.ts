@@ -1,21 +1,16 @@
 import { formatIdentifier, type Job } from "@tiltyard/protocol";
 import type { TransactionRecord } from "../store/transactions.ts";
+import { parametersIn } from "./parameters.ts";
 
-/** The properties that an attempt sets; all others are parameters of the request that opened the job. */
+/** The properties that an attempt sets. */
 const noted = {
   attempt: /^attempt\.([1-9]\d*)$/,
   progress: /^progress\.(.+)$/,
   result: /^result\.(.+)$/,
   platform: /^(ray_.+|started_at)$/,
-  text: /^(reason|log_tail)$/,
 } as const;
 
 type Properties = Readonly<Record<string, string>>;
-
-/** The parameters of the request that opened a job. */
-export function parametersIn(properties: Properties): Record<string, string> {
-  return pick(properties, (name) => !Object.values(noted).some((pattern) => pattern.test(name)));
-}
 
 /** The last lines that a job has printed. */
 export function logIn({ log_tail = "" }: Properties): string[] {
@@ -39,7 +34,7 @@ export function toJob(record: TransactionRecord, delimiter: string): Job {
     objects: record.objects.map((object) => [...object]),
     principal: record.principal,
     request_id: record.requestId,
-    parameters: parametersIn(properties),
+    parameters: parametersIn(record),
     progress: countsIn(properties, "progress"),
     result: countsIn(properties, "result"),
     attempt,

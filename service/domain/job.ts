@@ -10,6 +10,7 @@ import { insertJob, updateJob } from "../store/jobs.ts";
 import type { Session } from "../store/store.ts";
 import { insertTask } from "../store/tasks.ts";
 import type { NewTransaction, TransactionRecord } from "../store/transactions.ts";
+import { isParameter } from "./parameters.ts";
 import { type Caller, type Change, newTransaction, type TransactionNames } from "./transaction.ts";
 
 /** A job that is still to be opened. */
@@ -66,7 +67,7 @@ export async function writeJob(session: Session, job: TransactionRecord): Promis
   await insertTask(session, { kind: "end_record", subject: JSON.stringify([...job.namespace, job.id]) });
 }
 
-type State = Pick<TransactionRecord, "status" | "properties">;
+type State = Pick<TransactionRecord, "status" | "properties" | "operation">;
 
 /**
  * Applies actions in order to a job's status and properties. An ended job accepts only actions that change nothing, so
@@ -74,7 +75,7 @@ type State = Pick<TransactionRecord, "status" | "properties">;
  *
  * @returns The state as it was, the same object, when nothing is changed of a job that has ended.
  * @throws CatalogError ConcurrentModification for a move that is not allowed, for a change of what has ended,
- *   and for a mode `Fail` that triggers; then none of the actions is applied.
+ *   and for a mode `Fail` that triggers; InvalidInput for a parameter. Then none of the actions is applied.
  */
 export function applyActions<Job extends State>(job: Job, actions: readonly AlterTransactionAction[]): Job {
   const applied = { ...job, ...actions.reduce(applyAction, job as State) };
@@ -106,10 +107,17 @@ export function requireNameable(table: Identifier): void {
   );
 }
 
-function applyAction({ status, properties: present }: State, action: AlterTransactionAction): State {
+function applyAction(state: State, action: AlterTransactionAction): State {
   const { setStatusAction, setPropertyAction, unsetPropertyAction } = action;
-  if (setStatusAction !== undefined) return { status: move(status, setStatusAction.status), properties: present };
-  const properties = new Map(Object.entries(present));
+  if (setStatusAction !== undefined) return { ...state, status: move(state.status, setStatusAction.status) };
+  const name = setPropertyAction?.key ?? unsetPropertyAction?.key ?? "";
+  // A runner executes the parameters with the rights of the job's opener.
+  if (isParameter(state.operation, name))
+    throw new CatalogError(
+      "InvalidInput",
+      `property ${JSON.stringify(name)} is a parameter of ${state.operation}: open another job to change it`,
+    );
+  const properties = new Map(Object.entries(state.properties));
   if (setPropertyAction !== undefined) {
     const { key, value, mode } = setPropertyAction;
     if (properties.has(key) && mode === "Fail")
@@ -121,7 +129,7 @@ function applyAction({ status, properties: present }: State, action: AlterTransa
     if (!properties.delete(key) && mode === "Fail")
       throw new CatalogError("ConcurrentModification", `property ${JSON.stringify(key)} is not set`);
   }
-  return { status, properties: Object.fromEntries(properties) };
+  return { ...state, properties: Object.fromEntries(properties) };
 }
 
 function move(from: TransactionStatus, to: TransactionStatus): TransactionStatus {

@@ -6,19 +6,18 @@ import {
   type Identifier,
   parseIdentifier,
   type RequestOf,
+  readSourceQuery,
 } from "@tiltyard/protocol";
 import { z } from "zod";
 import type { TableRecord } from "../store/tables.ts";
 import { type NewJob, prepareJob, requireFitting, requireNameable } from "./job.ts";
-import { parametersOf } from "./parameters.ts";
+import { parametersOf, viewDefinitionPrefix as prefix } from "./parameters.ts";
 import type { Caller } from "./transaction.ts";
 
-/**
- * A view is a table whose properties with this prefix say how it is computed; `DescribeTable` answers them.
- * Views that Geneva makes itself have none of them: it keeps that in the metadata of their schema.
- */
-const prefix = "materialized_view.";
-/** What a definition may have as JSON, so that a refresh, which has it too, has room for what the compute side notes. */
+// A view is a table whose properties with the prefix define it; `DescribeTable` answers them. Views that Geneva makes
+// itself have none: Geneva keeps the definition in the metadata of their schema.
+
+/** The most characters of a definition as JSON. A refresh repeats it and needs room for the notes of its attempts. */
 const definitionLengthMax = 192 * 1024;
 
 /** Of a function that a view was stored with, what is read of it again. */
@@ -71,17 +70,9 @@ function sha256(content: string | Buffer): string {
   return createHash("sha256").update(content).digest("hex");
 }
 
-/** What a source query of Geneva's has besides the query itself. */
-const SourceQuery = z.looseObject({ source_table: z.string().min(1) });
 const viewPrefix = "geneva::view::";
 /** How Geneva names a source that it opens through a catalog. */
 const throughCatalog = "namespace://";
-
-/** The table that a view is computed from; undefined for a query that Geneva has not written. */
-export function sourceOf({ source_query }: CreateRequest): Identifier | undefined {
-  const query = readSourceQuery(source_query);
-  return query === undefined ? undefined : parseIdentifier(query.source_table);
-}
 
 /** The table that a view is computed from, as it is when the view is made. */
 export interface ViewSource {
@@ -109,19 +100,6 @@ export function viewMetadata(request: CreateRequest, source: ViewSource): Record
     ...(udtf?.manifest !== undefined && { [`${viewPrefix}manifest`]: udtf.manifest }),
     ...(udtf?.manifest_checksum !== undefined && { [`${viewPrefix}manifest_checksum`]: udtf.manifest_checksum }),
   };
-}
-
-function isSourceQuery(query: unknown): query is z.infer<typeof SourceQuery> {
-  return SourceQuery.safeParse(query).success;
-}
-
-function readSourceQuery(text: string): z.infer<typeof SourceQuery> | undefined {
-  try {
-    const query: unknown = JSON.parse(text);
-    return isSourceQuery(query) ? query : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /**

@@ -3,8 +3,7 @@ import { CatalogError, formatIdentifier, type Identifier } from "@tiltyard/proto
 import { findOpenJobs } from "../store/jobs.ts";
 import type { Session, Store } from "../store/store.ts";
 import { type NewJob, prepareJob, requireNameable } from "./job.ts";
-import { parametersIn } from "./job-summary.ts";
-import { parametersOf } from "./parameters.ts";
+import { parametersIn, parametersOf } from "./parameters.ts";
 import { requireTable } from "./require.ts";
 import type { Change, Origin } from "./transaction.ts";
 
@@ -28,7 +27,7 @@ export async function openOnce(
         await job.open(session);
         return job.name;
       }
-      if (isDeepStrictEqual(parametersIn(open.properties), { ...job.opened.properties })) return job.nameOf(open.id);
+      if (isDeepStrictEqual(parametersIn(open), { ...job.opened.properties })) return job.nameOf(open.id);
       throw new CatalogError(
         "ConcurrentModification",
         `${describe(job)} has an open job with other parameters, ${job.nameOf(open.id)}: wait for its end, or cancel it`,

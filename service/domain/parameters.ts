@@ -1,10 +1,37 @@
-/** The fields of a request that name its object and its caller, and not what is to be done. */
+import { type AnyContract, contracts, managementContracts } from "@tiltyard/protocol";
+import type { TransactionRecord } from "../store/transactions.ts";
+
+/** The fields of a request that name its object and its caller, not the work. */
 const ofEveryRequest: readonly string[] = ["id", "database", "indexName", "delimiter", "identity", "context"];
 
-/** The fields of a request for the runner of its job, as the properties of its transaction. */
+/** The prefix of the table properties that define a view. A refresh has them as parameters too. */
+export const viewDefinitionPrefix = "materialized_view.";
+
+/** The names of parameters, by the operation that opens the job. */
+const namesByOperation = new Map(
+  Object.values<AnyContract>({ ...contracts, ...managementContracts }).map(({ operationId, query, body }) => {
+    const names = Object.keys({ ...query.shape, ...body.shape });
+    return [operationId, new Set(names.filter((name) => !ofEveryRequest.includes(name)))] as const;
+  }),
+);
+
+/** Returns the fields of a request as the parameters of its job, as text. */
 export function parametersOf(request: Readonly<Record<string, unknown>>): Record<string, string> {
   const given = Object.entries(request).filter(
     ([name, value]) => !ofEveryRequest.includes(name) && value !== undefined,
   );
   return Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
+}
+
+/** Whether a property is a parameter of such a job, set or not: its value is fixed once the job is open. */
+export function isParameter(operation: string, name: string): boolean {
+  return name.startsWith(viewDefinitionPrefix) || namesByOperation.get(operation)?.has(name) === true;
+}
+
+/** Returns the parameters that a job was opened with. */
+export function parametersIn({
+  operation,
+  properties,
+}: Pick<TransactionRecord, "operation" | "properties">): Record<string, string> {
+  return Object.fromEntries(Object.entries(properties).filter(([name]) => isParameter(operation, name)));
 }

@@ -1,4 +1,4 @@
-import { CatalogError, contracts, type Identifier } from "@tiltyard/protocol";
+import { CatalogError, contracts, type Identifier, sourceOfView } from "@tiltyard/protocol";
 import { refreshOnNewRows } from "../automation/register.ts";
 import { requireVersion } from "../commits/read.ts";
 import { withMetadata } from "../dataset/arrow-type.ts";
@@ -7,7 +7,7 @@ import { hasStableRowIds } from "../dataset/manifest-file.ts";
 import { readFiles } from "../dataset/rows-in.ts";
 import { readManifest } from "../dataset/schema-metadata.ts";
 import { mainBranch } from "../domain/branch.ts";
-import { definitionOf, prepareRefresh, sourceOf, type ViewSource, viewMetadata } from "../domain/materialized-view.ts";
+import { definitionOf, prepareRefresh, type ViewSource, viewMetadata } from "../domain/materialized-view.ts";
 import { requireTable } from "../domain/require.ts";
 import { ensureSystemNamespace } from "../domain/system-namespace.ts";
 import type { Catalog, Handler } from "./handler.ts";
@@ -21,7 +21,7 @@ export const createMaterializedView: Handler<typeof contract> = async (request, 
   const refresh = prepareRefresh({ properties }, { id: request.id, delimiter: request.delimiter }, caller);
   const schema = await readSchema(request.output_schema);
   await ensureSystemNamespace(catalog.store, { caller, request });
-  const id = sourceOf(request);
+  const id = sourceOfView(request);
   const source = id && (await describeSource(catalog, id));
   const described = source === undefined ? schema : await withMetadata(schema, viewMetadata(request, source));
   // As Geneva makes views itself.

@@ -1,4 +1,4 @@
-import { checkIdentifier, contracts } from "@tiltyard/protocol";
+import { checkIdentifier, contracts, renamedTo } from "@tiltyard/protocol";
 import { prepareAudit } from "../domain/audit.ts";
 import { requireFreeName, requireTable } from "../domain/require.ts";
 import { renameTable as rename } from "../store/tables.ts";
@@ -8,10 +8,7 @@ const contract = contracts.renameTable;
 
 export const renameTable: Handler<typeof contract> = async (request, { store }, caller) => {
   const identifier = request.id;
-  // Java's client sends an empty list for none.
-  const { new_namespace_id: asked = [] } = request;
-  const namespace = asked.length > 0 ? asked : identifier.slice(0, -1);
-  const renamed = checkIdentifier([...namespace, request.new_table_name]);
+  const renamed = checkIdentifier(renamedTo(request));
   const audit = prepareAudit({ contract, request, caller, objects: [identifier, renamed] });
 
   await store.write(async (session) => {

@@ -1,4 +1,5 @@
 import { realpathSync } from "node:fs";
+import { dirname } from "node:path";
 import { CatalogError } from "@tiltyard/protocol";
 import { orMissing } from "./durable-files.ts";
 
@@ -26,6 +27,8 @@ export class LinkGuard {
     if (root === undefined) return;
     const isInside = (real: string) => real === `${root.realPath}${path.slice(root.path.length)}`;
     const real = realPathOf(path);
+    // What is made below a missing folder lies where its nearest ancestor leads.
+    if (real === undefined) this.require(dirname(path));
     if (real === undefined || isInside(real)) return;
     root.realPath = realPathOf(root.path);
     if (root.realPath !== undefined && !isInside(real))

@@ -11,7 +11,7 @@ import {
   type JWTHeaderParameters,
   SignJWT,
 } from "jose";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { readText, startTestCatalog, type TestCatalog, useCatalog } from "../support/catalog.ts";
 import { readWhole } from "../support/database.ts";
 
@@ -21,10 +21,11 @@ class Issuer {
   #published: JWK[] = [];
   readonly #private = new Map<string, Parameters<SignJWT["sign"]>[0]>();
   available = true;
+  keysAvailable = true;
 
   constructor() {
     this.#server = createServer((request, response) => {
-      response.statusCode = this.available ? 200 : 500;
+      response.statusCode = this.available && (this.keysAvailable || !request.url?.endsWith("/jwks")) ? 200 : 500;
       const document = request.url?.endsWith("/jwks")
         ? { keys: this.#published }
         : { issuer: this.url, jwks_uri: `${this.url}/jwks` };
@@ -199,6 +200,37 @@ describe("a token of an OIDC issuer", () => {
     await own.stop();
   });
 
+  test("is refused a minute after the issuer withdrew its key, but not while the issuer is unavailable for less than an hour", async () => {
+    const withdrawing = new Issuer();
+    await withdrawing.start();
+    const own = await startTestCatalog({
+      TILTYARD_AUTH: "oidc",
+      TILTYARD_OIDC_ISSUER: withdrawing.url,
+      TILTYARD_OIDC_AUDIENCE: "tiltyard",
+    });
+    await own.keyFor("ada", { $: "reader" });
+    const status = async () =>
+      statusWith(own, { authorization: `Bearer ${await withdrawing.token({ exp: Date.now() / 1000 + 60 })}` });
+    vi.useFakeTimers({ toFake: ["Date", "performance"] });
+    try {
+      expect(await status()).toBe(200);
+      withdrawing.available = false;
+      vi.advanceTimersByTime(59 * 60_000);
+      expect(await status()).toBe(200);
+      vi.advanceTimersByTime(2 * 60_000);
+      expect(await status()).toBe(503);
+      withdrawing.available = true;
+      expect(await status()).toBe(200);
+      await withdrawing.rotate("second");
+      vi.advanceTimersByTime(30_000);
+      expect(await status()).toBe(401);
+    } finally {
+      vi.useRealTimers();
+      withdrawing.stop();
+      await own.stop();
+    }
+  });
+
   test("gives 503 while the issuer's keys cannot be had, and is accepted afterwards", async () => {
     const flaky = new Issuer();
     await flaky.start();
@@ -211,7 +243,9 @@ describe("a token of an OIDC issuer", () => {
     await own.keyFor("ada", { $: "reader" });
     const headers = { authorization: `Bearer ${await flaky.token()}` };
     expect(await statusWith(own, headers)).toBe(503);
-    flaky.available = true;
+    [flaky.available, flaky.keysAvailable] = [true, false];
+    expect(await statusWith(own, headers)).toBe(503);
+    flaky.keysAvailable = true;
     expect(await statusWith(own, headers)).toBe(200);
     flaky.stop();
     await own.stop();

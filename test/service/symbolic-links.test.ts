@@ -49,6 +49,22 @@ test("a staged manifest that is a link is not committed", async () => {
   expect(error).toMatchObject({ status: 409, detail: expect.stringContaining("leads through a symbolic link") });
 });
 
+test.each(["before", "after"])(
+  "a table that is a link gets no tag outside of the warehouse, %s the first",
+  async (when) => {
+    const table = await declareTable(catalog);
+    await commit(catalog, table, 1);
+    const { path } = elsewhere();
+    const tableFolder = `/${pathOf(table)}`;
+    renameSync(tableFolder, join(path, "moved"));
+    if (when === "after") mkdirSync(join(path, "moved/_refs/tags"), { recursive: true });
+    symlinkSync(join(path, "moved"), tableFolder);
+    const { error } = await catalog.call("createTableTag", { id: table.id, tag: "first", version: 1 });
+    expect(error).toMatchObject({ status: 409, detail: expect.stringContaining("leads through a symbolic link") });
+    expect(existsSync(join(path, "moved/_refs/tags/first.json"))).toBe(false);
+  },
+);
+
 test("a table is dropped, and what a link on the way to its folder leads to stays", async () => {
   const table = await declareTable(catalog);
   await commit(catalog, table, 1);
