@@ -5,15 +5,12 @@ import type { Storage } from "../storage/storage.ts";
 import type { Store } from "../store/store.ts";
 import { insertTask } from "../store/tasks.ts";
 import {
-  findVersion,
   finishVersion,
   identifyVersion,
-  type LocatedVersion,
-  latestVersion,
   listForgottenTransactions,
   listUnfinishedVersions,
-  type VersionRecord,
-} from "../store/versions.ts";
+} from "../store/unfinished-versions.ts";
+import { findVersion, type LocatedVersion, latestVersion, type VersionRecord } from "../store/versions.ts";
 import { keysOf, type PlacedVersion, placeManifest } from "./place.ts";
 import { rollBack, withdraw } from "./withdraw.ts";
 

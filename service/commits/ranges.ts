@@ -2,7 +2,8 @@ import { invalidInput } from "../domain/invalid-input.ts";
 import { emptyBranch } from "../store/branches.ts";
 import type { Session } from "../store/store.ts";
 import { deleteTask } from "../store/tasks.ts";
-import { countVersions, deleteVersions, findCut, versionsEnd } from "../store/versions.ts";
+import { countVersions, deleteVersions, findCut } from "../store/version-ranges.ts";
+import { versionsEnd } from "../store/versions.ts";
 import { adoptionOf } from "./record-adoption.ts";
 
 /** How many records one database transaction deletes: it takes some milliseconds. */

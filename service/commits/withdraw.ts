@@ -1,13 +1,8 @@
 import { parseLocation } from "../storage/location.ts";
 import { insertAuditOutcome } from "../store/audit.ts";
 import type { Store } from "../store/store.ts";
-import {
-  condemnVersions,
-  type LocatedVersion,
-  listUnfinishedVersions,
-  type VersionRecord,
-  withdrawVersion,
-} from "../store/versions.ts";
+import { condemnVersions, listUnfinishedVersions, withdrawVersion } from "../store/unfinished-versions.ts";
+import type { LocatedVersion, VersionRecord } from "../store/versions.ts";
 import { manifestName, schemeOf } from "./manifest.ts";
 import type { CommitParts } from "./parts.ts";
 import { hasContentOf, keysOf } from "./place.ts";

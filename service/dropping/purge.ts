@@ -3,7 +3,7 @@ import type { Storage } from "../storage/storage.ts";
 import { findDroppedTable, findTableToPurge, markForPurge } from "../store/dropped-tables.ts";
 import type { Store } from "../store/store.ts";
 import { deleteTable } from "../store/tables.ts";
-import { deleteSomeVersions } from "../store/versions.ts";
+import { deleteSomeVersions } from "../store/version-ranges.ts";
 import type { Lease } from "../tasks/lease.ts";
 
 /** How many records one database transaction deletes: it takes some milliseconds. */

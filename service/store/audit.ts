@@ -1,42 +1,35 @@
 import type { Identifier, TransactionStatus } from "@tiltyard/protocol";
 import { type Kysely, type SqlBool, sql } from "kysely";
-import { toPath } from "./path.ts";
 import type { Schema } from "./schema.ts";
-import { statement } from "./statement.ts";
+import { pick, statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 import { idAt } from "./transaction-ids.ts";
-import { type NewTransaction, type TransactionRecord, toColumns, toRecord } from "./transactions.ts";
+import {
+  keyOf,
+  type NewTransaction,
+  openedColumns,
+  type TransactionRecord,
+  toColumns,
+  toRecord,
+} from "./transactions.ts";
 
-const insertRecord = statement((db, p: ReturnType<typeof toColumns>) =>
-  db.insertInto("audit_records").values({
-    id: p.id,
-    namespace: p.namespace,
-    operation: p.operation,
-    objects: p.objects,
-    principal: p.principal,
-    request_id: p.request_id,
-    status: p.status,
-    properties: p.properties,
-    created_at: p.now,
-  }),
+const insertRecord = statement((db, p: Schema["audit_records"]) =>
+  db.insertInto("audit_records").values(pick(p, ...openedColumns)),
 );
 
-/** Appends a record to the audit. It stays as it is: what becomes of it is an outcome. */
+/** Appends a record to the audit. Records never change: an outcome is a row of its own. */
 export async function insertAuditRecord(session: Session, record: NewTransaction): Promise<void> {
   await session.run(insertRecord, toColumns(record));
 }
 
-const insertOutcome = statement((db, p: Omit<Schema["audit_outcomes"], "reason"> & { reason: string | null }) =>
+const insertOutcome = statement((db, p: Schema["audit_outcomes"]) =>
   db
     .insertInto("audit_outcomes")
-    .values({ record_id: p.record_id, status: p.status, reason: p.reason, recorded_at: p.recorded_at })
+    .values(pick(p, "record_id", "status", "reason", "recorded_at"))
     .onConflict((conflict) => conflict.doNothing()),
 );
 
-/**
- * Appends what became of a record that was opened as Running, or that its effect was taken back. The first
- * outcome of a record stands.
- */
+/** Appends the outcome of a record that was opened as Running, or whose effect was withdrawn. The first outcome stands. */
 export async function insertAuditOutcome(
   session: Session,
   recordId: string,
@@ -46,7 +39,7 @@ export async function insertAuditOutcome(
   await session.run(insertOutcome, { record_id: recordId, status, reason, recorded_at: Date.now() });
 }
 
-/** Audit records with what became of them, as rows such as those of jobs. The table of the records is `t`. */
+/** Selects audit records with their outcomes, as rows that resemble jobs. The table of the records is `t`. */
 export function selectAuditRecords(db: Kysely<Schema>) {
   return db
     .selectFrom("audit_records as t")
@@ -59,7 +52,7 @@ export function selectAuditRecords(db: Kysely<Schema>) {
     ]);
 }
 
-const find = statement((db, p: { id: string; namespace: string }) =>
+const find = statement((db, p: ReturnType<typeof keyOf>) =>
   selectAuditRecords(db).where("t.id", "=", p.id).where("t.namespace", "=", p.namespace),
 );
 
@@ -68,7 +61,7 @@ export async function findAuditRecord(
   session: Session,
   identifier: Identifier,
 ): Promise<TransactionRecord | undefined> {
-  const row = await session.first(find, { id: identifier.at(-1) ?? "", namespace: toPath(identifier.slice(0, -1)) });
+  const row = await session.first(find, keyOf(identifier));
   return row && toRecord(row);
 }
 
@@ -105,8 +98,7 @@ const deleteOutcomes = statement((db, p: { last: string }) =>
 );
 
 /**
- * Deletes the oldest records that have ended, and notes up to when that was done, without which the database
- * refuses it.
+ * Deletes the oldest records that have ended, and records the time up to which it does: otherwise the database refuses.
  *
  * @returns How many were deleted.
  */

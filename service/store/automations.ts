@@ -1,41 +1,34 @@
 import type { Schema } from "./schema.ts";
-import { statement } from "./statement.ts";
+import { pick, statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 
-/** What commits on a table are for: a column is filled, a view is refreshed, or the table is looked after. */
+/** The work that commits on a table cause. */
 export type AutomationKind = "backfill" | "refresh" | "compact" | "build_index" | "clean_up";
 
-/** Jobs that the catalog opens by itself, one after the other. */
+/** Opens jobs, one after the other, when a table changes. */
 export interface Automation {
   /** The table whose commits they follow. */
   readonly tableId: number;
   readonly kind: AutomationKind;
-  /** A column of the table, or the id of a view; empty for what is done to the whole table. */
+  /** A column of the table, or the id of a view; empty for work on the whole table. */
   readonly target: string;
-  /** The principal that its jobs run for. */
+  /** The principal on whose behalf its jobs run. */
   readonly principal: string;
   /** The table as it was when the latest of these jobs was opened. */
   readonly seen: Seen;
 }
 
-/** How far the rows of main have come. */
+/** The state of the rows of main. */
 export interface Seen {
   readonly version: number;
-  /** The highest fragment that there ever was; -1 when there was none. */
+  /** The highest id that a fragment ever had; -1 without fragments. */
   readonly fragment: number;
 }
 
 const insert = statement((db, p: Schema["automations"]) =>
   db
     .insertInto("automations")
-    .values({
-      table_id: p.table_id,
-      kind: p.kind,
-      target: p.target,
-      principal: p.principal,
-      seen_version: p.seen_version,
-      seen_fragment: p.seen_fragment,
-    })
+    .values(pick(p, "table_id", "kind", "target", "principal", "seen_version", "seen_fragment"))
     .onConflict((conflict) =>
       conflict.columns(["table_id", "kind", "target"]).doUpdateSet((eb) => ({
         principal: eb.ref("excluded.principal"),
@@ -46,7 +39,7 @@ const mark = statement((db, p: { id: number }) =>
   db.updateTable("tables").set({ is_automated: 1 }).where("id", "=", p.id),
 );
 
-/** Opens jobs from now on; what was seen of a present one stays. */
+/** Inserts an automation. An existing one keeps its `seen` state. */
 export async function putAutomation(session: Session, automation: Automation): Promise<void> {
   const { tableId: table_id, kind, target, principal, seen } = automation;
   const { version: seen_version, fragment: seen_fragment } = seen;
@@ -70,31 +63,23 @@ export async function listAutomations(session: Session, tableId: number): Promis
 
 type Key = Pick<Automation, "tableId" | "kind" | "target">;
 
-const see = statement(
-  (db, p: { table_id: number; kind: string; target: string; seen_version: number; seen_fragment: number }) =>
-    db
-      .updateTable("automations")
-      .set({ seen_version: p.seen_version, seen_fragment: p.seen_fragment })
-      .where("table_id", "=", p.table_id)
-      .where("kind", "=", p.kind)
-      .where("target", "=", p.target),
+const see = statement((db, p: Omit<Schema["automations"], "principal">) =>
+  db
+    .updateTable("automations")
+    .set(pick(p, "seen_version", "seen_fragment"))
+    .where(({ and }) => and(pick(p, "table_id", "kind", "target"))),
 );
 
-/** Notes which rows a job will see. */
+/** Records which rows a job will see. */
 export async function noteSeen(session: Session, key: Key, seen: Seen): Promise<void> {
   const { tableId: table_id, kind, target } = key;
   await session.run(see, { table_id, kind, target, seen_version: seen.version, seen_fragment: seen.fragment });
 }
 
 const remove = statement((db, p: { table_id: number; kind: string; target: string }) =>
-  db
-    .deleteFrom("automations")
-    .where("table_id", "=", p.table_id)
-    .where("kind", "=", p.kind)
-    .where("target", "=", p.target),
+  db.deleteFrom("automations").where(({ and }) => and(pick(p, "table_id", "kind", "target"))),
 );
 
-/** Opens no more of these jobs. */
 export async function deleteAutomation(session: Session, key: Key): Promise<void> {
   await session.run(remove, { table_id: key.tableId, kind: key.kind, target: key.target });
 }

@@ -1,15 +1,16 @@
-import { statement } from "./statement.ts";
+import type { Schema } from "./schema.ts";
+import { pick, statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 
-/** What the catalog knows of a branch, also of one without records. */
+/** A branch, which may have no version records. */
 export interface BranchRecord {
-  /** Tells the records of now from those of before the branch was emptied. */
+  /** Distinguishes the present records from those before the branch was emptied. */
   readonly generation: number;
   /** The highest version ever recorded in this generation; undefined when none was. */
   readonly highestVersion: number | undefined;
   /** The highest version of all earlier generations; undefined when there was none. */
   readonly leftOverVersion: number | undefined;
-  /** How often a version was taken back. */
+  /** How often a version was withdrawn. */
   readonly withdrawals: number;
 }
 
@@ -19,8 +20,7 @@ const find = statement((db, p: { table_id: number; name: string }) =>
   db
     .selectFrom("branches")
     .select(["generation", "highest_version", "left_over_version", "withdrawals"])
-    .where("table_id", "=", p.table_id)
-    .where("name", "=", p.name),
+    .where(({ and }) => and(pick(p, "table_id", "name"))),
 );
 
 /** @returns undefined for a branch that never had a record. */
@@ -45,49 +45,41 @@ const list = statement((db, p: { table_id: number }) =>
     .orderBy("name"),
 );
 
-/** The branches that have records, or had some since they were last emptied; `main` among them. */
+/** Lists the branches, including `main`, that have had records since they were last emptied. */
 export async function listBranchNames(session: Session, tableId: number): Promise<string[]> {
   return session.values(list, { table_id: tableId });
 }
 
-const raise = statement(
-  (db, p: { table_id: number; name: string; generation: number; lowest: number; highest: number }) =>
-    db
-      .insertInto("branches")
-      .values({
-        table_id: p.table_id,
-        name: p.name,
-        generation: p.generation,
-        first_version: p.lowest,
-        highest_version: p.highest,
-        left_over_version: none,
-      })
-      .onConflict((conflict) =>
-        conflict.columns(["table_id", "name"]).doUpdateSet((eb) => ({
-          first_version: eb
-            .case()
-            .when("branches.highest_version", "=", none)
-            .then(eb.ref("excluded.first_version"))
-            .else(eb.ref("branches.first_version"))
-            .end(),
-          highest_version: eb.ref("excluded.highest_version"),
-        })),
-      ),
+interface Raised {
+  readonly tableId: number;
+  readonly name: string;
+  readonly generation: number;
+  readonly lowest: number;
+  readonly highest: number;
+}
+
+const raised = ["table_id", "name", "generation", "first_version", "highest_version"] as const;
+const raise = statement((db, p: Pick<Schema["branches"], (typeof raised)[number]>) =>
+  db
+    .insertInto("branches")
+    .values({ ...pick(p, ...raised), left_over_version: none })
+    .onConflict((conflict) =>
+      conflict.columns(["table_id", "name"]).doUpdateSet((eb) => ({
+        first_version: eb
+          .case()
+          .when("branches.highest_version", "=", none)
+          .then(eb.ref("excluded.first_version"))
+          .else(eb.ref("branches.first_version"))
+          .end(),
+        highest_version: eb.ref("excluded.highest_version"),
+      })),
+    ),
 );
 
-/** Notes that a branch has versions up to `highest` now, which begin at `lowest` when it had none. */
-export async function raiseBranch(
-  session: Session,
-  branch: {
-    readonly tableId: number;
-    readonly name: string;
-    readonly generation: number;
-    readonly lowest: number;
-    readonly highest: number;
-  },
-): Promise<void> {
-  const { tableId, name, generation, lowest, highest } = branch;
-  await session.run(raise, { table_id: tableId, name, generation, lowest, highest });
+/** Records that a branch has versions up to `highest`, which begin at `lowest` if it had none. */
+export async function raiseBranch(session: Session, branch: Raised): Promise<void> {
+  const { tableId: table_id, name, generation, lowest: first_version, highest: highest_version } = branch;
+  await session.run(raise, { table_id, name, generation, first_version, highest_version });
 }
 
 const lower = statement((db, p: { table_id: number; name: string; version: number }) =>
@@ -102,12 +94,10 @@ const lower = statement((db, p: { table_id: number; name: string; version: numbe
         .end(),
       withdrawals: eb("withdrawals", "+", 1),
     }))
-    .where("table_id", "=", p.table_id)
-    .where("name", "=", p.name)
-    .where("highest_version", "=", p.version),
+    .where(({ and }) => and({ ...pick(p, "table_id", "name"), highest_version: p.version })),
 );
 
-/** Notes that the highest version of a branch turned out to be none: its number is free again. */
+/** Records that the highest version of a branch was withdrawn: its number is free again. */
 export async function lowerBranch(session: Session, tableId: number, name: string, version: number): Promise<void> {
   await session.run(lower, { table_id: tableId, name, version });
 }
@@ -126,12 +116,11 @@ const empty = statement((db, p: { table_id: number; name: string }) =>
       first_version: none,
       highest_version: none,
     }))
-    .where("table_id", "=", p.table_id)
-    .where("name", "=", p.name)
+    .where(({ and }) => and(pick(p, "table_id", "name")))
     .where("highest_version", "!=", none),
 );
 
-/** Begins a new generation of a branch: it has no version any more, and its numbering starts again. */
+/** Begins a new generation of a branch: it has no versions, and its numbering restarts. */
 export async function emptyBranch(session: Session, tableId: number, name: string): Promise<void> {
   await session.run(empty, { table_id: tableId, name });
 }

@@ -1,6 +1,6 @@
 import type { Identifier } from "@tiltyard/protocol";
 import { droppedNamespace, fromPath, isWithin, type Subtree, subtree, toPath } from "./path.ts";
-import { statement } from "./statement.ts";
+import { pick, statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 import type { TableRecord } from "./tables.ts";
 
@@ -24,7 +24,7 @@ interface Naming {
 const nameTable = statement((db, p: Naming) =>
   db
     .updateTable("tables")
-    .set({ namespace: p.namespace, name: p.name, dropped_from: p.dropped_from, dropped_at: p.dropped_at })
+    .set(pick(p, "namespace", "name", "dropped_from", "dropped_at"))
     .where("id", "=", p.id),
 );
 

@@ -1,6 +1,7 @@
 import type { Identifier } from "@tiltyard/protocol";
 import { fromPath, rangeBelow, toPath } from "./path.ts";
-import { statement } from "./statement.ts";
+import type { Schema } from "./schema.ts";
+import { pick, statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 
 export interface NamespaceRecord {
@@ -17,18 +18,11 @@ export async function findNamespace(session: Session, identifier: Identifier): P
   return row && { identifier, properties: JSON.parse(row.properties) };
 }
 
-const insert = statement(
-  (db, p: { path: string; parent: string; name: string; properties: string; created_at: number }) =>
-    db.insertInto("namespaces").values({
-      path: p.path,
-      parent: p.parent,
-      name: p.name,
-      properties: p.properties,
-      created_at: p.created_at,
-    }),
+const insert = statement((db, p: Schema["namespaces"]) =>
+  db.insertInto("namespaces").values(pick(p, "path", "parent", "name", "properties", "created_at")),
 );
 
-/** Inserts a namespace whose parent exists and that does not exist itself. */
+/** Inserts a namespace. Its parent exists, and no namespace has its name. */
 export async function insertNamespace(session: Session, namespace: NamespaceRecord): Promise<void> {
   await session.run(insert, {
     path: toPath(namespace.identifier),
@@ -50,9 +44,9 @@ const listChildren = statement((db, p: { parent: string; after: string; limit: n
 );
 
 /**
- * The names of the child namespaces, in order.
+ * Lists the names of the child namespaces, in order.
  *
- * @param after The name that the page begins after; it need not exist any more.
+ * @param after The name that the page follows; no namespace needs to have it.
  */
 export async function listChildNamespaces(
   session: Session,
@@ -72,7 +66,7 @@ const listBelow = statement((db, p: { from: string; to: string }) =>
     .orderBy("path", "desc"),
 );
 
-/** All namespaces below one that is not the root, the innermost of a branch before what holds it. */
+/** Lists all namespaces below one that is not the root, children before their parents. */
 export async function listNamespacesBelow(session: Session, identifier: Identifier): Promise<Identifier[]> {
   const rows = await session.all(listBelow, rangeBelow(toPath(identifier)));
   return rows.map((row) => fromPath(row.path));
@@ -80,7 +74,7 @@ export async function listNamespacesBelow(session: Session, identifier: Identifi
 
 const remove = statement((db, p: { path: string }) => db.deleteFrom("namespaces").where("path", "=", p.path));
 
-/** Deletes a namespace that holds nothing any more. */
+/** Deletes an empty namespace. */
 export async function deleteNamespace(session: Session, identifier: Identifier): Promise<void> {
   await session.run(remove, { path: toPath(identifier) });
 }

@@ -2,10 +2,10 @@ import type { Identifier, Role } from "@tiltyard/protocol";
 import { sql } from "kysely";
 import { fromPath, isWithin, type Subtree, subtree, toPath } from "./path.ts";
 import type { Schema } from "./schema.ts";
-import { statement } from "./statement.ts";
+import { pick, statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 
-/** A role on a namespace and all that is under it. */
+/** A role on a namespace and everything below it. */
 export interface Grant {
   readonly namespace: Identifier;
   readonly role: Role;
@@ -17,7 +17,7 @@ export interface ApiKeyRecord {
   readonly createdAtMillis: number;
 }
 
-/** Which attempt of a job a key is for. */
+/** An attempt of a job. */
 export interface JobAttempt {
   readonly id: string;
   readonly attempt: number;
@@ -26,14 +26,7 @@ export interface JobAttempt {
 const upsertKey = statement((db, p: Schema["api_keys"]) =>
   db
     .insertInto("api_keys")
-    .values({
-      id: p.id,
-      principal: p.principal,
-      hash: p.hash,
-      created_at: p.created_at,
-      job: p.job,
-      attempt: p.attempt,
-    })
+    .values(pick(p, "id", "principal", "hash", "created_at", "job", "attempt"))
     .onConflict((conflict) =>
       conflict.column("id").doUpdateSet((eb) => ({
         principal: eb.ref("excluded.principal"),
@@ -43,9 +36,9 @@ const upsertKey = statement((db, p: Schema["api_keys"]) =>
 );
 
 /**
- * Stores the hash of an API key; a key of this id is replaced.
+ * Stores the hash of an API key, and replaces a key with the same id.
  *
- * @param of The attempt that it is for, if it is for one.
+ * @param of The attempt of the job that the key is limited to; undefined for all other keys.
  */
 export async function putApiKey(
   session: Session,
@@ -62,7 +55,7 @@ const findKey = statement((db, p: { hash: string }) =>
   db.selectFrom("api_keys").select(["principal", "job", "attempt"]).where("hash", "=", p.hash),
 );
 
-/** The principal of the key with this hash, and the attempt that it is for. */
+/** Finds the principal of a key by its hash, and the attempt that the key is limited to. */
 export async function findApiKey(
   session: Session,
   hash: string,
@@ -94,7 +87,7 @@ const removeJobKeys = statement((db, p: { job: string; endedBefore: number }) =>
   ),
 );
 
-/** Deletes the keys of a job, and those of jobs that ended before a time. */
+/** Deletes the keys of a job, and the keys of jobs that ended before a time. */
 export async function deleteJobKeys(session: Session, job: string, endedBefore: number): Promise<void> {
   await session.run(removeJobKeys, { job, endedBefore });
 }
@@ -103,21 +96,20 @@ const removeKey = statement((db, p: { id: string }) =>
   db.deleteFrom("api_keys").where("id", "=", p.id).returning("principal"),
 );
 
-/** @returns Whose key it was; undefined when there was no such key. */
+/** Deletes a key. @returns Its principal; undefined when no key has this id. */
 export async function deleteApiKey(session: Session, id: string): Promise<string | undefined> {
   return (await session.first(removeKey, { id }))?.principal;
 }
 
-/** Where a page of a list begins, and how many items it has. */
+/** A page of a list. */
 interface Page<Key> {
-  /** The key of the item to go on behind; the beginning when undefined. */
+  /** The key of the item that the page follows; the beginning when undefined. */
   readonly after?: Key | undefined;
   readonly limit: number;
 }
 
-/** Everything, in one page. */
 const everything: Page<never> = { limit: Number.MAX_SAFE_INTEGER };
-/** Stands for any principal: none has an empty name. */
+/** Matches any principal: none has an empty name. */
 const anyPrincipal = "";
 
 const listKeys = statement((db, p: { principal: string; created_at: number; id: string; limit: number }) =>
@@ -133,7 +125,7 @@ const listKeys = statement((db, p: { principal: string; created_at: number; id: 
     .limit(p.limit),
 );
 
-/** The keys of a principal, or all, the oldest first. */
+/** Lists the keys of a principal, or of all, the oldest first. */
 export async function listApiKeys(
   session: Session,
   principal: string = anyPrincipal,
@@ -148,7 +140,7 @@ export async function listApiKeys(
   return rows.map((row) => ({ id: row.id, principal: row.principal, createdAtMillis: row.created_at }));
 }
 
-/** A principal with a key or a role, and how many of each. */
+/** A principal with the numbers of its keys and grants. */
 export interface PrincipalSummary {
   readonly principal: string;
   readonly apiKeys: number;
@@ -176,7 +168,7 @@ const listNames = statement((db, p: { after: string; limit: number }) =>
     .limit(p.limit),
 );
 
-/** The principals from behind the name `after` on, by name. */
+/** Lists the principals that follow the name `after`, by name. */
 export async function listPrincipals(session: Session, after: string, limit: number): Promise<PrincipalSummary[]> {
   const rows = await session.all(listNames, { after, limit });
   return rows.map((row) => ({ principal: row.principal, apiKeys: Number(row.keys), grants: Number(row.roles) }));
@@ -185,13 +177,13 @@ export async function listPrincipals(session: Session, after: string, limit: num
 const upsertGrant = statement((db, p: { principal: string; namespace: string; role: string }) =>
   db
     .insertInto("grants")
-    .values({ principal: p.principal, namespace: p.namespace, role: p.role })
+    .values(pick(p, "principal", "namespace", "role"))
     .onConflict((conflict) =>
       conflict.columns(["principal", "namespace"]).doUpdateSet((eb) => ({ role: eb.ref("excluded.role") })),
     ),
 );
 
-/** Gives a principal a role on a namespace, in place of the one that it had there. */
+/** Grants a principal a role on a namespace, and replaces its former role there. */
 export async function putGrant(session: Session, principal: string, grant: Grant): Promise<void> {
   await session.run(upsertGrant, { principal, namespace: toPath(grant.namespace), role: grant.role });
 }
@@ -200,7 +192,7 @@ const removeGrant = statement((db, p: { principal: string; namespace: string }) 
   db.deleteFrom("grants").where("principal", "=", p.principal).where("namespace", "=", p.namespace),
 );
 
-/** @returns Whether the principal had a role on the namespace. */
+/** Revokes a grant. @returns Whether it existed. */
 export async function deleteGrant(session: Session, principal: string, namespace: Identifier): Promise<boolean> {
   return (await session.run(removeGrant, { principal, namespace: toPath(namespace) })) > 0;
 }
@@ -232,7 +224,7 @@ export interface PrincipalGrant extends Grant {
   readonly principal: string;
 }
 
-/** The roles of a principal, or of all, on a namespace and on what is under it, by principal. */
+/** Lists the grants of a principal, or of all, on a namespace and below it, by principal. */
 export async function listGrants(
   session: Session,
   within: Identifier = [],

@@ -3,11 +3,7 @@ import type { Dialect } from "./dialect.ts";
 import { Placeholder } from "./placeholder.ts";
 import type { Schema } from "./schema.ts";
 
-/**
- * A query that is built by Kysely once for a database and then run with other values each
- * time: the types and the SQL come from the builder, the cost of building is paid at the
- * first use.
- */
+/** A query that Kysely builds once for each database, at its first use, and that runs with other values each time. */
 export interface Statement<Parameters extends object, Row> {
   readonly compile: (dialect: Dialect) => CompiledStatement<Parameters, Row>;
 }
@@ -23,10 +19,7 @@ interface Compilable<Row> {
   execute(): Promise<Row[]>;
 }
 
-/**
- * Builds a statement. `build` sees the parameters as if they had their values; what it
- * does with them must be to hand them to Kysely.
- */
+/** Creates a statement. `build` receives placeholders for the parameters, which it must only pass on to Kysely. */
 export function statement<Parameters extends object, Row>(
   build: (db: Kysely<Schema>, parameters: Parameters, dialect: Dialect) => Compilable<Row>,
 ): Statement<Parameters, Row> {
@@ -41,6 +34,17 @@ export function statement<Parameters extends object, Row>(
       return found;
     },
   };
+}
+
+/**
+ * Returns some parameters as an object of columns, for `values`, `set` and `and`. The parameters that `build` receives
+ * have no keys of their own, so the names are listed.
+ */
+export function pick<Parameters extends object, Name extends keyof Parameters>(
+  parameters: Parameters,
+  ...names: readonly Name[]
+): Pick<Parameters, Name> {
+  return Object.fromEntries(names.map((name) => [name, parameters[name]])) as Pick<Parameters, Name>;
 }
 
 function compileStatement<Parameters extends object, Row>(

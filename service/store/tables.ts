@@ -2,7 +2,7 @@ import type { Identifier } from "@tiltyard/protocol";
 import { type SelectQueryBuilder, sql } from "kysely";
 import { droppedNamespace, fromPath, toPath } from "./path.ts";
 import type { Schema } from "./schema.ts";
-import { statement } from "./statement.ts";
+import { pick, statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 
 export interface NewTable {
@@ -50,21 +50,15 @@ export async function findTableById(session: Session, id: number): Promise<Table
   return { id, identifier, location: row.location, properties: JSON.parse(row.properties) };
 }
 
-const insert = statement(
-  (db, p: { namespace: string; name: string; location: string; properties: string; created_at: number }) =>
-    db
-      .insertInto("tables")
-      .values({
-        namespace: p.namespace,
-        name: p.name,
-        location: p.location,
-        properties: p.properties,
-        created_at: p.created_at,
-      })
-      .returning("id"),
+const insert = statement((db, p: Pick<Schema["tables"], (typeof insertedColumns)[number]>) =>
+  db
+    .insertInto("tables")
+    .values(pick(p, ...insertedColumns))
+    .returning("id"),
 );
+const insertedColumns = ["namespace", "name", "location", "properties", "created_at"] as const;
 
-/** Inserts a table whose namespace exists, whose name is free, and whose location is free. */
+/** Inserts a table. Its namespace exists, and its name and its location are free. */
 export async function insertTable(session: Session, table: NewTable): Promise<TableRecord> {
   const row = await session.first(insert, {
     ...keyOf(table.identifier),
@@ -77,7 +71,10 @@ export async function insertTable(session: Session, table: NewTable): Promise<Ta
 }
 
 const rename = statement((db, p: { id: number; namespace: string; name: string }) =>
-  db.updateTable("tables").set({ namespace: p.namespace, name: p.name }).where("id", "=", p.id),
+  db
+    .updateTable("tables")
+    .set(pick(p, "namespace", "name"))
+    .where("id", "=", p.id),
 );
 
 export async function renameTable(session: Session, id: number, to: Identifier): Promise<void> {
@@ -98,12 +95,12 @@ export async function setTableProperties(
 
 const remove = statement((db, p: { id: number }) => db.deleteFrom("tables").where("id", "=", p.id));
 
-/** Deletes the table with its branches and version records. */
+/** Deletes a table with its branches and version records. */
 export async function deleteTable(session: Session, id: number): Promise<void> {
   await session.run(remove, { id });
 }
 
-/** The versions of the table of the outer query. */
+/** Selects the versions of the table of the outer query. */
 function versionsOf(
   branches: SelectQueryBuilder<Schema & { tables: Schema["tables"] }, "branches" | "tables", object>,
 ) {
@@ -121,7 +118,7 @@ function versionsOf(
 
 interface Page {
   readonly limit: number;
-  /** Whether to list tables without a version too. */
+  /** Whether to list tables without a version. */
   readonly includeDeclared: boolean;
 }
 
@@ -141,7 +138,7 @@ const listInNamespace = (includeDeclared: boolean) =>
 const listAllInNamespace = listInNamespace(true);
 const listWrittenInNamespace = listInNamespace(false);
 
-/** The names of the tables of a namespace, in order, from behind the name `after` on. */
+/** Lists the names of the tables of a namespace that follow the name `after`, in order. */
 export async function listTables(
   session: Session,
   namespace: Identifier,
@@ -172,7 +169,7 @@ const listEverywhere = (includeDeclared: boolean) =>
 const listAllEverywhere = listEverywhere(true);
 const listWrittenEverywhere = listEverywhere(false);
 
-/** The identifiers of all tables, from behind the table `after` on; `[]` for the first page. */
+/** Lists the identifiers of all tables that follow the table `after`; `[]` for the first page. */
 export async function listAllTables(session: Session, after: Identifier, page: Page): Promise<Identifier[]> {
   const rows = await session.all(page.includeDeclared ? listAllEverywhere : listWrittenEverywhere, {
     ...keyOf(after),
@@ -190,8 +187,8 @@ const findByLocationBelow = statement((db, p: { from: string; to: string }) =>
 );
 
 /**
- * Whether a table, or a dropped one whose objects are not deleted yet, is at one of these locations or
- * below the first of them.
+ * Returns whether a table, or a dropped table whose objects are not deleted yet, has one of these locations or one below
+ * the first.
  */
 export async function isLocationTaken(
   session: Session,

@@ -1,32 +1,32 @@
-import { statement } from "./statement.ts";
+import { pick, statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 
-/** The kinds of work that is done after the request that asks for it is answered. */
+/** The kinds of work that follows the answer of the request that caused it. */
 const taskKinds = ["finish", "adopt", "purge", "forget", "retain", "automate", "end_record"] as const;
 export type TaskKind = (typeof taskKinds)[number];
 
-/** Deferred work. There is at most one task for a kind and a subject. */
+/** Deferred work. At most one task has a kind and a subject. */
 export interface Task {
   readonly kind: TaskKind;
-  /** What is to be worked on, as the kind names it. */
+  /** The object of the work, as the kind identifies it. */
   readonly subject: string;
 }
 
-/** A task that this process works on until its claim expires. */
+/** A task that this process has claimed until the claim expires. */
 export interface ClaimedTask extends Task {
   readonly claim: string;
-  /** How often it was begun, this time included. */
+  /** How often it was started, including this time. */
   readonly attempts: number;
 }
 
 const insert = statement((db, p: Task & { delay: number }, { now }) =>
   db
     .insertInto("tasks")
-    .values((eb) => ({ kind: p.kind, subject: p.subject, not_before: eb(now, "+", p.delay), created_at: now }))
+    .values((eb) => ({ ...pick(p, "kind", "subject"), not_before: eb(now, "+", p.delay), created_at: now }))
     .onConflict((conflict) => conflict.columns(["kind", "subject"]).doNothing()),
 );
 
-/** Notes work to be done, unless it is noted already. */
+/** Inserts a task unless it exists. */
 export async function insertTask(session: Session, { kind, subject }: Task, delayMs = 0): Promise<void> {
   await session.run(insert, { kind, subject, delay: delayMs });
 }
@@ -34,13 +34,13 @@ export async function insertTask(session: Session, { kind, subject }: Task, dela
 const noteAnew = statement((db, p: Task, { now }) =>
   db
     .insertInto("tasks")
-    .values({ kind: p.kind, subject: p.subject, not_before: now, created_at: now })
+    .values({ ...pick(p, "kind", "subject"), not_before: now, created_at: now })
     .onConflict((conflict) =>
       conflict.columns(["kind", "subject"]).doUpdateSet({ claim: null, claimed_until: 0, not_before: now }),
     ),
 );
 
-/** Notes work to be done from the beginning, also when a worker has claimed it: what it has read is out of date. */
+/** Inserts a task, or restarts it: a worker that has claimed it has read outdated state. */
 export async function noteTask(session: Session, { kind, subject }: Task): Promise<void> {
   await session.run(noteAnew, { kind, subject });
 }
@@ -49,21 +49,18 @@ const hasten = statement((db, p: Task & { delay: number }, { now }) =>
   db
     .updateTable("tasks")
     .set((eb) => ({ not_before: eb(now, "+", p.delay) }))
-    .where("kind", "=", p.kind)
-    .where("subject", "=", p.subject)
+    .where(({ and }) => and(pick(p, "kind", "subject")))
     .where("claim", "is", null),
 );
 
-/** Changes how long unclaimed work is to wait. */
+/** Changes the delay of an unclaimed task. */
 export async function delayTask(session: Session, { kind, subject }: Task, delayMs: number): Promise<void> {
   await session.run(hasten, { kind, subject, delay: delayMs });
 }
 
-const remove = statement((db, p: Task) =>
-  db.deleteFrom("tasks").where("kind", "=", p.kind).where("subject", "=", p.subject),
-);
+const remove = statement((db, p: Task) => db.deleteFrom("tasks").where(({ and }) => and(pick(p, "kind", "subject"))));
 
-/** Deletes a task that is no longer needed. */
+/** Deletes a task. */
 export async function deleteTask(session: Session, { kind, subject }: Task): Promise<void> {
   await session.run(remove, { kind, subject });
 }
@@ -72,13 +69,13 @@ const hold = statement((db, p: Task) =>
   db
     .updateTable("tasks")
     .set((eb) => ({ attempts: eb.ref("attempts") }))
-    .where("kind", "=", p.kind)
-    .where("subject", "=", p.subject),
+    .where(({ and }) => and(pick(p, "kind", "subject"))),
 );
 
 /**
- * @returns Whether work is still to be done. It is when the transaction commits, too: of this one and one that deletes the
- *   task, one is retried, because both change its row.
+ * Locks a task until the transaction ends: a transaction that deletes it meanwhile conflicts, because both write its row.
+ *
+ * @returns Whether the task exists.
  */
 export async function holdTask(session: Session, { kind, subject }: Task): Promise<boolean> {
   return (await session.run(hold, { kind, subject })) > 0;
@@ -94,7 +91,7 @@ const due = statement((db, p: { limit: number }, { now }) =>
     .limit(p.limit),
 );
 
-/** Tasks that may be claimed now, those that wait longest first. */
+/** Lists tasks that may be claimed now, those that have waited longest first. */
 export async function listDueTasks(session: Session, limit: number): Promise<(Task & { readonly attempts: number })[]> {
   return (await session.all(due, { limit })).map((row) => ({ ...row, kind: row.kind as TaskKind }));
 }
@@ -107,13 +104,12 @@ const claim = statement((db, p: Task & { claim: string; lease: number }, { now }
       claimed_until: eb(now, "+", p.lease),
       attempts: eb("attempts", "+", 1),
     }))
-    .where("kind", "=", p.kind)
-    .where("subject", "=", p.subject)
+    .where(({ and }) => and(pick(p, "kind", "subject")))
     .where("not_before", "<=", now)
     .where("claimed_until", "<=", now),
 );
 
-/** @returns Whether the task is this claim's now; false when another process has it. */
+/** Claims a task. @returns False when another process has claimed it. */
 export async function claimTask(session: Session, task: Task, name: string, leaseMs: number): Promise<boolean> {
   const { kind, subject } = task;
   return (await session.run(claim, { kind, subject, claim: name, lease: leaseMs })) > 0;
@@ -123,21 +119,19 @@ const renew = statement((db, p: Task & { claim: string; lease: number }, { now }
   db
     .updateTable("tasks")
     .set((eb) => ({ claimed_until: eb(now, "+", p.lease) }))
-    .where("kind", "=", p.kind)
-    .where("subject", "=", p.subject)
-    .where("claim", "=", p.claim),
+    .where(({ and }) => and(pick(p, "kind", "subject", "claim"))),
 );
 
-/** @returns False when the claim has expired and another process has the task, or when the task is gone. */
+/** Renews a claim. @returns False when another process has claimed the task since, or when the task is gone. */
 export async function renewTask(session: Session, task: ClaimedTask, leaseMs: number): Promise<boolean> {
   return (await session.run(renew, { ...keyOf(task), lease: leaseMs })) > 0;
 }
 
 const complete = statement((db, p: Task & { claim: string }) =>
-  db.deleteFrom("tasks").where("kind", "=", p.kind).where("subject", "=", p.subject).where("claim", "=", p.claim),
+  db.deleteFrom("tasks").where(({ and }) => and(pick(p, "kind", "subject", "claim"))),
 );
 
-/** Notes that the work of a claim is done. */
+/** Deletes a task whose work is done, unless it was restarted or claimed by another process. */
 export async function completeTask(session: Session, task: ClaimedTask): Promise<void> {
   await session.run(complete, keyOf(task));
 }
@@ -151,12 +145,10 @@ const postpone = statement((db, p: Task & { claim: string; delay: number; reason
       not_before: eb(now, "+", p.delay),
       reason: p.reason,
     }))
-    .where("kind", "=", p.kind)
-    .where("subject", "=", p.subject)
-    .where("claim", "=", p.claim),
+    .where(({ and }) => and(pick(p, "kind", "subject", "claim"))),
 );
 
-/** Releases a claim: the task is due later. */
+/** Releases a claim and delays the task. */
 export async function postponeTask(
   session: Session,
   task: ClaimedTask,
@@ -182,7 +174,7 @@ const failing = statement((db, _: Record<never, never>) =>
     .groupBy("kind"),
 );
 
-/** How many tasks of each kind are due, and how many failed when they were last tried. */
+/** Counts the tasks of each kind that are due, and those whose last attempt failed. */
 export async function countTasks(
   session: Session,
 ): Promise<{ readonly kind: TaskKind; readonly due: number; readonly failing: number }[]> {

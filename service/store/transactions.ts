@@ -2,9 +2,9 @@ import type { Identifier, TransactionStatus } from "@tiltyard/protocol";
 import { fromPath, toPath } from "./path.ts";
 import type { Schema } from "./schema.ts";
 
-/** What an audit record and a job are opened with. */
+/** A new audit record or job. */
 export interface NewTransaction {
-  /** Names it in its namespace. */
+  /** Unique in its namespace. */
   readonly id: string;
   readonly namespace: Identifier;
   /** The operation id that opened it. */
@@ -17,22 +17,35 @@ export interface NewTransaction {
   readonly properties: Readonly<Record<string, string>>;
 }
 
-/** What the protocol calls a transaction: an audit record with its outcome, or a job. */
+/** A transaction of the protocol: an audit record with its outcome, or a job. */
 export interface TransactionRecord extends NewTransaction {
   readonly createdAtMillis: number;
   readonly updatedAtMillis: number;
 }
 
-/** A row of either table; that of an audit record with the status, the time and the reason of its outcome. */
+/** A row of either table; an audit record has the status, the time and the reason of its outcome. */
 export type TransactionRow = Schema["jobs"] & { readonly reason?: string | null };
 
 /**
- * What separates the objects of a record in their column. Its two indexes by object are of the rows with it and of those
- * without it (migration 0005). The name of a table may have it, too.
+ * Separates the objects of a record in their column. One index covers the rows with it, another those without it
+ * (migration 0005). The name of a table may contain it.
  */
 export const objectSeparator = "],[";
 
-export function toColumns(opened: NewTransaction): Omit<Schema["audit_records"], "created_at"> & { now: number } {
+/** The columns that audit records and jobs share. */
+export const openedColumns = [
+  "id",
+  "namespace",
+  "operation",
+  "objects",
+  "principal",
+  "request_id",
+  "status",
+  "properties",
+  "created_at",
+] as const satisfies readonly (keyof Schema["audit_records"])[];
+
+export function toColumns(opened: NewTransaction): Schema["audit_records"] {
   return {
     id: opened.id,
     namespace: toPath(opened.namespace),
@@ -42,8 +55,13 @@ export function toColumns(opened: NewTransaction): Omit<Schema["audit_records"],
     request_id: opened.requestId,
     status: opened.status,
     properties: JSON.stringify(opened.properties),
-    now: Date.now(),
+    created_at: Date.now(),
   };
+}
+
+/** Returns the parameters that find a transaction by its namespace and its id. */
+export function keyOf(identifier: Identifier): { readonly id: string; readonly namespace: string } {
+  return { id: identifier.at(-1) ?? "", namespace: toPath(identifier.slice(0, -1)) };
 }
 
 export function toRecord(row: TransactionRow): TransactionRecord {
