@@ -1,12 +1,29 @@
 import { z } from "zod";
-import { bucketOf, cidr, dnsLabel, hostName, objectName, quantity } from "./setting-types.ts";
+import { bucketOf, cidr, dnsLabel, filled, hostName, objectName, quantity, textMap } from "./setting-types.ts";
 
 const Resources = z.strictObject({ cpu: quantity.default("500m"), memory: quantity.default("512Mi") });
 
 const PostgresUrl = z.strictObject({
-  /** A secret. */
-  url: z.string().regex(/^postgres(ql)?:\/\/\S+$/, "must be postgres://USER:PASSWORD@HOST/DATABASE"),
+  /** Kept as a secret. */
+  url: z
+    .string()
+    .refine(
+      isPostgresUrl,
+      "must be postgres://USER:PASSWORD@HOST/DATABASE; percent-encode special characters of the password, such as # as %23",
+    ),
 });
+
+/** Rejects URLs that a special character of the password splits at the wrong place. */
+function isPostgresUrl(text: string): boolean {
+  if (!/^postgres(ql)?:\/\/\S+$/.test(text) || !URL.canParse(text)) return false;
+  const { username, password, hostname, pathname, hash } = new URL(text);
+  const isWhole = hostname !== "" && hash === "" && /^\/[^/@]+$/.test(pathname);
+  return isWhole && [username, password, pathname].every(isPercentEncoded);
+}
+
+function isPercentEncoded(text: string): boolean {
+  return !/%(?![0-9a-f]{2})/i.test(text);
+}
 
 /** What a catalog has on every kind of cluster. */
 const everywhere = {
@@ -14,12 +31,12 @@ const everywhere = {
   /** Its own: the right to make Ray clusters in a namespace is the right to mount any secret there. */
   namespace: dnsLabel.optional(),
   /** Built from this checkout and pushed to the cluster's registry when absent. */
-  image: z.string().optional(),
+  image: filled.optional(),
   /** PostgreSQL only: SQLite has one writer. */
   replicas: z.int().positive().optional(),
   volumeSize: quantity.default("20Gi"),
   resources: Resources.prefault({}),
-  oidc: z.strictObject({ issuer: z.url(), audience: z.string(), jwksUrl: z.url().optional() }).optional(),
+  oidc: z.strictObject({ issuer: z.url(), audience: filled, jwksUrl: z.url().optional() }).optional(),
   /** Requests a second for one principal. */
   rateLimit: z.int().positive().optional(),
   /** Namespaces besides its own and Ray's whose pods may call the catalog. */
@@ -29,10 +46,10 @@ const everywhere = {
   ingress: z
     .strictObject({
       host: hostName,
-      className: z.string(),
+      className: filled,
       /** A Kubernetes secret of the type tls in the catalog's namespace; cert-manager makes it when asked to by an annotation. */
       tlsSecret: objectName,
-      annotations: z.record(z.string(), z.string()).default({}),
+      annotations: textMap.default({}),
     })
     .optional(),
   /** A secret in the catalog's namespace whose keys are environment variables, for object stores without workload identity. */

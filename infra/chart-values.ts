@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isMap } from "./setting-types.ts";
 
 export type ChartValues = Readonly<Record<string, unknown>>;
 
@@ -51,11 +52,6 @@ export function merged(own: ChartValues, more: ChartValues | undefined = {}): Re
     return [key, isMap(before) && isMap(value) ? merged(before, value) : value] as const;
   });
   return { ...own, ...Object.fromEntries(both) };
-}
-
-/** Values that are not known yet are none. */
-function isMap(value: unknown): value is ChartValues {
-  return typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }
 
 function has(values: unknown, [key = "", ...rest]: readonly string[]): boolean {

@@ -86,8 +86,9 @@ export function parseStackConfig(all: All): StackConfig {
   for (const [key, schema] of Object.entries(settingsOfVariant[variant])) {
     const parsed = schema.safeParse(given[key]);
     if (parsed.success) settings[key] = parsed.data;
-    for (const { path, message } of parsed.error?.issues ?? [])
-      problems.push(`${[key, ...path].join(".")}: ${given[key] === undefined ? "is required; it " : ""}${message}`);
+    const messages = firstMessages(key, parsed.error?.issues ?? []);
+    for (const [path, message] of Object.entries(messages))
+      problems.push(`${path}: ${given[key] === undefined ? "is required; it " : ""}${message}`);
   }
   // These problems come first: rules about several settings would report wrong ones after them.
   for (const { needs, problemsOf } of rules)
@@ -97,6 +98,13 @@ export function parseStackConfig(all: All): StackConfig {
   problems.push(...problemsOfRegion(settings as Settings, cloud.region));
   if (problems.length > 0) throw notValid(problems);
   return workOut(settings as Settings, cloud);
+}
+
+/** The first message about each value, by its path: the others follow from the same mistake. */
+function firstMessages(key: string, issues: readonly z.core.$ZodIssue[]): Readonly<Record<string, string>> {
+  const messages: Record<string, string> = {};
+  for (const { path, message } of issues) messages[[key, ...path].join(".")] ??= message;
+  return messages;
 }
 
 function notValid(problems: readonly string[]): StackConfigError {
@@ -121,13 +129,7 @@ function settingsIn(all: All, variant: Variant, problems: string[]): Record<stri
       problems.push(
         `${key}: is not a setting${others.length > 0 ? ` on ${variant}, but on ${others.join(", ")}` : ""}`,
       );
-    } else if (textual.has(key)) given[key] = value;
-    else
-      try {
-        given[key] = JSON.parse(value);
-      } catch {
-        given[key] = value;
-      }
+    } else given[key] = textual.has(key) ? value : jsonOf(value);
   }
   return given;
 }
@@ -142,7 +144,7 @@ function cloudIn(all: All, variant: Variant, problems: string[]) {
   if (variant !== "existing" && region === "")
     problems.push(`${cloud}:region: is required: pulumi config set ${cloud}:region REGION`);
   const profileName = all["aws:profile"];
-  const roleArn = assumedRole(all["aws:assumeRoles"] ?? all["aws:assumeRole"]);
+  const roleArn = assumedRole(all, problems);
   return {
     region,
     project,
@@ -151,25 +153,53 @@ function cloudIn(all: All, variant: Variant, problems: string[]) {
   };
 }
 
+/** The providers accept text alone. */
 const Tags = z.record(z.string(), z.string());
 
 /** `aws:defaultTags` is `{tags: {...}}`, `gcp:defaultLabels` the labels themselves. */
 function tagsIn(all: All, cloud: "gcp" | "aws", problems: string[]): Readonly<Record<string, string>> {
-  const key = cloud === "aws" ? "aws:defaultTags" : "gcp:defaultLabels";
-  const given = all[key];
-  if (given === undefined) return {};
-  const schema = cloud === "aws" ? z.object({ tags: Tags.default({}) }).transform(({ tags }) => tags) : Tags;
-  const parsed = schema.safeParse(JSON.parse(given));
-  if (parsed.success) return parsed.data;
-  problems.push(`${key}: must be ${cloud === "aws" ? "{tags: {KEY: VALUE}}" : "{KEY: VALUE}"}`);
-  return {};
+  if (cloud === "gcp") return readJson(all, "gcp:defaultLabels", Tags, "{KEY: VALUE}", problems) ?? {};
+  const tags = z.object({ tags: Tags.default({}) });
+  return readJson(all, "aws:defaultTags", tags, "{tags: {KEY: VALUE}}", problems)?.tags ?? {};
 }
 
-/** The last of the roles that the provider takes, one after the other. */
-function assumedRole(setting: string | undefined): string | undefined {
-  if (setting === undefined) return undefined;
-  const roles: { roleArn?: string }[] = [JSON.parse(setting)].flat();
-  return roles.at(-1)?.roleArn;
+/** The last of the roles, which the provider assumes one after the other. */
+function assumedRole(all: All, problems: string[]): string | undefined {
+  const role = z.object({ roleArn: z.string().optional() });
+  const roles =
+    readJson(all, "aws:assumeRoles", z.array(role), "[{roleArn: ARN}]", problems) ??
+    readJson(
+      all,
+      "aws:assumeRole",
+      z.union([role.transform((only) => [only]), z.array(role)]),
+      "{roleArn: ARN}",
+      problems,
+    );
+  return roles?.at(-1)?.roleArn;
+}
+
+/** A setting of a cloud's provider that is a structure; undefined where it is absent or not valid. */
+function readJson<Value>(
+  all: All,
+  key: string,
+  schema: z.ZodType<Value>,
+  form: string,
+  problems: string[],
+): Value | undefined {
+  const text = all[key] ?? "";
+  if (text === "") return undefined;
+  const parsed = schema.safeParse(jsonOf(text));
+  if (!parsed.success) problems.push(`${key}: must be ${form}`);
+  return parsed.data;
+}
+
+/** The value that the text is JSON of; the text itself where it is not JSON. */
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 }
 
 function workOut(settings: Settings, cloud: ReturnType<typeof cloudIn>): StackConfig {

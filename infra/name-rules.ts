@@ -1,9 +1,11 @@
 import { platformDefaults } from "@tiltyard/protocol";
 import { reservedLabel } from "./node-pools.ts";
-import type { Settings, SettingsOf } from "./settings.ts";
+import type { Reading } from "./settings.ts";
 
 /** What clouds refuse as the name of something that the stack makes, or that a label would not tell apart. */
-export function problemsOfNames(settings: Settings): string[] {
+export function problemsOfNames(
+  settings: Reading<"clusterName" | "clientRole" | "teams" | "labelDomain" | "labelKeys">,
+): string[] {
   if (settings.variant !== "gke" && settings.variant !== "eks") return [];
   const { clusterName, labelDomain, labelKeys } = settings;
   const problems: string[] = [];
@@ -23,9 +25,11 @@ export function problemsOfNames(settings: Settings): string[] {
   return problems;
 }
 
+type OnEks = Extract<Reading<"clusterName" | "clientRole" | "teams">, { readonly variant: "eks" }>;
+
 const roleNameMax = 64;
 
-function problemsOfRoles(settings: SettingsOf<"eks">): string[] {
+function problemsOfRoles(settings: OnEks): string[] {
   const role = clientRoleOf(settings);
   const names = [role, ...settings.teams.map(({ name }) => `${role}-${name}`)];
   return names
@@ -34,7 +38,7 @@ function problemsOfRoles(settings: SettingsOf<"eks">): string[] {
 }
 
 /** Geneva's own name on a cluster of the default name, and on others one that no other stack of the account has. */
-export function clientRoleOf({ clientRole, clusterName }: SettingsOf<"eks">): string {
+export function clientRoleOf({ clientRole, clusterName }: Pick<OnEks, "clientRole" | "clusterName">): string {
   if (clientRole !== undefined) return clientRole;
   const { clientRole: geneva } = platformDefaults;
   return clusterName === platformDefaults.clusterName ? geneva : `${geneva}-${clusterName}`;

@@ -1,8 +1,8 @@
 import { addressesOf } from "./setting-types.ts";
-import type { Settings } from "./settings.ts";
+import type { Reading, Settings } from "./settings.ts";
 
 /** What clouds refuse of a network that the stack makes. */
-export function problemsOfNetwork(settings: Settings): string[] {
+export function problemsOfNetwork(settings: Reading<"network">): string[] {
   if (settings.variant === "eks") return problemsOnAws(settings.network);
   if (settings.variant === "gke") return problemsOnGoogle(settings.network);
   return [];

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { cidr } from "./setting-types.ts";
+import { cidr, isMap } from "./setting-types.ts";
 
 /** From where the public endpoint may be called; empty is from everywhere. */
 const authorizedNetworks = z.array(cidr).default([]);
@@ -7,12 +7,15 @@ const authorizedNetworks = z.array(cidr).default([]);
 /** A network that names a `vpc` is one that is there; what is asked of one that is made has no meaning then. */
 function madeOrAdopted<Made extends z.ZodRawShape, Adopted extends z.ZodRawShape>(made: Made, adopted: Adopted) {
   return z.preprocess(
-    (given) =>
-      typeof given === "object" && given !== null ? { ...given, isAdopted: "vpc" in given } : { isAdopted: false },
-    z.discriminatedUnion("isAdopted", [
-      z.strictObject({ isAdopted: z.literal(false), authorizedNetworks, ...made }),
-      z.strictObject({ isAdopted: z.literal(true), authorizedNetworks, ...adopted }),
-    ]),
+    (given) => (isMap(given) ? { ...given, isAdopted: "vpc" in given } : given),
+    z.discriminatedUnion(
+      "isAdopted",
+      [
+        z.strictObject({ isAdopted: z.literal(false), authorizedNetworks, ...made }),
+        z.strictObject({ isAdopted: z.literal(true), authorizedNetworks, ...adopted }),
+      ],
+      "must be a structure, such as {cidr: 10.0.0.0/16}",
+    ),
   );
 }
 

@@ -133,8 +133,8 @@ export const NodePools = z.array(Pool).superRefine((pools, context) => {
       problem([index, "machineType"], "give either machineType, or cpus and memoryGb");
     if (cpus !== undefined && memoryGb === undefined) problem([index, "memoryGb"], "is required with cpus");
   });
-  for (const role of ["core", "head", "workerCpu"] as const)
-    if (!pools.some((pool) => pool.role === role)) problem([], `there is no pool with the role ${role}`);
+  const missing = (["core", "head", "workerCpu"] as const).filter((role) => !pools.some((pool) => pool.role === role));
+  if (missing.length > 0) problem([], `no pool has the role ${missing.join(", ")}`);
 });
 
 /**

@@ -1,4 +1,4 @@
-import type { Settings } from "./settings.ts";
+import type { Reading } from "./settings.ts";
 
 const ofCluster = { pattern: /^(user|group):\S+$/, form: "user:NAME or group:NAME of the cluster" };
 const principalsOf = {
@@ -16,7 +16,7 @@ const principalsOf = {
 } as const;
 
 /** Problems of the named principals: each has the form that the variant wants. */
-export function problemsOfPrincipals(settings: Settings): string[] {
+export function problemsOfPrincipals(settings: Reading<"clientPrincipals" | "adminPrincipals" | "teams">): string[] {
   const { variant, clientPrincipals } = settings;
   const { pattern, form } = principalsOf[variant];
   const wrong = (name: string, principals: readonly string[]) =>

@@ -27,7 +27,10 @@ const Template = z
 /** What the runner would refuse when it starts is refused before anything is deployed. */
 const Templates = z.record(dnsLabel, Template).superRefine((templates, context) => {
   for (const [name, template] of Object.entries(templates))
-    for (const message of problemsOf(name, template)) context.addIssue({ code: "custom", path: [name], message });
+    for (const problem of problemsOf(name, template)) {
+      const [, path = "", message = problem] = /^(\S+): (.+)$/s.exec(problem) ?? [];
+      context.addIssue({ code: "custom", path: [name, ...path.split(".")], message });
+    }
 });
 
 function problemsOf(name: string, template: object): readonly string[] {

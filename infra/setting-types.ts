@@ -2,6 +2,8 @@
 import { amountOf } from "@tiltyard/protocol";
 import { z } from "zod";
 
+export const filled = z.string().min(1, "must not be empty");
+
 export const dnsLabel = z
   .string()
   .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, "must be lower-case letters, digits and dashes, 63 at most");
@@ -24,11 +26,25 @@ const domain = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a
 export const labelDomain = z.string().regex(domain, "must be a domain, e.g. ray.example.com");
 export const hostName = z.string().regex(domain, "must be the name of a host, e.g. catalog.example.com");
 
-/** What Kubernetes takes as the value of a label, and as its key behind the domain. */
+export function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+}
+
+/** `pulumi config set --path` stores whole numbers and booleans as such, also where text is expected. */
+function asText<Its extends z.ZodType>(schema: Its) {
+  return z.preprocess(
+    (given) => (typeof given === "number" || typeof given === "boolean" ? String(given) : given),
+    schema,
+  );
+}
+
+export const textMap = z.record(z.string(), asText(z.string()));
+
+/** The values of labels, and their keys behind the domain, as Kubernetes accepts them. */
 const nameOfLabel = /^[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?$/;
 const labelForm = "must be letters, digits, dashes, dots and underscores, 63 at most";
 export const labelName = z.string().regex(nameOfLabel, labelForm);
-export const labelValueText = z.union([labelName, z.literal("")], labelForm);
+export const labelValueText = asText(z.union([labelName, z.literal("")], labelForm));
 /** With a domain or without one. */
 export const labelKey = z.string().refine((key) => {
   const [name = "", itsDomain, ...more] = key.split("/").toReversed();
@@ -72,16 +88,16 @@ export function addressesOf(range: string): { readonly first: number; readonly l
   return { first, last: first + 2 ** (32 - Number(length)) - 1, length: Number(length) };
 }
 
-export const quantity = z
-  .string()
-  .refine((text) => !Number.isNaN(amountOf(text)), "must be a Kubernetes quantity such as 500m or 2Gi");
+const quantityForm = "must be a Kubernetes quantity such as 500m or 2Gi";
+export const quantity = asText(z.string(quantityForm).refine((text) => amountOf(text) >= 0, quantityForm));
 
-/** The URI of a bucket, with a folder if one likes, without a slash at its end. */
+const bucketForm = /^(s3|gs):\/\/[a-z0-9][-a-z0-9._]+(\/[^\s*?[\]${}]*)?$|^file:\/\/\/\S+$/;
+
+/** The URI of a bucket, with an optional folder, without a slash at its end. */
 export function bucketOf(...schemes: readonly ("s3" | "gs" | "file")[]) {
   const message = `must be ${schemes.map((scheme) => (scheme === "file" ? "file:///..." : `${scheme}://...`)).join(" or ")}`;
   return z
     .string(message)
-    .regex(/^(s3|gs):\/\/[a-z0-9][-a-z0-9._]+(\/[^\s*?[\]${}]*)?$|^file:\/\/\/\S+$/, message)
-    .refine((uri) => schemes.some((scheme) => uri.startsWith(`${scheme}:`)), message)
+    .refine((uri) => bucketForm.test(uri) && schemes.some((scheme) => uri.startsWith(`${scheme}:`)), message)
     .transform((uri) => uri.replace(/\/+$/, ""));
 }

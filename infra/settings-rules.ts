@@ -5,53 +5,65 @@ import { problemsOfNames } from "./name-rules.ts";
 import { problemsOfNetwork } from "./network-rules.ts";
 import { architecturesOfRoles, defaultPools, resolvePools, roleLabels } from "./node-pools.ts";
 import { problemsOfPrincipals } from "./principal-rules.ts";
-import type { Settings, SettingsOf, Variant } from "./settings.ts";
+import type { Reading, SettingName, Settings } from "./settings.ts";
 import { problemsOfStorage } from "./storage-rules.ts";
 import { problemsOfTeams } from "./team-rules.ts";
 import { gkeOperatorPairs, selfDeployedAnywhere } from "./versions.ts";
 
-type OnCloud = SettingsOf<"gke"> | SettingsOf<"eks">;
-type Key = { [V in Variant]: keyof SettingsOf<V> }[Variant];
+interface Rule {
+  readonly needs: readonly SettingName[];
+  problemsOf(settings: Settings): readonly string[];
+}
 
-export function poolsOf(settings: OnCloud): ReturnType<typeof resolvePools> {
+/** A rule on several settings. It is checked once each setting that it reads is valid by itself. */
+function rule<const Name extends SettingName>(
+  needs: readonly Name[],
+  problemsOf: (settings: Reading<Name>) => readonly string[],
+): Rule {
+  return { needs, problemsOf };
+}
+
+export const rules: readonly Rule[] = [
+  rule(["nodePools", "labelDomain", "labelKeys"], (settings) =>
+    "nodePools" in settings ? poolsOf(settings).problems : [],
+  ),
+  rule(["ray"], problemsOfRay),
+  rule(["ray", "catalog", "runner", "nodePools", "labelDomain", "labelKeys"], problemsOfRayImage),
+  rule(["operator", "kubernetesVersion"], problemsOfOperator),
+  rule(["operator", "kueue", "chartValues"], problemsOfCharts),
+  rule(["clientPrincipals", "adminPrincipals", "teams"], problemsOfPrincipals),
+  rule(["teams", "namespace", "catalog", "quota", "kueue", "operator"], problemsOfTeams),
+  rule(["kubeconfig"], problemsOfKubeconfig),
+  rule(["namespace", "catalog"], problemsOfNamespaces),
+  rule(["clusterName", "imageCache"], problemsOfImageCache),
+  rule(["catalog", "bucket"], problemsOfCatalog),
+  rule(["catalog", "network"], problemsOfDatabase),
+  rule(["network"], problemsOfNetwork),
+  rule(["clusterName", "clientRole", "teams", "labelDomain", "labelKeys"], problemsOfNames),
+  rule(["catalog", "bucket", "keepData", "objectVersionDays", "encryptionKey"], problemsOfStorage),
+];
+
+export type OnCloud<Name extends SettingName> = Extract<Reading<Name>, { readonly variant: "gke" | "eks" }>;
+
+export function poolsOf(settings: OnCloud<"nodePools" | "labelDomain" | "labelKeys">): ReturnType<typeof resolvePools> {
   const { variant, nodePools = defaultPools(variant) } = settings;
   return resolvePools(nodePools, variant, (role) => roleLabels(settings, role));
 }
 
-/** Rules on several settings; each is checked when the settings that it needs are valid alone. */
-export const rules: readonly { needs: readonly Key[]; problemsOf: (settings: Settings) => readonly string[] }[] = [
-  {
-    needs: ["nodePools", "labelDomain", "labelKeys"],
-    problemsOf: (settings) => ("nodePools" in settings ? poolsOf(settings).problems : []),
-  },
-  { needs: ["ray"], problemsOf: problemsOfRay },
-  { needs: ["ray", "catalog", "runner", "nodePools", "labelDomain", "labelKeys"], problemsOf: problemsOfRayImage },
-  { needs: ["operator", "kubernetesVersion"], problemsOf: problemsOfOperator },
-  { needs: ["operator", "kueue", "chartValues"], problemsOf: problemsOfCharts },
-  { needs: ["clientPrincipals", "adminPrincipals", "teams"], problemsOf: problemsOfPrincipals },
-  { needs: ["teams", "namespace", "catalog", "quota", "kueue"], problemsOf: problemsOfTeams },
-  { needs: ["kubeconfig"], problemsOf: problemsOfKubeconfig },
-  { needs: ["namespace", "catalog"], problemsOf: problemsOfNamespaces },
-  { needs: ["clusterName", "imageCache"], problemsOf: problemsOfImageCache },
-  { needs: ["catalog", "bucket"], problemsOf: problemsOfCatalog },
-  { needs: ["catalog", "network"], problemsOf: problemsOfDatabase },
-  { needs: ["network"], problemsOf: problemsOfNetwork },
-  { needs: ["clusterName", "clientRole", "teams", "labelDomain", "labelKeys"], problemsOf: problemsOfNames },
-  { needs: ["catalog", "bucket", "keepData", "objectVersionDays", "encryptionKey"], problemsOf: problemsOfStorage },
-];
-
-function problemsOfRay({ ray }: Settings): string[] {
+function problemsOfRay({ ray }: Reading<"ray">): string[] {
   if (isAtLeast(ray.version, rayVersionMin)) return [];
   return [`ray.version: must be ${rayVersionMin.join(".")} or later, not ${ray.version}`];
 }
 
 /** Whether the stack builds images of Ray for jobs: it runs some, has a registry, and the settings name no image. */
-export function buildsRayImages({ variant, ray, catalog, runner }: Settings): boolean {
+export function buildsRayImages({ variant, ray, catalog, runner }: Reading<"ray" | "catalog" | "runner">): boolean {
   return variant !== "existing" && ray.build && ray.image === undefined && catalog.enabled && runner.enabled;
 }
 
 /** Heads and CPU workers have one image, and Ray's own are for one architecture each. */
-function problemsOfRayImage(settings: Settings): string[] {
+function problemsOfRayImage(
+  settings: Reading<"ray" | "catalog" | "runner" | "nodePools" | "labelDomain" | "labelKeys">,
+): string[] {
   if (settings.ray.image !== undefined || buildsRayImages(settings) || !("nodePools" in settings)) return [];
   const { head, workerCpu } = architecturesOfRoles(poolsOf(settings).pools);
   if (head === workerCpu) return [];
@@ -59,7 +71,7 @@ function problemsOfRayImage(settings: Settings): string[] {
 }
 
 /** Pairs of versions that are known not to work; requirements.md 1 and 9. */
-function problemsOfOperator(settings: Settings): string[] {
+function problemsOfOperator(settings: Reading<"operator" | "kubernetesVersion">): string[] {
   const { variant, operator } = settings;
   const kubernetesVersion = "kubernetesVersion" in settings ? settings.kubernetesVersion : undefined;
   const problems: string[] = [];
@@ -86,14 +98,14 @@ function problemsOfOperator(settings: Settings): string[] {
   return problems;
 }
 
-function problemsOfKubeconfig(settings: Settings): string[] {
+function problemsOfKubeconfig(settings: Reading<"kubeconfig">): string[] {
   const kubeconfig = "kubeconfig" in settings ? settings.kubeconfig : undefined;
   if (kubeconfig === undefined || kubeconfig.includes("\n") || kubeconfig.startsWith("{")) return [];
   return existsSync(resolve(kubeconfig)) ? [] : ["kubeconfig: is neither a kubeconfig nor the path of a file"];
 }
 
 /** Values of a chart that the stack does not install. */
-function problemsOfCharts({ operator, kueue, chartValues }: Settings): string[] {
+function problemsOfCharts({ operator, kueue, chartValues }: Reading<"operator" | "kueue" | "chartValues">): string[] {
   const problems: string[] = [];
   if (chartValues.kuberayOperator !== undefined && operator.source !== "helm")
     problems.push("chartValues.kuberayOperator: goes with operator.source helm");
@@ -103,7 +115,7 @@ function problemsOfCharts({ operator, kueue, chartValues }: Settings): string[] 
 }
 
 /** ECR takes prefixes of 30 characters: the name, and what the copies are of. */
-function problemsOfImageCache({ clusterName, ...settings }: Settings): string[] {
+function problemsOfImageCache({ clusterName, ...settings }: Reading<"clusterName" | "imageCache">): string[] {
   const longest = 30 - "/quay".length;
   const isOnAws = "imageCache" in settings && typeof settings.imageCache === "object";
   if (!isOnAws || clusterName.length <= longest) return [];
@@ -111,7 +123,7 @@ function problemsOfImageCache({ clusterName, ...settings }: Settings): string[] 
 }
 
 /** The right to make Ray clusters in a namespace is the right to mount its secrets and run as its accounts. */
-function problemsOfNamespaces({ namespace, catalog }: Settings): string[] {
+function problemsOfNamespaces({ namespace, catalog }: Reading<"namespace" | "catalog">): string[] {
   if (catalog.namespace === namespace)
     return [
       "catalog.namespace: must not be namespace: the right to make Ray clusters there is the right to mount any secret",
@@ -122,7 +134,7 @@ function problemsOfNamespaces({ namespace, catalog }: Settings): string[] {
   return [];
 }
 
-function problemsOfCatalog(settings: Settings): string[] {
+function problemsOfCatalog(settings: Reading<"catalog" | "bucket">): string[] {
   const { variant, catalog, bucket } = settings;
   if (!catalog.enabled) return [];
   const problems: string[] = [];
@@ -148,7 +160,7 @@ function problemsOfCatalog(settings: Settings): string[] {
 }
 
 /** Google peers a network with that of its databases once, for all of its users. */
-function problemsOfDatabase(settings: Settings): string[] {
+function problemsOfDatabase(settings: Reading<"catalog" | "network">): string[] {
   if (settings.variant !== "gke" || !settings.network.isAdopted || settings.catalog.database !== "postgres") return [];
   return [
     "catalog.database: must be {url: ...} in a vpc that is there, whose peering with Cloud SQL is not the stack's",

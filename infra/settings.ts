@@ -17,9 +17,12 @@ import {
   bucketOf,
   dnsLabel,
   eksClusterName,
+  filled,
+  isMap,
   kubernetesVersion,
   labelDomain,
   minorVersion,
+  textMap,
   version,
 } from "./setting-types.ts";
 import { StorageOnEks, StorageOnGke } from "./storage-settings.ts";
@@ -29,26 +32,27 @@ import { charts, versions } from "./versions.ts";
 export const variants = ["existing", "existing-gke", "existing-eks", "gke", "eks"] as const;
 export type Variant = (typeof variants)[number];
 
-const Operator = z.discriminatedUnion("source", [
-  z.strictObject({
-    source: z.literal("helm"),
-    version: version.default(versions.kuberayOperator),
-    chart: z.string().default(charts.kuberayOperator.chart),
-    repository: z.string().default(charts.kuberayOperator.repository),
-  }),
-  z.strictObject({ source: z.literal("gke-addon"), version: minorVersion }),
-  z.strictObject({
-    source: z.literal("none"),
-    /** Where the operator that is there runs; it has to reach Ray's dashboards. */
-    namespace: dnsLabel.optional(),
-  }),
-]);
-export type OperatorSettings = z.output<typeof Operator>;
-/** From its chart, unless something else is said. */
-const OperatorOrItsVersion = z.preprocess(
-  (given) => (typeof given === "object" ? { source: "helm", ...given } : given),
-  Operator,
+const Operator = z.discriminatedUnion(
+  "source",
+  [
+    z.strictObject({
+      source: z.literal("helm"),
+      version: version.default(versions.kuberayOperator),
+      chart: z.string().default(charts.kuberayOperator.chart),
+      repository: z.string().default(charts.kuberayOperator.repository),
+    }),
+    z.strictObject({ source: z.literal("gke-addon"), version: minorVersion }),
+    z.strictObject({
+      source: z.literal("none"),
+      /** Where the operator that is there runs; it has to reach Ray's dashboards. */
+      namespace: dnsLabel.optional(),
+    }),
+  ],
+  "must be {source: helm}, {source: gke-addon} or {source: none}",
 );
+export type OperatorSettings = z.output<typeof Operator>;
+/** `source: helm` may be left out. */
+const OperatorOrItsVersion = z.preprocess((given) => (isMap(given) ? { source: "helm", ...given } : given), Operator);
 
 const pythonPackage = z
   .string()
@@ -59,9 +63,9 @@ const pythonPackage = z
 
 const Ray = z.strictObject({
   version: version.default(platformDefaults.rayVersion),
-  image: z.string().optional(),
+  image: filled.optional(),
   /** Of workers with a GPU. */
-  gpuImage: z.string().optional(),
+  gpuImage: filled.optional(),
   /** Whether the stack builds Dockerfile.ray, which jobs need, where it has a registry and no image is named. */
   build: z.boolean().default(true),
   /** Of Python, in the images that are built. */
@@ -149,7 +153,7 @@ export const settingsOfVariant = {
     monitoring: Monitoring,
     teams: TeamsOnExisting,
     bucket: bucketOf("s3", "gs", "file"),
-    serviceAccountAnnotations: z.record(z.string(), z.string()).default({}),
+    serviceAccountAnnotations: textMap.default({}),
     catalog: CatalogOnExisting.prefault({}),
   },
   "existing-gke": {
@@ -213,6 +217,12 @@ export type SettingsOf<V extends Variant> = { readonly variant: V } & z.output<
   z.ZodObject<(typeof settingsOfVariant)[V]>
 >;
 export type Settings = { [V in Variant]: SettingsOf<V> }[Variant];
+export type SettingName = { [V in Variant]: Exclude<keyof SettingsOf<V>, "variant"> }[Variant];
+
+/** The named settings of a stack, as far as its variant has them: all that a rule may read. */
+export type Reading<Name extends SettingName> = {
+  [V in Variant]: { readonly variant: V } & Pick<SettingsOf<V>, Name & keyof SettingsOf<V>>;
+}[Variant];
 
 /** The settings that are text; all others are structures: they are written as YAML and arrive as JSON. */
 export const textual: ReadonlySet<string> = new Set([

@@ -1,7 +1,9 @@
-import type { Settings } from "./settings.ts";
+import type { Reading, Settings } from "./settings.ts";
 
 /** What is kept must be where it is kept; how it is kept, with what reads it. */
-export function problemsOfStorage(settings: Settings): string[] {
+export function problemsOfStorage(
+  settings: Reading<"catalog" | "bucket" | "keepData" | "objectVersionDays" | "encryptionKey">,
+): string[] {
   if (settings.variant === "existing") return [];
   const { catalog, bucket, keepData, objectVersionDays, encryptionKey } = settings;
   const problems: string[] = [];

@@ -1,8 +1,16 @@
-import type { Settings } from "./settings.ts";
+import type { Reading } from "./settings.ts";
 import { teamNamespace } from "./team-settings.ts";
 
 /** Namespaces are of one team each, and queues are as long as a quota. */
-export function problemsOfTeams({ variant, namespace, catalog, teams, quota, kueue, operator }: Settings): string[] {
+export function problemsOfTeams({
+  variant,
+  namespace,
+  catalog,
+  teams,
+  quota,
+  kueue,
+  operator,
+}: Reading<"teams" | "namespace" | "catalog" | "quota" | "kueue" | "operator">): string[] {
   const problems: string[] = [];
   const namespaces = [namespace, catalog.namespace ?? `${namespace}-catalog`];
   teams.forEach((team, index) => {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { dnsLabel, quantity } from "./setting-types.ts";
+import { dnsLabel, quantity, textMap } from "./setting-types.ts";
 import { versions } from "./versions.ts";
 
 /** The most that pods of a namespace ask for together; with Kueue, what its queue lets in. */
@@ -25,7 +25,7 @@ const team = {
 export const Teams = z.array(z.strictObject(team)).default([]);
 /** Of a cluster whose pods have identities that the stack does not make. */
 export const TeamsOnExisting = z
-  .array(z.strictObject({ ...team, serviceAccountAnnotations: z.record(z.string(), z.string()).default({}) }))
+  .array(z.strictObject({ ...team, serviceAccountAnnotations: textMap.default({}) }))
   .default([]);
 
 /** A team whose names are all there. */

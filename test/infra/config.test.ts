@@ -37,7 +37,7 @@ describe("settings that are not valid", () => {
       { operator: { source: "helm", version: "1.0.0" } },
       "operator.version: must be 1.1 or later, not 1.0.0",
     ],
-    ["another operator source", "eks", { operator: { source: "olm" } }, "operator.source: Invalid"],
+    ["another operator source", "eks", { operator: { source: "olm" } }, "operator.source: must be {source: helm}"],
     ["GKE's add-on elsewhere", "eks", addon("1.31", "1.2"), "operator.source: gke-addon is there on gke only"],
     [
       "GKE's add-on with another Kubernetes",
@@ -84,7 +84,7 @@ describe("settings that are not valid", () => {
       "nodePools.3.gpus: a workerGpu pool needs",
     ],
     ["GPUs of no kind on GKE", "gke", { nodePools: [pool, head, cpu, gpu] }, "nodePools.3.gpuType: is required on gke"],
-    ["no head pool", "eks", { nodePools: [pool, cpu] }, "nodePools: there is no pool with the role head"],
+    ["no head pool", "eks", { nodePools: [pool, cpu] }, "nodePools: no pool has the role head"],
     [
       "two pools of one name",
       "eks",

@@ -141,11 +141,11 @@ describe("the settings of a runner", () => {
     [{ rayClusters: { default: { workerGroups: [] } } }, "runner.rayClusters.default"],
     [
       { rayClusters: { default: { worker_groups: [{ num_cpu: 4 }] } } },
-      'runner.rayClusters.default: worker_groups.0: Unrecognized key: "numCpu"',
+      'runner.rayClusters.default.worker_groups.0: Unrecognized key: "numCpu"',
     ],
     [
       { rayClusters: { default: {}, gpu: { ray_version: "2.40.0" } } },
-      "runner.rayClusters.gpu: ray_version: must be 2.43 or later",
+      "runner.rayClusters.gpu.ray_version: must be 2.43 or later",
     ],
     [{ maxJobs: 0 }, "runner.maxJobs"],
   ])("are refused when they cannot work: %j", async (runner, problem) => {

@@ -66,6 +66,7 @@ function createPolicy(
 }
 
 function portOf(databaseUrl: string): number {
+  if (!URL.canParse(databaseUrl)) throw new pulumi.RunError("The URL of the catalog's database is not a URL.");
   const { port } = new URL(databaseUrl);
   return port === "" ? postgresPort : Number(port);
 }
