@@ -3,6 +3,7 @@
  * are in the schemas, and so in the OpenAPI document, and are checked before the values inside.
  */
 import { z } from "zod";
+import { problemOfSql } from "./sql.ts";
 
 /** A request may have as many problems as values. No more than these are reported of a list or a map. */
 export const problemsMax = 20;
@@ -83,6 +84,19 @@ export function text(charactersMax: number) {
     .string()
     .max(charactersMax)
     .refine((value) => value.isWellFormed(), "is not valid Unicode");
+}
+
+/** Schemas whose text Lance reads as SQL. A test finds every one of them in the contracts. */
+export const sqlExpressions = z.registry<{ readonly language: "sql" }>();
+
+/** An SQL expression within the bounds that Lance can parse and evaluate. */
+export function sqlExpression(charactersMax: number = characters.text) {
+  return text(charactersMax)
+    .superRefine((sql, context) => {
+      const problem = problemOfSql(sql);
+      if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
+    })
+    .register(sqlExpressions, { language: "sql" });
 }
 
 /** An array of so many items at most. One that is too long is refused before its items are checked. */

@@ -1,6 +1,6 @@
 export type { JsonArrowDataType, JsonArrowSchema } from "./arrow.ts";
 export { type Backoff, backoffMs } from "./backoff.ts";
-export { type BodyBounds, bodies, numbers, problemsMax } from "./bounds.ts";
+export { type BodyBounds, bodies, numbers, problemsMax, sqlExpressions } from "./bounds.ts";
 export { ignoreClosedPipes } from "./closed-pipe.ts";
 export * from "./contract.ts";
 export * from "./contracts.ts";
@@ -26,4 +26,5 @@ export { remoteHeaders, remoteVersion } from "./remote/dialect.ts";
 export type { RemoteJobState } from "./remote/job.ts";
 export type { RemoteFtsQuery, RemoteQuery } from "./remote/query.ts";
 export { renamed } from "./remote/table.ts";
+export { problemOfSql, sqlBounds } from "./sql.ts";
 export { StackOutputs, secretOutputs } from "./stack-outputs.ts";

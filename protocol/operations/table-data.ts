@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { characters, items, list, map, numbers, text } from "../bounds.ts";
+import { characters, items, list, map, numbers, sqlExpression, text } from "../bounds.ts";
 import { arrowFile, defineContract, onPath } from "../contract.ts";
 import {
   AnsweredProperties,
@@ -81,10 +81,10 @@ export const mergeInsertIntoTable = defineContract({
     branch: text(characters.name).optional(),
     on: fieldPath.describe("The field whose values say which rows are the same."),
     when_matched_update_all: queryBoolean.optional(),
-    when_matched_update_all_filt: text(characters.text).optional(),
+    when_matched_update_all_filt: sqlExpression().optional(),
     when_not_matched_insert_all: queryBoolean.optional(),
     when_not_matched_by_source_delete: queryBoolean.optional(),
-    when_not_matched_by_source_delete_filt: text(characters.text).optional(),
+    when_not_matched_by_source_delete_filt: sqlExpression().optional(),
     timeout: text(characters.name)
       .regex(/^\d{1,9}(ms|s|m|h)$/, "must be a number with ms, s, m or h, such as 30s")
       .optional(),
@@ -113,8 +113,8 @@ export const updateTable = defineContract({
     .object({
       ...commonRequest,
       branch,
-      predicate: optional(text(characters.text).min(1)),
-      updates: list(list(text(characters.text), 2).min(2), items.columns)
+      predicate: optional(sqlExpression().min(1)),
+      updates: list(list(sqlExpression(), 2).min(2), items.columns)
         .min(1)
         .describe("Pairs of a field's path and the SQL expression of its new value."),
       properties: optional(Properties).describe("Not taken: rows are changed, not the table's properties."),
@@ -137,7 +137,7 @@ export const deleteFromTable = defineContract({
     .object({
       ...commonRequest,
       branch,
-      predicate: text(characters.text).min(1).describe("SQL; true deletes every row."),
+      predicate: sqlExpression().min(1).describe("SQL; true deletes every row."),
     })
     .meta({ id: "DeleteFromTableRequest" }),
   response: z.object({ context, transaction_id, version: count.optional() }).meta({ id: "DeleteFromTableResponse" }),
@@ -194,10 +194,10 @@ const query = {
   columns: optional(
     z.object({
       column_names: optional(list(fieldPath, items.columns)),
-      column_aliases: optional(map(fieldPath, items.columns)),
+      column_aliases: optional(map(sqlExpression(characters.path).min(1), items.columns)),
     }),
   ),
-  filter: optional(text(characters.text)),
+  filter: optional(sqlExpression()),
   prefilter: optional(z.boolean()).describe("Whether the filter comes before the search, as it does by default."),
   with_row_id: optional(z.boolean()),
   fast_search: optional(z.boolean()),
@@ -248,10 +248,10 @@ export const countTableRows = defineContract({
   query: z.object({
     branch: text(characters.name).optional(),
     version: queryInteger(0).optional(),
-    predicate: text(characters.text).optional(),
+    predicate: sqlExpression().optional(),
   }),
   body: z
-    .object({ ...commonRequest, branch, version: optional(count), predicate: optional(text(characters.text)) })
+    .object({ ...commonRequest, branch, version: optional(count), predicate: optional(sqlExpression()) })
     .meta({ id: "CountTableRowsRequest" }),
   response: count,
   errors: datasetReadErrors,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { JsonArrowDataType, JsonArrowSchema } from "../arrow.ts";
-import { characters, entries, items, list, map, text } from "../bounds.ts";
+import { characters, entries, items, list, map, sqlExpression, text } from "../bounds.ts";
 import { defineContract, noContent, onPath } from "../contract.ts";
 import {
   AnsweredProperties,
@@ -192,9 +192,7 @@ export const alterTableBackfillColumns = defineContract({
       ...commonRequest,
       branch,
       column: text(characters.path).min(1).describe("One that is computed."),
-      where: optional(text(characters.text)).describe(
-        "A condition on rows, as SQL; those without a value when absent.",
-      ),
+      where: optional(sqlExpression()).describe("A condition on rows, as SQL; those without a value when absent."),
       concurrency: nullableInteger,
       intra_applier_concurrency: nullableInteger,
       min_checkpoint_size: nullableInteger,
@@ -326,10 +324,10 @@ const VirtualColumnOutput = z
 const NewColumn = z
   .object({
     name: columnName,
-    expression: optional(text(characters.text)).describe(
+    expression: optional(sqlExpression()).describe(
       "SQL over the other columns, computed once for the rows that there are.",
     ),
-    computed: optional(text(characters.text)).describe(
+    computed: optional(sqlExpression()).describe(
       "SQL over the other columns, computed by jobs for the rows without a value.",
     ),
     virtual_column: optional(

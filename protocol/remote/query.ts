@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { characters, items, list, map, numbers, text } from "../bounds.ts";
+import { characters, items, list, map, numbers, sqlExpression, text } from "../bounds.ts";
 import { defineContract, onPath } from "../contract.ts";
 import { branch, commonRequest, count, datasetReadErrors, fieldPath, optional } from "../fields.ts";
 import {
@@ -51,10 +51,10 @@ const query = {
     .meta({ override: { type: "integer", minimum: 0 } })
     .describe("How many rows to answer at most; 2^63-1 is all of them."),
   offset: optional(count),
-  columns: optional(z.union([list(fieldPath, items.columns), map(text(characters.text), items.columns)])).describe(
+  columns: optional(z.union([list(fieldPath, items.columns), map(sqlExpression(), items.columns)])).describe(
     "Names of columns, or an SQL expression for each name.",
   ),
-  filter: optional(text(characters.text)),
+  filter: optional(sqlExpression()),
   prefilter: optional(z.boolean()),
   with_row_id: optional(z.boolean()),
   fast_search: optional(z.boolean()),

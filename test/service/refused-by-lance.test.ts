@@ -124,6 +124,41 @@ describe("what the library does not survive does not reach it:", () => {
     expect(await refusal("queryTable", { k: 1, vector: { single_vector: [1] }, ...query })).toContain("Too big");
   });
 
+  test.each([
+    ["a chain of 1,000 terms", `n = ${Array(1_000).fill("1").join("+")}`, "operators in a chain"],
+    ["casts in casts", `${"cast(".repeat(48)}n${" as int)".repeat(48)} = 1`, "nests deeper than 32 levels"],
+    ["a repetition", "repeat('x', 2000000000) = title", "times as long"],
+  ])("%s in any SQL expression", async (_, sql, problem) => {
+    const refused = (field: string) => expect.stringMatching(new RegExp(`^${field}: .*${problem}`));
+    expect(await refusal("countTableRows", { predicate: sql })).toEqual(refused("predicate"));
+    expect(await refusal("queryTable", { k: 1, filter: sql })).toEqual(refused("filter"));
+    expect(await refusal("queryTable", { k: 1, columns: { column_aliases: { a: sql } } })).toEqual(
+      refused("columns.column_aliases.a"),
+    );
+    expect(await refusal("explainTableQueryPlan", { query: { k: 1, filter: sql } })).toEqual(refused("query.filter"));
+    expect(await refusal("analyzeTableQueryPlan", { k: 1, filter: sql })).toEqual(refused("filter"));
+    expect(await refusal("updateTable", { updates: [["n", sql]] })).toEqual(refused("updates.0.1"));
+    expect(await refusal("deleteFromTable", { predicate: sql })).toEqual(refused("predicate"));
+    const merge = { on: "id", when_not_matched_insert_all: true, when_matched_update_all_filt: sql };
+    expect(await refusal("mergeInsertIntoTable", merge, arrowStream(films))).toEqual(
+      refused("when_matched_update_all_filt"),
+    );
+    expect(await refusal("alterTableAddColumns", { new_columns: [{ name: "m", expression: sql }] })).toEqual(
+      refused("new_columns.0.expression"),
+    );
+    expect(await refusal("alterTableBackfillColumns", { column: "n", where: sql })).toEqual(refused("where"));
+  });
+
+  test.each([
+    ["1,000 values", `id IN (${Array.from({ length: 1_000 }, (_, id) => id).join()})`],
+    ["1,000 alternatives", Array.from({ length: 1_000 }, (_, id) => `id = ${id}`).join(" OR ")],
+    ["100 operators in a chain", `id = ${Array(100).fill("1").join("+")} OR true`],
+    ["25 functions in each other", `${"abs(".repeat(25)}id${")".repeat(25)} > 0`],
+    ["25 casts in each other", `${"cast(".repeat(25)}id${" as bigint)".repeat(25)} > 0`],
+  ])("though Lance evaluates %s", async (_, predicate) => {
+    expect((await catalog.call("countTableRows", { id, predicate })).body).toBe(3);
+  });
+
   test("a full-text query that nests deeper than any", async () => {
     const nested = (depth: number): object =>
       depth === 0

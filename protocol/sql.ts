@@ -1,0 +1,186 @@
+/**
+ * Bounds on SQL expressions, checked before Lance reads one: Lance parses and plans recursively, and reserves memory for
+ * the results of functions such as `repeat` without a limit. docs/internals/rows.md has the measurements.
+ */
+export const sqlBounds = {
+  /** Words, numbers, strings, signs and white space: an IN list of 20,000 values has 60,000. */
+  tokens: 65_536,
+  /** Operators and function calls of an expression. */
+  operators: 4_096,
+  /** Operators of one chain, such as `a + b + c`. AND, OR and commas end a chain: Lance plans those without recursion. */
+  chain: 128,
+  /** Parentheses, brackets and CASE inside each other. */
+  depth: 32,
+  /** Factor by which nested functions may lengthen a value. */
+  growth: 65_536,
+} as const;
+
+/** One token after any white space and comments: a number, a word, a string or quoted name, or an operator. */
+const tokens = new RegExp(
+  [
+    /\d[\d_]*(?:\.\d*)?(?:[eE][+-]?\d+)?/,
+    /[A-Za-z_@\u0080-\uffff][\w$@\u0080-\uffff]*/,
+    /'(?:[^']|'')*(?:'|$)/,
+    /"(?:[^"]|"")*(?:"|$)/,
+    /`(?:[^`]|``)*(?:`|$)/,
+    /\$(\w*)\$[\s\S]*?(?:\$\1\$|$)/,
+    /\s+|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/,
+    /::|\|\||[<>=!]+/,
+    /[\s\S]/,
+  ]
+    .map(({ source }) => source)
+    .join("|"),
+  "y",
+);
+
+const connectives = new Set(["and", "or", "when", "then", "else"]);
+const operatorWords = new Set([
+  ...["not", "is", "in", "like", "ilike", "similar", "rlike", "regexp", "between", "div", "xor", "escape", "as"],
+]);
+
+/** Functions whose number argument is a length, with the index of that argument; -1 for every argument. */
+const lengths: Readonly<Record<string, number>> = {
+  ...{ repeat: 1, lpad: 1, rpad: 1, space: 0 },
+  ...{ array_repeat: 1, list_repeat: 1, array_resize: 1, list_resize: 1 },
+  ...{ range: -1, generate_series: -1, sequence: -1 },
+};
+/** Functions that may put their third argument in place of each character. */
+const replacing = ["replace", "regexp_replace"];
+
+/** Parentheses, brackets or CASE that are still open. */
+interface Frame {
+  /** The function that is called; empty for none. */
+  readonly name: string;
+  readonly isCase: boolean;
+  readonly args: Argument[];
+  chain: number;
+  /** The largest factor of the calls inside. */
+  growth: number;
+}
+
+interface Argument {
+  /** The number or text that the argument consists of; undefined for any other argument. */
+  literal: number | string | undefined;
+  isEmpty: boolean;
+}
+
+/** Returns the reason why an SQL expression is refused; undefined for one within the bounds. */
+export function problemOfSql(sql: string): string | undefined {
+  const outer = frameOf("", false);
+  const frames = [outer];
+  let top = outer;
+  let operators = 0;
+  let seen = 0;
+  let problem: string | undefined;
+
+  const count = (chain: number) => {
+    operators += 1;
+    top.chain = chain;
+    if (operators > sqlBounds.operators) problem = `has more than ${sqlBounds.operators} operators`;
+    if (chain > sqlBounds.chain)
+      problem = `has more than ${sqlBounds.chain} operators in a chain without AND, OR or a comma`;
+  };
+  const open = (frame: Frame) => {
+    frames.push(frame);
+    top = frame;
+    if (frames.length > sqlBounds.depth + 1) problem = `nests deeper than ${sqlBounds.depth} levels`;
+  };
+  const close = () => {
+    if (top === outer) return;
+    const { name, growth, args } = top;
+    frames.pop();
+    top = frames.at(-1) ?? outer;
+    const factor = factorOf(name, args);
+    if (typeof factor === "string") problem = factor;
+    else top.growth = Math.max(top.growth, growth * factor);
+    if (top.growth > sqlBounds.growth)
+      problem = `${name || "CASE"}: makes a value more than ${sqlBounds.growth} times as long`;
+    note(top, undefined);
+  };
+
+  /** The name that the previous token was; a parenthesis after it begins a call. */
+  let name = "";
+  tokens.lastIndex = 0;
+  for (let match = tokens.exec(sql); match !== null && problem === undefined; match = tokens.exec(sql)) {
+    const [token] = match;
+    const first = token.charAt(0);
+    seen += 1;
+    if (seen > sqlBounds.tokens) return `has more than ${sqlBounds.tokens} tokens`;
+    const before = name;
+    if (/^\s|^--|^\/\*/.test(token)) continue;
+    name = "";
+    if (isDigit(first)) note(top, Number(token.replaceAll("_", "")));
+    else if (first === "'" || (first === "$" && token.length > 1)) note(top, token);
+    else if (first === '"' || first === "`") {
+      name = token.slice(1, -1).toLowerCase();
+      note(top, undefined);
+    } else if (isName.test(first)) {
+      const word = token.toLowerCase();
+      note(top, undefined);
+      if (connectives.has(word)) count(0);
+      else if (operatorWords.has(word)) count(top.chain + 1);
+      else if (word === "case") open(frameOf("", true));
+      else if (word === "end" && top.isCase) close();
+      else name = word;
+    } else if (first === "(" || first === "[" || first === "{") {
+      if (before !== "" || first === "[") count(top.chain + 1);
+      open(frameOf(before, false));
+    } else if (first === ")" || first === "]" || first === "}") close();
+    else if (first === ",") {
+      top.chain = 0;
+      if (isBounded(top.name)) top.args.push({ literal: undefined, isEmpty: true });
+    } else {
+      count(top.chain + 1);
+      // A sign before a number is a part of the literal.
+      if (!((token === "-" || token === "+") && top.args.at(-1)?.isEmpty)) note(top, undefined);
+    }
+  }
+  return problem;
+}
+
+const isName = /[A-Za-z_@\u0080-\uffff]/;
+
+function isDigit(character: string): boolean {
+  return character >= "0" && character <= "9";
+}
+
+/** Whether the arguments of a function decide how long its result is. */
+function isBounded(name: string): boolean {
+  return name in lengths || replacing.includes(name) || name === "arrow_cast";
+}
+
+function frameOf(name: string, isCase: boolean): Frame {
+  return { name, isCase, args: [{ literal: undefined, isEmpty: true }], chain: 0, growth: 1 };
+}
+
+/** Adds a token to the argument that is being read: a literal counts while nothing else stands beside it. */
+function note({ args }: Frame, literal: number | string | undefined): void {
+  const last = args.at(-1);
+  if (last === undefined) return;
+  last.literal = last.isEmpty ? literal : undefined;
+  last.isEmpty = false;
+}
+
+/** Returns how much longer a function makes its arguments, or the reason why the call is refused. */
+function factorOf(name: string, args: readonly Argument[]): number | string {
+  const index = lengths[name];
+  if (index !== undefined) {
+    const counts = index === -1 ? args : args.slice(index, index + 1);
+    const numbers = counts.flatMap(({ literal }) => (typeof literal === "number" ? [literal] : []));
+    if (numbers.length < counts.length) return `${name}: its length must be a number, not an expression`;
+    return Math.max(1, ...numbers);
+  }
+  if (replacing.includes(name)) {
+    const { literal } = args[2] ?? {};
+    return typeof literal === "string" ? Math.max(1, literal.length - 2) : 16;
+  }
+  if (name === "encode") return 2;
+  if (name === "arrow_cast") {
+    const { literal } = args[1] ?? {};
+    if (typeof literal !== "string") return 1;
+    if (literal.split("(").length > sqlBounds.depth) return `nests deeper than ${sqlBounds.depth} levels: ${name}`;
+    const sizes = [...literal.matchAll(/FixedSize\w*\s*\(\s*(\d+)/gi)].map(([, size]) => Number(size));
+    return sizes.reduce((product, size) => product * Math.max(1, size), 1);
+  }
+  return 1;
+}
