@@ -1,7 +1,5 @@
 import { CatalogError } from "@tiltyard/protocol";
-import { isOpen } from "../domain/job.ts";
-import { latestAttempt } from "../domain/job-summary.ts";
-import { findJobById } from "../store/jobs.ts";
+import { findJobById, isOpen, latestAttempt } from "../store/jobs.ts";
 import { type Grant, type JobAttempt, listGrantsOf } from "../store/principals.ts";
 import type { Session } from "../store/store.ts";
 

@@ -1,8 +1,6 @@
 import { CatalogError } from "@tiltyard/protocol";
 import type { Log } from "../log.ts";
 import { parseLocation } from "../storage/location.ts";
-import type { Storage } from "../storage/storage.ts";
-import type { Store } from "../store/store.ts";
 import { insertTask } from "../store/tasks.ts";
 import {
   finishVersion,
@@ -11,46 +9,20 @@ import {
   listUnfinishedVersions,
 } from "../store/unfinished-versions.ts";
 import { findVersion, type LocatedVersion, latestVersion, type VersionRecord } from "../store/versions.ts";
-import { keysOf, type PlacedVersion, placeManifest } from "./place.ts";
+import type { Finishing, PlacedVersion, StoreParts } from "./parts.ts";
+import { keysOf, placeManifest } from "./place.ts";
 import { rollBack, withdraw } from "./withdraw.ts";
 
-/** How many manifests one database transaction notes at most. */
+/** The maximum number of placed manifests that one database transaction records. */
 const noteBatch = 256;
 /** The pause between a failure and the retry. */
 const retryAfterMs = 1_000;
-/** How many forgotten transactions one search finds at most. */
+/** The maximum number of transactions that one search for forgotten versions finds. */
 const forgottenBatch = 1_000;
 
-/**
- * Step 4 of a commit: it makes the object store and the database agree. Each part is idempotent and may be
- * interrupted: the record stays unfinished until the end.
- */
-export interface Finishing {
-  /**
-   * Places the manifest of a record. Soon after, the placement is made durable and noted, and the staged name is
-   * deleted.
-   *
-   * @returns undefined when the version does not exist, and its record was withdrawn.
-   * @throws CatalogError ServiceUnavailable: the version is in doubt, and is finished or withdrawn later.
-   */
-  finish(located: LocatedVersion): Promise<VersionRecord | undefined>;
-  /** Does the rest for a version whose manifest has its final name. */
-  note(placed: PlacedVersion): void;
-  /** Finishes what a transaction left, or withdraws it when it did not reach its commit point. */
-  finishTransaction(id: string): Promise<void>;
-  /** Makes tasks of the versions that were recorded until a time and have no task. */
-  findForgotten(beforeMillis: number): Promise<void>;
-  /** Resolves when all manifests that have their final names are noted. */
-  settled(): Promise<void>;
-}
-
-export function createFinishing(parts: {
-  readonly store: Store;
-  readonly storage: Storage;
-  readonly log: Log;
-}): Finishing {
+export function createFinishing(parts: StoreParts & { readonly log: Log }): Finishing {
   const { store, storage, log } = parts;
-  /** The versions that are being finished here: readers of one that is just being committed wait for the same work. */
+  /** The versions that this process is finishing: readers of a version that is being committed wait for the same work. */
   const underWay = new Map<string, Promise<VersionRecord | undefined>>();
   const placed: PlacedVersion[] = [];
   let noting: Promise<void> | undefined;
@@ -59,7 +31,7 @@ export function createFinishing(parts: {
     try {
       const inPlace = await placeManifest(parts, located);
       if (inPlace !== undefined) {
-        // Until it is noted, readers learn from `underWay` that it is placed.
+        // Until the placement is recorded, readers find it in `underWay`.
         note(inPlace);
         return { ...inPlace.record, finished: true };
       }
@@ -70,7 +42,7 @@ export function createFinishing(parts: {
       underWay.delete(key);
       log.warn({ err: error, ...keysOf(located) }, "a version has no final name yet");
       const { record } = located;
-      // When this cannot be noted either, `findForgotten` finds it.
+      // If this fails too, `findForgotten` finds the version.
       await store
         .write((session) => insertTask(session, finishOf(record.transactionId), retryAfterMs))
         .catch(() => undefined);
@@ -92,7 +64,7 @@ export function createFinishing(parts: {
     if (now.finished) return now;
     const latest = await latestVersion(store.read, record.tableId, record.branch);
     if (latest === undefined || latest.transactionId === record.transactionId) throw inDoubt(record);
-    // A later commit follows it, so that it stands. A client has cleaned it up since.
+    // A later commit follows it, so it stands, although a client has cleaned up its manifest since.
     await store.write((session) => finishVersion(session, now));
     return { ...now, finished: true };
   }
@@ -102,10 +74,7 @@ export function createFinishing(parts: {
     noting ??= notePlaced();
   }
 
-  /**
-   * Notes what is placed, group by group: versions that are committed meanwhile are the next
-   * group, and share a sync of their folder and a database transaction.
-   */
+  /** Records placements in groups: the versions of a group share a sync of their folder and a database transaction. */
   async function notePlaced(): Promise<void> {
     while (placed.length > 0) {
       const group = placed.splice(0, noteBatch);
@@ -118,15 +87,15 @@ export function createFinishing(parts: {
           for (const { record } of late) await insertTask(session, finishOf(record.transactionId), retryAfterMs);
         });
       } catch (error) {
-        // `findForgotten` finds them.
-        log.warn({ err: error, versions: group.length }, "versions that have their final names are not noted yet");
+        // `findForgotten` finds these versions.
+        log.warn({ err: error, versions: group.length }, "versions that have their final names are not recorded yet");
       }
       for (const { record } of group) underWay.delete(keyOf(record));
     }
     noting = undefined;
   }
 
-  /** Deletes the staged name when the final one is durable. @returns Those of one folder that can be noted. */
+  /** Deletes the staged names once the final ones are durable. @returns The versions of one folder that can be recorded. */
   async function makeDurable(group: readonly PlacedVersion[]): Promise<readonly PlacedVersion[]> {
     const [first] = group;
     if (first === undefined) return [];
@@ -134,7 +103,7 @@ export function createFinishing(parts: {
     try {
       const objects = await storage.at(parseLocation(first.location));
       await objects.syncFolder(folder);
-      // Without the staged manifest only the identity tells which commit the final one belongs to.
+      // Without the staged manifest, only the identity shows which commit the final one belongs to.
       const renamed = group.filter(({ hasNewIdentity }) => hasNewIdentity);
       if (renamed.length > 0)
         await store.write(async (session) => {
@@ -183,12 +152,12 @@ export function createFinishing(parts: {
   };
 }
 
-/** The task that finishes what a transaction left. */
+/** The task that finishes the versions of a transaction. */
 export function finishOf(transactionId: string) {
   return { kind: "finish", subject: transactionId } as const;
 }
 
-/** Names a commit: a version may be committed again after it was withdrawn, or in another generation. */
+/** Identifies a commit: a version may be committed again after a withdrawal, or in another generation. */
 function keyOf({ tableId, branch, generation, version, committedName }: VersionRecord): string {
   return `${tableId} ${generation} ${version} ${committedName} ${branch}`;
 }

@@ -3,22 +3,16 @@ import type { ObjectStore, StoredObject } from "../storage/object-store.ts";
 import type { Session } from "../store/store.ts";
 import { type LocatedVersion, listLeftOverVersions, type VersionRecord } from "../store/versions.ts";
 import { versionsFolder } from "./manifest.ts";
-import type { CommitParts } from "./parts.ts";
+import type { PlacedVersion, StoreParts } from "./parts.ts";
 
 /** Attempts to place a manifest while other writers change its name. */
 const attemptsMax = 5;
 
-/** Where the manifest of a version is, and where it is to be. */
+/** The keys of the manifest of a version. */
 export interface ManifestKeys {
   readonly folder: string;
   readonly staged: string;
   readonly final: string;
-}
-
-/** A version whose manifest has its final name, which may not be durable yet. */
-export interface PlacedVersion extends LocatedVersion {
-  /** Whether the placed manifest has another identity than the staged one. */
-  readonly hasNewIdentity: boolean;
 }
 
 export function keysOf({ location, record }: LocatedVersion): ManifestKeys {
@@ -27,16 +21,16 @@ export function keysOf({ location, record }: LocatedVersion): ManifestKeys {
 }
 
 /**
- * Step 3 of a commit: gives the staged manifest its final name, if the name is free or has a manifest left over from
- * an earlier generation of the branch. Any number of processes may try at once: each change is one conditional write,
- * and the placed manifest tells the others that it is done.
+ * Step 3 of a commit: copies the staged manifest to its final name, if the name is free or belongs to a manifest left
+ * over from an earlier generation of the branch. Several processes may try at once: each change is one conditional
+ * write, and the placed manifest shows the others that it succeeded.
  *
  * @returns undefined when the commit cannot stand: a writer past the catalog has the name, or the client got no answer
- *   and deleted what it staged.
+ *   and deleted its staged manifest.
  * @throws CatalogError ServiceUnavailable
  */
 export async function placeManifest(
-  { store, storage }: Pick<CommitParts, "store" | "storage">,
+  { store, storage }: StoreParts,
   located: LocatedVersion,
 ): Promise<PlacedVersion | undefined> {
   const { location, record } = located;
@@ -57,7 +51,7 @@ export async function placeManifest(
       replaced = undefined;
       continue;
     }
-    // Another attempt placed it, perhaps one that was interrupted after it deleted the staged manifest.
+    // Another attempt placed it and was perhaps interrupted after it deleted the staged manifest.
     if (await hasContentOf(objects, folder, record, { key: final, object: there })) return placedAs(there.identity);
     if (
       outcome === "missing" ||
@@ -74,7 +68,7 @@ interface Found {
   readonly object: StoredObject;
 }
 
-/** Whether the object at a key is the manifest of a record: by its identity, or by the content of the staged manifest. */
+/** Returns whether an object is the manifest of a record, by its identity or by the content of the staged manifest. */
 export async function hasContentOf(
   objects: ObjectStore,
   folder: string,
@@ -93,7 +87,7 @@ export async function hasContentOf(
   return one !== undefined && other !== undefined && Buffer.compare(one.bytes, other.bytes) === 0;
 }
 
-/** Whether the catalog itself put an object there for a version that was deleted together with its whole branch. */
+/** Returns whether the catalog placed an object for a version that was deleted together with its whole branch. */
 async function isLeftOver(
   session: Session,
   objects: ObjectStore,

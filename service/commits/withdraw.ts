@@ -4,14 +4,14 @@ import type { Store } from "../store/store.ts";
 import { condemnVersions, listUnfinishedVersions, withdrawVersion } from "../store/unfinished-versions.ts";
 import type { LocatedVersion, VersionRecord } from "../store/versions.ts";
 import { manifestName, schemeOf } from "./manifest.ts";
-import type { CommitParts } from "./parts.ts";
+import type { StoreParts } from "./parts.ts";
 import { hasContentOf, keysOf } from "./place.ts";
 
 const lost = "the manifest was deleted, or its name was taken, before the commit was finished";
 
 /**
- * Withdraws a commit that was never acknowledged, because its manifest cannot get its final name. Its number
- * is free again.
+ * Withdraws a commit that was never acknowledged, because its manifest cannot get its final name. Its number is free
+ * again.
  *
  * @returns False when it was finished meanwhile, is gone, or is not the latest version.
  */
@@ -24,26 +24,23 @@ export async function withdraw(store: Store, record: VersionRecord): Promise<boo
 }
 
 /**
- * Rolls back a commit of several versions that did not reach its commit point. The decision is recorded first, so
- * that no process publishes what another one removes.
+ * Rolls back a batch that did not reach its commit point. The decision is recorded first, so that no process publishes
+ * the versions that another one removes.
  */
-export async function rollBack(
-  { store, storage }: Pick<CommitParts, "store" | "storage">,
-  transactionId: string,
-): Promise<void> {
+export async function rollBack({ store, storage }: StoreParts, transactionId: string): Promise<void> {
   await store.write((session) => condemnVersions(session, transactionId));
   const condemned = (await listUnfinishedVersions(store.read, transactionId)).filter(({ record }) => record.held);
-  for (const each of condemned) await takeAway({ storage }, each);
+  for (const each of condemned) await removePlaced({ storage }, each);
   await store.write(async (session) => {
     for (const { record } of condemned) await withdrawVersion(session, record);
   });
 }
 
 /**
- * Removes the final name of a manifest. A writer past the catalog may have built the next version on it: then
- * it stays, and is adopted as such a writer's version.
+ * Deletes the final name of a manifest. If a writer past the catalog has built the next version on it, it stays, and is
+ * adopted as a version of such a writer.
  */
-async function takeAway({ storage }: Pick<CommitParts, "storage">, located: LocatedVersion): Promise<void> {
+async function removePlaced({ storage }: Pick<StoreParts, "storage">, located: LocatedVersion): Promise<void> {
   const { location, record } = located;
   const objects = await storage.at(parseLocation(location));
   const { folder, final } = keysOf(located);

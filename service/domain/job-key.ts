@@ -1,11 +1,10 @@
 import { CatalogError, formatIdentifier, type Identifier, managementContracts } from "@tiltyard/protocol";
 import { generateApiKey, hashApiKey } from "../auth/api-key.ts";
 import { afterEndMs } from "../auth/job-key.ts";
+import { isOpen, latestAttempt } from "../store/jobs.ts";
 import { deleteJobKeys, putApiKey } from "../store/principals.ts";
 import type { Session } from "../store/store.ts";
 import { prepareAudit } from "./audit.ts";
-import { isOpen } from "./job.ts";
-import { latestAttempt } from "./job-summary.ts";
 import type { NewApiKey } from "./principals.ts";
 import { requireJob } from "./require.ts";
 import type { Origin } from "./transaction.ts";

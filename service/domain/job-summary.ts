@@ -1,10 +1,10 @@
 import { formatIdentifier, type Job } from "@tiltyard/protocol";
+import { latestAttempt } from "../store/jobs.ts";
 import type { TransactionRecord } from "../store/transactions.ts";
 import { parametersIn } from "./parameters.ts";
 
 /** The properties that an attempt sets. */
 const noted = {
-  attempt: /^attempt\.([1-9]\d*)$/,
   progress: /^progress\.(.+)$/,
   result: /^result\.(.+)$/,
   platform: /^(ray_.+|started_at)$/,
@@ -15,11 +15,6 @@ type Properties = Readonly<Record<string, string>>;
 /** The last lines that a job has printed. */
 export function logIn({ log_tail = "" }: Properties): string[] {
   return log_tail === "" ? [] : log_tail.split("\n");
-}
-
-/** The number of the latest attempt; 0 before the first. */
-export function latestAttempt(properties: Properties): number {
-  return Math.max(0, ...namesIn(properties, noted.attempt).map(Number));
 }
 
 /** A job as management answers it. */

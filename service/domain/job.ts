@@ -6,7 +6,7 @@ import {
   type Identifier,
   type TransactionStatus,
 } from "@tiltyard/protocol";
-import { insertJob, updateJob } from "../store/jobs.ts";
+import { insertJob, isOpen, updateJob } from "../store/jobs.ts";
 import type { Session } from "../store/store.ts";
 import { insertTask } from "../store/tasks.ts";
 import type { NewTransaction, TransactionRecord } from "../store/transactions.ts";
@@ -38,11 +38,6 @@ const moves: Record<TransactionStatus, readonly TransactionStatus[]> = {
   Failed: [],
   Canceled: [],
 };
-
-/** Whether a job has not ended. */
-export function isOpen({ status }: Pick<TransactionRecord, "status">): boolean {
-  return moves[status].length > 0;
-}
 
 /** The most that the properties of one job may hold, as JSON; and what it is opened with, of that. */
 const propertiesLengthMax = 256 * 1024;

@@ -1,7 +1,8 @@
 import { parseIdentifier, type remoteContracts } from "@tiltyard/protocol";
-import { cancel, isOpen, writeJob } from "../domain/job.ts";
+import { cancel, writeJob } from "../domain/job.ts";
 import { requireJob } from "../domain/require.ts";
 import type { Handler } from "../operations/handler.ts";
+import { isOpen } from "../store/jobs.ts";
 import { remoteState } from "./job-state.ts";
 
 /** Canceling what has ended is no error to LanceDB's client, and changes nothing. */

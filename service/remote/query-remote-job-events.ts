@@ -1,9 +1,9 @@
 import { CatalogError, type Job, parseIdentifier, type remoteContracts } from "@tiltyard/protocol";
 import { rowsAsStream } from "../dataset/arrow-rows.ts";
-import { isOpen } from "../domain/job.ts";
 import { toJob } from "../domain/job-summary.ts";
 import { requireJob } from "../domain/require.ts";
 import type { Handler } from "../operations/handler.ts";
+import { isOpen } from "../store/jobs.ts";
 import { remoteState } from "./job-state.ts";
 
 /** The columns that LanceDB's documentation names, and when each happened. */

@@ -1,4 +1,4 @@
-import type { Identifier } from "@tiltyard/protocol";
+import type { Identifier, TransactionStatus } from "@tiltyard/protocol";
 import type { Kysely } from "kysely";
 import type { Schema } from "./schema.ts";
 import { pick, statement } from "./statement.ts";
@@ -13,6 +13,20 @@ import {
   toColumns,
   toRecord,
 } from "./transactions.ts";
+
+/** The statuses of a job that has not ended. */
+export const openStatuses: readonly TransactionStatus[] = ["Queued", "Running"];
+
+/** Returns whether a job has not ended. */
+export function isOpen({ status }: Pick<TransactionRecord, "status">): boolean {
+  return openStatuses.includes(status);
+}
+
+/** Returns the number of the latest attempt that the properties of a job have; 0 before the first. */
+export function latestAttempt(properties: TransactionRecord["properties"]): number {
+  const numbers = Object.keys(properties).flatMap((key) => /^attempt\.([1-9]\d*)$/.exec(key)?.[1] ?? []);
+  return Math.max(0, ...numbers.map(Number));
+}
 
 const insert = statement((db, p: Schema["audit_records"]) =>
   db.insertInto("jobs").values({ ...pick(p, ...openedColumns), updated_at: p.created_at }),

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { type Identifier, type TransactionStatus, transactionStatuses } from "@tiltyard/protocol";
 import { type Kysely, type RawBuilder, type SqlBool, sql } from "kysely";
 import { selectAuditRecords } from "./audit.ts";
-import { selectJobs } from "./jobs.ts";
+import { openStatuses, selectJobs } from "./jobs.ts";
 import { isWithin, type Subtree, subtree } from "./path.ts";
 import type { Schema } from "./schema.ts";
 import { statement } from "./statement.ts";
@@ -73,7 +73,6 @@ const conditions = {
   open: () => sql`t.status in ('Queued', 'Running')`,
 } as const satisfies Record<string, (p: Parameters) => RawBuilder<unknown>>;
 type Condition = keyof typeof conditions;
-const openStatuses: readonly TransactionStatus[] = ["Queued", "Running"];
 
 const tables = {
   audit: (db: Kysely<Schema>, where: RawBuilder<SqlBool>, direction: "asc" | "desc", limit: number) =>

@@ -1,0 +1,100 @@
+/**
+ * The directions of imports, types included. `npm run check` enforces them.
+ *
+ * A folder of the service imports from the folders and files that are listed for it, from npm and from Node.
+ */
+const folders = {
+  store: ["error-code"],
+  storage: ["error-code"],
+  tasks: ["store", "log"],
+  auth: ["store"],
+  domain: ["auth", "storage", "store"],
+  commits: ["domain", "storage", "store", "log"],
+  dropping: ["domain", "storage", "store", "tasks"],
+  refs: ["commits", "domain", "storage", "store", "tasks"],
+  dataset: ["commits", "domain", "storage", "store"],
+  automation: ["commits", "dataset", "domain", "store", "log"],
+  operations: ["auth", "automation", "commits", "dataset", "domain", "dropping", "refs", "storage", "store", "tasks"],
+  remote: ["dataset", "domain", "operations", "store"],
+  http: ["auth", "dataset", "domain", "operations", "processes", "remote", "store", "error-code", "log"],
+  processes: ["auth", "http", "store", "log"],
+  commands: ["auth", "domain", "dropping", "http", "processes", "storage", "store", "config", "log", "start"],
+  console: [],
+};
+
+/** The packages of this repository that each program imports. */
+const programs = {
+  protocol: [],
+  infra: ["protocol"],
+  service: ["protocol"],
+  client: ["protocol"],
+  runner: ["protocol", "client"],
+};
+
+/** The files that alone import some packages of npm. */
+const places = {
+  hono: ["(@hono/[^/]+|hono)", "service/(http/|start\\.ts)"],
+  sql: ["(kysely|better-sqlite3|pg)", "service/store/"],
+  "object-stores": ["(@aws-sdk/client-s3|@google-cloud/storage)", "service/storage/"],
+  clouds: ["(@aws-sdk/client-(eks|sts)|google-auth-library)", "(client/kubernetes|service/storage)/"],
+  lance: [
+    "(@lancedb/lancedb|apache-arrow)",
+    "service/(dataset/|operations/(create-table-index|list-table-indices)\\.ts)",
+  ],
+  tokens: ["jose", "service/auth/"],
+  pulumi: ["@pulumi/[^/]+", "infra/"],
+};
+
+const typesOnly = ["type-only", "type-import"];
+
+/** Folders whose import cycles are still to be removed. */
+const cyclic = "^(infra/components|service/http)/";
+
+/** @param {readonly string[]} names */
+const oneOf = (names) => `(${names.join("|")})`;
+
+/** @type {import("dependency-cruiser").IConfiguration} */
+export default {
+  forbidden: [
+    { name: "no-circular", severity: "error", from: { pathNot: cyclic }, to: { circular: true } },
+    { name: "no-unresolvable", severity: "error", from: {}, to: { couldNotResolve: true } },
+    ...Object.entries(folders).map(([folder, allowed]) => ({
+      name: `service-${folder}`,
+      severity: "error",
+      from: { path: `^service/${folder}/` },
+      to: { path: "^service/", pathNot: `^service/${oneOf([folder, ...allowed])}(/|\\.ts$)` },
+    })),
+    ...Object.entries(programs).map(([program, allowed]) => ({
+      name: program,
+      severity: "error",
+      from: { path: `^${program}/` },
+      to: { path: `^${oneOf(Object.keys(programs))}/`, pathNot: `^${oneOf([program, ...allowed])}/` },
+    })),
+    ...Object.entries(places).map(([name, [packages, place]]) => ({
+      name,
+      severity: "error",
+      from: { path: `^${oneOf(Object.keys(programs))}/`, pathNot: `^${place}` },
+      to: { path: `node_modules/${packages}/` },
+    })),
+    {
+      name: "postgres-on-demand",
+      comment: "The driver of PostgreSQL is loaded when the catalog is in PostgreSQL.",
+      severity: "error",
+      from: { pathNot: "^service/store/(postgres|move)" },
+      to: { path: "^service/store/(postgres|move)", dynamic: false, dependencyTypesNot: typesOnly },
+    },
+    {
+      name: "lance-on-demand",
+      comment: "Lance's library is optional, and is loaded by the first request that needs it.",
+      severity: "error",
+      from: { path: "^service/" },
+      to: { path: "node_modules/(@lancedb/lancedb|apache-arrow)/", dynamic: false, dependencyTypesNot: typesOnly },
+    },
+  ],
+  options: {
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: "tsconfig.json" },
+    doNotFollow: { path: "node_modules" },
+    enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["import", "node", "default"] },
+  },
+};
