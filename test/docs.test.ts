@@ -53,7 +53,7 @@ test("pages that code, messages and examples name are there", () => {
   expect(mentions.filter((page) => !existsSync(page))).toEqual([]);
 });
 
-test.each(pages.filter((path) => !path.startsWith("docs/clients/")))("%s begins with what it is for", (path) => {
+test.each(pages)("%s begins with the readers that it is for", (path) => {
   expect(textOf(path)).toMatch(/^# .+\n\nThis page /);
 });
 

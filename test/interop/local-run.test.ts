@@ -1,16 +1,12 @@
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { createCatalogClient } from "../../client/index.ts";
 import { commit, declareTable, useCatalog } from "../support/catalog.ts";
-import { type Finished, startProgram } from "../support/process.ts";
+import { startProgram } from "../support/process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { pathWithPython } from "./servers.ts";
 
 const folder = temporaryFolder("tiltyard local ");
-
-const page = readFileSync(join(import.meta.dirname, "../../docs/get-started/local-jobs.md"), "utf8");
-const lines = [...page.matchAll(/^npx tiltyard (run --local .*)$/gm)].map(([, line = ""]) => line);
 
 function runLocal(args: readonly string[], environment: Readonly<Record<string, string>> = {}) {
   return startProgram(["client/main.ts", ...args], {
@@ -20,27 +16,10 @@ function runLocal(args: readonly string[], environment: Readonly<Record<string, 
   });
 }
 
-function expectSuccess({ code, stderr }: Finished): void {
-  expect([code, stderr]).toEqual([0, expect.stringMatching(/^job \S+ SUCCEEDED$/m)]);
-}
-
 /** Each of its runs starts a Ray. */
 const timeout = 400_000;
 
 describe("tiltyard run --local", { timeout }, () => {
-  test("creates a table and fills a column as docs/get-started/local-jobs.md shows, and with Geneva", async () => {
-    expect(lines).toHaveLength(2);
-    const [made, filled] = [await finish(lines[0]), await finish(lines[1])];
-    expectSuccess(made);
-    expect(made.stdout).toContain("films has 1000 rows in 4 fragments, version 1");
-    expectSuccess(filled);
-    expect(filled.stdout).toContain("title_length of 1000 films is filled: version 2");
-    expect(filled.stderr).toMatch(/^job \S+, transaction \S+$/m);
-    const again = await runLocal(["run", "--local", "-w", "examples", "--", "python", "geneva_backfill.py"]).finished;
-    expectSuccess(again);
-    expect(again.stdout).toMatch(/title_length of 1000 films is filled: version \d+/);
-  });
-
   test("leaves nothing behind when it is killed", async () => {
     const program = runLocal(["run", "--local", "--", "sh", "-c", "echo begun; sleep 1000"]);
     const [, dashboard = ""] = /dashboard: (\S+);/.exec(await program.printed("job ")) ?? [];
@@ -81,8 +60,3 @@ describe("tiltyard run --local", { timeout }, () => {
     });
   });
 });
-
-/** Runs a command of the page. */
-function finish(line: string | undefined): Promise<Finished> {
-  return runLocal((line ?? "").split(" ")).finished;
-}

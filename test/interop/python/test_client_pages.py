@@ -39,8 +39,10 @@ def test_a_page_prints_what_it_shows(catalog, tmp_path, request, page):
         language: text.replace("http://127.0.0.1:2333", catalog.url).replace("=KEY\n", f"={catalog.key}\n")
         for language, text in examples(page).items()
     }
-    printed = "".join(run(page, language, programs, tmp_path) for language in programs if language not in SHOWN)
-    assert "text" not in programs or printed == programs["text"]
+    # An example works again in the same folder. Those that start a Ray are too slow to prove that here.
+    for _ in range(1 if page.stem in SLOW else 2):
+        printed = "".join(run(page, language, programs, tmp_path) for language in programs if language not in SHOWN)
+        assert "text" not in programs or printed == programs["text"]
 
 
 def run(page: Path, language: str, programs: dict[str, str], folder: Path) -> str:

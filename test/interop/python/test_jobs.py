@@ -102,15 +102,6 @@ def test_geneva_in_its_remote_mode_works_as_it_is(catalog, runner, table):
         opened.backfill("broken")
 
 
-def test_a_view_of_geneva_in_its_remote_mode_is_refreshed(catalog, runner, table):
-    films = write_films(catalog, [f"source_{table[0]}"])
-    db = geneva.connect("db://films", api_key=catalog.key, host_override=catalog.url)
-    query = db.open_table(films[0]).search(None).where("id >= 30").select(["id", "title"])
-    late = db.create_materialized_view(f"late_{table[0]}", query)
-    late.refresh()
-    assert values(catalog, [f"late_{table[0]}"], "title") == [f"Film {number}" for number in range(30, ROWS)]
-
-
 def test_geneva_waits_no_longer_for_a_job_that_was_canceled_before_anything_ran_it(tmp_path):
     with Catalog(tmp_path / "data") as catalog:
         films = write_films(catalog, ["films"])

@@ -13,7 +13,7 @@ from races import append_past, append_through, declare, open_past, open_through,
 from rows import stream
 from writers import read_ids
 
-RACES = {"file": 200, "s3": 40, "gs": 40}
+RACES = {"file": 60, "s3": 15, "gs": 15}
 names = itertools.count(1)
 
 
