@@ -8,7 +8,7 @@ import { createAutoscaler } from "./cluster-autoscaler.ts";
 import { createContainerLogs } from "./container-logs.ts";
 import { createDevicePlugin } from "./device-plugin.ts";
 import type { EksAccount } from "./eks-account.ts";
-import { createDns, createVolumes, storageClassName } from "./eks-addons.ts";
+import { type AddonContext, createDns, createVolumes, storageClassName } from "./eks-addons.ts";
 import { createControlPlane, kubeconfigOf } from "./eks-control-plane.ts";
 import { createRds } from "./eks-database.ts";
 import { grantKeyToNodes } from "./eks-encryption.ts";
@@ -29,7 +29,7 @@ export interface EksClusterArgs {
 export class EksCluster extends pulumi.ComponentResource implements Cluster {
   readonly isOwn = true;
   readonly kubernetes: kubernetes.Provider;
-  readonly access: ClusterAccess;
+  readonly access: ClusterAccess & { readonly kubeconfig: pulumi.Output<string> };
   readonly services: EksServices;
   readonly storageClass = storageClassName;
   readonly coreSelector: Readonly<Record<string, string>>;
@@ -38,65 +38,93 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
   readonly clients: readonly ClusterSubject[] = [];
   readonly nodes: readonly pulumi.Resource[];
   readonly #name: string;
-  readonly #context: RoleContext;
+  readonly #config: EksConfig;
+  readonly #zones: EksZones;
   readonly #vpc: EksNetwork;
   readonly #cluster: eks.Cluster;
+  readonly #context: RoleContext;
 
   constructor(name: string, { config, account, zones }: EksClusterArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:EksCluster", name, {}, options);
-    const { partition } = account;
-    const child = { parent: this };
     this.#name = name;
-    const { network } = config;
-    this.#vpc = network.isAdopted
-      ? adoptedNetwork(network.vpc, zones.subnets)
-      : new Vpc(`${name}-vpc`, { config, network, zones: zones.network }, child);
+    this.#config = config;
+    this.#zones = zones;
+    this.coreSelector = config.nodeSelectors.core;
+    this.architecture = config.architectures.core;
+    this.#vpc = this.#createNetwork();
     this.#cluster = createControlPlane(name, config, this.#vpc, this);
-    const { eksCluster, oidcProviderArn, oidcProviderUrl } = this.#cluster;
-    const { name: clusterName, arn: clusterArn, version } = eksCluster;
-    const oidcProvider = pulumi.all([oidcProviderArn, oidcProviderUrl]).apply(([arn, url]) => ({ arn, url }));
+    const { name: clusterName, arn: clusterArn } = this.#cluster.eksCluster;
     this.#context = { parent: this, config, account, clusterName, clusterArn };
-    const cidrs = network.isAdopted ? zones.cidrs : [network.cidr];
-    this.services = new EksServices(name, { config, partition, clusterArn, oidcProvider, cidrs }, this);
-    const clientRole = createClientRole(`${name}-client`, this.services.bucket, this.#context);
-    const adminRole = createAdminRole(`${name}-admin`, this.#context);
+    this.services = this.#createServices();
+    this.access = this.#createAccess();
+    this.kubernetes = new kubernetes.Provider(
+      `${name}-kubernetes`,
+      { kubeconfig: this.access.kubeconfig, enableServerSideApply: true },
+      { parent: this },
+    );
+    this.nodes = this.#createNodes();
+    this.registerOutputs();
+  }
 
-    const kubeconfig = pulumi.secret(kubeconfigOf(this.#cluster, adminRole));
-    this.kubernetes = new kubernetes.Provider(`${name}-kubernetes`, { kubeconfig, enableServerSideApply: true }, child);
-    const addons = {
-      config,
-      account,
-      services: this.services,
-      kubernetes: this.kubernetes,
-      cluster: { name: clusterName, arn: clusterArn, version },
-      oidcProvider,
-      parent: this,
-    };
+  #createNetwork(): EksNetwork {
+    const [config, zones] = [this.#config, this.#zones];
+    const { network } = config;
+    if (network.isAdopted) return adoptedNetwork(network.vpc, zones.subnets);
+    return new Vpc(`${this.#name}-vpc`, { config, network, zones: zones.network }, { parent: this });
+  }
+
+  #createServices(): EksServices {
+    const { config, account, clusterArn } = this.#context;
+    const cidrs = config.network.isAdopted ? this.#zones.cidrs : [config.network.cidr];
+    const args = { config, partition: account.partition, clusterArn, oidcProvider: this.#oidcProvider, cidrs };
+    return new EksServices(this.#name, args, this);
+  }
+
+  get #oidcProvider() {
+    const { oidcProviderArn, oidcProviderUrl } = this.#cluster;
+    return pulumi.all([oidcProviderArn, oidcProviderUrl]).apply(([arn, url]) => ({ arn, url }));
+  }
+
+  /** Creates the roles of clients and administrators. */
+  #createAccess() {
+    const clientRole = createClientRole(`${this.#name}-client`, this.services.bucket, this.#context);
+    const adminRole = createAdminRole(`${this.#name}-admin`, this.#context);
+    return {
+      clusterName: this.#context.clusterName,
+      configMethod: "EKS_AUTH",
+      region: this.#config.region,
+      roleName: clientRole.arn,
+      kubeconfig: pulumi.secret(kubeconfigOf(this.#cluster, adminRole)),
+      kubernetesVersion: this.#cluster.eksCluster.version,
+    } as const;
+  }
+
+  /** Creates node groups, and the add-ons that they need or that need them. */
+  #createNodes(): readonly pulumi.Resource[] {
+    const name = this.#name;
+    const { config, account } = this.#context;
+    const addons = this.#addonContext;
     const volumes = createVolumes(`${name}-ebs`, addons);
-    const nodeRole = createNodeRole(`${name}-nodes`, this.#context, this.#cluster);
-    const { encryptionKey } = config;
-    const key = grantKeyToNodes(`${name}-key`, { encryptionKey, account }, this);
-    const needs = [...nodeRole.rights, ...this.#vpc.routes, ...volumes.rights, ...key];
-    const groups = createNodeGroups(name, { ...addons, zones, vpc: this.#vpc, role: nodeRole.role, needs });
+    const { role, rights } = createNodeRole(`${name}-nodes`, this.#context, this.#cluster);
+    const key = grantKeyToNodes(`${name}-key`, { encryptionKey: config.encryptionKey, account }, this);
+    const needs = [...rights, ...this.#vpc.routes, ...volumes.rights, ...key];
+    const groups = createNodeGroups(name, { ...addons, zones: this.#zones, vpc: this.#vpc, role, needs });
     const driver = volumes.createDriver(groups);
     const storageClass = volumes.createClass(driver);
     createDns(`${name}-coredns`, addons, groups);
     createContainerLogs(`${name}-container-logs`, addons, groups);
     createDevicePlugin(`${name}-nvidia`, addons, groups);
     const autoscaler = createAutoscaler(`${name}-autoscaler`, addons, groups);
+    return [...groups, driver, storageClass, ...autoscaler];
+  }
 
-    this.nodes = [...groups, driver, storageClass, ...autoscaler];
-    this.access = {
-      clusterName,
-      configMethod: "EKS_AUTH",
-      region: config.region,
-      roleName: clientRole.arn,
-      kubeconfig,
-      kubernetesVersion: version,
+  get #addonContext(): AddonContext {
+    const { config, account } = this.#context;
+    const { name, arn, version } = this.#cluster.eksCluster;
+    return {
+      ...{ config, account, services: this.services, kubernetes: this.kubernetes, parent: this },
+      ...{ cluster: { name, arn, version }, oidcProvider: this.#oidcProvider },
     };
-    this.coreSelector = config.nodeSelectors.core;
-    this.architecture = config.architectures.core;
-    this.registerOutputs();
   }
 
   createTeamClient(team: string, args: TeamClientArgs): TeamClient {
@@ -110,7 +138,7 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
   }
 
   createDatabase({ replicas }: { readonly replicas: number }): Database {
-    const { config } = this.#context;
+    const config = this.#config;
     const clusterSecurityGroupId = this.#cluster.eksCluster.vpcConfig.clusterSecurityGroupId;
     return createRds(`${this.#name}-database`, { config, vpc: this.#vpc, replicas, clusterSecurityGroupId }, this);
   }

@@ -1,3 +1,4 @@
+import type * as gcp from "@pulumi/gcp";
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import type { Cluster, ClusterAccess, ClusterSubject, Database, TeamClient, TeamClientArgs } from "../../cluster.ts";
@@ -16,7 +17,7 @@ import { GkeServices } from "./gke-services.ts";
 export class GkeCluster extends pulumi.ComponentResource implements Cluster {
   readonly isOwn = true;
   readonly kubernetes: kubernetes.Provider;
-  readonly access: ClusterAccess;
+  readonly access: ClusterAccess & { readonly kubeconfig: pulumi.Output<string> };
   readonly services: GkeCloudServices;
   readonly storageClass: string;
   readonly coreSelector: Readonly<Record<string, string>>;
@@ -27,59 +28,87 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
   readonly #config: GkeConfig;
   readonly #context: AccountContext;
   readonly #network: GkeNetwork;
-  /** What is encrypted with; Google's own when undefined. */
+  /** The key of disks, buckets and databases; Google's own when undefined. */
   readonly #key: pulumi.Output<string> | undefined;
 
   constructor(name: string, config: GkeConfig, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:GkeCluster", name, {}, options);
-    const { project } = new GkeServices(`${name}-services`, config, { parent: this });
     this.#name = name;
     this.#config = config;
+    this.coreSelector = config.nodeSelectors.core;
+    this.architecture = config.architectures.core;
+    const { project } = new GkeServices(`${name}-services`, config, { parent: this });
     this.#context = { parent: this, project };
-    const { network } = config;
-    this.#network = network.isAdopted
-      ? { ...network.vpc, wayOut: [] }
-      : new MadeNetwork(`${name}-network`, { config, ranges: network, project }, { parent: this });
-    const hasDatabase = config.catalog.enabled && config.catalog.database === "postgres";
-    const key = createGkeKey(`${name}-key`, {
-      ...{ parent: this, project, projectId: config.project, encryptionKey: config.encryptionKey },
-      users: ["storage", "compute", "container", ...(hasDatabase ? (["sqladmin"] as const) : [])],
-    });
-    this.#key = key;
+    this.#network = this.#createNetwork();
+    this.#key = this.#createKey();
     const nodeEmail = createNodeAccount(`${name}-nodes`, this.#context).email;
-    const cluster = createControlPlane(name, { config, project, network: this.#network, nodeEmail, key }, this);
-    const identityPool = cluster.workloadIdentityConfig.apply(({ workloadPool }) => workloadPool ?? "");
-    const pools = config.nodePools.map((pool) =>
-      createNodePool(`${name}-${pool.name}`, pool, { config, project, cluster, nodeEmail, key, parent: this }),
-    );
-    this.services = new GkeCloudServices(name, { ...this.#context, config, key, identityPool });
-    const { bucket } = this.services;
-    const ofStack = { team: undefined, principals: config.clientPrincipals, folder: "", bucket };
-    const client = createClientAccount(`${name}-client`, ofStack, this.#context);
-    grantAdmins(`${name}-admin`, config, this.#context);
-
-    const kubeconfig = pulumi.secret(kubeconfigOf(cluster, config));
+    const cluster = this.#createControlPlane(nodeEmail);
+    const pools = this.#createNodePools(cluster, nodeEmail);
+    this.services = this.#createServices(cluster);
+    this.clients = this.#createAccounts();
+    this.access = this.#accessOf(cluster);
     this.kubernetes = new kubernetes.Provider(
       `${name}-kubernetes`,
       // Without its id, a cluster at another address is taken for another one, and all that is on it for lost.
-      { kubeconfig, clusterIdentifier: cluster.id, enableServerSideApply: true },
+      { kubeconfig: this.access.kubeconfig, clusterIdentifier: cluster.id, enableServerSideApply: true },
       { parent: this },
     );
-    this.access = {
+    const { className, made } = this.#createStorageClass();
+    this.storageClass = className;
+    this.nodes = [...pools, ...made];
+    this.registerOutputs();
+  }
+
+  #createNetwork(): GkeNetwork {
+    const config = this.#config;
+    const { network } = config;
+    if (network.isAdopted) return { ...network.vpc, wayOut: [] };
+    const args = { config, ranges: network, project: this.#context.project };
+    return new MadeNetwork(`${this.#name}-network`, args, { parent: this });
+  }
+
+  #createKey(): pulumi.Output<string> | undefined {
+    const { catalog, project: projectId, encryptionKey } = this.#config;
+    const hasDatabase = catalog.enabled && catalog.database === "postgres";
+    const users = ["storage", "compute", "container", ...(hasDatabase ? (["sqladmin"] as const) : [])] as const;
+    return createGkeKey(`${this.#name}-key`, { ...this.#context, projectId, encryptionKey, users });
+  }
+
+  #createControlPlane(nodeEmail: pulumi.Output<string>): gcp.container.Cluster {
+    const { project } = this.#context;
+    const args = { config: this.#config, project, network: this.#network, nodeEmail, key: this.#key };
+    return createControlPlane(this.#name, args, this);
+  }
+
+  #createNodePools(cluster: gcp.container.Cluster, nodeEmail: pulumi.Output<string>): gcp.container.NodePool[] {
+    const context = { ...this.#context, config: this.#config, cluster, nodeEmail, key: this.#key };
+    return this.#config.nodePools.map((pool) => createNodePool(`${this.#name}-${pool.name}`, pool, context));
+  }
+
+  #createServices({ workloadIdentityConfig }: gcp.container.Cluster): GkeCloudServices {
+    const identityPool = workloadIdentityConfig.apply(({ workloadPool }) => workloadPool ?? "");
+    return new GkeCloudServices(this.#name, { ...this.#context, config: this.#config, key: this.#key, identityPool });
+  }
+
+  /** Creates the account of clients, and grants administrators their rights. */
+  #createAccounts(): readonly ClusterSubject[] {
+    const [config, { bucket }] = [this.#config, this.services];
+    const ofStack = { team: undefined, principals: config.clientPrincipals, folder: "", bucket };
+    const client = createClientAccount(`${this.#name}-client`, ofStack, this.#context);
+    grantAdmins(`${this.#name}-admin`, config, this.#context);
+    return [{ kind: "User", name: client.email }];
+  }
+
+  #accessOf(cluster: gcp.container.Cluster) {
+    const config = this.#config;
+    return {
       clusterName: cluster.name,
       configMethod: "GKE_AUTH",
       region: config.region,
       project: config.project,
-      kubeconfig,
+      kubeconfig: pulumi.secret(kubeconfigOf(cluster, config)),
       kubernetesVersion: cluster.masterVersion,
-    };
-    const { className, made } = this.#createStorageClass();
-    this.storageClass = className;
-    this.nodes = [...pools, ...made];
-    this.coreSelector = config.nodeSelectors.core;
-    this.architecture = config.architectures.core;
-    this.clients = [{ kind: "User", name: client.email }];
-    this.registerOutputs();
+    } as const;
   }
 
   createTeamClient(team: string, args: TeamClientArgs): TeamClient {

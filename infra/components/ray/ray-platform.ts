@@ -45,11 +45,14 @@ export interface RayPlatformArgs {
   readonly chartValues?: ChartValuesOf<"kuberayOperator" | "kueue">;
 }
 
-const defaultOperator: OperatorSettings = {
-  source: "helm",
-  version: versions.kuberayOperator,
-  ...charts.kuberayOperator,
-};
+const defaults = {
+  ...{ namespace: platformDefaults.namespace, serviceAccount: platformDefaults.serviceAccount },
+  operator: { source: "helm", version: versions.kuberayOperator, ...charts.kuberayOperator },
+  ...{ allowedNamespaces: [], deleteNamespace: false, monitoring: noMonitoring, rayLogs: false },
+  ...{ teams: [], chartValues: {} },
+} satisfies Partial<RayPlatformArgs>;
+
+type RayPlatformSettings = RayPlatformArgs & Required<Pick<RayPlatformArgs, keyof typeof defaults>>;
 
 /**
  * A place for Ray clusters: the namespace, the service account of their pods with its role
@@ -75,58 +78,76 @@ export class RayPlatform extends pulumi.ComponentResource {
 
   constructor(name: string, args: RayPlatformArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:RayPlatform", name, {}, options);
-    const { cluster, operator = defaultOperator, allowedNamespaces = [], deleteNamespace = false } = args;
-    const { monitoring = noMonitoring, rayLogs = false, quota, teams = [], kueue, chartValues = {} } = args;
-    this.namespace = args.namespace ?? platformDefaults.namespace;
-    this.serviceAccount = args.serviceAccount ?? platformDefaults.serviceAccount;
-    const { namespace, serviceAccount } = this;
+    const settings: RayPlatformSettings = { ...defaults, ...args };
+    const { namespace, serviceAccount, cluster, rayLogs, kueue } = settings;
     const { head, control } = priorityClasses(namespace);
+    this.namespace = namespace;
+    this.serviceAccount = serviceAccount;
     this.headPriorityClass = head;
     this.controlPriorityClass = control;
     this.logs = rayLogs ? { image: cluster.services.cachedImage(logsImage), configMap: logsConfigMap } : undefined;
     this.queue = kueue && queueName;
 
-    const all = { cluster, serviceAccount, deleteNamespace, monitoring, rayLogs };
-    const identity = cluster.services.createIdentity("ray", { namespace, name: serviceAccount });
-    const peers = [...operatorsOwn(operator), ...allowedNamespaces.map((each) => podsOf(each))];
-    const { clients } = cluster;
-    const own = createRayNamespace(name, { ...all, namespace, identity, clients, quota, peers }, this);
-    const withOperator = { ...all, peers: [podsOf(namespace, operatorLabels), ...peers] };
-    this.teams = teams.map((team) => new RayTeam(`${name}-${team.name}`, { ...withOperator, team }, { parent: this }));
+    const own = createOwnNamespace(name, settings, this);
+    this.teams = createTeams(name, settings, this);
     this.namespaces = [namespace, ...this.teams.map((team) => team.namespace)];
-    this.clients = [...clients, ...this.teams.flatMap((team) => team.clients)];
-
-    const inCluster = { parent: this, provider: cluster.kubernetes };
-    const inNamespace = { ...inCluster, dependsOn: [own] };
-    createClusterRole(name, this, inNamespace);
-    createClassReader(`${name}-client-class`, this, inNamespace);
-    createDashboard(`${name}-dashboard`, { monitoring, namespace, dashboard: rayDashboard }, inNamespace);
-    this.priorities = createPriorities(name, this, inCluster);
-    const namespacesThere = [own, ...this.teams.map(({ ready }) => ready)];
-    const before = [...namespacesThere, ...this.priorities];
-    const { namespaces } = this;
-    new KubeRayOperator(
-      `${name}-operator`,
-      { cluster, namespaces, operator, values: chartValues.kuberayOperator, before },
-      { parent: this },
-    );
-    if (kueue !== undefined) {
-      const queues = [{ namespace, quota }, ...teams].flatMap((each) =>
-        each.quota === undefined ? [] : [{ namespace: each.namespace, quota: each.quota }],
-      );
-      new Kueue(
-        `${name}-kueue`,
-        { cluster, kueue, values: chartValues.kueue, queues, before: namespacesThere },
-        { parent: this },
-      );
-    }
+    this.clients = [...cluster.clients, ...this.teams.flatMap((team) => team.clients)];
+    this.priorities = createPriorities(name, this, { parent: this, provider: cluster.kubernetes });
+    createRights(name, this, settings, own);
+    const namespacesReady = [own, ...this.teams.map(({ ready }) => ready)];
+    createOperator(name, this, settings, [...namespacesReady, ...this.priorities]);
+    createQueues(name, this, settings, namespacesReady);
     this.registerOutputs();
   }
 }
 
-/** An operator that is there already, elsewhere, has to reach Ray's dashboards. */
-function operatorsOwn(operator: OperatorSettings) {
-  return operator.source === "none" && operator.namespace !== undefined ? [podsOf(operator.namespace)] : [];
+function createOwnNamespace(name: string, settings: RayPlatformSettings, parent: RayPlatform) {
+  const { cluster, namespace, serviceAccount } = settings;
+  const identity = cluster.services.createIdentity("ray", { namespace, name: serviceAccount });
+  const args = { ...settings, identity, clients: cluster.clients, quota: settings.quota, peers: peersOf(settings) };
+  return createRayNamespace(name, args, parent);
+}
+
+function createTeams(name: string, settings: RayPlatformSettings, parent: RayPlatform): RayTeam[] {
+  const peers = [podsOf(settings.namespace, operatorLabels), ...peersOf(settings)];
+  return settings.teams.map((team) => new RayTeam(`${name}-${team.name}`, { ...settings, peers, team }, { parent }));
+}
+
+/** Pods outside of the namespaces of Ray that may connect to Ray's; an operator reaches their dashboards. */
+function peersOf({ operator, allowedNamespaces }: RayPlatformSettings) {
+  const ofOperator = operator.source === "none" && operator.namespace !== undefined ? [podsOf(operator.namespace)] : [];
+  return [...ofOperator, ...allowedNamespaces.map((each) => podsOf(each))];
+}
+
+function createRights(name: string, platform: RayPlatform, settings: RayPlatformSettings, own: pulumi.Resource): void {
+  const options = { parent: platform, provider: settings.cluster.kubernetes, dependsOn: [own] };
+  createClusterRole(name, platform, options);
+  createClassReader(`${name}-client-class`, platform, options);
+  createDashboard(`${name}-dashboard`, { ...settings, dashboard: rayDashboard }, options);
+}
+
+function createOperator(
+  name: string,
+  platform: RayPlatform,
+  { cluster, operator, chartValues }: RayPlatformSettings,
+  before: readonly pulumi.Resource[],
+): void {
+  const args = { cluster, operator, namespaces: platform.namespaces, values: chartValues.kuberayOperator, before };
+  new KubeRayOperator(`${name}-operator`, args, { parent: platform });
+}
+
+/** Creates a queue for each namespace with a quota. */
+function createQueues(
+  name: string,
+  platform: RayPlatform,
+  { cluster, namespace, quota, teams, kueue, chartValues }: RayPlatformSettings,
+  before: readonly pulumi.Resource[],
+): void {
+  if (kueue === undefined) return;
+  const queues = [{ namespace, quota }, ...teams].flatMap((each) =>
+    each.quota === undefined ? [] : [{ namespace: each.namespace, quota: each.quota }],
+  );
+  new Kueue(`${name}-kueue`, { cluster, kueue, values: chartValues.kueue, queues, before }, { parent: platform });
 }
 
 /** They belong to the whole cluster, on which other stacks may be, in other namespaces. */
