@@ -3,26 +3,30 @@ import { StackOutputs } from "@tiltyard/protocol";
 import { expect, test } from "vitest";
 import { deployed } from "../support/stack.ts";
 
-test("the example of a stack's consumer builds on what a stack tells", async () => {
-  const { outputs } = await deployed("gke");
+const program = new URL("../../examples/stack-consumer/index.ts", import.meta.url);
+
+test.each(["gke", "existing"])("the example of a stack's consumer builds on the outputs of %s", async (variant) => {
+  const { outputs } = await deployed(variant, variant === "existing" ? { context: "yard" } : {});
   StackOutputs.parse(outputs);
+  const secretOutputNames = "kubeconfig" in outputs ? ["kubeconfig"] : [];
   const asked: { type: string; inputs: Record<string, object> }[] = [];
   await pulumi.runtime.setMocks(
     {
       newResource: ({ type, name, inputs }) => {
         asked.push({ type, inputs });
         const isStack = type === "pulumi:pulumi:StackReference";
-        return { id: name, state: isStack ? { ...inputs, outputs, secretOutputNames: ["kubeconfig"] } : inputs };
+        return { id: name, state: isStack ? { ...inputs, outputs, secretOutputNames } : inputs };
       },
       call: () => ({}),
     },
     "tiltyard-stack-consumer",
   );
   pulumi.runtime.setAllConfig({
-    "tiltyard-stack-consumer:stack": "us/tiltyard/gke",
+    "tiltyard-stack-consumer:stack": `us/tiltyard/${variant}`,
     "tiltyard-stack-consumer:apiKey": "tiltyard_key",
   });
-  const consumer = await import("../../examples/stack-consumer/index.ts");
+  // Each variant needs a run of the program, and so a module of its own.
+  const consumer = await import(`${program.pathname}?${variant}`);
   const known = <Value>(output: pulumi.Output<Value>) => new Promise((resolve) => output.apply(resolve));
   expect(await known(consumer.catalogUrl)).toBe(outputs.catalogUrl);
   expect(await known(consumer.bucketUri)).toBe(outputs.bucketUri);
@@ -32,6 +36,9 @@ test("the example of a stack's consumer builds on what a stack tells", async () 
     "pulumi:providers:kubernetes",
     "pulumi:pulumi:StackReference",
   ]);
+  const provider = asked.find(({ type }) => type === "pulumi:providers:kubernetes");
+  expect(provider?.inputs.context).toBe(variant === "existing" ? "yard" : undefined);
+  expect(provider?.inputs.kubeconfig !== undefined).toBe(variant === "gke");
   const secret = asked.find(({ type }) => type === "kubernetes:core/v1:Secret");
   expect(secret?.inputs).toMatchObject({
     metadata: { name: "catalog-key", namespace: outputs.namespace },
