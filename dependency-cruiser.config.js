@@ -4,8 +4,8 @@
  * A folder of the service imports from the folders and files that are listed for it, from npm and from Node.
  */
 const folders = {
-  store: ["error-code"],
-  storage: ["error-code"],
+  store: [],
+  storage: [],
   tasks: ["store", "log"],
   auth: ["store"],
   domain: ["auth", "storage", "store"],
@@ -16,7 +16,7 @@ const folders = {
   automation: ["commits", "dataset", "domain", "store", "log"],
   operations: ["auth", "automation", "commits", "dataset", "domain", "dropping", "refs", "storage", "store", "tasks"],
   remote: ["dataset", "domain", "operations", "store"],
-  http: ["auth", "dataset", "domain", "operations", "processes", "remote", "store", "error-code", "log"],
+  http: ["auth", "dataset", "domain", "operations", "processes", "remote", "store", "log"],
   processes: ["auth", "http", "store", "log"],
   commands: ["auth", "domain", "dropping", "http", "processes", "storage", "store", "config", "log", "start"],
   console: [],

@@ -4,7 +4,7 @@ import { catalogCommands } from "./commands/catalog.ts";
 import { clusterCommand } from "./commands/cluster.ts";
 import { completionCommand } from "./commands/completion.ts";
 import { doctorCommand } from "./commands/doctor.ts";
-import { messageOf } from "./commands/error-message.ts";
+import { reportOf } from "./commands/error-message.ts";
 import { exitCodes, UsageError } from "./commands/exit-codes.ts";
 import { jobCommand } from "./commands/job.ts";
 import { jobsCommand } from "./commands/jobs.ts";
@@ -25,7 +25,7 @@ export async function runCommandLine(args: readonly string[]): Promise<void> {
   } catch (error) {
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
     else {
-      process.stderr.write(`tiltyard: ${messageOf(error)}\n`);
+      process.stderr.write(`tiltyard: ${reportOf(error)}\n`);
       const isUsage = error instanceof UsageError || error instanceof ParameterError;
       process.exitCode = isUsage ? exitCodes.usage : exitCodes.failed;
     }

@@ -117,3 +117,24 @@ export class CatalogError extends Error {
 export function titleOf(status: ErrorStatus): string {
   return statuses[status].title;
 }
+
+/** Returns the message of an error, or any other thrown value as text. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Returns the code of an error of the system or of a driver, such as `ENOENT`. */
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+}
+
+/** Formats an error for a terminal: the message of an error that the user can fix, the stack of a bug. */
+export function formatError(error: unknown): string {
+  const isBug = [TypeError, RangeError, ReferenceError, SyntaxError].some((type) => error instanceof type);
+  return isBug && error instanceof Error ? (error.stack ?? error.message) : messageOf(error);
+}
+
+/** Returns whether a request without an answer, or with an answer of this HTTP status, may succeed later. */
+export function isTransientStatus(status: number | undefined): boolean {
+  return status === undefined || status === 429 || status >= 500;
+}

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createCatalogClient, createManagementClient, JobsApi } from "@tiltyard/client";
+import { formatError } from "@tiltyard/protocol";
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { type Environment, readConfig } from "./config.ts";
 import { CatalogJobs } from "./jobs.ts";
@@ -45,7 +46,7 @@ export async function runCommandLine(args: readonly string[]): Promise<void> {
     // 2 for a command line that is not valid, as the command `tiltyard` has it; commander has told what is wrong.
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
     else {
-      tell(messageOf(error));
+      tell(formatError(error));
       process.exitCode = 1;
     }
   }
@@ -69,13 +70,6 @@ function tiltyardRunner(): Command {
     .option("--room-minutes <number>", "how long an attempt waits for room on the cluster", count, 60)
     .action(run)
     .exitOverride();
-}
-
-/** An error that the operator can fix is printed as a sentence; a bug with its stack. */
-function messageOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const isBug = [TypeError, RangeError, ReferenceError].some((type) => error instanceof type);
-  return isBug ? (error.stack ?? error.message) : error.message;
 }
 
 function count(text: string): number {

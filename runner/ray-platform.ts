@@ -50,7 +50,7 @@ export class RayPlatform implements Platform {
       const [, number] = idPattern.exec(details.submission_id ?? "") ?? [];
       const jobId = details.metadata?.tiltyard_job;
       if (number === undefined || jobId === undefined) return [];
-      return [{ jobId, number: Number(number), state: states[details.status], message: messageOf(details) }];
+      return [{ jobId, number: Number(number), state: states[details.status], message: firstLineOf(details) }];
     });
   }
 
@@ -113,6 +113,6 @@ function submissionIdOf(jobId: string, number: number): string {
   return `tiltyard-${bareIdOf(jobId)}-${number}`;
 }
 
-function messageOf({ message, status }: JobDetails): string | undefined {
+function firstLineOf({ message, status }: JobDetails): string | undefined {
   return status === "SUCCEEDED" ? undefined : (message?.split("\n")[0] ?? undefined);
 }

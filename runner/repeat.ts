@@ -6,7 +6,7 @@ import {
   KubernetesError,
   LocalRayError,
 } from "@tiltyard/client";
-import { backoffMs } from "@tiltyard/protocol";
+import { backoffMs, isTransientStatus } from "@tiltyard/protocol";
 
 const backoff = { firstMs: 2_000, mostMs: 30_000 };
 
@@ -26,7 +26,7 @@ export async function repeat(
       failures = 0;
     } catch (error) {
       if (signal.aborted) return;
-      if (!isPassing(error)) throw error;
+      if (!mayPass(error)) throw error;
       tell(error.message);
       failures++;
     }
@@ -34,9 +34,9 @@ export async function repeat(
   }
 }
 
-/** What another try may find mended. */
-function isPassing(error: unknown): error is Error {
-  if (error instanceof CatalogRequestError) return error.status >= 500 || error.status === 429;
+/** Returns whether a retry of the whole work may succeed. */
+function mayPass(error: unknown): error is Error {
+  if (error instanceof CatalogRequestError) return isTransientStatus(error.status);
   return (
     error instanceof CatalogConnectionError ||
     error instanceof JobError ||

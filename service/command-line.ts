@@ -1,5 +1,5 @@
 import cluster from "node:cluster";
-import { CatalogError } from "@tiltyard/protocol";
+import { codeOf, formatError } from "@tiltyard/protocol";
 import { Command, CommanderError } from "commander";
 import { backupCommand } from "./commands/backup.ts";
 import { checkWarehouseCommand } from "./commands/check-warehouse.ts";
@@ -10,7 +10,6 @@ import { restoreCommand } from "./commands/restore.ts";
 import { serve } from "./commands/serve.ts";
 import { tablesCommand } from "./commands/tables.ts";
 import { ConfigError } from "./config.ts";
-import { codeOf } from "./error-code.ts";
 import { version } from "./version.ts";
 
 /**
@@ -25,7 +24,7 @@ export async function runCommandLine(args: readonly string[]): Promise<void> {
   } catch (error) {
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
     else {
-      process.stderr.write(`tiltyard-catalog: ${messageOf(error)}\n`);
+      process.stderr.write(`tiltyard-catalog: ${reportOf(error)}\n`);
       process.exitCode = error instanceof ConfigError ? 2 : 1;
     }
     // The channel to its supervisor would keep a process that cannot serve.
@@ -68,11 +67,7 @@ function throwInsteadOfExit(command: Command): void {
   command.commands.forEach(throwInsteadOfExit);
 }
 
-/** An error that the operator can fix is printed as a sentence; a bug with its stack. */
-function messageOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const code = codeOf(error);
-  if (code === "EADDRINUSE") return `${error.message}; set TILTYARD_PORT to listen elsewhere`;
-  const expected = error.constructor === Error || error instanceof ConfigError || error instanceof CatalogError;
-  return expected || code !== undefined ? error.message : (error.stack ?? error.message);
+function reportOf(error: unknown): string {
+  const advice = codeOf(error) === "EADDRINUSE" ? "; set TILTYARD_PORT to listen elsewhere" : "";
+  return formatError(error) + advice;
 }

@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
+import { codeOf } from "@tiltyard/protocol";
 import { type Logger, pino } from "pino";
 import sonicBoom from "sonic-boom";
-import { codeOf } from "./error-code.ts";
 
 export type Log = Logger;
 

@@ -1,4 +1,4 @@
-import { failuresOf, messageOf } from "./error-message.ts";
+import { failuresOf, reportOf } from "./error-message.ts";
 import { exitCodes } from "./exit-codes.ts";
 
 /** What deletes a Ray cluster that an interrupted command left. */
@@ -31,7 +31,7 @@ export async function interruptible(work: (signal: AbortSignal) => Promise<void>
   } catch (error) {
     if (!signal.aborted) throw error;
     const failures = failuresOf(error).filter((each) => !(each instanceof Error && each.name === "AbortError"));
-    for (const failure of failures) process.stderr.write(`tiltyard: ${messageOf(failure)}${hint}\n`);
+    for (const failure of failures) process.stderr.write(`tiltyard: ${reportOf(failure)}${hint}\n`);
   } finally {
     process.off("SIGINT", interrupt).off("SIGTERM", interrupt);
     process.stdout.off("error", stop);

@@ -1,11 +1,17 @@
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { type ClusterParameters, configMethods, parseFileParameters, type StackOutputs } from "@tiltyard/protocol";
+import {
+  type ClusterParameters,
+  configMethods,
+  messageOf,
+  parseFileParameters,
+  type StackOutputs,
+} from "@tiltyard/protocol";
 import { type Command, Option } from "commander";
 import { parse as parseYaml } from "yaml";
 import { fromStackOutputs, parseStackOutputs } from "../stack-outputs.ts";
-import { messageOf } from "./error-message.ts";
+import { reportOf } from "./error-message.ts";
 import { UsageError } from "./exit-codes.ts";
 
 /** Where a command works: options that most of them have. */
@@ -34,7 +40,7 @@ export function readStack({ stackOutputs }: TargetOptions): StackOutputs | undef
   try {
     return parseStackOutputs(outputs);
   } catch (error) {
-    throw new UsageError(`cannot use ${stackOutputs}: ${messageOf(error)}`, { cause: error });
+    throw new UsageError(`cannot use ${stackOutputs}: ${reportOf(error)}`, { cause: error });
   }
 }
 
@@ -62,7 +68,7 @@ export function readYaml(file: string): unknown {
   try {
     return parseYaml(readFileSync(file === "-" ? 0 : file, "utf8"));
   } catch (error) {
-    throw new UsageError(`cannot read ${file}: ${error instanceof Error ? error.message : error}`, { cause: error });
+    throw new UsageError(`cannot read ${file}: ${messageOf(error)}`, { cause: error });
   }
 }
 

@@ -12,6 +12,7 @@ import {
   gpuResource,
   identityAnnotations,
   isAtLeast,
+  messageOf,
   operatorVersionMin,
   runnerName,
 } from "@tiltyard/protocol";
@@ -326,7 +327,7 @@ async function checkKey({ catalog, catalogClient }: Tools): Promise<Outcome> {
     await catalogClient.listNamespaces({ id: [] });
     return ok("it was taken");
   } catch (error) {
-    return failed(error instanceof Error ? error.message : String(error), "make another: tiltyard-catalog keys create");
+    return failed(messageOf(error), "make another: tiltyard-catalog keys create");
   }
 }
 

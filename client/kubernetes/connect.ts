@@ -1,4 +1,5 @@
 import { KubeConfig } from "@kubernetes/client-node";
+import { messageOf } from "@tiltyard/protocol";
 import { ConnectError } from "./connect-error.ts";
 
 /** Where a Kubernetes cluster is, and how to sign in to it; requirements.md 2.8. */
@@ -42,7 +43,7 @@ function connectLocal(context: string | undefined): KubeConfig {
   try {
     config.loadFromDefault();
   } catch (error) {
-    const reason = error instanceof Error ? error.message : error;
+    const reason = messageOf(error);
     throw new ConnectError(`the kubeconfig cannot be read: ${reason}; KUBECONFIG names another`, { cause: error });
   }
   if (context !== undefined) {

@@ -1,4 +1,5 @@
 import type { KubeConfig } from "@kubernetes/client-node";
+import { messageOf } from "@tiltyard/protocol";
 import { GoogleAuth } from "google-auth-library";
 import { ConnectError } from "./connect-error.ts";
 import { tokenConfig } from "./token-config.ts";
@@ -41,7 +42,7 @@ export async function connectGke({ clusterName, region, project }: GkeParameters
       expiresAtMillis: Date.now() + tokenLifeMillis,
     }));
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     const steps = "check your credentials (gcloud auth application-default login), project, region and cluster_name";
     throw new ConnectError(`cannot sign in to the GKE cluster ${clusterName} in ${region}: ${reason}; ${steps}`, {
       cause: error,

@@ -44,7 +44,7 @@ export class Dashboard {
   request(method: "GET" | "POST" | "PUT", path: string, body?: object): Promise<string> {
     return pRetry(() => this.#requestOnce(method, path, body), {
       ...retries,
-      shouldRetry: ({ error }) => error instanceof JobError && isPassing(error),
+      shouldRetry: ({ error }) => error instanceof JobError && isStarting(error),
     });
   }
 
@@ -99,7 +99,7 @@ function refusal(status: number, request: string, text: string): JobError {
 }
 
 /** The head answers before the parts of it that take jobs are there. */
-function isPassing({ status, message }: JobError): boolean {
+function isStarting({ status, message }: JobError): boolean {
   if (status === undefined || (status >= 502 && status <= 504)) return true;
   return status === 500 && message.includes("No available agent");
 }

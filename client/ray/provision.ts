@@ -2,7 +2,13 @@ import { randomUUID } from "node:crypto";
 import { hostname, userInfo } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KubeConfig } from "@kubernetes/client-node";
-import { type ClusterOptions, type ClusterParameters, parseParameters } from "@tiltyard/protocol";
+import {
+  type ClusterOptions,
+  type ClusterParameters,
+  isTransientStatus,
+  messageOf,
+  parseParameters,
+} from "@tiltyard/protocol";
 import pRetry from "p-retry";
 import { connect } from "../kubernetes/connect.ts";
 import { KubernetesError } from "../kubernetes/kubernetes-error.ts";
@@ -226,7 +232,7 @@ async function create(
   try {
     return await patiently(createOnce, deadline, signal);
   } catch (error) {
-    if (error instanceof KubernetesError && !isPassing(error)) throw error;
+    if (error instanceof KubernetesError && !isTransient(error)) throw error;
     // It may be there all the same. When the API server does not answer now either, its lease ends.
     await findOwn()
       .then((own) => own && api.delete(own))
@@ -289,14 +295,13 @@ function patiently<Result>(work: () => Promise<Result>, deadline: number, signal
     minTimeout: pollMs,
     maxRetryTime: Math.max(deadline - pollMs - Date.now(), 0),
     ...(signal !== undefined && { signal }),
-    shouldRetry: ({ error }) => isPassing(error),
+    shouldRetry: ({ error }) => isTransient(error),
   });
 }
 
 /** Whether the API server gave no answer, or was unavailable: the request may have been carried out. */
-function isPassing(error: unknown): boolean {
-  if (!(error instanceof KubernetesError)) return false;
-  return error.status === undefined || error.status >= 500 || error.status === 429;
+function isTransient(error: unknown): boolean {
+  return error instanceof KubernetesError && isTransientStatus(error.status);
 }
 
 /**
@@ -317,10 +322,6 @@ function onSignals(work: () => Promise<void>): () => void {
   return () => {
     for (const remove of handlers) remove();
   };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** The owner of clusters made here: a person or a program, and its host. */

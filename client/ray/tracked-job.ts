@@ -1,5 +1,5 @@
 import type { AlterTransactionAction, TransactionStatus } from "@tiltyard/protocol";
-import { parseIdentifier } from "@tiltyard/protocol";
+import { messageOf, parseIdentifier } from "@tiltyard/protocol";
 import pRetry from "p-retry";
 import type { CatalogClient, ManagementClient } from "../catalog/catalog-client.ts";
 import { CatalogRequestError } from "../catalog/errors.ts";
@@ -127,10 +127,6 @@ function status(value: TransactionStatus): AlterTransactionAction {
 function property(key: string, value: string): AlterTransactionAction {
   const setPropertyAction = { key, value: shorten(value), mode: undefined };
   return { setPropertyAction, setStatusAction: undefined, unsetPropertyAction: undefined };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Ray's messages end with the output of the job, and that with the error: of a long one the end tells most. */

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { writeFileSync } from "node:fs";
+import { messageOf } from "@tiltyard/protocol";
 import { Command } from "commander";
 import { readConfig } from "../config.ts";
 import { storageIdentity } from "../storage/identity.ts";
@@ -23,7 +24,7 @@ export function checkWarehouseCommand(): Command {
     .option("--output <file>", "write the JSON to this file as well, e.g. a pod's /dev/termination-log")
     .action(async (options: JsonOption & { readonly output?: string }) => {
       const { warehouse, s3ForcePathStyle } = readConfig(process.env);
-      const identity = await storageIdentity(warehouse).catch((error) => `unknown (${messageOf(error)})`);
+      const identity = await storageIdentity(warehouse).catch((error) => `unknown (${causeOf(error)})`);
       const problem = await problemOf(await createStorage({ s3ForcePathStyle }).at(warehouse), warehouse);
       const check: WarehouseCheck = { warehouse: warehouse.uri, identity, ...(problem !== undefined && { problem }) };
       if (options.output !== undefined) writeFileSync(options.output, JSON.stringify(check));
@@ -45,13 +46,13 @@ async function problemOf(store: ObjectStore, { path }: Location): Promise<string
       return "what was written could not be read";
     return (await store.find(key)) === undefined ? undefined : "what was deleted is still there";
   } catch (error) {
-    return messageOf(error);
+    return causeOf(error);
   }
 }
 
-/** The innermost reason: what the cloud itself said. */
-function messageOf(error: unknown): string {
+/** Returns the first line of the innermost cause, which is the answer of the cloud. */
+function causeOf(error: unknown): string {
   let reason = error;
   while (reason instanceof Error && reason.cause instanceof Error) reason = reason.cause;
-  return (reason instanceof Error ? reason.message : String(reason)).split("\n")[0] ?? "";
+  return messageOf(reason).split("\n")[0] ?? "";
 }

@@ -1,4 +1,4 @@
-import { CatalogError, type ErrorKind } from "@tiltyard/protocol";
+import { CatalogError, type ErrorKind, messageOf } from "@tiltyard/protocol";
 
 /**
  * What the library's messages say of a failure that the caller can do something about; the first that fits counts. Where
@@ -44,7 +44,7 @@ const missingFile = /(?:not found: |object at location )[^,]*\/((?:data|_deletio
  */
 export function translate(error: unknown, failure: unknown): unknown {
   if (error instanceof CatalogError) return error;
-  const text = sentenceOf(error instanceof Error ? error.message : String(error));
+  const text = sentenceOf(messageOf(error));
   if (missingManifest.test(text)) return new CatalogError("TableVersionNotFound", cleanedUp, { cause: error });
   if (failure !== undefined) return failure;
   const [, file] = missingFile.exec(text) ?? [];

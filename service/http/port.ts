@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { Server as HttpServer } from "node:http";
 import { type AddressInfo, createServer, type ListenOptions, type Server } from "node:net";
-import { codeOf } from "../error-code.ts";
+import { codeOf } from "@tiltyard/protocol";
 
 /**
  * Node accepts one connection of each listening socket in a turn of the event loop, and in a turn it answers all clients

@@ -2,7 +2,7 @@ import { closeSync, constants, fstatSync, fsync, lstatSync, openSync, type Stats
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
-import { codeOf } from "../error-code.ts";
+import { codeOf } from "@tiltyard/protocol";
 import type { StoredObject } from "./object-store.ts";
 
 const syncToDisk = promisify(fsync);

@@ -1,8 +1,7 @@
 import { closeSync, fstatSync, linkSync, lstatSync, openSync, readFileSync, renameSync, unlinkSync } from "node:fs";
 import { copyFile, opendir, rename, rm, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { CatalogError } from "@tiltyard/protocol";
-import { codeOf } from "../error-code.ts";
+import { CatalogError, codeOf } from "@tiltyard/protocol";
 import {
   findFile,
   isMissing,

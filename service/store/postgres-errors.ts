@@ -1,6 +1,5 @@
-import { CatalogError } from "@tiltyard/protocol";
+import { CatalogError, codeOf } from "@tiltyard/protocol";
 import { DatabaseError } from "pg";
-import { codeOf } from "../error-code.ts";
 
 /** A serialization failure or a deadlock: the transaction is retried (PostgreSQL's class 40). */
 const conflicts = ["40001", "40P01"];

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import { CatalogError } from "@tiltyard/protocol";
+import { CatalogError, messageOf } from "@tiltyard/protocol";
+import pRetry, { type RetryContext } from "p-retry";
 import type pg from "pg";
 import { RateLimiterMemory, RateLimiterPostgres } from "rate-limiter-flexible";
 import { describeDatabase, type PostgresDatabase } from "./database.ts";
@@ -15,12 +15,10 @@ const queryTimeoutMs = 15_000;
 /** A process that is paused in a transaction blocks the others no longer than this. */
 const idleInTransactionTimeoutMs = 15_000;
 
-/** How often a transaction is tried before its caller gets ServiceUnavailable. */
-const attemptsMax = 15;
-/** A constraint that is still broken at this attempt is a bug. */
+/** Transactions that conflicted conflict again unless their backoff is random. */
+const retries = { retries: 14, minTimeout: 2, maxTimeout: 500, factor: 2, randomize: true };
+/** A constraint that is still violated at this attempt is a bug. */
 const constraintAttemptsMax = 4;
-const backoffStartMs = 4;
-const backoffMaxMs = 250;
 
 /** Connects to PostgreSQL and brings the schema up to date, under a lock when several processes start at once. */
 export async function openPostgresStore(database: PostgresDatabase): Promise<Store> {
@@ -70,19 +68,17 @@ class PostgresStore implements Store {
   }
 
   async write<Result>(work: (session: Session) => Promise<Result>, { locking }: WriteOptions = {}): Promise<Result> {
-    for (let attempt = 1; ; attempt += 1)
-      try {
-        return await inTransaction(this.#pool, "begin isolation level repeatable read", async (client) => {
-          // The first query fixes the transaction's snapshot, and so follows the lock.
-          if (locking !== undefined) await client.query(`lock table ${locking} in share row exclusive mode`);
-          return work(new PostgresSession((text, values) => client.query(text, values), locking));
-        });
-      } catch (error) {
-        if (attempt === attemptsMax || !isWorthAnotherAttempt(error, attempt, constraintAttemptsMax))
-          throw explain(error);
-        // Transactions that conflicted conflict again unless their backoff is random.
-        await sleep(Math.random() * Math.min(backoffMaxMs, backoffStartMs * 2 ** attempt));
-      }
+    const attempt = () =>
+      inTransaction(this.#pool, "begin isolation level repeatable read", async (client) => {
+        // The first query fixes the snapshot of the transaction, and so follows the lock.
+        if (locking !== undefined) await client.query(`lock table ${locking} in share row exclusive mode`);
+        return work(new PostgresSession((text, values) => client.query(text, values), locking));
+      });
+    const shouldRetry = ({ error, attemptNumber }: RetryContext) =>
+      isWorthAnotherAttempt(error, attemptNumber, constraintAttemptsMax);
+    return pRetry(attempt, { ...retries, shouldRetry }).catch((error: unknown) => {
+      throw explain(error);
+    });
   }
 
   /** While the database is unavailable, each process counts for itself. */
@@ -172,7 +168,7 @@ async function inTransaction<Result>(
 function asStartFailure(error: unknown, database: PostgresDatabase): Error {
   const explained = explain(error);
   const cause = explained instanceof CatalogError ? explained.cause : explained;
-  const reason = cause instanceof Error ? cause.message : String(cause);
+  const reason = messageOf(cause);
   const message = `The catalog cannot use its database at ${describeDatabase(database)}: ${reason}`;
   return isAway(error) ? new CatalogError("ServiceUnavailable", message, { cause }) : new Error(message);
 }

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { messageOf } from "@tiltyard/protocol";
 import Database from "better-sqlite3";
 
 /** @throws Error when there is no such file. */
@@ -27,7 +28,7 @@ export function verifySqliteFile(file: string): void {
       database.close();
     }
   } catch (error) {
-    problem = error instanceof Error ? error.message : error;
+    problem = messageOf(error);
   }
   if (problem !== "ok") throw new Error(`${file} is not a catalog database that can be used: ${problem}`);
 }

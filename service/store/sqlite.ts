@@ -1,9 +1,9 @@
 import { mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { CatalogError } from "@tiltyard/protocol";
 import Database from "better-sqlite3";
 import { Kysely, SqliteDialect } from "kysely";
+import pRetry from "p-retry";
 import { sqlite } from "./dialect.ts";
 import { Memo } from "./memo.ts";
 import { createMemoryLimiter } from "./memory-limiter.ts";
@@ -15,9 +15,8 @@ import type { LockableTable, Session, Store, WriteOptions } from "./store.ts";
 /** The most transactions that share one commit. */
 const groupSizeMax = 256;
 const busyTimeoutMs = 5_000;
-/** How long a start waits for the migration that another process runs. */
-const migrationWaitMs = 60_000;
-const migrationPollMs = 20;
+/** A start waits for the migration of another process. */
+const migrationRetries = { retries: Number.POSITIVE_INFINITY, factor: 1, minTimeout: 20, maxRetryTime: 60_000 };
 /**
  * Opens the SQLite file, made if absent, and brings its schema up to date.
  *
@@ -65,20 +64,14 @@ async function migrateAlone(writer: Database.Database): Promise<void> {
   }
 }
 
-/** Waits for another process that migrates; a wait inside SQLite would stop this one's event loop. */
+/** Waits for another process that migrates. SQLite itself would block the event loop while it waits. */
 async function beginAlone(writer: Database.Database): Promise<void> {
-  const givesUpAt = performance.now() + migrationWaitMs;
   writer.pragma("busy_timeout = 0");
-  for (;;)
-    try {
-      writer.exec("BEGIN IMMEDIATE");
-      writer.pragma(`busy_timeout = ${busyTimeoutMs}`);
-      return;
-    } catch (error) {
-      if (!(error instanceof Database.SqliteError) || error.code !== "SQLITE_BUSY" || performance.now() > givesUpAt)
-        throw error;
-      await sleep(migrationPollMs);
-    }
+  await pRetry(async () => void writer.exec("BEGIN IMMEDIATE"), {
+    ...migrationRetries,
+    shouldRetry: ({ error }) => error instanceof Database.SqliteError && error.code === "SQLITE_BUSY",
+  });
+  writer.pragma(`busy_timeout = ${busyTimeoutMs}`);
 }
 
 interface Job {

@@ -1,18 +1,23 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { CatalogError } from "@tiltyard/protocol";
+import pRetry from "p-retry";
 import { acquireLease, releaseLease } from "../store/leases.ts";
 import type { Store } from "../store/store.ts";
 import { type Lease, leaseMs, underLease } from "./lease.ts";
 
 /** How long a request waits for another one that holds the lease. */
-const waitsMs = 5_000;
-const retryStartMs = 5;
-const retryMaxMs = 200;
+const retries = {
+  retries: Number.POSITIVE_INFINITY,
+  minTimeout: 5,
+  maxTimeout: 200,
+  factor: 2,
+  randomize: true,
+  maxRetryTime: 5_000,
+};
 
 /**
- * Runs work while no other process that uses this database runs work of the same name.
+ * Runs work while no other process on this database runs work with the same name.
  *
- * @throws CatalogError ServiceUnavailable when another one takes too long.
+ * @throws CatalogError ServiceUnavailable when another process holds the lease for too long.
  */
 export async function exclusively<Result>(
   store: Store,
@@ -21,12 +26,11 @@ export async function exclusively<Result>(
 ): Promise<Result> {
   const holder = crypto.randomUUID();
   const acquire = () => store.write((session) => acquireLease(session, name, holder, leaseMs));
-  const givesUpAt = performance.now() + waitsMs;
-  for (let wait = retryStartMs; !(await acquire()); wait = Math.min(wait * 2, retryMaxMs)) {
-    if (performance.now() > givesUpAt)
-      throw new CatalogError("ServiceUnavailable", "another request changes the same for a long time; try again");
-    await sleep(wait * (0.5 + Math.random()));
-  }
+  const isHeld = new CatalogError("ServiceUnavailable", "Timed out waiting for a concurrent change to the same table.");
+  const acquireOrFail = async () => {
+    if (!(await acquire())) throw isHeld;
+  };
+  await pRetry(acquireOrFail, { ...retries, shouldRetry: ({ error }) => error === isHeld });
   try {
     return await underLease(acquire, work);
   } finally {

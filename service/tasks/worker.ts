@@ -1,4 +1,4 @@
-import { backoffMs } from "@tiltyard/protocol";
+import { backoffMs, messageOf } from "@tiltyard/protocol";
 import type { Log } from "../log.ts";
 import type { Store } from "../store/store.ts";
 import {
@@ -60,7 +60,7 @@ export function createWorker(parts: {
       delayMs = await underLease(renew, (lease) => handlers[kind](subject, lease));
     } catch (error) {
       delayMs = backoffMs(task.attempts, backoff);
-      reason = error instanceof Error ? error.message : String(error);
+      reason = messageOf(error);
       log.warn({ err: error, task: kind, subject, attempts: task.attempts }, "deferred work failed and is tried again");
     }
     await store.write((session) =>
