@@ -8,19 +8,23 @@ import { defaultDelimiter, type Identifier } from "./identifier.ts";
 export const roles = ["reader", "writer", "admin", "runner"] as const;
 export type Role = (typeof roles)[number];
 
-/** Which roles each one includes. */
+/** The role of a job where Geneva keeps its records: it commits versions, and deletes, renames and replaces nothing. */
+export type RoleOfJob = "committer";
+
+/** The roles that each one includes. */
 export const includedRoles = {
   reader: ["reader"],
-  writer: ["reader", "writer"],
-  admin: roles,
+  writer: ["reader", "writer", "committer"],
+  admin: [...roles, "committer"],
   runner: ["runner"],
-} as const satisfies Readonly<Record<Role, readonly Role[]>>;
+  committer: ["reader", "committer"],
+} as const satisfies Readonly<Record<Role | RoleOfJob, readonly (Role | RoleOfJob)[]>>;
 
 /** One right that a request needs. */
 export interface Access {
   readonly role: Role;
   /** One that does as well, though it does not include the other. */
-  readonly orRole?: Role;
+  readonly orRole?: Role | RoleOfJob;
   /** `anywhere` for a role on any object: what the path of a batch tells, which names its objects in its body. */
   readonly object: Identifier | "anywhere";
 }
@@ -170,7 +174,7 @@ export function defineContract<
 }
 
 /** The access rule of most operations: a role on the object that the path names. */
-export function onPath(role: Role, orRole?: Role) {
+export function onPath(role: Role, orRole?: Access["orRole"]) {
   return ({ id }: { readonly id: Identifier }): readonly Access[] => [{ role, object: id, ...(orRole && { orRole }) }];
 }
 

@@ -9,7 +9,7 @@ export * from "./errors.ts";
 export { Context, delimiter, Identity, pathId } from "./fields.ts";
 export * from "./identifier.ts";
 export * from "./management/contracts.ts";
-export { PrincipalName } from "./management/fields.ts";
+export { jobPrefix, KeyOwner, PrincipalName, tokenPrefix } from "./management/fields.ts";
 export type { Job } from "./management/job.ts";
 export { defaultRowsPerFragment, TablePolicy } from "./management/policy.ts";
 export { type ShownValue, shown } from "./management/row.ts";

@@ -1,7 +1,8 @@
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type JobDetails, JobError, type JobsApi } from "@tiltyard/client";
+import writeFileAtomic from "write-file-atomic";
 import {
   type AttemptState,
   bareIdOf,
@@ -64,7 +65,7 @@ export class RayPlatform implements Platform {
     try {
       cpSync(pythonPackage, join(folder, "tiltyard"), { recursive: true });
       // Variables of a job are in Ray's logs and dashboard.
-      writeFileSync(join(folder, keyFile), apiKey, { mode: 0o600 });
+      writeFileAtomic.sync(join(folder, keyFile), apiKey, { mode: 0o600 });
       await jobs.submit({
         entrypoint: entrypointOf(job.id, number, leaseSeconds),
         submissionId: submissionIdOf(job.id, number),

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { CatalogError, millisecondsOf } from "@tiltyard/protocol";
 import { z } from "zod";
+import { ApiKeySecret } from "./auth/api-key.ts";
 import type { VendingOptions } from "./storage/credentials.ts";
 import { type Location, parseLocation } from "./storage/location.ts";
 import { type Database, parseDatabaseUrl, problemOfDatabaseUrl } from "./store/database.ts";
@@ -82,9 +83,6 @@ const numberOf = (what: string) =>
     .regex(/^[1-9]\d{0,8}$/, `must be a number of ${what}`)
     .transform(Number);
 
-const givenKeyLengthMin = 24;
-/** A key that was made elsewhere. */
-const givenKey = z.string().min(givenKeyLengthMin, `must have at least ${givenKeyLengthMin} characters`);
 const defaultHost = "127.0.0.1";
 const loopback = ["127.0.0.1", "::1", "localhost"];
 
@@ -136,8 +134,8 @@ const Environment = z.object({
   TILTYARD_OIDC_ISSUER: z.url().optional(),
   TILTYARD_OIDC_AUDIENCE: z.string().optional(),
   TILTYARD_OIDC_JWKS_URL: z.url().optional(),
-  TILTYARD_BOOTSTRAP_API_KEY: givenKey.optional(),
-  TILTYARD_RUNNER_API_KEY: givenKey.optional(),
+  TILTYARD_BOOTSTRAP_API_KEY: ApiKeySecret.optional(),
+  TILTYARD_RUNNER_API_KEY: ApiKeySecret.optional(),
   TILTYARD_RATE_LIMIT: numberOf("requests a second").optional(),
   TILTYARD_BODY_MEMORY: numberOf("MiB").default(32),
   TILTYARD_WAITING_CONNECTIONS: numberOf("connections").default(2_048),

@@ -1,5 +1,4 @@
-import { installKey, reservedKeyIds } from "./auth/api-key.ts";
-import { installDevelopmentKey } from "./auth/development-issuer.ts";
+import { installDevelopmentKey, installKey, removeDevelopmentKey } from "./auth/reserved-keys.ts";
 import { createFinishing } from "./commits/finish.ts";
 import type { Config } from "./config.ts";
 import { createDatasets } from "./dataset/datasets.ts";
@@ -29,7 +28,7 @@ export interface Replacements {
 /** Opens the catalog and migrates its database, as soon as it is available. */
 export async function openCatalog(config: Config, log: Log, replacements: Replacements): Promise<OpenCatalog> {
   const { wrapStore = (store) => store, wrapStorage = (storage) => storage } = replacements;
-  const open = () => openPrepared(config);
+  const open = () => openPrepared(config, log);
   // A server comes back by itself; a file that cannot be used is for the operator to fix.
   const opened =
     config.database.kind === "sqlite"
@@ -67,12 +66,16 @@ export async function openCatalog(config: Config, log: Log, replacements: Replac
 }
 
 /** Opens the database with its schema up to date and the keys of the settings in it. */
-async function openPrepared({ database, auth, dataDir, bootstrapApiKey, runnerApiKey }: Config): Promise<Store> {
+async function openPrepared(
+  { database, auth, dataDir, bootstrapApiKey, runnerApiKey }: Config,
+  log: Log,
+): Promise<Store> {
   const store = await openStore(database);
   try {
-    if (auth.mode === "development") await installDevelopmentKey(store, dataDir);
-    if (bootstrapApiKey !== undefined) await installKey(store, reservedKeyIds.bootstrap, bootstrapApiKey);
-    if (runnerApiKey !== undefined) await installKey(store, reservedKeyIds.runner, runnerApiKey, "runner");
+    if (auth.mode === "development") await installDevelopmentKey(store, log, dataDir);
+    else await removeDevelopmentKey(store);
+    if (bootstrapApiKey !== undefined) await installKey(store, log, "bootstrap", bootstrapApiKey);
+    if (runnerApiKey !== undefined) await installKey(store, log, "runner", runnerApiKey, "runner");
     return store;
   } catch (error) {
     await store[Symbol.asyncDispose]();

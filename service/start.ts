@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type Authenticator, createAuthenticator } from "./auth/authenticator.ts";
-import { openDevelopmentIssuer } from "./auth/development-issuer.ts";
+import { createDevelopmentIssuer } from "./auth/development-issuer.ts";
 import { createTokenVerifier, remoteKeys } from "./auth/token-verifier.ts";
 import type { Config } from "./config.ts";
 import { createAddressOf } from "./http/address.ts";
@@ -58,15 +58,10 @@ export async function startService(
   const { port } = group ?? claimed ?? config;
   const { limits } = config;
   const partOf = (limit: number) => Math.ceil(limit / (group?.count ?? 1));
-  const issuer =
-    config.auth.mode === "development"
-      ? await openDevelopmentIssuer(config.dataDir, config.bootstrapApiKey)
-      : undefined;
-  const tokens = createTokenVerifier(
+  const tokens =
     config.auth.mode === "oidc"
-      ? { ...config.auth, keys: remoteKeys(config.auth.issuer, config.auth.jwksUrl) }
-      : (issuer ?? unreachable()).rules,
-  );
+      ? createTokenVerifier({ ...config.auth, keys: remoteKeys(config.auth.issuer, config.auth.jwksUrl) })
+      : undefined;
   const metrics = createMetrics(() => countTasks(serving.catalog.store.read));
   const server = createHttpServer();
   const connections = guardConnections(
@@ -88,7 +83,6 @@ export async function startService(
     group?.role === "reader" ? await openReadOnlyCatalog(config) : await openToWrite(group?.hasServed ?? false);
   const sharesMemory = group === undefined || config.database.kind === "postgres";
   const shared = {
-    developmentIssuer: issuer,
     rateLimit: createRateLimit(
       sharesMemory
         ? first.store.createLimiter.bind(first.store)
@@ -112,6 +106,7 @@ export async function startService(
     return {
       ...shared,
       authenticator,
+      developmentIssuer: tokens === undefined ? createDevelopmentIssuer(catalog.store) : undefined,
       addressOf,
       connections,
       bodyMemory: createBodyMemory(limits.bodyMemoryBytes),
@@ -225,8 +220,4 @@ function callsAt(folder: string): string {
 /** Where the process that writes takes requests as they come. */
 function requestsAt(folder: string): string {
   return join(folder, "requests");
-}
-
-function unreachable(): never {
-  throw new Error("development authentication has its own issuer");
 }

@@ -1,11 +1,12 @@
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { isAtLeast } from "@tiltyard/protocol";
+import writeFileAtomic from "write-file-atomic";
 import type { Progress } from "./output.ts";
 
 const pythonMin = [3, 11] as const;
@@ -26,7 +27,7 @@ export async function preparePython(requirements: string, progress: Progress, si
   const cache = process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache");
   const folder = join(cache, "tiltyard", `python-${state}`);
   const done = join(folder, "done");
-  if (existsSync(done)) return join(folder, "bin");
+  if (existsSync(done) && readFileSync(done, "utf8") === version) return join(folder, "bin");
 
   // An interrupted run leaves half of an environment.
   rmSync(folder, { recursive: true, force: true });
@@ -42,7 +43,7 @@ export async function preparePython(requirements: string, progress: Progress, si
     const reason = pipRun.lines.findLast((line) => line.startsWith("ERROR")) ?? pipRun.lines.at(-1) ?? "";
     throw new Error(`pip cannot install the Python packages of the quickstart: ${reason}`);
   }
-  writeFileSync(done, version);
+  writeFileAtomic.sync(done, version);
   return join(folder, "bin");
 
   function onLine(line: string): void {

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { characters, text } from "../bounds.ts";
 import { defineContract } from "../contract.ts";
 import { commonRequest, context, optional, pageQuery, pageResponse } from "../fields.ts";
-import { Grant, PrincipalName, timeMillis } from "./fields.ts";
+import { Grant, KeyOwner, PrincipalName, timeMillis } from "./fields.ts";
 import { onRoot } from "./principal.ts";
 
 const ApiKey = z
@@ -16,7 +16,7 @@ export const createApiKey = defineContract({
   body: z
     .object({
       ...commonRequest,
-      principal: PrincipalName,
+      principal: KeyOwner,
       grant: optional(Grant).describe("A role to give the principal at the same time."),
     })
     .meta({ id: "CreateApiKeyRequest" }),

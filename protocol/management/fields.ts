@@ -6,11 +6,22 @@ import { transactionStatuses } from "../operations/transaction.ts";
 
 const principalLengthMax = 256;
 
-/** The owner of an API key, or the subject of a token. */
+/** The prefixes of principals that own no API key; owners of keys have none, so that no kind can act as another. */
+export const tokenPrefix = "oidc:";
+export const jobPrefix = "job:";
+/** Names that the audit has for the catalog itself. */
+const reserved: readonly string[] = ["operator", "unknown"];
+
 export const PrincipalName = text(principalLengthMax)
   .min(1, "must not be empty")
   .refine((name) => !/\p{Cc}/u.test(name), "must be text without control characters")
-  .describe("The owner of an API key, or the subject of a token.");
+  .describe("The owner of an API key, or `oidc:` and the subject of a token.");
+
+/** A principal that an API key can be created for. */
+export const KeyOwner = PrincipalName.refine(
+  (name) => !name.startsWith(tokenPrefix) && !name.startsWith(jobPrefix) && !reserved.includes(name),
+  `must not begin with ${tokenPrefix} or ${jobPrefix}, and not be ${reserved.join(" or ")}`,
+);
 
 export const Grant = z
   .object({ namespace: id.describe("The parts of a namespace's identifier; [] is the root."), role: z.enum(roles) })

@@ -1,10 +1,13 @@
 import { z } from "zod";
-import { defineContract } from "../contract.ts";
+import { defineContract, roles } from "../contract.ts";
 import { context, count, pageQuery, pageResponse } from "../fields.ts";
 import { Grant, PrincipalName } from "./fields.ts";
 
 /** The right to manage the catalog's principals, their keys and their roles. */
 export const onRoot = () => [{ role: "admin", object: [] }] as const;
+
+/** The key of a job has a role that no other principal can have. */
+const CallerGrant = Grant.extend({ role: z.enum([...roles, "committer"]) }).meta({ id: "CallerGrant" });
 
 export const describeCaller = defineContract({
   operationId: "DescribeCaller",
@@ -12,7 +15,7 @@ export const describeCaller = defineContract({
   methods: ["GET"],
   path: "/management/v1/caller/describe",
   response: z
-    .object({ context, principal: PrincipalName, grants: z.array(Grant) })
+    .object({ context, principal: PrincipalName, grants: z.array(CallerGrant) })
     .meta({ id: "DescribeCallerResponse" }),
   access: () => [],
 });

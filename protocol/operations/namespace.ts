@@ -27,7 +27,7 @@ export const createNamespace = defineContract({
     .object({ context, transaction_id: z.string().optional(), properties: AnsweredProperties })
     .meta({ id: "CreateNamespaceResponse" }),
   errors: [404, 409],
-  access: onPath("writer"),
+  access: onPath("writer", "committer"),
   // Overwrite drops what is there, so it needs the right to drop.
   bodyAccess: (request) => (request.mode === "Overwrite" ? onPath("admin")(request) : []),
 });

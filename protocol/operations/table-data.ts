@@ -54,7 +54,8 @@ export const createTable = defineContract({
     })
     .meta({ id: "CreateTableResponse" }),
   errors: datasetErrors,
-  access: onPath("writer"),
+  access: onPath("writer", "committer"),
+  bodyAccess: (request) => (request.mode === "Overwrite" ? onPath("writer")(request) : []),
   onRows: true,
 });
 

@@ -54,7 +54,7 @@ export const createTableVersion = defineContract({
   response: CreateTableVersionResponse,
   errors: [404, 409],
   idempotent: true,
-  access: onPath("writer"),
+  access: onPath("writer", "committer"),
 });
 
 export const listTableVersions = defineContract({

@@ -51,7 +51,7 @@ export const declareTable = defineContract({
   body: DeclareTableRequest,
   response: DeclareTableResponse,
   errors: [404, 409],
-  access: onPath("writer"),
+  access: onPath("writer", "committer"),
 });
 
 export const registerTable = defineContract({

@@ -1,26 +1,26 @@
 import { createHash, randomBytes } from "node:crypto";
-import type { Role } from "@tiltyard/protocol";
-import { putApiKey, putGrant } from "../store/principals.ts";
-import type { Store } from "../store/store.ts";
+import { z } from "zod";
 
-/** The ids of the service's own keys, apart from those of `keys create`. */
-export const reservedKeyIds = { bootstrap: "bootstrap", development: "development", runner: "runner" } as const;
+const lengthMin = 24;
+/** The prefix of generated keys. A shorter rest is what is left of a key in a damaged file. */
+const generated = /^tiltyard_[0-9a-f]{12}_[\w-]{43}$/;
 
-/** Makes a key too random to be guessed, so that a plain hash of it is safe to store. */
+/** An API key. Every key that the catalog installs or accepts matches: none is empty or short enough to guess. */
+export const ApiKeySecret = z
+  .string()
+  .regex(
+    new RegExp(`^[\\x21-\\x7e]{${lengthMin},}$`),
+    `must have at least ${lengthMin} characters, all of them ASCII and none a space`,
+  )
+  .refine((key) => !key.startsWith("tiltyard_") || generated.test(key), "is a part of a generated key");
+
+/** Generates a key with too much randomness to guess, so that a plain hash of it is safe to store. */
 export function generateApiKey(): { readonly id: string; readonly key: string } {
   const id = randomBytes(6).toString("hex");
   return { id, key: `tiltyard_${id}_${randomBytes(32).toString("base64url")}` };
 }
 
-/** The stored form of a key. */
+/** Returns the stored form of a key or a token. */
 export function hashApiKey(key: string): string {
   return createHash("sha256").update(key).digest("hex");
-}
-
-/** Accepts a key that was made elsewhere for a principal of its own name, which has a role on everything. */
-export async function installKey(store: Store, id: string, key: string, role: Role = "admin"): Promise<void> {
-  await store.write(async (session) => {
-    await putApiKey(session, id, id, hashApiKey(key));
-    await putGrant(session, id, { namespace: [], role });
-  });
 }

@@ -1,68 +1,78 @@
-import {
-  type Access,
-  CatalogError,
-  formatIdentifier,
-  type Identifier,
-  includedRoles,
-  type Role,
-} from "@tiltyard/protocol";
+import { type Access, CatalogError, formatIdentifier, type Identifier, includedRoles } from "@tiltyard/protocol";
 import { LRUCache } from "lru-cache";
-import { findApiKey, type Grant, listGrantsOf } from "../store/principals.ts";
+import { findApiKey, findApiKeyOfToken, type JobGrant, type KeyOwner, listGrantsOf } from "../store/principals.ts";
 import type { Store } from "../store/store.ts";
-import { hashApiKey } from "./api-key.ts";
+import { ApiKeySecret, hashApiKey } from "./api-key.ts";
 import { grantsOfAttempt } from "./job-key.ts";
 import type { TokenVerifier } from "./token-verifier.ts";
 
-/** How long a principal's roles count as they were read. Other processes change them, too: the command line, and replicas. */
-const grantsKeptMs = 1_000;
+/** The age of roles that still count. Other processes change them too: the command line, and replicas. */
+const grantsKeptMs = 500;
 const principalsKept = 10_000;
 
-/** What a caller proves its identity with. */
+/** The proof of a caller's identity. */
 export type Credential =
   | { readonly kind: "bearer"; readonly token: string }
   | { readonly kind: "api-key"; readonly key: string };
 
 /** A caller whose credential was accepted. */
 export interface Principal {
+  /** The owner of an API key, `oidc:` and the subject of a token, or the name of a job: each kind has names of its own. */
   readonly name: string;
-  readonly grants: readonly Grant[];
+  readonly grants: readonly JobGrant[];
+  /** The API key that it was authenticated by, itself or through a token of the catalog. */
+  readonly apiKeyId?: string;
 }
 
 export interface Authenticator {
   /**
    * @throws CatalogError Unauthenticated for a credential that is missing or not valid,
-   *   ServiceUnavailable when the issuer's keys cannot be had.
+   *   ServiceUnavailable when the keys of the issuer cannot be fetched.
    */
   authenticate(credential: Credential | undefined): Promise<Principal>;
-  /** The next request of a principal reads its roles from the database. */
+  /** Makes the next request of a principal read its roles from the database. */
   forgetRoles(name: string): void;
 }
 
-export function createAuthenticator(store: Store, tokens: TokenVerifier): Authenticator {
-  const kept = new LRUCache<string, Principal>({ max: principalsKept, ttl: grantsKeptMs });
+/** @param issuer Verifies bearer tokens; undefined when the catalog itself issues them. */
+export function createAuthenticator(store: Store, issuer: TokenVerifier | undefined): Authenticator {
+  const kept = new LRUCache<string, readonly JobGrant[]>({ max: principalsKept, ttl: grantsKeptMs });
   let changes = 0;
 
-  async function keep(key: string, name: string, read: () => Promise<readonly Grant[]>): Promise<Principal> {
+  async function grantsOf(key: string, read: () => Promise<readonly JobGrant[]>): Promise<readonly JobGrant[]> {
+    const present = kept.get(key);
+    if (present !== undefined) return present;
     const changesBefore = changes;
-    const principal = { name, grants: await read() };
+    const grants = await read();
     // A change during the read may have made its result stale.
-    if (changes === changesBefore) kept.set(key, principal);
-    return principal;
+    if (changes === changesBefore) kept.set(key, grants);
+    return grants;
   }
-  const named = (name: string) => kept.get(name) ?? keep(name, name, () => listGrantsOf(store.read, name));
+  const named = async (name: string): Promise<Principal> => ({
+    name,
+    grants: await grantsOf(name, () => listGrantsOf(store.read, name)),
+  });
+  async function ownerOf({ id, principal, of }: KeyOwner): Promise<Principal> {
+    if (of === undefined) return { ...(await named(principal)), apiKeyId: id };
+    // No name of a principal has a control character.
+    const grants = await grantsOf(`\0${of.id} ${id}`, () => grantsOfAttempt(store.read, of));
+    return { name: principal, grants, apiKeyId: id };
+  }
 
   return {
     authenticate: async (credential) => {
       if (credential === undefined)
         throw new CatalogError("Unauthenticated", "no credential: send Authorization: Bearer <token>, or x-api-key");
-      if (credential.kind === "bearer") return named(await tokens.verify(credential.token));
-      const found = await findApiKey(store.read, hashApiKey(credential.key));
+      if (credential.kind === "bearer") {
+        if (issuer !== undefined) return named(await issuer.verify(credential.token));
+        const found = await findApiKeyOfToken(store.read, hashApiKey(credential.token));
+        if (found === undefined) throw new CatalogError("Unauthenticated", "the token is not known or has expired");
+        return ownerOf(found);
+      }
+      const { success, data: key } = ApiKeySecret.safeParse(credential.key);
+      const found = success ? await findApiKey(store.read, hashApiKey(key)) : undefined;
       if (found === undefined) throw new CatalogError("Unauthenticated", "the API key is not known or was revoked");
-      const { principal, of } = found;
-      if (of === undefined) return named(principal);
-      // No name of a principal has a control character.
-      const key = `\0${of.id} ${of.attempt}`;
-      return kept.get(key) ?? keep(key, principal, () => grantsOfAttempt(store.read, of));
+      return ownerOf(found);
     },
     forgetRoles: (name) => {
       changes += 1;
@@ -89,8 +99,8 @@ function placeOf({ object }: Access): string {
     : `on ${formatIdentifier(object)} or on a namespace that holds it`;
 }
 
-function includes(grant: Grant, { role, orRole, object }: Access): boolean {
-  const included: readonly Role[] = includedRoles[grant.role];
+function includes(grant: JobGrant, { role, orRole, object }: Access): boolean {
+  const included: readonly JobGrant["role"][] = includedRoles[grant.role];
   const suffices = included.includes(role) || (orRole !== undefined && included.includes(orRole));
   return suffices && (object === "anywhere" || isWithin(object, grant.namespace));
 }

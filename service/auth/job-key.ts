@@ -1,30 +1,73 @@
-import { CatalogError } from "@tiltyard/protocol";
+import { CatalogError, type Identifier, includedRoles, type Role, tokenPrefix } from "@tiltyard/protocol";
 import { findJobById, isOpen, latestAttempt } from "../store/jobs.ts";
-import { type Grant, type JobAttempt, listGrantsOf } from "../store/principals.ts";
+import { type Grant, hasApiKey, type JobAttempt, type JobGrant, listGrantsOf } from "../store/principals.ts";
 import type { Session } from "../store/store.ts";
+import type { TransactionRecord } from "../store/transactions.ts";
 
 /** Where Geneva's clients keep their records of jobs. */
 const systemNamespace = ["__system"];
-/** How long the key of a job is valid after the last heartbeat, which comes every few seconds. */
+/** How long a key is valid after the last heartbeat. Attempts send one every few seconds. */
 const leaseMs = 3_600_000;
-/** How long it is valid after the job has ended, for cleaning up. */
+/** How long a key is valid after its job has ended, for cleaning up. */
 export const afterEndMs = 60_000;
 
 /**
- * What the key of an attempt allows: to write what its job changes and Geneva's own records, and to read what the
- * job's principal may. It is valid while the attempt is the latest one.
+ * Returns the rights of the key of an attempt: to write what its job changes, to read what the opener of the job may
+ * read, and to commit Geneva's records. They never exceed the present rights of the opener, nor the namespaces in which
+ * the creator of the key is a runner.
  *
- * @throws CatalogError Unauthenticated when it has expired.
+ * @throws CatalogError Unauthenticated when the attempt is over, or when the opener or the creator lost the rights.
  */
-export async function grantsOfAttempt(session: Session, { id, attempt }: JobAttempt): Promise<readonly Grant[]> {
-  const job = await findJobById(session, id);
+export async function grantsOfAttempt(session: Session, attempt: JobAttempt): Promise<readonly JobGrant[]> {
+  const job = await findJobById(session, attempt.id);
   const ageMs = Date.now() - (job?.updatedAtMillis ?? 0);
-  if (job === undefined || latestAttempt(job.properties) !== attempt || ageMs > (isOpen(job) ? leaseMs : afterEndMs))
-    throw new CatalogError("Unauthenticated", "the key of this attempt has expired: its job goes on without it");
-  const readable = (await listGrantsOf(session, job.principal)).filter(({ role }) => role !== "runner");
-  const writable = [...job.objects, [...job.namespace, job.id], systemNamespace];
+  const isLatest = job !== undefined && latestAttempt(job.properties) === attempt.attempt;
+  if (!isLatest || ageMs > (isOpen(job) ? leaseMs : afterEndMs))
+    throw new CatalogError("Unauthenticated", "the key of this attempt has expired: its job continues without it");
+  const opener = await grantsOfOpener(session, job);
+  const places = await placesOfRunner(session, attempt.creator);
+  const mayWrite = (object: Identifier) =>
+    places.some((place) => isWithin(object, place)) &&
+    opener.some(({ role, namespace }) => includes(role, "writer") && isWithin(object, namespace));
+  if (!job.objects.every(mayWrite))
+    throw new CatalogError(
+      "Unauthenticated",
+      "the key of this attempt is revoked: the opener of its job, or the creator of the key, lost the rights",
+    );
+  const readable = opener
+    .filter(({ role }) => includes(role, "reader"))
+    .flatMap(({ namespace }) => places.flatMap((place) => inBoth(namespace, place)));
   return [
-    ...readable.map(({ namespace }) => ({ namespace, role: "reader" as const })),
-    ...writable.map((namespace) => ({ namespace, role: "writer" as const })),
+    ...readable.map((namespace) => ({ namespace, role: "reader" }) as const),
+    ...[...job.objects, [...job.namespace, job.id]].map((namespace) => ({ namespace, role: "writer" }) as const),
+    { namespace: systemNamespace, role: "committer" },
   ];
+}
+
+/** The present roles of the principal that opened a job; none when its API key was revoked. */
+async function grantsOfOpener(session: Session, { principal, apiKeyId }: TransactionRecord): Promise<readonly Grant[]> {
+  const isTokens = principal.startsWith(tokenPrefix);
+  return isTokens || (await hasApiKey(session, principal, apiKeyId)) ? listGrantsOf(session, principal) : [];
+}
+
+/** The namespaces in which the creator of a key may run jobs. */
+async function placesOfRunner(session: Session, creator: string | undefined): Promise<readonly Identifier[]> {
+  if (creator === undefined) return [];
+  const grants = await listGrantsOf(session, creator);
+  return grants.filter(({ role }) => includes(role, "runner")).map(({ namespace }) => namespace);
+}
+
+function includes(role: Role, other: Role): boolean {
+  const included: readonly JobGrant["role"][] = includedRoles[role];
+  return included.includes(other);
+}
+
+function isWithin(object: Identifier, namespace: Identifier): boolean {
+  return namespace.every((part, index) => object[index] === part);
+}
+
+/** The inner one of two namespaces of which one holds the other; none otherwise. */
+function inBoth(one: Identifier, other: Identifier): readonly Identifier[] {
+  if (isWithin(one, other)) return [one];
+  return isWithin(other, one) ? [other] : [];
 }

@@ -1,4 +1,4 @@
-import { CatalogError } from "@tiltyard/protocol";
+import { CatalogError, PrincipalName, tokenPrefix } from "@tiltyard/protocol";
 import { createLocalJWKSet, createRemoteJWKSet, errors, type JWTVerifyGetKey, jwtVerify } from "jose";
 import { LRUCache } from "lru-cache";
 import { z } from "zod";
@@ -6,7 +6,7 @@ import { z } from "zod";
 /** Checks bearer tokens. */
 export interface TokenVerifier {
   /**
-   * @returns The token's principal: its subject.
+   * @returns The token's principal: `oidc:` and its subject.
    * @throws CatalogError Unauthenticated, or ServiceUnavailable when the issuer's keys cannot be fetched.
    */
   verify(token: string): Promise<string>;
@@ -69,8 +69,11 @@ async function check(token: string, rules: TokenRules) {
       clockTolerance: clockToleranceSeconds,
       requiredClaims: ["sub", "exp"],
     });
-    if (payload.sub) return { subject: payload.sub, expiresAtMs: (payload.exp ?? 0) * 1000 };
-    throw new CatalogError("Unauthenticated", "the token has no subject");
+    // jose checks the other claims only; issuers may put any JSON into this one.
+    const principal = PrincipalName.safeParse(`${tokenPrefix}${payload.sub}`);
+    if (typeof payload.sub !== "string" || payload.sub === "" || !principal.success)
+      throw new CatalogError("Unauthenticated", "the subject of the token is not the name of a principal");
+    return { subject: principal.data, expiresAtMs: (payload.exp ?? 0) * 1000 };
   } catch (error) {
     if (error instanceof CatalogError) throw error;
     throw new CatalogError("Unauthenticated", `the token is not valid: ${reasonOf(error)}`, { cause: error });

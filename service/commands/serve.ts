@@ -1,5 +1,5 @@
 import cluster from "node:cluster";
-import { developmentKeyFile } from "../auth/development-issuer.ts";
+import { developmentKeyFile } from "../auth/reserved-keys.ts";
 import { type Config, readConfig } from "../config.ts";
 import { canShare } from "../http/port.ts";
 import { createLog, flushLog, type Log, openLogOutput } from "../log.ts";

@@ -1,8 +1,8 @@
-import { CatalogError, formatIdentifier, type Identifier, managementContracts } from "@tiltyard/protocol";
+import { CatalogError, formatIdentifier, type Identifier, jobPrefix, managementContracts } from "@tiltyard/protocol";
 import { generateApiKey, hashApiKey } from "../auth/api-key.ts";
-import { afterEndMs } from "../auth/job-key.ts";
+import { afterEndMs, grantsOfAttempt } from "../auth/job-key.ts";
 import { isOpen, latestAttempt } from "../store/jobs.ts";
-import { deleteJobKeys, putApiKey } from "../store/principals.ts";
+import { deleteJobKeys, type JobAttempt, putApiKey } from "../store/principals.ts";
 import type { Session } from "../store/store.ts";
 import { prepareAudit } from "./audit.ts";
 import type { NewApiKey } from "./principals.ts";
@@ -10,10 +10,11 @@ import { requireJob } from "./require.ts";
 import type { Origin } from "./transaction.ts";
 
 /**
- * Makes the key that an attempt of a job runs with, in place of the one that the job had. The audit names its
- * principal for what the job does.
+ * Creates the key that an attempt of a job runs with, and deletes the earlier keys of the job. The audit names the
+ * principal of the key for the changes of the job.
  *
- * @throws CatalogError TransactionNotFound; ConcurrentModification when the job has ended, or has another attempt.
+ * @throws CatalogError TransactionNotFound; ConcurrentModification when the job has ended, or has another attempt;
+ *   PermissionDenied when the opener of the job, or the caller, may not do what it does.
  */
 export async function createJobKey(
   session: Session,
@@ -26,9 +27,12 @@ export async function createJobKey(
   if (!isOpen(job) || latest !== attempt)
     throw new CatalogError("ConcurrentModification", `the job is ${job.status}, and its latest attempt is ${latest}`);
   await deleteJobKeys(session, job.id, Date.now() - afterEndMs);
-  const principal = `job:${formatIdentifier([...job.namespace, job.id])} for ${job.principal}`;
+  const principal = `${jobPrefix}${formatIdentifier([...job.namespace, job.id])} for ${job.principal}`;
   const { id, key } = generateApiKey();
-  await putApiKey(session, id, principal, hashApiKey(key), { id: job.id, attempt });
+  const of = { id: job.id, attempt, creator: origin.caller.principal.name };
+  await putApiKey(session, id, principal, hashApiKey(key), of);
+  // A key that is worth nothing would only fail later, in the job.
+  await requireValid(session, of);
   const properties = { api_key_id: id, principal, attempt: String(attempt) };
   const audit = prepareAudit({
     ...origin,
@@ -38,4 +42,13 @@ export async function createJobKey(
   });
   await audit.record(session);
   return { id, key, principal, transaction: audit.name };
+}
+
+async function requireValid(session: Session, attempt: JobAttempt): Promise<void> {
+  try {
+    await grantsOfAttempt(session, attempt);
+  } catch (error) {
+    if (!(error instanceof CatalogError) || error.kind !== "Unauthenticated") throw error;
+    throw new CatalogError("PermissionDenied", error.message, { cause: error });
+  }
 }

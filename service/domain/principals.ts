@@ -2,10 +2,12 @@ import {
   CatalogError,
   formatIdentifier,
   type Identifier,
+  KeyOwner,
   managementContracts,
   PrincipalName,
 } from "@tiltyard/protocol";
 import { generateApiKey, hashApiKey } from "../auth/api-key.ts";
+import { isReservedKeyId } from "../auth/reserved-keys.ts";
 import * as records from "../store/principals.ts";
 import type { Session } from "../store/store.ts";
 import { prepareAudit } from "./audit.ts";
@@ -31,7 +33,7 @@ export async function createApiKey(
   principal: string,
   grant: records.Grant | undefined,
 ): Promise<NewApiKey> {
-  checkPrincipal(principal);
+  checkPrincipal(principal, KeyOwner);
   const { id, key } = generateApiKey();
   await records.putApiKey(session, id, principal, hashApiKey(key));
   if (grant !== undefined) await putGrant(session, origin, principal, grant);
@@ -41,9 +43,12 @@ export async function createApiKey(
   return { id, key, transaction: audit.name };
 }
 
-/** @returns The name of the transaction. @throws CatalogError ApiKeyNotFound */
+/** Revokes a key with its tokens. @returns The name of the transaction. @throws CatalogError ApiKeyNotFound */
 export async function revokeApiKey(session: Session, origin: Origin, id: string): Promise<string> {
-  const principal = await records.deleteApiKey(session, id);
+  // The next start would install a key of the settings again.
+  const principal = isReservedKeyId(id)
+    ? await records.revokeApiKeyInPlace(session, id)
+    : await records.deleteApiKey(session, id);
   if (principal === undefined) throw new CatalogError("ApiKeyNotFound", `there is no key ${id}; see the list of keys`);
   const properties = { api_key_id: id, principal };
   const audit = prepareAudit({ ...origin, contract: managementContracts.revokeApiKey, objects: [[]], properties });
@@ -99,8 +104,8 @@ export async function revokeGrant(
   return audit.name;
 }
 
-function checkPrincipal(principal: string): void {
-  const { error } = PrincipalName.safeParse(principal);
+function checkPrincipal(principal: string, schema = PrincipalName): void {
+  const { error } = schema.safeParse(principal);
   if (error !== undefined)
     throw new CatalogError("InvalidInput", `principal: ${error.issues.map((issue) => issue.message).join("; ")}`);
 }

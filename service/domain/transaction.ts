@@ -4,7 +4,7 @@ import type { NewTransaction, TransactionRecord } from "../store/transactions.ts
 
 /** The principal that calls an operation, and the id of its request. */
 export interface Caller {
-  readonly principal: { readonly name: string };
+  readonly principal: { readonly name: string; readonly apiKeyId?: string };
   readonly requestId: string;
 }
 
@@ -54,6 +54,7 @@ export function newTransaction(change: Change): {
       operation: contract.operationId,
       objects,
       principal: caller.principal.name,
+      apiKeyId: caller.principal.apiKeyId,
       requestId: caller.requestId,
       properties,
     },

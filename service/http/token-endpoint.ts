@@ -28,7 +28,7 @@ export function tokenEndpoint(issuer: DevelopmentIssuer, parts: OperationParts):
     try {
       const principal = await authenticate({ kind: "api-key", key: secretOf(exchange, form) }, exchange, parts);
       const token = {
-        access_token: await issuer.issue(principal.name),
+        access_token: await issuer.issue(principal),
         token_type: "Bearer",
         expires_in: tokenLifetimeSeconds,
       };

@@ -28,12 +28,12 @@ export function latestAttempt(properties: TransactionRecord["properties"]): numb
   return Math.max(0, ...numbers.map(Number));
 }
 
-const insert = statement((db, p: Schema["audit_records"]) =>
-  db.insertInto("jobs").values({ ...pick(p, ...openedColumns), updated_at: p.created_at }),
+const insert = statement((db, p: Schema["audit_records"] & Pick<Schema["jobs"], "api_key">) =>
+  db.insertInto("jobs").values({ ...pick(p, ...openedColumns, "api_key"), updated_at: p.created_at }),
 );
 
 export async function insertJob(session: Session, job: NewTransaction): Promise<void> {
-  await session.run(insert, toColumns(job));
+  await session.run(insert, { ...toColumns(job), api_key: job.apiKeyId ?? null });
 }
 
 /** Selects all columns of jobs; their table is `t`. */

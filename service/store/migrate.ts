@@ -9,6 +9,7 @@ import * as auditAndJobs from "./migrations/0005-audit-and-jobs.ts";
 import * as generationsAndTasks from "./migrations/0006-generations-and-tasks.ts";
 import * as automations from "./migrations/0007-automations.ts";
 import * as jobKeys from "./migrations/0008-job-keys.ts";
+import * as principals from "./migrations/0009-principals.ts";
 
 /** A change of the schema. */
 interface Change {
@@ -29,6 +30,7 @@ const changes: Record<string, Change> = {
   "0006-generations-and-tasks": generationsAndTasks,
   "0007-automations": automations,
   "0008-job-keys": jobKeys,
+  "0009-principals": principals,
 };
 
 const migrationTable = "kysely_migration";

@@ -20,6 +20,7 @@ const tables = {
   jobs: ["id"],
   automations: ["table_id", "kind", "target"],
   api_keys: ["id"],
+  access_tokens: ["hash"],
   grants: ["principal", "namespace"],
   tasks: ["kind", "subject"],
   leases: ["name"],

@@ -1,14 +1,24 @@
-import type { Identifier, Role } from "@tiltyard/protocol";
+import type { Identifier, Role, RoleOfJob } from "@tiltyard/protocol";
 import { sql } from "kysely";
 import { fromPath, isWithin, type Subtree, subtree, toPath } from "./path.ts";
 import type { Schema } from "./schema.ts";
 import { pick, statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 
-/** A role on a namespace and everything below it. */
+/** Stands for any principal and any key: none has an empty name. */
+const anyPrincipal = "";
+const anyKey = "";
+
+/** A role on a namespace and all that is under it. */
 export interface Grant {
   readonly namespace: Identifier;
   readonly role: Role;
+}
+
+/** A right of the key of a job, which is not stored. */
+export interface JobGrant {
+  readonly namespace: Identifier;
+  readonly role: Role | RoleOfJob;
 }
 
 export interface ApiKeyRecord {
@@ -17,16 +27,26 @@ export interface ApiKeyRecord {
   readonly createdAtMillis: number;
 }
 
-/** An attempt of a job. */
+/** The attempt of a job that a key is for. */
 export interface JobAttempt {
   readonly id: string;
   readonly attempt: number;
+  /** The principal that created the key; undefined for a key of an earlier release. */
+  readonly creator: string | undefined;
+}
+
+/** The owner of an API key. */
+export interface KeyOwner {
+  readonly id: string;
+  readonly principal: string;
+  /** The attempt that the key is for; undefined for all other keys. */
+  readonly of: JobAttempt | undefined;
 }
 
 const upsertKey = statement((db, p: Schema["api_keys"]) =>
   db
     .insertInto("api_keys")
-    .values(pick(p, "id", "principal", "hash", "created_at", "job", "attempt"))
+    .values(pick(p, "id", "principal", "hash", "created_at", "job", "attempt", "creator"))
     .onConflict((conflict) =>
       conflict.column("id").doUpdateSet((eb) => ({
         principal: eb.ref("excluded.principal"),
@@ -36,9 +56,9 @@ const upsertKey = statement((db, p: Schema["api_keys"]) =>
 );
 
 /**
- * Stores the hash of an API key, and replaces a key with the same id.
+ * Stores the hash of an API key; replaces a key with this id.
  *
- * @param of The attempt of the job that the key is limited to; undefined for all other keys.
+ * @param of The attempt that it is for.
  */
 export async function putApiKey(
   session: Session,
@@ -47,23 +67,41 @@ export async function putApiKey(
   hash: string,
   of?: JobAttempt,
 ): Promise<void> {
-  const { id: job = null, attempt = null } = of ?? {};
-  await session.run(upsertKey, { id, principal, hash, created_at: Date.now(), job, attempt });
+  const { id: job = null, attempt = null, creator = null } = of ?? {};
+  await session.run(upsertKey, { id, principal, hash, created_at: Date.now(), job, attempt, creator });
 }
 
+type OwnerRow = Pick<Schema["api_keys"], "id" | "principal" | "job" | "attempt" | "creator">;
+
 const findKey = statement((db, p: { hash: string }) =>
-  db.selectFrom("api_keys").select(["principal", "job", "attempt"]).where("hash", "=", p.hash),
+  db.selectFrom("api_keys").select(["id", "principal", "job", "attempt", "creator"]).where("hash", "=", p.hash),
 );
 
-/** Finds the principal of a key by its hash, and the attempt that the key is limited to. */
-export async function findApiKey(
-  session: Session,
-  hash: string,
-): Promise<{ readonly principal: string; readonly of: JobAttempt | undefined } | undefined> {
-  const row = await session.first(findKey, { hash });
+/** Finds the owner of the API key with this hash. */
+export async function findApiKey(session: Session, hash: string): Promise<KeyOwner | undefined> {
+  return toOwner(await session.first(findKey, { hash }));
+}
+
+const findKeyOfToken = statement((db, p: { hash: string; now: number }) =>
+  db
+    .selectFrom("access_tokens")
+    .innerJoin("api_keys", "api_keys.id", "access_tokens.api_key")
+    .select(["api_keys.id", "principal", "job", "attempt", "creator"])
+    .where("access_tokens.hash", "=", p.hash)
+    .where("expires_at", ">", p.now)
+    .where("api_keys.hash", "not like", sql.lit(revokedHash("%"))),
+);
+
+/** Finds the owner of the API key that the token with this hash was issued for, until it expires. */
+export async function findApiKeyOfToken(session: Session, hash: string): Promise<KeyOwner | undefined> {
+  return toOwner(await session.first(findKeyOfToken, { hash, now: Date.now() }));
+}
+
+function toOwner(row: OwnerRow | undefined): KeyOwner | undefined {
   if (row === undefined) return undefined;
-  const { principal, job, attempt } = row;
-  return { principal, of: job === null ? undefined : { id: job, attempt: Number(attempt) } };
+  const { id, principal, job, attempt, creator } = row;
+  const of = job === null ? undefined : { id: job, attempt: Number(attempt), creator: creator ?? undefined };
+  return { id, principal, of };
 }
 
 const removeJobKeys = statement((db, p: { job: string; endedBefore: number }) =>
@@ -92,11 +130,54 @@ export async function deleteJobKeys(session: Session, job: string, endedBefore: 
   await session.run(removeJobKeys, { job, endedBefore });
 }
 
-const removeKey = statement((db, p: { id: string }) =>
-  db.deleteFrom("api_keys").where("id", "=", p.id).returning("principal"),
+const findHash = statement((db, p: { id: string }) => db.selectFrom("api_keys").select("hash").where("id", "=", p.id));
+
+/** Returns the stored hash of the key with this id, also of a revoked one. */
+export async function findApiKeyHash(session: Session, id: string): Promise<string | undefined> {
+  return (await session.first(findHash, { id }))?.hash;
+}
+
+/** Replaces the hash of a revoked key of the settings, so that the next start does not install it again. */
+export function revokedHash(hash: string): string {
+  return `revoked:${hash}`;
+}
+
+const isLive = sql<boolean>`hash not like ${sql.lit(revokedHash("%"))}`;
+
+const hasKey = statement((db, p: { principal: string; id: string }) =>
+  db
+    .selectFrom("api_keys")
+    .select("id")
+    .where("principal", "=", p.principal)
+    .where(({ eb, val }) => eb.or([eb(val(p.id), "=", sql.lit(anyKey)), eb("id", "=", p.id)]))
+    .where(isLive)
+    .limit(1),
 );
 
-/** Deletes a key. @returns Its principal; undefined when no key has this id. */
+/** Whether a principal has the API key with this id, or any. */
+export async function hasApiKey(session: Session, principal: string, id: string = anyKey): Promise<boolean> {
+  return (await session.first(hasKey, { principal, id })) !== undefined;
+}
+
+const revoke = statement((db, p: { id: string; prefix: string }) =>
+  db
+    .updateTable("api_keys")
+    .set(({ eb }) => ({ hash: eb(eb.val(p.prefix), "||", eb.ref("hash")) }))
+    .where("id", "=", p.id)
+    .where(isLive)
+    .returning("principal"),
+);
+
+/** Revokes a key but keeps its row. @returns Its owner; undefined when no such key is valid. */
+export async function revokeApiKeyInPlace(session: Session, id: string): Promise<string | undefined> {
+  return (await session.first(revoke, { id, prefix: revokedHash("") }))?.principal;
+}
+
+const removeKey = statement((db, p: { id: string }) =>
+  db.deleteFrom("api_keys").where("id", "=", p.id).where(isLive).returning("principal"),
+);
+
+/** @returns The owner of the key; undefined when no valid key has this id. */
 export async function deleteApiKey(session: Session, id: string): Promise<string | undefined> {
   return (await session.first(removeKey, { id }))?.principal;
 }
@@ -109,13 +190,12 @@ interface Page<Key> {
 }
 
 const everything: Page<never> = { limit: Number.MAX_SAFE_INTEGER };
-/** Matches any principal: none has an empty name. */
-const anyPrincipal = "";
 
 const listKeys = statement((db, p: { principal: string; created_at: number; id: string; limit: number }) =>
   db
     .selectFrom("api_keys")
     .select(["id", "principal", "created_at"])
+    .where(isLive)
     .where(({ eb, val }) =>
       eb.or([eb(val(p.principal), "=", sql.lit(anyPrincipal)), eb("principal", "=", p.principal)]),
     )
@@ -150,13 +230,19 @@ export interface PrincipalSummary {
 const listNames = statement((db, p: { after: string; limit: number }) =>
   db
     .selectFrom(
-      db.selectFrom("api_keys").select("principal").union(db.selectFrom("grants").select("principal")).as("named"),
+      db
+        .selectFrom("api_keys")
+        .select("principal")
+        .where(isLive)
+        .union(db.selectFrom("grants").select("principal"))
+        .as("named"),
     )
     .select(({ selectFrom, fn }) => [
       "principal",
       selectFrom("api_keys")
         .select(fn.countAll<number>().as("n"))
         .whereRef("principal", "=", "named.principal")
+        .where(isLive)
         .as("keys"),
       selectFrom("grants")
         .select(fn.countAll<number>().as("n"))

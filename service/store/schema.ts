@@ -80,7 +80,11 @@ export interface Schema {
   /** Says up to when the audit was deleted on purpose: only records that are older can be deleted. */
   audit_retention: { deleted_before: number };
   /** What was opened as Queued, for clients to carry out and to update. */
-  jobs: OpenedRow & { updated_at: number };
+  jobs: OpenedRow & {
+    updated_at: number;
+    /** The id of the API key that opened it; null when the catalog itself or a token opened it. */
+    api_key: string | null;
+  };
   api_keys: {
     id: string;
     principal: string;
@@ -89,7 +93,11 @@ export interface Schema {
     /** The id of the job that one is for, and which attempt of it; null for all others. */
     job: string | null;
     attempt: number | null;
+    /** The principal that created the key of a job; null for all others. */
+    creator: string | null;
   };
+  /** Tokens of development authentication, each valid until it expires or its key is gone. */
+  access_tokens: { hash: string; api_key: string; expires_at: number };
   grants: { principal: string; namespace: string; role: string };
   /** Deferred work. A row goes when its work is done. */
   tasks: {

@@ -12,6 +12,8 @@ export interface NewTransaction {
   /** The objects that it changes. */
   readonly objects: readonly Identifier[];
   readonly principal: string;
+  /** The API key of the request; undefined without one. Only jobs store it. */
+  readonly apiKeyId?: string | undefined;
   readonly requestId: string;
   readonly status: TransactionStatus;
   readonly properties: Readonly<Record<string, string>>;
@@ -23,8 +25,11 @@ export interface TransactionRecord extends NewTransaction {
   readonly updatedAtMillis: number;
 }
 
-/** A row of either table; an audit record has the status, the time and the reason of its outcome. */
-export type TransactionRow = Schema["jobs"] & { readonly reason?: string | null };
+/** A row of either table; that of an audit record with the status, the time and the reason of its outcome. */
+export type TransactionRow = Omit<Schema["jobs"], "api_key"> & {
+  readonly api_key?: string | null;
+  readonly reason?: string | null;
+};
 
 /**
  * Separates the objects of a record in their column. One index covers the rows with it, another those without it
@@ -65,13 +70,14 @@ export function keyOf(identifier: Identifier): { readonly id: string; readonly n
 }
 
 export function toRecord(row: TransactionRow): TransactionRecord {
-  const { reason = null } = row;
+  const { reason = null, api_key: apiKey = null } = row;
   return {
     id: row.id,
     namespace: fromPath(row.namespace),
     operation: row.operation,
     objects: JSON.parse(row.objects),
     principal: row.principal,
+    ...(apiKey !== null && { apiKeyId: apiKey }),
     requestId: row.request_id,
     status: row.status as TransactionStatus,
     properties: { ...JSON.parse(row.properties), ...(reason !== null && { reason }) },

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
-import { developmentKeyFile } from "../../service/auth/development-issuer.ts";
+import { developmentKeyFile } from "../../service/auth/reserved-keys.ts";
 import { startCommitter } from "../support/committer.ts";
 import { finalName, pathOf, type TestTable } from "../support/table.ts";
 import { send } from "./load.ts";

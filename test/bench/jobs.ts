@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { z } from "zod";
-import { developmentKeyFile } from "../../service/auth/development-issuer.ts";
+import { developmentKeyFile } from "../../service/auth/reserved-keys.ts";
 import { preparePython } from "../interop/tools.ts";
 import { environmentWith } from "../support/process.ts";
 import { makeFolder } from "./folder.ts";

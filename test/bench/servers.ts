@@ -2,7 +2,7 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { developmentKeyFile } from "../../service/auth/development-issuer.ts";
+import { developmentKeyFile } from "../../service/auth/reserved-keys.ts";
 import { imageEnvironment } from "../support/dockerfile.ts";
 import { environmentWith } from "../support/process.ts";
 import type { Target } from "./load.ts";

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
-import { describe, expect, test } from "vitest";
+import * as pulumi from "@pulumi/pulumi";
+import { describe, expect, test, vi } from "vitest";
 import { readConfig } from "../../service/config.ts";
 import { type Deployed, deployed } from "../support/stack.ts";
 
@@ -57,6 +58,16 @@ describe("the catalog's pods", () => {
     };
     const stack = await withCatalog({ oidc, rateLimit: 200 });
     expect(readConfig(environmentOf(stack))).toMatchObject({ auth: { mode: "oidc", ...oidc }, rateLimit: 200 });
+  });
+
+  test("warn that they use development authentication without an issuer", async () => {
+    const warn = vi.spyOn(pulumi.log, "warn").mockResolvedValue();
+    await withCatalog({});
+    expect(warn).toHaveBeenCalledWith(expect.stringContaining("development authentication"), expect.anything());
+    warn.mockClear();
+    await withCatalog({ oidc: { issuer: "https://login.example.com", audience: "tiltyard" } });
+    expect(warn).not.toHaveBeenCalledWith(expect.stringContaining("development authentication"), expect.anything());
+    warn.mockRestore();
   });
 
   test("hand out credentials for tables when the settings say so", async () => {

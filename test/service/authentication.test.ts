@@ -82,7 +82,7 @@ describe("a token of an OIDC issuer", () => {
       TILTYARD_OIDC_ISSUER: issuer.url,
       TILTYARD_OIDC_AUDIENCE: "tiltyard",
     });
-    await catalog.keyFor("ada", { $: "reader" });
+    await catalog.call("putGrant", { id: [], principal: "oidc:ada", role: "reader" });
   });
   afterAll(async () => {
     issuer.stop();
@@ -105,6 +105,30 @@ describe("a token of an OIDC issuer", () => {
   ])("is refused %s", async (_, claims) => {
     expect(await bearer(await issuer.token(claims()))).toBe(401);
   });
+
+  test.each<[string, unknown]>([
+    ["a number", 5],
+    ["a list", ["bootstrap"]],
+    ["an object", { name: "ada" }],
+    ["true", true],
+    ["null", null],
+    ["too long", "x".repeat(300)],
+    ["with a control character", "\x018f 1"],
+    ["half a character", "\ud800"],
+  ])("is refused when its subject is %s", async (_, sub) => {
+    expect(await bearer(await issuer.token({ sub }))).toBe(401);
+  });
+
+  test.each(["bootstrap", "runner", "development", "operator", "owner", "job:ns$1 for ada", "oidc:ada"])(
+    "has none of the roles of %s, which is another principal's name",
+    async (sub) => {
+      await catalog.keyFor("owner", { $: "admin" });
+      const headers = { authorization: `Bearer ${await issuer.token({ sub })}` };
+      expect(await statusWith(catalog, headers)).toBe(403);
+      const caller = await catalog.fetch("/management/v1/caller/describe", { headers });
+      expect(await caller.json()).toEqual({ principal: `oidc:${sub}`, grants: [] });
+    },
+  );
 
   test("may be off by a minute from this clock", async () => {
     expect(await bearer(await issuer.token({ exp: now() - 30 }))).toBe(200);
@@ -192,7 +216,7 @@ describe("a token of an OIDC issuer", () => {
       TILTYARD_OIDC_AUDIENCE: "tiltyard",
       TILTYARD_OIDC_JWKS_URL: `${rotating.url}/jwks`,
     });
-    await own.keyFor("ada", { $: "reader" });
+    await own.call("putGrant", { id: [], principal: "oidc:ada", role: "reader" });
     await rotating.rotate("second", "ES256");
     const token = await rotating.token({}, { kid: "second", alg: "ES256" });
     expect(await statusWith(own, { authorization: `Bearer ${token}` })).toBe(200);
@@ -208,7 +232,7 @@ describe("a token of an OIDC issuer", () => {
       TILTYARD_OIDC_ISSUER: withdrawing.url,
       TILTYARD_OIDC_AUDIENCE: "tiltyard",
     });
-    await own.keyFor("ada", { $: "reader" });
+    await own.call("putGrant", { id: [], principal: "oidc:ada", role: "reader" });
     const status = async () =>
       statusWith(own, { authorization: `Bearer ${await withdrawing.token({ exp: Date.now() / 1000 + 60 })}` });
     vi.useFakeTimers({ toFake: ["Date", "performance"] });
@@ -240,7 +264,7 @@ describe("a token of an OIDC issuer", () => {
       TILTYARD_OIDC_ISSUER: flaky.url,
       TILTYARD_OIDC_AUDIENCE: "tiltyard",
     });
-    await own.keyFor("ada", { $: "reader" });
+    await own.call("putGrant", { id: [], principal: "oidc:ada", role: "reader" });
     const headers = { authorization: `Bearer ${await flaky.token()}` };
     expect(await statusWith(own, headers)).toBe(503);
     [flaky.available, flaky.keysAvailable] = [true, false];
@@ -259,7 +283,7 @@ describe("a token of an OIDC issuer", () => {
       TILTYARD_OIDC_ISSUER: away.url,
       TILTYARD_OIDC_AUDIENCE: "tiltyard",
     });
-    await own.keyFor("ada", { $: "reader" });
+    await own.call("putGrant", { id: [], principal: "oidc:ada", role: "reader" });
     const bearerOf = async (token: string) => statusWith(own, { authorization: `Bearer ${token}` });
     const [first, second] = [await away.token(), await away.token({ jti: "another" })];
     expect(await bearerOf(first)).toBe(200);
@@ -281,7 +305,7 @@ describe("a token of an OIDC issuer", () => {
         TILTYARD_OIDC_AUDIENCE: "tiltyard",
         TILTYARD_OIDC_JWKS_URL: url,
       });
-      await own.keyFor("ada", { $: "reader" });
+      await own.call("putGrant", { id: [], principal: "oidc:ada", role: "reader" });
       expect([401, 503]).toContain(await statusWith(own, { authorization: `Bearer ${await issuer.token()}` }));
       broken.close();
       await own.stop();

@@ -67,6 +67,11 @@ export class Catalog extends pulumi.ComponentResource {
     super("tiltyard:infra:Catalog", name, {}, options);
     const { cluster, platform, namespace, deleteNamespace = false, monitoring = noMonitoring, ...given } = args;
     const settings: CatalogOptions = { ...catalogDefaults, ...given };
+    if (settings.oidc === undefined)
+      pulumi.log.warn(
+        "The catalog uses development authentication: API keys, and tokens that it issues itself. Set catalog.oidc for production.",
+        this,
+      );
     this.namespace = namespace ?? `${platform.namespace}-catalog`;
     this.url = `http://${catalogName}.${this.namespace}.svc:${catalogPort}`;
     this.publicUrl = settings.ingress && `https://${settings.ingress.host}`;

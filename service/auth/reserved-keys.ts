@@ -1,0 +1,79 @@
+import { mkdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Role } from "@tiltyard/protocol";
+import writeFileAtomic from "write-file-atomic";
+import { codeOf } from "../error-code.ts";
+import type { Log } from "../log.ts";
+import { deleteAccessTokens } from "../store/access-tokens.ts";
+import { deleteApiKey, findApiKeyHash, putApiKey, putGrant, revokedHash } from "../store/principals.ts";
+import type { Store } from "../store/store.ts";
+import { ApiKeySecret, generateApiKey, hashApiKey } from "./api-key.ts";
+
+/** The ids of the keys of the settings and of development, each also the name of its principal. */
+const reservedKeyIds = ["bootstrap", "development", "runner"] as const;
+export type ReservedKeyId = (typeof reservedKeyIds)[number];
+
+export function isReservedKeyId(id: string): boolean {
+  return reservedKeyIds.some((each) => each === id);
+}
+
+/**
+ * Installs a key whose principal has a role on the root. A key that was revoked stays revoked until the settings have
+ * another one.
+ */
+export async function installKey(
+  store: Store,
+  log: Log,
+  id: ReservedKeyId,
+  key: string,
+  role: Role = "admin",
+): Promise<void> {
+  const hash = hashApiKey(ApiKeySecret.parse(key));
+  const isRevoked = await store.write(async (session) => {
+    const present = await findApiKeyHash(session, id);
+    if (present === revokedHash(hash)) return true;
+    if (present !== hash) await deleteAccessTokens(session, id);
+    await putApiKey(session, id, id, hash);
+    await putGrant(session, id, { namespace: [], role });
+    return false;
+  });
+  if (isRevoked) log.warn({ key: id }, "the key was revoked and stays so: configure another one, or none");
+}
+
+/** The file with the API key of the development principal, an admin of everything. Only the owner may read it. */
+export function developmentKeyFile(dataDir: string): string {
+  return join(dataDir, "development.key");
+}
+
+/** Installs the key of the development principal. Replaces a missing or damaged file by one with a new key. */
+export async function installDevelopmentKey(store: Store, log: Log, dataDir: string): Promise<void> {
+  const file = developmentKeyFile(dataDir);
+  let key: string | undefined;
+  // Another process may replace the file at the same time: the last content counts.
+  while (key === undefined || key !== readKey(file)) {
+    key = readKey(file) ?? writeKey(file);
+    await installKey(store, log, "development", key);
+  }
+}
+
+/** Ends development authentication in a database that had it before. */
+export async function removeDevelopmentKey(store: Store): Promise<void> {
+  await store.write((session) => deleteApiKey(session, "development"));
+}
+
+/** @returns undefined for a missing file, and for one without a whole key: a full disk or a power loss leaves such. */
+function readKey(file: string): string | undefined {
+  try {
+    return ApiKeySecret.safeParse(readFileSync(file, "utf8").trim()).data;
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+function writeKey(file: string): string {
+  const { key } = generateApiKey();
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileAtomic.sync(file, key, { mode: 0o600 });
+  return key;
+}

@@ -1,0 +1,331 @@
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { startTestCatalog, type TestCatalog, useCatalog } from "../support/catalog.ts";
+import { createTestDatabase, executeSql } from "../support/database.ts";
+import { createEarlierSchema } from "../support/earlier-schema.ts";
+import { createFilms } from "../support/rows.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+
+const listRoot = (catalog: TestCatalog, headers: Record<string, string>) =>
+  catalog.fetch("/v1/namespace/$/list", { headers }).then(({ status }) => status);
+
+const requestToken = (catalog: TestCatalog, key?: string) =>
+  catalog.fetch("/oauth/token", {
+    method: "POST",
+    body: new URLSearchParams({ grant_type: "client_credentials", ...(key !== undefined && { client_secret: key }) }),
+    headers: {},
+  });
+
+async function tokenOf(catalog: TestCatalog, key: string): Promise<string> {
+  const { access_token } = (await (await requestToken(catalog, key)).json()) as { access_token: string };
+  return access_token;
+}
+
+const wholeKey = /^tiltyard_[0-9a-f]{12}_[\w-]{43}$/;
+
+describe("the file of the development key", () => {
+  test.each([
+    ["empty", ""],
+    ["blank", " \n"],
+    ["cut in its random part", "tiltyard_0123456789ab_ab"],
+    ["cut after 40 of 65 characters", "tiltyard_0123456789ab_abcdefghijklmnopqrs"],
+    ["short", "secret"],
+    ["full of zero bytes", "\0".repeat(65)],
+  ])("is replaced when it is %s: no caller becomes admin", async (_, content) => {
+    const folder = temporaryFolder("tiltyard-damaged-");
+    const file = join(folder, "development.key");
+    writeFileSync(file, content, { mode: 0o600 });
+    const catalog = await startTestCatalog({ TILTYARD_DATA_DIR: folder });
+    for (const key of ["", " ", content.trim()].filter((each) => !each.includes("\0"))) {
+      expect(await listRoot(catalog, { "x-api-key": key })).toBe(401);
+      expect((await requestToken(catalog, key)).status).toBe(401);
+    }
+    expect((await requestToken(catalog)).status).toBe(401);
+    const replaced = readFileSync(file, "utf8");
+    expect(replaced).toMatch(wholeKey);
+    expect(statSync(file).mode & 0o077).toBe(0);
+    expect(await listRoot(catalog, { "x-api-key": replaced })).toBe(200);
+    await catalog.stop();
+  });
+
+  test("that an earlier start installed as the empty key is replaced in the database, too", async () => {
+    const { database, url } = await createTestDatabase();
+    await createEarlierSchema(database, [...earlier]);
+    const empty = createHash("sha256").update("").digest("hex");
+    await executeSql(
+      database,
+      `insert into api_keys (id, principal, hash, created_at) values ('development', 'development', '${empty}', 1)`,
+    );
+    await executeSql(database, "insert into grants (principal, namespace, role) values ('development', '', 'admin')");
+    const catalog = await startTestCatalog({ TILTYARD_DATABASE_URL: url });
+    expect(await listRoot(catalog, { "x-api-key": "" })).toBe(401);
+    expect((await requestToken(catalog, "")).status).toBe(401);
+    await catalog.stop();
+  });
+
+  test("that cannot be read stops the start with an error that names it", async () => {
+    const folder = temporaryFolder("tiltyard-folder-");
+    mkdirSync(join(folder, "development.key"));
+    await expect(startTestCatalog({ TILTYARD_DATA_DIR: folder })).rejects.toThrow(/EISDIR/);
+  });
+});
+
+describe("a token of the catalog", () => {
+  const catalog = useCatalog();
+  const bearer = (token: string) => listRoot(catalog, { authorization: `Bearer ${token}` });
+
+  test("ends with its key", async () => {
+    const { key, api_key_id } = (
+      await catalog.call("createApiKey", { principal: "leaver", grant: { namespace: [], role: "reader" } })
+    ).body;
+    const token = await tokenOf(catalog, key);
+    expect(await bearer(token)).toBe(200);
+    await catalog.call("revokeApiKey", { api_key_id });
+    expect(await bearer(token)).toBe(401);
+  });
+
+  test("expires after an hour, and gets no further token", async () => {
+    const token = await tokenOf(catalog, await catalog.keyFor("hourly", { $: "reader" }));
+    expect((await requestToken(catalog, token)).status).toBe(401);
+    expect(await listRoot(catalog, { "x-api-key": token })).toBe(401);
+    vi.useFakeTimers({ toFake: ["Date"] });
+    try {
+      vi.advanceTimersByTime(3_599_000);
+      expect(await bearer(token)).toBe(200);
+      vi.advanceTimersByTime(1_000);
+      expect(await bearer(token)).toBe(401);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  test("cannot be made outside of the catalog, not even by the holder of the bootstrap key", async () => {
+    const { SignJWT } = await import("jose");
+    const claims = { iss: "tiltyard-development", aud: "tiltyard", sub: "bootstrap", exp: 4_000_000_000 };
+    const forged = await new SignJWT(claims).setProtectedHeader({ alg: "HS256" }).sign(Buffer.from(catalog.adminKey));
+    expect(await bearer(forged)).toBe(401);
+    expect(await bearer(catalog.adminKey)).toBe(401);
+  });
+
+  test("is one of a thousand at most for each key", async () => {
+    const key = await catalog.keyFor("greedy", { $: "reader" });
+    const first = await tokenOf(catalog, key);
+    vi.useFakeTimers({ toFake: ["Date"] });
+    try {
+      vi.advanceTimersByTime(1_000);
+      for (let batch = 0; batch < 10; batch += 1)
+        await Promise.all(Array.from({ length: 100 }, () => requestToken(catalog, key)));
+      expect(await bearer(first)).toBe(401);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});
+
+describe("a key of the settings", () => {
+  const stopped: TestCatalog[] = [];
+  afterEach(async () => {
+    for (const each of stopped.splice(0)) await each.stop();
+  });
+
+  test("that was revoked stays revoked after a restart, with its tokens, until the settings have another one", async () => {
+    const { url } = await createTestDatabase();
+    const dataDir = temporaryFolder("tiltyard-revoked-");
+    const start = async (bootstrap: string) => {
+      const catalog = await startTestCatalog({
+        TILTYARD_DATABASE_URL: url,
+        TILTYARD_DATA_DIR: dataDir,
+        TILTYARD_BOOTSTRAP_API_KEY: bootstrap,
+      });
+      stopped.push(catalog);
+      return catalog;
+    };
+    const first = await start("bootstrap-key-number-one-012345");
+    const token = await tokenOf(first, first.adminKey);
+    expect((await first.call("revokeApiKey", { api_key_id: "bootstrap" })).status).toBe(200);
+    expect((await first.call("revokeApiKey", { api_key_id: "bootstrap" })).status).toBe(401);
+    const second = await start("bootstrap-key-number-one-012345");
+    expect(await listRoot(second, { "x-api-key": second.adminKey })).toBe(401);
+    expect(await listRoot(second, { authorization: `Bearer ${token}` })).toBe(401);
+    const third = await start("bootstrap-key-number-two-012345");
+    expect(await listRoot(third, { "x-api-key": third.adminKey })).toBe(200);
+    expect(await listRoot(third, { "x-api-key": first.adminKey })).toBe(401);
+    expect(await listRoot(third, { authorization: `Bearer ${token}` })).toBe(401);
+  });
+
+  test("of development is worth nothing with an OIDC issuer", async () => {
+    const { url } = await createTestDatabase();
+    const dataDir = temporaryFolder("tiltyard-oidc-");
+    const settings = { TILTYARD_DATABASE_URL: url, TILTYARD_DATA_DIR: dataDir };
+    const before = await startTestCatalog(settings);
+    const headers = { "x-api-key": readFileSync(join(dataDir, "development.key"), "utf8") };
+    expect(await listRoot(before, headers)).toBe(200);
+    stopped.push(before);
+    const oidc = { TILTYARD_AUTH: "oidc", TILTYARD_OIDC_ISSUER: "https://issuer.example", TILTYARD_OIDC_AUDIENCE: "t" };
+    const after = await startTestCatalog({ ...settings, ...oidc });
+    stopped.push(after);
+    expect(await listRoot(after, headers)).toBe(401);
+    expect(await listRoot(after, { "x-api-key": after.adminKey })).toBe(200);
+  });
+});
+
+describe("the owner of an API key", () => {
+  const catalog = useCatalog();
+
+  test.each(["oidc:ada", "job:ns$1 for ada", "operator", "unknown"])("cannot have the name %s", async (principal) => {
+    expect((await catalog.call("createApiKey", { principal })).error).toMatchObject({
+      status: 400,
+      detail: expect.stringContaining("principal: "),
+    });
+  });
+});
+
+const earlier = [
+  "0001-initial",
+  "0002-rate-limits",
+  "0003-dropped-tables",
+  "0004-transaction-lists",
+  "0005-audit-and-jobs",
+  "0006-generations-and-tasks",
+  "0007-automations",
+  "0008-job-keys",
+] as const;
+
+test("roles of an earlier release stay with owners of keys, and with subjects of tokens that own none", async () => {
+  const { database, url } = await createTestDatabase();
+  await createEarlierSchema(database, [...earlier]);
+  await executeSql(
+    database,
+    `insert into api_keys (id, principal, hash, created_at) values ('1', 'robot', 'x', 1), ('bootstrap', 'bootstrap', 'y', 1);
+     insert into grants (principal, namespace, role) values
+       ('robot', '', 'writer'), ('bootstrap', '', 'admin'), ('ada', '', 'reader'), ('${"l".repeat(256)}', '', 'reader');
+     insert into jobs (id, namespace, operation, objects, principal, request_id, status, properties, created_at, updated_at) values
+       ('1', '', 'CompactTable', '[["t"]]', 'ada', '', 'Queued', '{}', 1, 1), ('2', '', 'CompactTable', '[["t"]]', 'robot', '', 'Queued', '{}', 1, 1)`,
+  );
+  const catalog = await startTestCatalog({ TILTYARD_DATABASE_URL: url });
+  const { grants } = (await catalog.call("listGrants", { id: [] })).body;
+  const found = grants.map(({ principal, role }) => `${principal.slice(0, 12)} ${role}`);
+  expect(found).toEqual([
+    "ada reader",
+    "bootstrap admin",
+    "development admin",
+    "llllllllllll reader",
+    "oidc:ada reader",
+    "robot writer",
+  ]);
+  const { jobs } = (await catalog.call("listJobs", { id: [], ascending: true })).body;
+  expect(jobs.map(({ principal }) => principal)).toEqual(["oidc:ada", "robot"]);
+  await catalog.stop();
+});
+
+describe("the key of a job", () => {
+  const catalog = useCatalog({ TILTYARD_RUNNER_API_KEY: "key-of-the-runner-0123456789" });
+  const rootRunner = "key-of-the-runner-0123456789";
+
+  /** A job of a principal on a new table, at its first attempt. */
+  async function openJob(opener: string) {
+    const table = await createFilms(catalog);
+    const [namespace = ""] = table;
+    const grants = { [namespace]: "writer", secret: "reader" } as const;
+    const { body } = await catalog.call("createApiKey", { principal: opener });
+    for (const [id, role] of Object.entries(grants))
+      await catalog.call("putGrant", { id: [id], principal: opener, role });
+    const opened = await catalog.call("openJob", { id: table, column: "title" }, { key: body.key });
+    const id = opened.body.job_id.split("$");
+    const actions = [{ setPropertyAction: { key: "attempt.1", value: "now" } }];
+    await catalog.call("alterTransaction", { id, actions });
+    return { id, table, namespace, apiKeyId: body.api_key_id };
+  }
+  const createKey = async (id: string[], runner: string) =>
+    catalog.call("createJobKey", { id, attempt: 1 }, { key: runner });
+  const statusOf = async (key: string, id: string[]) =>
+    (await catalog.call("describeNamespace", { id }, { key })).status;
+
+  test.each(["runner", "admin"] as const)(
+    "that a namespace's %s creates does not read outside of that namespace",
+    async (role) => {
+      await catalog.call("createNamespace", { id: ["secret"], mode: "ExistOk" });
+      const { id, namespace } = await openJob("ann");
+      const local = await catalog.keyFor(`local-${role}`, { [namespace]: role });
+      const { key } = (await createKey(id, local)).body;
+      expect(await statusOf(key, [namespace])).toBe(200);
+      expect(await statusOf(key, ["secret"])).toBe(403);
+      expect(await statusOf(key, [])).toBe(403);
+      const { key: ofRoot } = (await createKey(id, rootRunner)).body;
+      expect(await statusOf(ofRoot, ["secret"])).toBe(200);
+      expect(await statusOf(ofRoot, [])).toBe(403);
+    },
+  );
+
+  test("that a namespace's runner creates for a job of the root admin stays in that namespace", async () => {
+    const { namespace, table } = await openJob("bob");
+    const { job_id } = (await catalog.call("compactTable", { id: table })).body;
+    const id = job_id.split("$");
+    await catalog.call("alterTransaction", {
+      id,
+      actions: [{ setPropertyAction: { key: "attempt.1", value: "now" } }],
+    });
+    const local = await catalog.keyFor("local-of-root", { [namespace]: "runner" });
+    const { key } = (await createKey(id, local)).body;
+    expect(await statusOf(key, [namespace])).toBe(200);
+    for (const outside of [[], ["secret"], ["others"]]) expect(await statusOf(key, outside)).toBe(403);
+  });
+
+  test.each<[string, (job: Awaited<ReturnType<typeof openJob>>) => Promise<unknown>]>([
+    ["the opener's key is revoked", ({ apiKeyId }) => catalog.call("revokeApiKey", { api_key_id: apiKeyId })],
+    [
+      "the opener's role is revoked",
+      ({ namespace }) => catalog.call("revokeGrant", { id: [namespace], principal: "eve" }),
+    ],
+    [
+      "the opener becomes a reader",
+      ({ namespace }) => catalog.call("putGrant", { id: [namespace], principal: "eve", role: "reader" }),
+    ],
+    ["the runner's role is revoked", () => catalog.call("revokeGrant", { id: [], principal: "temporary" })],
+  ])("stops working within a second when %s", async (_, revoke) => {
+    const job = await openJob("eve");
+    const runner = await catalog.keyFor("temporary", { $: "runner" });
+    const { key } = (await createKey(job.id, runner)).body;
+    expect(await statusOf(key, [job.namespace])).toBe(200);
+    await revoke(job);
+    const status = () => statusOf(key, [job.namespace]);
+    await vi.waitFor(async () => expect(await status()).toBe(401), { timeout: 1_000, interval: 20 });
+    const again = await createKey(job.id, rootRunner);
+    expect(again.status).toBe(_.startsWith("the opener") ? 403 : 201);
+  });
+
+  test("cannot drop, rename, replace or change the records of other jobs", async () => {
+    await catalog.call("createNamespace", { id: ["__system"], mode: "ExistOk" });
+    const records = ["__system", "geneva_jobs"];
+    await catalog.call("declareTable", { id: records });
+    const { id } = await openJob("dan");
+    const { key } = (await createKey(id, rootRunner)).body;
+    const refused = [
+      ["dropTable", {}],
+      ["deregisterTable", {}],
+      ["renameTable", { new_table_name: "mine" }],
+      ["updateTable", { updates: [["status", "'DONE'"]] }],
+      ["deleteFromTable", { predicate: "true" }],
+      ["restoreTable", { version: 1 }],
+      ["batchDeleteTableVersions", { ranges: [{ start_version: 0, end_version: -1 }] }],
+      ["alterTableDropColumns", { columns: ["status"] }],
+      ["updateTableSchemaMetadata", { metadata: {} }],
+      ["createTableBranch", { name: "b" }],
+      ["putTablePolicy", {}],
+    ] as const;
+    for (const [operation, request] of refused)
+      expect([operation, (await catalog.call(operation, { id: records, ...request }, { key })).status]).toEqual([
+        operation,
+        403,
+      ]);
+    const replace = { id: ["__system", "geneva_jobs"], mode: "Overwrite" };
+    expect((await catalog.call("createTable", replace, { key, body: new Uint8Array() })).status).toBe(403);
+    expect((await catalog.call("createNamespace", { id: ["__system"], mode: "Overwrite" }, { key })).status).toBe(403);
+    // What Geneva does in a job.
+    expect((await catalog.call("createNamespace", { id: ["__system"], mode: "ExistOk" }, { key })).status).toBe(200);
+    expect((await catalog.call("describeTable", { id: records }, { key })).status).toBe(200);
+    expect((await catalog.call("declareTable", { id: ["__system", "geneva_errors"] }, { key })).status).toBe(200);
+  });
+});
