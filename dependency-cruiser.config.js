@@ -7,7 +7,7 @@ const folders = {
   store: [],
   storage: [],
   tasks: ["store", "log"],
-  auth: ["store"],
+  auth: ["store", "error-code", "log"],
   domain: ["auth", "storage", "store"],
   commits: ["domain", "storage", "store", "log"],
   dropping: ["domain", "storage", "store", "tasks"],
@@ -62,7 +62,7 @@ export default {
       name: `service-${folder}`,
       severity: "error",
       from: { path: `^service/${folder}/` },
-      to: { path: "^service/", pathNot: `^service/${oneOf([folder, ...allowed])}(/|\\.ts$)` },
+      to: { path: "^service/", pathNot: `^service/${oneOf(["node_modules", folder, ...allowed])}(/|\\.ts$)` },
     })),
     ...Object.entries(programs).map(([program, allowed]) => ({
       name: program,
