@@ -7,7 +7,7 @@ const folders = {
   store: [],
   storage: [],
   tasks: ["store", "log"],
-  auth: ["store", "error-code", "log"],
+  auth: ["store", "log"],
   domain: ["auth", "storage", "store"],
   commits: ["domain", "storage", "store", "log"],
   dropping: ["domain", "storage", "store", "tasks"],

@@ -1,8 +1,7 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { Role } from "@tiltyard/protocol";
+import { codeOf, type Role } from "@tiltyard/protocol";
 import writeFileAtomic from "write-file-atomic";
-import { codeOf } from "../error-code.ts";
 import type { Log } from "../log.ts";
 import { deleteAccessTokens } from "../store/access-tokens.ts";
 import { deleteApiKey, findApiKeyHash, putApiKey, putGrant, revokedHash } from "../store/principals.ts";
