@@ -7,7 +7,7 @@ import { KubeConfig, type V1Pod } from "@kubernetes/client-node";
 import { WebSocketServer } from "ws";
 import { temporaryFolder } from "./temporary-folder.ts";
 
-/** A Kubernetes object, as far as tests look into it. */
+/** The parts of a Kubernetes object that tests read. */
 export interface StoredObject {
   kind?: string;
   metadata: {
@@ -25,9 +25,8 @@ export interface StoredObject {
 }
 
 /**
- * The few things of a Kubernetes API server that the client uses, over HTTP: RayClusters,
- * the pods that a test says an operator made, events, and forwarding to a port of this machine.
- * The end-to-end tests use a real one.
+ * The parts of a Kubernetes API server that the client uses, over HTTP: RayClusters, pods that a test creates in place of the
+ * operator, events, and port forwarding. The end-to-end tests use a real API server.
  */
 export interface TestApiServer {
   readonly kubeConfig: KubeConfig;
@@ -36,19 +35,19 @@ export interface TestApiServer {
   readonly clusters: Map<string, StoredObject>;
   pods: V1Pod[];
   events: object[];
-  /** Called when a RayCluster was made, as an operator would be. */
+  /** Called after the creation of a RayCluster, as an operator would be. */
   onCreate: (cluster: StoredObject) => void;
-  /** Called when a RayCluster was deleted. */
+  /** Called after the deletion of a RayCluster. */
   onDelete: () => void;
-  /** What its clock shows; that of this machine is another one. */
+  /** The time of the server, which differs from that of this machine. */
   now: () => number;
   /** Answers the next requests with this status instead. */
   failNext: number[];
-  /** Does what the next so many requests to make a RayCluster ask for, and breaks their connections off. */
+  /** The number of next requests to create a RayCluster that succeed and lose their answers. */
   loseCreations: number;
-  /** Which requests are answered with 403. */
+  /** Selects the requests that get 403. */
   forbids: (request: IncomingMessage) => boolean;
-  /** Where forwarded ports lead to. */
+  /** The port that forwarded connections reach. */
   forwardTo: number;
   stop(): Promise<void>;
 }
@@ -136,7 +135,7 @@ export async function startTestApiServer(): Promise<TestApiServer> {
     answer(200, present);
   }
 
-  // Each connection has two channels, which begin with the port: what goes to and fro, and errors.
+  // Each connection has a data and an error channel. Both begin with the port.
   const webSockets = new WebSocketServer({ server, handleProtocols: (protocols) => [...protocols][0] ?? false });
   webSockets.on("connection", (webSocket) => {
     const target = connectTcp(state.forwardTo, "127.0.0.1");
@@ -151,7 +150,7 @@ export async function startTestApiServer(): Promise<TestApiServer> {
   return state;
 }
 
-/** A pod as KubeRay makes one for a cluster. */
+/** Returns a pod as KubeRay creates it for a cluster. */
 export function rayPod(
   cluster: string,
   type: "head" | "worker",
@@ -176,7 +175,7 @@ const readyStatus: V1Pod["status"] = {
   ],
 };
 
-/** Why a pod is not on any node. */
+/** Returns the event that says why no node has the pod. */
 export const unschedulable: V1Pod["status"] = {
   phase: "Pending",
   conditions: [{ type: "PodScheduled", status: "False", reason: "Unschedulable", message: "0/3 nodes are available" }],

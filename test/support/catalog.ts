@@ -28,22 +28,22 @@ import { finalName, pathOf, type TestTable } from "./table.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 export { finalName, pathOf, type TestTable };
-/** Every operation: those of the protocol, those of management, and those of LanceDB's remote client. */
+/** The operations of the protocol, of management and of LanceDB's remote dialect. */
 export const operations = { ...contracts, ...managementContracts, ...remoteContracts };
 export type Operations = Contracts & ManagementContracts & RemoteContracts;
 export type OperationName = keyof Operations;
 
-/** A catalog that listens on a port of its own, over a database of its own and a warehouse in a temporary folder. */
+/** A catalog with its own port, database and warehouse. */
 export interface TestCatalog {
   readonly url: string;
   readonly dataDir: string;
-  /** What the database holds, for what cannot be seen through the service. */
+  /** The database, for checks that the service cannot answer. */
   readonly database: Database;
-  /** An API key that may do everything. */
+  /** An API key with the role admin on the root. */
   readonly adminKey: string;
-  /** Makes an API key of a principal with the given roles, each on a namespace in its string form. */
+  /** Creates an API key for a principal with these roles, by namespace in its string form. */
   keyFor(principal: string, grants: Readonly<Record<string, Role>>): Promise<string>;
-  /** Calls an operation as its contract says, and checks that the answer is what the contract says. */
+  /** Calls an operation and checks the answer against its contract. */
   call<Name extends OperationName>(
     name: Name,
     request?: Readonly<Record<string, unknown>>,
@@ -58,15 +58,15 @@ export interface CallOptions {
   readonly key?: string;
   readonly delimiter?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The Arrow stream of an operation that takes one. */
+  /** The Arrow stream of an operation on rows. */
   readonly body?: Uint8Array | ReadableStream<Uint8Array>;
 }
 
 export interface Answer<Name extends OperationName> {
   readonly status: number;
-  /** The body of a success. Reading it of a failed call fails the test with the error. */
+  /** The body of a success. After a failed call, reading it fails the test with the error. */
   readonly body: ResponseOf<Operations[Name]>;
-  /** The body of a failure. Reading it of a successful call fails the test. */
+  /** The body of a failure. After a successful call, reading it fails the test. */
   readonly error: ErrorResponse;
   readonly headers: Headers;
 }
@@ -82,7 +82,7 @@ export async function startTestCatalog(
     TILTYARD_DATA_DIR: dataDir,
     TILTYARD_DATABASE_URL: database.url,
     TILTYARD_LOG_LEVEL: "silent",
-    // All tests come from one address.
+    // All tests have the same address.
     TILTYARD_FAILED_CREDENTIALS: "1000000",
     TILTYARD_BOOTSTRAP_API_KEY: "admin-key-of-the-tests-0123456789",
     ...environment,
@@ -141,7 +141,7 @@ export function useCatalog(environment: Readonly<Record<string, string>> = {}): 
   });
 }
 
-/** Writes a request of a contract as HTTP: query parameters for what a GET carries, JSON for the rest. */
+/** Converts a request to HTTP: fields of the query to query parameters, all others to JSON. */
 export function httpRequest(
   contract: AnyContract,
   request: Readonly<Record<string, unknown>>,
@@ -202,7 +202,7 @@ function answerOf<Name extends OperationName>(contract: AnyContract, response: R
   };
 }
 
-/** Declares a table in a namespace of its own. */
+/** Declares a table in a new namespace. */
 export async function declareTable(catalog: TestCatalog, namespace = uniqueName("ns")): Promise<TestTable> {
   await catalog.call("createNamespace", { id: [namespace], mode: "ExistOk" });
   const id = [namespace, uniqueName("t")];

@@ -1,10 +1,10 @@
 import { offering, zonesOfAws, zonesOfGoogle } from "./zones.ts";
 
-/** Stand-ins for clouds that cannot be had here: what they would answer, as far as the program reads it. */
+/** Emulates the cloud answers that the Pulumi program reads. */
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** What a cloud adds to the inputs of a resource that it made. */
+/** Outputs that a cloud adds to the inputs of a new resource. */
 const outputs: Readonly<Record<string, (name: string, inputs: Values) => Values>> = {
   "gcp:container/cluster:Cluster": () => ({
     endpoint: "192.0.2.10",
@@ -103,7 +103,7 @@ const answers: Readonly<Record<string, Values | ((inputs: Values, region: string
     emailAddress: "service-42@gs-project-accounts.iam.gserviceaccount.com",
   },
   "aws:ec2/getVpc:getVpc": ({ id }) => ({ id, cidrBlock: "172.16.0.0/16" }),
-  // A subnet's name tells its zone: subnet-a, subnet-c.
+  // A subnet's name contains its zone: subnet-a, subnet-c.
   "aws:ec2/getSubnet:getSubnet": ({ id }, region) => {
     const zone = zonesOfAws(region).find(({ name }) => name.endsWith(String(id).split("-")[1] ?? ""));
     return { id, vpcId: "vpc-1", availabilityZone: zone?.name, availabilityZoneId: zone?.id };
@@ -133,7 +133,7 @@ const answers: Readonly<Record<string, Values | ((inputs: Values, region: string
   "gcp:organizations/getClientConfig:getClientConfig": { accessToken: "a token for the registry" },
 };
 
-/** @throws Error for a function that the clouds here do not know. */
+/** @throws Error for a function without an emulation. */
 export function cloudAnswers(token: string, inputs: Values, region = "eu-central-1"): Values {
   const answer = answers[token];
   if (answer === undefined) throw new Error(`the program called ${token}, which nothing answers here`);

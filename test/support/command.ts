@@ -1,4 +1,4 @@
-/** Commands that run in this process: without the time that a process takes to start. */
+/** Runs commands in this process, which avoids the start of a process. */
 import { PassThrough } from "node:stream";
 import { finished } from "node:stream/promises";
 import { onTestFinished, vi } from "vitest";
@@ -7,9 +7,8 @@ import { environmentWith, follow, type Running } from "./process.ts";
 let isRunning = false;
 
 /**
- * Carries out a command line as its program's `main.ts` does, with these settings and no others of Tiltyard's, and
- * with streams of its own. Signals, pipes that close, and that nothing keeps a process that is done, take a process:
- * `startProgram`.
+ * Runs a command line like its program's `main.ts`, with only these settings of Tiltyard and its own streams. Tests of signals, of
+ * closed pipes and of a process that must end by itself need a process: `startProgram`.
  */
 export function startCommand(
   runCommandLine: (args: readonly string[]) => Promise<void>,
@@ -39,7 +38,7 @@ export function startCommand(
     }
   };
   const running = follow({ stdout, stderr }, run());
-  // A test that fails half-way must not leave its command to the next one.
+  // The command of a failed test must not run into the next test.
   onTestFinished(async () => {
     if (isRunning) process.emit("SIGINT");
     await running.finished;

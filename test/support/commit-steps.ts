@@ -1,4 +1,4 @@
-/** The steps of a commit, in order. From `after insert` on the version exists. */
+/** The steps of a commit in order. The version exists from `after insert` on. */
 export const commitSteps = [
   "before check",
   "after check",

@@ -3,30 +3,30 @@ import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { finalName, pathOf, type TestTable } from "./table.ts";
 
-/** Where a client finds the service. The address changes when the service is started anew. */
+/** The address and key of a service. A restart changes the address. */
 export interface Service {
   readonly url: () => string;
   readonly key: string;
 }
 
-/** What the service said of one commit. */
+/** The answer to one commit. */
 export interface Acknowledgement {
   readonly version: number;
   readonly content: string;
-  /** What the answer says where the manifest is. */
+  /** The path of the manifest in the answer. */
   readonly manifestPath: string;
   readonly answeredAt: number;
 }
 
 export interface Committer {
   readonly acknowledged: readonly Acknowledgement[];
-  /** Resolves once a commit that was begun is acknowledged; none is begun after that. */
+  /** Starts no further commit, and resolves after the acknowledgement of the current one. */
   stop(): Promise<void>;
 }
 
-/** Where a client writes its manifests before it commits them. */
+/** The storage of staged manifests. */
 export interface Staging {
-  /** Resolves when it is written, however long that takes. */
+  /** Retries until the write succeeds. */
   write(path: string, content: string): Promise<void>;
   remove(path: string): Promise<void>;
 }
@@ -41,7 +41,7 @@ const localStaging: Staging = {
   remove: async (path) => rmSync(`/${path}`, { force: true }),
 };
 
-/** Sends a request of the protocol. @returns undefined when there was no answer. */
+/** Sends a request. @returns undefined without an answer. */
 export async function post(
   { url, key }: Service,
   path: string,
@@ -57,8 +57,8 @@ export async function post(
 }
 
 /**
- * A client that commits one version of a table after the other, as Lance's do: it repeats a
- * request that had no answer or 503, and starts again from the latest version after a conflict.
+ * Starts a client that commits versions of a table one after the other like a Lance client: it retries a request after 503 or a lost
+ * answer, and continues from the latest version after a conflict.
  */
 export function startCommitter(service: Service, table: TestTable, name: string, staging = localStaging): Committer {
   const acknowledged: Acknowledgement[] = [];
@@ -101,7 +101,7 @@ export function startCommitter(service: Service, table: TestTable, name: string,
   };
 }
 
-/** The versions of a table, all pages. */
+/** Lists all versions of a table. */
 export async function listVersions(service: Service, table: TestTable) {
   type Listed = { version: number; manifest_path: string };
   const versions: Listed[] = [];
@@ -120,7 +120,7 @@ async function latestVersion(service: Service, table: TestTable): Promise<number
   return (body as { versions: { version: number }[] }).versions[0]?.version ?? 0;
 }
 
-/** Repeats a request until there is an answer that says something. */
+/** Retries a request after 503 or a lost answer. */
 async function answerTo(service: Service, path: string, body: object) {
   for (;;) {
     const answer = await post(service, path, body);
@@ -129,7 +129,7 @@ async function answerTo(service: Service, path: string, body: object) {
   }
 }
 
-/** Writes a file, again and again while the disk is full or read-only. */
+/** Writes a file, and retries while the disk is full or read-only. */
 async function untilWritten(file: string, content: string): Promise<void> {
   for (;;)
     try {

@@ -1,6 +1,6 @@
 /**
- * The service, killed by SIGKILL at one step of a commit: the step is the argument, and the
- * commit is the first whose manifest was staged under a name that has `crash` in it.
+ * The service, which kills itself with SIGKILL at the step of its argument, in the first commit whose staged manifest has `crash` in
+ * its name.
  */
 import { flushCompileCache } from "node:module";
 import { readConfig } from "../../service/config.ts";
@@ -37,7 +37,7 @@ function crashingStorage(store: ObjectStore): ObjectStore {
   };
 }
 
-/** Tells the step of a commit by what is written: other work of the service writes too. */
+/** Recognizes the step of a commit by its SQL, because other work of the service also writes. */
 function stepOf(sql: string): "insert" | "finish" | undefined {
   if (sql.startsWith('insert into "table_versions"')) return "insert";
   return sql.startsWith('update "table_versions" set "finished"') ? "finish" : undefined;
@@ -61,6 +61,6 @@ const service = await startService(config, createLog("silent"), {
   wrapStore: crashingStore,
   wrapStorage: (storage) => ({ at: async (location) => crashingStorage(await storage.at(location)) }),
 });
-// Killed, it keeps nothing of what Node compiled for those that come after it.
+// A killed process saves no compiled code for the next one.
 flushCompileCache();
 process.stderr.write(`listening at ${service.url}\n`);

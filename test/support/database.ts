@@ -8,12 +8,12 @@ import { temporaryFolder } from "./temporary-folder.ts";
 
 const postgresUrl = inject("postgresUrl");
 
-/** The database that the tests run over. `npm test` takes SQLite, `npm run test:postgres` PostgreSQL. */
+/** The database of the tests: SQLite in `npm test`, PostgreSQL in `npm run test:postgres`. */
 export const databaseKind: Database["kind"] = postgresUrl === undefined ? "sqlite" : "postgres";
 
 /** An empty database. */
 export interface TestDatabase {
-  /** As TILTYARD_DATABASE_URL has it. */
+  /** The value of TILTYARD_DATABASE_URL. */
   readonly url: string;
   readonly database: Database;
   drop(): Promise<void>;
@@ -34,7 +34,7 @@ function createSqliteFile() {
 
 async function createPostgresDatabase(server: string) {
   const name = `test_${crypto.randomUUID().replaceAll("-", "")}`;
-  // It sorts as people do, unless it is told otherwise, as most databases out there.
+  // Most databases sort text by a language, so this one does too.
   await runSql(server, `create database ${name} template template0 locale_provider icu icu_locale 'en-US'`);
   const url = new URL(server);
   url.pathname = name;
@@ -46,7 +46,7 @@ async function createPostgresDatabase(server: string) {
   };
 }
 
-/** Changes a database behind the back of the catalog. */
+/** Changes a database without the catalog. */
 export async function executeSql(database: Database, sql: string): Promise<void> {
   if (database.kind === "postgres") await runSql(database.url, sql);
   else {
@@ -56,7 +56,7 @@ export async function executeSql(database: Database, sql: string): Promise<void>
   }
 }
 
-/** All that a database holds, as a text to search. */
+/** Returns the whole content of a database as text. */
 export async function readWhole(database: Database): Promise<string> {
   if (database.kind === "sqlite")
     return [database.file, `${database.file}-wal`].map((file) => readFileSync(file, "latin1")).join("");

@@ -8,7 +8,7 @@ import type { Database } from "../../service/store/database.ts";
 import { openStore } from "../../service/store/open.ts";
 import { statement } from "../../service/store/statement.ts";
 
-/** What waits to be tried again. A dropped table that is kept waits for its time. */
+/** The tasks that wait for a retry. A dropped table with a retention period is not one of them. */
 const makeDue = statement((db, _: Record<never, never>) =>
   db
     .updateTable("tasks")
@@ -16,7 +16,7 @@ const makeDue = statement((db, _: Record<never, never>) =>
     .where((eb) => eb.or([eb("kind", "!=", "purge"), eb("attempts", ">", 0)])),
 );
 
-/** Does all deferred work, as another process over the same database would when its time has come. */
+/** Runs all deferred work at once, like another process over the same database whose time has come. */
 export async function doDeferredWork(
   database: Database,
   { dropRetentionMs = 0, storage = createStorage({ s3ForcePathStyle: false }) } = {},

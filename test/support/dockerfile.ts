@@ -6,7 +6,7 @@ export interface Instruction {
   readonly rest: string;
 }
 
-/** @returns The instructions of the project's Dockerfile in their order, continued lines joined. */
+/** Returns the instructions of the Dockerfile in order, with continued lines joined. */
 export function readDockerfile(): Instruction[] {
   return readFileSync(resolve(import.meta.dirname, "../../Dockerfile"), "utf8")
     .replaceAll(/\\\n\s*/g, "")
@@ -15,7 +15,7 @@ export function readDockerfile(): Instruction[] {
     .map((line) => ({ name: line.slice(0, line.indexOf(" ")), rest: line.slice(line.indexOf(" ") + 1) }));
 }
 
-/** @returns The environment variables that the image sets. */
+/** Returns the environment variables of the image. */
 export function imageEnvironment(): Record<string, string> {
   const pairs = readDockerfile().flatMap(({ name, rest }) => (name === "ENV" ? rest.split(/\s+/) : []));
   return Object.fromEntries(pairs.map((pair) => [pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1)]));

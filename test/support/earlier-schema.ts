@@ -4,7 +4,7 @@ import type { Database } from "../../service/store/database.ts";
 import { type Dialect, postgres, sqlite } from "../../service/store/dialect.ts";
 import { openPostgres } from "../../service/store/postgres-pool.ts";
 
-/** Makes the schema that a database had after these migrations, of the first one on. */
+/** Creates the schema that these first migrations produce. */
 export async function createEarlierSchema(database: Database, migrations: readonly string[]): Promise<void> {
   const [db, dialect]: [Kysely<unknown>, Dialect] =
     database.kind === "postgres"

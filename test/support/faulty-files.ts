@@ -1,7 +1,6 @@
 /**
- * A file system whose calls fail: `node --import faulty-files.ts`, with FAULTY_FILES_DIR naming a folder. The
- * file `rule` of that folder says which calls fail and how, and is read by each of them; the file `struck` gets a
- * byte for each call that fails.
+ * A file system with injected faults: `node --import faulty-files.ts`. FAULTY_FILES_DIR names a folder. Each call reads the file `rule` of that
+ * folder, which selects the calls that fail and their fault, and each failed call appends a byte to the file `struck`.
  */
 import fs from "node:fs";
 import { rm, unlink } from "node:fs/promises";
@@ -13,7 +12,7 @@ import { faults } from "./faulty-proxy.ts";
 
 const pollMs = 20;
 
-/** The fault of calls of a function on a path that matches a regular expression. */
+/** A fault for the calls of a function on paths that match a regular expression. */
 const Rule = z.object({
   fault: z.enum(faults),
   call: z.enum(["linkSync", "lstatSync", "rm", "unlink"]),
@@ -32,7 +31,7 @@ function ruleOf(call: Rule["call"], path: unknown): Rule | undefined {
   return rule;
 }
 
-/** What tells whether the rule of now is one no more: a file system that hangs does what it was told in the end. */
+/** Returns a function that says whether the rule has changed: a hanging call continues then. */
 function untilLifted(): () => boolean {
   const text = fs.readFileSync(ruleFile, "utf8");
   return () => fs.readFileSync(ruleFile, "utf8") !== text;

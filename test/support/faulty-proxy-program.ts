@@ -1,14 +1,13 @@
 /**
- * A faulty proxy for tests in other languages: faulty-proxy-program.ts URL. It prints its own URL. From then on each
- * line of standard input is a command as JSON: `{"rule": ...}` puts a rule, or `null` for none, in the
- * place of the one before, `{}` changes nothing. Each is answered by how many requests have failed under the rule
- * that was there before. It ends with its standard input.
+ * A faulty proxy for tests in other languages: faulty-proxy-program.ts URL. It prints its own URL. Each line of standard input is a command
+ * as JSON: `{"rule": ...}` replaces the rule (`null` removes it), `{}` keeps it. The program answers with the number of requests that failed under
+ * the previous rule. It ends with its standard input.
  */
 import { createInterface } from "node:readline";
 import { z } from "zod";
 import { faults, startFaultyProxy } from "./faulty-proxy.ts";
 
-/** The fault of requests of a method whose path matches a regular expression. */
+/** A fault for requests with a method and a path that matches a regular expression. */
 const Rule = z.object({
   fault: z.enum(faults),
   method: z.string(),

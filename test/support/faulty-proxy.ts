@@ -3,22 +3,22 @@ import type { AddressInfo } from "node:net";
 
 /** The faults of a request. */
 export const faults = {
-  /** The server does not receive it. */
+  /** The server does not receive the request. */
   refused: "refused",
-  /** It is answered 500, and the server does not receive it. */
+  /** The proxy answers 500, and the server does not receive the request. */
   failed: "failed",
-  /** The server carries the request out, and its answer is lost. */
+  /** The server executes the request, and the answer is lost. */
   answerLost: "answerLost",
-  /** No answer comes. */
+  /** The request gets no answer. */
   hangs: "hangs",
 } as const;
 export type Fault = (typeof faults)[keyof typeof faults];
 
 export interface FaultyProxy extends AsyncDisposable {
   readonly url: string;
-  /** How many requests each fault has befallen. */
+  /** The number of requests with each fault. */
   readonly counts: Readonly<Record<Fault, number>>;
-  /** Breaks the connections of the requests that hang. */
+  /** Closes the connections of hanging requests. */
   breakHanging(): void;
 }
 
@@ -44,7 +44,7 @@ export async function startFaultyProxy(
       return;
     }
     const { method, headers } = from;
-    // The path goes on as it came: a signature covers it.
+    // A signature covers the path, so it stays unchanged.
     const onward = request(url, { method, headers, path: from.url ?? "/" }, (answered) => {
       if (fault === "answerLost") {
         answered.resume().on("end", () => from.socket.destroy());

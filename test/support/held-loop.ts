@@ -1,4 +1,4 @@
-/** Holds the event loop while a request is under way, as a program whose log can be read. */
+/** Blocks the event loop during a request, in a program whose log a test reads. */
 import { watchLoop } from "../../service/http/loop-delay.ts";
 import { createLog, flushLog } from "../../service/log.ts";
 

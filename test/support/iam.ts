@@ -1,17 +1,17 @@
 import type { Deployed } from "./stack.ts";
 
 /**
- * Decides as AWS does whether a call is allowed: an explicit Deny wins, then an Allow, and without either it is
- * denied. It knows actions and resources with wildcards, their opposites, principals, and the conditions that policies
- * here use; of any other condition it says so. The rules: "Policy evaluation logic" of the IAM User Guide.
+ * Decides like AWS whether policies allow a call: an explicit Deny wins, then an Allow; the default is a denial. It supports actions and
+ * resources with wildcards, NotAction and NotResource, principals, and the conditions of this project's policies, and throws for any other
+ * condition. Source: "Policy evaluation logic" of the IAM User Guide.
  */
 export interface Call {
   readonly action: string;
-  /** An ARN; empty for what has none. */
+  /** An ARN; empty for a call without a resource. */
   readonly resource?: string;
-  /** Keys of conditions, as AWS fills them in for the call. */
+  /** The condition keys that AWS sets for the call. */
   readonly context?: Readonly<Record<string, string>>;
-  /** The caller, for policies of a resource or of trust: an ARN, or a provider of identities. */
+  /** The caller for resource and trust policies: an ARN or an identity provider. */
   readonly principal?: string;
 }
 
@@ -32,7 +32,7 @@ export function isAllowed(policies: readonly string[], call: Call): boolean {
   return effects.has("Allow") && !effects.has("Deny");
 }
 
-/** Whether a role of a stack may make a call by its own policies, and by that of the bucket that it is made on. */
+/** Returns whether a role of a stack may make a call, by its own policies and that of the bucket. */
 export function mayCall(stack: Deployed, role: string, call: Call): boolean {
   const { name } = stack.one("aws:iam/role:Role", role);
   const own = stack
@@ -44,7 +44,7 @@ export function mayCall(stack: Deployed, role: string, call: Call): boolean {
   return isAllowed(own, call) && !isDeniedByBucket;
 }
 
-/** Calls of the actions on a resource. */
+/** Returns a call of each action on a resource. */
 export function callsOn(
   resource: string,
   context: Readonly<Record<string, string>>,
@@ -53,17 +53,17 @@ export function callsOn(
   return actions.map((action) => ({ action, resource, context }));
 }
 
-/** The keys that S3 sets for a call by TLS. */
+/** The condition keys that S3 sets for a call over TLS. */
 export const overTls = { "aws:SecureTransport": "true" };
 
 const objectActions = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"];
 
-/** What Lance and the catalog call of objects: to head an object S3 asks for the right to get it. */
+/** The calls of Lance and the catalog on objects. HeadObject requires the right s3:GetObject. */
 export function callsOnObject(arn: string): readonly Call[] {
   return callsOn(arn, overTls, ...objectActions);
 }
 
-/** A pod of a service account that becomes a role by the provider of its cluster. */
+/** Returns the call with which a pod of a service account assumes a role by web identity. */
 export function asPod(issuer: string, namespace: string, account: string, audience = "sts.amazonaws.com"): Call {
   return {
     action: "sts:AssumeRoleWithWebIdentity",
@@ -72,7 +72,7 @@ export function asPod(issuer: string, namespace: string, account: string, audien
   };
 }
 
-/** Whether the caller may assume a role. */
+/** Returns whether the caller may assume a role. */
 export function mayBecome(stack: Deployed, role: string, call: Call): boolean {
   return isAllowed([stack.one("aws:iam/role:Role", role).inputs.assumeRolePolicy], call);
 }
@@ -114,7 +114,7 @@ function isPrincipal(principals: Statement["Principal"], principal: string | und
     .some((each) => each === principal || each === "*" || each.endsWith(`::${account}:root`));
 }
 
-/** A condition on a key that the call does not have does not hold. */
+/** A condition on a missing key is false. */
 function holds(operator: string, actual: string | undefined, expected: readonly string[]): boolean {
   if (actual === undefined) return false;
   if (operator === "StringEquals") return expected.includes(actual);

@@ -1,9 +1,9 @@
 import type { OpenJob } from "../../runner/jobs.ts";
 
-/** Of the job that `openJob` makes, without its namespace. */
+/** The id of the job that `openJob` creates, without its namespace. */
 export const jobUuid = "01a202d5-72e1-748d-90d9-eb704f5cc3f7";
 
-/** A job that a runner takes up, on a table of a namespace. */
+/** Returns a job on a table of a namespace, as a runner reads it. */
 export function openJob(namespace: string): OpenJob {
   return {
     id: `${namespace}$${jobUuid}`,

@@ -1,4 +1,4 @@
-/** A PostgreSQL for tests in other languages: prints the URL of its database, and ends with its standard input. */
+/** Starts a PostgreSQL for tests in other languages, prints the URL of its database, and ends with its standard input. */
 import { once } from "node:events";
 import { startPostgres } from "./postgres-server.ts";
 

@@ -1,4 +1,4 @@
-/** Starts the PostgreSQL that all tests of the project `postgres` share. */
+/** Starts the PostgreSQL that all tests of a project share. */
 import type { TestProject } from "vitest/node";
 import { startPostgres } from "./postgres-server.ts";
 

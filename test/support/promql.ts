@@ -1,13 +1,13 @@
 import type { Dashboard } from "../../infra/components/monitoring/grafana.ts";
 
-/** Labels that come with the collection, and not with the metric. */
+/** Labels that Prometheus adds at collection. */
 const collected = ["pod", "ray_io_cluster"];
 
 /**
- * What a dashboard asks for that a program does not have.
+ * Finds the metrics and labels of a dashboard that a program does not expose.
  *
- * @param exposition What the program answers to Prometheus.
- * @returns A sentence for each metric and label that is missing.
+ * @param exposition The answer of the program to Prometheus.
+ * @returns A sentence for each missing metric and label.
  */
 export function missingOf(dashboard: Dashboard, exposition: string): string[] {
   const metrics = readExposition(exposition);
@@ -28,7 +28,7 @@ export function missingOf(dashboard: Dashboard, exposition: string): string[] {
   });
 }
 
-/** Those that are grouped by, and those that are chosen by. */
+/** Returns the labels of grouping clauses and selectors. */
 function labelsOf(query: string): string[] {
   const grouped = [...query.matchAll(/by \(([^)]*)\)/g)].flatMap(([, names = ""]) => names.split(/,\s*/));
   const chosen = [...query.matchAll(/(\w+)\s*(?:=~|!~|!=|=)\s*"/g)].map(([, name = ""]) => name);

@@ -1,4 +1,4 @@
-/** A program with a Ray cluster, which waits until it is ended: for tests of what is left of it then. */
+/** Provisions a Ray cluster and waits for a signal. Tests check what remains afterwards. */
 import { provisionRayCluster } from "../../client/index.ts";
 
 await using _ = await provisionRayCluster({

@@ -2,27 +2,27 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer, json } from "node:stream/consumers";
 
-/** Ray's Jobs API as far as the client uses it; the interop tests use a real Ray. */
+/** The parts of Ray's Jobs API that the client uses. The interop tests use a real Ray. */
 export interface TestDashboard {
   readonly url: string;
   readonly port: number;
   readonly packages: Map<string, Buffer>;
   readonly jobs: Map<string, TestJob>;
-  /** What the next jobs print and how they end. */
+  /** Returns the output and the end of the next jobs. */
   script: (entrypoint: string) => Pick<TestJob, "logs" | "statuses" | "message">;
-  /** Breaks off so many connections before one is answered. */
+  /** The number of next connections that break before an answer. */
   breakNext: number;
-  /** Does what the next so many requests ask for, and breaks off instead of answering. */
+  /** The number of next requests that succeed and lose their answers. */
   loseNext: number;
   stop(): Promise<void>;
 }
 
 export interface TestJob {
   readonly entrypoint: string;
-  // biome-ignore lint/suspicious/noExplicitAny: whatever was submitted.
+  // biome-ignore lint/suspicious/noExplicitAny: any submitted job.
   readonly runtime_env: any;
   readonly metadata?: Readonly<Record<string, string>>;
-  /** What it has printed when it is asked: the last of them stays. */
+  /** The successive outputs of the job. The last one stays. */
   readonly logs: string[];
   readonly statuses: string[];
   readonly message?: string;
@@ -95,7 +95,7 @@ export async function startTestDashboard(): Promise<TestDashboard> {
   return dashboard;
 }
 
-/** As Ray says it: a trace in a trace. */
+/** Ray's message: a stack trace inside a stack trace. */
 function taken(id: string): string {
   return `Traceback (most recent call last):
 RuntimeError: Request failed with status code 400: Traceback (most recent call last):

@@ -1,7 +1,7 @@
 import { gpuResource } from "@tiltyard/protocol";
 import { offering, zonesOfGoogle } from "./zones.ts";
 
-/** A resource as the program asked for it; as much of it as the rules need. */
+/** A resource of the program, with the fields that the rules need. */
 export interface Wanted {
   readonly type: string;
   readonly name: string;
@@ -13,7 +13,7 @@ export interface Wanted {
   readonly parent: string;
 }
 
-/** What a rule looks at: the resource, what is sure to be there when it is made, and the whole stack. */
+/** The input of a rule: the resource, the resources that exist at its creation, and the whole stack. */
 interface Seen {
   readonly each: Wanted;
   readonly before: readonly Wanted[];
@@ -21,8 +21,8 @@ interface Seen {
 }
 
 /**
- * What clouds would refuse of a stack, or what would then never run. Nothing is sure to be there but what a resource
- * depends on. docs/internals/clouds.md names the source of each rule.
+ * Finds resources that a cloud would refuse or that could never run. Only the dependencies of a resource exist at its creation.
+ * docs/internals/clouds.md names the source of each rule.
  *
  * @returns A sentence for each refusal.
  */
@@ -50,7 +50,7 @@ const poolType = "gcp:container/nodePool:NodePool";
 const releaseType = "kubernetes:helm.sh/v3:Release";
 const groupType = "aws:eks/nodeGroup:NodeGroup";
 
-/** Which service of Google a type of resource is a part of. */
+/** Google's services by resource type. */
 const services: Readonly<Record<string, string>> = {
   "gcp:compute/": "compute",
   "gcp:container/": "container",
@@ -95,7 +95,7 @@ const rules: readonly ((seen: Seen) => readonly string[])[] = [
   },
   function taintsAreTolerated({ each }) {
     const taints: { key: string; effect: string }[] = each.inputs.taints ?? each.inputs.nodeConfig?.taints ?? [];
-    // Pods of Geneva tolerate nothing themselves. For pods that ask for GPUs admission of both clouds does.
+    // Geneva's pods have no tolerations. Admission of both clouds adds one to pods that request GPUs.
     return taints
       .filter(({ key, effect }) => effect !== "PREFER_NO_SCHEDULE" && key !== gpuResource)
       .map(({ key }) => `nothing tolerates the taint ${key}`);
@@ -107,7 +107,7 @@ const rules: readonly ((seen: Seen) => readonly string[])[] = [
       const image = `AL2023_${isArm ? "ARM_64" : "x86_64"}_`;
       return fits && each.inputs.amiType.startsWith(image) ? [] : [`${each.inputs.amiType} is not for its machines`];
     }
-    // Ray's are for other nodes.
+    // Ray's pods run on other nodes.
     if (each.type !== "docker-build:index:Image" || each.name !== "catalog-image") return [];
     const platform = `linux/${coreIsArm(all) ? "arm64" : "amd64"}`;
     return each.inputs.platforms.includes(platform) ? [] : [`exec format error: there is no image for ${platform}`];
@@ -161,7 +161,7 @@ const rules: readonly ((seen: Seen) => readonly string[])[] = [
 
 const keyMemberType = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember";
 
-/** Which part of Google encrypts a resource, when it is given a key. */
+/** Google's services that encrypt a resource with a given key. */
 const keyUsers: Readonly<Record<string, (each: Wanted) => boolean>> = {
   storage: ({ inputs }) => inputs.encryption?.defaultKmsKeyName !== undefined,
   compute: ({ inputs }) => inputs.nodeConfig?.bootDiskKmsKey !== undefined,
@@ -173,12 +173,12 @@ function hasKeyedDisk({ inputs }: Wanted): boolean {
   return inputs.blockDeviceMappings?.[0]?.ebs.kmsKeyId !== undefined;
 }
 
-/** Machines of AWS with Graviton. */
+/** AWS machine types with Graviton processors. */
 function isArmOfAws(type: string): boolean {
   return /^[a-z]+\d+g[a-z]*\./.test(type);
 }
 
-/** Whether the nodes of the catalog and of controllers are Arm's. */
+/** Returns whether the core nodes are Arm machines. */
 function coreIsArm(all: readonly Wanted[]): boolean {
   const core = all.filter(({ type, name }) => (type === poolType || type === groupType) && name.includes("-core"));
   return core.some(({ inputs }) =>
@@ -188,7 +188,7 @@ function coreIsArm(all: readonly Wanted[]): boolean {
   );
 }
 
-/** Subnets are known by their ids, which the stand-ins make from their names. */
+/** The emulated clouds derive the ids of subnets from their names. */
 function zonesOfSubnets(all: readonly Wanted[], ids: readonly string[]): string[] {
   return all
     .filter(({ type, name }) => type === "aws:ec2/subnet:Subnet" && ids.includes(`${name}-id`))

@@ -7,7 +7,7 @@ export interface Film {
   readonly title: string;
 }
 
-/** Films as an Arrow table, whose text is plain, as other clients than JavaScript's write it. */
+/** Films as an Arrow table with plain strings, as all clients except JavaScript's write them. */
 export function filmTable(rows: readonly Film[]): Table {
   return new Table({
     id: vectorFromArray(rows.map(({ id }) => id)),
@@ -18,14 +18,14 @@ export function filmTable(rows: readonly Film[]): Table {
   });
 }
 
-/** An Arrow stream with a batch of films for each table, or one batch of films. */
+/** Returns an Arrow stream with one batch for each table. */
 export function arrowStream(films: readonly Film[] | readonly Table[]): Uint8Array {
   if (films.length === 0) return tableToIPC(filmTable([{ id: 0, title: "" }]).slice(0, 0), "stream");
   const tables = films.map((each) => (each instanceof Table ? each : filmTable([each])));
   return RecordBatchStreamWriter.writeAll(tables.flatMap((table) => table.batches)).toUint8Array(true);
 }
 
-/** The rows of an Arrow file. */
+/** Returns the rows of an Arrow file. */
 export async function readRows(file: ReadableStream<Uint8Array>): Promise<Record<string, unknown>[]> {
   return tableFromIPC(new Uint8Array(await new Response(file).arrayBuffer()))
     .toArray()
@@ -38,7 +38,7 @@ export const films = [
   { id: 3, title: "Mirror" },
 ];
 
-/** A table with these rows, in a namespace of its own. @returns Its identifier. */
+/** Creates a table with these rows in a new namespace. @returns Its identifier. */
 export async function createFilms(catalog: TestCatalog, rows: readonly Film[] = films): Promise<string[]> {
   const namespace = uniqueName("ns");
   await catalog.call("createNamespace", { id: [namespace] });

@@ -5,16 +5,16 @@ import { type Acknowledgement, type Committer, listVersions, post, type Service 
 import { type Program, startProgram } from "./process.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
-/** The service as a process that is killed and started again over the same data. */
+/** The service as a process that a test kills and restarts over the same data. */
 export interface ServiceProcess extends Service, AsyncDisposable {
   readonly dataDir: string;
-  /** Starts it and waits until it listens. */
+  /** Starts the service and waits until it listens. */
   start(): Promise<{ readonly pid: number; readonly program: Program }>;
-  /** Starts it without waiting. */
+  /** Starts the service without waiting. */
   spawn(): Program;
-  /** Ends it, by default as a crash does. */
+  /** Ends the service, by default like a crash. */
   kill(signal?: "SIGKILL" | "SIGTERM"): Promise<void>;
-  /** Stops it as a machine that hangs does, and lets it go on. */
+  /** Freezes the service like a hanging machine; `resume` continues it. */
   pause(): void;
   resume(): void;
   declare(name: string): Promise<TestTable>;
@@ -23,7 +23,7 @@ export interface ServiceProcess extends Service, AsyncDisposable {
 const key = "the-key-of-the-fault-tests-0123456789";
 const sweptWithinMs = 120_000;
 
-/** @param dataDir A folder that stays; one that goes with the process when absent. */
+/** @param dataDir An existing folder. Without it, the service has a new one, which is deleted at its end. */
 export function createServiceProcess(dataDir?: string, environment: Record<string, string> = {}): ServiceProcess {
   const folder = dataDir ?? temporaryFolder("tiltyard-faults-");
   let running: Program | undefined;
@@ -79,7 +79,7 @@ function stagedFiles(table: TestTable): string[] {
   return readdirSync(`/${pathOf(table)}/_versions`).filter((name) => name.includes(".manifest-"));
 }
 
-/** Several services over the same data, as one whose requests go to any of those that run. */
+/** Combines services over the same data into one that sends each request to a random running one. */
 export function anyOf(services: readonly ServiceProcess[], isUp: (service: ServiceProcess) => boolean): Service {
   return {
     key,
@@ -90,14 +90,13 @@ export function anyOf(services: readonly ServiceProcess[], isUp: (service: Servi
   };
 }
 
-/** Waits until what was left over is taken up. */
+/** Waits until no staged manifest remains. */
 export async function expectNothingStaged(table: TestTable): Promise<void> {
   await vi.waitFor(() => expect(stagedFiles(table)).toEqual([]), { timeout: sweptWithinMs, interval: 200 });
 }
 
 /**
- * Checks that every version that was acknowledged is listed with its own manifest, and that
- * versions have no gap and no double.
+ * Checks that every acknowledged version is listed with its own manifest, and that versions have no gaps and no duplicates.
  *
  * @param read Reads a manifest, by default from the disk.
  */
@@ -114,18 +113,18 @@ export async function expectKept(
   for (const { version, content } of acknowledged) expect(contents[version - 1]).toBe(content);
 }
 
-/** A client that commits to a table, on which others may be at work. */
+/** A client that commits to a table beside other clients. */
 export interface Writer {
   readonly table: TestTable;
   readonly committer: Committer;
 }
 
-/** How many commits of all writers were acknowledged so far. */
+/** Counts the acknowledged commits of all writers. */
 export function countAcknowledged(writers: readonly Writer[]): number {
   return writers.reduce((sum, { committer }) => sum + committer.acknowledged.length, 0);
 }
 
-/** Checks of each writer's table that what was acknowledged is kept, and that nothing stays staged. */
+/** Checks the table of each writer: no acknowledged commit is lost and no staged manifest remains. */
 export async function expectAllKept(service: Service, writers: readonly Writer[]): Promise<void> {
   for (const [table, own] of Map.groupBy(writers, (each) => each.table)) {
     await expectKept(

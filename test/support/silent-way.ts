@@ -1,9 +1,9 @@
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** A way to a TCP server on which everything may be swallowed, without a word to either end. */
+/** A TCP proxy that can drop all data silently. */
 export interface SilentWay extends AsyncDisposable {
   readonly port: number;
-  /** What is on its way from now on, on the connections that are open, arrives nowhere. */
+  /** Drops all further data of the open connections. */
   fallSilent(): void;
 }
 

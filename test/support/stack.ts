@@ -3,13 +3,13 @@ import { parseStackConfig } from "../../infra/config.ts";
 import { deploy } from "../../infra/deploy.ts";
 import { cloudAnswers, cloudOutputs } from "./clouds.ts";
 
-/** A resource as the program asked Pulumi's engine for it. */
+/** A resource that the program registered with Pulumi's engine. */
 export interface Asked {
   readonly type: string;
   readonly name: string;
   readonly urn: string;
   readonly parent: string;
-  /** Secrets are what they contain; `secrets` tells where they were. */
+  /** The inputs, with secrets unwrapped; `secrets` has their paths. */
   // biome-ignore lint/suspicious/noExplicitAny: the inputs of hundreds of resource types, which tests look into.
   readonly inputs: any;
   /** Paths of the inputs that are marked as secrets. */
@@ -25,17 +25,17 @@ export interface Asked {
 
 export interface Deployed {
   readonly resources: readonly Asked[];
-  /** Secrets are what they contain; `secretOutputs` names them. */
+  /** The outputs, with secrets unwrapped; `secretOutputs` names them. */
   readonly outputs: Readonly<Record<string, unknown>>;
   readonly secretOutputs: readonly string[];
-  /** Functions of clouds that were called. */
+  /** The called functions of clouds. */
   readonly calls: readonly string[];
-  /** The only resource of a type, or the only one of that type whose name ends so. */
+  /** Returns the only resource of a type, or the only one of that type with this name suffix. */
   one(type: string, name?: string): Asked;
   all(type: string): readonly Asked[];
 }
 
-/** Settings as they stand in a stack's file: structures are JSON there. */
+/** Settings in the form of a stack's file, with structures as JSON. */
 export type Settings = Readonly<Record<string, unknown>>;
 
 const required: Readonly<Record<string, Settings>> = {
@@ -46,7 +46,7 @@ const required: Readonly<Record<string, Settings>> = {
   eks: { "aws:region": "eu-central-1", clientPrincipals: ["arn:aws:iam::123456789012:role/ml-engineers"] },
 };
 
-/** The settings by their full names, with what a variant cannot do without. */
+/** Returns the settings by their full names, with the required ones of the variant. */
 export function settingsOf(variant: string, settings: Settings = {}): Record<string, string> {
   const all = { variant, ...required[variant], ...settings };
   return Object.fromEntries(
@@ -59,12 +59,12 @@ export function settingsOf(variant: string, settings: Settings = {}): Record<str
   );
 }
 
-/** Pulumi's runtime is one for the whole process: the next stack begins when the last is done. */
+/** Pulumi's runtime is global, so stacks run one after the other. */
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs the program, with clouds that answer plausibly, and tells what it asked for. Pulumi keeps the stack trace of each of
- * its thousands of promises, which takes more than half of the time: errors of the program have none here.
+ * Runs the program with emulated clouds and returns the resources that it registers. Pulumi records the stack trace of each of its
+ * thousands of promises, which takes more than half of the time, so errors of the program have no stack trace here.
  */
 export function deployed(variant: string, settings?: Settings): Promise<Deployed> {
   const next = last.then(async () => {
@@ -134,7 +134,7 @@ function outputsOf(outputs: object): Promise<[string, unknown, boolean][]> {
 
 type Request = Record<`get${string}`, () => unknown>;
 
-/** Writes down each request to make a resource, with the options that mocks do not tell. */
+/** Records each registration of a resource, with the options that mocks do not receive. */
 function listen(resources: Asked[]): void {
   const monitor = pulumi.runtime.getMonitor() as unknown as {
     registerResource(request: Request, callback: (error: unknown, response: Request) => void): void;
@@ -171,7 +171,7 @@ function askedOf(request: Request, urn: string): Asked {
 const signature = "4dabf18193072939515e22adb298388d";
 const secretSignature = "1b47061264138c4ac30d75fd1eb44270";
 
-/** What Pulumi's wire format stands for, and where it has secrets. */
+/** Decodes Pulumi's wire format and finds its secrets. */
 function readValue(value: unknown, path: string, secrets: string[]): unknown {
   if (Array.isArray(value)) return value.map((each, index) => readValue(each, `${path}.${index}`, secrets));
   if (value === null || typeof value !== "object") return value;

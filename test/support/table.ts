@@ -8,7 +8,7 @@ export function finalName(version: number, scheme: "V1" | "V2" = "V2"): string {
   return `${number}.manifest`;
 }
 
-/** The table's folder as manifest paths have it: without a leading slash. */
+/** Returns the folder of a table in the form of manifest paths, without a leading slash. */
 export function pathOf(table: TestTable): string {
   return decodeURIComponent(new URL(table.location).pathname).slice(1);
 }

@@ -1,34 +1,33 @@
 /**
- * What tests write to disk. All of it is below one folder a run, which is removed when the run
- * ends: programs that tests start put their temporary files there too.
+ * Temporary files of tests. All are below one folder per run, which the run deletes at its end. Programs that tests start also use it.
  */
 import { chmodSync, mkdtempSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
-/** A new, empty folder that lives as long as the run of the tests. @param name How its name begins. */
+/** Creates an empty folder that exists until the end of the run. @param name The prefix of its name. */
 export function temporaryFolder(name: string): string {
   return mkdtempSync(join(tmpdir(), name));
 }
 
 /**
- * Makes the temporary folder of a run, for this process and those that it starts. Many of these
- * are one program over and over: what Node compiled for the first is kept for the others, and for the next run.
+ * Creates the temporary folder of a run for this process and those that it starts. Most of these run the same program, so the run also
+ * keeps Node's compile cache for them and for the next run.
  *
- * @returns Removes it. Throws when something keeps it: a program that has outlived the tests, for one.
+ * @returns A function that deletes the folder. It throws if a program that outlived the tests still writes there.
  */
 export default function useTemporaryFolder(): () => Promise<void> {
   const { TMPDIR, NODE_COMPILE_CACHE } = process.env;
   const folder = temporaryFolder("tiltyard-");
-  // PostgreSQL is run by another user than root, and has to find its own folder below.
+  // PostgreSQL runs as another user than root and must reach its folder below.
   chmodSync(folder, 0o711);
   process.env.TMPDIR = folder;
   process.env.NODE_COMPILE_CACHE ??= resolve(import.meta.dirname, "../../.cache/compiled");
   return async () => {
     restore("TMPDIR", TMPDIR);
     restore("NODE_COMPILE_CACHE", NODE_COMPILE_CACHE);
-    // Many files: meanwhile Vitest has to see that its workers end, or it says that they did not in time.
+    // Deletes asynchronously: otherwise Vitest does not notice in time that its workers ended.
     await rm(folder, { recursive: true, maxRetries: 5, retryDelay: 200 });
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Programs that tests run and that no registry has ready to use. They are made once and kept
- * in the user's cache folder, under a hash of what they are made from.
+ * Programs for tests that no registry offers ready to use. They are built once and kept in the user's cache folder under a hash of
+ * their sources.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -9,13 +9,11 @@ import { homedir } from "node:os";
 import { basename, delimiter, join, resolve } from "node:path";
 
 /**
- * Makes a folder of the cache unless it is there, and finds a program in it. A venv knows its
- * own path and cannot be moved, so a folder is made under a name of its own and stays there.
- * The link to it is made when it is whole, so that neither a break-off nor a second run
- * leaves half of one.
+ * Builds a folder of the cache unless it exists, and returns a program in it. A venv contains its own path and cannot move, so each build has
+ * a unique folder, and a link to it appears once it is complete. An interrupted or concurrent build therefore never leaves a partial result.
  *
  * @param program Its path in the folder.
- * @param pins Everything that decides what the folder holds.
+ * @param pins Everything that determines the content of the folder.
  * @returns The path of the program.
  */
 export function prepare(
@@ -27,7 +25,7 @@ export function prepare(
   const hash = createHash("sha256");
   for (const pin of pins) hash.update(pin).update("\0");
   const link = join(cacheFolder(), `${name}-${hash.digest("hex").slice(0, 16)}`);
-  // The program itself is looked for: what it links to may have been removed since.
+  // The link may exist without its target, so this checks the program itself.
   if (existsSync(join(link, program))) return join(realpathSync(link), program);
 
   const folder = `${link}.${process.pid}-${Date.now()}`;
@@ -44,15 +42,15 @@ export function prepare(
   return join(folder, program);
 }
 
-/** Where things are kept from one run to the next. */
+/** Returns the folder of everything that later runs reuse. */
 export function cacheFolder(): string {
   return resolve(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "tiltyard");
 }
 
 /**
- * Finds a program of the PATH. Debian's package of that name is installed where that can be done without asking.
+ * Finds a program on the PATH. On Debian, root gets the package of the same name installed.
  *
- * @param user What needs it.
+ * @param user The tests that need the program.
  * @returns Its path.
  */
 export function prepareDebianProgram(name: string, user: string): string {
@@ -75,10 +73,10 @@ function findProgram(name: string): string | undefined {
 }
 
 /**
- * Runs a command to its end, with its output shown.
+ * Runs a command to its end and shows its output.
  *
- * @param needs What the tests need for this to work; it begins the error's message.
- * @throws Error when the command is not there or fails.
+ * @param needs The prerequisite that the error message names.
+ * @throws Error if the command is missing or fails.
  */
 export function run(command: string, args: readonly string[], needs: string): void {
   const { error, status } = spawnSync(command, args, { stdio: ["ignore", "inherit", "inherit"] });
@@ -86,7 +84,7 @@ export function run(command: string, args: readonly string[], needs: string): vo
     throw failure(command, args, needs, error?.message ?? `it ended with ${status}`);
 }
 
-/** As {@link run}. @returns What the command printed. */
+/** Runs a command like {@link run}. @returns Its standard output. */
 export function read(command: string, args: readonly string[], needs: string): string {
   const { error, status, stdout } = spawnSync(command, args, {
     stdio: ["ignore", "pipe", "inherit"],

@@ -1,16 +1,16 @@
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** A way to a server on which connections break when a test wants it. */
+/** A proxy whose connections a test can break. */
 export interface UnreliableProxy extends AsyncDisposable {
   readonly url: string;
-  /** Hands so many requests on, and breaks off when their answers come. */
+  /** The number of next requests that reach the server and lose their answers. */
   loseAnswers: number;
-  /** How many connections were broken. */
+  /** The number of broken connections. */
   readonly broken: number;
   breakAll(): void;
 }
 
-/** @param url Of the server, e.g. `http://127.0.0.1:8265`. */
+/** @param url The server, e.g. `http://127.0.0.1:8265`. */
 export async function startUnreliableProxy(url: string): Promise<UnreliableProxy> {
   const { hostname, port } = new URL(url);
   const open = new Set<Socket>();

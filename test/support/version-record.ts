@@ -1,7 +1,7 @@
 import { mainBranch } from "../../service/domain/branch.ts";
 import type { VersionRecord } from "../../service/store/versions.ts";
 
-/** A record of main whose manifest has its final name, for what is not made through a request. */
+/** Returns a version record of main whose manifest has its final name. */
 export function versionRecord(tableId: number, version: number, fields: Partial<VersionRecord> = {}): VersionRecord {
   const name = `${version}.manifest`;
   return {

@@ -1,7 +1,7 @@
 import { sqlite } from "../../service/store/dialect.ts";
 import type { Session, Store } from "../../service/store/store.ts";
 
-/** A store of which is told what SQL it changes something with, and when that is durable. */
+/** Opens a store that reports each changing SQL statement and each durable commit. */
 export function watchedStore(
   store: Store,
   {

@@ -5,17 +5,17 @@ const mebibyte = Buffer.alloc(1024 * 1024, " ");
 const mebibytes = 32;
 
 /**
- * Sends all of a body of 32 MiB before it reads anything, as many clients do.
+ * Sends a whole body of 32 MiB before it reads anything, as many clients do.
  *
  * @returns The beginning of the answer.
- * @throws Error when the connection is closed before all is sent.
+ * @throws Error if the connection closes before the end of the body.
  */
 export async function sendWholeBody(
   url: string,
   { headers, isChunked }: { readonly headers: readonly string[]; readonly isChunked: boolean },
 ): Promise<string> {
   const { hostname, port, pathname } = new URL(url);
-  // What fails is the writing, which says so itself.
+  // A failed write throws its own error.
   const socket = connect(Number(port), hostname).on("error", () => {});
   const size = isChunked ? "transfer-encoding: chunked" : `content-length: ${mebibytes * mebibyte.length}`;
   await send(socket, `${[`POST ${pathname} HTTP/1.1`, "host: x", ...headers, size].join("\r\n")}\r\n\r\n`);
@@ -28,7 +28,7 @@ export async function sendWholeBody(
   return String(answer);
 }
 
-/** Waits until the other side has room for the bytes. @throws Error when the connection was closed */
+/** Waits until the socket accepts more bytes. @throws Error if the connection is closed. */
 function send(socket: Socket, bytes: string | Buffer): Promise<void> {
   return new Promise((resolve, reject) =>
     socket.write(bytes, (error) => (error === null || error === undefined ? resolve() : reject(error))),

@@ -1,4 +1,4 @@
-/** Loaded before a program, it makes Lance's library a package that is not installed. */
+/** Hides Lance's library from a program: `node --import without-lancedb.ts`. */
 import { registerHooks } from "node:module";
 
 registerHooks({

@@ -1,11 +1,11 @@
-/** Zones as the clouds here have them: not every zone has every machine, and one can hold no control plane of EKS. */
+/** Zones of the emulated clouds. Not every zone has every machine, and one does not support EKS control planes. */
 
 export interface Zone {
   readonly name: string;
   readonly id: string;
 }
 
-/** AWS names zones differently in each account: the one that EKS cannot use may be any of them. */
+/** AWS names zones differently in each account, so any of them may be the one that EKS cannot use. */
 export function zonesOfAws(region: string): readonly Zone[] {
   const ids: Readonly<Record<string, string>> = { a: "use1-az1", b: "use1-az3", c: "use1-az2", d: "use1-az4" };
   return Object.entries(ids).map(([letter, id]) => ({ name: `${region}${letter}`, id }));
@@ -15,10 +15,10 @@ export function zonesOfGoogle(region: string): readonly string[] {
   return ["a", "b", "c"].map((letter) => `${region}-${letter}`);
 }
 
-/** Machines with a GPU are not in the first zone. */
+/** The first zone has no machines with a GPU. */
 const rare = /^(g2|a2|a3|g6|g5|p4|p5)[-.a-z]/;
 
-/** Those of the zones that have a machine. */
+/** Returns the zones that have a machine. */
 export function offering(machine: string, zones: readonly string[]): readonly string[] {
   return rare.test(machine) ? zones.filter((zone) => !zone.endsWith("a")) : zones;
 }
