@@ -18,7 +18,6 @@ const databaseFiles = [
   "conformance/conformance",
   "create-branch",
   "deferred-work",
-  "deleting-many",
   "dropping",
   "external-commits",
   "hostile-input",
