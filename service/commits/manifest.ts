@@ -2,34 +2,34 @@ import { CatalogError } from "@tiltyard/protocol";
 import { mainBranch } from "../domain/branch.ts";
 import { type Location, parseLocation } from "../storage/location.ts";
 
-/** How a table names its manifests; the protocol's `ManifestNamingScheme`. */
+/** The naming scheme of the manifests of a table: the protocol's `ManifestNamingScheme`. */
 export type NamingScheme = "V1" | "V2";
 
 const u64Max = 2n ** 64n - 1n;
 const finalSuffix = ".manifest";
 
-/** The folder that holds a branch's manifests, as a key of the location's store. */
+/** Returns the folder of the manifests of a branch, as a key of the object store. */
 export function versionsFolder(location: Location, branch: string): string {
   return `${branchFolder(location, branch)}/_versions`;
 }
 
-/** The folder of a branch, which may have folders of other branches in it. */
+/** Returns the folder of a branch, which may contain folders of other branches. */
 export function branchFolder(location: Location, branch: string): string {
   return branch === mainBranch ? location.path : `${location.path}/tree/${branch}`;
 }
 
-/** The final name of a version's manifest: V2 counts down, so that the latest is listed first. */
+/** Returns the final name of a manifest. V2 names count down, so that the latest is listed first. */
 export function manifestName(version: number, scheme: NamingScheme): string {
   if (scheme === "V1") return `${version}${finalSuffix}`;
   return `${(u64Max - BigInt(version)).toString().padStart(20, "0")}${finalSuffix}`;
 }
 
-/** The scheme of a final name: V2 names have twenty digits, always. */
+/** Returns the scheme of a final name: V2 names always have twenty digits. */
 export function schemeOf(name: string): NamingScheme {
   return /^\d{20}\./.test(name) ? "V2" : "V1";
 }
 
-/** The version that a final name stands for; undefined for any other file name. */
+/** Returns the version of a final name; undefined for any other file name. */
 export function versionOfManifest(name: string): number | undefined {
   const digits = /^(\d{1,20})\.manifest$/.exec(name)?.[1];
   if (digits === undefined) return undefined;
@@ -38,17 +38,16 @@ export function versionOfManifest(name: string): number | undefined {
 }
 
 export interface ManifestNames {
-  /** The file name that the client wrote, staged or final. */
+  /** The file name in the request, staged or final. */
   readonly committedName: string;
   readonly manifestName: string;
 }
 
 /**
- * Reads the `manifest_path` of a commit. It must lie in the `_versions` folder of the
- * table's branch, where nothing but manifests is, and must not be the manifest of another
- * version: the service never copies or deletes another file.
+ * Parses the `manifest_path` of a commit. It must be in the `_versions` folder of the branch, which has only manifests,
+ * and must not be the manifest of another version: the service copies and deletes no other file.
  *
- * @param scheme Read from the path when undefined; V2 when the path does not say.
+ * @param scheme Derived from the path when undefined; V2 for a path of neither scheme.
  * @throws CatalogError InvalidInput
  */
 export function readManifestPath(
@@ -77,7 +76,7 @@ export function readManifestPath(
   return { committedName, manifestName: final };
 }
 
-/** Takes a path inside the store, with or without a leading slash, or a whole URI. */
+/** Parses a path inside the store, with or without a leading slash, or a whole URI. */
 function pathInStore(manifestPath: string, location: Location): string | undefined {
   if (!manifestPath.includes("://")) {
     const path = manifestPath.replace(/^\//, "");

@@ -23,15 +23,15 @@ export interface VersionRequest {
 
 /** A commit with a valid request and an existing manifest. */
 export interface PreparedVersion extends ManifestNames {
-  /** Where the table lives; the table itself may be declared in the same batch. */
+  /** The location of the table, which the same batch may declare. */
   readonly location: string;
   readonly branch: string;
   readonly request: VersionRequest;
   /** The identity of the staged manifest; undefined for the retry of a commit. */
   readonly identity: string | undefined;
   /**
-   * The branch as it was when its latest version was seen in its place. The commit follows that version;
-   * undefined for one that follows what its own batch does.
+   * The branch when its latest version was seen in its place. The commit follows that version; undefined when it follows
+   * changes of its own batch.
    */
   readonly base: Base | undefined;
 }
@@ -44,10 +44,10 @@ export interface Base {
 const newBranch: Base = { generation: 1, highestVersion: undefined };
 
 /**
- * Step 1 of a commit: checks the request and the staged manifest, makes the manifest durable, and adopts what
- * writers past the catalog committed before.
+ * Step 1 of a commit: checks the request and the staged manifest, makes the manifest durable, and adopts earlier versions
+ * of writers past the catalog.
  *
- * @param table Its location alone for a table that the same batch declares.
+ * @param table The location alone for a table that the same batch declares.
  * @throws CatalogError InvalidInput, ServiceUnavailable
  */
 export async function prepareVersion(
@@ -71,7 +71,7 @@ export async function prepareVersion(
   ]);
   if (staged === undefined) {
     const present = "id" in table && (await findVersion(parts.store.read, table.id, branch, request.version));
-    // The manifest of a retried commit has left its staged name.
+    // The manifest of a retried commit no longer has its staged name.
     if (present && isManifestOf(present, names)) return { ...prepared, identity: undefined, base: newBranch };
     throw new CatalogError("InvalidInput", `manifest_path: there is no object at ${request.manifest_path}`);
   }
@@ -83,7 +83,7 @@ export async function prepareVersion(
   return { ...prepared, identity: staged.identity, base };
 }
 
-/** The branch as one without versions: a version that was recorded meanwhile was not seen in its place. */
+/** Returns a branch without versions: a version that was recorded meanwhile was not seen in its place. */
 async function emptyBase(session: Session, tableId: number, branch: string): Promise<Base> {
   const { generation, highestVersion } = (await findBranch(session, tableId, branch)) ?? newBranch;
   const isEmpty =
@@ -91,7 +91,7 @@ async function emptyBase(session: Session, tableId: number, branch: string): Pro
   return { generation, highestVersion: isEmpty ? highestVersion : undefined };
 }
 
-/** Whether a record belongs to the manifest that a request names. */
+/** Returns whether a record belongs to the manifest that a request names. */
 export function isManifestOf(
   record: { readonly committedName: string; readonly manifestName: string },
   { committedName }: ManifestNames,

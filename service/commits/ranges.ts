@@ -6,20 +6,16 @@ import { countVersions, deleteVersions, findCut } from "../store/version-ranges.
 import { versionsEnd } from "../store/versions.ts";
 import { adoptionOf } from "./record-adoption.ts";
 
-/** How many records one database transaction deletes: it takes some milliseconds. */
+/** The number of records that one database transaction deletes, in some milliseconds. */
 const deletedAtOnceMax = 1_000;
 
-/** Versions from `start` on, up to and without `end`; no end runs through the latest. */
+/** Versions from `start` up to `end`, exclusive; through the latest when `end` is undefined. */
 export interface VersionRange {
   readonly start: number;
   readonly end: number | undefined;
 }
 
-/**
- * Reads the ranges of BatchDeleteTableVersions (requirements.md 2.3).
- *
- * @throws CatalogError InvalidInput that names the ranges that are not valid.
- */
+/** Parses the ranges of BatchDeleteTableVersions (requirements.md 2.3). @throws CatalogError InvalidInput */
 export function readRanges(
   ranges: readonly { readonly start_version: number; readonly end_version: number }[],
 ): readonly VersionRange[] {
@@ -33,8 +29,7 @@ export function readRanges(
 }
 
 /**
- * Deletes the first records of ranges that have more than one database transaction may delete, so that other writers
- * wait briefly.
+ * Deletes the first records of ranges that are too large for one database transaction, so that other writers wait briefly.
  *
  * @returns How many were deleted; 0 when the rest is small enough for `deleteRanges`.
  */
@@ -53,11 +48,10 @@ export async function deleteFirstOf(
 }
 
 /**
- * Deletes the version records in the ranges; the objects of the table stay. Deleting all
- * of a branch, as a client does that drops it, begins a new generation with a numbering of its own, and
- * takes the same time for any number of records.
+ * Deletes the version records of ranges; the objects of the table stay. Deleting all records of a branch begins a new
+ * generation with its own numbering, in the same time for any number of records.
  *
- * @returns How many records there were.
+ * @returns How many records were deleted.
  */
 export async function deleteRanges(
   session: Session,
@@ -65,7 +59,7 @@ export async function deleteRanges(
   branch: string,
   ranges: readonly VersionRange[],
 ): Promise<number> {
-  // Versions that were not adopted yet are among those that are deleted.
+  // The deletion includes versions that are not adopted yet.
   await deleteTask(session, adoptionOf(tableId, branch));
   if (ranges.some(isEverything)) {
     const deleted = await countVersions(session, tableId, branch);

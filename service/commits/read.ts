@@ -12,7 +12,7 @@ import { versionsFolder } from "./manifest.ts";
 import type { CommitParts } from "./parts.ts";
 
 /**
- * A branch exists from its first version on, also when a writer past the catalog made it; `main` exists always.
+ * Requires that a branch exists: it has a version, perhaps of a writer past the catalog, or is `main`.
  *
  * @throws CatalogError TableBranchNotFound
  */
@@ -23,22 +23,22 @@ export async function requireBranch(parts: CommitParts, table: TableRecord, bran
   throw branchNotFound(table, branch);
 }
 
-/** Adopts a branch without records, so that its versions are known before they are deleted. */
+/** As `requireBranch`, and adopts a branch without records, so that its versions are known before their deletion. */
 export async function requireKnownBranch(parts: CommitParts, table: TableRecord, branch: string): Promise<void> {
   if ((await findBranch(parts.store.read, table.id, branch)) === undefined) await catchUp(parts, table, branch);
   await requireBranch(parts, table, branch);
 }
 
-/** Whether a table has a version, also one that a writer past the catalog made; else it is only declared. */
+/** Returns whether a table has a version, perhaps of a writer past the catalog; otherwise it is only declared. */
 export async function isWritten(parts: CommitParts, table: TableRecord): Promise<boolean> {
   return (await hasVersions(parts.store.read, table.id)) || (await catchUp(parts, table, mainBranch)) !== undefined;
 }
 
 /**
- * Reads records and finishes the unfinished ones: a reader never sees a version in doubt. A withdrawn record is not
- * among them.
+ * Reads records and finishes the unfinished ones, so that a reader never sees a version in doubt. Leaves out withdrawn
+ * records.
  *
- * @throws CatalogError ServiceUnavailable when one cannot be finished now.
+ * @throws CatalogError ServiceUnavailable when a version cannot be finished now.
  */
 async function readFinished(
   parts: CommitParts,
@@ -48,13 +48,13 @@ async function readFinished(
   const records = await read();
   if (records.every((record) => record.finished)) return records;
   const finished = await Promise.all(records.map((record) => parts.finishing.finish({ location, record })));
-  // A withdrawn record makes the one before it the latest.
+  // After a withdrawal the record before it is the latest.
   return finished.includes(undefined)
     ? readFinished(parts, location, read)
     : finished.filter((record) => record !== undefined);
 }
 
-/** One page of the versions of a branch, those included that a writer past the catalog committed. */
+/** Reads a page of the versions of a branch, including those of writers past the catalog. */
 export async function readVersions(
   parts: CommitParts,
   table: TableRecord,
@@ -80,7 +80,7 @@ export async function readVersions(
 }
 
 /**
- * A placed version of a branch.
+ * Reads a placed version of a branch.
  *
  * @param version The latest when undefined.
  * @throws CatalogError TableVersionNotFound, ServiceUnavailable
@@ -100,7 +100,7 @@ export async function requireVersion(
   };
   let found = version === undefined ? await catchUp(parts, table, branch) : await find();
   if (found === undefined && version !== undefined) {
-    // A record may just have been withdrawn, because the version is that of a writer past the catalog.
+    // A record may have been withdrawn because a writer past the catalog has the version.
     await catchUp(parts, table, branch);
     found = await find();
   }
@@ -111,7 +111,7 @@ export async function requireVersion(
   );
 }
 
-/** The protocol's TableVersion of a placed version. */
+/** Converts a placed version to the TableVersion of the protocol. */
 export function toTableVersion(location: string, record: VersionRecord): TableVersion {
   return {
     version: record.version,

@@ -9,13 +9,13 @@ import { findVersion, insertVersion, listLeftOverVersions, type VersionRecord } 
 import { isManifestOf, type PreparedVersion } from "./prepare.ts";
 
 /**
- * Step 2 of a commit: inserts its record. When the database transaction is durable, no other commit gets
- * this number. The first record of a generation may have any number. After that only the next one is accepted,
- * counted from the highest ever recorded: a stale writer must not re-create a version that was cleaned up.
- * A retry with the same manifest is idempotent, and brings back nothing that was deleted since.
+ * Step 2 of a commit: inserts its record. Once the database transaction is durable, no other commit gets this number. The
+ * first record of a generation may have any number. After that, only the number that follows the highest ever recorded is
+ * accepted: a stale writer must not re-create a version that was cleaned up. A retry with the same manifest is
+ * idempotent, and restores nothing that was deleted since.
  *
  * @param held Whether the version is hidden until `publishVersions`.
- * @returns The present record, which an earlier transaction may have inserted.
+ * @returns The record, which an earlier transaction may have inserted.
  * @throws CatalogError ConcurrentModification
  */
 export async function recordVersion(
@@ -53,7 +53,7 @@ export async function recordVersion(
   if (version <= leftOverVersion && (await wasDeleted(session, { tableId: table.id, branch, generation }, prepared)))
     throw conflict(`version ${version} was committed with this manifest and deleted since`);
   const isUnchanged = base === undefined || (generation === base.generation && highest === base.highestVersion);
-  // The versions of one transaction may follow each other.
+  // Versions of one transaction may follow each other.
   const previous =
     isUnchanged || highest === undefined ? undefined : await findVersion(session, table.id, branch, highest);
   if (!isUnchanged && previous?.transactionId !== transactionId) throw conflict("the branch was changed meanwhile");
@@ -81,8 +81,8 @@ export async function recordVersion(
 }
 
 /**
- * Whether an earlier generation of the branch had the version with the manifest that a request stages. A final name
- * tells nothing: each generation uses it again.
+ * Returns whether an earlier generation of the branch had the version with the staged manifest of a request. A final name
+ * is no evidence, because each generation uses it again.
  */
 async function wasDeleted(
   session: Session,

@@ -21,38 +21,38 @@ import { type PreparedVersion, prepareVersion, type VersionRequest } from "./pre
 import { toTableVersion } from "./read.ts";
 import { recordVersion } from "./record.ts";
 
-/** On whose behalf versions are committed, and by which operation: the audit names these. */
+/** The operation and the caller of commits, which the audit names. */
 export interface Change {
   readonly contract: AnyContract;
   readonly request: { readonly id: Identifier; readonly delimiter: string; readonly branch?: string | undefined };
   readonly caller: { readonly principal: { readonly name: string }; readonly requestId: string };
-  /** What the table's properties are from the first commit on; undefined leaves them. */
+  /** The properties of the table from the first commit on; undefined keeps them. */
   readonly properties?: Readonly<Record<string, string>> | undefined;
 }
 
-/** A table that comes into being with its first version. */
+/** A table that is created with its first version. */
 export interface NewTable {
   readonly location: string;
   readonly properties: Readonly<Record<string, string>>;
 }
 
-/** The commits that one operation makes, one after the other or all at once. */
+/** The commits of one operation, one after the other or all at once. */
 export interface Commits {
-  /** From now on versions are held back, until all of them are published at once. */
+  /** Holds further versions back until `publish`. */
   hold(): void;
   /** The versions that are held back, in order. */
   readonly held: readonly TableVersion[];
   /** Commits a version, or holds it back. */
   commit(request: VersionRequest): Promise<{ readonly transaction_id?: string; readonly version: TableVersion }>;
-  /** Commits what is held back. @throws CatalogError ConcurrentModification when another writer committed meanwhile. */
+  /** Commits all versions that are held back. @throws CatalogError ConcurrentModification when another writer committed meanwhile. */
   publish(): Promise<void>;
-  /** Deletes the manifests that are held back. */
+  /** Deletes the manifests of the versions that are held back. */
   discard(): Promise<void>;
-  /** The name of the last transaction that committed; undefined when nothing was. */
+  /** The name of the last transaction that committed; undefined before the first commit. */
   readonly transactionName: string | undefined;
 }
 
-/** @param table The table as it was when the operation began; a NewTable is made with the first commit. */
+/** @param table The table at the start of the operation; a NewTable is created with the first commit. */
 export function createCommits(parts: CommitParts, change: Change, table: TableRecord | NewTable): Commits {
   const { storage } = parts;
   const identifier = change.request.id;
@@ -144,8 +144,8 @@ export function createCommits(parts: CommitParts, change: Change, table: TableRe
 }
 
 /**
- * Gives a staged manifest another staged name. A client that gets back the name that it chose
- * places the manifest itself, where it would count as a version.
+ * Moves a staged manifest to another staged name. A client that receives the name that it chose places the manifest
+ * itself, where it would count as a version.
  */
 async function moveAside(storage: Storage, location: string, staged: string): Promise<string> {
   const aside = `${staged}-held`;

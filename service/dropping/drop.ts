@@ -7,15 +7,15 @@ import { findTable, listTables, type TableRecord } from "../store/tables.ts";
 import { insertTask } from "../store/tasks.ts";
 import { purgeOf } from "./purge.ts";
 
-/** Whether a namespace holds neither a table nor a namespace. */
+/** Returns whether a namespace has neither tables nor namespaces. */
 export async function isEmpty(session: Session, namespace: Identifier): Promise<boolean> {
   const tables = await listTables(session, namespace, "", { limit: 1, includeDeclared: true });
   return tables.length === 0 && (await listChildNamespaces(session, namespace, "", 1)).length === 0;
 }
 
 /**
- * Drops a table: it loses its name. A task purges its objects and records, at once or after the retention of a soft
- * delete. Until then no other table can be at its location.
+ * Drops a table: removes its name. A task purges its objects and records, at once or after the retention of a soft
+ * delete. Until then, no other table can have its location.
  *
  * @throws CatalogError InvalidTableState for a table that is protected.
  */
@@ -27,7 +27,7 @@ export async function dropTable(session: Session, table: TableRecord, retentionM
 }
 
 /**
- * Deregisters a table, without a change of its objects. Its location is free at once; a task deletes its records.
+ * Deregisters a table and keeps its objects. Its location is free at once; a task deletes its records.
  *
  * @throws CatalogError InvalidTableState for a table that is protected.
  */
@@ -38,11 +38,7 @@ export async function deregisterTable(session: Session, table: TableRecord): Pro
   await insertTask(session, { kind: "forget", subject: String(id) });
 }
 
-/**
- * Drops all that a namespace holds.
- *
- * @throws CatalogError InvalidTableState when a table in it is protected.
- */
+/** Drops all tables and namespaces below a namespace. @throws CatalogError InvalidTableState for a protected table. */
 export async function dropContents(session: Session, namespace: Identifier, retentionMs: number): Promise<void> {
   const below = await listNamespacesBelow(session, namespace);
   for (const each of [...below, namespace]) {

@@ -6,7 +6,7 @@ import { deleteTable } from "../store/tables.ts";
 import { deleteSomeVersions } from "../store/version-ranges.ts";
 import type { Lease } from "../tasks/lease.ts";
 
-/** How many records one database transaction deletes: it takes some milliseconds. */
+/** The number of records that one database transaction deletes, in some milliseconds. */
 const deletedAtOnce = 1_000;
 
 /** The task that purges a dropped table. */
@@ -15,10 +15,10 @@ export function purgeOf(tableId: number) {
 }
 
 /**
- * Purges a dropped table: its objects, then its records, some at a time. It is idempotent: after an interruption the
- * next call continues. The location is free when it is done.
+ * Purges the objects of a dropped table, and then its records in batches, which frees its location. Idempotent: after an
+ * interruption, the next call continues.
  *
- * @returns How long to wait, in milliseconds, while the table can still be undropped.
+ * @returns The remaining retention in milliseconds, while the table can still be undropped.
  */
 export async function purgeTable(
   parts: { readonly store: Store; readonly storage: Storage; readonly dropRetentionMs: number },
@@ -36,7 +36,7 @@ export async function purgeTable(
   });
   if (waitMs > 0) return waitMs;
   const location = await findTableToPurge(store.read, id);
-  // It was undropped, or another process has purged it.
+  // The table was undropped, or another process has purged it.
   if (location === undefined) return undefined;
   const { path } = parseLocation(location);
   await (await storage.at(parseLocation(location))).deleteFolder(path, lease.requireValid);
@@ -44,7 +44,7 @@ export async function purgeTable(
   return undefined;
 }
 
-/** Deletes the records of a table that has no name and no objects any more, some at a time. */
+/** Deletes the records of a table without name and objects, in batches. */
 export async function forgetRecords(store: Store, tableId: number, lease: Lease): Promise<void> {
   for (let isMore = true; isMore; ) {
     lease.requireValid();

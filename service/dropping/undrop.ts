@@ -14,9 +14,9 @@ const tableIdMax = 2 ** 31 - 1;
 /**
  * Undrops a table.
  *
- * @param dropped Its id; with its former name, when the caller's rights were decided by that.
- * @param to Its new name; the former one when undefined.
- * @returns Its name, and the name of the transaction.
+ * @param dropped The id of the table, and its former name if that decided the rights of the caller.
+ * @param to The new name; the former one when undefined.
+ * @returns The name of the table and of the transaction.
  * @throws CatalogError TableNotFound, NamespaceNotFound, TableAlreadyExists
  */
 export async function undropTable(
@@ -28,7 +28,7 @@ export async function undropTable(
   const isTableId = Number.isInteger(dropped.id) && dropped.id > 0 && dropped.id <= tableIdMax;
   const found = isTableId ? await findDroppedTable(session, dropped.id) : undefined;
   const { identifier: expected = found?.identifier } = dropped;
-  // Part by part: the parts of two names may give the same text when they are joined.
+  // Compares part by part: joined parts of different names may have the same text.
   if (found === undefined || !isDeepStrictEqual(expected, found.identifier))
     throw new CatalogError("TableNotFound", "no dropped table has this id and name; see the list of dropped tables");
   const identifier = to ?? found.identifier;

@@ -10,7 +10,7 @@ import type { Lease } from "../tasks/lease.ts";
 import { findRef, listRefs, type Ref, type RefKind, refKey } from "./ref-files.ts";
 import { tagKind } from "./tags.ts";
 
-/** What Lance writes into the file of a branch. */
+/** The file of a branch, as Lance writes it. */
 const BranchContents = z.object({
   /** Null for the main branch. */
   parentBranch: z.string().nullish(),
@@ -19,7 +19,7 @@ const BranchContents = z.object({
   createAt: z.int().min(0),
   manifestSize: z.int().min(0),
   metadata: z.record(z.string(), z.string()).optional(),
-  /** The versions at which its ancestors and it began, each with an id; branches of older releases have none. */
+  /** The versions at which the branch and its ancestors began, each with an id; absent in older releases of Lance. */
   identifier: z.object({ version_mapping: z.array(z.tuple([z.number(), z.string()])) }).optional(),
 });
 export type BranchContents = z.infer<typeof BranchContents>;
@@ -27,8 +27,8 @@ export type BranchContents = z.infer<typeof BranchContents>;
 export const branchKind: RefKind<BranchContents> = { folder: "_refs/branches", contents: BranchContents };
 
 /**
- * Makes sure that a branch can be made under this name. A branch with records and no file exists
- * too: its creation is in progress, or was interrupted.
+ * Requires that no branch has a name. A branch with records and without a file exists too: its creation is in progress,
+ * or was interrupted.
  *
  * @throws CatalogError TableBranchAlreadyExists
  */
@@ -45,18 +45,17 @@ export async function requireFreeBranchName(
   );
 }
 
-/** A branch of a table that nothing depends on, with the parts to delete. */
+/** A branch without dependents, with the parts to delete. */
 export interface DeletableBranch {
   readonly name: string;
-  /** The key of its file, which may be gone already: an interrupted deletion is continued. */
+  /** The key of its file, which may be missing: an interrupted deletion continues. */
   readonly key: string;
-  /** The folders in its own folder that are other branches'. */
+  /** The folders of other branches inside its folder. */
   readonly nested: readonly string[];
 }
 
 /**
- * Finds a branch to be deleted. As with Lance, nothing may depend on it: no branch that began
- * on it, and no tag.
+ * Finds a branch to delete. As in Lance, no branch may begin on it, and no tag may refer to it.
  *
  * @throws CatalogError TableBranchNotFound, InvalidTableState
  */
@@ -93,17 +92,14 @@ export async function requireDeletable(
   };
 }
 
-/** Whether a branch began on another one, or on one that did. */
+/** Returns whether a branch descends from another one. */
 function isBasedOn(branch: Ref<BranchContents>, name: string, on: Ref<BranchContents> | undefined): boolean {
   if (branch.contents.parentBranch === name) return true;
   const [mine = [], theirs = []] = [branch, on].map((each) => each?.contents.identifier?.version_mapping);
   return theirs.length > 0 && mine.length > theirs.length && theirs.every(([, id], depth) => mine[depth]?.[1] === id);
 }
 
-/**
- * Deletes a branch: its file, its objects and its records, in this order. While there are records
- * the deletion can be retried after an interruption.
- */
+/** Deletes the file, the objects and the records of a branch, in this order: records allow a retry of the deletion. */
 export async function deleteBranch(
   { store, storage }: { readonly store: Store; readonly storage: Storage },
   table: TableRecord,

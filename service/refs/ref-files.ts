@@ -9,10 +9,10 @@ import type { TableRecord } from "../store/tables.ts";
 import { exclusively } from "../tasks/exclusively.ts";
 import type { Lease } from "../tasks/lease.ts";
 
-/** How many files are read at the same time. */
+/** The number of files that are read concurrently. */
 const readAtOnce = 32;
 
-/** One kind of what names versions of a table; Lance keeps each in a JSON file of the table's folder. */
+/** A kind of named references to versions. Lance keeps each reference in a JSON file of the table. */
 export interface RefKind<Contents> {
   readonly folder: "_refs/tags" | "_refs/branches";
   readonly contents: z.ZodType<Contents>;
@@ -21,7 +21,7 @@ export interface RefKind<Contents> {
 export interface Ref<Contents> {
   readonly name: string;
   readonly contents: Contents;
-  /** Where its file is in the table's store. */
+  /** The key of its file. */
   readonly key: string;
   /** The state of the file, for `replace`. */
   readonly revision: string;
@@ -37,12 +37,12 @@ interface Parts {
   readonly storage: Storage;
 }
 
-/** Where Lance puts the file of a ref: a slash in a branch's name is encoded. */
+/** Returns the key of the file of a ref: Lance encodes slashes in the names of branches. */
 export function refKey(table: TableRecord, kind: RefKind<unknown>, name: string): string {
   return `${parseLocation(table.location).path}/${kind.folder}/${encodeURIComponent(name)}.json`;
 }
 
-/** @returns undefined when there is none of that name. */
+/** @returns undefined when no ref has the name. */
 export async function findRef<Contents>(
   { storage }: Parts,
   table: TableRecord,
@@ -53,11 +53,7 @@ export async function findRef<Contents>(
   return readRef(objects, kind, { name, key: refKey(table, kind, name) });
 }
 
-/**
- * The refs of a table in the order of their names, from behind the name `after` on.
- *
- * @param limit All of them when undefined.
- */
+/** Lists the refs of a table that follow the name `after`, by name. */
 export async function listRefs<Contents>(
   { storage }: Parts,
   table: TableRecord,
@@ -71,7 +67,7 @@ export async function listRefs<Contents>(
   const found: Ref<Contents>[] = [];
   for (let from = 0; from < files.length && found.length < limit; from += readAtOnce) {
     const batch = files.slice(from, from + readAtOnce);
-    // A file that is deleted during the listing is left out.
+    // Leaves out files that are deleted during the listing.
     const read = await Promise.all(batch.map((file) => readRef(objects, kind, file)));
     found.push(...read.filter((ref) => ref !== undefined));
   }
@@ -79,8 +75,8 @@ export async function listRefs<Contents>(
 }
 
 /**
- * Changes the refs of a table, one change at a time among all processes that use this database. Lance's clients
- * change them at any time.
+ * Changes the refs of a table, one change at a time among all processes of the database. Lance's clients change refs at
+ * any time.
  *
  * @throws CatalogError TableNotFound, ConcurrentModification, ServiceUnavailable
  */
@@ -107,7 +103,7 @@ async function listFiles(objects: ObjectStore, folder: string): Promise<RefFile[
   return files.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Some stores give the file of a branch with a slash in its name a folder: both ways are read, as Lance does. */
+/** Reads encoded and plain slashes, as Lance does: in some stores, a plain slash is a folder. */
 function nameOf(file: string): string | undefined {
   if (!file.endsWith(".json")) return undefined;
   try {

@@ -9,10 +9,10 @@ import type { Storage } from "../storage/storage.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { findRef, type Ref, type RefKind } from "./ref-files.ts";
 
-/** The file names of every store can hold a tag of this length. */
+/** File names of every store can have this length. */
 const tagLengthMax = 200;
 
-/** What Lance writes into the file of a tag. What else it has is kept when the tag is moved. */
+/** The file of a tag, as Lance writes it. Moving the tag keeps other fields. */
 const TagContents = z.looseObject({
   /** Null for the main branch. */
   branch: z.string().nullish(),
@@ -24,8 +24,8 @@ export type TagContents = z.infer<typeof TagContents>;
 export const tagKind: RefKind<TagContents> = { folder: "_refs/tags", contents: TagContents };
 
 /**
- * Checks the name of a new tag: Lance's own rules, and ASCII alone. pylance 14 cannot list the
- * tags of a table that has a tag with other letters.
+ * Validates the name of a new tag by the rules of Lance, in ASCII: pylance 14 cannot list the tags of a table with a
+ * tag in other letters.
  *
  * @throws CatalogError InvalidInput
  */
@@ -52,14 +52,14 @@ export async function requireTag(
   );
 }
 
-/** The version that a tag names, as answers have it. */
+/** Returns the version of a tag in the form of responses. */
 export function versionOfTag({ contents }: Ref<TagContents>): { readonly version: number; readonly branch?: string } {
   const { version, branch } = contents;
   return { version, ...(typeof branch === "string" && { branch }) };
 }
 
 /**
- * The version that a request asks for, by its number or by a tag; no version is the latest.
+ * Resolves the version of a request, a number or a tag; undefined is the latest.
  *
  * @throws CatalogError InvalidInput for a tag together with a version or a branch, TableTagNotFound
  */
@@ -79,8 +79,8 @@ export async function versionAsked(
 }
 
 /**
- * What a tag holds that names a version. The version's manifest must be there: a client may
- * have cleaned it up while the catalog still has its record.
+ * Creates the contents of a tag. The manifest of its version must exist: a client may have cleaned it up while the
+ * catalog still has its record.
  *
  * @throws CatalogError TableBranchNotFound, TableVersionNotFound
  */
@@ -108,7 +108,7 @@ export async function contentsFor(
   };
 }
 
-/** The text of a tag's file, as Lance writes it. */
+/** Serializes a tag as Lance does. */
 export function toText(contents: TagContents): string {
   return JSON.stringify(contents, undefined, 2);
 }

@@ -1,4 +1,4 @@
-/** Groups what comes into lists of `size` items; the last may have fewer. */
+/** Groups items into lists of `size`; the last may be shorter. */
 export async function* inBatches<Item>(items: AsyncIterable<Item>, size: number): AsyncIterable<Item[]> {
   let batch: Item[] = [];
   for await (const item of items) {

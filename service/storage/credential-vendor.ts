@@ -1,31 +1,29 @@
 import { CatalogError } from "@tiltyard/protocol";
 import type { Location } from "./location.ts";
 
-/** What credentials allow: to list and get the objects of a folder, or also to put and delete them. */
+/** The rights of credentials: `read` lists and gets the objects of a folder, `write` also puts and deletes them. */
 export type StorageAccess = "read" | "write";
 
-/** The principal of credentials, and what they are for. */
 export interface CredentialRequest {
-  /** The folder of one table: they reach nothing outside of it. */
+  /** The folder of a table, to which the credentials are limited. */
   readonly location: Location;
   readonly access: StorageAccess;
-  /** Named in the cloud's own log where it has a place for that. */
+  /** Appears in the log of the cloud, where possible. */
   readonly principal: string;
 }
 
 /**
- * Hands out credentials that live for an hour at most.
+ * Vends credentials that expire after an hour at most.
  *
- * @returns What a Lance client takes as its `storage_options`.
- * @throws CatalogError ServiceUnavailable when the cloud gives none now, InvalidInput for a location that it cannot
- *   describe.
+ * @returns The `storage_options` of a Lance client.
+ * @throws CatalogError ServiceUnavailable when the cloud issues none, InvalidInput for a location that its policies
+ *   cannot express.
  */
 export type CredentialVendor = (request: CredentialRequest) => Promise<Record<string, string>>;
 
 /**
- * The error of a cloud that gives no credentials now. The cause is only logged, because it may name
- * roles and accounts, and only as its message: the errors of Google's library contain the failed
- * request, with a token in it.
+ * Creates the error of a cloud that issues no credentials. The cause is logged, not answered, because it may name roles
+ * and accounts, and only its message: errors of Google's library contain the failed request with its token.
  */
 export function noCredentials({ location }: CredentialRequest, cause: unknown): CatalogError {
   return new CatalogError(

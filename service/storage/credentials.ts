@@ -2,18 +2,16 @@ import type { CredentialVendor } from "./credential-vendor.ts";
 import type { Location } from "./location.ts";
 
 export interface VendingOptions {
-  /** The ARN of the role that is assumed for tables in S3. */
+  /** The ARN of the role that the catalog assumes for tables in S3. */
   readonly s3Role: string | undefined;
 }
 
-/** Finds the vendor of credentials for a location; undefined where there is none. */
 export interface CredentialVendors {
+  /** @returns undefined for a location that needs no credentials, or whose cloud is not configured. */
   for(location: Location): Promise<CredentialVendor | undefined>;
 }
 
-/**
- * The clouds' libraries are loaded when the first location needs them.
- */
+/** Loads the library of a cloud when a location needs it first. */
 export function createCredentialVendors(options: VendingOptions): CredentialVendors {
   const opened = new Map<string, Promise<CredentialVendor | undefined>>();
 

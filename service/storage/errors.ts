@@ -1,12 +1,21 @@
 import { CatalogError } from "@tiltyard/protocol";
 import { readBytesMax } from "./object-store.ts";
 
-/** The error of a store that cannot be used now. The cause is only logged: it may name hosts and accounts. */
+/** Creates the error of an unavailable store. The cause is logged, not answered: it may name hosts and accounts. */
 export function unavailable(key: string, cause: unknown): CatalogError {
   return new CatalogError("ServiceUnavailable", `The storage of ${key} cannot be used now; try again.`, { cause });
 }
 
-/** Refuses an object that would have to be read as a whole and is larger than what is expected there. */
+/** Runs a request to a cloud. @throws CatalogError ServiceUnavailable when it fails. */
+export async function orUnavailable<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    throw unavailable(key, error);
+  }
+}
+
+/** Refuses an object that is read as a whole and is larger than expected. */
 export function requireReadable(key: string, sizeBytes: number, bytesMax: number = readBytesMax): void {
   if (sizeBytes > bytesMax)
     throw new CatalogError("InvalidTableState", `${key} has ${sizeBytes} bytes, and is to have ${bytesMax} at most`);

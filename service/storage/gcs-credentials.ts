@@ -1,12 +1,12 @@
 import { DownscopedClient, GoogleAuth } from "google-auth-library";
 import { type CredentialRequest, type CredentialVendor, noCredentials } from "./credential-vendor.ts";
 
-/** The scope of the token to exchange; the result is limited to one folder all the same. */
+/** The scope of the exchanged token; the result is limited to one folder. */
 const scopes = "https://www.googleapis.com/auth/cloud-platform";
 
 /**
- * Hands out tokens of the catalog's own account that are limited to one folder. They expire with the
- * token that they are made from, after an hour at most. Credentials come from where Google's tools look for them.
+ * Vends tokens of the catalog's own account that are limited to one folder. They expire with their source token, after an
+ * hour at most. The source has Google's application default credentials.
  */
 export function createGcsVendor(): CredentialVendor {
   const auth = new GoogleAuth({ scopes });
@@ -27,10 +27,10 @@ export function createGcsVendor(): CredentialVendor {
   };
 }
 
-/** What a token may do: use the objects of one folder, and list them. */
+/** Returns the boundary of a token, which may list and use the objects of one folder. */
 export function accessBoundary({ location, access }: Omit<CredentialRequest, "principal">) {
   const name = `projects/_/buckets/${location.bucket}/objects/${location.path}/`;
-  // JSON's strings are strings of the condition's language, too.
+  // JSON strings are also strings of the Common Expression Language.
   const expression =
     `resource.name.startsWith(${JSON.stringify(name)}) || ` +
     `api.getAttribute("storage.googleapis.com/objectListPrefix", "").startsWith(${JSON.stringify(`${location.path}/`)})`;

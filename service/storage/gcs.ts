@@ -1,6 +1,6 @@
 import { ApiError, type FileMetadata, Storage } from "@google-cloud/storage";
 import { inBatches } from "./batches.ts";
-import { requireReadable, unavailable } from "./errors.ts";
+import { orUnavailable, requireReadable, unavailable } from "./errors.ts";
 import {
   type ListedObject,
   type ObjectStore,
@@ -9,14 +9,14 @@ import {
   storeSilenceMaxMs,
 } from "./object-store.ts";
 
-/** As many as S3's library makes. By default this library retries for ten minutes, while a commit waits. */
+/** The number of retries of the S3 client. By default this client retries for ten minutes, while a commit waits. */
 const retriesMax = 2;
 const deletedAtOnce = 32;
 
-/** A bucket of Google Cloud Storage. Credentials come from where Google's tools look for them. */
+/** Opens a bucket of Google Cloud Storage, with Google's application default credentials. */
 export function openGcsStore(bucketName: string): ObjectStore {
   const storage = new Storage({ timeout: storeSilenceMaxMs, retryOptions: { maxRetries: retriesMax } });
-  // An emulator's address has the path of the API, which the library adds once more to upload.
+  // The address of an emulator includes the path of the API, which the client adds again to uploads.
   storage.apiEndpoint = storage.apiEndpoint.replace(/\/storage\/v1$/, "");
   const bucket = storage.bucket(bucketName);
 
@@ -35,11 +35,11 @@ export function openGcsStore(bucketName: string): ObjectStore {
     requireReadable(key, Number(metadata.size), bytesMax);
     const { generation } = metadata;
     const content = await orMissing(key, () => bucket.file(key, { generation }).download());
-    // A missing generation was replaced or deleted: the present object tells which.
+    // A missing generation was replaced or deleted: reading again shows which.
     return content === undefined ? read(key, bytesMax) : { bytes: content[0], revision: String(generation) };
   }
 
-  /** @returns False when the object that is there is of another generation; 0 is that of one that does not exist. */
+  /** @returns False when the object has another generation; the generation of a missing object is 0. */
   async function putIf(
     ifGenerationMatch: number | string,
     key: string,
@@ -72,7 +72,7 @@ export function openGcsStore(bucketName: string): ObjectStore {
       const there = await metadataOf(to);
       if (there !== undefined && describe(there).identity !== replaced?.identity) return { outcome: "exists" };
       try {
-        // Another writer may be as fast: generation 0 is that of an object that does not exist.
+        // A concurrent writer may precede this copy. The generation of a missing object is 0.
         const preconditionOpts = { ifGenerationMatch: there?.generation ?? 0 };
         await bucket.file(from).copy(bucket.file(to), { preconditionOpts });
       } catch (error) {
@@ -119,14 +119,6 @@ async function orMissing<Result>(key: string, work: () => Promise<Result>): Prom
     return await work();
   } catch (error) {
     if (error instanceof ApiError && error.code === 404) return undefined;
-    throw unavailable(key, error);
-  }
-}
-
-async function orUnavailable<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
     throw unavailable(key, error);
   }
 }

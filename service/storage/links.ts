@@ -10,13 +10,13 @@ interface Root {
 }
 
 /**
- * Refuses paths below the roots that lead elsewhere through a symbolic link. It prevents mistakes, not an attacker that
- * changes links between two steps. A root may itself be a link.
+ * Refuses paths below the roots that lead elsewhere through a symbolic link. This prevents mistakes, not attackers that
+ * change links between two steps. A root may itself be a link.
  */
 export class LinkGuard {
   readonly #roots: readonly Root[];
 
-  /** @param rootPaths The folders, as absolute paths, in which tables may live. */
+  /** @param rootPaths Absolute paths of the folders in which tables may live. */
   constructor(rootPaths: readonly string[]) {
     this.#roots = rootPaths.map((path) => ({ path, realPath: undefined }));
   }

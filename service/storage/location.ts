@@ -1,14 +1,14 @@
 import { CatalogError } from "@tiltyard/protocol";
 import { LRUCache } from "lru-cache";
 
-/** Where a table or the warehouse lives: a folder in the local file system, in S3 or in Google Cloud Storage. */
+/** A folder in the local file system, in S3 or in Google Cloud Storage, for a table or the warehouse. */
 export interface Location {
   readonly scheme: "file" | "s3" | "gs";
   /** Empty for `file`. */
   readonly bucket: string;
-  /** The path inside the store, decoded, without a leading or a trailing slash: `manifest_path` starts with it. */
+  /** The decoded path inside the store, without a leading or trailing slash: `manifest_path` starts with it. */
   readonly path: string;
-  /** The location as a URI, normalized, so that the same place has the same text. */
+  /** The normalized URI: the same folder always has the same text. */
   readonly uri: string;
 }
 
@@ -19,9 +19,9 @@ const kept = new LRUCache<string, Location>({ max: locationsKept });
 const controlCharacter = /\p{Cc}/u;
 
 /**
- * Reads a location as clients write it: a `file:`, `s3:` or `gs:` URI, or an absolute path of the file system.
+ * Parses the location that a client sends: a `file:`, `s3:` or `gs:` URI, or an absolute path of the file system.
  *
- * @throws CatalogError InvalidInput that says what is wrong with the text.
+ * @throws CatalogError InvalidInput
  */
 export function parseLocation(text: string): Location {
   const known = kept.get(text);
@@ -46,17 +46,17 @@ function readLocation(text: string): Location {
   return locationOf(scheme as "s3" | "gs", bucket, checkedPath(decode(rest, invalid), invalid));
 }
 
-/** The location of a folder inside another one. */
+/** Returns the location of a folder inside another one. */
 export function childLocation(parent: Location, ...segments: readonly string[]): Location {
   return locationOf(parent.scheme, parent.bucket, [parent.path, ...segments].filter(Boolean).join("/"));
 }
 
-/** Whether `inner` is `outer` or lies inside it. */
+/** Returns whether `inner` is `outer` or lies inside it. */
 export function contains(outer: Location, inner: Location): boolean {
   return `${inner.uri}/`.startsWith(outer.uri.endsWith("/") ? outer.uri : `${outer.uri}/`);
 }
 
-/** The URIs of the folders that the location lies in. */
+/** Returns the URIs of the folders that contain a location. */
 export function ancestorUris({ scheme, bucket, path }: Location): readonly string[] {
   const segments = path.split("/");
   return segments.slice(1).map((_, depth) => locationOf(scheme, bucket, segments.slice(0, depth + 1).join("/")).uri);
@@ -67,7 +67,7 @@ function locationOf(scheme: Location["scheme"], bucket: string, path: string): L
   return { scheme, bucket, path, uri: `${scheme}://${bucket}/${encoded}`.replace(/\/$/, "") };
 }
 
-/** Encodes what has a meaning in a URI, and leaves the rest readable. */
+/** Encodes the characters that have a meaning in a URI, and leaves the rest readable. */
 function encodeSegment(segment: string): string {
   return encodeURIComponent(segment).replace(/%(24|2B|2C|3A|3D|40)/g, (encoded) => decodeURIComponent(encoded));
 }

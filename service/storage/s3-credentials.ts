@@ -3,17 +3,17 @@ import { AssumeRoleCommand, PackedPolicyTooLargeException, STSClient } from "@aw
 import { CatalogError } from "@tiltyard/protocol";
 import { type CredentialRequest, type CredentialVendor, noCredentials } from "./credential-vendor.ts";
 
-/** The longest that AWS allows a role that is assumed by another role, as the catalog's own credentials often are. */
+/** The maximum of AWS for role chaining: the catalog's own credentials are often those of a role. */
 const lifetimeSeconds = 3600;
-/** AWS takes session policies of this length, and packs them further. */
+/** The maximum length of a session policy, which AWS packs further. */
 const policyLengthMax = 2048;
 const sessionNameLengthMax = 64;
 
 /**
- * Hands out sessions of a role, each limited to one folder by a policy of its own. Credentials, region
- * and endpoint come from where AWS's tools look for them.
+ * Vends sessions of a role, each limited to one folder by a session policy. Credentials, region and endpoint come from
+ * AWS's default provider chain.
  *
- * @param RoleArn A role that may use every table; a session can do no more than that.
+ * @param RoleArn A role with access to every table, which bounds the rights of its sessions.
  */
 export function createS3Vendor(RoleArn: string): CredentialVendor {
   const sts = new STSClient();
@@ -54,11 +54,11 @@ function tooLong(): CatalogError {
 }
 
 /**
- * What a session may do: use the objects of one folder, and list them. Keys of KMS are used through S3
- * alone, so for objects that the session may use; which keys, the role says.
+ * Returns the policy of a session, which may list and use the objects of one folder. KMS keys are used through S3 alone,
+ * and thus for the objects of the folder; the role limits the keys.
  *
- * @param partition `aws`, or that of another AWS such as `aws-cn`.
- * @returns A policy document as JSON, in ASCII, which is all that AWS takes for sure.
+ * @param partition `aws`, or another partition such as `aws-cn`.
+ * @returns A policy document as JSON in ASCII.
  */
 export function sessionPolicy({ location, access }: Omit<CredentialRequest, "principal">, partition: string): string {
   const bucket = `arn:${partition}:s3:::${location.bucket}`;
@@ -97,12 +97,12 @@ export function sessionPolicy({ location, access }: Omit<CredentialRequest, "pri
   );
 }
 
-/** Escapes the characters of a path that have a meaning in AWS's patterns. */
+/** Escapes the characters of a path that have a meaning in the patterns of AWS. */
 function escapeWildcards(path: string): string {
   return path.replace(/[*?$]/g, (character) => `\${${character}}`);
 }
 
-/** The session's name in AWS's log: the principal, in the letters that AWS allows. */
+/** Returns the session name for CloudTrail: the principal, in the characters that AWS allows. */
 function sessionName(principal: string): string {
   return `tiltyard-${principal.replace(/[^\w+=,.@-]/g, "_")}`.slice(0, sessionNameLengthMax);
 }

@@ -10,19 +10,19 @@ import {
   S3ServiceException,
 } from "@aws-sdk/client-s3";
 import { inBatches } from "./batches.ts";
-import { requireReadable, unavailable } from "./errors.ts";
+import { orUnavailable, requireReadable, unavailable } from "./errors.ts";
 import { type ListedObject, type ObjectStore, type StoredObject, storeSilenceMaxMs } from "./object-store.ts";
 
 export interface S3Options {
-  /** Puts the bucket into the path, as most S3 servers other than Amazon's want it. */
+  /** Puts the bucket into the path, as most S3 servers other than Amazon's require. */
   readonly forcePathStyle: boolean;
 }
 
-/** A bucket of S3. Region, credentials and endpoint come from where AWS's tools look for them. */
+/** Opens a bucket of S3. Region, credentials and endpoint come from AWS's default provider chain. */
 export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
   const client = new S3Client({
     forcePathStyle: options.forcePathStyle,
-    // Without a timeout it waits for ever.
+    // The client has no timeout by default.
     requestHandler: { connectionTimeout: storeSilenceMaxMs, socketTimeout: storeSilenceMaxMs },
   });
 
@@ -61,12 +61,12 @@ export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
     persist: find,
     syncFolder: async () => {},
     copy: async (from, Key, replaced) => {
-      // Not every S3 knows conditional writes, so this looks first.
+      // Not every S3 server supports conditional writes, so this looks first.
       const there = await find(Key);
       if (there !== undefined && there.identity !== replaced?.identity) return { outcome: "exists" };
       const source = await orMissing(from, () => client.send(new GetObjectCommand({ Bucket, Key: from })));
       if (source?.Body === undefined) return { outcome: "missing" };
-      // A conditional write, and not a copy, because more of them know the condition there.
+      // More servers support conditional writes than conditional copies.
       const body = source.Body;
       const Body = await orUnavailable(from, () => body.transformToByteArray());
       const identity = await putIf(there === undefined ? { IfNoneMatch: "*" } : { IfMatch: there.identity }, Key, Body);
@@ -78,7 +78,7 @@ export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
       try {
         requireReadable(Key, found.ContentLength ?? 0, bytesMax);
       } catch (error) {
-        // Without this the connection would wait for a reader.
+        // Otherwise the connection waits for a reader.
         if (found.Body instanceof Readable) found.Body.destroy();
         throw error;
       }
@@ -117,7 +117,7 @@ function describe(etag = "", modified = new Date(0), sizeBytes = 0): StoredObjec
   return { identity: etag, modifiedAtMillis: modified.getTime(), sizeBytes };
 }
 
-/** Another write at the same moment, another state of the object, or no object. */
+/** Returns whether a conditional request failed: a concurrent write, another state of the object, or no object. */
 function isConditionFailure(error: unknown): boolean {
   return (
     [409, 412].includes(statusOf(error) ?? 0) || (error instanceof S3ServiceException && error.name === "NoSuchKey")
@@ -135,12 +135,4 @@ async function orMissing<Result>(key: string, work: () => Promise<Result>): Prom
 
 function statusOf(error: unknown): number | undefined {
   return error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined;
-}
-
-async function orUnavailable<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    throw unavailable(key, error);
-  }
 }

@@ -2,18 +2,18 @@ import { openFileStore } from "./file.ts";
 import type { Location } from "./location.ts";
 import type { ObjectStore } from "./object-store.ts";
 
-/** Finds the store of a location, opened once for each bucket. */
+/** Opens the store of a location, once for each bucket. */
 export interface Storage {
   at(location: Location): Promise<ObjectStore>;
 }
 
 export interface StorageOptions {
   readonly s3ForcePathStyle: boolean;
-  /** The folders of the file system in which tables may live, as absolute paths. */
+  /** Absolute paths of the folders in which tables may live. */
   readonly fileRoots?: readonly string[];
 }
 
-/** The cloud's libraries are loaded when the first location needs them. */
+/** Loads the library of a cloud when a location needs it first. */
 export function createStorage(options: StorageOptions): Storage {
   const opened = new Map<string, Promise<ObjectStore>>();
 

@@ -1,21 +1,21 @@
 /**
- * The time for which a process alone may work on something. Another process takes over when it expires,
- * also while this one is paused: each step that is not idempotent calls `requireValid` right before.
+ * The exclusive right of a process to work on an object for a limited time. When it expires, another process may start,
+ * even while this one is paused: `requireValid` precedes each step that is not idempotent.
  */
 export interface Lease {
-  /** @throws Error when the lease may have expired. A call in the same turn of the event loop is in time. */
+  /** @throws Error when the lease may have expired. A step in the same turn of the event loop is safe. */
   requireValid(): void;
 }
 
-/** How long a lease lasts, by the clock of the database. */
+/** The duration of a lease, by the clock of the database. */
 export const leaseMs = 60_000;
-/** How long after a renewal its holder still begins a step. No step takes as long as the rest of the lease. */
+/** How long after a renewal its holder starts steps. No step lasts as long as the rest of the lease. */
 const beginsWithinMs = 25_000;
-/** How often a lease is renewed while its holder works. */
+/** The interval of renewals. */
 const renewEveryMs = 8_000;
 
 /**
- * Runs work under a lease that this process has just got, and renews it until the work ends.
+ * Runs work under a lease that this process has just acquired, and renews it until the work ends.
  *
  * @param renew Resolves to false when the lease is lost.
  */
@@ -23,7 +23,7 @@ export async function underLease<Result>(
   renew: () => Promise<boolean>,
   work: (lease: Lease) => Promise<Result>,
 ): Promise<Result> {
-  // A monotonic clock: it runs on while the process is paused, and is never set back.
+  // A monotonic clock runs on while the process is paused, and is never set back.
   let validUntil = performance.now() + beginsWithinMs;
   const timer = setInterval(() => {
     const asked = performance.now();
@@ -38,7 +38,7 @@ export async function underLease<Result>(
   try {
     return await work({
       requireValid: () => {
-        if (performance.now() > validUntil) throw new Error("the lease ran out: another process may go on with this");
+        if (performance.now() > validUntil) throw new Error("The lease has expired: another process may continue.");
       },
     });
   } finally {

@@ -12,33 +12,33 @@ import {
 } from "../store/tasks.ts";
 import { type Lease, leaseMs, underLease } from "./lease.ts";
 
-/** How many tasks one process works on at a time: one that waits for an unavailable store holds up no other. */
+/** The number of concurrent tasks of a process: a task that waits for an unavailable store blocks no other. */
 const tasksAtOnce = 4;
-/** How often a process looks for tasks of other processes, and for tasks that are due. */
+/** The interval at which a process polls for due tasks, including those of other processes. */
 const pollEveryMs = 5_000;
 const backoff = { firstMs: 1_000, mostMs: 600_000 };
-/** How long a stopping process waits for work in progress. Another process takes over the rest. */
+/** How long a stopping process waits for work in progress. Another process does the rest. */
 const stopsWithinMs = 10_000;
 
 /**
- * Does the work of one kind of task. It may be interrupted anywhere and is then retried from the start.
+ * Does the work of a kind of task. An interrupted handler is retried from its start.
  *
- * @returns How long to wait before it is called again, in milliseconds; undefined when the work is done.
+ * @returns The delay until the next call, in milliseconds; undefined when the work is done.
  */
 export type TaskHandler = (subject: string, lease: Lease) => Promise<number | undefined>;
 
 export interface Worker {
-  /** Starts looking for work. */
+  /** Starts polling. */
   start(): void;
-  /** Looks for work now: some was just noted. */
+  /** Polls now, because a task was inserted. */
   wake(): void;
-  /** Does all work that is due, and resolves when there is none. A failed task is left for its retry. */
+  /** Does all due work. A failed task waits for its retry. */
   drain(): Promise<void>;
-  /** Claims no more tasks, and waits a while for work in progress. */
+  /** Claims no more tasks, and waits briefly for work in progress. */
   stop(): Promise<void>;
 }
 
-/** Works on the tasks of the database, which all processes that use it share. */
+/** Creates a worker for the tasks of the database, which all of its processes share. */
 export function createWorker(parts: {
   readonly store: Store;
   readonly log: Log;
@@ -61,7 +61,10 @@ export function createWorker(parts: {
     } catch (error) {
       delayMs = backoffMs(task.attempts, backoff);
       reason = messageOf(error);
-      log.warn({ err: error, task: kind, subject, attempts: task.attempts }, "deferred work failed and is tried again");
+      log.warn(
+        { err: error, task: kind, subject, attempts: task.attempts },
+        "deferred work failed and will be retried",
+      );
     }
     await store.write((session) =>
       delayMs === undefined ? completeTask(session, task) : postponeTask(session, task, delayMs, reason),
@@ -77,7 +80,7 @@ export function createWorker(parts: {
       claimed += 1;
       const done = work({ ...task, claim, attempts: task.attempts + 1 })
         // The claim expires, and the task is retried.
-        .catch((error) => log.warn({ err: error, task: task.kind }, "what became of deferred work is not noted"))
+        .catch((error) => log.warn({ err: error, task: task.kind }, "the outcome of deferred work was not recorded"))
         .finally(() => {
           running.delete(done);
           wake();
