@@ -1,6 +1,6 @@
 /**
- * Generated requests, valid and not, to every operation of the OpenAPI document, which is held
- * to its word: no 500, no status or body that it does not have, nothing invalid accepted.
+ * Sends generated requests, valid and invalid, to every operation of the OpenAPI document: no 500, no undocumented status or body,
+ * no invalid request accepted.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -11,10 +11,10 @@ import { createFilms } from "../support/rows.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { required } from "./servers.ts";
 
-/** `TILTYARD_TEST_FUZZ_SECONDS` gives it longer, and finds more. */
-const seconds = Number(process.env.TILTYARD_TEST_FUZZ_SECONDS ?? 60);
+/** `TILTYARD_TEST_FUZZ_SECONDS` extends the search. */
+const seconds = Number(process.env.TILTYARD_TEST_FUZZ_SECONDS ?? 30);
 const startUpSeconds = 60;
-/** What stays the same between runs, so that a failure is found again. */
+/** The same in every run, so that a failure is reproducible. */
 const seed = 1;
 
 const namespaces = ["existing", "existing$inner"];
@@ -45,7 +45,7 @@ test("requests with a token are answered as the OpenAPI document says", {
 test("requests without a credential are answered as the OpenAPI document says", {
   timeout: (seconds + startUpSeconds) * 1000,
 }, async () => {
-  // None is accepted, the valid ones neither.
+  // The catalog refuses even valid requests.
   const { cases } = await schemathesis(
     protocol,
     {},
@@ -78,7 +78,7 @@ test("requests of LanceDB's remote client without a credential are answered as t
   expect(cases).toBeGreaterThan(0);
 });
 
-/** @returns The ids of what was made, by the kind of object, in the form that paths have. */
+/** @returns The ids of new objects by their kind, in the form of paths. */
 async function createObjects(catalog: TestCatalog): Promise<Record<string, readonly string[]>> {
   for (const id of namespaces) await catalog.call("createNamespace", { id: id.split("$") });
   const transactions: string[] = [];
@@ -89,7 +89,7 @@ async function createObjects(catalog: TestCatalog): Promise<Record<string, reado
   return { namespace: ["$", ...namespaces], table: tables, transaction: transactions };
 }
 
-/** Runs all checks, and fails with what schemathesis prints. @returns How many requests it made up. */
+/** Runs all checks. @returns The number of generated requests. @throws Error with the output of schemathesis after a failure. */
 async function schemathesis(
   document: string,
   existing: Record<string, readonly string[]>,
@@ -97,7 +97,7 @@ async function schemathesis(
   ...more: readonly string[]
 ): Promise<{ readonly cases: number }> {
   const pins = join(import.meta.dirname, "schemathesis");
-  // It keeps what it learns in its working directory.
+  // schemathesis writes its database into the working directory.
   const folder = temporaryFolder("tiltyard schemathesis ");
   const child = spawn(
     required("TILTYARD_TEST_SCHEMATHESIS"),
@@ -124,7 +124,7 @@ async function schemathesis(
       });
     const [code] = await once(child, "close");
     if (code !== 0) throw new Error(printed);
-    // How many there are depends on the machine: an idle one makes some 50 a second.
+    // An idle machine sends about 50 a second.
     const cases = Number(/(\d+) generated/.exec(printed)?.[1]);
     process.stderr.write(`schemathesis: ${cases} requests\n`);
     return { cases };

@@ -1,10 +1,9 @@
 /**
- * Runs the interop tier: the service over a real PostgreSQL, what is written here against real
- * servers, and then the real Lance clients against the served catalog. These wait for much, above all for Ray, so that two
- * parts run side by side: what starts a Ray, of which a machine has one at a time, and the rest. Arguments go to pytest,
- * e.g. `-k geneva`: then the clients' tests alone run.
+ * Runs the interop tier: the service over PostgreSQL, our clients against real servers, and the unmodified Lance clients against the
+ * served catalog. Most of these tests wait, so three lanes run at the same time. Only one lane starts Ray.
  *
- * `--fast` first runs the clients alone that start fast, `--jvm` those of Java alone.
+ * Arguments select some of the Lance clients' tests: `--fast` those that start fast, `--jvm` those of Java, and all others go to pytest,
+ * e.g. `-k geneva`.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -25,7 +24,7 @@ const project = join(import.meta.dirname, "../..");
 const python = join(import.meta.dirname, "python");
 const vitest = join(project, "node_modules/vitest/vitest.mjs");
 
-/** What `--fast` runs: what the clients do, without stores that fail, jobs and replicas. */
+/** The clients' tests without failing stores, jobs and replicas. */
 const fastTests = [
   "clients",
   "client_pages",
@@ -37,13 +36,13 @@ const fastTests = [
   "remote_tables",
 ];
 const jvmTests = ["clients", "client_pages"];
-/** What starts no Ray. */
+/** Tests that wait for the timeouts of stores. */
+const faultTests = ["faulty_store", "made_again"];
 const testsWithoutRay = [
   "authentication",
   "bench",
   "concurrency",
   "datasets",
-  "faulty_store",
   "generated_client",
   "lancedb",
   "object_stores",
@@ -57,7 +56,7 @@ const testsWithoutRay = [
 
 type Tools = Readonly<Record<`TILTYARD_TEST_${string}`, string>>;
 
-/** Does a part of the run, and says how long it took, however it ends. */
+/** Runs a part of the tier and reports its duration. */
 async function timed<Result>(what: string, work: () => Result | Promise<Result>): Promise<Result> {
   const start = performance.now();
   try {
@@ -67,7 +66,7 @@ async function timed<Result>(what: string, work: () => Result | Promise<Result>)
   }
 }
 
-/** What all tests of clients find in the environment. */
+/** Prepares the environment of all clients' tests. */
 function prepareClients(): Tools {
   return {
     TILTYARD_TEST_PYTHON: preparePython(),
@@ -95,10 +94,14 @@ interface Part {
   readonly args: readonly string[];
 }
 
-/** @param marked Which tests, by their markers. */
+/** @param marked A pytest expression of markers, which selects tests. */
 function clientsPart(name: string, marked: string, paths: readonly string[], tools: Tools): Part {
   const { TILTYARD_TEST_PYTHON: command = "" } = tools;
   return { name, command, args: ["-m", "pytest", "-c", join(python, "pytest.ini"), "-m", marked, ...paths] };
+}
+
+function vitestPart(name: string, vitestProject: string): Part {
+  return { name, command: process.execPath, args: [vitest, "run", "--project", vitestProject] };
 }
 
 function filesOf(names: readonly string[]): string[] {
@@ -106,8 +109,8 @@ function filesOf(names: readonly string[]): string[] {
 }
 
 /**
- * @param isHeld Whether what it prints is held until it ends, because another part prints at the same time.
- * @returns Whether all tests of the part passed.
+ * @param isHeld Prints the output at the end, so that it does not mix with that of other lanes.
+ * @returns Whether all tests passed.
  */
 function runPart({ name, command, args }: Part, tools: Tools, isHeld = false): Promise<boolean> {
   return timed(name, async () => {
@@ -126,25 +129,26 @@ function runPart({ name, command, args }: Part, tools: Tools, isHeld = false): P
 
 async function runAll(): Promise<boolean> {
   const tools = await timed("preparing the tools", () => ({ ...prepareClients(), ...prepareServers() }));
-  const vitestPart = (name: string, title: string): Part => ({
-    name: title,
-    command: process.execPath,
-    args: [vitest, "run", "--project", name],
-  });
-  const withoutRay = filesOf(testsWithoutRay);
+  const others = filesOf([...testsWithoutRay, ...faultTests]);
   const withRay = readdirSync(python)
     .filter((file) => /^test_\w+\.py$/.test(file))
     .map((file) => join(python, file))
-    .filter((file) => !withoutRay.includes(file));
-  const passed = [
-    await runPart(vitestPart("postgres", "PostgreSQL"), tools),
-    await runPart(vitestPart("interop", "our own clients"), tools),
-    ...(await Promise.all([
-      runPart(clientsPart("the Lance clients, with Ray", "not jvm", withRay, tools), tools),
-      runPart(clientsPart("the Lance clients, without Ray", "not jvm", withoutRay, tools), tools, true),
-    ])),
+    .filter((file) => !others.includes(file));
+  const lanes: readonly (readonly Part[])[] = [
+    [vitestPart("our own clients", "interop"), clientsPart("the Lance clients, with Ray", "not jvm", withRay, tools)],
+    [
+      vitestPart("PostgreSQL", "postgres"),
+      clientsPart("the Lance clients, without Ray", "not jvm", filesOf(testsWithoutRay), tools),
+    ],
+    [clientsPart("the Lance clients over stores that fail", "not jvm", filesOf(faultTests), tools)],
   ];
-  return !passed.includes(false);
+  const runLane = async (parts: readonly Part[], isHeld: boolean) => {
+    const passed = [];
+    for (const part of parts) passed.push(await runPart(part, tools, isHeld));
+    return passed;
+  };
+  const passed = await Promise.all(lanes.map((parts, index) => runLane(parts, index > 0)));
+  return passed.flat().every(Boolean);
 }
 
 async function runSelection([first, ...more]: readonly string[]): Promise<boolean> {

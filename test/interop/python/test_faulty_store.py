@@ -13,6 +13,7 @@ from races import append_past, append_through, attempt, declare, open_past, open
 from writers import read_ids
 
 APPENDS = 10
+chance = random.Random(1)
 names = itertools.count(1)
 
 
@@ -80,11 +81,11 @@ def test_writers_in_a_store_that_fails_now_and_then_lose_nothing_that_was_acknow
     with ThreadPoolExecutor(len(writers)) as threads:
         writing = [threads.submit(write, 1_000 * number, append) for number, append in enumerate(writers, 1)]
         while not all(each.done() for each in writing):
-            step = random.choice(["place", "look", "unstage"])
-            faulty.faults.inject(random.choice(["refused", "failed", "answerLost"]), step)
-            time.sleep(random.uniform(0, 1))
+            step = chance.choice(["place", "look", "unstage"])
+            faulty.faults.inject(chance.choice(["refused", "failed", "answerLost"]), step)
+            time.sleep(chance.uniform(0, 1))
             struck += faulty.faults.lift()
-            time.sleep(random.uniform(0, 0.3))
+            time.sleep(chance.uniform(0, 0.3))
         for each in writing:
             each.result()
     assert struck > 0

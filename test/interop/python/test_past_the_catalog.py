@@ -15,6 +15,7 @@ from writers import read_ids
 
 RACES = {"file": 60, "s3": 15, "gs": 15}
 names = itertools.count(1)
+chance = random.Random(1)
 
 
 @pytest.fixture
@@ -122,7 +123,7 @@ def test_an_append_through_the_catalog_and_one_past_it_that_meet_lose_no_row(pla
         failures = race(
             lambda: append_through(place, table, [1]),
             lambda: append_past(place, location, [2]),
-            head_start=random.uniform(0, lasted),
+            head_start=chance.uniform(0, lasted),
         )
         lasted = time.monotonic() - start
         tables.append((table, location, failures))
