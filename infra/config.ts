@@ -1,6 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import { rayGpuImage, rayImage } from "@tiltyard/protocol";
 import { z } from "zod";
+import { supportNotice } from "./kubernetes-support.ts";
 import type { Architecture } from "./machines.ts";
 import { clientRoleOf } from "./name-rules.ts";
 import {
@@ -31,7 +32,7 @@ interface WorkedOut {
     readonly gpuImage: string;
     readonly allowedNamespaces: readonly string[];
     /** What the stack's own images have, in place of those two; undefined where it builds none. */
-    readonly build: { readonly packages: readonly string[] } | undefined;
+    readonly build: { readonly packages: readonly string[]; readonly gpu: boolean } | undefined;
   };
 }
 
@@ -69,16 +70,26 @@ export class StackConfigError extends pulumi.RunError {}
 
 /** @throws StackConfigError */
 export function readStackConfig(): StackConfig {
-  return parseStackConfig(pulumi.runtime.allConfig());
+  const today = new Date();
+  const config = parseStackConfig(pulumi.runtime.allConfig(), today);
+  for (const warning of warningsOf(config, today)) pulumi.log.warn(warning);
+  return config;
+}
+
+/** Settings that are valid, but should be changed soon. */
+export function warningsOf(config: StackConfig, today: Date): string[] {
+  const notice = "nodePools" in config ? supportNotice(config, today) : undefined;
+  return notice === undefined ? [] : [notice.message];
 }
 
 type All = Readonly<Record<string, string>>;
 
 /**
  * @param all Pulumi's settings by their full names: `tiltyard:variant`, `gcp:project`, ...
+ * @param today The date by which support of versions has ended or has not.
  * @throws StackConfigError
  */
-export function parseStackConfig(all: All): StackConfig {
+export function parseStackConfig(all: All, today: Date): StackConfig {
   const variant = variantIn(all);
   const problems: string[] = [];
   const given = settingsIn(all, variant, problems);
@@ -93,7 +104,7 @@ export function parseStackConfig(all: All): StackConfig {
   // These problems come first: rules about several settings would report wrong ones after them.
   for (const { needs, problemsOf } of rules)
     if (needs.every((key) => key in settings || !(key in settingsOfVariant[variant])))
-      problems.push(...problemsOf(settings as Settings));
+      problems.push(...problemsOf(settings as Settings, today));
   const cloud = cloudIn(all, variant, problems);
   problems.push(...problemsOfRegion(settings as Settings, cloud.region));
   if (problems.length > 0) throw notValid(problems);
@@ -210,7 +221,7 @@ function workOut(settings: Settings, cloud: ReturnType<typeof cloudIn>): StackCo
     teams: settings.teams.map((team) => ({ ...team, namespace: teamNamespace(settings.namespace, team) })),
     architectures: ofRoles,
     nodeSelectors: ofEachRole((role) => withArchitecture(roleLabels(settings, role), ofRoles[role])),
-    ray: rayOf(settings, ofRoles),
+    ray: rayOf(settings, nodePools, ofRoles),
   };
   const { region, project, credentials, tags } = cloud;
   // Alike but for their types: each variant has a catalog of its own.
@@ -240,10 +251,17 @@ function workOut(settings: Settings, cloud: ReturnType<typeof cloudIn>): StackCo
 }
 
 /** Ray's own images where the settings name none. */
-function rayOf(settings: Settings, ofRoles: WorkedOut["architectures"]): WorkedOut["ray"] {
+function rayOf(
+  settings: Settings,
+  nodePools: readonly NodePool[],
+  ofRoles: WorkedOut["architectures"],
+): WorkedOut["ray"] {
   const { ray } = settings;
   const { version, allowedNamespaces, packages } = ray;
   const image = ray.image ?? rayImage(version, ofRoles.head);
   const gpuImage = ray.gpuImage ?? ray.image ?? rayGpuImage(version, ofRoles.workerGpu);
-  return { version, image, gpuImage, allowedNamespaces, build: buildsRayImages(settings) ? { packages } : undefined };
+  // An existing cluster may have GPU nodes of which the settings say nothing.
+  const gpu = !("nodePools" in settings) || nodePools.some(({ role }) => role === "workerGpu");
+  const build = buildsRayImages(settings) ? { packages, gpu } : undefined;
+  return { version, image, gpuImage, allowedNamespaces, build };
 }

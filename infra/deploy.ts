@@ -2,6 +2,7 @@ import type { Cluster, Database } from "./cluster.ts";
 import { Catalog } from "./components/catalog/catalog.ts";
 import { findEksAccount } from "./components/eks/eks-account.ts";
 import { EksCluster } from "./components/eks/eks-cluster.ts";
+import { findControlPlaneLogs } from "./components/eks/eks-control-plane.ts";
 import { findEksZones } from "./components/eks/eks-zones.ts";
 import { findExistingEks } from "./components/eks/existing-eks.ts";
 import { ExistingCluster } from "./components/existing-cluster.ts";
@@ -76,8 +77,12 @@ async function createCluster(config: StackConfig): Promise<ClusterAndDatabase> {
     case "gke":
       return withDatabase(new GkeCluster("gke", config), config);
     case "eks": {
-      const [account, zones] = await Promise.all([findEksAccount(config), findEksZones(config)]);
-      return withDatabase(new EksCluster("eks", { config, account, zones }), config);
+      const [account, zones, hasLogs] = await Promise.all([
+        findEksAccount(config),
+        findEksZones(config),
+        findControlPlaneLogs(config),
+      ]);
+      return withDatabase(new EksCluster("eks", { config, account, zones, hasLogs }), config);
     }
   }
 }

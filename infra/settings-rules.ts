@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { isAtLeast, operatorVersionMin, rayVersionMin } from "@tiltyard/protocol";
+import { supportNotice } from "./kubernetes-support.ts";
 import { problemsOfNames } from "./name-rules.ts";
 import { problemsOfNetwork } from "./network-rules.ts";
 import { architecturesOfRoles, defaultPools, resolvePools, roleLabels } from "./node-pools.ts";
@@ -12,13 +13,13 @@ import { gkeOperatorPairs, selfDeployedAnywhere } from "./versions.ts";
 
 interface Rule {
   readonly needs: readonly SettingName[];
-  problemsOf(settings: Settings): readonly string[];
+  problemsOf(settings: Settings, today: Date): readonly string[];
 }
 
 /** A rule on several settings. It is checked once each setting that it reads is valid by itself. */
 function rule<const Name extends SettingName>(
   needs: readonly Name[],
-  problemsOf: (settings: Reading<Name>) => readonly string[],
+  problemsOf: (settings: Reading<Name>, today: Date) => readonly string[],
 ): Rule {
   return { needs, problemsOf };
 }
@@ -30,6 +31,7 @@ export const rules: readonly Rule[] = [
   rule(["ray"], problemsOfRay),
   rule(["ray", "catalog", "runner", "nodePools", "labelDomain", "labelKeys"], problemsOfRayImage),
   rule(["operator", "kubernetesVersion"], problemsOfOperator),
+  rule(["kubernetesVersion", "releaseChannel", "supportType"], problemsOfSupport),
   rule(["operator", "kueue", "chartValues"], problemsOfCharts),
   rule(["clientPrincipals", "adminPrincipals", "teams"], problemsOfPrincipals),
   rule(["teams", "namespace", "catalog", "quota", "kueue", "operator"], problemsOfTeams),
@@ -73,29 +75,36 @@ function problemsOfRayImage(
 /** Pairs of versions that are known not to work; requirements.md 1 and 9. */
 function problemsOfOperator(settings: Reading<"operator" | "kubernetesVersion">): string[] {
   const { variant, operator } = settings;
-  const kubernetesVersion = "kubernetesVersion" in settings ? settings.kubernetesVersion : undefined;
-  const problems: string[] = [];
-  if (operator.source === "none") return problems;
-  if (!isAtLeast(operator.version, operatorVersionMin)) {
-    problems.push(`operator.version: must be ${operatorVersionMin.join(".")} or later, not ${operator.version}`);
-    return problems;
-  }
-  const pairs = Object.entries(gkeOperatorPairs)
-    .map(([kubernetes, its]) => `${kubernetes} with ${its}`)
-    .join(", ");
-  const isPair = gkeOperatorPairs[kubernetesVersion ?? ""] === operator.version.split(".").slice(0, 2).join(".");
-  if (operator.source === "gke-addon") {
-    if (variant !== "gke") problems.push("operator.source: gke-addon is there on gke only; use helm");
-    else if (!isPair)
-      problems.push(
-        `operator.version: GKE's add-on comes in these pairs of kubernetesVersion and operator: ${pairs}; ` +
-          `this stack asks for ${kubernetesVersion ?? "no certain version"} with ${operator.version}. Use source: helm for others`,
-      );
-  } else if (variant === "gke" && !isPair && !isAtLeast(operator.version, selfDeployedAnywhere))
-    problems.push(
-      `operator.version: on gke it must be ${selfDeployedAnywhere.join(".")} or later, or one of the pairs ${pairs}`,
-    );
-  return problems;
+  if (operator.source === "gke-addon" && variant !== "gke")
+    return ["operator.source: gke-addon is there on gke only; use helm"];
+  if (operator.source === "none" || operator.version === undefined) return [];
+  if (!isAtLeast(operator.version, operatorVersionMin))
+    return [`operator.version: must be ${operatorVersionMin.join(".")} or later, not ${operator.version}`];
+  if (variant !== "gke") return [];
+  const { kubernetesVersion = "no certain version" } = settings;
+  const required = gkeOperatorPairs[kubernetesVersion];
+  const isPair = required === operator.version.split(".").slice(0, 2).join(".");
+  const isRecent = isAtLeast(operator.version, selfDeployedAnywhere);
+  const pairs = Object.entries(gkeOperatorPairs).map(([kubernetes, its]) => `${kubernetes} with ${its}`);
+  if (operator.source === "gke-addon" && !isPair && (required !== undefined || !isRecent))
+    return [
+      `operator.version: GKE's add-on exists in these pairs of kubernetesVersion and operator: ${pairs.join(", ")}; ` +
+        `this stack asks for ${kubernetesVersion} with ${operator.version}. Leave the version out with a later ` +
+        "kubernetesVersion, or use source: helm",
+    ];
+  if (operator.source === "helm" && !isPair && !isRecent)
+    return [
+      `operator.version: on gke it must be ${selfDeployedAnywhere.join(".")} or later, or one of the pairs ${pairs.join(", ")}`,
+    ];
+  return [];
+}
+
+function problemsOfSupport(
+  settings: Reading<"kubernetesVersion" | "releaseChannel" | "supportType">,
+  today: Date,
+): string[] {
+  const notice = "kubernetesVersion" in settings ? supportNotice(settings, today) : undefined;
+  return notice?.isRefusal ? [notice.message] : [];
 }
 
 function problemsOfKubeconfig(settings: Reading<"kubeconfig">): string[] {

@@ -41,7 +41,8 @@ const Operator = z.discriminatedUnion(
       chart: z.string().default(charts.kuberayOperator.chart),
       repository: z.string().default(charts.kuberayOperator.repository),
     }),
-    z.strictObject({ source: z.literal("gke-addon"), version: minorVersion }),
+    /** The version is that of the add-on, which GKE chooses by the version of Kubernetes. */
+    z.strictObject({ source: z.literal("gke-addon"), version: minorVersion.optional() }),
     z.strictObject({
       source: z.literal("none"),
       /** Where the operator that is there runs; it has to reach Ray's dashboards. */
@@ -144,7 +145,11 @@ const imageCacheOnEks = {
     .optional(),
 };
 
-/** What each variant can be told. What it would ignore cannot be written. */
+/** Of GKE. Other channels than EXTENDED end with the standard support of a version. */
+const releaseChannels = ["RAPID", "REGULAR", "STABLE", "EXTENDED"] as const;
+const supportTypes = ["STANDARD", "EXTENDED"] as const;
+
+/** The settings of each variant. Settings that a variant would ignore are refused. */
 export const settingsOfVariant = {
   existing: {
     ...everywhere,
@@ -190,6 +195,7 @@ export const settingsOfVariant = {
     ...StorageOnGke,
     monitoring: MonitoringOnGke,
     bucket: bucketOf("gs").optional(),
+    releaseChannel: z.enum(releaseChannels, `must be one of ${releaseChannels.join(", ")}`).default("REGULAR"),
     network: GkeNetwork.prefault({}),
     maintenance: Maintenance.prefault({}),
     catalog: CatalogOnGke.prefault({}),
@@ -207,6 +213,13 @@ export const settingsOfVariant = {
     clientRole: z
       .string()
       .regex(/^[\w+=,.@-]+$/, "must be letters, digits and any of + = , . @ - _")
+      .optional(),
+    /** Whether a control plane is upgraded at the end of standard support, or stays for a surcharge of AWS. */
+    supportType: z.enum(supportTypes, `must be ${supportTypes.join(" or ")}`).default("STANDARD"),
+    /** The release of the nodes' image; the newest one of each `pulumi up` when absent. */
+    nodeRelease: z
+      .string()
+      .regex(/^\d+\.\d+\.\d+-\d{8}$/, "must be a release of the EKS-optimized image such as 1.36.1-20261118")
       .optional(),
     network: EksNetwork.prefault({}),
     catalog: CatalogOnEks.prefault({}),
@@ -227,5 +240,16 @@ export type Reading<Name extends SettingName> = {
 /** The settings that are text; all others are structures: they are written as YAML and arrive as JSON. */
 export const textual: ReadonlySet<string> = new Set([
   ...["kubeconfig", "context", "clusterName", "namespace", "serviceAccount"],
-  ...["clientRole", "location", "labelDomain", "kubernetesVersion", "bucket", "architecture", "encryptionKey"],
+  ...[
+    "clientRole",
+    "location",
+    "labelDomain",
+    "kubernetesVersion",
+    "releaseChannel",
+    "supportType",
+    "nodeRelease",
+    "bucket",
+    "architecture",
+    "encryptionKey",
+  ],
 ]);

@@ -3,8 +3,8 @@
  * stack and then written here; nothing else in the program names one.
  */
 export const versions = {
-  /** EKS. GKE follows its release channel unless told otherwise. */
-  kubernetes: "1.35",
+  /** On EKS. GKE follows its release channel unless `kubernetesVersion` is set. */
+  kubernetes: "1.36",
   /** The KubeRay operator's chart, which has the operator's own version. */
   kuberayOperator: "1.6.2",
   /** Of the chart alone: which autoscaler it runs is the matter of the Kubernetes version. */
@@ -40,7 +40,44 @@ export function autoscalerVersion(kubernetesVersion: string): string {
   return autoscalers[nearest] ?? "";
 }
 
-/** GKE's own operator add-on: which Kubernetes comes with which operator; requirements.md 9. */
+interface Support {
+  /** The last day of standard support. */
+  readonly standard: string;
+  /** The last day of extended support, which costs more. */
+  readonly extended: string;
+}
+
+/**
+ * How long clouds support a minor version of Kubernetes; read on 2026-11-25.
+ *
+ * - EKS: https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html
+ * - GKE: https://cloud.google.com/kubernetes-engine/docs/release-schedule; extended support ends 24 months after the
+ *   version is available in the channel REGULAR (https://cloud.google.com/kubernetes-engine/versioning).
+ *
+ * https://endoflife.date/amazon-eks and https://endoflife.date/google-kubernetes-engine list the same dates.
+ */
+export const kubernetesSupport: Readonly<Record<"gke" | "eks", Readonly<Record<string, Support>>>> = {
+  eks: {
+    "1.30": { standard: "2025-07-23", extended: "2026-07-23" },
+    "1.31": { standard: "2025-11-26", extended: "2026-11-26" },
+    "1.32": { standard: "2026-03-23", extended: "2027-03-23" },
+    "1.33": { standard: "2026-07-29", extended: "2027-07-29" },
+    "1.34": { standard: "2026-12-02", extended: "2027-12-02" },
+    "1.35": { standard: "2027-03-27", extended: "2028-03-27" },
+    "1.36": { standard: "2027-08-02", extended: "2028-08-02" },
+  },
+  gke: {
+    "1.30": { standard: "2025-09-30", extended: "2026-07-30" },
+    "1.31": { standard: "2026-01-16", extended: "2026-10-25" },
+    "1.32": { standard: "2026-04-11", extended: "2027-02-11" },
+    "1.33": { standard: "2026-08-03", extended: "2027-06-03" },
+    "1.34": { standard: "2026-10-01", extended: "2027-09-30" },
+    "1.35": { standard: "2027-04-11", extended: "2028-02-11" },
+    "1.36": { standard: "2027-08-09", extended: "2028-06-09" },
+  },
+};
+
+/** GKE's operator add-on: the operator that each Kubernetes version has; requirements.md 9. */
 export const gkeOperatorPairs: Readonly<Record<string, string>> = { "1.30": "1.1", "1.31": "1.2" };
 
 /** From this version on, an operator that the stack deploys itself works on every Kubernetes; requirements.md 9. */

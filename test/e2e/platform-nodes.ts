@@ -1,6 +1,6 @@
 import { parseStackConfig } from "../../infra/config.ts";
 import { roleLabels } from "../../infra/node-pools.ts";
-import { settingsOf } from "../support/stack.ts";
+import { settingsOf, testDate } from "../support/stack.ts";
 import type { KubernetesApi } from "./kubernetes/api.ts";
 import { addNodes, addStorageClass, addVolumes } from "./kubernetes/nodes.ts";
 
@@ -18,7 +18,7 @@ export const platformNodes = {
  * default, and each a storage class of its own: that of `existing` is the cluster's default.
  */
 export async function addPlatformNodes(api: KubernetesApi): Promise<void> {
-  const config = parseStackConfig(settingsOf("existing"));
+  const config = parseStackConfig(settingsOf("existing"), testDate);
   const [cpu1, cpu2] = platformNodes.workerCpu;
   await addNodes(api, [
     { name: platformNodes.core, labels: roleLabels(config, "core") },

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { parseStackConfig } from "../../infra/config.ts";
-import { deployed, type Settings, settingsOf } from "../support/stack.ts";
+import { deployed, type Settings, settingsOf, testDate } from "../support/stack.ts";
 
-const parse = (variant: string, settings?: Settings) => parseStackConfig(settingsOf(variant, settings));
+const parse = (variant: string, settings?: Settings) => parseStackConfig(settingsOf(variant, settings), testDate);
 const catalog = { image: "registry.example.com/catalog:1" };
 const pool = { name: "core", role: "core", machineType: "m7i.xlarge", min: 1 };
 const head = { name: "head", role: "head", machineType: "m7i.xlarge" };

@@ -181,6 +181,6 @@ test("a client finds the cluster and its role by the outputs", async () => {
     region: "eu-central-1",
     clusterName: "lancedb",
     roleName: "arn:aws:iam::123456789012:role/geneva-client-role",
-    kubernetesVersion: "1.35",
+    kubernetesVersion: "1.36",
   });
 });

@@ -21,6 +21,39 @@ describe("the cluster on EKS", () => {
     });
   });
 
+  test.each(["1.35", "1.36"])("has the add-ons that go with Kubernetes %s", async (kubernetesVersion) => {
+    const { vpcCniOptions, kubeProxyAddonOptions } = (await deployed("eks", { kubernetesVersion })).one(
+      "eks:index:Cluster",
+    ).inputs;
+    expect(vpcCniOptions.addonVersion).toBe(`v1.0.0-eksbuild.1-vpc-cni-${kubernetesVersion}`);
+    expect(kubeProxyAddonOptions.version).toBe(`v1.0.0-eksbuild.1-kube-proxy-${kubernetesVersion}`);
+  });
+
+  test("starts nodes when the cluster has its network plugin", async () => {
+    const { one } = await stack;
+    expect(one(groupType, "core").dependencies).toContain(one("eks:index:Cluster").urn);
+  });
+
+  test("adopts the log group that EKS created again after the last stack", async () => {
+    const logs = (await deployed("eks", { clusterName: "again" })).one("aws:cloudwatch/logGroup:LogGroup");
+    expect(logs.importId).toBe("/aws/eks/again/cluster");
+    expect((await stack).one("aws:cloudwatch/logGroup:LogGroup").importId).toBe("");
+  });
+
+  test("patches nodes with the newest release of their image, a third of a group at a time", async () => {
+    const { one } = await stack;
+    for (const [name, kind] of [
+      ["core", "standard"],
+      ["gpu", "nvidia"],
+    ])
+      expect(one(groupType, name).inputs).toMatchObject({
+        releaseVersion: `release of /aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/${kind}/recommended/release_version`,
+        updateConfig: { maxUnavailablePercentage: 33 },
+      });
+    const pinned = await deployed("eks", { nodeRelease: "1.36.1-20261118" });
+    expect(pinned.one(groupType, "core").inputs.releaseVersion).toBe("1.36.1-20261118");
+  });
+
   test("has the version that the settings ask for", async () => {
     expect((await deployed("eks", { kubernetesVersion: "1.34" })).one("eks:index:Cluster").inputs.version).toBe("1.34");
   });

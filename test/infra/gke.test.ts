@@ -7,6 +7,11 @@ const accountMember = "gcp:serviceaccount/iAMMember:IAMMember";
 const stack = deployed("gke", { clientPrincipals: ["user:alice@example.com", "group:ml@example.com"] });
 
 describe("the cluster on GKE", () => {
+  test("takes little of a project's quota for the nodes that a cluster is created with", async () => {
+    const { nodeConfig } = (await deployed("gke")).one("gcp:container/cluster:Cluster").inputs;
+    expect(nodeConfig).toMatchObject({ diskType: "pd-standard", diskSizeGb: 30 });
+  });
+
   test("is regional and VPC-native, with private nodes that have a way out before they start", async () => {
     const { one } = await stack;
     const cluster = one("gcp:container/cluster:Cluster");

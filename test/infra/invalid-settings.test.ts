@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { parseStackConfig, StackConfigError } from "../../infra/config.ts";
 import { variants } from "../../infra/settings.ts";
-import { type Settings, settingsOf } from "../support/stack.ts";
+import { type Settings, settingsOf, testDate } from "../support/stack.ts";
 
 /** A setting of a stack, by its path: `catalog.resources.cpu`. */
 type Path = readonly (string | number)[];
@@ -84,7 +84,7 @@ function withValue(value: unknown, [key, ...rest]: Path, replacement: unknown): 
 /** The problems of settings; none when they are valid. An error without a list of problems fails the test. */
 function problemsOf(variant: string, settings: Settings): readonly string[] {
   try {
-    parseStackConfig(settingsOf(variant, settings));
+    parseStackConfig(settingsOf(variant, settings), testDate);
     return [];
   } catch (error) {
     if (!(error instanceof StackConfigError)) throw error;
@@ -188,6 +188,7 @@ test("whole numbers and booleans are text where text is expected, as `pulumi con
         ingress: { ...catalog.ingress, annotations: { "nginx.ingress.kubernetes.io/proxy-body-size": 0 } },
       },
     }),
+    testDate,
   );
   expect(config).toMatchObject({
     quota: { cpu: "8" },

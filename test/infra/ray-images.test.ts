@@ -52,6 +52,17 @@ describe("the images of Ray", () => {
     expect(outputs.rayImage).toBe(image);
   });
 
+  test("are built for GPUs only where the stack has nodes with GPUs", async () => {
+    const nodePools = ["core", "head", "workerCpu"].map((role) => {
+      const name = role.toLowerCase();
+      return { name, role, machineType: "m7i.xlarge", min: 1 };
+    });
+    const { all, outputs } = await deployed("eks", { nodePools });
+    expect(all(imageType).map(({ name }) => name)).toEqual(expect.arrayContaining(["ray-image"]));
+    expect(all(imageType).map(({ name }) => name)).not.toContain("ray-gpu-image");
+    expect(outputs.rayGpuImage).toBe("rayproject/ray:2.60.0-py312-gpu");
+  });
+
   test("have packages of a version each", async () => {
     await expect(deployed("eks", { ray: { packages: ["geneva"] } })).rejects.toThrow(
       "ray.packages.0: must be a package with its version, such as geneva==0.17.0",

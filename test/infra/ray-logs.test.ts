@@ -41,6 +41,12 @@ describe("logs of Ray", () => {
     const { one, all } = await deployed("eks", { rayLogs: true });
     const addon = one("aws:eks/addon:Addon", "container-logs").inputs;
     expect(addon).toMatchObject({ addonName: "amazon-cloudwatch-observability" });
+    // The default configuration of the agent has Container Insights and Application Signals.
+    expect(JSON.parse(addon.configurationValues)).toEqual({
+      containerLogs: { enabled: true },
+      agent: { config: { agent: { region: "eu-central-1" } } },
+      manager: { applicationSignals: { autoMonitor: { monitorAllServices: false } } },
+    });
     const role = one("aws:iam/role:Role", "container-logs").inputs;
     expect(role.assumeRolePolicy).toContain("system:serviceaccount:amazon-cloudwatch:cloudwatch-agent");
     const group = all("aws:cloudwatch/logGroup:LogGroup").find(({ name }) => name.includes("container"));

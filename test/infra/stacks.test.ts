@@ -3,7 +3,7 @@ import { StackOutputs, secretOutputs } from "@tiltyard/protocol";
 import { describe, expect, test } from "vitest";
 import { parse as parseYaml } from "yaml";
 import { parseStackConfig } from "../../infra/config.ts";
-import { type Asked, deployed, type Settings, settingsOf } from "../support/stack.ts";
+import { type Asked, deployed, type Settings, settingsOf, testDate } from "../support/stack.ts";
 
 const image = "registry.example.com/catalog:1";
 const oidc = { issuer: "https://login.example.com", audience: "tiltyard" };
@@ -152,7 +152,7 @@ describe("the stacks in the repository", () => {
     const { config } = parseYaml(
       text.replaceAll("FILL-IN-the-account", "123456789012").replaceAll("FILL-IN-a-bucket", "tables"),
     );
-    const { variant } = parseStackConfig(settingsOf("", Object.fromEntries(Object.entries(config))));
+    const { variant } = parseStackConfig(settingsOf("", Object.fromEntries(Object.entries(config))), testDate);
     expect(variant).toBe(name === "dev" ? "existing" : name);
   });
 
@@ -167,8 +167,8 @@ describe("the stacks in the repository", () => {
 
   test.each(["gke", "eks"])("%s spells out the pools that it has anyway", async (name) => {
     const { config } = parseYaml(readFileSync(`Pulumi.${name}.yaml`, "utf8"));
-    const written = parseStackConfig(settingsOf(name, { nodePools: config["tiltyard:nodePools"] }));
-    const unwritten = parseStackConfig(settingsOf(name));
+    const written = parseStackConfig(settingsOf(name, { nodePools: config["tiltyard:nodePools"] }), testDate);
+    const unwritten = parseStackConfig(settingsOf(name), testDate);
     expect("nodePools" in written && "nodePools" in unwritten && written.nodePools).toEqual(
       "nodePools" in unwritten && unwritten.nodePools,
     );

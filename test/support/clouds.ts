@@ -116,6 +116,10 @@ const answers: Readonly<Record<string, Values | ((inputs: Values, region: string
   "aws:eks/getAddonVersion:getAddonVersion": ({ addonName, kubernetesVersion }) => ({
     version: `v1.0.0-eksbuild.1-${addonName}-${kubernetesVersion}`,
   }),
+  "aws:ssm/getParameter:getParameter": ({ name }) => ({ value: `release of ${name}` }),
+  "aws:cloudwatch/getLogGroups:getLogGroups": ({ logGroupNamePrefix }) => ({
+    logGroupNames: logGroupNamePrefix === "/aws/eks/again/cluster" ? [logGroupNamePrefix] : [],
+  }),
   "aws:index/getCallerIdentity:getCallerIdentity": (_, region) => ({
     accountId: "123456789012",
     arn: `arn:${partitionOf(region)}:sts::123456789012:assumed-role/platform-engineers/alice`,

@@ -18,6 +18,8 @@ export interface Asked {
   readonly protect: boolean;
   readonly retainOnDelete: boolean;
   readonly ignoreChanges: readonly string[];
+  /** The id of an object that is adopted; empty for one that is created. */
+  readonly importId: string;
   /** URNs. */
   readonly dependencies: readonly string[];
   readonly provider: string;
@@ -59,6 +61,9 @@ export function settingsOf(variant: string, settings: Settings = {}): Record<str
   );
 }
 
+/** The day that tests take for today: versions that they name are supported, whenever the tests run. */
+export const testDate = new Date("2026-06-15");
+
 /** Pulumi's runtime is global, so stacks run one after the other. */
 let last: Promise<unknown> = Promise.resolve();
 
@@ -99,7 +104,7 @@ async function run(variant: string, settings?: Settings): Promise<Deployed> {
     "test",
   );
   listen(resources);
-  const outputs = await deploy(parseStackConfig(all));
+  const outputs = await deploy(parseStackConfig(all, testDate));
   const known = await outputsOf(outputs);
   await pulumi.runtime.disconnect();
 
@@ -162,6 +167,7 @@ function askedOf(request: Request, urn: string): Asked {
     custom: request.getCustom?.() === true,
     protect: request.getProtect?.() === true,
     retainOnDelete: request.getRetainondelete?.() === true,
+    importId: text("getImportid"),
     ignoreChanges: list("getIgnorechangesList"),
     dependencies: list("getDependenciesList"),
     provider: text("getProvider"),

@@ -28,7 +28,12 @@ export function createContainerLogs(name: string, context: AddonContext, groups:
     },
     parent,
   );
-  const settings = { containerLogs: { enabled: true } };
+  // By default the agent would also send the metrics of Container Insights and instrument applications, at a price.
+  const settings = {
+    containerLogs: { enabled: true },
+    agent: { config: { agent: { region: config.region } } },
+    manager: { applicationSignals: { autoMonitor: { monitorAllServices: false } } },
+  };
   const more = { serviceAccountRoleArn: role.arn, configurationValues: JSON.stringify(settings) };
   createAddon(name, "amazon-cloudwatch-observability", more, context, [...groups, ...policies, logs]);
 }

@@ -91,7 +91,16 @@ function taggingVolumes(tags: Readonly<Record<string, string>>) {
   return { configurationValues: JSON.stringify({ controller: { extraVolumeTags: tags } }) };
 }
 
-/** Without a version, an add-on stays what it was made as when Kubernetes is upgraded. */
+/** The default version of an add-on for a version of Kubernetes. */
+export function addonVersion(
+  addonName: string,
+  kubernetesVersion: pulumi.Input<string>,
+  parent: pulumi.Resource,
+): pulumi.Output<string> {
+  return aws.eks.getAddonVersionOutput({ addonName, kubernetesVersion }, { parent }).version;
+}
+
+/** Without a version, an add-on would keep its first version when Kubernetes is upgraded. */
 export function createAddon(
   name: string,
   addonName: string,
@@ -99,13 +108,12 @@ export function createAddon(
   { cluster, parent }: AddonContext,
   needs: readonly pulumi.Resource[],
 ): aws.eks.Addon {
-  const { version } = aws.eks.getAddonVersionOutput({ addonName, kubernetesVersion: cluster.version }, { parent });
   return new aws.eks.Addon(
     name,
     {
       clusterName: cluster.name,
       addonName,
-      addonVersion: version,
+      addonVersion: addonVersion(addonName, cluster.version, parent),
       resolveConflictsOnCreate: "OVERWRITE",
       resolveConflictsOnUpdate: "OVERWRITE",
       ...more,

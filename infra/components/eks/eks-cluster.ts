@@ -23,6 +23,7 @@ export interface EksClusterArgs {
   readonly config: EksConfig;
   readonly account: EksAccount;
   readonly zones: EksZones;
+  readonly hasLogs: boolean;
 }
 
 /** An EKS cluster with private nodes, its network, node groups, add-ons, bucket and roles. */
@@ -44,15 +45,16 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
   readonly #cluster: eks.Cluster;
   readonly #context: RoleContext;
 
-  constructor(name: string, { config, account, zones }: EksClusterArgs, options?: pulumi.ComponentResourceOptions) {
+  constructor(name: string, args: EksClusterArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:EksCluster", name, {}, options);
+    const { config, account, zones, hasLogs } = args;
     this.#name = name;
     this.#config = config;
     this.#zones = zones;
     this.coreSelector = config.nodeSelectors.core;
     this.architecture = config.architectures.core;
     this.#vpc = this.#createNetwork();
-    this.#cluster = createControlPlane(name, config, this.#vpc, this);
+    this.#cluster = createControlPlane(name, { config, vpc: this.#vpc, hasLogs }, this);
     const { name: clusterName, arn: clusterArn } = this.#cluster.eksCluster;
     this.#context = { parent: this, config, account, clusterName, clusterArn };
     this.services = this.#createServices();
@@ -107,7 +109,8 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
     const volumes = createVolumes(`${name}-ebs`, addons);
     const { role, rights } = createNodeRole(`${name}-nodes`, this.#context, this.#cluster);
     const key = grantKeyToNodes(`${name}-key`, { encryptionKey: config.encryptionKey, account }, this);
-    const needs = [...rights, ...this.#vpc.routes, ...volumes.rights, ...key];
+    // The component of the cluster has the VPC CNI, without which nodes do not become ready.
+    const needs = [this.#cluster, ...rights, ...this.#vpc.routes, ...volumes.rights, ...key];
     const groups = createNodeGroups(name, { ...addons, zones: this.#zones, vpc: this.#vpc, role, needs });
     const driver = volumes.createDriver(groups);
     const storageClass = volumes.createClass(driver);

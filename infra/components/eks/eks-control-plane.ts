@@ -3,10 +3,32 @@ import * as eks from "@pulumi/eks";
 import * as pulumi from "@pulumi/pulumi";
 import type { EksConfig } from "../../config.ts";
 import { versions } from "../../versions.ts";
+import { addonVersion } from "./eks-addons.ts";
 import type { EksNetwork } from "./eks-network.ts";
 
-/** How long the logs of the control plane are kept; without a group of ours EKS makes one that keeps them for ever. */
+/** How many days the logs of the control plane are kept; EKS would create a group that keeps them forever. */
 const logDays = 90;
+
+export interface ControlPlaneArgs {
+  readonly config: EksConfig;
+  readonly vpc: EksNetwork;
+  /** Whether the log group exists, according to {@link findControlPlaneLogs}. */
+  readonly hasLogs: boolean;
+}
+
+/**
+ * Looks up the log group of the control plane. EKS writes its last lines after a stack has deleted the group, and so
+ * creates the group again; the next stack adopts it.
+ */
+export async function findControlPlaneLogs(config: EksConfig): Promise<boolean> {
+  const name = logGroupName(config);
+  const { logGroupNames } = await aws.cloudwatch.getLogGroups({ logGroupNamePrefix: name });
+  return logGroupNames.includes(name);
+}
+
+function logGroupName({ clusterName }: EksConfig): string {
+  return `/aws/eks/${clusterName}/cluster`;
+}
 
 /**
  * The cluster itself, without any node. `eks.Cluster` makes of itself: the cluster's own role and security group, the
@@ -16,21 +38,20 @@ const logDays = 90;
  */
 export function createControlPlane(
   name: string,
-  config: EksConfig,
-  vpc: EksNetwork,
+  { config, vpc, hasLogs }: ControlPlaneArgs,
   parent: pulumi.Resource,
 ): eks.Cluster {
-  const { network, clusterName, credentials } = config;
+  const { network, clusterName, credentials, kubernetesVersion = versions.kubernetes } = config;
   const logs = new aws.cloudwatch.LogGroup(
     `${name}-logs`,
-    { name: `/aws/eks/${clusterName}/cluster`, retentionInDays: logDays },
-    { parent },
+    { name: logGroupName(config), retentionInDays: logDays },
+    { parent, ...(hasLogs && { import: logGroupName(config) }) },
   );
   return new eks.Cluster(
     name,
     {
       name: clusterName,
-      version: config.kubernetesVersion ?? versions.kubernetes,
+      version: kubernetesVersion,
       vpcId: vpc.id,
       publicSubnetIds: [...vpc.publicSubnetIds],
       privateSubnetIds: [...vpc.privateSubnetIds],
@@ -47,8 +68,13 @@ export function createControlPlane(
       // `aws eks get-token` runs as the same principal as the provider, not as the one of the shell.
       providerCredentialOpts: credentials,
       // Prefixes give a node room for many more pods; policies limit the catalog to its callers.
-      vpcCniOptions: { enablePrefixDelegation: true, enableNetworkPolicy: true },
-      upgradePolicy: { supportType: "STANDARD" },
+      vpcCniOptions: {
+        enablePrefixDelegation: true,
+        enableNetworkPolicy: true,
+        addonVersion: addonVersion("vpc-cni", kubernetesVersion, parent),
+      },
+      kubeProxyAddonOptions: { version: addonVersion("kube-proxy", kubernetesVersion, parent) },
+      upgradePolicy: { supportType: config.supportType },
       deletionProtection: config.deletionProtection,
       ...(config.encryptionKey !== undefined && { encryptionConfigKeyArn: config.encryptionKey }),
     },

@@ -61,7 +61,9 @@ export class NodeGroup extends pulumi.ComponentResource {
         // EKS takes the number of nodes together with its limits. The number is the autoscaler's alone, so the limits
         // that hold are told to it, and these never change.
         scalingConfig: { minSize: 0, maxSize: Math.max(mostNodes, max), desiredSize: min },
-        updateConfig: { maxUnavailable: 1 },
+        releaseVersion: config.nodeRelease ?? newestRelease(pool, cluster.version, this),
+        // A third at a time: one by one, a large group would not be done within the time limit of an update.
+        updateConfig: { maxUnavailablePercentage: 33 },
         nodeRepairConfig: { enabled: true },
       },
       {
@@ -72,12 +74,24 @@ export class NodeGroup extends pulumi.ComponentResource {
           ...(pool.zones === undefined ? ["subnetIds"] : []),
         ],
         dependsOn: [...args.needs],
+        customTimeouts: { update: "3h" },
       },
     );
     const autoscalingGroup = this.group.resources.apply(([resources]) => resources?.autoscalingGroups?.[0]?.name ?? "");
     this.limits = { name: autoscalingGroup, minSize: min, maxSize: max };
     this.registerOutputs();
   }
+}
+
+/** The newest release of the image: without one, nodes keep the release that their group began with. */
+function newestRelease(
+  { architecture, gpus }: NodePool,
+  kubernetesVersion: pulumi.Input<string>,
+  parent: pulumi.Resource,
+): pulumi.Output<string> {
+  const image = `amazon-linux-2023/${architecture === "arm64" ? "arm64" : "x86_64"}/${gpus > 0 ? "nvidia" : "standard"}`;
+  const name = pulumi.interpolate`/aws/service/eks/optimized-ami/${kubernetesVersion}/${image}/recommended/release_version`;
+  return aws.ssm.getParameterOutput({ name }, { parent }).value;
 }
 
 function createTemplate(name: string, config: EksConfig, pool: NodePool, parent: pulumi.Resource) {

@@ -36,7 +36,7 @@ export function createControlPlane(
       },
       // Enforces network policies.
       datapathProvider: "ADVANCED_DATAPATH",
-      releaseChannel: { channel: "REGULAR" },
+      releaseChannel: { channel: config.releaseChannel },
       ...(kubernetesVersion !== undefined && { minMasterVersion: kubernetesVersion }),
       maintenancePolicy: {
         recurringWindow: { startTime: maintenance.start, endTime: maintenance.end, recurrence: maintenance.recurrence },
@@ -72,7 +72,8 @@ export function createControlPlane(
       // The default pool of a new cluster is deleted at once; the stack's own pools have the nodes.
       removeDefaultNodePool: true,
       initialNodeCount: 1,
-      nodeConfig: nodeDefaults(nodeEmail),
+      // It takes one node in each zone for some minutes: their disks must fit the SSD quota of a new project.
+      nodeConfig: { ...nodeDefaults(nodeEmail), diskType: "pd-standard", diskSizeGb: 30 },
       ...(key !== undefined && { databaseEncryption: { state: "ENCRYPTED", keyName: key } }),
       deletionProtection: config.deletionProtection,
     },

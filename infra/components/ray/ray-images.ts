@@ -19,20 +19,19 @@ export function rayImages(
   { services }: Cluster,
   parent: pulumi.Resource,
 ): RayImages {
-  const [repository, gpuRepository] =
-    ray.build === undefined
-      ? []
-      : ["tiltyard-ray", "tiltyard-ray-gpu"].map((image) => services.createImageRepository(image));
-  if (ray.build === undefined || repository === undefined || gpuRepository === undefined)
-    return { image: services.cachedImage(ray.image), gpuImage: services.cachedImage(ray.gpuImage) };
-  const source = (variant: string, nodes: readonly Architecture[]) => ({
-    ...rayImage,
-    architectures: [...new Set(nodes)],
-    buildArgs: { RAY_VERSION: ray.version, VARIANT: variant, EXTRA_PACKAGES: ray.build?.packages.join(" ") ?? "" },
-  });
+  const given = { image: services.cachedImage(ray.image), gpuImage: services.cachedImage(ray.gpuImage) };
+  const { build } = ray;
+  if (build === undefined) return given;
   const { head, workerCpu, workerGpu } = architectures;
+  const built = (suffix: string, imageName: string, variant: string, nodes: readonly Architecture[]) => {
+    const repository = services.createImageRepository(imageName);
+    if (repository === undefined) return undefined;
+    const buildArgs = { RAY_VERSION: ray.version, VARIANT: variant, EXTRA_PACKAGES: build.packages.join(" ") };
+    const source = { ...rayImage, architectures: [...new Set(nodes)], buildArgs };
+    return buildImage(`${name}-${suffix}`, repository, source, parent);
+  };
   return {
-    image: buildImage(`${name}-image`, repository, source("", [head, workerCpu]), parent),
-    gpuImage: buildImage(`${name}-gpu-image`, gpuRepository, source("-gpu", [workerGpu]), parent),
+    image: built("image", "tiltyard-ray", "", [head, workerCpu]) ?? given.image,
+    gpuImage: (build.gpu ? built("gpu-image", "tiltyard-ray-gpu", "-gpu", [workerGpu]) : undefined) ?? given.gpuImage,
   };
 }
