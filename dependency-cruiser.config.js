@@ -12,11 +12,11 @@ const folders = {
   commits: ["domain", "storage", "store", "log"],
   dropping: ["domain", "storage", "store", "tasks"],
   refs: ["commits", "domain", "storage", "store", "tasks"],
-  dataset: ["commits", "domain", "storage", "store"],
-  automation: ["commits", "dataset", "domain", "store", "log"],
-  operations: ["auth", "automation", "commits", "dataset", "domain", "dropping", "refs", "storage", "store", "tasks"],
-  remote: ["dataset", "domain", "operations", "store"],
-  http: ["auth", "dataset", "domain", "operations", "processes", "remote", "store", "log"],
+  rows: ["commits", "domain", "storage", "store", "log"],
+  automation: ["commits", "rows", "domain", "store", "log"],
+  operations: ["auth", "automation", "commits", "rows", "domain", "dropping", "refs", "storage", "store", "tasks"],
+  remote: ["rows", "domain", "operations", "store"],
+  http: ["auth", "rows", "domain", "operations", "processes", "remote", "store", "log"],
   processes: ["auth", "http", "store", "log"],
   commands: ["auth", "domain", "dropping", "http", "processes", "storage", "store", "config", "log", "start"],
   console: [],
@@ -33,14 +33,12 @@ const programs = {
 
 /** The files that alone import some packages of npm. */
 const places = {
-  hono: ["(@hono/[^/]+|hono)", "service/(http/|start\\.ts)"],
+  hono: ["(@hono/[^/]+|hono)", "service/(http/|start\\.ts|rows/gateway\\.ts)"],
   sql: ["(kysely|better-sqlite3|pg)", "service/store/"],
   "object-stores": ["(@aws-sdk/client-s3|@google-cloud/storage)", "service/storage/"],
   clouds: ["(@aws-sdk/client-(eks|sts)|google-auth-library)", "(client/kubernetes|service/storage)/"],
-  lance: [
-    "(@lancedb/lancedb|apache-arrow)",
-    "service/(dataset/|operations/(create-table-index|list-table-indices)\\.ts)",
-  ],
+  lance: ["@lancedb/lancedb", "service/rows/child/"],
+  arrow: ["apache-arrow", "service/rows/"],
   tokens: ["jose", "service/auth/"],
   pulumi: ["@pulumi/[^/]+", "infra/"],
 };
@@ -82,6 +80,13 @@ export default {
       severity: "error",
       from: { pathNot: "^service/store/(postgres|move)" },
       to: { path: "^service/store/(postgres|move)", dynamic: false, dependencyTypesNot: typesOnly },
+    },
+    {
+      name: "lance-in-child",
+      comment: "The Lance library never runs in the catalog's process: only types of the child are imported.",
+      severity: "error",
+      from: { path: "^service/", pathNot: "^service/rows/child/" },
+      to: { path: "^service/rows/child/", dependencyTypesNot: typesOnly },
     },
     {
       name: "lance-on-demand",

@@ -1,8 +1,10 @@
+import { totalmem } from "node:os";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { CatalogError, millisecondsOf } from "@tiltyard/protocol";
 import { z } from "zod";
 import { ApiKeySecret } from "./auth/api-key.ts";
+import { childEnvironment } from "./rows/environment.ts";
 import type { VendingOptions } from "./storage/credentials.ts";
 import { type Location, parseLocation } from "./storage/location.ts";
 import { type Database, parseDatabaseUrl, problemOfDatabaseUrl } from "./store/database.ts";
@@ -49,6 +51,11 @@ export interface Config {
   readonly auditRetentionMs: number;
   /** How long after a commit the jobs are opened that its new rows are for. */
   readonly automationDelayMs: number;
+  /** The child process that runs the Lance library. */
+  readonly rows: {
+    readonly memoryBytes: number;
+    readonly environment: Readonly<Record<string, string | undefined>>;
+  };
   readonly s3ForcePathStyle: boolean;
   /** Whether operations on the rows of tables are done. */
   readonly dataOperations: boolean;
@@ -138,6 +145,7 @@ const Environment = z.object({
   TILTYARD_RUNNER_API_KEY: ApiKeySecret.optional(),
   TILTYARD_RATE_LIMIT: numberOf("requests a second").optional(),
   TILTYARD_BODY_MEMORY: numberOf("MiB").default(32),
+  TILTYARD_ROWS_MEMORY: numberOf("MiB").optional(),
   TILTYARD_WAITING_CONNECTIONS: numberOf("connections").default(2_048),
   TILTYARD_WAITING_CONNECTIONS_PER_ADDRESS: numberOf("connections").default(512),
   TILTYARD_FAILED_CREDENTIALS: numberOf("refused credentials a minute").default(100),
@@ -226,6 +234,11 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       failedCredentials: values.TILTYARD_FAILED_CREDENTIALS,
       trustedProxies: values.TILTYARD_TRUSTED_PROXIES,
     },
+    rows: {
+      memoryBytes:
+        values.TILTYARD_ROWS_MEMORY === undefined ? halfOfMemory() : values.TILTYARD_ROWS_MEMORY * 1024 * 1024,
+      environment: childEnvironment(set),
+    },
     s3ForcePathStyle: values.TILTYARD_S3_FORCE_PATH_STYLE ?? false,
     dataOperations: values.TILTYARD_DATA_OPERATIONS === "on",
     remoteDatabases: values.TILTYARD_REMOTE_DATABASES === "on",
@@ -235,6 +248,12 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       (name) => name.startsWith("TILTYARD_") && !(name in Environment.shape) && !ofOtherPrograms.includes(name),
     ),
   };
+}
+
+/** Returns half of the memory that the container may use, or else of the machine's. */
+function halfOfMemory(): number {
+  const allowed = process.constrainedMemory();
+  return Math.floor((allowed > 0 ? Math.min(allowed, totalmem()) : totalmem()) / 2);
 }
 
 /** Problems of settings that are each valid alone. */

@@ -1,9 +1,9 @@
 import { CatalogError } from "@tiltyard/protocol";
 import { type AutomationParts, openDueJobs } from "./automation/open-due-jobs.ts";
 import { adoptRest } from "./commits/adopt.ts";
-import { endGenevaRecord } from "./dataset/geneva-record.ts";
 import { deleteExpiredTransactions } from "./domain/retention.ts";
 import { forgetRecords, purgeOf, purgeTable } from "./dropping/purge.ts";
+import { endGenevaRecord } from "./rows/geneva-record.ts";
 import { listDroppedTables } from "./store/dropped-tables.ts";
 import { delayTask, insertTask } from "./store/tasks.ts";
 import { createWorker, type Worker } from "./tasks/worker.ts";

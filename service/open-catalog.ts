@@ -1,12 +1,11 @@
 import { installDevelopmentKey, installKey, removeDevelopmentKey } from "./auth/reserved-keys.ts";
 import { createFinishing } from "./commits/finish.ts";
 import type { Config } from "./config.ts";
-import { createDatasets } from "./dataset/datasets.ts";
 import { createDeferredWork } from "./deferred-work.ts";
 import { createLocations } from "./domain/locations.ts";
-import { createGateway } from "./http/gateway.ts";
 import type { Log } from "./log.ts";
 import type { Catalog } from "./operations/handler.ts";
+import { createRows } from "./rows/rows.ts";
 import { createCredentialVendors } from "./storage/credentials.ts";
 import { createStorage, type Storage } from "./storage/storage.ts";
 import { openSoonerOrLater } from "./store/late-store.ts";
@@ -40,11 +39,11 @@ export async function openCatalog(config: Config, log: Log, replacements: Replac
   const storage = wrapStorage(openStorage(config));
   const finishing = createFinishing({ store, storage, log });
   const commitParts = { store, storage, finishing };
-  const datasets = createDatasets(commitParts, createGateway(log));
+  const rows = createRows(commitParts, { ...config.rows, log });
   const { dropRetentionMs, auditRetentionMs, automationDelayMs } = config;
   const worker = createDeferredWork({
     ...commitParts,
-    datasets,
+    rows,
     log,
     dropRetentionMs,
     auditRetentionMs,
@@ -54,10 +53,10 @@ export async function openCatalog(config: Config, log: Log, replacements: Replac
     ...commitParts,
     ...fixedParts(config),
     worker,
-    datasets,
+    rows,
     begin: () => worker.start(),
     [Symbol.asyncDispose]: async () => {
-      await datasets[Symbol.asyncDispose]();
+      await rows[Symbol.asyncDispose]();
       await worker.stop();
       await finishing.settled();
       await store[Symbol.asyncDispose]();

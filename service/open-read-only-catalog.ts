@@ -21,10 +21,10 @@ export async function openReadOnlyCatalog(config: Config): Promise<OpenCatalog> 
       findForgotten: needWriter,
       settled: async () => undefined,
     },
-    datasets: {
-      openVersion: needWriter,
-      openForChange: needWriter,
-      openEmpty: needWriter,
+    rows: {
+      read: needWriter,
+      query: needWriter,
+      change: needWriter,
       [Symbol.asyncDispose]: async () => undefined,
     },
     worker: { wake: needWriter },

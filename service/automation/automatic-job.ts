@@ -1,23 +1,23 @@
 import { CatalogError, contracts, defaultDelimiter, managementContracts } from "@tiltyard/protocol";
-import { checkBackfill, requireColumn } from "../dataset/columns.ts";
-import type { Datasets } from "../dataset/datasets.ts";
 import { isNameable, type NewJob, prepareJob } from "../domain/job.ts";
 import { prepareRefresh } from "../domain/materialized-view.ts";
 import { parametersOf } from "../domain/parameters.ts";
 import type { Policy } from "../domain/policy.ts";
 import type { Caller } from "../domain/transaction.ts";
+import { checkBackfill, requireColumn } from "../rows/columns.ts";
+import type { Rows } from "../rows/rows.ts";
 import type { Automation } from "../store/automations.ts";
 import type { Store } from "../store/store.ts";
 import { findTableById, type TableRecord } from "../store/tables.ts";
 
 interface Parts {
   readonly store: Store;
-  readonly datasets: Datasets;
+  readonly rows: Rows;
 }
 
 /** The job that an automation opens; undefined when what it is for is gone, or no job could open it. @throws CatalogError */
 export async function automaticJob(
-  { store, datasets }: Parts,
+  { store, rows }: Parts,
   { identifier }: TableRecord,
   { kind, target, principal }: Automation,
   { auto_compact, auto_build_index, auto_clean_up }: Policy,
@@ -28,7 +28,7 @@ export async function automaticJob(
     request && prepareJob({ contract, caller, objects: [identifier], properties: parametersOf({ ...request }) });
   switch (kind) {
     case "backfill": {
-      const stored = await unlessGone(() => checkBackfill(datasets, { id: identifier, column: target }));
+      const stored = await unlessGone(() => checkBackfill(rows, { id: identifier, column: target, caller }));
       return ofTable(contracts.alterTableBackfillColumns, stored && { column: target, manifest: stored.manifest });
     }
     case "refresh": {
@@ -45,7 +45,7 @@ export async function automaticJob(
       const found = auto_build_index?.find(({ column }) => column === target);
       const { new_fragments: _, ...request } = found ?? {};
       const present = await unlessGone(async () => {
-        await requireColumn(datasets, { id: identifier, column: target });
+        await requireColumn(rows, { id: identifier, column: target, caller });
         return request;
       });
       return ofTable(managementContracts.buildTableIndex, found && present);

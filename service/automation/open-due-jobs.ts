@@ -1,10 +1,10 @@
 import { CatalogError } from "@tiltyard/protocol";
 import type { CommitParts } from "../commits/parts.ts";
-import type { Datasets } from "../dataset/datasets.ts";
 import { mainBranch } from "../domain/branch.ts";
 import { openOnce } from "../domain/open-job.ts";
 import { type Policy, policyIn } from "../domain/policy.ts";
 import type { Log } from "../log.ts";
+import type { Rows } from "../rows/rows.ts";
 import { type Automation, deleteAutomation, listAutomations, noteSeen, putAutomation } from "../store/automations.ts";
 import { findOpenJobs } from "../store/jobs.ts";
 import { findTableById, type TableRecord } from "../store/tables.ts";
@@ -19,7 +19,7 @@ const runningPollMs = 5_000;
 const unknownPrincipal = "unknown";
 
 export interface AutomationParts extends CommitParts {
-  readonly datasets: Datasets;
+  readonly rows: Rows;
   readonly log: Log;
   /** How long after a commit jobs are opened, so that several commits make one job. */
   readonly automationDelayMs: number;

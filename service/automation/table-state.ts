@@ -1,9 +1,9 @@
 import type { CommitParts } from "../commits/parts.ts";
 import { requireVersion } from "../commits/read.ts";
-import { columnMetadataOf, type Fragment, fragmentsOf, highestFragmentOf } from "../dataset/manifest-file.ts";
-import { readManifest } from "../dataset/schema-metadata.ts";
-import { autoBackfillColumns } from "../dataset/virtual-column.ts";
 import { mainBranch } from "../domain/branch.ts";
+import { columnMetadataOf, type Fragment, fragmentsOf, highestFragmentOf } from "../rows/manifest-file.ts";
+import { readManifest } from "../rows/schema-metadata.ts";
+import { autoBackfillColumns } from "../rows/virtual-column.ts";
 import type { Seen } from "../store/automations.ts";
 import type { TableRecord } from "../store/tables.ts";
 

@@ -1,11 +1,10 @@
 import { CatalogError, contracts } from "@tiltyard/protocol";
-import { toLanceType } from "../dataset/arrow-schema.ts";
+import { toLanceType } from "../rows/arrow/arrow-schema.ts";
 import type { Handler } from "./handler.ts";
-import { transactionOf } from "./transaction-of.ts";
 
 const contract = contracts.alterTableAlterColumns;
 
-export const alterTableAlterColumns: Handler<typeof contract> = async (request, { datasets }, caller) => {
+export const alterTableAlterColumns: Handler<typeof contract> = async (request, { rows }, caller) => {
   const alterations = request.alterations.map(({ path, data_type, rename, nullable, virtual_column }, index) => {
     if (virtual_column !== undefined)
       throw new CatalogError("Unsupported", `alterations.${index}: virtual columns are altered with Geneva`);
@@ -18,7 +17,6 @@ export const alterTableAlterColumns: Handler<typeof contract> = async (request, 
       ...(nullable !== undefined && { nullable }),
     };
   });
-  await using dataset = await datasets.openForChange({ contract, request, caller });
-  const { version } = await dataset.runRaw((table) => table.alterColumns(alterations));
-  return { ...transactionOf(dataset), version };
+  const { result, transaction } = await rows.change("alterColumns", { contract, request, caller }, { alterations });
+  return { ...transaction, version: result.version };
 };

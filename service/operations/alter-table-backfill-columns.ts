@@ -1,10 +1,10 @@
 import { contracts } from "@tiltyard/protocol";
 import { requireBranch } from "../commits/read.ts";
-import { checkBackfill } from "../dataset/columns.ts";
 import { automationOf } from "../domain/automation.ts";
 import { branchOf, requireMain } from "../domain/branch.ts";
 import { openTableJob } from "../domain/open-job.ts";
 import { requireTable } from "../domain/require.ts";
+import { checkBackfill } from "../rows/columns.ts";
 import { noteTask } from "../store/tasks.ts";
 import type { Handler } from "./handler.ts";
 
@@ -15,11 +15,11 @@ const contract = contracts.alterTableBackfillColumns;
  * not the table, so that they have the manifest of the function, too.
  */
 export const alterTableBackfillColumns: Handler<typeof contract> = async (request, catalog, caller) => {
-  const { store, datasets } = catalog;
+  const { store, rows } = catalog;
   const table = await requireTable(store.read, request.id);
   await requireBranch(catalog, table, branchOf(request));
   requireMain(request);
-  const stored = await checkBackfill(datasets, request);
+  const stored = await checkBackfill(rows, { ...request, caller });
   const completed = { ...request, manifest: request.manifest ?? stored.manifest };
   const job_id = await openTableJob(store, { contract, request: completed, caller });
   // Of a column that was added past the catalog this is the first that it hears.

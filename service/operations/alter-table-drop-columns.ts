@@ -1,11 +1,13 @@
 import { contracts } from "@tiltyard/protocol";
 import type { Handler } from "./handler.ts";
-import { transactionOf } from "./transaction-of.ts";
 
 const contract = contracts.alterTableDropColumns;
 
-export const alterTableDropColumns: Handler<typeof contract> = async (request, { datasets }, caller) => {
-  await using dataset = await datasets.openForChange({ contract, request, caller });
-  const { version } = await dataset.run((table) => table.dropColumns(request.columns));
-  return { ...transactionOf(dataset), version };
+export const alterTableDropColumns: Handler<typeof contract> = async (request, { rows }, caller) => {
+  const { result, transaction } = await rows.change(
+    "dropColumns",
+    { contract, request, caller },
+    { columns: request.columns },
+  );
+  return { ...transaction, version: result.version };
 };

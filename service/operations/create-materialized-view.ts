@@ -1,15 +1,15 @@
 import { CatalogError, contracts, type Identifier, sourceOfView } from "@tiltyard/protocol";
 import { refreshOnNewRows } from "../automation/register.ts";
 import { requireVersion } from "../commits/read.ts";
-import { withMetadata } from "../dataset/arrow-type.ts";
-import { makeTable } from "../dataset/make-table.ts";
-import { hasStableRowIds } from "../dataset/manifest-file.ts";
-import { readFiles } from "../dataset/rows-in.ts";
-import { readManifest } from "../dataset/schema-metadata.ts";
 import { mainBranch } from "../domain/branch.ts";
 import { definitionOf, prepareRefresh, type ViewSource, viewMetadata } from "../domain/materialized-view.ts";
 import { requireTable } from "../domain/require.ts";
 import { ensureSystemNamespace } from "../domain/system-namespace.ts";
+import { withMetadata } from "../rows/arrow/arrow-type.ts";
+import { readFiles } from "../rows/arrow/rows-in.ts";
+import { makeTable } from "../rows/make-table.ts";
+import { hasStableRowIds } from "../rows/manifest-file.ts";
+import { readManifest } from "../rows/schema-metadata.ts";
 import type { Catalog, Handler } from "./handler.ts";
 
 const contract = contracts.createMaterializedView;

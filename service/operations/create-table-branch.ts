@@ -4,7 +4,6 @@ import { branchOf, ownBranchOf } from "../domain/branch.ts";
 import { requireFreeBranchName } from "../refs/branches.ts";
 import { changeRefs } from "../refs/ref-files.ts";
 import type { Handler } from "./handler.ts";
-import { transactionOf } from "./transaction-of.ts";
 
 const contract = contracts.createTableBranch;
 
@@ -17,15 +16,7 @@ export const createTableBranch: Handler<typeof contract> = async (request, catal
     await requireFreeBranchName(catalog, table, name);
     await requireBranch(catalog, table, branch);
     const { version } = await requireVersion(catalog, table, branch, request.from_version);
-    await using dataset = await catalog.datasets.openForChange({
-      contract,
-      request: { id, delimiter, branch },
-      caller,
-    });
-    await dataset.run(async (source) => {
-      const branches = await source.branches();
-      (await branches.create(name, branch, version)).close();
-    });
-    return transactionOf(dataset);
+    const change = { contract, request: { id, delimiter, branch }, caller };
+    return (await catalog.rows.change("createBranch", change, { name, from: branch, version })).transaction;
   });
 };

@@ -1,5 +1,6 @@
 import { CatalogError, contracts } from "@tiltyard/protocol";
-import { createIndex, scalarTypes } from "./create-table-index.ts";
+import { scalarTypes } from "../rows/index-types.ts";
+import { createIndex } from "./create-table-index.ts";
 import type { Handler } from "./handler.ts";
 
 const contract = contracts.createTableScalarIndex;

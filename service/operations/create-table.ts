@@ -1,12 +1,10 @@
 import { CatalogError, contracts, formatIdentifier } from "@tiltyard/protocol";
 import { isWritten } from "../commits/read.ts";
-import { makeTable } from "../dataset/make-table.ts";
-import { writeRows } from "../dataset/write-rows.ts";
 import { policyIn } from "../domain/policy.ts";
 import { withProtectionOf } from "../domain/protection.ts";
+import { makeTable } from "../rows/make-table.ts";
 import { findTable } from "../store/tables.ts";
 import type { Handler } from "./handler.ts";
-import { transactionOf } from "./transaction-of.ts";
 
 const contract = contracts.createTable;
 
@@ -15,7 +13,7 @@ const contract = contracts.createTable;
  * restored.
  */
 export const createTable: Handler<typeof contract> = async (request, catalog, caller) => {
-  const { store, datasets } = catalog;
+  const { store, rows } = catalog;
   const { id, mode = "Create", properties } = request;
   // Java's client sends an empty map for none.
   if (Object.keys(request.storage_options ?? {}).length > 0)
@@ -31,16 +29,16 @@ export const createTable: Handler<typeof contract> = async (request, catalog, ca
   const change = { contract, request, caller, properties };
   if (present !== undefined) {
     const isEmpty = !(await isWritten(catalog, present));
-    await using dataset = isEmpty ? await datasets.openEmpty(change, present) : await datasets.openForChange(change);
-    const { version } = await writeRows(dataset, caller.body, "overwrite");
+    const sent = { rows: caller.body, empty: isEmpty ? present : undefined };
+    const { result, transaction } = await rows.change("write", change, { mode: "overwrite" }, sent);
     return {
-      ...transactionOf(dataset),
+      ...transaction,
       location: present.location,
-      version,
+      version: result.version,
       properties: { ...withProtectionOf(present, properties ?? present.properties) },
     };
   }
 
-  const { transactionName, ...made } = await makeTable(catalog, change, caller.body);
-  return { transaction_id: transactionName, ...made, properties: { ...properties } };
+  const { transaction, ...made } = await makeTable(catalog, change, caller.body);
+  return { ...transaction, ...made, properties: { ...properties } };
 };

@@ -1,6 +1,5 @@
 import { contracts, type RequestOf } from "@tiltyard/protocol";
 import type { AuthorizedCaller, Catalog, Handler } from "./handler.ts";
-import { transactionOf } from "./transaction-of.ts";
 
 const contract = contracts.deleteFromTable;
 
@@ -10,8 +9,8 @@ export const deleteFromTable: Handler<typeof contract> = async (request, catalog
 };
 
 /** Deletes rows, and counts them. */
-export async function deleteRows(request: RequestOf<typeof contract>, { datasets }: Catalog, caller: AuthorizedCaller) {
-  await using dataset = await datasets.openForChange({ contract, request, caller });
-  const { version, numDeletedRows } = await dataset.run((table) => table.delete(request.predicate));
-  return { ...transactionOf(dataset), version, num_deleted_rows: numDeletedRows };
+export async function deleteRows(request: RequestOf<typeof contract>, { rows }: Catalog, caller: AuthorizedCaller) {
+  const { predicate } = request;
+  const { result, transaction } = await rows.change("delete", { contract, request, caller }, { predicate });
+  return { ...transaction, version: result.version, num_deleted_rows: result.numDeletedRows };
 }

@@ -3,11 +3,11 @@ import type { Handler } from "./handler.ts";
 
 export const describeTableIndexStats: Handler<typeof contracts.describeTableIndexStats> = async (
   request,
-  { datasets },
+  { rows },
+  caller,
 ) => {
-  await using dataset = await datasets.openVersion(request);
-  const stats = await dataset.run((table) => table.indexStats(request.indexName));
-  if (stats === undefined)
+  const { result: stats } = await rows.read("indexStats", { ...request, caller }, { name: request.indexName });
+  if (stats === null)
     throw new CatalogError("TableIndexNotFound", `the table has no index ${JSON.stringify(request.indexName)}`);
   return {
     index_type: stats.indexType,

@@ -1,10 +1,10 @@
 import { type contracts, formatIdentifier } from "@tiltyard/protocol";
 import { isWritten, requireBranch, requireVersion } from "../commits/read.ts";
-import { readSchema } from "../dataset/arrow-schema.ts";
 import { branchOf } from "../domain/branch.ts";
 import { requireTable } from "../domain/require.ts";
 import { vendCredentials } from "../domain/vending.ts";
 import { versionAsked } from "../refs/tags.ts";
+import type { VersionRequest } from "../rows/rows.ts";
 import type { Catalog, Handler } from "./handler.ts";
 
 export const describeTable: Handler<typeof contracts.describeTable> = async (request, catalog, caller) => {
@@ -25,7 +25,7 @@ export const describeTable: Handler<typeof contracts.describeTable> = async (req
     ...(await vendCredentials(catalog, caller, request.id, table.location, request)),
     ...(isOnlyDeclared === false &&
       request.load_detailed_metadata &&
-      (await detailsOf(catalog, { ...at, id: request.id }))),
+      (await detailsOf(catalog, { ...at, id: request.id, caller }))),
     properties: { ...table.properties },
     managed_versioning: true,
     ...(isOnlyDeclared !== undefined && { is_only_declared: isOnlyDeclared }),
@@ -33,13 +33,11 @@ export const describeTable: Handler<typeof contracts.describeTable> = async (req
 };
 
 /** The fields that need the dataset. A table that is only declared has none of them. */
-async function detailsOf({ datasets }: Catalog, at: Parameters<Catalog["datasets"]["openVersion"]>[0]) {
-  await using dataset = await datasets.openVersion(at);
-  const versions = await dataset.run((table) => table.listVersions());
-  const schema = readSchema(await dataset.runRaw((table) => table.schema()));
-  const summary = versions.find(({ version }) => version === dataset.version)?.metadata ?? {};
+async function detailsOf({ rows }: Catalog, at: VersionRequest) {
+  const { version, result } = await rows.read("details", at, {});
+  const { schema, summary } = result;
   return {
-    version: dataset.version,
+    version,
     schema,
     stats: {
       num_deleted_rows: Number(summary.total_deletion_file_rows ?? 0),

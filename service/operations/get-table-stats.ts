@@ -1,9 +1,9 @@
 import type { contracts } from "@tiltyard/protocol";
 import type { Handler } from "./handler.ts";
 
-export const getTableStats: Handler<typeof contracts.getTableStats> = async (request, { datasets }) => {
-  await using dataset = await datasets.openVersion(request);
-  const { totalBytes, numRows, numIndices, fragmentStats } = await dataset.run((table) => table.stats());
+export const getTableStats: Handler<typeof contracts.getTableStats> = async (request, { rows }, caller) => {
+  const { result } = await rows.read("stats", { ...request, caller }, {});
+  const { totalBytes, numRows, numIndices, fragmentStats } = result;
   const { numFragments, numSmallFragments, lengths } = fragmentStats;
   return {
     total_bytes: totalBytes,

@@ -1,9 +1,9 @@
 import type { AnyContract, RequestOf, ResponseOf } from "@tiltyard/protocol";
 import type { Principal } from "../auth/authenticator.ts";
 import type { CommitParts } from "../commits/parts.ts";
-import type { Datasets } from "../dataset/datasets.ts";
 import type { Locations } from "../domain/locations.ts";
 import type { Caller } from "../domain/transaction.ts";
+import type { Rows } from "../rows/rows.ts";
 import type { CredentialVendors } from "../storage/credentials.ts";
 import type { Worker } from "../tasks/worker.ts";
 
@@ -14,8 +14,8 @@ export interface Catalog extends CommitParts {
   readonly locations: Locations;
   /** Does the deferred work of requests. */
   readonly worker: Pick<Worker, "wake">;
-  /** Opens tables as datasets, for what is not in the database. */
-  readonly datasets: Datasets;
+  /** Reads and writes the rows of tables. */
+  readonly rows: Rows;
   /** Whether operations on rows are done; else they are answered with 406. */
   readonly dataOperations: boolean;
   /** Makes a changed role count from the next request on, in all processes of this service. */

@@ -1,11 +1,11 @@
-import type { IndexConfig } from "@lancedb/lancedb";
 import type { contracts } from "@tiltyard/protocol";
 import { keyText, readPage } from "../domain/page.ts";
+import type { ResultOf } from "../rows/call.ts";
+import type { Readings } from "../rows/child/operations.ts";
 import type { Handler } from "./handler.ts";
 
-export const listTableIndices: Handler<typeof contracts.listTableIndices> = async (request, { datasets }) => {
-  await using dataset = await datasets.openVersion(request);
-  const indices = await dataset.run((table) => table.listIndices());
+export const listTableIndices: Handler<typeof contracts.listTableIndices> = async (request, { rows }, caller) => {
+  const { result: indices } = await rows.read("indices", { ...request, caller }, {});
   indices.sort((a, b) => (a.name < b.name ? -1 : 1));
   const { items, ...page } = await readPage(
     { name: "indices", key: keyText },
@@ -16,7 +16,7 @@ export const listTableIndices: Handler<typeof contracts.listTableIndices> = asyn
   return { indexes: items.map(toIndexContent), ...page };
 };
 
-function toIndexContent(index: IndexConfig) {
+function toIndexContent(index: ResultOf<Readings["indices"]>[number]) {
   const { createdAt, indexDetails } = index;
   return {
     index_name: index.name,
@@ -30,10 +30,8 @@ function toIndexContent(index: IndexConfig) {
     ...(index.numUnindexedRows !== undefined && { num_unindexed_rows: index.numUnindexedRows }),
     ...(index.sizeBytes !== undefined && { size_bytes: index.sizeBytes }),
     ...(index.numSegments !== undefined && { num_segments: index.numSegments }),
-    ...(createdAt !== undefined && { created_at: createdAt.toISOString() }),
+    ...(createdAt !== undefined && { created_at: createdAt }),
     ...(index.indexVersion !== undefined && { index_version: index.indexVersion }),
-    ...(indexDetails !== undefined && {
-      index_details: typeof indexDetails === "string" ? indexDetails : JSON.stringify(indexDetails),
-    }),
+    ...(indexDetails !== undefined && { index_details: indexDetails }),
   };
 }

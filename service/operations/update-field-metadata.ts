@@ -1,20 +1,14 @@
 import { contracts } from "@tiltyard/protocol";
-import { readSchema } from "../dataset/arrow-schema.ts";
 import type { Handler } from "./handler.ts";
-import { transactionOf } from "./transaction-of.ts";
 
 const contract = contracts.updateFieldMetadata;
 
-export const updateFieldMetadata: Handler<typeof contract> = async (request, { datasets }, caller) => {
-  await using dataset = await datasets.openForChange({ contract, request, caller });
-  const { version } = await dataset.run((table) =>
-    table.updateFieldMetadata(
-      request.updates.map(({ path, metadata, replace = false }) => ({ path, metadata, replace })),
-    ),
-  );
-  const schema = readSchema(await dataset.runRaw((table) => table.schema()));
+export const updateFieldMetadata: Handler<typeof contract> = async (request, { rows }, caller) => {
+  const updates = request.updates.map(({ path, metadata, replace = false }) => ({ path, metadata, replace }));
+  const { result, transaction } = await rows.change("updateFieldMetadata", { contract, request, caller }, { updates });
+  const { version, schema } = result;
   const fields = Object.fromEntries(request.updates.map(({ path }) => [path, findField(schema.fields, path)]));
-  return { ...transactionOf(dataset), version, fields };
+  return { ...transaction, version, fields };
 };
 
 interface Field {

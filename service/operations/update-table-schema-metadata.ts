@@ -1,5 +1,5 @@
 import { contracts } from "@tiltyard/protocol";
-import { commitSchemaMetadata } from "../dataset/schema-metadata.ts";
+import { commitSchemaMetadata } from "../rows/schema-metadata.ts";
 import type { Handler } from "./handler.ts";
 
 const contract = contracts.updateTableSchemaMetadata;

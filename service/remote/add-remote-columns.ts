@@ -1,9 +1,6 @@
 import { contracts, type remoteContracts } from "@tiltyard/protocol";
-import { fileBytes } from "../dataset/message-stream.ts";
-import { readOneFile } from "../dataset/write-rows.ts";
 import { alterTableAddColumns } from "../operations/alter-table-add-columns.ts";
 import type { Handler } from "../operations/handler.ts";
-import { transactionOf } from "../operations/transaction-of.ts";
 
 const contract = contracts.alterTableAddColumns;
 
@@ -15,8 +12,8 @@ export const remoteAlterTableAddColumns: Handler<typeof remoteContracts.remoteAl
 ) => {
   const { new_columns } = request;
   if (new_columns !== undefined) return alterTableAddColumns({ ...request, new_columns }, catalog, caller);
-  const schema = await readOneFile(caller.body, fileBytes.most);
-  await using dataset = await catalog.datasets.openForChange({ contract, request, caller });
-  const { version } = await dataset.runRaw((table) => table.addColumnsWithSchema(schema));
-  return { ...transactionOf(dataset), version };
+  const added = { computed: [], expressions: [], hasSchema: true };
+  const sent = { rows: caller.body };
+  const { result, transaction } = await catalog.rows.change("addColumns", { contract, request, caller }, added, sent);
+  return { ...transaction, version: result.version };
 };

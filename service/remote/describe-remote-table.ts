@@ -1,17 +1,14 @@
 import { formatIdentifier, type remoteContracts } from "@tiltyard/protocol";
-import { readLanceSchema } from "../dataset/lance-schema.ts";
+import { requireTable } from "../domain/require.ts";
 import type { Handler } from "../operations/handler.ts";
 
-/** LanceDB's client opens no table without its version and its schema. */
+/** LanceDB's client opens a table only with its version and its schema. */
 export const remoteDescribeTable: Handler<typeof remoteContracts.remoteDescribeTable> = async (
   request,
-  { datasets },
+  { store, rows },
+  caller,
 ) => {
-  await using dataset = await datasets.openVersion(request);
-  return {
-    table: formatIdentifier(request.id, request.delimiter),
-    version: dataset.version,
-    location: dataset.record.location,
-    schema: readLanceSchema(await dataset.schema()),
-  };
+  const { location } = await requireTable(store.read, request.id);
+  const { version, result } = await rows.read("lanceSchema", { ...request, caller }, {});
+  return { table: formatIdentifier(request.id, request.delimiter), version, location, schema: result };
 };

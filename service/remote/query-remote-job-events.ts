@@ -1,8 +1,8 @@
 import { CatalogError, type Job, parseIdentifier, type remoteContracts } from "@tiltyard/protocol";
-import { rowsAsStream } from "../dataset/arrow-rows.ts";
 import { toJob } from "../domain/job-summary.ts";
 import { requireJob } from "../domain/require.ts";
 import type { Handler } from "../operations/handler.ts";
+import { rowsAsStream } from "../rows/arrow/arrow-rows.ts";
 import { isOpen } from "../store/jobs.ts";
 import { remoteState } from "./job-state.ts";
 

@@ -1,5 +1,5 @@
 import { CatalogError, type FtsQuery, numbers, type RemoteFtsQuery, type RemoteQuery } from "@tiltyard/protocol";
-import type { RowsQuery } from "../dataset/query.ts";
+import type { RowsQuery } from "../rows/child/query.ts";
 
 /** What the client sends for "all rows" is 2^63-1, which no JSON number of JavaScript is. */
 const allRows = 2 ** 31 - 1;

@@ -9,13 +9,16 @@ export const remoteCreateTableIndex: Handler<typeof remoteContracts.remoteCreate
 ) => createTableIndex({ ...request, distance_type: request.distance_type ?? request.metric_type }, catalog, caller);
 
 /** The library's cache is the same for all requests. */
-export const prewarmTableIndex: Handler<typeof remoteContracts.prewarmTableIndex> = async (request, { datasets }) => {
-  await using dataset = await datasets.openVersion(request);
-  await dataset.run((table) => table.prewarmIndex(request.indexName));
+export const prewarmTableIndex: Handler<typeof remoteContracts.prewarmTableIndex> = async (
+  request,
+  { rows },
+  caller,
+) => {
+  await rows.read("prewarmIndex", { ...request, caller }, { name: request.indexName });
   return {};
 };
 
-export const prewarmTableData: Handler<typeof remoteContracts.prewarmTableData> = async (request, { datasets }) => {
-  await using _ = await datasets.openVersion(request);
+export const prewarmTableData: Handler<typeof remoteContracts.prewarmTableData> = async (request, { rows }, caller) => {
+  await rows.read("schema", { ...request, caller }, {});
   return {};
 };

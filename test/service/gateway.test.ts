@@ -1,10 +1,10 @@
 import { ErrorResponse } from "@tiltyard/protocol";
-import { afterAll, expect, test } from "vitest";
-import type { TableView } from "../../service/dataset/table-view.ts";
-import { createGateway } from "../../service/http/gateway.ts";
-import { createLog } from "../../service/log.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createGateway } from "../../service/rows/gateway.ts";
+import type { TableView } from "../../service/rows/table-view.ts";
 
-const gateway = createGateway(createLog("silent"));
+const gateway = createGateway();
+beforeAll(() => gateway.listen());
 afterAll(() => gateway[Symbol.asyncDispose]());
 
 /** A view of a table that is at this location, and that counts what it is asked. */
@@ -21,6 +21,7 @@ function viewOf(location: string): TableView & { asked: number } {
     listTableVersions: refuse,
     describeTableVersion: refuse,
     createTableVersion: refuse,
+    hold: () => undefined,
   };
   return view;
 }
@@ -32,7 +33,7 @@ const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
 test("the gateway shows a view to the holder of its token alone", async () => {
   const [mine, theirs] = [viewOf("file:///mine"), viewOf("file:///theirs")];
-  const [served, other] = [await gateway.serve(mine), await gateway.serve(theirs)];
+  const [served, other] = [gateway.serve(mine), gateway.serve(theirs)];
   expect(await (await describeTable(served.uri, bearer(served.token))).json()).toMatchObject({
     location: "file:///mine",
   });
@@ -56,7 +57,7 @@ test("the gateway shows a view to the holder of its token alone", async () => {
 
 test("the gateway forgets a view that is no longer served", async () => {
   const view = viewOf("file:///gone");
-  const served = await gateway.serve(view);
+  const served = gateway.serve(view);
   served[Symbol.dispose]();
   expect((await describeTable(served.uri, bearer(served.token))).status).toBe(401);
   expect(view.asked).toBe(0);

@@ -1,8 +1,8 @@
 import { createFinishing } from "../../service/commits/finish.ts";
-import { createDatasets } from "../../service/dataset/datasets.ts";
 import { createDeferredWork } from "../../service/deferred-work.ts";
-import { createGateway } from "../../service/http/gateway.ts";
 import { createLog } from "../../service/log.ts";
+import { childEnvironment } from "../../service/rows/environment.ts";
+import { createRows } from "../../service/rows/rows.ts";
 import { createStorage } from "../../service/storage/storage.ts";
 import type { Database } from "../../service/store/database.ts";
 import { openStore } from "../../service/store/open.ts";
@@ -26,9 +26,10 @@ export async function doDeferredWork(
   const log = createLog("silent");
   const finishing = createFinishing({ store, storage, log });
   const auditRetentionMs = Number.MAX_SAFE_INTEGER;
-  await using datasets = createDatasets({ store, storage, finishing }, createGateway(log));
+  const child = { memoryBytes: 2 ** 30, environment: childEnvironment(process.env), log };
+  await using rows = createRows({ store, storage, finishing }, child);
   const times = { dropRetentionMs, auditRetentionMs, automationDelayMs: 0 };
-  const worker = createDeferredWork({ store, storage, finishing, datasets, log, ...times });
+  const worker = createDeferredWork({ store, storage, finishing, rows, log, ...times });
   worker.start();
   await worker.drain();
   await worker.stop();

@@ -33,9 +33,9 @@ const plain = (arrow: Arrow): Readonly<Record<string, () => DataType>> => ({
   "date64[ms]": () => new arrow.DateMillisecond(),
 });
 
-/** An IPC file that has these columns and no rows. */
-export function emptyFile(arrow: Arrow, fields: readonly Field[]): Buffer {
-  return Buffer.from(arrow.tableToIPC(new arrow.Table(new arrow.Schema([...fields])), "file"));
+/** Returns an Arrow stream that has these columns and no rows. */
+export function emptyStream(arrow: Arrow, fields: readonly Field[]): ReadableStream<Uint8Array> {
+  return new Blob([arrow.tableToIPC(new arrow.Table(new arrow.Schema([...fields])), "stream")]).stream();
 }
 
 /** The schema that an Arrow stream begins with, with more metadata, as a stream without rows. */

@@ -2,18 +2,14 @@ import type { Connection, Query, Session, Table, VectorQuery } from "@lancedb/la
 import { CatalogError } from "@tiltyard/protocol";
 
 export type Lancedb = typeof import("@lancedb/lancedb");
-export type Dataset = Table;
 export type DatasetQuery = Query | VectorQuery;
 
-/** What the library's caches may hold, for all requests together. */
+/** Sizes of the library's caches, which all calls share. */
 const cacheBytes = { index: 128n * 1024n ** 2n, metadata: 64n * 1024n ** 2n };
 
-/** What a query may read before its rows are taken. */
-const readAheadBytes = 32 * 1024 ** 2;
-
 /**
- * The part of the library that takes and gives rows as the bytes of Arrow IPC files. What is
- * above it in the library reads them into JavaScript first, which does not know every type.
+ * The inner part of the library, whose rows are bytes of Arrow IPC files. The outer part decodes rows in JavaScript, which
+ * does not support every type.
  */
 export interface RawTable {
   close(): void;
@@ -35,7 +31,7 @@ export interface RawTable {
   mergeInsert(on: readonly string[]): RawMerge;
 }
 
-/** Each method but the last answers the merge with one thing more. */
+/** A merge under construction: each method but the last returns it with one option more. */
 export interface RawMerge {
   whenMatchedUpdateAll(condition?: string): RawMerge;
   whenNotMatchedInsertAll(): RawMerge;
@@ -68,13 +64,13 @@ export interface RawQuery {
   execute(rowsMax: number): Promise<{ next(): Promise<Buffer | null> }>;
 }
 
-/** The library, loaded, and what it keeps from one request to the next. */
+/** The loaded library, and its caches. */
 export interface Library {
   readonly lancedb: Lancedb;
   readonly session: Session;
 }
 
-/** Loads the library when it is called first. @throws CatalogError Unsupported when it is not installed. */
+/** Loads the library on the first call. @throws CatalogError Unsupported when it is not installed. */
 export function createLibrary(): () => Promise<Library> {
   let loaded: Promise<Library> | undefined;
   return () => {
@@ -84,10 +80,6 @@ export function createLibrary(): () => Promise<Library> {
 }
 
 async function load(): Promise<Library> {
-  // The library reads them once it is loaded. Without the first, each search whose columns lack `_distance` prints a line on
-  // standard error; without the second, a query reads 2 GiB ahead.
-  process.env.LANCEDB_LOG ??= "error";
-  process.env.LANCE_DEFAULT_IO_BUFFER_SIZE ??= String(readAheadBytes);
   let lancedb: Lancedb;
   try {
     lancedb = await import("@lancedb/lancedb");

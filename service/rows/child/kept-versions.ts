@@ -1,22 +1,16 @@
 import { LRUCache } from "lru-cache";
 
-/** The most versions that stay open, and the most bytes that their manifests have together. */
+/** The most versions that stay open, and the most bytes of their manifests together. */
 const kept = { versions: 64, manifestBytes: 32 * 1024 ** 2 };
 /** How long an unused version stays open, and how often that is checked. */
 const idle = { ms: 60_000, checkedEveryMs: 15_000 };
 
-/** A version of a table that was opened, and that many requests may read at the same time. */
-interface Opened extends AsyncDisposable {
-  /** Whether something failed that is not the fault of a request: then the next request opens it again. */
-  readonly isBroken: boolean;
-}
-
-/** The hold of one request on it. The version stays open while a request holds it. */
+/** Keeps a version open for one call. */
 export interface Lease<Version> extends Disposable {
   readonly opened: Version;
 }
 
-/** Which version it is: a version that is made again under the same number has another key. */
+/** Identifies a version: the catalog issues another key for each version, and after a failure. */
 export interface VersionKey {
   readonly key: string;
   readonly manifestBytes: number;
@@ -26,7 +20,7 @@ export interface VersionKey {
  * Keeps versions of tables open from one request to the next: a version is immutable, and opening it takes longer than
  * most searches. The least recently used ones are closed first.
  */
-export class KeptVersions<Version extends Opened> implements Disposable {
+export class KeptVersions<Version extends AsyncDisposable> implements Disposable {
   readonly #entries = new LRUCache<string, Entry<Version>>({
     max: kept.versions,
     maxSize: kept.manifestBytes,
@@ -37,35 +31,31 @@ export class KeptVersions<Version extends Opened> implements Disposable {
   });
   readonly #purging = setInterval(() => this.#entries.purgeStale(), idle.checkedEveryMs).unref();
 
-  /** @param open Is called when it is not open; requests that come meanwhile wait for it. */
+  /** @param open Opens the version when it is not open; concurrent calls wait for it. */
   async lease({ key, manifestBytes }: VersionKey, open: () => Promise<Version>): Promise<Lease<Version>> {
     const present = this.#entries.get(key);
     const entry = present ?? new Entry(open());
     entry.hold();
     if (present === undefined) {
       this.#entries.set(key, entry, { size: Math.max(1, manifestBytes) });
-      // One that is too large to be kept is closed when this request is over.
+      // A version that is too large for the cache is closed after this call.
       if (!this.#entries.has(key)) entry.retire();
     }
     return this.#leaseOf(key, entry);
   }
 
   async #leaseOf(key: string, entry: Entry<Version>): Promise<Lease<Version>> {
-    const forget = () => {
-      if (this.#entries.peek(key) === entry) this.#entries.delete(key);
-    };
     try {
       const opened = await entry.opening;
       let isOver = false;
       const end = () => {
         if (isOver) return;
         isOver = true;
-        if (opened.isBroken) forget();
         entry.release();
       };
       return { opened, [Symbol.dispose]: end };
     } catch (error) {
-      forget();
+      if (this.#entries.peek(key) === entry) this.#entries.delete(key);
       entry.release();
       throw error;
     }
@@ -77,8 +67,8 @@ export class KeptVersions<Version extends Opened> implements Disposable {
   }
 }
 
-/** An open version with the requests that have it. */
-class Entry<Version extends Opened> {
+/** An open version with the number of calls that use it. */
+class Entry<Version extends AsyncDisposable> {
   readonly opening: Promise<Version>;
   #holders = 0;
   #isRetired = false;
@@ -96,7 +86,7 @@ class Entry<Version extends Opened> {
     this.#closeWhenDone();
   }
 
-  /** No request comes to have it from now on. */
+  /** Closes the version after the last call that uses it. */
   retire(): void {
     this.#isRetired = true;
     this.#closeWhenDone();

@@ -83,6 +83,23 @@ export class ByteReader {
     return filled;
   }
 
+  /** Returns the bytes that are not read yet. */
+  rest(): ReadableStream<Uint8Array> {
+    return new ReadableStream<Uint8Array>(
+      {
+        pull: async (controller) => {
+          const { done, value } =
+            this.#rest.length > 0 ? { done: false, value: this.#rest } : await this.#reader.read();
+          this.#rest = new Uint8Array();
+          if (done) controller.close();
+          else controller.enqueue(value);
+        },
+        cancel: (reason) => this.#reader.cancel(reason),
+      },
+      { highWaterMark: 0 },
+    );
+  }
+
   /** Leaves the rest of the stream to another reader. */
   release(): void {
     this.#reader.releaseLock();

@@ -1,17 +1,17 @@
 import { type managementContracts, type ResponseOf, type ShownValue, shown } from "@tiltyard/protocol";
-import { readSchema } from "./arrow-schema.ts";
-import type { OpenDataset } from "./datasets.ts";
-import { rawQueryOf } from "./library.ts";
+import { readSchema } from "../arrow/arrow-schema.ts";
+import { rawQueryOf } from "./lancedb.ts";
+import type { OpenTable } from "./open-table.ts";
 import { readEach, type ShownColumn, shownColumn } from "./shown-column.ts";
 
 type FirstRows = ResponseOf<typeof managementContracts.listTableRows>;
 
 /**
- * Reads the first rows of a table as people look at them. The library itself cuts long values and answers them a row at
- * a time, so that what this process holds of them is bounded.
+ * Reads the first rows of a table as text and images for people. The library itself cuts long values and returns one row
+ * at a time, which bounds the memory.
  */
-export async function readFirstRows(dataset: OpenDataset, rowsMax: number): Promise<FirstRows> {
-  const { fields } = readSchema(await dataset.runRaw((table) => table.schema()));
+export async function readFirstRows(dataset: OpenTable, rowsMax: number): Promise<FirstRows> {
+  const { fields } = readSchema(await dataset.schema());
   const names = fields.slice(0, shown.columns).map(({ name }) => name);
   const columns = await Promise.all(
     fields.slice(0, shown.columns).map(async (field) => {
@@ -27,13 +27,11 @@ export async function readFirstRows(dataset: OpenDataset, rowsMax: number): Prom
   };
 }
 
-/** Whether the library can compute what a column is shown by. Nothing is read for that. */
-async function isPlanned(dataset: OpenDataset, column: ShownColumn): Promise<boolean> {
+/** Checks whether the library can plan the expressions of a column. Reads nothing. */
+async function isPlanned({ table }: OpenTable, column: ShownColumn): Promise<boolean> {
   try {
-    await dataset.run(async (table) => {
-      const query = await rawQueryOf(table.query().select(selectionOf(column.expressions)));
-      await query.outputSchema();
-    });
+    const query = await rawQueryOf(table.query().select(selectionOf(column.expressions)));
+    await query.outputSchema();
     return true;
   } catch {
     return false;
@@ -41,21 +39,18 @@ async function isPlanned(dataset: OpenDataset, column: ShownColumn): Promise<boo
 }
 
 async function readRows(
-  dataset: OpenDataset,
+  { table }: OpenTable,
   columns: readonly (ShownColumn | undefined)[],
   rowsMax: number,
 ): Promise<FirstRows["rows"]> {
   const { tableFromIPC } = await import("apache-arrow");
   const expressions = columns.flatMap((column) => column?.expressions ?? []);
   if (expressions.length === 0) return [];
-  const batches = await dataset.run(async (table) => {
-    const query = await rawQueryOf(table.query().select(selectionOf(expressions)).limit(rowsMax));
-    return query.execute(1);
-  });
+  const query = await rawQueryOf(table.query().select(selectionOf(expressions)).limit(rowsMax));
+  const batches = await query.execute(1);
   const rows: FirstRows["rows"] = [];
   let bytesLeft: number = shown.answerBytes;
-  const next = () => dataset.run(() => batches.next());
-  for (let file = await next(); file !== null && bytesLeft > 0; file = await next())
+  for (let file = await batches.next(); file !== null && bytesLeft > 0; file = await batches.next())
     for (const row of tableFromIPC(file)) {
       const values = readEach(columns, Object.values(row.toJSON()));
       rows.push(
@@ -69,7 +64,7 @@ async function readRows(
   return rows;
 }
 
-/** A value without its image when that does not fit any more. */
+/** Removes an image that no longer fits. */
 function fitted(value: ShownValue | null, bytesLeft: number): ShownValue | null {
   if (value?.image === undefined || value.image.base64.length <= bytesLeft) return value;
   const { image, ...rest } = value;

@@ -1,23 +1,23 @@
 import type { Table } from "@lancedb/lancedb";
 import { CatalogError } from "@tiltyard/protocol";
-import { ArrowFileWriter, type ArrowMessage, dictionaryIn, messageKinds, messagesOf } from "./arrow-file.ts";
-import { plainColumns } from "./arrow-schema.ts";
-import type { OpenDataset } from "./datasets.ts";
-import { type DatasetQuery, type RawQuery, rawQueryOf } from "./library.ts";
+import { ArrowFileWriter, type ArrowMessage, dictionaryIn, messageKinds, messagesOf } from "../arrow/arrow-file.ts";
+import { plainColumns } from "../arrow/arrow-schema.ts";
+import { type DatasetQuery, type RawQuery, rawQueryOf } from "./lancedb.ts";
+import type { OpenTable } from "./open-table.ts";
 
-/** How many rows are asked of the library at once, at most. */
+/** The most rows that the library returns at once. */
 const batchRowsMax = 1024;
-/** A shorter piece waits for the next one: most answers are sent as one piece. */
+/** A shorter piece waits for the next one, so that most answers are one piece. */
 const sentBytesMin = 64 * 1024;
 
 /**
- * Runs a query and answers its rows as one Arrow IPC file, a batch at a time as the reader
- * takes them. What fails before the first batch is thrown; later it breaks the stream off.
+ * Runs a query and returns its rows as one Arrow IPC file, a batch at a time as they are read. Throws an error of the
+ * first batch; a later one aborts the stream.
  *
- * @param dataset Closed at the end of the stream, however it ends.
+ * @param dataset Closed with the stream.
  */
 export async function streamRows(
-  dataset: OpenDataset,
+  dataset: OpenTable,
   query: (table: Table) => DatasetQuery,
 ): Promise<ReadableStream<Uint8Array>> {
   const pieces = readRows(dataset, query);
@@ -41,19 +41,17 @@ export async function streamRows(
 }
 
 async function* readRows(
-  dataset: OpenDataset,
+  dataset: OpenTable,
   build: (table: Table) => DatasetQuery,
 ): AsyncGenerator<Uint8Array, undefined> {
   await using _ = dataset;
   const hasDictionaries = [...plainColumns(await dataset.schema()).values()].some((plain) => plain !== undefined);
-  const { query, rows } = await dataset.run(async (table) => {
-    const query = hasDictionaries ? await withoutDictionaries(() => build(table)) : await rawQueryOf(build(table));
-    return { query, rows: await query.execute(batchRowsMax) };
-  });
-  const next = () => dataset.run(() => rows.next());
-  let file = await next();
-  // The library plans the query once more for this.
-  const [schema] = messagesOf(file ?? (await dataset.run(() => query.outputSchema())));
+  const { table } = dataset;
+  const query = hasDictionaries ? await withoutDictionaries(() => build(table)) : await rawQueryOf(build(table));
+  const rows = await query.execute(batchRowsMax);
+  let file = await rows.next();
+  // The library plans the query once more for the schema of no rows.
+  const [schema] = messagesOf(file ?? (await query.outputSchema()));
   if (schema === undefined) throw new Error("a file begins with its schema");
   const writer = new ArrowFileWriter(schema);
   const dictionaries = new Map<number, Buffer>();
@@ -65,7 +63,7 @@ async function* readRows(
       yield* pieces;
       pieces = [];
     }
-    file = await next();
+    file = await rows.next();
   }
   yield Buffer.concat([...pieces, ...writer.end()]);
 }
@@ -74,12 +72,12 @@ function lengthOf(pieces: readonly Buffer[]): number {
   return pieces.reduce((sum, { length }) => sum + length, 0);
 }
 
-/** What the library adds to the columns that were asked for. */
+/** Columns that the library adds to the requested ones. */
 const added = ["_rowid", "_distance", "_score", "_relevance_score"];
 
 /**
- * An Arrow file has one dictionary for a column, and each fragment of a table may have its
- * own: columns that have one are answered as plain values.
+ * Replaces dictionaries by plain values: an Arrow file has one dictionary for a column, and each fragment of a table may
+ * have its own.
  */
 async function withoutDictionaries(build: () => DatasetQuery): Promise<RawQuery> {
   const query = await rawQueryOf(build());
@@ -91,13 +89,13 @@ async function withoutDictionaries(build: () => DatasetQuery): Promise<RawQuery>
   );
 }
 
-/** Each batch comes with the dictionaries that it needs; a file has each of them once. */
+/** Checks whether a message belongs in the file: each batch repeats its dictionaries, and a file has each of them once. */
 function isNew({ kind, table, bytes }: ArrowMessage, dictionaries: Map<number, Buffer>): boolean {
   if (kind !== messageKinds.dictionary) return true;
   const { id } = dictionaryIn(table);
   const present = dictionaries.get(id);
   if (present === undefined) {
-    // The bytes are of a buffer that holds a whole batch, which need not stay for this.
+    // A copy, because these bytes would keep the buffer of a whole batch alive.
     dictionaries.set(id, Buffer.from(bytes));
     return true;
   }

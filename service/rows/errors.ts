@@ -59,6 +59,22 @@ function missingFrom(file: string): string {
   return `The table's file ${file} is missing. Bring it back from a backup, or restore a version that does not need it.`;
 }
 
+/** Failures of storage and of the machine, for which the rows of a request are not the reason. */
+const notOfRows =
+  /\bio error|object store|generic \w+ error|os error|timed? ?out|connection|permission|no space|out of memory|not found/i;
+
+/**
+ * Translates an error or a panic of the library while it read the rows of a request: the rows are broken in a way that
+ * the library does not name, unless storage failed.
+ */
+export function unreadableRows(error: Error): Error {
+  const text = sentenceOf(error.message);
+  if (notOfRows.test(text)) return error;
+  return new CatalogError("InvalidInput", `the rows of the Arrow stream cannot be read: ${legible(text)}`, {
+    cause: error,
+  });
+}
+
 /** What the library's bindings put before the sentence of the library itself. */
 const wrapping = /^(Failed to [^:]*: (GenericFailure, )?|lance error: )+/;
 

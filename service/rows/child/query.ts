@@ -1,11 +1,11 @@
 import type { FullTextQuery, Query, Table, VectorQuery } from "@lancedb/lancedb";
 import { CatalogError, type FtsQuery, numbers, type QueryTableRequest } from "@tiltyard/protocol";
-import type { DatasetQuery, Lancedb } from "./library.ts";
+import type { DatasetQuery, Lancedb } from "./lancedb.ts";
 
 /** How deep a full-text query may nest. */
 const depthMax = 32;
 
-/** What the protocol asks of a table's rows, and what LanceDB's own dialect asks besides. */
+/** The protocol's query, with the options that only LanceDB's own dialect has. */
 export interface RowsQuery extends Omit<QueryTableRequest, "id"> {
   readonly order_by?:
     | readonly { readonly column_name: string; readonly ascending: boolean; readonly nulls_first: boolean }[]
@@ -15,7 +15,7 @@ export interface RowsQuery extends Omit<QueryTableRequest, "id"> {
   readonly maximum_nprobes?: number | undefined;
 }
 
-/** What a request asks of a table's rows. @throws CatalogError InvalidInput */
+/** Returns the library's query for a request. @throws CatalogError InvalidInput */
 export function buildQuery(lancedb: Lancedb, table: Table, request: RowsQuery): DatasetQuery {
   const { offset, filter, with_row_id: withRowId, fast_search: fastSearch } = request;
   const query = withSearch(lancedb, table.query(), request).limit(request.k);
@@ -56,7 +56,7 @@ function withSearch(lancedb: Lancedb, query: Query, request: RowsQuery): Dataset
 
 function vectorSearch(query: Query, vector: readonly number[], request: RowsQuery): VectorQuery {
   const { k, offset = 0, refine_factor: refineFactor = 1 } = request;
-  // The library takes memory for all rows that a search may find before it looks for the first.
+  // The library reserves memory for all rows that a search may find before it looks for the first.
   if ((k + offset) * Math.max(1, refineFactor) > numbers.found)
     throw new CatalogError(
       "InvalidInput",
@@ -83,7 +83,7 @@ const distances = ["l2", "cosine", "dot", "hamming"] as const;
 
 function distanceOf(name: string): Exclude<(typeof distances)[number], "hamming"> {
   const found = distances.find((each) => each === name.toLowerCase());
-  // The library takes one more than its types say.
+  // The library accepts one more than its types list.
   if (found !== undefined) return found as "l2";
   throw new CatalogError("InvalidInput", `distance_type: must be one of ${distances.join(", ")}`);
 }

@@ -1,28 +1,27 @@
 import { CatalogError, formatIdentifier, type Identifier } from "@tiltyard/protocol";
-import { readSchema } from "./arrow-schema.ts";
-import type { Datasets } from "./datasets.ts";
+import type { ResultOf } from "./call.ts";
+import type { Readings } from "./child/operations.ts";
+import type { Rows, VersionRequest } from "./rows.ts";
 import { isAutomatic, manifestOfColumn } from "./virtual-column.ts";
 
 /**
- * Checks the request of a backfill before it runs. Without Lance's library nothing can be checked: then the job reports it.
+ * Checks a backfill request before it runs. Without Lance's library the job reports the problems instead.
  *
- * @param where A condition for the rows; undefined for none.
- * @returns The manifest that the column's function was stored with: where the function runs. Whether new rows are
- *   filled by themselves.
- * @throws CatalogError TableVersionNotFound, TableColumnNotFound, and InvalidInput for a column that nothing computes,
- *   for an invalid condition, and for a limit that the column does not support.
+ * @returns The manifest of the column's function, which says where it runs, and whether new rows are filled automatically.
+ * @throws CatalogError TableVersionNotFound, TableColumnNotFound, and InvalidInput for a column that is not
+ *   computed, an invalid condition, and a limit that the column does not support.
  */
 export async function checkBackfill(
-  datasets: Datasets,
-  request: { readonly id: Identifier; readonly column: string; readonly where?: string | undefined } & Limits,
+  rows: Rows,
+  request: ColumnRequest & { readonly where?: string | undefined } & Limits,
 ): Promise<{ readonly manifest?: string | undefined; readonly isAutomatic: boolean }> {
-  const { id, column, where } = request;
+  const { id, column, where, caller } = request;
   try {
-    await using dataset = await datasets.openVersion({ id });
-    const { fields } = readSchema(await dataset.runRaw((table) => table.schema()));
+    const { version, result } = await rows.read("schema", { id, caller }, {});
+    const { fields } = result;
     const metadata = requireComputed(fields, id, column);
-    // Nothing is read for a plan, but the condition is.
-    if (where !== undefined) await dataset.run((table) => table.query().where(where).limit(1).explainPlan());
+    // A plan parses the condition, and reads no rows.
+    if (where !== undefined) await rows.read("planFilter", { id, version, caller }, { filter: where });
     if (metadata.virtual_column !== "true") refuseLimits(request);
     return { manifest: metadata[manifestOfColumn], isAutomatic: isAutomatic(metadata) };
   } catch (error) {
@@ -31,11 +30,15 @@ export async function checkBackfill(
   }
 }
 
-/** What a request may limit a backfill to, besides `read_version`, which Geneva's client always sends. */
+interface ColumnRequest extends Pick<VersionRequest, "id" | "caller"> {
+  readonly column: string;
+}
+
+/** Limits of a backfill, besides `read_version`, which Geneva's client always sends. */
 const limits = ["where", "num_frags"] as const;
 type Limits = { readonly [Name in (typeof limits)[number]]?: unknown };
 
-/** lancedb fills all rows of a computed column that need it, whatever the limits of the request. */
+/** Refuses limits for a computed column: lancedb fills all of its rows that need it. */
 function refuseLimits(request: Limits): void {
   const given = limits.find((name) => request[name] !== undefined);
   if (given === undefined) return;
@@ -43,23 +46,20 @@ function refuseLimits(request: Limits): void {
 }
 
 /**
- * Checks that the latest version of a table has a column. Without Lance's library nothing is known.
+ * Checks that the latest version of a table has a column. Without Lance's library it checks nothing.
  *
  * @throws CatalogError TableNotFound, TableVersionNotFound, TableColumnNotFound
  */
-export async function requireColumn(
-  datasets: Datasets,
-  { id, column }: { readonly id: Identifier; readonly column: string },
-): Promise<void> {
+export async function requireColumn(rows: Rows, { id, column, caller }: ColumnRequest): Promise<void> {
   try {
-    await using dataset = await datasets.openVersion({ id });
-    findField(readSchema(await dataset.runRaw((table) => table.schema())).fields, id, column);
+    const { result } = await rows.read("schema", { id, caller }, {});
+    findField(result.fields, id, column);
   } catch (error) {
     if (!(error instanceof CatalogError && error.kind === "Unsupported")) throw error;
   }
 }
 
-type Fields = ReturnType<typeof readSchema>["fields"];
+type Fields = ResultOf<Readings["schema"]>["fields"];
 
 function findField(fields: Fields, id: Identifier, column: string): Fields[number] {
   const field = fields.find(({ name }) => name === column);

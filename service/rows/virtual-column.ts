@@ -2,11 +2,11 @@ import { createHash } from "node:crypto";
 import { CatalogError, type contracts, type JsonArrowSchema, type RequestOf } from "@tiltyard/protocol";
 import type { Field } from "apache-arrow";
 import { z } from "zod";
+import type { CommitParts } from "../commits/parts.ts";
+import { requireTable } from "../domain/require.ts";
 import { parseLocation } from "../storage/location.ts";
-import type { Storage } from "../storage/storage.ts";
-import { readSchema } from "./arrow-schema.ts";
-import { emptyFile, toArrowType } from "./arrow-type.ts";
-import type { ChangeableDataset } from "./datasets.ts";
+import { emptyStream, toArrowType } from "./arrow/arrow-type.ts";
+import type { Rows, VersionRequest } from "./rows.ts";
 
 type NewColumn = RequestOf<typeof contracts.alterTableAddColumns>["new_columns"][number];
 type VirtualColumn = NonNullable<NewColumn["virtual_column"]>;
@@ -33,16 +33,16 @@ interface StoredUdf {
 /**
  * Stores functions with the table. They are named by their content: one that no column uses does no harm.
  *
- * @returns An Arrow IPC file that has their columns and no rows.
+ * @returns An Arrow stream that has their columns and no rows.
  * @throws CatalogError InvalidInput for functions that no job could run, and for columns that cannot be.
  */
 export async function storeFunctions(
-  storage: Storage,
-  dataset: ChangeableDataset,
+  { store, storage, rows }: CommitParts & { readonly rows: Rows },
+  at: VersionRequest,
   columns: readonly VirtualColumn[],
-): Promise<Buffer> {
-  const schema = readSchema(await dataset.runRaw((table) => table.schema()));
-  const location = parseLocation(dataset.record.location);
+): Promise<ReadableStream<Uint8Array>> {
+  const { result: schema } = await rows.read("schema", at, {});
+  const location = parseLocation((await requireTable(store.read, at.id)).location);
   const objects = await storage.at(location);
   const fields: Field[] = [];
   for (const each of columns) {
@@ -50,7 +50,7 @@ export async function storeFunctions(
     fields.push(...(await virtualFields(each, udf, schema)));
     await objects.create(`${location.path}/${udf.path}`, udf.content);
   }
-  return emptyFile(await import("apache-arrow"), fields);
+  return emptyStream(await import("apache-arrow"), fields);
 }
 
 /** @throws CatalogError InvalidInput for what no job could run. */

@@ -8,7 +8,7 @@ import type { TableRecord } from "../store/tables.ts";
 import type { VersionRecord } from "../store/versions.ts";
 import type { TableView } from "./table-view.ts";
 
-/** A view of one version that takes no commits: to the library it is the latest of its branch. */
+/** Returns a view of one version without commits: the library sees it as the latest version of its branch. */
 export function viewOfVersion(parts: CommitParts, table: TableRecord, record: VersionRecord): TableView {
   const view = viewOfTable(parts, table, undefined);
   const isPinned = (request: { readonly branch?: string | undefined }) => branchOf(request) === record.branch;
@@ -25,16 +25,16 @@ export function viewOfVersion(parts: CommitParts, table: TableRecord, record: Ve
 }
 
 /**
- * A view of a table as it is, and of the versions that the operation holds back.
+ * Returns a view of a table with the versions that the operation holds back.
  *
- * @param commits Takes the versions that the library makes; undefined refuses them.
+ * @param commits Records the versions that the library commits; undefined refuses them.
  */
 export function viewOfTable(
   parts: CommitParts,
   table: TableRecord | NewTable,
   commits: Commits | undefined,
 ): TableView {
-  // What a connection is told of its store does not reach the stores of tables: a table's description does.
+  // The library uses the options of the description for a table, not those of the connection.
   const describe = async () => {
     const { libraryOptions } = await parts.storage.at(parseLocation(table.location));
     return {
@@ -63,8 +63,9 @@ export function viewOfTable(
       return { version: toTableVersion(table.location, record) };
     },
     createTableVersion: async (request) => {
-      if (commits === undefined) throw new CatalogError("InvalidInput", "this request reads, and commits nothing");
+      if (commits === undefined) throw new CatalogError("InvalidInput", "this request only reads");
       return commits.commit(request);
     },
+    hold: () => commits?.hold(),
   };
 }

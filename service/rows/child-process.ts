@@ -1,0 +1,192 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { Agent, type ClientRequest, type IncomingMessage, request } from "node:http";
+import { tmpdir } from "node:os";
+import { extname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { backoffMs, CatalogError } from "@tiltyard/protocol";
+import type { Log } from "../log.ts";
+import { type Call, callBytesHeader } from "./call.ts";
+
+/** The child ended before it answered. */
+export class ChildEnded extends Error {
+  override readonly name = "ChildEnded";
+}
+
+export interface ChildOptions {
+  /** More resident memory ends the child. */
+  readonly memoryBytes: number;
+  readonly environment: NodeJS.ProcessEnv;
+  readonly log: Log;
+}
+
+/** A process that runs the Lance library: it starts with the first call, and again after it ended. */
+export interface RowsChild extends AsyncDisposable {
+  /**
+   * Sends a call, with the Arrow stream that belongs to it, and returns the response to it.
+   *
+   * @throws ChildEnded, and CatalogError ServiceUnavailable while the child waits to be started again.
+   */
+  call(call: Call, rows?: ReadableStream<Uint8Array>): Promise<IncomingMessage>;
+  /** How often the child ended so far. */
+  readonly endings: number;
+  /** The process id while the child runs. */
+  readonly pid: number | undefined;
+}
+
+const memoryCheckedEveryMs = 100;
+const restart = { firstMs: 200, mostMs: 10_000 };
+/** A child that ran for this long starts without a delay, and the delays begin anew. */
+const stableMs = 60_000;
+/** Calls wait for a restart this long; then they are refused. */
+const patienceMs = 1_000;
+const stopMs = 5_000;
+/** The end of a process is noticed at most this long after its connections close. */
+const endNoticedWithinMs = 1_000;
+const program = join(import.meta.dirname, `child/main${extname(import.meta.filename)}`);
+
+interface Running {
+  readonly process: ChildProcess;
+  readonly socket: string;
+  readonly agent: Agent;
+  /** Fulfilled with the reason when the child ended. */
+  readonly ended: Promise<string>;
+}
+
+export function createChild({ memoryBytes, environment, log }: ChildOptions): RowsChild {
+  let running: Promise<Running> | undefined;
+  let pid: number | undefined;
+  let failures = 0;
+  let endings = 0;
+  let notBefore = 0;
+  let stopping = false;
+
+  async function start(): Promise<Running> {
+    const waitMs = notBefore - Date.now();
+    if (waitMs > patienceMs)
+      throw new CatalogError("ServiceUnavailable", "the process that reads rows failed, and is started again soon", {
+        retryAfterSeconds: Math.ceil(waitMs / 1000),
+      });
+    await sleep(Math.max(0, waitMs));
+    const folder = await mkdtemp(join(tmpdir(), "tiltyard-rows-"));
+    const socket = join(folder, "socket");
+    const heapMb = Math.max(64, Math.round(memoryBytes / 1024 ** 2 / 4));
+    const child = fork(program, [socket], {
+      // Flags of a debugger or of tests are for the catalog; those that load modules are for both.
+      execArgv: [...importsOf(process.execArgv), `--max-old-space-size=${heapMb}`, "--max-semi-space-size=8"],
+      env: environment,
+      stdio: ["ignore", 2, 2, "ipc"],
+    });
+    const startedAt = Date.now();
+    let reason: string | undefined;
+    const watch = watchMemory(child, memoryBytes, (used) => {
+      reason = `used ${used} MiB of memory, more than TILTYARD_ROWS_MEMORY allows`;
+    });
+    const agent = new Agent({ keepAlive: true });
+    const ended = once(child, "exit").then(([code, signal]: (number | string | null)[]) => {
+      watch[Symbol.dispose]();
+      agent.destroy();
+      running = undefined;
+      pid = undefined;
+      endings += 1;
+      void rm(folder, { recursive: true, force: true });
+      failures = Date.now() - startedAt > stableMs ? 0 : failures + 1;
+      notBefore = failures === 0 ? 0 : Date.now() + backoffMs(failures - 1, restart);
+      const why = reason ?? (signal === null ? `ended with status ${code}` : `ended with ${signal}`);
+      if (!stopping) log.error({ pid: child.pid }, `the process that reads rows ${why}`);
+      return why;
+    });
+    pid = child.pid;
+    const failed = await Promise.race([once(child, "message").then(() => undefined), ended]);
+    if (failed !== undefined) throw new ChildEnded(failed);
+    return { process: child, socket, agent, ended };
+  }
+
+  return {
+    get endings() {
+      return endings;
+    },
+    get pid() {
+      return pid;
+    },
+    call: async (call, rows) => {
+      if (stopping) throw new CatalogError("ServiceUnavailable", "the catalog is stopping");
+      running ??= start().catch((error: unknown) => {
+        running = undefined;
+        throw error;
+      });
+      const child = await running;
+      return send(child, call, rows);
+    },
+    [Symbol.asyncDispose]: async () => {
+      stopping = true;
+      const child = await running?.catch(() => undefined);
+      if (child === undefined) return;
+      if (child.process.connected) child.process.disconnect();
+      const timer = setTimeout(() => child.process.kill("SIGKILL"), stopMs);
+      await child.ended;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Sends a call over the child's socket, and returns the response as soon as it begins. */
+function send(child: Running, call: Call, rows: ReadableStream<Uint8Array> | undefined): Promise<IncomingMessage> {
+  const { socket: socketPath, agent, ended } = child;
+  const head = Buffer.from(JSON.stringify(call));
+  return new Promise((resolve, reject) => {
+    const headers = { [callBytesHeader]: head.length, ...(rows === undefined && { "content-length": head.length }) };
+    const outgoing = request({ socketPath, agent, method: "POST", headers });
+    outgoing.once("response", resolve);
+    outgoing.once("error", async (error) => {
+      const why = await Promise.race([ended, sleep(endNoticedWithinMs)]);
+      reject(why === undefined ? error : new ChildEnded(why));
+    });
+    outgoing.write(head);
+    if (rows === undefined) outgoing.end();
+    else sendRows(rows, outgoing).catch(reject);
+  });
+}
+
+/** Sends rows until the child answers; a refusal may come before their end. The rest is left to another reader. */
+async function sendRows(rows: ReadableStream<Uint8Array>, outgoing: ClientRequest): Promise<void> {
+  const reader = rows.getReader();
+  let isAnswered = false;
+  const stop = () => {
+    isAnswered = true;
+    // A read that waits is rejected, and its bytes stay in the stream.
+    reader.releaseLock();
+  };
+  for (const event of ["response", "close"] as const) outgoing.once(event, stop);
+  try {
+    for (let next = await reader.read(); !next.done; next = await reader.read())
+      if (!outgoing.write(next.value)) await Promise.race([once(outgoing, "drain"), once(outgoing, "close")]);
+    outgoing.end();
+  } catch (error) {
+    if (isAnswered) return;
+    outgoing.destroy();
+    throw error;
+  } finally {
+    if (!isAnswered) reader.releaseLock();
+  }
+}
+
+/** Ends a child that takes more memory than it may; only Linux says how much a process takes. */
+function watchMemory(child: ChildProcess, bytesMax: number, onExcess: (usedMb: number) => void): Disposable {
+  const timer = setInterval(async () => {
+    const status = await readFile(`/proc/${child.pid}/status`, "utf8").catch(() => "");
+    const kilobytes = Number(/^VmRSS:\s*(\d+) kB$/m.exec(status)?.[1] ?? 0);
+    if (kilobytes * 1024 <= bytesMax) return;
+    onExcess(Math.round(kilobytes / 1024));
+    child.kill("SIGKILL");
+  }, memoryCheckedEveryMs);
+  timer.unref();
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+function importsOf(flags: readonly string[]): string[] {
+  return flags.flatMap((flag, index) =>
+    flag === "--import" ? [flag, flags[index + 1] ?? ""] : flag.startsWith("--import=") ? [flag] : [],
+  );
+}

@@ -1,0 +1,23 @@
+import { CatalogError, type contracts, millisecondsOf, type RequestOf } from "@tiltyard/protocol";
+import type { RawMerge, RawTable } from "./lancedb.ts";
+
+export type MergeRequest = RequestOf<typeof contracts.mergeInsertIntoTable>;
+
+/** Returns the library's merge for a request. @throws CatalogError InvalidInput */
+export function mergeOf(table: RawTable, request: MergeRequest): RawMerge {
+  let merge = table.mergeInsert([request.on]);
+  if (request.when_matched_update_all || request.when_matched_update_all_filt !== undefined)
+    merge = merge.whenMatchedUpdateAll(request.when_matched_update_all_filt);
+  if (request.when_not_matched_insert_all) merge = merge.whenNotMatchedInsertAll();
+  if (request.when_not_matched_by_source_delete || request.when_not_matched_by_source_delete_filt !== undefined)
+    merge = merge.whenNotMatchedBySourceDelete(request.when_not_matched_by_source_delete_filt);
+  if (request.use_index !== undefined) merge = merge.useIndex(request.use_index);
+  if (request.timeout !== undefined) merge.setTimeout(timeoutOf(request.timeout));
+  return merge;
+}
+
+function timeoutOf(text: string): number {
+  const milliseconds = millisecondsOf(text);
+  if (milliseconds >= 1 && milliseconds < 2 ** 32) return milliseconds;
+  throw new CatalogError("InvalidInput", "timeout: must be at least 1ms and less than 49 days");
+}

@@ -1,0 +1,131 @@
+import type { Table } from "@lancedb/lancedb";
+import { readSchema } from "../arrow/arrow-schema.ts";
+import { readLanceSchema } from "../arrow/lance-schema.ts";
+import { fileBytes } from "../arrow/message-stream.ts";
+import type { Call } from "../call.ts";
+import { type IndexRequest, indexOf } from "./create-index.ts";
+import { readFirstRows } from "./first-rows.ts";
+import { type MergeRequest, mergeOf } from "./merge.ts";
+import type { OpenTable, Tables } from "./open-table.ts";
+import { buildQuery, type RowsQuery } from "./query.ts";
+import { streamRows } from "./rows-out.ts";
+import { readOneFile, writeRows } from "./write-rows.ts";
+
+type Rows = ReadableStream<Uint8Array>;
+
+/** Operations that read one version. They may be repeated. */
+const readings = {
+  schema: async (dataset: OpenTable, _: object) => readSchema(await dataset.schema()),
+  lanceSchema: async (dataset: OpenTable, _: object) => readLanceSchema(await dataset.schema()),
+  details: async (dataset: OpenTable, _: object) => {
+    const versions = await dataset.table.listVersions();
+    const summary = versions.find(({ version }) => version === dataset.version)?.metadata ?? {};
+    return { summary, schema: readSchema(await dataset.schema()) };
+  },
+  count: ({ table }: OpenTable, { predicate }: { readonly predicate?: string | undefined }) =>
+    table.countRows(predicate),
+  stats: ({ table }: OpenTable, _: object) => table.stats(),
+  indices: async ({ table }: OpenTable, _: object) =>
+    (await table.listIndices()).map(({ createdAt, indexDetails, ...index }) => ({
+      ...index,
+      createdAt: createdAt?.toISOString(),
+      indexDetails: typeof indexDetails === "object" ? JSON.stringify(indexDetails) : indexDetails,
+    })),
+  indexStats: async ({ table }: OpenTable, { name }: { readonly name: string }) =>
+    (await table.indexStats(name)) ?? null,
+  prewarmIndex: ({ table }: OpenTable, { name }: { readonly name: string }) => table.prewarmIndex(name),
+  explain: (dataset: OpenTable, { query, verbose }: { readonly query: RowsQuery; readonly verbose: boolean }) =>
+    buildQuery(dataset.lancedb, dataset.table, query).explainPlan(verbose),
+  planFilter: ({ table }: OpenTable, { filter }: { readonly filter: string }) =>
+    table.query().where(filter).limit(1).explainPlan(),
+  analyze: (dataset: OpenTable, query: RowsQuery) => buildQuery(dataset.lancedb, dataset.table, query).analyzePlan(),
+  firstRows: (dataset: OpenTable, { limit }: { readonly limit: number }) => readFirstRows(dataset, limit),
+};
+export type Readings = typeof readings;
+
+/** Operations that commit versions. */
+const changes = {
+  write: (dataset: OpenTable, { mode }: { readonly mode: "append" | "overwrite" }, rows: Rows) =>
+    writeRows(dataset, rows, mode),
+  merge: async (dataset: OpenTable, request: MergeRequest, rows: Rows) => {
+    const file = await readOneFile(rows, fileBytes.most);
+    return mergeOf(dataset.raw, request).execute(file);
+  },
+  update: (
+    { table }: OpenTable,
+    { where, updates }: { readonly where?: string | undefined; readonly updates: readonly (readonly string[])[] },
+  ) => {
+    const valuesSql = new Map(updates.map(([path = "", expression = ""]) => [path, expression]));
+    return table.update({ valuesSql, ...(where !== undefined && { where }) });
+  },
+  delete: ({ table }: OpenTable, { predicate }: { readonly predicate: string }) => table.delete(predicate),
+  createIndex: async ({ lancedb, table }: OpenTable, request: IndexRequest) => {
+    const { column, name } = request;
+    await table.createIndex(column, { config: indexOf(lancedb.Index, request), ...(name !== undefined && { name }) });
+  },
+  dropIndex: ({ table }: OpenTable, { name }: { readonly name: string }) => table.dropIndex(name),
+  addColumns: (dataset: OpenTable, columns: NewColumns, rows: Rows) => addColumns(dataset, columns, rows),
+  alterColumns: async ({ raw }: OpenTable, { alterations }: { readonly alterations: Alterations }) =>
+    raw.alterColumns(alterations),
+  dropColumns: ({ table }: OpenTable, { columns }: { readonly columns: string[] }) => table.dropColumns(columns),
+  restore: async ({ table }: OpenTable, { version }: { readonly version: number }) => {
+    await table.checkout(version);
+    await table.restore();
+  },
+  createBranch: async ({ table }: OpenTable, { name, from, version }: NewBranch) => {
+    const branches = await table.branches();
+    (await branches.create(name, from, version)).close();
+  },
+  updateFieldMetadata: async (dataset: OpenTable, { updates }: { readonly updates: FieldMetadata }) => {
+    const { version } = await dataset.table.updateFieldMetadata(updates);
+    return { version, schema: readSchema(await dataset.raw.schema()) };
+  },
+};
+export type Changes = typeof changes;
+
+interface NewBranch {
+  readonly name: string;
+  readonly from: string;
+  readonly version: number;
+}
+type FieldMetadata = Parameters<Table["updateFieldMetadata"]>[0];
+type Alterations = Parameters<OpenTable["raw"]["alterColumns"]>[0];
+interface NewColumns {
+  readonly computed: readonly SqlColumn[];
+  readonly expressions: readonly SqlColumn[];
+  /** Whether the rows are a schema whose columns are added without values. */
+  readonly hasSchema: boolean;
+}
+interface SqlColumn {
+  readonly name: string;
+  readonly valueSql: string;
+}
+
+/** Several additions are one change: each makes a version, and the catalog publishes all of them at once. */
+async function addColumns(dataset: OpenTable, { computed, expressions, hasSchema }: NewColumns, rows: Rows) {
+  const { table, raw } = dataset;
+  const additions: (() => Promise<{ readonly version: number }>)[] = [];
+  // First: for these the library opens the latest version again, which must not be one that is held back.
+  if (computed.length > 0) additions.push(() => table.addColumns({ computed: [...computed] }));
+  if (expressions.length > 0) additions.push(() => table.addColumns([...expressions]));
+  if (hasSchema) {
+    const schema = await readOneFile(rows, fileBytes.most);
+    additions.push(() => raw.addColumnsWithSchema(schema));
+  }
+  if (additions.length > 1) await dataset.hold();
+  let { version } = dataset;
+  for (const add of additions) ({ version } = await add());
+  return { version };
+}
+
+/** Carries out a call. @returns The rows of a query, or a result for JSON. */
+export async function carryOut(tables: Tables, { operation, args, table }: Call, rows: Rows): Promise<unknown> {
+  const dataset = await tables.open(table);
+  if (operation === "query")
+    return streamRows(dataset, (opened) => buildQuery(dataset.lancedb, opened, args as RowsQuery));
+  await using _ = dataset;
+  // The catalog calls each operation by its name and with its arguments, which its own types check.
+  const operations: Readonly<Record<string, unknown>> = { ...readings, ...changes };
+  const run = operations[operation] as (dataset: OpenTable, args: unknown, rows: Rows) => Promise<unknown>;
+  return await run(dataset, args, rows);
+}

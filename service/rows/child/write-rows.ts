@@ -1,0 +1,53 @@
+import { CatalogError } from "@tiltyard/protocol";
+import { readFiles } from "../arrow/rows-in.ts";
+import type { OpenTable } from "./open-table.ts";
+
+/** Outcome of a stream of rows. */
+export interface Written {
+  readonly rows: number;
+  /** The version that has all of them. */
+  readonly version: number;
+}
+
+/**
+ * Writes the rows of an Arrow stream into a table. Rows that fit into one file are one commit, which the library rebases
+ * onto commits of others. A longer stream is several versions that the catalog holds back and publishes at once, so that
+ * no reader ever sees a part as the latest; publishing fails when another writer committed meanwhile.
+ *
+ * @throws CatalogError InvalidInput, PayloadTooLarge
+ */
+export async function writeRows(
+  dataset: OpenTable,
+  stream: ReadableStream<Uint8Array>,
+  mode: "append" | "overwrite",
+): Promise<Written> {
+  let rows = 0;
+  let files = 0;
+  let version = 0;
+  for await (const part of readFiles(stream)) {
+    if (files === 0 && !part.isLast) await dataset.hold();
+    // The library adds no file without rows.
+    const isNothing = part.rows === 0 && files === 0 && part.isLast;
+    if (isNothing && mode === "append" && !dataset.isEmpty) return { rows: 0, version: dataset.version };
+    version =
+      isNothing || (files === 0 && dataset.isEmpty)
+        ? await dataset.create(part.file)
+        : (await dataset.raw.add(part.file, files === 0 ? mode : "append")).version;
+    rows += part.rows;
+    files += 1;
+  }
+  return { rows, version };
+}
+
+/**
+ * Reads the rows of an Arrow stream as one file.
+ *
+ * @throws CatalogError InvalidInput, PayloadTooLarge when one file cannot hold them.
+ */
+export async function readOneFile(stream: ReadableStream<Uint8Array>, bytesMax: number): Promise<Buffer> {
+  for await (const { file, isLast } of readFiles(stream)) {
+    if (isLast) return file;
+    throw new CatalogError("PayloadTooLarge", `a merge takes at most ${bytesMax} bytes of rows: send less at a time`);
+  }
+  throw new Error("a stream has one file at least");
+}

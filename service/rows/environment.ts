@@ -1,0 +1,23 @@
+/** Variables that storage, proxies and certificates need; no setting or secret of the catalog is one of them. */
+const inherited =
+  /^(PATH|HOME|USER|LANG|LC_\w+|TZ|TMPDIR|AWS_\w+|GOOGLE_\w+|GCE_\w+|AZURE_\w+|(https?|all|no)_proxy|SSL_CERT_\w+|NODE_EXTRA_CA_CERTS|LANCE\w*_\w+|MALLOC_\w+)$/i;
+/** The library parses and plans SQL recursively, on threads whose stacks are 2 MiB otherwise. */
+const stackBytes = 64 * 1024 ** 2;
+/** The most that a query reads ahead; 2 GiB otherwise. */
+const readAheadBytes = 32 * 1024 ** 2;
+
+/** Returns the environment of the child that runs the Lance library. @param environment That of the catalog. */
+export function childEnvironment(environment: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  return {
+    // Without it, each search whose columns lack `_distance` prints a line.
+    LANCEDB_LOG: "error",
+    LANCE_DEFAULT_IO_BUFFER_SIZE: String(readAheadBytes),
+    RUST_MIN_STACK: String(stackBytes),
+    NODE_ENV: "production",
+    ...Object.fromEntries(
+      Object.entries(environment).flatMap(([name, value]) =>
+        value !== undefined && inherited.test(name) ? [[name, value]] : [],
+      ),
+    ),
+  };
+}

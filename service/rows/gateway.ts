@@ -1,0 +1,131 @@
+import { randomBytes } from "node:crypto";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { getRequestListener } from "@hono/node-server";
+import { bodies, CatalogError, contracts } from "@tiltyard/protocol";
+import { Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import { isConflict } from "./errors.ts";
+import { type TableView, viewOperations } from "./table-view.ts";
+
+/** A view that the child can connect to until it is disposed. */
+export interface ServedView extends Disposable {
+  readonly uri: string;
+  /** The credential for this view alone. */
+  readonly token: string;
+  /** The latest refusal of the view, which the library reports in its own words. */
+  readonly failure: unknown;
+  /** Refuses further requests, and waits for those that run. */
+  close(): Promise<void>;
+}
+
+/**
+ * The catalog's address for the child: a port of the loopback interface, where a token opens one table for one request.
+ * That request was authorized and counted before, so no rate limit or connection limit applies here.
+ */
+export interface Gateway extends AsyncDisposable {
+  /** Opens the port, if it is not open. */
+  listen(): Promise<void>;
+  /** @throws Error before the port is open. */
+  serve(view: TableView): ServedView;
+}
+
+interface Entry {
+  readonly view: TableView;
+  readonly running: Set<Promise<unknown>>;
+  failure: unknown;
+  /** Whether a commit was refused for another reason than a conflict: `failure` then stays that refusal. */
+  isRefused: boolean;
+}
+
+export function createGateway(): Gateway {
+  const entries = new Map<string, Entry>();
+  let listening: Promise<Server> | undefined;
+  let uri: string | undefined;
+
+  const app = new Hono<{ Variables: { entry: Entry } }>();
+  app.use(bodyLimit({ maxSize: bodies.large.bytes }), async (context, next) => {
+    const entry = entries.get(/^Bearer (\S+)$/.exec(context.req.header("authorization") ?? "")?.[1] ?? "");
+    if (entry === undefined) throw new CatalogError("Unauthenticated", "this address is for the catalog itself");
+    context.set("entry", entry);
+    await next();
+  });
+  app.post("/hold", (context) => {
+    context.get("entry").view.hold();
+    return context.json({});
+  });
+  for (const name of viewOperations) {
+    const { path, query, body } = contracts[name];
+    app.post(path.replace("{id}", ":id"), async (context) => {
+      const entry = context.get("entry");
+      const sent: unknown = JSON.parse((await context.req.text()) || "null");
+      const [fields, more] = [query.safeParse(context.req.query()), body.safeParse(sent ?? {})];
+      const problem = fields.error ?? more.error;
+      if (problem !== undefined) throw new CatalogError("InvalidInput", problem.message);
+      const request = { ...fields.data, ...more.data, id: [], indexName: "", delimiter: "$" };
+      // The view's own type holds each operation to its contract.
+      const carryOut = entry.view[name] as (request: unknown) => Promise<object>;
+      const running = carryOut(request);
+      entry.running.add(running);
+      try {
+        return context.json(await running);
+      } catch (error) {
+        if (!entry.isRefused) entry.failure = error;
+        entry.isRefused ||= name === "createTableVersion" && !isConflict(error);
+        throw error;
+      } finally {
+        entry.running.delete(running);
+      }
+    });
+  }
+  app.notFound(() => {
+    throw new CatalogError("RouteNotFound", "this address is for the catalog itself");
+  });
+  app.onError((error, context) => {
+    const known = error instanceof CatalogError ? error : new CatalogError("Internal", "the view failed");
+    return context.json(known.toResponse(context.req.path), known.status);
+  });
+
+  async function listen(): Promise<Server> {
+    const server = createServer(getRequestListener(app.fetch));
+    server.listen({ host: "127.0.0.1", port: 0, exclusive: true });
+    await new Promise<void>((resolve, reject) => {
+      server.once("listening", resolve);
+      server.once("error", reject);
+    });
+    return server;
+  }
+
+  return {
+    listen: async () => {
+      listening ??= listen();
+      const { port } = (await listening).address() as AddressInfo;
+      uri = `http://127.0.0.1:${port}`;
+    },
+    serve: (view) => {
+      if (uri === undefined) throw new Error("the gateway does not listen yet");
+      const token = randomBytes(32).toString("base64url");
+      const entry: Entry = { view, running: new Set(), failure: undefined, isRefused: false };
+      entries.set(token, entry);
+      return {
+        uri,
+        token,
+        get failure() {
+          return entry.failure;
+        },
+        close: async () => {
+          entries.delete(token);
+          await Promise.allSettled(entry.running);
+        },
+        [Symbol.dispose]: () => entries.delete(token),
+      };
+    },
+    [Symbol.asyncDispose]: async () => {
+      const server = await listening;
+      if (server === undefined) return;
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}

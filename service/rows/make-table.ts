@@ -1,0 +1,34 @@
+import type { CommitParts } from "../commits/parts.ts";
+import type { Change } from "../commits/series.ts";
+import type { Locations } from "../domain/locations.ts";
+import { requireFreeName } from "../domain/require.ts";
+import type { Changed, ChangeOptions, Rows } from "./rows.ts";
+
+export interface MadeTable {
+  readonly location: string;
+  readonly version: number;
+  readonly transaction: Changed<unknown>["transaction"];
+}
+
+/**
+ * Creates a table from an Arrow stream, at a location that the catalog chooses. The table and its rows are one commit.
+ *
+ * @param change Its properties are the table's.
+ * @throws CatalogError NamespaceNotFound, TableAlreadyExists, Unsupported, and those of a write.
+ */
+export async function makeTable(
+  catalog: Pick<CommitParts, "store" | "storage"> & { readonly locations: Locations; readonly rows: Rows },
+  change: Change,
+  rows: ReadableStream<Uint8Array>,
+  { stableRowIds = false }: Pick<ChangeOptions, "stableRowIds"> = {},
+): Promise<MadeTable> {
+  const { id } = change.request;
+  await requireFreeName(catalog.store.read, id);
+  const location = catalog.locations.choose(id);
+  const empty = { location: location.uri, properties: change.properties ?? {} };
+  // No other client knows this location.
+  const onNothingCommitted = async () => (await catalog.storage.at(location)).deleteFolder(location.path);
+  const options = { rows, empty, stableRowIds, onNothingCommitted };
+  const { result, transaction } = await catalog.rows.change("write", change, { mode: "append" }, options);
+  return { location: location.uri, version: result.version, transaction };
+}

@@ -1,0 +1,261 @@
+import type { IncomingMessage } from "node:http";
+import { Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { CatalogError, type ErrorKind, formatIdentifier, type Identifier } from "@tiltyard/protocol";
+import { LRUCache } from "lru-cache";
+import type { CommitParts } from "../commits/parts.ts";
+import { requireBranch, requireVersion } from "../commits/read.ts";
+import { type Change, type Commits, createCommits, type NewTable } from "../commits/series.ts";
+import { branchOf } from "../domain/branch.ts";
+import { requireTable } from "../domain/require.ts";
+import { parseLocation } from "../storage/location.ts";
+import type { TableRecord } from "../store/tables.ts";
+import type { ArgsOf, Call, Failure, ResultOf, TableAddress } from "./call.ts";
+import type { Changes, Readings } from "./child/operations.ts";
+import type { RowsQuery } from "./child/query.ts";
+import { ChildEnded, type ChildOptions, createChild, type RowsChild } from "./child-process.ts";
+import { type Attempt, createContained, type Sender } from "./contained.ts";
+import { translate, unreadableRows } from "./errors.ts";
+import { createGateway, type ServedView } from "./gateway.ts";
+import type { TableView } from "./table-view.ts";
+import { viewOfTable, viewOfVersion } from "./view.ts";
+
+/** Reads and writes the rows of tables, in a child process that runs the Lance library. */
+export interface Rows extends AsyncDisposable {
+  /**
+   * Reads one version of a table.
+   *
+   * @throws CatalogError TableNotFound, TableBranchNotFound, TableVersionNotFound, Unsupported
+   */
+  read<Name extends keyof Readings>(
+    name: Name,
+    at: VersionRequest,
+    args: ArgsOf<Readings[Name]>,
+  ): Promise<Reading<ResultOf<Readings[Name]>>>;
+  /** Runs a query on one version. @returns Its rows, as an Arrow IPC file. */
+  query(at: VersionRequest, query: RowsQuery): Promise<ReadableStream<Uint8Array>>;
+  /** Changes the latest version of a branch; the commits are those of the operation. */
+  change<Name extends keyof Changes>(
+    name: Name,
+    change: Change,
+    args: ArgsOf<Changes[Name]>,
+    options?: ChangeOptions,
+  ): Promise<Changed<ResultOf<Changes[Name]>>>;
+}
+
+export interface VersionRequest {
+  readonly id: Identifier;
+  readonly branch?: string | undefined;
+  /** The latest when undefined. */
+  readonly version?: number | undefined;
+  /** Whose call it is; a principal whose calls end the child is kept apart from others. */
+  readonly caller: Pick<Change["caller"], "principal">;
+}
+
+export interface Reading<Result> {
+  readonly version: number;
+  readonly result: Result;
+}
+
+export interface ChangeOptions {
+  /** The Arrow stream of the operation. */
+  readonly rows?: ReadableStream<Uint8Array>;
+  /** A table without versions; a NewTable is created with its first one. */
+  readonly empty?: TableRecord | NewTable | undefined;
+  /** Whether rows of a new table keep their ids when they are moved or updated. */
+  readonly stableRowIds?: boolean;
+  /** Called after a failure that left no commit. */
+  readonly onNothingCommitted?: () => Promise<void>;
+}
+
+export interface Changed<Result> {
+  readonly result: Result;
+  readonly table: TableRecord | NewTable;
+  /** The transaction of the change, as answers name it; empty for a change of nothing. */
+  readonly transaction: { readonly transaction_id?: string };
+}
+
+/** A view stays served for as long as the child may keep its version open, and a little longer. */
+const viewsKept = { max: 128, ttl: 120_000, closedAfterMs: 60_000 };
+/** The size of a manifest that is not known. */
+const manifestBytesAssumed = 64 * 1024;
+/** The end of the child is known at most this long after a response broke off. */
+const endNoticedWithinMs = 500;
+
+export function createRows(parts: CommitParts, options: ChildOptions): Rows {
+  const gateway = createGateway();
+  const contained = createContained(createChild(options), createChild(options));
+  const views = new LRUCache<string, ServedView>({
+    ...viewsKept,
+    updateAgeOnGet: true,
+    ttlAutopurge: true,
+    // Calls that use the view may still run.
+    dispose: (view) => void setTimeout(() => view[Symbol.dispose](), viewsKept.closedAfterMs).unref(),
+  });
+
+  /** Sends a call that reads. @param receive Reads the response. */
+  async function read<Result>(
+    operation: Call["operation"],
+    at: VersionRequest,
+    args: unknown,
+    receive: (response: IncomingMessage, child: RowsChild) => Promise<Attempt<Result>>,
+  ): Promise<Reading<Result>> {
+    const branch = branchOf(at);
+    const table = await requireTable(parts.store.read, at.id);
+    await requireBranch(parts, table, branch);
+    const record = await requireVersion(parts, table, branch, at.version);
+    const { version, manifestName, eTag, transactionId, manifestSize = manifestBytesAssumed } = record;
+    const key = JSON.stringify([table.id, table.location, branch, version, manifestName, eTag, transactionId]);
+    await gateway.listen();
+    const served = views.get(key) ?? gateway.serve(viewOfVersion(parts, table, record));
+    views.set(key, served);
+    const { uri, token } = served;
+    const address = {
+      uri,
+      token,
+      branch,
+      version,
+      keptBytes: manifestSize,
+      ...(await storageOf(parts, table.location)),
+    };
+    try {
+      const result = await contained.run(
+        senderOf(operation, at.caller, at.id),
+        async (child) => receive(await child.call({ operation, args, table: address }), child),
+        () => true,
+      );
+      return { version, result };
+    } catch (error) {
+      const known = told(error, served);
+      // The next call opens the version again, unless the failure is the caller's.
+      if (served.failure !== undefined || !(known instanceof CatalogError)) views.delete(key);
+      throw known;
+    }
+  }
+
+  async function attemptChange(
+    call: Call,
+    view: TableView,
+    commits: Commits,
+    child: RowsChild,
+    options: ChangeOptions,
+  ) {
+    const served = gateway.serve(view);
+    const { uri, token } = served;
+    try {
+      const response = await child.call({ ...call, table: { ...call.table, uri, token } }, options.rows);
+      const result = await readJson(response);
+      if (commits.held.length > 0) await commits.publish();
+      return { result, settled: Promise.resolve(true) };
+    } catch (error) {
+      // No commit of a call that failed may come later, and one that runs decides whether something changed.
+      await served.close();
+      await commits.discard().catch(() => undefined);
+      if (error instanceof ChildEnded && commits.transactionName !== undefined)
+        throw new CatalogError(
+          "ConcurrentModification",
+          `the change was committed (${commits.transactionName}), but the process that made it ended before it answered: do not repeat it`,
+          { cause: error },
+        );
+      const known = told(error, served);
+      throw options.rows !== undefined && known instanceof LibraryError ? unreadableRows(known) : known;
+    } finally {
+      served[Symbol.dispose]();
+    }
+  }
+
+  return {
+    read: (name, at, args) => read(name, at, args, async (response) => settled(await readJson(response))),
+    query: async (at, query) => {
+      const { result } = await read("query", at, query, async (response, child) => {
+        if (response.statusCode !== 200) await readJson(response);
+        const before = child.endings;
+        const closed = new Promise<void>((resolve) => response.once("close", resolve));
+        const isComplete = async () => {
+          await closed;
+          if (response.complete) return true;
+          await sleep(endNoticedWithinMs);
+          return child.endings === before;
+        };
+        return { result: Readable.toWeb(response) as ReadableStream<Uint8Array>, settled: isComplete() };
+      });
+      return result;
+    },
+    change: async (name, change, args, options = {}) => {
+      const { empty, stableRowIds } = options;
+      const { id } = change.request;
+      const branch = branchOf(change.request);
+      const present = empty === undefined ? await requireTable(parts.store.read, id) : undefined;
+      if (present !== undefined) await requireBranch(parts, present, branch);
+      const version = present && (await requireVersion(parts, present, branch, undefined)).version;
+      const table = present ?? empty;
+      if (table === undefined) throw new Error("a change has a table");
+      await gateway.listen();
+      const address = { branch, version, stableRowIds, ...(await storageOf(parts, table.location)) };
+      let commits = createCommits(parts, change, table);
+      try {
+        const result = await contained.run(
+          senderOf(name, change.caller, id),
+          (child) => {
+            commits = createCommits(parts, change, table);
+            const call = { operation: name, args, table: { uri: "", token: "", ...address } };
+            return attemptChange(call, viewOfTable(parts, table, commits), commits, child, options);
+          },
+          () => options.rows === undefined,
+        );
+        const { transactionName } = commits;
+        const transaction = transactionName === undefined ? {} : { transaction_id: transactionName };
+        return { result: result as never, table, transaction };
+      } catch (error) {
+        const isRefused =
+          error instanceof CatalogError && (error.kind !== "ServiceUnavailable" || error.cause instanceof ChildEnded);
+        if (commits.transactionName === undefined && isRefused) await options.onNothingCommitted?.();
+        throw error;
+      }
+    },
+    [Symbol.asyncDispose]: async () => {
+      await contained[Symbol.asyncDispose]();
+      views.clear();
+      await gateway[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function settled<Result>(result: Result): Attempt<Result> {
+  return { result, settled: Promise.resolve(true) };
+}
+
+function senderOf(operation: string, { principal }: VersionRequest["caller"], id: Identifier): Sender {
+  return { principal: principal.name, call: `${operation} ${formatIdentifier(id)}` };
+}
+
+async function storageOf(parts: CommitParts, location: string): Promise<Pick<TableAddress, "storageOptions">> {
+  const { libraryOptions } = await parts.storage.at(parseLocation(location));
+  return { storageOptions: { ...libraryOptions } };
+}
+
+/** An error of the library in its own words. */
+class LibraryError extends Error {
+  override readonly name = "LibraryError";
+}
+
+/** Reads the child's answer. @throws CatalogError, LibraryError, ChildEnded */
+async function readJson(response: IncomingMessage): Promise<never> {
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of response) chunks.push(chunk as Buffer);
+  } catch {
+    throw new ChildEnded("ended within its answer");
+  }
+  const answer: unknown = JSON.parse(Buffer.concat(chunks).toString("utf8"));
+  if (response.statusCode === 200) return answer as never;
+  // The child is a part of the catalog: it writes failures as they are typed.
+  const failure = answer as Failure;
+  if ("kind" in failure) throw new CatalogError(failure.kind as ErrorKind, failure.message);
+  throw new LibraryError(failure.text);
+}
+
+/** Translates an error of the library; any other error is unchanged. */
+function told(error: unknown, { failure }: ServedView): unknown {
+  return error instanceof LibraryError ? translate(error, failure) : error;
+}
