@@ -15,7 +15,7 @@ interface Parts {
   readonly rows: Rows;
 }
 
-/** The job that an automation opens; undefined when what it is for is gone, or no job could open it. @throws CatalogError */
+/** Prepares the job of an automation; undefined when its target is gone, or no job can name the table. @throws CatalogError */
 export async function automaticJob(
   { store, rows }: Parts,
   { identifier }: TableRecord,

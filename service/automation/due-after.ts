@@ -4,7 +4,7 @@ import type { Automation } from "../store/automations.ts";
 import type { TableState } from "./table-state.ts";
 
 /**
- * The version behind which a job of an automation is due; undefined when none is. New rows are those in fragments
+ * Returns the version after which a job of an automation is due; undefined when none is due. New rows are in fragments
  * that no earlier job has seen: the commits of a job itself add none.
  */
 export function dueAfter(
@@ -19,7 +19,7 @@ export function dueAfter(
     case "compact": {
       const { small_fragments: most, target_rows_per_fragment: rows = defaultRowsPerFragment } = auto_compact ?? {};
       const small = fragments.filter((each) => each.rows < rows).length;
-      // What one compaction has left as it is, the next one leaves, too.
+      // Fragments skipped by one compaction are skipped by the next.
       return most !== undefined && small >= most && fragment > seen.fragment ? seen.version : undefined;
     }
     case "build_index": {

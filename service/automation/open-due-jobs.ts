@@ -13,23 +13,23 @@ import { automaticJob } from "./automatic-job.ts";
 import { dueAfter } from "./due-after.ts";
 import { stateOf, type TableState } from "./table-state.ts";
 
-/** How long a due job waits for one that runs, which may not see the newest rows. */
+/** How long a due job waits for a running one, which may not see the newest rows. */
 const runningPollMs = 5_000;
-/** The principal that the audit names for commits past the catalog, too. */
+/** The principal that the audit also names for commits past the catalog. */
 const unknownPrincipal = "unknown";
 
 export interface AutomationParts extends CommitParts {
   readonly rows: Rows;
   readonly log: Log;
-  /** How long after a commit jobs are opened, so that several commits make one job. */
+  /** The delay between a commit and its job, so that several commits share a job. */
   readonly automationDelayMs: number;
 }
 
 /**
- * Opens the jobs that commits on a table make due, at most one that waits for each automation.
+ * Opens the jobs that are due after commits on a table, at most one queued job for each automation.
  *
  * @param subject The id of the table.
- * @returns When to look again, in milliseconds; undefined when all that is due has its job.
+ * @returns The delay until the next call, in milliseconds; undefined when all due jobs are open.
  */
 export async function openDueJobs(parts: AutomationParts, subject: string): Promise<number | undefined> {
   const { store, automationDelayMs } = parts;
@@ -54,8 +54,8 @@ export async function openDueJobs(parts: AutomationParts, subject: string): Prom
 }
 
 /**
- * With those of columns that were added past the catalog, which only their metadata declares: from now on, for the
- * principal of the present backfill.
+ * Returns the automations of a table. The catalog first learns about externally added columns here: it registers their
+ * automations for the principal of an open backfill.
  */
 async function automationsOf(
   { store }: AutomationParts,
@@ -82,14 +82,14 @@ function readPolicy({ log }: AutomationParts, { identifier, properties }: TableR
   }
 }
 
-/** Notes that an automation by the table's state is not due at this version: the delay of its job counts from a later one. */
+/** Records that an automation is not due at this version: the delay of its job counts from a later one. */
 async function noteUndue({ store }: AutomationParts, automation: Automation, { version }: TableState): Promise<void> {
   const { kind, seen } = automation;
   if (kind !== "compact" && kind !== "build_index") return;
   await store.write((session) => noteSeen(session, automation, { ...seen, version }));
 }
 
-/** @returns false while a job is open that may leave new rows out: it runs already, or has other parameters. */
+/** @returns False while an open job may miss new rows: it is running, or has other parameters. */
 async function openDue(
   parts: AutomationParts,
   table: TableRecord,

@@ -6,7 +6,7 @@ import { putAutomation } from "../store/automations.ts";
 import { stateOf } from "./table-state.ts";
 
 /**
- * From now on, new rows of a table open jobs that fill a column. Its present rows do not.
+ * Registers a column for backfills of new rows of its table, but not of present rows.
  *
  * @throws CatalogError TableNotFound, TableVersionNotFound, Unsupported
  */
@@ -19,7 +19,7 @@ export async function backfillNewRows(
   await register(parts, table, { kind: "backfill", target: column }, caller);
 }
 
-/** From now on, new rows of a table open jobs that refresh a view of it. @throws as `backfillNewRows` */
+/** Registers a view for refreshes after new rows of its source. @throws as `backfillNewRows` */
 export async function refreshOnNewRows(
   parts: CommitParts,
   source: Identifier,

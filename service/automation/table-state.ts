@@ -7,10 +7,10 @@ import { autoBackfillColumns } from "../rows/virtual-column.ts";
 import type { Seen } from "../store/automations.ts";
 import type { TableRecord } from "../store/tables.ts";
 
-/** What automations need to know of the latest version of main. */
+/** The state of the latest version of main, for automations. */
 export interface TableState extends Seen {
   readonly fragments: readonly Fragment[];
-  /** The columns that are to be filled when new rows come; of those that one function fills together, the first. */
+  /** The columns to backfill after new rows; the first of the columns that one function fills together. */
   readonly autoBackfill: readonly string[];
 }
 

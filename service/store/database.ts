@@ -1,31 +1,28 @@
 import { resolve } from "node:path";
 
-/** Which database the catalog is in. */
+/** The database of the catalog. */
 export type Database =
   | {
       readonly kind: "sqlite";
       /** An absolute path. */
       readonly file: string;
-      /** Whether a file that is not there is an error: a new one would be an empty catalog. */
+      /** Whether a missing file is an error: a new file would be an empty catalog. */
       readonly mustExist?: boolean;
     }
   | {
       readonly kind: "postgres";
-      /** May hold a password: it is for the driver alone. */
+      /** May contain a password: only the driver may read it. */
       readonly url: string;
-      /** The most connections that one process opens to serve requests. */
+      /** The maximum number of connections of one process. */
       readonly connectionsMax: number;
     };
 
 export type PostgresDatabase = Extract<Database, { kind: "postgres" }>;
 
-/** What `sslmode` may be. The modes that libpq calls allow and prefer would go on without TLS unseen. */
+/** The values of `sslmode`. libpq's modes `allow` and `prefer` silently continue without TLS. */
 const sslModes = ["disable", "require", "verify-ca", "verify-full"];
 
-/**
- * What is wrong with the URL of a database; undefined for one that can be used. It never
- * quotes the URL, which may hold a password.
- */
+/** Returns the problem of the URL of a database, without the URL, which may contain a password; undefined if it is valid. */
 export function problemOfDatabaseUrl(text: string): string | undefined {
   if (/^sqlite:./.test(text)) return undefined;
   if (!/^postgres(ql)?:\/\//.test(text)) return "must be sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE";
@@ -41,16 +38,16 @@ export function problemOfDatabaseUrl(text: string): string | undefined {
   return undefined;
 }
 
-/** @param text A URL that has no problem. */
+/** @param text A URL without a problem. */
 export function parseDatabaseUrl(text: string, connectionsMax: number): Database {
   if (text.startsWith("sqlite:")) return { kind: "sqlite", file: resolve(text.slice("sqlite:".length)) };
   const url = new URL(text);
-  // By default the driver gives sslmode another meaning than all other clients of PostgreSQL.
+  // By default, the driver interprets sslmode unlike all other clients of PostgreSQL.
   url.searchParams.set("uselibpqcompat", "true");
   return { kind: "postgres", url: url.href, connectionsMax };
 }
 
-/** The database as logs may show it: without its user, its password and its options. */
+/** Describes the database for logs, without its user, its password and its options. */
 export function describeDatabase(database: Database): string {
   if (database.kind === "sqlite") return database.file;
   const { host, pathname, searchParams } = new URL(database.url);

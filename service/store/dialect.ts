@@ -13,30 +13,27 @@ import {
 import { Placeholder } from "./placeholder.ts";
 import type { Schema } from "./schema.ts";
 
-/**
- * The differences between the databases in SQL. Queries and migrations are written once, for
- * all of them, with these in place of what has no common form.
- */
+/** The differences between the databases in SQL: all queries and migrations are written once, with these parts. */
 export interface Dialect {
   readonly name: "sqlite" | "postgres";
-  /** Text that sorts by its UTF-8 bytes, which is the order of pages and of the ranges of paths. */
+  /** The type of text that sorts by its UTF-8 bytes, the order of pages and of ranges of paths. */
   readonly text: RawBuilder<unknown>;
-  /** The type of a primary key that the database counts up and never uses again. */
+  /** The type of a primary key that the database generates and never reuses. */
   readonly countedKey: RawBuilder<unknown>;
-  /** Ends the definition of a table whose rows are kept in the order of its primary key, where there is that. */
+  /** Ends the definition of a table that is stored in the order of its primary key, where the database supports that. */
   readonly keptInKeyOrder: RawBuilder<unknown>;
-  /** Whether several processes serve one database, and share their counts of requests in it. */
+  /** Whether several processes serve one database, and count requests in it. */
   readonly isShared: boolean;
-  /** The time in milliseconds since the epoch, by one clock for all processes on the database. */
+  /** The milliseconds since the epoch, by one clock for all processes of the database. */
   readonly now: RawBuilder<number>;
-  /** Compiles queries; it has no database to run them on. */
+  /** Compiles queries without a database. */
   readonly builder: Kysely<Schema>;
 }
 
 /**
- * SQLite plans a statement again at each run when its planner has looked at a bound value, which takes longer than
- * most of them do. It looks at bare placeholders alone: behind a collation, which is the default one, it does not.
- * Constants are literals, so that the conditions of partial indices are seen to hold.
+ * Compiles statements that SQLite plans once. When its planner has read a bound value, it plans the statement again for
+ * each run, which lasts longer than most runs. It does not read placeholders with a collation, here the default one.
+ * Constants are literals, so that the planner recognizes the conditions of partial indices.
  */
 class SqlitePlannedOnce extends SqliteQueryCompiler {
   protected override appendValue(value: unknown): void {
@@ -49,7 +46,7 @@ class SqlitePlannedOnce extends SqliteQueryCompiler {
   }
 }
 
-/** PostgreSQL keeps one plan for all values when that is as good, which a partial index needs literals for. */
+/** PostgreSQL too recognizes the conditions of partial indices only in literals. */
 class PostgresPlannedOnce extends PostgresQueryCompiler {
   protected override appendValue(value: unknown): void {
     if (value instanceof Placeholder) super.appendValue(value);

@@ -2,11 +2,11 @@ import { CatalogError } from "@tiltyard/protocol";
 import type { Limiter, Session, Store, WriteOptions } from "./store.ts";
 
 /**
- * Opens a store whose database may be unavailable when the service starts. Until it is available, every
- * method of the store throws CatalogError ServiceUnavailable, and each call tries to open it again.
+ * Opens a store whose database may be unavailable when the service starts. Until it is available, every method of the
+ * store throws CatalogError ServiceUnavailable, and each call tries to open it again.
  *
- * @param open Opens the database and prepares it.
- * @param onAway Is told why it cannot be opened now.
+ * @param open Opens and migrates the database.
+ * @param onAway Receives the reason of a transient failure.
  * @throws Error for a permanent failure.
  */
 export async function openSoonerOrLater(

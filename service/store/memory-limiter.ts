@@ -1,6 +1,6 @@
 import { RateLimiterMemory } from "rate-limiter-flexible";
 import type { Store } from "./store.ts";
 
-/** Makes a limiter that counts in this process alone. */
+/** Creates a limiter that counts in this process alone. */
 export const createMemoryLimiter: Store["createLimiter"] = ({ points, durationSeconds }) =>
   new RateLimiterMemory({ points, duration: durationSeconds });

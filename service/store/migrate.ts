@@ -11,15 +11,14 @@ import * as automations from "./migrations/0007-automations.ts";
 import * as jobKeys from "./migrations/0008-job-keys.ts";
 import * as principals from "./migrations/0009-principals.ts";
 
-/** A change of the schema. */
+/** A schema migration. */
 interface Change {
   up(db: Kysely<unknown>, dialect: Dialect): Promise<void>;
 }
 
 /**
- * Every change of the schema, in order. A migration that was released is never edited, and
- * none may break the release before it, which still serves while the next one starts: what
- * is added has a default, and what is not used any more is removed a release later.
+ * All migrations, in order. A released migration is never edited, and none may break the previous release, which still
+ * serves while the next one starts: new columns have defaults, and unused ones are removed a release later.
  */
 const changes: Record<string, Change> = {
   "0001-initial": initial,
@@ -34,18 +33,18 @@ const changes: Record<string, Change> = {
 };
 
 const migrationTable = "kysely_migration";
-/** How long a migration waits for a lock on a table, with all requests on that table queueing behind it. */
+/** The longest time that a migration waits for the lock of a table, while all requests on the table queue behind it. */
 const lockTimeoutMs = 5_000;
 
-/** Whether a database has the newest schema, or that of a later release. */
+/** Returns whether a database has the newest schema, or that of a later release. */
 export async function isMigrated(db: Kysely<unknown>): Promise<boolean> {
   const done = await executedMigrations(db);
   return Object.keys(changes).every((name) => done.has(name));
 }
 
 /**
- * Brings the schema of a database up to date. One process does it at a time; the others
- * wait. A database that a later release has changed already is left as it is.
+ * Migrates the schema of a database. One process migrates at a time; the others wait. A database of a later release stays
+ * unchanged.
  */
 export async function migrate(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
   if (await isMigrated(db)) return;

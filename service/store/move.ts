@@ -8,7 +8,7 @@ import type { Schema } from "./schema.ts";
 import { openSqliteStore } from "./sqlite.ts";
 import { closeForGood, verifySqliteFile } from "./sqlite-file.ts";
 
-/** All tables of a catalog, in the order in which they can be filled, with the columns that sort each. */
+/** All tables of a catalog, in an order that satisfies their references, with their sort columns. */
 const tables = {
   namespaces: ["path"],
   tables: ["id"],
@@ -29,17 +29,17 @@ const tables = {
 type Table = keyof typeof tables;
 type Row = Readonly<Record<string, unknown>>;
 
-/** The root, and that of dropped tables. */
+/** The root, and the namespace of dropped tables. */
 const namespacesOfNewCatalog = 2;
-/** How many rows go together: PostgreSQL takes 65,535 values in one statement. */
+/** The number of rows of one statement: PostgreSQL allows 65,535 values. */
 const batchRows = 1_000;
 
-/** How many rows of each table were copied. */
+/** The number of copied rows of each table. */
 export type RowCounts = Readonly<Record<string, number>>;
 
 /**
- * Copies a whole catalog from a SQLite file into an empty PostgreSQL database, in one
- * transaction, and compares every row before it commits. Both get the newest schema first.
+ * Copies a whole catalog from a SQLite file into an empty PostgreSQL database, in one transaction, and compares every row
+ * before the commit. Migrates both schemas first.
  *
  * @throws Error when the file is in use or no catalog, when the database is not empty, or
  *   when a copied row differs from its original.
@@ -60,7 +60,7 @@ export async function moveToPostgres(file: string, database: PostgresDatabase): 
 async function copyCatalog(file: string, target: Kysely<Schema>): Promise<RowCounts> {
   const source = new Database(file, { fileMustExist: true, timeout: 0 });
   try {
-    // No process may change the catalog behind the copy; this fails while one uses it.
+    // No process may change the catalog during the copy. This fails while one uses it.
     source.exec("begin immediate");
     return await target.transaction().execute(async (transaction) => {
       await requireEmpty(transaction);
@@ -74,7 +74,7 @@ async function copyCatalog(file: string, target: Kysely<Schema>): Promise<RowCou
   }
 }
 
-/** A new catalog has two namespaces and nothing else. No process may add to it meanwhile. */
+/** Requires a new catalog, which has only two namespaces, and locks it. */
 async function requireEmpty(target: Kysely<Schema>): Promise<void> {
   const names = Object.keys(tables) as Table[];
   await sql`lock table ${sql.join(names.map((name) => sql.table(name)))} in access exclusive mode`.execute(target);
@@ -89,7 +89,7 @@ async function requireEmpty(target: Kysely<Schema>): Promise<void> {
       `the database that TILTYARD_DATABASE_URL names is not empty, it has ${filled.join(", ")}: ` +
         "create a new database and move there. A service that was started over it has made keys and grants already",
     );
-  // These are copied as well.
+  // The copy includes the two namespaces.
   await target.deleteFrom("namespaces").execute();
 }
 
@@ -128,14 +128,14 @@ async function copyTable(source: Database.Database, target: Kysely<Schema>, tabl
   return count;
 }
 
-/** The id of a table that was dropped is never used again. */
+/** Continues the sequence of table ids: the id of a dropped table is never reused. */
 async function goOnCounting(source: Database.Database, target: Kysely<Schema>): Promise<void> {
   const highest = source.prepare<[], { seq: number }>("select seq from sqlite_sequence where name = 'tables'").get();
   if (highest === undefined || highest.seq < 1) return;
   await sql`select setval(pg_get_serial_sequence('tables', 'id'), ${highest.seq})`.execute(target);
 }
 
-/** Tells whether two lists of rows are the same, whatever the order of their columns. */
+/** Creates a digest that is equal for equal lists of rows, in any order of columns. */
 function createDigest() {
   const hash = createHash("sha256");
   return {

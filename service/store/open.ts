@@ -2,10 +2,9 @@ import type { Database } from "./database.ts";
 import type { Store } from "./store.ts";
 
 /**
- * Opens the catalog's database and brings its schema up to date. The driver is loaded now,
- * and only the one that is needed.
+ * Opens the catalog's database and migrates its schema. Loads only the driver of this database.
  *
- * @throws CatalogError ServiceUnavailable, or an Error that says what is wrong with the database.
+ * @throws CatalogError ServiceUnavailable; Error for a permanent problem of the database.
  */
 export async function openStore(database: Database): Promise<Store> {
   if (database.kind === "sqlite") return (await import("./sqlite.ts")).openSqliteStore(database.file, database);

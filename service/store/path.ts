@@ -2,16 +2,16 @@ import type { Identifier } from "@tiltyard/protocol";
 import { type SqlBool, sql } from "kysely";
 
 /**
- * The separator of stored paths. Identifiers hold no control characters, so a path is
- * unambiguous, and all that is below `path` sorts between `path + U+001F` and `path + U+0020`.
+ * The separator of stored paths. Identifiers have no control characters, so a path is unambiguous, and everything below
+ * `path` sorts between `path + U+001F` and `path + U+0020`.
  */
 const separator = "\u001f";
 const afterSeparator = "\u0020";
 
-/** The path of the namespace that keeps dropped tables: no identifier can be written so. */
+/** The path of the namespace of dropped tables, which no identifier can have. */
 export const droppedNamespace = "\u001e";
 
-/** Writes an identifier as one string; the root namespace is the empty string. */
+/** Converts an identifier to a path; the path of the root namespace is empty. */
 export function toPath(identifier: Identifier): string {
   return identifier.join(separator);
 }
@@ -20,12 +20,12 @@ export function fromPath(path: string): Identifier {
   return path === "" ? [] : path.split(separator);
 }
 
-/** The half-open range of the paths below a namespace that is not the root; its own path is not in it. */
+/** Returns the half-open range of the paths below a namespace other than the root, without its own path. */
 export function rangeBelow(path: string): { readonly from: string; readonly to: string } {
   return { from: path + separator, to: path + afterSeparator };
 }
 
-/** What `isWithin` compares paths with: that of the identifier, and all that is below it. */
+/** The path of an identifier and the range of all paths below it. */
 export interface Subtree {
   readonly path: string;
   readonly from: string;
@@ -37,7 +37,7 @@ export function subtree(identifier: Identifier): Subtree {
   return { path, ...rangeBelow(path) };
 }
 
-/** The condition that the path in a column is that of a subtree or below it; everything is below the root. */
+/** Returns the condition that the path in a column is in a subtree; every path is in the subtree of the root. */
 export function isWithin(column: string, { path, from, to }: Subtree) {
   const ref = sql.ref(column);
   return sql<SqlBool>`(${path} = '' or ${ref} = ${path} or (${ref} > ${from} and ${ref} < ${to}))`;

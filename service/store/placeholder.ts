@@ -1,4 +1,4 @@
-/** Stands for a value that a statement gets when it is run. */
+/** A placeholder for a value that a statement receives when it runs. */
 export class Placeholder {
   readonly name: string;
 

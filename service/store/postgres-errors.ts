@@ -3,37 +3,33 @@ import { DatabaseError } from "pg";
 
 /** A serialization failure or a deadlock: the transaction is retried (PostgreSQL's class 40). */
 const conflicts = ["40001", "40P01"];
-/**
- * Another transaction changed the same rows in between: the next attempt sees that. A bug that
- * violates a constraint violates it again.
- */
+/** Constraint violations: a concurrent transaction changed the same rows, which the next attempt sees, or a bug. */
 const constraints = ["23503", "23505"];
 
 /**
- * The states of PostgreSQL that say that it cannot be used now: connection, authorization,
- * resources, an operator's intervention, its own failure, a standby, a lock or a query that
- * took too long.
+ * The states of an unavailable server: connection, authorization, resources, intervention of an operator, failure,
+ * standby, and timeouts of locks and queries.
  */
 const unavailable = /^(08|28|53|57|58|25006|25P03|55P03)/;
-/** What cannot be stored: a text with U+0000 in it, and a name that is too long for an index. */
+/** Values that cannot be stored: a text with U+0000, and a name that is too long for an index. */
 const cannotBeStored: Readonly<Record<string, string>> = {
   "22021": "a text has a character that cannot be stored, such as U+0000",
   "54000": "a name or a location is too long for the catalog's database",
 };
-/** Node's own errors of sockets and of TLS have such codes. */
+/** The codes of Node's errors of sockets and of TLS. */
 const ofNode = /^(E(AI_)?[A-Z]+$|ERR_(SSL|TLS|SOCKET|STREAM)_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO|CERT_|HOSTNAME_)/;
 const ofSockets = /^E(AI_)?[A-Z]+$/;
 const authorization = "28";
-/** The driver's own errors have no code. */
+/** The driver's own errors have no codes. */
 const ofDriver = /connection|connect|timeout|SSL/i;
 
-/** Whether a transaction that failed this way may succeed after a retry. */
+/** Returns whether a transaction that failed with an error may succeed after a retry. */
 export function isWorthAnotherAttempt(error: unknown, attempt: number, constraintAttemptsMax: number): boolean {
   const state = error instanceof DatabaseError ? (error.code ?? "") : "";
   return conflicts.includes(state) || (constraints.includes(state) && attempt < constraintAttemptsMax);
 }
 
-/** Whether the connection that gave this error must not be used again. */
+/** Returns whether the connection of an error must not be used again. */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof CatalogError || !(error instanceof Error)) return false;
   if (error instanceof DatabaseError) return unavailable.test(error.code ?? "");
@@ -44,8 +40,8 @@ export function isUnavailable(error: unknown): boolean {
 }
 
 /**
- * Whether a server that cannot be used now may be usable later without a change of settings:
- * it cannot be reached, or is starting, stopping or full. A wrong password or TLS setting is permanent.
+ * Returns whether an unavailable server may become available without a change of settings: it is unreachable, starting,
+ * stopping or full. A wrong password or TLS setting is permanent.
  */
 export function isAway(error: unknown): boolean {
   if (!isUnavailable(error)) return false;
@@ -57,8 +53,8 @@ export function isAway(error: unknown): boolean {
 }
 
 /**
- * The caller's form of an error of the database. An error that is neither an outage nor the
- * caller's input is a bug: it is unchanged, but for what must not get into a log.
+ * Converts an error of the database for the caller. An error that neither an outage nor the input caused is a bug, and
+ * keeps its message without secrets.
  */
 export function explain(error: unknown): unknown {
   if (error instanceof CatalogError || !(error instanceof Error)) return error;
@@ -74,7 +70,7 @@ export function explain(error: unknown): unknown {
   return problem === undefined ? cause : new CatalogError("InvalidInput", problem, { cause });
 }
 
-/** An error of the driver may carry its connection with all its settings, and rows of tables. */
+/** Errors of the driver may contain the settings of its connection, and rows of tables. */
 function withoutSecrets(error: Error): Error {
   const { name, message, stack } = error;
   const errors = error instanceof AggregateError ? error.errors.map((each) => withoutSecrets(each)) : [];

@@ -10,9 +10,9 @@ import { openPool, openPostgres } from "./postgres-pool.ts";
 import type { Statement } from "./statement.ts";
 import type { Limiter, LockableTable, Session, Store, WriteOptions } from "./store.ts";
 
-/** No query of the catalog takes this long; one that does has lost its server. */
+/** No query of the catalog lasts this long, unless it has lost its server. */
 const queryTimeoutMs = 15_000;
-/** A process that is paused in a transaction blocks the others no longer than this. */
+/** The longest time that a process which is paused in a transaction blocks others. */
 const idleInTransactionTimeoutMs = 15_000;
 
 /** Transactions that conflicted conflict again unless their backoff is random. */
@@ -20,7 +20,7 @@ const retries = { retries: 14, minTimeout: 2, maxTimeout: 500, factor: 2, random
 /** A constraint that is still violated at this attempt is a bug. */
 const constraintAttemptsMax = 4;
 
-/** Connects to PostgreSQL and brings the schema up to date, under a lock when several processes start at once. */
+/** Connects to PostgreSQL and migrates the schema, under a lock when several processes start at once. */
 export async function openPostgresStore(database: PostgresDatabase): Promise<Store> {
   const migrating = openPostgres<unknown>(database);
   try {
@@ -41,11 +41,10 @@ export async function openPostgresStore(database: PostgresDatabase): Promise<Sto
 }
 
 /**
- * Many transactions run at once, each on a connection of the pool; PostgreSQL itself writes
- * the commits of several to the disk together. Each sees the database as it was when it
- * began, and is retried when it changes a row that another one has changed since.
- * `serializable` would hold every rule without locks, but it takes neighbours in an index for
- * conflicts: in a small catalog, writers of different tables blocked each other's commits.
+ * A store whose transactions run concurrently, each on a connection of the pool. A transaction sees the database at its
+ * start, and is retried when it changes a row that another one has changed since. `serializable` would enforce every rule
+ * without locks, but treats neighbours in an index as conflicts: in a small catalog, writers of different tables blocked
+ * each other's commits.
  */
 class PostgresStore implements Store {
   readonly read: Session;
@@ -62,7 +61,7 @@ class PostgresStore implements Store {
     });
   }
 
-  /** PostgreSQL does not tell whether something was committed. */
+  /** PostgreSQL does not reveal cheaply whether another transaction has committed, so nothing is cached. */
   memoized(_: string, make: () => Promise<string>): Promise<string> {
     return make();
   }
@@ -81,7 +80,7 @@ class PostgresStore implements Store {
     });
   }
 
-  /** While the database is unavailable, each process counts for itself. */
+  /** Counts in the database; in each process while the database is unavailable. */
   createLimiter({ points, durationSeconds: duration }: { points: number; durationSeconds: number }): Limiter {
     return new RateLimiterPostgres({
       storeClient: { query: ({ text, values }: pg.QueryConfig) => this.#pool.query(text, values) },
@@ -91,7 +90,7 @@ class PostgresStore implements Store {
       keyPrefix: "",
       points,
       duration,
-      // A caller over its limit is refused without a query.
+      // Refuses a caller over its limit without a query.
       inMemoryBlockOnConsumed: points + 1,
       insuranceLimiter: new RateLimiterMemory({ points, duration }),
     });
@@ -131,7 +130,7 @@ class PostgresSession implements Session {
     return (await this.#run(statement, parameters)).rowCount ?? 0;
   }
 
-  /** The queries have no names: prepared ones would break when a later release changes their tables. */
+  /** Queries are not prepared by name: prepared queries break when a later release changes their tables. */
   #run<Parameters extends object>(statement: Statement<Parameters, unknown>, parameters: Parameters) {
     const { sql, bind } = statement.compile(postgres);
     return this.#query(sql, [...bind(parameters)]);
@@ -164,7 +163,7 @@ async function inTransaction<Result>(
   }
 }
 
-/** A transient failure is a CatalogError; one that the operator has to fix is not. */
+/** Converts an error: a transient failure to a CatalogError, one that the operator must fix to an Error. */
 function asStartFailure(error: unknown, database: PostgresDatabase): Error {
   const explained = explain(error);
   const cause = explained instanceof CatalogError ? explained.cause : explained;

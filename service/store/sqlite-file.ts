@@ -7,7 +7,7 @@ export function requireFile(file: string): void {
   if (!existsSync(file)) throw cannotUse(file, "it is gone, restore a backup");
 }
 
-/** @returns An error of SQLite, with the file that it could not use; any other error as it is. */
+/** Adds the name of the file to an error of SQLite; returns any other error unchanged. */
 export function namingFile(file: string, error: unknown): unknown {
   return error instanceof Database.SqliteError ? cannotUse(file, error.message, error) : error;
 }
@@ -16,7 +16,7 @@ function cannotUse(file: string, problem: string, cause?: unknown): Error {
   return new Error(`The catalog cannot use its database at ${file}: ${problem}`, { cause });
 }
 
-/** @throws Error when the file is not a whole catalog database. */
+/** @throws Error when the file is not an intact catalog database. */
 export function verifySqliteFile(file: string): void {
   let problem: unknown;
   try {
@@ -49,14 +49,14 @@ export async function backupSqliteFile(file: string, copy: string): Promise<void
 }
 
 /**
- * Brings all that was committed into the database file itself, and leaves the WAL mode, so that the file can be moved.
+ * Checkpoints the log into the database file and leaves WAL mode, so that the file can be moved.
  *
  * @throws Error when another process has the database open.
  */
 export function closeForGood(file: string): void {
   const database = new Database(file, { timeout: 0 });
   try {
-    // SQLite leaves the WAL mode only for a connection that has the file to itself.
+    // SQLite leaves WAL mode only while no other connection has the file open.
     database.pragma("journal_mode = DELETE");
   } catch (error) {
     if (error instanceof Database.SqliteError && error.code.startsWith("SQLITE_BUSY"))

@@ -8,8 +8,8 @@ import type { LockableTable, Session } from "./store.ts";
 const statementsInTurn = 256;
 
 /**
- * A read transaction of one turn of the event loop. It begins with the first read. The requests of this turn
- * had arrived by then, so that each sees what other processes answered before it was sent.
+ * A read transaction of one turn of the event loop, which begins with the first read. The requests of the turn have
+ * arrived by then, so each sees all commits that other processes acknowledged before.
  */
 export class Snapshot {
   readonly #reader: Database.Database;
@@ -24,7 +24,7 @@ export class Snapshot {
     this.#begin = reader.prepare("BEGIN");
     this.#commit = reader.prepare("COMMIT");
     this.#dataVersion = reader.prepare("PRAGMA data_version").pluck();
-    // SQLite opens its log with the first read: what is open can be read when the file was deleted.
+    // SQLite opens its log with the first read. Open files stay readable after their deletion.
     this.#dataVersion.get();
   }
 
@@ -35,7 +35,7 @@ export class Snapshot {
     setImmediate(this.end);
   }
 
-  /** Another one in each snapshot that sees a commit which the one before did not see. */
+  /** Returns another value in each snapshot that sees further commits. */
   version(): unknown {
     this.begin();
     try {
@@ -53,7 +53,7 @@ export class Snapshot {
     try {
       this.#commit.run();
     } catch (error) {
-      // SQLite itself ends a transaction in which a read failed.
+      // SQLite ends a transaction itself when a read fails.
       if (this.#reader.inTransaction) throw error;
     }
   };
@@ -129,7 +129,7 @@ export class SqliteSession implements Session {
   }
 }
 
-/** The errors of SQLite that say that the database cannot be used now; all others are bugs. */
+/** The codes of an unavailable database; all other errors are bugs. */
 const unavailable = /^SQLITE_(BUSY|FULL|IOERR|READONLY|CANTOPEN|NOMEM|LOCKED)/;
 
 export function asUnavailable(error: unknown): unknown {

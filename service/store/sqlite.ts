@@ -12,13 +12,13 @@ import { namingFile, requireFile } from "./sqlite-file.ts";
 import { asUnavailable, Snapshot, SqliteSession } from "./sqlite-session.ts";
 import type { LockableTable, Session, Store, WriteOptions } from "./store.ts";
 
-/** The most transactions that share one commit. */
+/** The maximum number of transactions that share one commit. */
 const groupSizeMax = 256;
 const busyTimeoutMs = 5_000;
 /** A start waits for the migration of another process. */
 const migrationRetries = { retries: Number.POSITIVE_INFINITY, factor: 1, minTimeout: 20, maxRetryTime: 60_000 };
 /**
- * Opens the SQLite file, made if absent, and brings its schema up to date.
+ * Opens the SQLite file, creates it if it is missing, and migrates its schema.
  *
  * @throws Error that names the file when SQLite cannot use it, or when it must exist and does not.
  */
@@ -49,9 +49,9 @@ async function open(file: string): Promise<Store> {
   }
 }
 
-/** Brings the schema up to date, all or nothing of it, while no other process does. */
+/** Migrates the schema in one transaction, while no other process does. */
 async function migrateAlone(writer: Database.Database): Promise<void> {
-  // Destroying this Kysely would close the connection.
+  // Destroying this Kysely instance would close the connection.
   const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database: writer }) });
   if (await isMigrated(db)) return;
   await beginAlone(writer);
@@ -83,9 +83,9 @@ interface Job {
 type Outcome = { readonly job: Job } & ({ readonly result: unknown } | { readonly error: unknown });
 
 /**
- * One connection reads; one writes and commits many transactions at once: an fsync costs
- * more than all else in a commit, and a group pays it once. Reads of one turn of the event loop share a
- * snapshot, because the locks of a file cost more than a read.
+ * A store with one connection that reads and one that writes. Group commit: transactions that arrive together share one
+ * COMMIT, because its fsync costs more than all else. Reads of one turn of the event loop share a snapshot, because file
+ * locks cost more than a read.
  */
 class SqliteStore implements Store {
   readonly read: Session;
@@ -119,7 +119,7 @@ class SqliteStore implements Store {
     return this.#memo.text(key, make);
   }
 
-  /** One transaction runs at a time, so that every table is locked anyway. */
+  /** Transactions run one at a time, which locks every table. */
   write<Result>(work: (session: Session) => Promise<Result>, { locking }: WriteOptions = {}): Promise<Result> {
     const session = this.#sessions[locking ?? "none"];
     return new Promise<unknown>((resolve, reject) => {
@@ -137,7 +137,7 @@ class SqliteStore implements Store {
 
   async #commitGroups(): Promise<void> {
     while (this.#queue.length > 0) {
-      // What arrives in the same turn of the event loop joins the group, and reads have their turn between groups.
+      // Transactions of the same turn of the event loop join the group, and reads run between groups.
       await new Promise(setImmediate);
       const group = this.#queue.splice(0, groupSizeMax);
       await this.#commitGroup(group);
@@ -151,7 +151,7 @@ class SqliteStore implements Store {
       this.#requireLog();
       this.#control.begin.run();
       for (const job of group) outcomes.push(await this.#runInSavepoint(job));
-      // Reads that follow the commit see it.
+      // Later reads see the commit.
       this.#snapshot.end();
       this.#control.commit.run();
     } catch (error) {
@@ -165,7 +165,7 @@ class SqliteStore implements Store {
       else outcome.job.resolve(outcome.result);
   }
 
-  /** @throws CatalogError ServiceUnavailable when the log has no name any more: SQLite would commit to it all the same. */
+  /** @throws CatalogError ServiceUnavailable when the log was deleted: SQLite would commit to it nevertheless. */
   #requireLog(): void {
     if (inodeOfLog(this.#writer) !== this.#logInode) throw fileGone(this.#writer.name);
   }
@@ -177,7 +177,7 @@ class SqliteStore implements Store {
       this.#control.release.run();
       return { job, result };
     } catch (error) {
-      // SQLite itself rolls everything back on errors such as a full disk: then the whole group fails.
+      // SQLite rolls back the whole transaction on errors such as a full disk: then the whole group fails.
       if (!this.#writer.inTransaction) throw error;
       this.#control.rollbackToSavepoint.run();
       this.#control.release.run();
@@ -198,7 +198,7 @@ function fileGone(file: string): CatalogError {
   });
 }
 
-/** What surrounds the work of transactions. */
+/** Prepares the statements that surround transactions. */
 function prepareControl(writer: Database.Database) {
   return {
     begin: writer.prepare("BEGIN IMMEDIATE"),

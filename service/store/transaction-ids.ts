@@ -4,16 +4,15 @@ const millisLength = "xxxxxxxx-xxxx".length;
 const lastDigits = 12;
 let lastId = "";
 
-/** Sorts behind every id. */
+/** Sorts after every id. */
 export const afterEveryId = "g";
 
 /**
- * Makes an id for an audit record or a job. Ids sort by the time they were made, so that new rows go to
- * the end of the index. Within a millisecond, or while the clock is put back, each of this process is one
- * more than the one before.
+ * Creates an id for an audit record or a job. Ids sort by the time of their creation, so that new rows extend the end of
+ * the index. Within a millisecond, or while the clock is set back, each id of this process increments the one before.
  */
 export function nextTransactionId(): string {
-  // Of version 4 but for the time and the version: Node 22 makes no version 7.
+  // A UUID of version 4 with the time and the version of version 7, which Node 22 does not create.
   const fresh = `${idAt(Date.now())}-7${randomUUID().slice("xxxxxxxx-xxxx-V".length)}`;
   const next = (Number.parseInt(lastId.slice(-lastDigits), 16) + 1).toString(16).padStart(lastDigits, "0");
   const isLater = fresh.slice(0, millisLength) > lastId.slice(0, millisLength);
@@ -21,7 +20,7 @@ export function nextTransactionId(): string {
   return lastId;
 }
 
-/** What an id of this time begins with: its first 48 bits are milliseconds (RFC 9562, UUID version 7). */
+/** Returns the prefix of the ids of a time: 48 bits of milliseconds (RFC 9562, UUID version 7). */
 export function idAt(millis: number): string {
   if (millis >= 2 ** 48) return afterEveryId;
   const digits = Math.max(0, millis).toString(16).padStart(12, "0");

@@ -10,9 +10,9 @@ import type { Session } from "./store.ts";
 import { afterEveryId, idAt } from "./transaction-ids.ts";
 import { objectSeparator, type TransactionRecord, toRecord } from "./transactions.ts";
 
-/** Which transactions a list has. An absent filter matches all. */
+/** The filters of a list. An absent filter matches all transactions. */
 export interface TransactionFilter {
-  /** Those that happened in this namespace or below it. */
+  /** Matches transactions in this namespace or below it. */
   readonly within: Identifier;
   readonly table?: Identifier | undefined;
   readonly principal?: string | undefined;
@@ -20,12 +20,12 @@ export interface TransactionFilter {
   readonly sinceMillis?: number | undefined;
   /** Exclusive. */
   readonly untilMillis?: number | undefined;
-  /** Jobs alone; audit records as well when absent. */
+  /** Lists only jobs; audit records too when absent. */
   readonly jobsOnly?: boolean;
 }
 
 export interface TransactionPage {
-  /** The id to go on behind; the beginning when undefined. */
+  /** The id that the page follows; the beginning when undefined. */
   readonly after: string | undefined;
   readonly limit: number;
   readonly ascending: boolean;
@@ -33,16 +33,16 @@ export interface TransactionPage {
 
 export interface FoundTransactions {
   readonly records: readonly TransactionRecord[];
-  /** The id to go on behind; undefined when there are no more. */
+  /** The id that the next page follows; undefined after the last page. */
   readonly next: string | undefined;
 }
 
 /**
- * How many rows one page scans. Filters that have no index would otherwise read all that ever
- * happened at once: a page of such a list may have no items and not be the last.
+ * The maximum number of rows that one page scans. Filters without an index would otherwise scan the whole table: a page
+ * of such a list may be empty although more follow.
  */
 const examinedMax = 10_000;
-/** An id tells when it was made, which is before its transaction was written, and by another clock perhaps. */
+/** An id contains the time of its creation, which precedes the write of its transaction, perhaps by another clock. */
 const idSlackMs = 15 * 60_000;
 const unfiltered = "";
 
@@ -65,7 +65,7 @@ interface Parameters extends Subtree {
 
 const several = sql.lit(`%${objectSeparator}%`);
 
-/** Where the rows of a list are, audit records as well as jobs, by what there is an index for; see migration 0005. */
+/** The conditions on audit records and jobs that have an index (migration 0005). */
 const conditions = {
   all: () => sql`1 = 1`,
   ofOne: (p) => sql`t.objects not like ${several} and t.objects = ${p.only}`,
@@ -122,7 +122,7 @@ function statementsOf(table: Table, condition: Condition, ascending: boolean) {
 type Statements = ReturnType<typeof statementsOf>;
 const statements = new Map<string, Statements>();
 
-/** Made at their first use: most combinations are never requested. */
+/** Builds statements at their first use: most combinations are never requested. */
 function statementsFor(table: Table, condition: Condition, ascending: boolean): Statements {
   const key = `${table} ${condition} ${ascending}`;
   const made = statements.get(key) ?? statementsOf(table, condition, ascending);
@@ -130,7 +130,7 @@ function statementsFor(table: Table, condition: Condition, ascending: boolean): 
   return made;
 }
 
-/** Lists transactions in the order of their ids, which is that of the time they were opened at. */
+/** Lists transactions in the order of their ids, and thus of their creation. */
 export async function listTransactions(
   session: Session,
   filter: TransactionFilter,
@@ -146,7 +146,7 @@ export async function listTransactions(
     ),
   );
 
-  // Beyond the end of a part there may be more of it.
+  // Beyond the end of a part, the part may have more records.
   const end = parts
     .flatMap((part) => part.end ?? [])
     .reduce<string | undefined>(
@@ -167,7 +167,7 @@ function conditionsOf({ table, statuses }: TransactionFilter): readonly Conditio
   return statuses?.every((status) => openStatuses.includes(status)) ? ["open"] : ["all"];
 }
 
-/** @returns The transactions of one table, and the id up to which it was scanned; undefined when that was all of it. */
+/** @returns The transactions of one table, and the id up to which it was scanned; undefined when it was scanned whole. */
 async function searchIn(session: Session, { search, findLastExamined }: Statements, parameters: Parameters) {
   const records = (await session.all(search, parameters)).map(toRecord);
   if (records.length === parameters.limit) return { records, end: records.at(-1)?.id };
@@ -200,7 +200,7 @@ function parametersOf(filter: TransactionFilter, { after, limit, ascending }: Tr
   };
 }
 
-/** The text of the objects may hold that of an identifier by chance. */
+/** Returns whether a record changes a table: the text of its objects may contain that of the table by chance. */
 function changes(record: TransactionRecord, table: Identifier | undefined): boolean {
   if (table === undefined) return true;
   return record.objects.some((object) => isDeepStrictEqual(object, table));
