@@ -47,10 +47,17 @@ const everywhere = {
     .strictObject({
       host: hostName,
       className: filled,
-      /** A Kubernetes secret of the type tls in the catalog's namespace; cert-manager makes it when asked to by an annotation. */
-      tlsSecret: objectName,
+      /**
+       * A Kubernetes secret of the type tls in the catalog's namespace; cert-manager makes it when asked to by an
+       * annotation. Load balancers of clouds can have certificates of the cloud instead.
+       */
+      tlsSecret: objectName.optional(),
       annotations: textMap.default({}),
     })
+    .optional(),
+  /** A gateway of Gateway API that exists, with a listener for HTTPS, and the host that it serves the catalog as. */
+  gateway: z
+    .strictObject({ host: hostName, name: objectName, namespace: dnsLabel, sectionName: dnsLabel.optional() })
     .optional(),
   /** A secret in the catalog's namespace whose keys are environment variables, for object stores without workload identity. */
   environmentSecret: objectName.optional(),

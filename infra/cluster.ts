@@ -38,6 +38,8 @@ export interface CloudServices {
   readonly podEnvironment: Readonly<Record<string, string>>;
   /** From where load balancers call pods themselves, their health checks too, by the class of an ingress. */
   readonly loadBalancerRanges: Readonly<Record<string, readonly string[]>>;
+  /** Whether gateways of the cluster are GKE's, whose health checks call `/` unless a policy says otherwise. */
+  readonly hasGkeGateways: boolean;
   /** Lets pods of one service account, and no others, use the bucket with the tables. */
   createIdentity(name: string, account: IdentityArgs): PodIdentity;
   /**

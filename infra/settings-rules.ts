@@ -147,7 +147,7 @@ function problemsOfCatalog(settings: Reading<"catalog" | "bucket">): string[] {
   const { variant, catalog, bucket } = settings;
   if (!catalog.enabled) return [];
   const problems: string[] = [];
-  const { database, image, replicas, litestream, ingress, oidc } = catalog;
+  const { database, image, replicas, litestream, ingress, gateway, oidc } = catalog;
   if (variant === "existing" && image === undefined)
     problems.push("catalog.image: is required on an existing cluster; docs/guides/existing.md tells how to build it");
   if (database === "sqlite" && (replicas ?? 1) > 1)
@@ -156,8 +156,15 @@ function problemsOfCatalog(settings: Reading<"catalog" | "bucket">): string[] {
     problems.push("catalog.litestream: goes with catalog.database sqlite");
   if (typeof litestream === "object" && nameOf(litestream.bucket) === nameOf(bucket))
     problems.push("catalog.litestream.bucket: must be another bucket than that of the tables, which Ray jobs write to");
-  if (ingress !== undefined && oidc === undefined)
-    problems.push("catalog.ingress: a catalog that is reached from outside needs catalog.oidc, not development tokens");
+  for (const [name, entry] of Object.entries({ ingress, gateway }))
+    if (entry !== undefined && oidc === undefined)
+      problems.push(
+        `catalog.${name}: a catalog that is reached from outside needs catalog.oidc, not development tokens`,
+      );
+  if (ingress !== undefined && gateway !== undefined)
+    problems.push("catalog.gateway: replaces catalog.ingress; set one of them");
+  if (ingress !== undefined && ingress.tlsSecret === undefined && !hasOwnCertificate(ingress))
+    problems.push("catalog.ingress.tlsSecret: is required, or an annotation that names a certificate of the cloud");
   const volumeClaim = variant === "existing" ? settings.catalog.volumeClaim : undefined;
   if (bucket?.startsWith("file:") && volumeClaim === undefined)
     problems.push(
@@ -166,6 +173,17 @@ function problemsOfCatalog(settings: Reading<"catalog" | "bucket">): string[] {
   if (volumeClaim !== undefined && !bucket?.startsWith("file:"))
     problems.push("catalog.volumeClaim: goes with a file: bucket");
   return problems;
+}
+
+const certificateAnnotations = [
+  "alb.ingress.kubernetes.io/certificate-arn",
+  "ingress.gcp.kubernetes.io/pre-shared-cert",
+  "networking.gke.io/managed-certificates",
+];
+
+/** The AWS controller also finds the certificate of ACM for the host by itself. */
+function hasOwnCertificate({ className, annotations }: { className: string; annotations: Record<string, string> }) {
+  return className === "alb" || certificateAnnotations.some((annotation) => annotation in annotations);
 }
 
 /** Google peers a network with that of its databases once, for all of its users. */

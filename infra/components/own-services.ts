@@ -15,6 +15,7 @@ export class OwnServices implements CloudServices {
   readonly bucketUri: pulumi.Output<string>;
   readonly podEnvironment = {};
   readonly loadBalancerRanges = {};
+  readonly hasGkeGateways = false;
   readonly #args: OwnServicesArgs;
 
   constructor(args: OwnServicesArgs) {

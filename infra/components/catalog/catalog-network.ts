@@ -1,24 +1,25 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import { catalogLabels, catalogName, catalogPort } from "@tiltyard/protocol";
-import type { CatalogSettings } from "../../catalog-settings.ts";
+import { catalogLabels, catalogPort } from "@tiltyard/protocol";
 import { collectorNamespaces } from "../../monitoring-settings.ts";
 import { podsOf, tcp, toNameServers } from "../network-peers.ts";
 import type { CatalogPlace, Child } from "./catalog.ts";
+import { createCatalogEntry } from "./catalog-entry.ts";
 import { metadataOf } from "./catalog-names.ts";
 
+/** The name under which a cloud lists the addresses of its gateways. */
+const gatewayClass = "gateway";
 const postgresPort = 5432;
 /** Where pods on Google's and Amazon's nodes get their identity. */
 const metadataServers = ["169.254.169.254/32", "169.254.170.23/32", "169.254.169.252/32"];
 
-/** The catalog's service and ingress, and a network policy for its callers and for what it may reach. */
+/** The catalog's service and its entry from outside, and a network policy for its callers and for what it may reach. */
 export function createCatalogNetwork(
   name: string,
   place: CatalogPlace,
   databaseUrl: pulumi.Input<string> | undefined,
   child: Child,
 ): void {
-  const { settings } = place;
   new kubernetes.core.v1.Service(
     name,
     {
@@ -28,7 +29,7 @@ export function createCatalogNetwork(
     child,
   );
   createPolicy(name, place, databaseUrl, child);
-  if (settings.ingress !== undefined) createIngress(name, place, settings.ingress, child);
+  createCatalogEntry(name, place, child);
 }
 
 function createPolicy(
@@ -38,11 +39,14 @@ function createPolicy(
   child: Child,
 ): void {
   const { cluster, platform, settings, monitoring } = place;
-  const namespaces = [...platform.namespaces, ...collectorNamespaces(monitoring), ...settings.allowedNamespaces].map(
-    (each) => podsOf(each),
-  );
+  const { allowedNamespaces, gateway, ingress } = settings;
+  const gatewayNamespaces = gateway === undefined ? [] : [gateway.namespace];
+  const callers = [...collectorNamespaces(monitoring), ...gatewayNamespaces, ...allowedNamespaces];
+  const namespaces = [...platform.namespaces, ...callers].map((each) => podsOf(each));
   // Some load balancers call pods themselves, from addresses of the cloud.
-  const loadBalancers = cluster.services.loadBalancerRanges[settings.ingress?.className ?? ""] ?? [];
+  const ranges = cluster.services.loadBalancerRanges;
+  const className = gateway === undefined ? ingress?.className : gatewayClass;
+  const loadBalancers = ranges[className ?? ""] ?? [];
   const addresses = [...loadBalancers, ...settings.allowedCidrs].map((cidr) => ({ ipBlock: { cidr } }));
   const databasePort = databaseUrl === undefined ? [] : [pulumi.unsecret(pulumi.output(databaseUrl).apply(portOf))];
   new kubernetes.networking.v1.NetworkPolicy(
@@ -69,25 +73,4 @@ function portOf(databaseUrl: string): number {
   if (!URL.canParse(databaseUrl)) throw new pulumi.RunError("The URL of the catalog's database is not a URL.");
   const { port } = new URL(databaseUrl);
   return port === "" ? postgresPort : Number(port);
-}
-
-function createIngress(
-  name: string,
-  place: CatalogPlace,
-  ingress: NonNullable<CatalogSettings["ingress"]>,
-  child: Child,
-): void {
-  const backend = { service: { name: catalogName, port: { name: "http" } } };
-  new kubernetes.networking.v1.Ingress(
-    name,
-    {
-      metadata: { ...metadataOf(place), annotations: ingress.annotations },
-      spec: {
-        ingressClassName: ingress.className,
-        tls: [{ hosts: [ingress.host], secretName: ingress.tlsSecret }],
-        rules: [{ host: ingress.host, http: { paths: [{ path: "/", pathType: "Prefix", backend }] } }],
-      },
-    },
-    child,
-  );
 }

@@ -74,7 +74,8 @@ export class Catalog extends pulumi.ComponentResource {
       );
     this.namespace = namespace ?? `${platform.namespace}-catalog`;
     this.url = `http://${catalogName}.${this.namespace}.svc:${catalogPort}`;
-    this.publicUrl = settings.ingress && `https://${settings.ingress.host}`;
+    const entry = settings.gateway ?? settings.ingress;
+    this.publicUrl = entry && `https://${entry.host}`;
     this.apiKey = createKey(`${name}-key`, this);
     this.runnerKey = createKey(`${name}-runner-key`, this);
 

@@ -40,6 +40,7 @@ export class EksServices implements CloudServices {
   readonly bucketUri: pulumi.Output<string>;
   readonly cachedImage: (image: string) => pulumi.Input<string>;
   readonly podEnvironment: Readonly<Record<string, string>>;
+  readonly hasGkeGateways = false;
   readonly loadBalancerRanges: Readonly<Record<string, readonly string[]>>;
   readonly #name: string;
   readonly #args: EksServicesArgs;
@@ -58,7 +59,7 @@ export class EksServices implements CloudServices {
     this.bucketUri = this.bucket.uri;
     this.cachedImage = createEksImageCache(`${name}-cache`, config, partition, parent) ?? ((image) => image);
     this.podEnvironment = { AWS_REGION: config.region };
-    this.loadBalancerRanges = { alb: args.cidrs };
+    this.loadBalancerRanges = { alb: args.cidrs, gateway: args.cidrs };
   }
 
   /** A role for exactly one service account; requirements.md 5.1, variant B, 5 and 6. */

@@ -40,7 +40,8 @@ export class GkeCloudServices implements CloudServices {
   readonly bucketUri: pulumi.Output<string>;
   readonly cachedImage: (image: string) => pulumi.Input<string>;
   readonly podEnvironment = {};
-  readonly loadBalancerRanges = { gce: googleFrontEnds, "gce-internal": googleFrontEnds };
+  readonly hasGkeGateways = true;
+  readonly loadBalancerRanges = { gce: googleFrontEnds, "gce-internal": googleFrontEnds, gateway: googleFrontEnds };
   readonly #name: string;
   readonly #args: GkeCloudServicesArgs;
   #images: ((image: string) => ImageRepository) | undefined;

@@ -65,6 +65,7 @@ export function createControlPlane(
           },
         ],
       },
+      ...(config.catalog.gateway !== undefined && { gatewayApiConfig: { channel: "CHANNEL_STANDARD" } }),
       loggingConfig: { enableComponents: ["SYSTEM_COMPONENTS", "WORKLOADS"] },
       monitoringConfig: { enableComponents: ["SYSTEM_COMPONENTS"], managedPrometheus: { enabled: true } },
       securityPostureConfig: { mode: "BASIC", vulnerabilityMode: "VULNERABILITY_DISABLED" },

@@ -1,0 +1,94 @@
+import * as kubernetes from "@pulumi/kubernetes";
+import { catalogName, catalogPort } from "@tiltyard/protocol";
+import type { CatalogSettings } from "../../catalog-settings.ts";
+import type { CatalogPlace, Child } from "./catalog.ts";
+import { metadataOf } from "./catalog-names.ts";
+
+const healthPath = "/health/ready";
+
+/** GKE's controller has no IngressClass: it reads the annotation, and ignores an ingress that names a class. */
+const classAnnotation = "kubernetes.io/ingress.class";
+const gceClasses: readonly string[] = ["gce", "gce-internal"];
+
+/** Annotations that a controller needs to serve the catalog, by the class of its ingresses. */
+const annotationsOf: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  gce: { [classAnnotation]: "gce", "kubernetes.io/ingress.allow-http": "false" },
+  "gce-internal": { [classAnnotation]: "gce-internal", "kubernetes.io/ingress.allow-http": "false" },
+  alb: {
+    // The catalog's service has no node ports.
+    "alb.ingress.kubernetes.io/target-type": "ip",
+    "alb.ingress.kubernetes.io/listen-ports": '[{"HTTPS":443}]',
+    "alb.ingress.kubernetes.io/healthcheck-path": healthPath,
+  },
+  nginx: {
+    // The catalog limits bodies itself; the controller would refuse rows of more than a megabyte.
+    "nginx.ingress.kubernetes.io/proxy-body-size": "0",
+    "nginx.ingress.kubernetes.io/proxy-request-buffering": "off",
+  },
+};
+
+/** Creates the ingress or the route by which the catalog is reached from outside of the cluster. */
+export function createCatalogEntry(name: string, place: CatalogPlace, child: Child): void {
+  const { ingress, gateway } = place.settings;
+  if (ingress !== undefined) createIngress(name, place, ingress, child);
+  if (gateway !== undefined) createRoute(name, place, gateway, child);
+}
+
+function createIngress(
+  name: string,
+  place: CatalogPlace,
+  { className, host, tlsSecret, annotations }: NonNullable<CatalogSettings["ingress"]>,
+  child: Child,
+): void {
+  const backend = { service: { name: catalogName, port: { name: "http" } } };
+  new kubernetes.networking.v1.Ingress(
+    name,
+    {
+      metadata: { ...metadataOf(place), annotations: { ...annotationsOf[className], ...annotations } },
+      spec: {
+        ...(!gceClasses.includes(className) && { ingressClassName: className }),
+        tls: [{ hosts: [host], ...(tlsSecret !== undefined && { secretName: tlsSecret }) }],
+        rules: [{ host, http: { paths: [{ path: "/", pathType: "Prefix", backend }] } }],
+      },
+    },
+    child,
+  );
+}
+
+/** A route of Gateway API to a gateway that exists. */
+function createRoute(
+  name: string,
+  place: CatalogPlace,
+  { host, name: gatewayName, namespace, sectionName }: NonNullable<CatalogSettings["gateway"]>,
+  child: Child,
+): void {
+  const metadata = metadataOf(place);
+  new kubernetes.apiextensions.CustomResource(
+    `${name}-route`,
+    {
+      apiVersion: "gateway.networking.k8s.io/v1",
+      kind: "HTTPRoute",
+      metadata,
+      spec: {
+        parentRefs: [{ name: gatewayName, namespace, ...(sectionName !== undefined && { sectionName }) }],
+        hostnames: [host],
+        rules: [{ backendRefs: [{ name: catalogName, port: catalogPort }] }],
+      },
+    },
+    child,
+  );
+  if (!place.cluster.services.hasGkeGateways) return;
+  new kubernetes.apiextensions.CustomResource(
+    `${name}-health-check`,
+    {
+      apiVersion: "networking.gke.io/v1",
+      kind: "HealthCheckPolicy",
+      metadata,
+      spec: {
+        default: { config: { type: "HTTP", httpHealthCheck: { requestPath: healthPath } } },
+        targetRef: { group: "", kind: "Service", name: catalogName },
+      },
+    },
+    child,
+  );
+}

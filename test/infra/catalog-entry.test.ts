@@ -1,0 +1,77 @@
+import { describe, expect, test } from "vitest";
+import { parseStackConfig } from "../../infra/config.ts";
+import { deployed, type Settings, settingsOf, testDate } from "../support/stack.ts";
+
+const oidc = { issuer: "https://login.example.com", audience: "tiltyard" };
+const image = "registry.example.com/catalog:1";
+const host = "catalog.example.com";
+const gateway = { host, name: "public", namespace: "gateways" };
+const withCatalog = (variant: string, catalog: Settings) => deployed(variant, { catalog: { image, oidc, ...catalog } });
+const problems = (variant: string, catalog: Settings) => () =>
+  parseStackConfig(settingsOf(variant, { catalog: { image, oidc, ...catalog } }), testDate);
+const ingressType = "kubernetes:networking.k8s.io/v1:Ingress";
+const policyType = "kubernetes:networking.k8s.io/v1:NetworkPolicy";
+
+describe("the ingress of a catalog", () => {
+  test.each(["gce", "gce-internal"])("names the class %s as GKE's controller reads it", async (className) => {
+    const { one } = await withCatalog("gke", { ingress: { host, className, tlsSecret: "tls" } });
+    const { metadata, spec } = one(ingressType).inputs;
+    expect(metadata.annotations["kubernetes.io/ingress.class"]).toBe(className);
+    expect(spec).not.toHaveProperty("ingressClassName");
+  });
+
+  test("reaches pods from an AWS load balancer, with the certificate of ACM", async () => {
+    const { one } = await withCatalog("eks", { ingress: { host, className: "alb" } });
+    const { metadata, spec } = one(ingressType).inputs;
+    expect(metadata.annotations).toMatchObject({
+      "alb.ingress.kubernetes.io/target-type": "ip",
+      "alb.ingress.kubernetes.io/listen-ports": '[{"HTTPS":443}]',
+    });
+    expect(spec).toMatchObject({ ingressClassName: "alb", tls: [{ hosts: [host] }] });
+  });
+
+  test("has the annotations of the settings in place of its own", async () => {
+    const annotations = { "alb.ingress.kubernetes.io/target-type": "instance" };
+    const { one } = await withCatalog("eks", { ingress: { host, className: "alb", annotations } });
+    expect(one(ingressType).inputs.metadata.annotations).toMatchObject(annotations);
+  });
+
+  test("needs a certificate", () => {
+    const message = "catalog.ingress.tlsSecret: is required, or an annotation that names a certificate of the cloud";
+    expect(problems("existing", { ingress: { host, className: "nginx" } })).toThrow(message);
+    expect(problems("gke", { ingress: { host, className: "gce" } })).toThrow(message);
+    const annotations = { "networking.gke.io/managed-certificates": "catalog" };
+    expect(problems("gke", { ingress: { host, className: "gce", annotations } })).not.toThrow();
+  });
+});
+
+describe("the route of a catalog", () => {
+  test("attaches to a gateway that exists, whose pods may call the catalog", async () => {
+    const { one, outputs } = await withCatalog("existing", { gateway: { ...gateway, sectionName: "https" } });
+    expect(one("kubernetes:gateway.networking.k8s.io/v1:HTTPRoute").inputs.spec).toEqual({
+      parentRefs: [{ name: "public", namespace: "gateways", sectionName: "https" }],
+      hostnames: [host],
+      rules: [{ backendRefs: [{ name: "tiltyard-catalog", port: 2333 }] }],
+    });
+    expect(outputs.catalogPublicUrl).toBe(`https://${host}`);
+    const [{ from }] = one(policyType, "catalog").inputs.spec.ingress;
+    expect(from).toContainEqual({ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "gateways" } } });
+  });
+
+  test("has a health check that the catalog answers, and Gateway API, on GKE", async () => {
+    const { one } = await withCatalog("gke", { gateway });
+    expect(one("gcp:container/cluster:Cluster").inputs.gatewayApiConfig).toEqual({ channel: "CHANNEL_STANDARD" });
+    expect(one("kubernetes:networking.gke.io/v1:HealthCheckPolicy").inputs.spec).toMatchObject({
+      default: { config: { httpHealthCheck: { requestPath: "/health/ready" } } },
+      targetRef: { kind: "Service", name: "tiltyard-catalog" },
+    });
+    const [{ from }] = one(policyType, "catalog").inputs.spec.ingress;
+    expect(from).toContainEqual({ ipBlock: { cidr: "35.191.0.0/16" } });
+  });
+
+  test("needs an issuer of tokens, and replaces an ingress", () => {
+    expect(problems("existing", { gateway, oidc: undefined })).toThrow("catalog.gateway: a catalog that is reached");
+    const ingress = { host, className: "nginx", tlsSecret: "tls" };
+    expect(problems("existing", { gateway, ingress })).toThrow("catalog.gateway: replaces catalog.ingress");
+  });
+});
