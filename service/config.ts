@@ -1,9 +1,10 @@
 import { totalmem } from "node:os";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { CatalogError, millisecondsOf } from "@tiltyard/protocol";
+import { CatalogError, defaultDelimiter, millisecondsOf, parseIdentifier } from "@tiltyard/protocol";
 import { z } from "zod";
 import { ApiKeySecret } from "./auth/api-key.ts";
+import type { AllowedLocation } from "./domain/locations.ts";
 import { childEnvironment } from "./rows/environment.ts";
 import type { VendingOptions } from "./storage/credentials.ts";
 import { type Location, parseLocation } from "./storage/location.ts";
@@ -20,7 +21,7 @@ export interface Config {
   readonly database: Database;
   readonly warehouse: Location;
   /** Folders besides the warehouse in which clients may put tables. */
-  readonly allowedLocations: readonly Location[];
+  readonly allowedLocations: readonly AllowedLocation[];
   readonly auth:
     | { readonly mode: "development" }
     | {
@@ -73,14 +74,26 @@ const flag = z
   .transform((text) => text === "1" || text === "true")
   .optional();
 
-const location = z.string().transform((text, context) => {
+const location = z.string().transform((text, context) => orIssue(() => parseLocation(text), context));
+
+/** Parses a part of a setting. An error of the protocol becomes a problem of the setting. */
+function orIssue<Parsed>(parse: () => Parsed, context: z.RefinementCtx): Parsed {
   try {
-    return parseLocation(text);
+    return parse();
   } catch (error) {
     if (!(error instanceof CatalogError)) throw error;
-    context.addIssue({ code: "custom", message: error.message.replace(/^location: /, "") });
+    context.addIssue({ code: "custom", message: error.message.replace(/^(location|id): /, "") });
     return z.NEVER;
   }
+}
+
+/** A location, for all tables of the writers of the root, or `NAMESPACE=LOCATION`. */
+const allowedLocation = z.string().transform((text, context) => {
+  const [, namespace = defaultDelimiter, uri = text] = /^([^=/:]+)=(.*)$/.exec(text) ?? [];
+  return {
+    namespace: orIssue(() => parseIdentifier(namespace), context),
+    location: orIssue(() => parseLocation(uri), context),
+  };
 });
 
 /** A whole number of something, from 1 on. */
@@ -136,7 +149,7 @@ const Environment = z.object({
         .map((each) => each.trim())
         .filter(Boolean),
     )
-    .pipe(z.array(location)),
+    .pipe(z.array(allowedLocation)),
   TILTYARD_AUTH: z.enum(["development", "oidc"]).default("development"),
   TILTYARD_OIDC_ISSUER: z.url().optional(),
   TILTYARD_OIDC_AUDIENCE: z.string().optional(),
@@ -265,7 +278,7 @@ function vendingProblems(set: Readonly<Record<string, string | undefined>>): rea
   const vends = ["1", "true"].includes(set.TILTYARD_VEND_CREDENTIALS ?? "");
   const hasRole = set.TILTYARD_VEND_S3_ROLE !== undefined;
   if (hasRole && !vends) return ["TILTYARD_VEND_S3_ROLE is of no use without TILTYARD_VEND_CREDENTIALS=1"];
-  const inS3 = /(^|,)\s*s3:/.test(`${set.TILTYARD_WAREHOUSE},${set.TILTYARD_ALLOWED_LOCATIONS}`);
+  const inS3 = /(^|[,=])\s*s3:/.test(`${set.TILTYARD_WAREHOUSE},${set.TILTYARD_ALLOWED_LOCATIONS}`);
   return vends && inS3 && !hasRole
     ? ["TILTYARD_VEND_S3_ROLE is required with TILTYARD_VEND_CREDENTIALS=1 and tables in S3"]
     : [];

@@ -83,7 +83,7 @@ async function openPrepared(
 }
 
 export function openStorage({ s3ForcePathStyle, warehouse, allowedLocations }: Config): Storage {
-  const fileRoots = [warehouse, ...allowedLocations]
+  const fileRoots = [warehouse, ...allowedLocations.map(({ location }) => location)]
     .filter(({ scheme }) => scheme === "file")
     .map(({ path }) => `/${path}`);
   return createStorage({ s3ForcePathStyle, fileRoots });

@@ -32,7 +32,9 @@ const SourceQuery = z.looseObject({ source_table: z.string().min(1) });
 /** Parses a source query; undefined for one that Geneva did not write. */
 export function readSourceQuery(text: string): z.infer<typeof SourceQuery> | undefined {
   try {
-    return SourceQuery.parse(JSON.parse(text));
+    const query = JSON.parse(text);
+    // As it was written: the order of its fields stays.
+    return SourceQuery.safeParse(query).success ? query : undefined;
   } catch {
     return undefined;
   }

@@ -1,59 +1,103 @@
-import { CatalogError, type Identifier } from "@tiltyard/protocol";
+import { createHash } from "node:crypto";
+import { CatalogError, formatIdentifier, type Identifier } from "@tiltyard/protocol";
+import { isAllowed, type Principal } from "../auth/authenticator.ts";
 import { ancestorUris, childLocation, contains, type Location, parseLocation } from "../storage/location.ts";
+import { findReservedLocation, releaseLocation } from "../store/reserved-locations.ts";
 import type { Session } from "../store/store.ts";
 import { isLocationTaken } from "../store/tables.ts";
 
+/** A folder for the tables of a namespace and everything below it. */
+export interface AllowedLocation {
+  readonly namespace: Identifier;
+  readonly location: Location;
+}
+
 /** Decides where tables may live. */
 export interface Locations {
-  /** A new location in the warehouse for a table, which no other table ever had. */
+  /** Chooses a new location for a table, in the folder of its namespace in the warehouse. */
   choose(identifier: Identifier): Location;
   /**
-   * Reads a location that a client asks for: an absolute one, or a path inside the warehouse.
+   * Parses a location that a client requests for a table: an absolute one, or a path inside the warehouse. An admin of
+   * the root may use all folders that the operator allows. Other callers may use the folder of the table's namespace, and
+   * folders that are assigned to it or to a namespace above it, where they are writers of that whole namespace.
    *
-   * @throws CatalogError InvalidInput when it is outside of what the operator allows.
+   * @throws CatalogError InvalidInput outside of what the operator allows, PermissionDenied outside of the caller's folders.
    */
-  read(text: string): Location;
+  requested(text: string, identifier: Identifier, principal: Principal): Location;
 }
 
 /**
  * @param warehouse The folder of tables that name no location.
- * @param allowed Further folders in which clients may name locations.
+ * @param assigned Further folders in which clients may name locations.
  */
-export function createLocations(warehouse: Location, allowed: readonly Location[]): Locations {
-  const roots = [warehouse, ...allowed];
+export function createLocations(warehouse: Location, assigned: readonly AllowedLocation[]): Locations {
+  const roots = [warehouse, ...assigned.map(({ location }) => location)];
+  const folderOf = (namespace: Identifier) => childLocation(warehouse, ...namespace.map(folderName));
   return {
     choose: (identifier) => {
-      const folders = identifier.slice(0, -1).map(legible);
       const suffix = crypto.randomUUID().replaceAll("-", "").slice(0, 12);
-      return childLocation(warehouse, ...folders, `${legible(identifier.at(-1) ?? "")}-${suffix}.lance`);
+      const name = `${legible(identifier.at(-1) ?? "")}-${suffix}.lance`;
+      return childLocation(folderOf(identifier.slice(0, -1)), name);
     },
-    read: (text) => {
+    requested: (text, identifier, principal) => {
       const relative = !text.startsWith("/") && !text.includes("://");
       const location = parseLocation(relative ? `${warehouse.uri}/${encodeURI(text)}` : text);
-      if (!roots.some((root) => contains(root, location) && root.uri !== location.uri))
+      if (!roots.some((root) => isInside(root, location)))
         throw new CatalogError(
           "InvalidInput",
           `location: must be inside ${roots.map((root) => root.uri).join(" or ")}: ${JSON.stringify(text)}`,
         );
-      return location;
+      if (isAllowed(principal, { role: "admin", object: [] })) return location;
+      const namespace = identifier.slice(0, -1);
+      const folders = [{ namespace, location: folderOf(namespace) }, ...assigned].filter(
+        (each) =>
+          each.namespace.every((part, index) => namespace[index] === part) &&
+          isAllowed(principal, { role: "writer", object: each.namespace }),
+      );
+      if (folders.some((each) => isInside(each.location, location))) return location;
+      const allowed = folders.map((each) => each.location.uri).join(" or ") || "a folder of its own namespace";
+      throw new CatalogError(
+        "PermissionDenied",
+        `location: ${principal.name} may put tables of ${formatIdentifier(namespace)} into ${allowed}: ${JSON.stringify(text)}`,
+      );
     },
   };
 }
 
 /**
- * Makes sure that a table may be put at a location: two tables never share a folder, and
- * none lies in another's, so that dropping one never touches another.
+ * Checks that a table may be put at a location: no two tables share a folder, and none lies in another's, so that
+ * dropping one never touches another. The location of a deregistered table, whose objects stay, is free for a table at
+ * that very location.
  *
  * @param session Of a write that locks the tables: no constraint of the schema holds this rule.
+ * @param mayReclaim Whether the caller may write the deregistered table with this name.
  * @throws CatalogError TableAlreadyExists
  */
-export async function requireFreeLocation(session: Session, location: Location): Promise<void> {
+export async function takeLocation(
+  session: Session,
+  location: Location,
+  mayReclaim: (identifier: Identifier) => boolean,
+): Promise<void> {
   if (session.locked !== "tables") throw new Error("a location is checked without locking the tables");
-  if (await isLocationTaken(session, location.uri, ancestorUris(location)))
+  const ancestors = ancestorUris(location);
+  const reserved = await findReservedLocation(session, location.uri, ancestors);
+  const isReclaimed = reserved?.location === location.uri && mayReclaim(reserved.identifier);
+  if ((reserved !== undefined && !isReclaimed) || (await isLocationTaken(session, location.uri, ancestors)))
     throw new CatalogError(
       "TableAlreadyExists",
-      `location: ${location.uri} overlaps with the location of another table, or of a dropped one that is still there`,
+      `location: ${location.uri} overlaps with the location of another table, or of a dropped or deregistered one whose files are there`,
     );
+  if (isReclaimed) await releaseLocation(session, location.uri);
+}
+
+function isInside(folder: Location, location: Location): boolean {
+  return folder.uri !== location.uri && contains(folder, location);
+}
+
+/** The folder of a namespace. No two namespaces share one: a name that is not valid in a path gets a hash behind a dot. */
+function folderName(name: string): string {
+  const text = legible(name);
+  return text === name ? name : `${text}.${createHash("sha256").update(name).digest("hex").slice(0, 12)}`;
 }
 
 /** The part of a name that is valid in a path of any store. */

@@ -2,7 +2,7 @@ import type { Identifier } from "@tiltyard/protocol";
 import type { Location } from "../storage/location.ts";
 import type { Session } from "../store/store.ts";
 import { insertTable, type TableRecord } from "../store/tables.ts";
-import { requireFreeLocation } from "./locations.ts";
+import { takeLocation } from "./locations.ts";
 import { applyPolicy } from "./policy.ts";
 import { requireFreeName } from "./require.ts";
 import type { Caller } from "./transaction.ts";
@@ -17,14 +17,16 @@ interface NewRecord {
  * Records a table whose name and location are free, and begins to open the jobs of its policy.
  *
  * @param session Of a write that locks the tables.
+ * @param mayReclaim Whether the caller may write the deregistered table that had this name at the location.
  * @throws CatalogError NamespaceNotFound, TableAlreadyExists, and InvalidInput for properties that are no policy.
  */
 export async function recordTable(
   session: Session,
   { identifier, location, properties }: NewRecord,
   caller: Pick<Caller, "principal">,
+  mayReclaim: (identifier: Identifier) => boolean = () => false,
 ): Promise<TableRecord> {
   await requireFreeName(session, identifier);
-  await requireFreeLocation(session, location);
+  await takeLocation(session, location, mayReclaim);
   return applyPolicy(session, await insertTable(session, { identifier, location: location.uri, properties }), caller);
 }

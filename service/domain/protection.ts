@@ -8,6 +8,9 @@ import type { Origin } from "./transaction.ts";
 /** The property that keeps a table from being dropped while it is `true`. */
 const protection = "protected";
 
+/** A text that the properties of every protected table contain, and few others. */
+export const protectedText = `"${protection}":"true"`;
+
 /** New properties for a table, which keep its protection. */
 export function withProtectionOf(
   table: Pick<TableRecord, "properties">,

@@ -1,9 +1,10 @@
 import type { Identifier } from "@tiltyard/protocol";
-import { requireUnprotected } from "../domain/protection.ts";
+import { protectedText, requireUnprotected } from "../domain/protection.ts";
 import { forgetTable, markForPurge, softDeleteTable } from "../store/dropped-tables.ts";
 import { deleteNamespace, listChildNamespaces, listNamespacesBelow } from "../store/namespaces.ts";
-import type { Session } from "../store/store.ts";
-import { findTable, listTables, type TableRecord } from "../store/tables.ts";
+import { reserveLocation } from "../store/reserved-locations.ts";
+import type { Session, Store } from "../store/store.ts";
+import { findTable, listTables, listTablesWith, type TableRecord } from "../store/tables.ts";
 import { insertTask } from "../store/tasks.ts";
 import { purgeOf } from "./purge.ts";
 
@@ -27,25 +28,49 @@ export async function dropTable(session: Session, table: TableRecord, retentionM
 }
 
 /**
- * Deregisters a table and keeps its objects. Its location is free at once; a task deletes its records.
+ * Deregisters a table without a change of its objects. Its location stays reserved for it; a task deletes its records.
  *
  * @throws CatalogError InvalidTableState for a table that is protected.
  */
 export async function deregisterTable(session: Session, table: TableRecord): Promise<void> {
   requireUnprotected(table);
   const { id } = table;
+  await reserveLocation(session, table);
   await forgetTable(session, id);
   await insertTask(session, { kind: "forget", subject: String(id) });
 }
 
-/** Drops all tables and namespaces below a namespace. @throws CatalogError InvalidTableState for a protected table. */
-export async function dropContents(session: Session, namespace: Identifier, retentionMs: number): Promise<void> {
-  const below = await listNamespacesBelow(session, namespace);
-  for (const each of [...below, namespace]) {
-    for (const name of await listTables(session, each, "", { limit: Number.MAX_SAFE_INTEGER, includeDeclared: true })) {
-      const table = await findTable(session, [...each, name]);
-      if (table !== undefined) await dropTable(session, table, retentionMs);
+/** How many tables and namespaces one database transaction drops: it takes some milliseconds. */
+const droppedAtOnce = 200;
+
+/**
+ * Drops everything in a namespace, in several database transactions, so that other requests wait briefly. It refuses a
+ * namespace with a protected table before it drops anything.
+ *
+ * @param finish Runs in the last transaction, in which the namespace is empty.
+ * @throws CatalogError InvalidTableState when a table in it is protected.
+ */
+export async function dropContents(
+  store: Store,
+  namespace: Identifier,
+  retentionMs: number,
+  finish: (session: Session) => Promise<void>,
+): Promise<void> {
+  for (const table of await listTablesWith(store.read, namespace, protectedText)) requireUnprotected(table);
+  const dropSome = async (session: Session): Promise<boolean> => {
+    let left = droppedAtOnce;
+    for (const each of [...(await listNamespacesBelow(session, namespace, left)), namespace]) {
+      const names = await listTables(session, each, "", { limit: left, includeDeclared: true });
+      for (const name of names) {
+        const table = await findTable(session, [...each, name]);
+        if (table !== undefined) await dropTable(session, table, retentionMs);
+      }
+      left -= names.length + 1;
+      if (left <= 0) return false;
+      if (each !== namespace) await deleteNamespace(session, each);
     }
-    if (each !== namespace) await deleteNamespace(session, each);
-  }
+    await finish(session);
+    return true;
+  };
+  while (!(await store.write(dropSome)));
 }

@@ -12,7 +12,7 @@ import { deregisterTable } from "../dropping/drop.ts";
 import { toPath } from "../store/path.ts";
 import type { Session } from "../store/store.ts";
 import type { LocatedVersion } from "../store/versions.ts";
-import type { AuthorizedCaller, Catalog } from "./handler.ts";
+import { type AuthorizedCaller, type Catalog, mayWrite } from "./handler.ts";
 
 export type Operation = RequestOf<typeof contracts.batchCommitTables>["operations"][number];
 export type Result = ResponseOf<typeof contracts.batchCommitTables>["results"][number];
@@ -55,12 +55,13 @@ async function declare(
   changed: Map<string, string | undefined>,
 ): Promise<Step> {
   const { locations } = catalog;
-  const location = asked === undefined ? locations.choose(identifier) : locations.read(asked);
+  const location =
+    asked === undefined ? locations.choose(identifier) : locations.requested(asked, identifier, caller.principal);
   changed.set(toPath(identifier), location.uri);
   const vended = await vendCredentials(catalog, caller, identifier, location.uri, { vend_credentials });
   return {
     apply: async (session) => {
-      await recordTable(session, { identifier, location, properties }, caller);
+      await recordTable(session, { identifier, location, properties }, caller, mayWrite(caller));
       return { declare_table: { location: location.uri, ...vended, properties, managed_versioning: true } };
     },
   };

@@ -2,7 +2,7 @@ import { contracts } from "@tiltyard/protocol";
 import { prepareAudit } from "../domain/audit.ts";
 import { recordTable } from "../domain/new-table.ts";
 import { vendCredentials } from "../domain/vending.ts";
-import type { Handler } from "./handler.ts";
+import { type Handler, mayWrite } from "./handler.ts";
 
 const contract = contracts.declareTable;
 
@@ -10,12 +10,15 @@ export const declareTable: Handler<typeof contract> = async (request, catalog, c
   const { store, locations } = catalog;
   const { id: identifier, properties = {} } = request;
   const audit = prepareAudit({ contract, request, caller, objects: [identifier] });
-  const location = request.location === undefined ? locations.choose(identifier) : locations.read(request.location);
+  const location =
+    request.location === undefined
+      ? locations.choose(identifier)
+      : locations.requested(request.location, identifier, caller.principal);
   const vended = await vendCredentials(catalog, caller, identifier, location.uri, request);
 
   await store.write(
     async (session) => {
-      await recordTable(session, { identifier, location, properties }, caller);
+      await recordTable(session, { identifier, location, properties }, caller, mayWrite(caller));
       await audit.record(session);
     },
     { locking: "tables" },

@@ -1,5 +1,5 @@
 import { CatalogError, contracts, formatIdentifier } from "@tiltyard/protocol";
-import { prepareAudit } from "../domain/audit.ts";
+import { carryOut, prepareAudit } from "../domain/audit.ts";
 import { requireNamespace } from "../domain/require.ts";
 import { dropContents, isEmpty } from "../dropping/drop.ts";
 import { deleteNamespace, findNamespace } from "../store/namespaces.ts";
@@ -7,24 +7,30 @@ import type { Handler } from "./handler.ts";
 
 const contract = contracts.dropNamespace;
 
+/** Cascade takes several database transactions: when one fails, the namespace remains with the rest of its contents. */
 export const dropNamespace: Handler<typeof contract> = async (request, catalog, caller) => {
   const { id: identifier, mode = "Fail", behavior = "Restrict" } = request;
+  const { store } = catalog;
   if (identifier.length === 0) throw new CatalogError("InvalidInput", "id: the root namespace cannot be dropped");
+  if (mode === "Skip" && (await findNamespace(store.read, identifier)) === undefined) return {};
+  const { properties } = await requireNamespace(store.read, identifier);
   const audit = prepareAudit({ contract, request, caller, objects: [identifier] });
 
-  const answer = await catalog.store.write(async (session) => {
-    if (mode === "Skip" && (await findNamespace(session, identifier)) === undefined) return {};
-    const { properties } = await requireNamespace(session, identifier);
-    if (behavior === "Restrict" && !(await isEmpty(session, identifier)))
-      throw new CatalogError(
-        "NamespaceNotEmpty",
-        `namespace ${formatIdentifier(identifier)} is not empty: drop what it holds first, or use the behavior Cascade`,
-      );
-    await dropContents(session, identifier, catalog.dropRetentionMs);
-    await deleteNamespace(session, identifier);
-    await audit.record(session);
-    return { properties: { ...properties }, transaction_id: [...audit.identifier] };
-  });
+  if (behavior === "Cascade")
+    await carryOut(store, audit, () =>
+      dropContents(store, identifier, catalog.dropRetentionMs, (session) => deleteNamespace(session, identifier)),
+    );
+  else
+    await store.write(async (session) => {
+      await requireNamespace(session, identifier);
+      if (!(await isEmpty(session, identifier)))
+        throw new CatalogError(
+          "NamespaceNotEmpty",
+          `namespace ${formatIdentifier(identifier)} is not empty: drop its contents first, or use the behavior Cascade`,
+        );
+      await deleteNamespace(session, identifier);
+      await audit.record(session);
+    });
   catalog.worker.wake();
-  return answer;
+  return { properties: { ...properties }, transaction_id: [...audit.identifier] };
 };

@@ -1,5 +1,5 @@
-import type { AnyContract, RequestOf, ResponseOf } from "@tiltyard/protocol";
-import type { Principal } from "../auth/authenticator.ts";
+import type { AnyContract, Identifier, RequestOf, ResponseOf } from "@tiltyard/protocol";
+import { isAllowed, type Principal } from "../auth/authenticator.ts";
 import type { CommitParts } from "../commits/parts.ts";
 import type { Locations } from "../domain/locations.ts";
 import type { Caller } from "../domain/transaction.ts";
@@ -40,3 +40,8 @@ export type Handler<C extends AnyContract> = (
   catalog: Catalog,
   caller: AuthorizedCaller,
 ) => Promise<ResponseOf<C>>;
+
+/** Returns a function that answers whether the caller is a writer of an object. */
+export function mayWrite({ principal }: AuthorizedCaller): (object: Identifier) => boolean {
+  return (object) => isAllowed(principal, { role: "writer", object });
+}

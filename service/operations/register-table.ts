@@ -5,14 +5,14 @@ import { prepareAudit } from "../domain/audit.ts";
 import { recordTable } from "../domain/new-table.ts";
 import { deregisterTable } from "../dropping/drop.ts";
 import { findTable } from "../store/tables.ts";
-import type { Handler } from "./handler.ts";
+import { type Handler, mayWrite } from "./handler.ts";
 
 const contract = contracts.registerTable;
 
 export const registerTable: Handler<typeof contract> = async (request, catalog, caller) => {
   const { store, storage, locations, worker } = catalog;
   const { id: identifier, mode = "Create", properties = {} } = request;
-  const location = locations.read(request.location);
+  const location = locations.requested(request.location, identifier, caller.principal);
   const audit = prepareAudit({ contract, request, caller, objects: [identifier] });
   const branches = await listBranches(storage, location);
   if (branches.size === 0)
@@ -23,7 +23,7 @@ export const registerTable: Handler<typeof contract> = async (request, catalog, 
       const present = mode === "Overwrite" ? await findTable(session, identifier) : undefined;
       if (present !== undefined) await deregisterTable(session, present);
       await audit.record(session);
-      return recordTable(session, { identifier, location, properties }, caller);
+      return recordTable(session, { identifier, location, properties }, caller, mayWrite(caller));
     },
     { locking: "tables" },
   );

@@ -10,6 +10,7 @@ import * as generationsAndTasks from "./migrations/0006-generations-and-tasks.ts
 import * as automations from "./migrations/0007-automations.ts";
 import * as jobKeys from "./migrations/0008-job-keys.ts";
 import * as principals from "./migrations/0009-principals.ts";
+import * as reservedLocations from "./migrations/0010-reserved-locations.ts";
 
 /** A schema migration. */
 interface Change {
@@ -30,6 +31,7 @@ const changes: Record<string, Change> = {
   "0007-automations": automations,
   "0008-job-keys": jobKeys,
   "0009-principals": principals,
+  "0010-reserved-locations": reservedLocations,
 };
 
 const migrationTable = "kysely_migration";

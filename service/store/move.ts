@@ -21,6 +21,7 @@ const tables = {
   automations: ["table_id", "kind", "target"],
   api_keys: ["id"],
   access_tokens: ["hash"],
+  reserved_locations: ["location"],
   grants: ["principal", "namespace"],
   tasks: ["kind", "subject"],
   leases: ["name"],

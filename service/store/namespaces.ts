@@ -57,18 +57,23 @@ export async function listChildNamespaces(
   return session.values(listChildren, { parent: toPath(parent), after, limit });
 }
 
-const listBelow = statement((db, p: { from: string; to: string }) =>
+const listBelow = statement((db, p: { from: string; to: string; limit: number }) =>
   db
     .selectFrom("namespaces")
     .select("path")
     .where("path", ">=", p.from)
     .where("path", "<", p.to)
-    .orderBy("path", "desc"),
+    .orderBy("path", "desc")
+    .limit(p.limit),
 );
 
-/** Lists all namespaces below one that is not the root, children before their parents. */
-export async function listNamespacesBelow(session: Session, identifier: Identifier): Promise<Identifier[]> {
-  const rows = await session.all(listBelow, rangeBelow(toPath(identifier)));
+/** Lists namespaces below one that is not the root, the innermost of a branch before the namespaces that hold it. */
+export async function listNamespacesBelow(
+  session: Session,
+  identifier: Identifier,
+  limit: number,
+): Promise<Identifier[]> {
+  const rows = await session.all(listBelow, { ...rangeBelow(toPath(identifier)), limit });
   return rows.map((row) => fromPath(row.path));
 }
 

@@ -96,6 +96,8 @@ export interface Schema {
     /** The principal that created the key of a job; null for all others. */
     creator: string | null;
   };
+  /** Locations of deregistered tables with the paths of their names: other tables must not contain their objects. */
+  reserved_locations: { location: string; identifier: string };
   /** Tokens of development authentication, each valid until it expires or its key is gone. */
   access_tokens: { hash: string; api_key: string; expires_at: number };
   grants: { principal: string; namespace: string; role: string };

@@ -1,6 +1,6 @@
 import type { Identifier } from "@tiltyard/protocol";
 import { type SelectQueryBuilder, sql } from "kysely";
-import { droppedNamespace, fromPath, toPath } from "./path.ts";
+import { droppedNamespace, fromPath, isWithin, type Subtree, subtree, toPath } from "./path.ts";
 import type { Schema } from "./schema.ts";
 import { pick, statement } from "./statement.ts";
 import type { Session } from "./store.ts";
@@ -48,6 +48,25 @@ export async function findTableById(session: Session, id: number): Promise<Table
   if (row === undefined) return undefined;
   const identifier = [...fromPath(row.namespace), row.name];
   return { id, identifier, location: row.location, properties: JSON.parse(row.properties) };
+}
+
+const findWith = statement((db, p: Subtree & { pattern: string }) =>
+  db
+    .selectFrom("tables")
+    .select(["id", "namespace", "name", "location", "properties"])
+    .where(isWithin("namespace", p))
+    .where("properties", "like", p.pattern),
+);
+
+/** Lists the tables in a namespace and below it whose properties contain a text as JSON. It has no wildcard of SQL. */
+export async function listTablesWith(session: Session, namespace: Identifier, text: string): Promise<TableRecord[]> {
+  const rows = await session.all(findWith, { ...subtree(namespace), pattern: `%${text}%` });
+  return rows.map((row) => ({
+    id: row.id,
+    identifier: [...fromPath(row.namespace), row.name],
+    location: row.location,
+    properties: JSON.parse(row.properties),
+  }));
 }
 
 const insert = statement((db, p: Pick<Schema["tables"], (typeof insertedColumns)[number]>) =>

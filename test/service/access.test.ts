@@ -6,7 +6,7 @@ const catalog = useCatalog();
 
 /** The least that each operation takes, besides its id. */
 const requests: Partial<Record<OperationName, Readonly<Record<string, unknown>>>> = {
-  registerTable: { location: "somewhere" },
+  registerTable: { location: "secret/somewhere" },
   renameTable: { new_table_name: "renamed" },
   alterTableBackfillColumns: { column: "c" },
   createTableVersion: { version: 1, manifest_path: "x" },

@@ -3,6 +3,7 @@ import { openStore } from "../../service/store/open.ts";
 import { findTable } from "../../service/store/tables.ts";
 import { insertVersion } from "../../service/store/versions.ts";
 import { declareTable, type TestTable, useCatalog } from "../support/catalog.ts";
+import { executeSql } from "../support/database.ts";
 import { versionRecord } from "../support/version-record.ts";
 
 const catalog = useCatalog();
@@ -52,3 +53,31 @@ test("a deletion of many versions lets others in between, counts them all, and d
   expect((await remove([[0, -1]])).deleted_count).toBe(500);
   expect(await latest()).toEqual([]);
 });
+
+test("a cascading drop of 40,000 tables lets others in between, and a protected table stops it before it begins", async () => {
+  for (const id of [["large"], ["large", "below"]]) await catalog.call("createNamespace", { id });
+  await executeSql(
+    catalog.database,
+    `insert into tables (namespace, name, location, properties, created_at)
+     with recursive n(i) as (select 1 union all select i + 1 from n where i < 40000)
+     select case when i % 2 = 0 then 'large' else 'large\u001fbelow' end, 't' || i, 'file:///large/' || i, '{}', 1 from n`,
+  );
+  const drop = { id: ["large"], behavior: "Cascade" };
+  await catalog.call("declareTable", { id: ["large", "below", "kept"] });
+  await catalog.call("protectTable", { id: ["large", "below", "kept"] });
+  expect((await catalog.call("dropNamespace", drop)).error.detail).toContain("is protected");
+  expect((await catalog.call("tableExists", { id: ["large", "t40000"] })).status).toBe(200);
+  await catalog.call("unprotectTable", { id: ["large", "below", "kept"] });
+
+  let isDropping = true;
+  const dropped = catalog.call("dropNamespace", drop).finally(() => {
+    isDropping = false;
+  });
+  let meanwhile = 0;
+  for (; isDropping; meanwhile += 1) await catalog.call("createNamespace", { id: [`beside${meanwhile}`] });
+  expect((await dropped).status).toBe(200);
+  expect(meanwhile).toBeGreaterThan(20);
+  expect((await catalog.call("namespaceExists", { id: ["large"] })).status).toBe(404);
+  const { transaction_id } = (await dropped).body;
+  expect((await catalog.call("describeTransaction", { id: transaction_id ?? [] })).body.status).toBe("Succeeded");
+}, 60_000);

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { useCatalog } from "../support/catalog.ts";
+import { startTestCatalog, useCatalog } from "../support/catalog.ts";
 import { arrowStream, createFilms, films } from "../support/rows.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** Tries to exceed the rights of a role by what a request contains. */
 const catalog = useCatalog({ TILTYARD_RUNNER_API_KEY: "key-of-the-runner-0123456789" });
@@ -95,4 +96,113 @@ describe("the parameters of an open job", () => {
     const actions = [{ setPropertyAction: { key: "column", value: "id" } }];
     expect((await catalog.call("alterTransaction", { id: job_id.split("$"), actions })).status).toBe(400);
   });
+});
+
+describe("the location of a table", () => {
+  const writer = (name: string) => catalog.keyFor(`writer-of-${name}`, { [name]: "admin" });
+  const declare = (key: string, id: string[], location: string) =>
+    catalog.call("declareTable", { id, location }, { key });
+  const inWarehouse = (path: string) => `file://${encodeURI(catalog.dataDir)}/warehouse/${path}`;
+
+  test("lies in the folder of its namespace, for all operations that name one", async () => {
+    const key = await writer("mine");
+    for (const location of [
+      "victim",
+      "victim/t",
+      "victim.lance",
+      "mine",
+      "mineral/t",
+      inWarehouse("victim/t"),
+      "min/../victim",
+    ]) {
+      const status = [400, 403];
+      expect(status, location).toContain((await declare(key, ["mine", "t"], location)).status);
+      const id = ["mine", "t"];
+      expect(status).toContain((await catalog.call("registerTable", { id, location }, { key })).status);
+      const replaced = { id, location, mode: "Overwrite" };
+      expect(status).toContain((await catalog.call("registerTable", replaced, { key })).status);
+      const operations = [{ declare_table: { id, location } }];
+      expect(status).toContain((await catalog.call("batchCommitTables", { operations }, { key })).status);
+    }
+    expect((await declare(key, ["mine", "t"], inWarehouse("mine/t"))).status).toBe(200);
+    expect((await declare(key, ["mine", "u"], "mine/deep/u")).status).toBe(200);
+    expect((await catalog.call("createTable", { id: ["victim", "more"] }, { body: arrowStream(films) })).status).toBe(
+      200,
+    );
+    expect((await declare(catalog.adminKey, ["mine", "v"], "anywhere/v")).status).toBe(200);
+  });
+
+  test("needs the rights of the whole namespace, not those of the table alone", async () => {
+    const key = await catalog.keyFor("of-one-table", { mine$one: "writer", one: "writer" });
+    expect((await declare(key, ["mine", "one"], "mine/one")).status).toBe(403);
+    // A namespace's role also covers a table of the root with the name of the namespace.
+    expect((await declare(key, ["one"], "victim/one")).status).toBe(403);
+    expect((await catalog.call("declareTable", { id: ["mine", "one"] }, { key })).status).toBe(200);
+  });
+
+  test("is in a folder that no other namespace has, however the names look in a path", async () => {
+    for (const id of [["a_b"], ["a.b"], ["a b"]]) await catalog.call("createNamespace", { id });
+    const key = await writer("a.b");
+    expect((await declare(key, ["a.b", "t"], "a_b/t")).status).toBe(403);
+    const folders = [];
+    for (const namespace of ["a_b", "a.b", "a b"]) {
+      const { location } = (await catalog.call("declareTable", { id: [namespace, "t"] })).body;
+      folders.push(location.split("/").at(-2));
+    }
+    expect(new Set(folders).size).toBe(3);
+  });
+
+  test("of a deregistered table stays reserved: it is neither covered by a parent nor read by another namespace", async () => {
+    const key = await writer("mine");
+    const id = ["mine", "kept"];
+    const { location } = (await catalog.call("createTable", { id }, { key, body: arrowStream(films) })).body;
+    await catalog.call("deregisterTable", { id }, { key });
+    const parent = location.replace(/\/[^/]*$/, "");
+    for (const each of [parent, `${location}/inside`])
+      expect((await declare(catalog.adminKey, ["covering"], each)).status).toBe(409);
+    await catalog.call("createNamespace", { id: ["mine", "below"] });
+    const theirs = await catalog.keyFor("below", { mine$below: "admin" });
+    expect(
+      (await catalog.call("registerTable", { id: ["mine", "below", "t"], location }, { key: theirs })).status,
+    ).toBe(403);
+    expect((await catalog.call("registerTable", { id, location }, { key })).status).toBe(200);
+    expect((await catalog.call("countTableRows", { id }, { key })).body).toBe(films.length);
+    // A table that is registered again is dropped as any other.
+    await catalog.call("dropTable", { id }, { key });
+  });
+
+  test("does not follow a rename into another namespace, whose writers get no other folder by it", async () => {
+    await catalog.call("createNamespace", { id: ["other"] });
+    const key = await catalog.keyFor("both", { mine: "writer", other: "writer" });
+    const { location } = (await catalog.call("declareTable", { id: ["mine", "moving"] }, { key })).body;
+    const request = { id: ["mine", "moving"], new_namespace_id: ["other"], new_table_name: "moved" };
+    expect((await catalog.call("renameTable", request, { key })).status).toBe(200);
+    await catalog.call("deregisterTable", { id: ["other", "moved"] }, { key });
+    const others = await writer("other");
+    expect((await catalog.call("registerTable", { id: ["other", "moved"], location }, { key: others })).status).toBe(
+      403,
+    );
+    const mine = await writer("mine");
+    expect((await declare(mine, ["mine", "moved"], location)).status).toBe(409);
+  });
+});
+
+test("a location that the operator assigns to a namespace is for its writers, and for no others", async () => {
+  const folder = temporaryFolder("tiltyard-assigned-");
+  const own = await startTestCatalog({ TILTYARD_ALLOWED_LOCATIONS: `mine$team=${folder}/team,${folder}/all` });
+  for (const id of [["mine"], ["mine", "team"], ["mine", "team", "sub"], ["victim"]])
+    await own.call("createNamespace", { id });
+  const declare = async (key: string, id: string[], location: string) =>
+    (await own.call("declareTable", { id, location }, { key })).status;
+  const team = await own.keyFor("team", { mine$team: "writer" });
+  const sub = await own.keyFor("sub", { mine$team$sub: "writer" });
+  const victim = await own.keyFor("victim", { victim: "admin" });
+  const root = await own.keyFor("root", { $: "writer" });
+  expect(await declare(team, ["mine", "team", "t"], `${folder}/team/t`)).toBe(200);
+  expect(await declare(team, ["mine", "team", "sub", "t"], `${folder}/team/sub/t`)).toBe(200);
+  expect(await declare(sub, ["mine", "team", "sub", "u"], `${folder}/team/sub/u`)).toBe(403);
+  expect(await declare(victim, ["victim", "t"], `${folder}/team/v`)).toBe(403);
+  expect(await declare(team, ["mine", "team", "u"], `${folder}/all/u`)).toBe(403);
+  expect(await declare(root, ["victim", "u"], `${folder}/all/u`)).toBe(200);
+  await own.stop();
 });
