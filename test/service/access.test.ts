@@ -162,7 +162,7 @@ test.each(guarded)("%s by %s is for a runner only if it carries out jobs", async
 });
 
 describe("a role", () => {
-  test("holds for its namespace and what is under it, whether it exists or not", async () => {
+  test("applies to its namespace and its descendants, whether they exist or not", async () => {
     await catalog.call("createNamespace", { id: ["team"] });
     const key = await catalog.keyFor("member", { team: "reader", team$own: "admin" });
     const status = async (name: OperationName, id: string[]) => (await catalog.call(name, { id }, { key })).status;

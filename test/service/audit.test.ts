@@ -52,7 +52,7 @@ describe("an audit record", () => {
     expect(await describeNamed(catalog, name)).toEqual(before);
   });
 
-  test("says what was asked for and why it failed, when that could not be carried out", async () => {
+  test("records the request and the reason when a change fails", async () => {
     const own = await startTestCatalog(
       {},
       {
@@ -141,7 +141,7 @@ describe("retention", () => {
     return { own, namespace, table };
   }
 
-  test("deletes what has ended, and keeps what is open or younger", async () => {
+  test("deletes ended records and keeps open or younger ones", async () => {
     const { own, namespace, table } = await startWithHistory();
     const before = await transactionsOf(own, [namespace]);
     await using store = await openStore(own.database);
@@ -162,7 +162,7 @@ describe("retention", () => {
     await own.stop();
   });
 
-  test("keeps the record of what broke off, whose end is not known", async () => {
+  test("keeps the record of an interrupted change whose outcome is unknown", async () => {
     let isKilled = false;
     const onCommit = (statements: readonly string[]) => {
       if (isKilled && statements.some((sql) => /"(audit_records|audit_outcomes)"/.test(sql)))
@@ -182,7 +182,7 @@ describe("retention", () => {
     await own.stop();
   });
 
-  test("takes many records a step at a time", async () => {
+  test("deletes many records in steps", async () => {
     const own = await startTestCatalog(kept);
     await using store = await openStore(own.database);
     await deleteAllExpired(store, -hourMs);
@@ -202,7 +202,7 @@ describe("retention", () => {
   });
 });
 
-test("what an earlier release wrote is an audit record or a job, with all that was known of it", async () => {
+test("converts transactions of an earlier release to audit records and jobs without loss", async () => {
   const { database, url } = await createTestDatabase();
   await createEarlierSchema(database, [
     "0001-initial",

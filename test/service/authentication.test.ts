@@ -145,7 +145,7 @@ describe("a token of an OIDC issuer", () => {
     expect(await bearer(`${header}.${forged.toString("base64url")}.${signature}`)).toBe(401);
   });
 
-  test("is refused when it is not signed, or signed with what is public", async () => {
+  test("is refused without a signature and with a signature by a public value", async () => {
     const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
     const payload = encode({ iss: issuer.url, aud: "tiltyard", sub: "ada", exp: now() + 60 });
     expect(await bearer(`${encode({ alg: "none" })}.${payload}.`)).toBe(401);
@@ -172,7 +172,7 @@ describe("a token of an OIDC issuer", () => {
       expect(await bearer(await new SignJWT(claims).setProtectedHeader(header).sign(privateKey))).toBe(401);
   });
 
-  test("is refused when the public key is taken for a shared secret, in any of its forms", async () => {
+  test("is refused when it uses the public key, in any form, as a shared secret", async () => {
     const { keys } = (await (await fetch(`${issuer.url}/jwks`)).json()) as { keys: JWK[] };
     const [jwk = {}] = keys;
     const pem = await exportSPKI((await importJWK(jwk, "RS256")) as CryptoKey);
@@ -185,7 +185,7 @@ describe("a token of an OIDC issuer", () => {
       }
   });
 
-  test("is refused when it is huge, wherever it comes from", async () => {
+  test("is refused when it is huge, in any place", async () => {
     const huge = await issuer.token({ filler: "x".repeat(20_000) });
     const body = JSON.stringify({ identity: { auth_token: huge } });
     const response = await catalog.fetch("/v1/namespace/$/describe", { method: "POST", body, headers: {} });
@@ -255,7 +255,7 @@ describe("a token of an OIDC issuer", () => {
     }
   });
 
-  test("gives 503 while the issuer's keys cannot be had, and is accepted afterwards", async () => {
+  test("gets 503 while the issuer's keys are unavailable, and is accepted afterwards", async () => {
     const flaky = new Issuer();
     await flaky.start();
     flaky.available = false;
@@ -323,7 +323,7 @@ describe("development authentication", () => {
   const requestToken = (body: Record<string, string>, headers: Record<string, string> = {}) =>
     catalog.fetch("/oauth/token", { method: "POST", body: new URLSearchParams(body), headers });
 
-  test("gives a token for an API key by the client-credentials grant", async () => {
+  test("issues a token for an API key by the client-credentials grant", async () => {
     const key = await catalog.keyFor("ada", { $: "reader" });
     const response = await requestToken({ grant_type: "client_credentials", client_secret: key });
     expect(response.headers.get("cache-control")).toBe("no-store");
@@ -333,7 +333,7 @@ describe("development authentication", () => {
     expect(await statusWith(catalog, { authorization: `bearer ${token.access_token}` })).toBe(200);
   });
 
-  test("takes the client's secret by Basic authentication too", async () => {
+  test("accepts the client's secret by Basic authentication", async () => {
     const basic = Buffer.from(`ada:${encodeURIComponent(catalog.adminKey)}`).toString("base64");
     const response = await requestToken({ grant_type: "client_credentials" }, { authorization: `Basic ${basic}` });
     expect(response.status).toBe(200);
@@ -368,7 +368,7 @@ describe("the credential that counts", () => {
     );
   });
 
-  test("is the body's identity when there is none in the headers, its token before its key", async () => {
+  test("is the body's identity without one in the headers, with its token before its key", async () => {
     const good = catalog.adminKey;
     expect(await statusWith(catalog, {}, JSON.stringify({ identity: { api_key: good } }))).toBe(200);
     expect(await statusWith(catalog, {}, JSON.stringify({ identity: { api_key: "wrong" } }))).toBe(401);

@@ -56,7 +56,7 @@ describe("a column with auto_backfill", () => {
     expect(await jobsOn(id)).toHaveLength(1);
   });
 
-  test("gets another job when rows came while one ran, and none for what a job commits without new rows", async () => {
+  test("opens another job for rows that arrived during one, and none for commits of a job without new rows", async () => {
     const id = await createAutomatic();
     await append(id);
     const [first] = await jobsOn(id);

@@ -73,7 +73,7 @@ describe("BatchCreateTableVersions", () => {
     expect(await versionsOf(one)).toEqual([]);
   });
 
-  test("gives a repeated batch the same versions again", async () => {
+  test("answers a repeated batch with the same versions", async () => {
     const table = await declareTable(catalog);
     const entries = [entry(table, 1), entry(table, 2)];
     const first = await catalog.call("batchCreateTableVersions", { entries });
@@ -140,7 +140,7 @@ describe("BatchCommitTables", () => {
     expect((await catalog.call("tableExists", { id: leaving.id })).status).toBe(404);
   });
 
-  test("tells tables apart whose names are the same text when they are joined", async () => {
+  test("distinguishes tables whose joined names are equal", async () => {
     const namespace = uniqueName("batch");
     for (const id of [[namespace], [namespace, "a"]]) await catalog.call("createNamespace", { id });
     const id = [namespace, "a", "b"];

@@ -71,7 +71,7 @@ describe("serve", () => {
     expect(stderr).not.toContain("    at ");
   });
 
-  test("says what to do when its port is taken, and opens nothing", async () => {
+  test("names the setting to change when its port is in use, and opens nothing", async () => {
     const service = await serve(temporaryFolder("tiltyard-commands-"));
     const port = new URL(service.url).port;
     const folder = temporaryFolder("tiltyard-commands-");
@@ -83,14 +83,14 @@ describe("serve", () => {
   });
 });
 
-test("serve --help says where the settings are", async () => {
+test("serve --help names the page of settings", async () => {
   expect(await run(["serve", "--help"], {})).toMatchObject({
     code: 0,
     stdout: expect.stringContaining("TILTYARD_PORT"),
   });
 });
 
-test("a command whose reader has left says nothing about it", async () => {
+test("a command with a closed output ends silently", async () => {
   const program = startProgram(["service/main.ts", "keys", "list"], settingsIn(temporaryFolder("tiltyard-commands-")));
   program.child.stdout?.destroy();
   expect(await program.finished).toMatchObject({ code: 0, stderr: "" });
@@ -102,7 +102,7 @@ test("--version prints the version of the package", async () => {
 });
 
 describe("keys and grants", () => {
-  test("make, list and revoke a key while the service runs", async () => {
+  test("create, list and revoke a key while the service runs", async () => {
     const folder = temporaryFolder("tiltyard-commands-");
     const service = await serve(folder);
     const settings = settingsIn(folder);
@@ -193,7 +193,7 @@ describe.runIf(databaseKind === "sqlite")("backup and restore", () => {
     await stop(restored);
   });
 
-  test("refuse what is no whole database, and change nothing", async () => {
+  test("refuse an incomplete database and change nothing", async () => {
     const folder = temporaryFolder("tiltyard-commands-");
     const file = join(folder, "broken.sqlite");
     writeFileSync(file, "not a database, but long enough to look like one".repeat(100));
@@ -225,7 +225,7 @@ describe("check-warehouse", () => {
     expect(left.map(({ name }) => name)).toEqual(["check.json"]);
   });
 
-  test("says why it cannot", async () => {
+  test("reports why it cannot check", async () => {
     const file = join(temporaryFolder("tiltyard warehouse "), "a file");
     writeFileSync(file, "");
     const settings = { TILTYARD_WAREHOUSE: pathToFileURL(file).href };

@@ -162,7 +162,7 @@ describe("a storage that fails", () => {
     expect((await catalog.call("listTableVersions", { id: table.id })).body.versions).toEqual([]);
   });
 
-  test("to copy leads to 503 for the commit and for readers, and the same request again tells what became of it", async () => {
+  test("to copy causes 503 for the commit and for readers, and a retry returns the outcome", async () => {
     const failing = new Set<keyof ObjectStore>(["copy"]);
     const catalog = await startFailing(failing);
     const table = await declareTable(catalog);
@@ -180,7 +180,7 @@ describe("a storage that fails", () => {
     await vi.waitFor(() => expect(existsSync(`/${staged}`)).toBe(false), { timeout: 10_000 });
   });
 
-  test("to copy loses nothing that is acknowledged to a writer past the catalog that comes before it works again", async () => {
+  test("to copy loses no acknowledged version to an external writer that commits first", async () => {
     const failing = new Set<keyof ObjectStore>(["copy"]);
     const catalog = await startFailing(failing);
     const table = await declareTable(catalog);
@@ -266,7 +266,7 @@ describe("a storage that fails", () => {
     expect((await commit(catalog, table, 1, { suffix: "anew", content: "anew" })).status).toBe(200);
   });
 
-  test("to delete a dropped table keeps its location taken until it works again, and holds up no request", async () => {
+  test("to delete a dropped table keeps its location reserved until it recovers, and delays no request", async () => {
     const failing = new Set<keyof ObjectStore>(["deleteFolder"]);
     const catalog = await startFailing(failing);
     const table = await declareTable(catalog);
@@ -287,7 +287,7 @@ describe("a storage that fails", () => {
     expect(existsSync(`/${pathOf(table)}`)).toBe(false);
   });
 
-  test("slowly deletes nothing of the table that is there next", async () => {
+  test("slowly deletes nothing of the next table at that location", async () => {
     let release = () => {};
     const released = new Promise<void>((resolve) => {
       release = resolve;

@@ -95,7 +95,7 @@ describe("a column that a function computes", () => {
 
   const length = { column: "length", data_type: { type: "int64" } };
 
-  test("is filled where its manifest says, or that of the request", async () => {
+  test("is filled in the environment of its manifest or of the request's manifest", async () => {
     const id = await createFilms(catalog);
     const manifest = JSON.stringify({ pip: ["numpy==2.1.3"] });
     // Geneva's checksum leaves some of the manifest's fields out: it is not that of the text.
@@ -182,7 +182,7 @@ describe("a computed column", () => {
   );
 });
 
-test("what is added needs one definition", async () => {
+test("a new column needs exactly one definition", async () => {
   const id = await createFilms(catalog);
   for (const column of [{ name: "x" }, { name: "x", expression: "id", computed: "id" }])
     expect((await add(id, column)).error).toMatchObject({

@@ -30,7 +30,7 @@ describe("the settings", () => {
     expect(config.warehouse.path).toBe(`${config.dataDir}/warehouse`.slice(1));
   });
 
-  test("take an empty variable for an absent one, and 0 for 0", () => {
+  test("treat an empty variable as absent, and 0 as 0", () => {
     expect(readConfig({ TILTYARD_PORT: "", TILTYARD_HOST: "" }).port).toBe(2333);
     expect(readConfig({ TILTYARD_PORT: "0" }).port).toBe(0);
   });
@@ -95,7 +95,7 @@ describe("the settings", () => {
     expect(problemsOf(environment)).toContain(problem);
   });
 
-  test("take a PostgreSQL, whose sslmode means what it means to all its clients", () => {
+  test("accept a PostgreSQL URL with the usual meaning of sslmode", () => {
     const url = "postgres://user:p%40ss@db.example:6432/catalog?sslmode=require";
     const config = readConfig({ TILTYARD_DATABASE_URL: url, TILTYARD_DATABASE_CONNECTIONS: "25" });
     expect(config.database).toEqual({ kind: "postgres", url: `${url}&uselibpqcompat=true`, connectionsMax: 25 });
@@ -131,7 +131,7 @@ describe("the settings", () => {
     expect(problemsOf({ TILTYARD_VEND_S3_ROLE: "arn:aws:iam::123456789012:role/tables" })).toContain("is of no use");
   });
 
-  test("report every problem in one go, and no value that is secret", () => {
+  test("report all problems together, without secret values", () => {
     const problems = problemsOf({
       TILTYARD_PORT: "x",
       TILTYARD_RATE_LIMIT: "y",
@@ -143,7 +143,7 @@ describe("the settings", () => {
     expect(problems).not.toContain("too-short");
   });
 
-  test("let development authentication listen beyond loopback only when that is said", () => {
+  test("allow development authentication beyond loopback only with TILTYARD_ALLOW_INSECURE", () => {
     expect(problemsOf({ TILTYARD_HOST: "0.0.0.0" })).toContain("development authentication listens on loopback only");
     expect(problemsOf({ TILTYARD_HOST: "::" })).not.toBe("");
     for (const host of ["127.0.0.1", "localhost", "::1"]) expect(problemsOf({ TILTYARD_HOST: host })).toBe("");

@@ -62,7 +62,7 @@ describe("a new branch", () => {
     expect((await catalog.call("deleteTableBranch", { id, name: "first" })).error.detail).toContain("branch second");
   });
 
-  test("has one maker among several at once; the others are told that it exists", async () => {
+  test("is created once by concurrent requests; the others get 409", async () => {
     const id = await createFilms(catalog);
     const answers = await Promise.all(
       [1, 2, 3, 4].map(() => catalog.call("createTableBranch", { id, name: "contested" })),
@@ -84,7 +84,7 @@ describe("a new branch", () => {
     }
   });
 
-  test("whose making broke off is there to be deleted", async () => {
+  test("can be deleted after its creation was interrupted", async () => {
     const id = await createFilms(catalog);
     await catalog.call("createTableBranch", { id, name: "half" });
     rmSync(`${await folderOf(id)}/_refs/branches/half.json`);

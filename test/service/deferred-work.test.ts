@@ -88,7 +88,7 @@ describe("deferred work", () => {
     expect(done).toEqual(["now"]);
   });
 
-  test("is taken over when a claim has run out, and what the former holder says then does not count", async () => {
+  test("continues elsewhere after its claim expired, and ignores the outcome of the former holder", async () => {
     const done: string[] = [];
     await using running = await startWorkers([
       async (subject) => {

@@ -21,7 +21,7 @@ beforeAll(async () => {
   });
 });
 
-test("a deletion of many versions lets others in between, counts them all, and does what a small one does", async () => {
+test("a deletion of many versions runs in steps, lets other requests in between, and counts all records", async () => {
   const latest = async () => {
     const { body } = await catalog.call("listTableVersions", { id: table.id, descending: true, limit: 1 });
     return body.versions.map(({ version }) => version);

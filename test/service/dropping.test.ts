@@ -59,7 +59,7 @@ async function countVersions(): Promise<number> {
 }
 
 describe("a table that is dropped with a retention", () => {
-  test("is gone for clients, and comes back with its versions, branches and data", async () => {
+  test("is invisible to clients, and undrop restores its versions, branches and data", async () => {
     const before = await everyTable();
     const table = await written();
     await catalog.call("dropTable", { id: table.id });
@@ -80,7 +80,7 @@ describe("a table that is dropped with a retention", () => {
     expect(await droppedId(table)).toBeUndefined();
   });
 
-  test("leaves its name to others, and comes back under another one", async () => {
+  test("frees its name, and undrop can use another one", async () => {
     const table = await written();
     await catalog.call("dropTable", { id: table.id });
     expect((await catalog.call("declareTable", { id: table.id })).status).toBe(200);

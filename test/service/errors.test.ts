@@ -156,7 +156,7 @@ describe("an error", () => {
     );
   });
 
-  test("is 404 for a path that is nothing, and 405 for a method that a path does not take", async () => {
+  test("is 404 for an unknown path, and 405 for a wrong method", async () => {
     const unknown = await catalog.fetch("/v1/nothing");
     expect([unknown.status, ErrorResponse.parse(await unknown.json()).type]).toEqual([404, "/errors/not-found-error"]);
     const wrong = await catalog.fetch("/v1/namespace/$/list", { method: "DELETE" });
@@ -178,7 +178,7 @@ describe("an error", () => {
     expect(answers).toMatch(/\{"status":"live"\}$/);
   });
 
-  test("is 413 for a body that is too large, whether or not it tells its length", async () => {
+  test("is 413 for a too large body, with and without content-length", async () => {
     const body = `{"context": {"a": "${"x".repeat(bodies.small.bytes)}"}}`;
     const { status, error } = await post(body);
     expect([status, error.code]).toEqual([413, 13]);
@@ -195,7 +195,7 @@ describe("an error", () => {
     expect((await catalog.fetch("/v1/namespace/$/list")).status).toBe(200);
   });
 
-  test("is answered in the same body for what is not HTTP", async () => {
+  test("has the same body for invalid HTTP", async () => {
     const answer = await sendBytes("BROKEN\r\n\r\n");
     expect(answer).toMatch(/^HTTP\/1.1 400 /);
     expect(ErrorResponse.strict().parse(JSON.parse(answer.split("\r\n\r\n")[1] ?? "")).type).toBe(
@@ -203,12 +203,12 @@ describe("an error", () => {
     );
   });
 
-  test("takes a request id only if it can stand in a header and a log", async () => {
+  test("accepts a request id only if it is safe in a header and a log", async () => {
     const { error } = await post("{", { "x-request-id": "<script>" });
     expect(error.request_id).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  test("takes a body that breaks off for the client's affair", async () => {
+  test("treats an interrupted body as an error of the client", async () => {
     const own = await startTestCatalog();
     const { hostname, port } = new URL(own.url);
     const socket = connect(Number(port), hostname);
@@ -220,7 +220,7 @@ describe("an error", () => {
     await own.stop();
   });
 
-  test("tells nothing but a request id when the service itself fails", async () => {
+  test("reveals only a request id when the service fails", async () => {
     const { createApp } = await import("../../service/http/app.ts");
     const { createBodyMemory } = await import("../../service/http/body-memory.ts");
     const { createMetrics } = await import("../../service/http/metrics.ts");

@@ -65,7 +65,7 @@ describe("a version that a writer committed without the catalog", () => {
     }
   });
 
-  test("is not buried by a commit through the catalog, which is told to start from it", async () => {
+  test("is not overwritten by a commit through the catalog, which gets a conflict", async () => {
     const table = await tableWithVersions(1);
     commitExternally(table, 2, "a backfill");
     const answer = await commit(catalog, table, 2);
@@ -75,14 +75,14 @@ describe("a version that a writer committed without the catalog", () => {
     expect(await versionsOf(table)).toEqual([1, 2, 3]);
   });
 
-  test("is taken up once by many readers", async () => {
+  test("is adopted once by concurrent readers", async () => {
     const table = await tableWithVersions(1);
     commitExternally(table, 2);
     const lists = await Promise.all(Array.from({ length: 10 }, () => versionsOf(table)));
     expect(new Set(lists.map(String))).toEqual(new Set(["1,2"]));
   });
 
-  test("is not made of what is left from records that were deleted", async () => {
+  test("is not created from manifests of deleted records", async () => {
     const table = await tableWithVersions(3);
     const ranges = [{ start_version: 0, end_version: -1 }];
     await catalog.call("batchDeleteTableVersions", { id: table.id, ranges });
@@ -146,7 +146,7 @@ describe("a table whose first versions were committed without the catalog", () =
     expect(await catalog.call("listTableVersions", { id: table.id })).toMatchObject({ status: 200 });
   });
 
-  test("has those that are left when old ones were cleaned up, and goes on behind the latest", async () => {
+  test("lists the remaining versions after a clean-up and continues after the latest", async () => {
     const table = await declaredWith(6);
     for (const version of [1, 3]) rmSync(`/${pathOf(table)}/_versions/${finalName(version)}`);
     expect(await versionsOf(table)).toEqual([2, 4, 5, 6]);
@@ -154,7 +154,7 @@ describe("a table whose first versions were committed without the catalog", () =
     expect((await commit(catalog, table, 7)).status).toBe(200);
   });
 
-  test("has all of thousands, a part of them at first, and none that is deleted meanwhile", async () => {
+  test("adopts thousands of versions in steps, without those deleted meanwhile", async () => {
     const latest = { descending: true, limit: 1 };
     const all = async (table: TestTable) => {
       const versions: number[] = [];
@@ -234,7 +234,7 @@ describe("a branch whose records were all deleted", () => {
     expect(readText(nameIn(same, 1))).toBe("external 1");
   });
 
-  test("keeps manifests of writers past the catalog, whose numbers are not taken again", async () => {
+  test("keeps manifests of external writers and does not reuse their numbers", async () => {
     const table = await declareTable(catalog);
     commitExternally(table, 1);
     expect(await versionsOf(table)).toEqual([1]);
@@ -245,7 +245,7 @@ describe("a branch whose records were all deleted", () => {
     expect((await commit(catalog, table, 2)).status).toBe(200);
   });
 
-  test("is emptied also when its records were not taken up yet", async () => {
+  test("is emptied even before its versions were adopted", async () => {
     const table = await declareTable(catalog);
     commitExternally(table, 1);
     expect((await deleteAll(table)).body.deleted_count).toBe(1);
@@ -270,7 +270,7 @@ describe("a branch whose records were all deleted", () => {
 describe("a branch that a client deleted without the catalog", () => {
   const folderOf = (table: TestTable) => `/${pathOf(table)}/tree/exp`;
 
-  test("can be made again", async () => {
+  test("can be created again", async () => {
     const table = await tableWithVersions(1);
     for (const version of [1, 2, 3]) await commit(catalog, table, version, { branch: "exp" });
     rmSync(folderOf(table), { recursive: true });
@@ -285,7 +285,7 @@ describe("a branch that a client deleted without the catalog", () => {
     }
   });
 
-  test("is not taken for deleted while its latest manifest is there, nor is main ever", async () => {
+  test("is not considered deleted while its latest manifest exists, and main never is", async () => {
     const table = await tableWithVersions(2);
     for (const version of [1, 2]) await commit(catalog, table, version, { branch: "exp" });
     expect((await commit(catalog, table, 1, { branch: "exp" })).error).toMatchObject({ status: 409, code: 14 });
@@ -519,7 +519,7 @@ describe("a commit that cannot be finished", () => {
       await own.stop();
     });
 
-    test("leaves what a writer past the catalog has built on as that one's", async () => {
+    test("keeps the version of an external writer and those based on it", async () => {
       const { own, tables } = await startBatch((other, to) => {
         if (!to.startsWith(pathOf(other))) return;
         commitExternally(tables[0], 3, "on top of the batch");
@@ -535,7 +535,7 @@ describe("a commit that cannot be finished", () => {
       await own.stop();
     });
 
-    test("is not seen before all of it is there, nor after its process died", async () => {
+    test("is invisible until it is complete, also after a crash", async () => {
       let seen: readonly (string | undefined)[] = [];
       let interrupt = async () => {};
       const isFirst = firstCopies();

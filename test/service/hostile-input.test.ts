@@ -226,7 +226,7 @@ describe("a body is refused", () => {
     expect((await send("/v1/table/version/batch-create", { entries }))[0]).toBe(400);
   });
 
-  test("whose keys come twice has the last one, as JavaScript reads it", async () => {
+  test("with duplicate keys has the value of the last one", async () => {
     const body = '{"id": ["other"], "id": ["kept"]}';
     expect((await catalog.fetch(describePath, { method: "POST", body })).status).toBe(200);
     expect(await refusal(describePath, { body: '{"id": ["kept"], "id": ["other"]}' })).toEqual([
@@ -447,7 +447,7 @@ describe("a header", () => {
     expect(readError(await sendBytes(bytes))).toMatchObject({ status: 400, type: "/errors/bad-request" });
   });
 
-  test("that expects what we do not know is not looked at", async () => {
+  test("with an unknown Expect header is answered", async () => {
     const request = head("GET", "/v1/table", ["expect: the unexpected", "connection: close"]);
     expect(await sendBytes(request)).toMatch(/^HTTP\/1.1 200 /);
   });

@@ -53,7 +53,7 @@ describe("the key of a job", () => {
     expect(await statusOf(key, "createJobKey", { id: job, attempt: 1 })).toBe(403);
   });
 
-  test("is named in the audit, as is the principal that made it", async () => {
+  test("is in the audit, with the principal that created it", async () => {
     await openJob();
     await statusOf(await keyOf(1), "createTableTag", { id: table, tag: crypto.randomUUID(), version: 1 });
     const { transactions } = (await catalog.call("listTransactions", { id: [] })).body;
@@ -63,7 +63,7 @@ describe("the key of a job", () => {
     expect(made).toMatchObject({ principal: "runner", properties: { principal, attempt: "1" } });
   });
 
-  test("is worthless when another attempt has begun, or another key was made", async () => {
+  test("is invalid after the next attempt or the next key", async () => {
     await openJob();
     const [first, second] = [await keyOf(1), await keyOf(1)];
     expect(await statusOf(first, "describeTransaction", { id: job })).toBe(401);
@@ -87,7 +87,7 @@ describe("the key of a job", () => {
     }
   });
 
-  test("is made for the latest attempt of an open job alone", async () => {
+  test("is created only for the latest attempt of an open job", async () => {
     await openJob();
     const make = (attempt: number) => catalog.call("createJobKey", { id: job, attempt }, runner);
     const stale = await make(2);

@@ -109,7 +109,7 @@ describe("jobs that look after a table", () => {
     expect((await catalog.call(name, { id: [...id.slice(0, -1), "missing"], ...request })).error.status).toBe(404);
   });
 
-  test("build an index of a column that is there, and several columns at a time", async () => {
+  test("build an index of an existing column, several columns at a time", async () => {
     const id = await createFilms(catalog);
     const index = (column: string) => catalog.call("buildTableIndex", { id, column, index_type: "BTREE" });
     expect((await index("missing")).error).toMatchObject({ status: 404, code: 12 });
@@ -118,7 +118,7 @@ describe("jobs that look after a table", () => {
 });
 
 describe("management of jobs", () => {
-  test("tells parameters, progress and where a job runs, each apart", async () => {
+  test("describes parameters, progress and platform of a job separately", async () => {
     const id = await createComputed("twice");
     const { job_id } = (await backfill(id, "twice", { task_size: 100, concurrency: 4 })).body;
     const describe = async () => (await catalog.call("describeJob", { id: job_id.split("$") })).body.job;
@@ -164,7 +164,7 @@ describe("management of jobs", () => {
     expect(await list({ id: a.slice(0, -1), principal: "stranger" })).toEqual([]);
   });
 
-  test("cancels what is open, also a second time, and nothing that has ended otherwise", async () => {
+  test("cancels an open job, idempotently, and refuses ended ones", async () => {
     const id = await createComputed("twice");
     const job = (await backfill(id, "twice")).body.job_id.split("$");
     for (let time = 0; time < 2; time++)
@@ -177,7 +177,7 @@ describe("management of jobs", () => {
     expect((await catalog.call("cancelJob", { id: done.split("$") })).error.status).toBe(409);
   });
 
-  test("tries again what has failed, with the parameters that it had, and nothing that is open", async () => {
+  test("retries a failed job with its parameters, and refuses open ones", async () => {
     const id = await createComputed("twice");
     const job = (await backfill(id, "twice", { concurrency: 2 })).body.job_id;
     expect((await catalog.call("retryJob", { id: job.split("$") })).error.status).toBe(409);

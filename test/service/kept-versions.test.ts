@@ -42,7 +42,7 @@ const closedOnes = async () => {
 };
 
 describe("a version of a table", () => {
-  test("is opened once for all requests, also for those that come while it is being opened", async () => {
+  test("is opened once for concurrent requests", async () => {
     const [first, second] = await Promise.all([read(), read()]);
     expect([first === second, await read()]).toEqual([true, first]);
     expect([opened.length, await closedOnes()]).toEqual([1, 0]);

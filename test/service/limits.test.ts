@@ -62,7 +62,7 @@ describe("the OpenAPI documents", () => {
   });
 });
 
-describe("what a list or a map holds is looked at after its length, and until there are twenty problems", () => {
+describe("items are checked after the length of their list or map, up to twenty problems", () => {
   const detailOf = async (name: Parameters<TestCatalog["call"]>[0], request: Readonly<Record<string, unknown>>) =>
     (await catalog.call(name, request)).error.detail;
 
@@ -161,7 +161,7 @@ describe("credentials that are refused", () => {
     expect((await ask("wrong", "192.0.2.2")).status).toBe(401);
   });
 
-  test("are counted by what the proxy says, not by what the caller says before it", async () => {
+  test("are counted by the address that the trusted proxy adds, not by those of the caller", async () => {
     for (let attempt = 0; attempt < 3; attempt += 1) await ask("wrong", `192.0.2.${attempt}, 198.51.100.1`);
     expect((await ask("wrong", "203.0.113.1, 198.51.100.1")).status).toBe(503);
   });
@@ -190,7 +190,7 @@ describe("the memory for bodies", () => {
   const memory = createBodyMemory(16 * 1024 * 1024);
   const full = expect.objectContaining({ kind: "ServiceUnavailable", retryAfterSeconds: 1 });
 
-  test("is refused when it is full, and given back when a request is over", () => {
+  test("is refused when exhausted, and released at the end of a request", () => {
     const [first, second] = [memory.lease({ isAnonymous: false }), memory.lease({ isAnonymous: false })];
     first.grow(5 * 1024 * 1024);
     expect(() => second.grow(5 * 1024 * 1024)).toThrow(full);
@@ -214,7 +214,7 @@ describe("the memory for bodies", () => {
   });
 });
 
-test("a page of a list has a mebibyte of items, and goes on behind the last of them", async () => {
+test("a page of a list has at most a mebibyte of items, and the next one continues after it", async () => {
   const name = (index: number) => `${String(index).padStart(4, "0")}${"x".repeat(240)}`;
   const deep = Array.from({ length: 31 }, (_, index) => `${"n".repeat(240)}${index}`);
   for (let depth = 1; depth <= deep.length; depth += 1)
@@ -257,6 +257,6 @@ describe("a request that holds the event loop", () => {
   });
 });
 
-test("management takes no large bodies", () => {
+test("management refuses large bodies", () => {
   expect(Object.values<AnyContract>(managementContracts).filter(({ bodySize }) => bodySize === "large")).toEqual([]);
 });

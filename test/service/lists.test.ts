@@ -21,12 +21,12 @@ describe("ListTables", () => {
     expect(last).toEqual({ tables: ["e"] });
   });
 
-  test("gives no token when the last page is exactly full", async () => {
+  test("returns no token after a last page that is exactly full", async () => {
     const namespace = await namespaceWithTables(["a", "b"]);
     expect((await catalog.call("listTables", { id: [namespace], limit: 2 })).body).toEqual({ tables: ["a", "b"] });
   });
 
-  test("neither skips nor repeats a table while others come and go", async () => {
+  test("neither skips nor repeats a table while others appear and disappear", async () => {
     const namespace = await namespaceWithTables(["a", "b", "c", "d"]);
     const first = (await catalog.call("listTables", { id: [namespace], limit: 2 })).body;
     await catalog.call("deregisterTable", { id: [namespace, "b"] });

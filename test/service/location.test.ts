@@ -38,7 +38,7 @@ describe("a location", () => {
     expect(() => parseLocation(text)).toThrow(CatalogError);
   });
 
-  test("contains what is inside of it, and not what only begins like it", () => {
+  test("contains its descendants, and not siblings with the same prefix", () => {
     const folder = parseLocation("s3://bucket/tables");
     expect(contains(folder, folder)).toBe(true);
     expect(contains(folder, childLocation(folder, "a", "b"))).toBe(true);

@@ -31,7 +31,7 @@ interface Line {
   readonly lines?: number;
 }
 
-test("what is logged does not pile up, however much it is in one turn of the event loop", async () => {
+test("lines of one turn of the event loop do not accumulate in memory", async () => {
   const file = join(temporaryFolder("tiltyard-log-"), "log");
   const { finished } = startProgram(run(1000, 200), {}, { stdout: file });
   const { code, stderr } = await finished;
@@ -41,7 +41,7 @@ test("what is logged does not pile up, however much it is in one turn of the eve
   expect(written + dropped).toBe(1000 * 200);
 });
 
-test("a reader that is stuck costs some memory and the lines that are too many, and is told how many", async () => {
+test("a stuck reader costs bounded memory, and further lines are dropped and counted", async () => {
   const { child, printed, finished } = startProgram(run(500, 200));
   child.stdout?.pause();
   expect(mebibytesHeld(await printed(";"))).toBeLessThan(mebibytesMax);
@@ -56,7 +56,7 @@ test("a full disk costs the lines, and neither holds the process up nor ends it"
   expect([code, stderr]).toEqual([0, expect.stringMatching(/^MiB held: [\d.]+;$/)]);
 });
 
-test("a process that exits with lines in hand writes them, and ends when nothing takes them", async () => {
+test("a process writes buffered lines at its exit, and ends even if no reader accepts them", async () => {
   const exits = `import { createLog } from ${log}; createLog("info").info("a last line"); process.exit(3);`;
   const args = ["--input-type=module", "--eval", exits];
   const taken = startProgram(args);
@@ -65,7 +65,7 @@ test("a process that exits with lines in hand writes them, and ends when nothing
   expect((await full.finished).code).toBe(3);
 });
 
-test("what is logged is written within half a second, and a service that logs nothing writes nothing", () => {
+test("lines are written within half a second, and an idle service writes nothing", () => {
   const take = (_: number, bytes: Buffer, done: (error: null, written: number) => void) => done(null, bytes.length);
   const write = vi.spyOn(fs, "write").mockImplementation(take as never);
   vi.useFakeTimers();
@@ -82,7 +82,7 @@ test("what is logged is written within half a second, and a service that logs no
   }
 });
 
-test("what is logged while standard output is slow to take a line is written, too", () => {
+test("lines logged while standard output is slow are written, too", () => {
   const writes: { readonly text: string; readonly done: () => void }[] = [];
   const take = (_: number, bytes: Buffer, done: (error: null, written: number) => void) =>
     writes.push({ text: String(bytes), done: () => done(null, bytes.length) });

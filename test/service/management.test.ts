@@ -34,7 +34,7 @@ function idAt(millis: number): string {
 const operationsOf = (found: Awaited<ReturnType<typeof transactions>>) => found.map(({ operation }) => operation);
 
 describe("a caller", () => {
-  test("is told its name and its roles, also when it has none", async () => {
+  test("sees its name and its roles, even without roles", async () => {
     const key = await catalog.keyFor("curious", { prod: "reader", prod$own: "admin" });
     const { body } = await catalog.call("describeCaller", {}, { key });
     expect(body.principal).toBe("curious");
@@ -69,7 +69,7 @@ describe("an API key", () => {
     expect(again.error).toMatchObject({ status: 404, detail: expect.stringContaining("there is no key") });
   });
 
-  test("is made with its role or not at all", async () => {
+  test("is created together with its role or not at all", async () => {
     const grant = { namespace: ["a", ""], role: "reader" };
     expect((await catalog.call("createApiKey", { principal: "half", grant })).error.detail).toContain("empty part");
     expect((await catalog.call("listApiKeys", { principal: "half" })).body.api_keys).toEqual([]);
@@ -92,7 +92,7 @@ describe("an API key", () => {
 });
 
 describe("a role", () => {
-  test("is given, changed, listed and taken back, and counts from the next request on", async () => {
+  test("is granted, changed, listed and revoked, with effect on the next request", async () => {
     const key = await catalog.keyFor("grace", {});
     const namespace = uniqueName("team");
     const may = async () => (await catalog.call("createNamespace", { id: [namespace, "x"] }, { key })).status;
@@ -189,7 +189,7 @@ describe("transactions", () => {
     expect(found).toEqual(Array.from({ length: 10 }, () => ["CreateApiKey", "PutGrant"]).flat());
   });
 
-  test("are named as DescribeTransaction takes them, in the delimiter of the request", async () => {
+  test("have names for DescribeTransaction in the delimiter of the request", async () => {
     const table = await declareTable(catalog);
     const [found] = (await catalog.call("listTransactions", { id: table.id.slice(0, 1) }, { delimiter: "/" })).body
       .transactions;
@@ -218,7 +218,7 @@ describe("transactions", () => {
     expect(operationsOf(await transactions({ id: [], table: `${namespace}$t`, limit: 1 }))).toHaveLength(2);
   });
 
-  test("are those of the namespace and of what is under it", async () => {
+  test("are those of the namespace and its descendants", async () => {
     const [here, beside] = [uniqueName("here"), uniqueName("here")];
     for (const id of [[here], [beside], [here, "sub"], [here, "sub", "deep"]]) {
       await catalog.call("createNamespace", { id });
@@ -384,7 +384,7 @@ describe("a dropped table", () => {
 });
 
 describe("protection of a table", () => {
-  test("is its admin's to give and to take away", async () => {
+  test("is granted and revoked by its admin", async () => {
     const table = await declareTable(catalog);
     const [namespace = ""] = table.id;
     const admin = await catalog.keyFor("keeper", { [namespace]: "admin" });
@@ -403,7 +403,7 @@ describe("protection of a table", () => {
     expect((await catalog.call("protectTable", { id: [namespace, "missing"] })).error.code).toBe(4);
   });
 
-  test("keeps a table from being deregistered, alone and in a batch, until an admin takes it away", async () => {
+  test("prevents the deregistration of a table, alone and in a batch, until an admin removes it", async () => {
     const table = await declareTable(catalog);
     await commit(catalog, table, 1);
     const { id } = table;

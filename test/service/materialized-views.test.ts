@@ -47,7 +47,7 @@ const definition = {
 };
 
 describe("CreateMaterializedView", () => {
-  test("makes a table without rows, whose properties are the definition", async () => {
+  test("creates a table without rows, with the definition as properties", async () => {
     const id = await newView();
     const answer = await create(id, query);
     expect([answer.status, answer.body]).toEqual([201, { version: 1 }]);
@@ -58,7 +58,7 @@ describe("CreateMaterializedView", () => {
     expect((await catalog.call("countTableRows", { id })).body).toBe(films.length);
   });
 
-  test("says in the schema's metadata what Geneva refreshes it by", async () => {
+  test("writes the definition for Geneva into the schema's metadata", async () => {
     const metadataOf = async (request: object) => {
       const id = await newView();
       expect((await create(id, request)).status).toBe(201);
@@ -171,7 +171,7 @@ describe("RefreshMaterializedView", () => {
     expect((await job(answer.body.job_id)).properties).toEqual({ ...properties, ray_job: "raysubmit_1" });
   });
 
-  test("runs where the view's function was stored to run, or where the request says", async () => {
+  test("runs in the environment of the view's function or of the request", async () => {
     const manifest = JSON.stringify({ pip: ["numpy==2.1.3"] });
     const [one, two] = [await newView(), await newView()];
     for (const id of [one, two]) await create(id, { ...chunker, udtf_spec: { ...udtf_spec, manifest } });
@@ -181,7 +181,7 @@ describe("RefreshMaterializedView", () => {
     expect(await parametersOf(two, { manifest: "{}" })).toMatchObject({ manifest: "{}" });
   });
 
-  test("takes views that Geneva made itself, of which the catalog knows no definition", async () => {
+  test("accepts views that Geneva created, without a definition in the catalog", async () => {
     const { id } = await declareTable(catalog);
     const { job_id } = (await refresh(id, { output_limit: 5 })).body;
     expect(await job(job_id)).toMatchObject({ properties: { output_limit: "5" } });

@@ -166,7 +166,7 @@ async function startReplica(): Promise<Replica> {
   return replica;
 }
 
-test("clients at work at once see what a simple model allows, while storage and processes fail now and then", async () => {
+test("concurrent clients see only states of a simple model while storage and processes fail", async () => {
   await fc.assert(
     fc.asyncProperty(Scripts, Faults, Beginnings, async (scripts, chosen, beginnings) => {
       const tables: TestTable[] = [];

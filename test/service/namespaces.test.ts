@@ -4,7 +4,7 @@ import { declareTable, uniqueName, useCatalog } from "../support/catalog.ts";
 const catalog = useCatalog();
 
 describe("CreateNamespace", () => {
-  test("makes a namespace with its properties", async () => {
+  test("creates a namespace with its properties", async () => {
     const id = [uniqueName("ns")];
     const created = await catalog.call("createNamespace", { id, properties: { owner: "ada" } });
     expect(created.body.properties).toEqual({ owner: "ada" });
@@ -31,7 +31,7 @@ describe("CreateNamespace", () => {
     expect(again.body.properties).toEqual({ kept: "yes" });
   });
 
-  test("starts anew with the mode Overwrite, and drops what was in it", async () => {
+  test("replaces the namespace and drops its content with the mode Overwrite", async () => {
     const table = await declareTable(catalog);
     const id = table.id.slice(0, 1);
     const answer = await catalog.call("createNamespace", { id, mode: "Overwrite", properties: { new: "yes" } });
@@ -39,7 +39,7 @@ describe("CreateNamespace", () => {
     expect((await catalog.call("listTables", { id })).body.tables).toEqual([]);
   });
 
-  test("takes a mode that does not exist for an error", async () => {
+  test("refuses an unknown mode", async () => {
     const { status, error } = await catalog.call("createNamespace", { id: [uniqueName("ns")], mode: "Replace" });
     expect([status, error.code]).toEqual([400, 13]);
     expect(error.detail).toBe("mode: must be one of Create, ExistOk, Overwrite");
@@ -51,7 +51,7 @@ describe("CreateNamespace", () => {
     expect((await catalog.call("createNamespace", { id: [], mode: "ExistOk" })).status).toBe(200);
   });
 
-  test("refuses a property that JavaScript would take for the prototype", async () => {
+  test("refuses the property __proto__", async () => {
     const response = await catalog.fetch(`/v1/namespace/${uniqueName("ns")}/create`, {
       method: "POST",
       body: '{"properties": {"__proto__": "x"}}',

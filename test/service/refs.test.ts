@@ -90,7 +90,7 @@ describe("a tag", () => {
     expect(await version("onside")).toEqual({ version: 2, branch: "team/side" });
   });
 
-  test("that a Lance client made is seen, moved and deleted", async () => {
+  test("of a Lance client is listed, moved and deleted", async () => {
     const table = await writtenTable();
     const made = { branch: null, version: 1, createdAt: "2026-11-21T12:29:01.910871662Z", manifestSize: 371 };
     writeRef(table, "tags/release", { ...made, metadata: { channel: "beta" }, later: "field" });
@@ -120,7 +120,7 @@ describe("a tag", () => {
       expect((await described(more)).error).toMatchObject({ status: 400, code: 13 });
   });
 
-  test("has one maker among many at once; the others are told that it exists", async () => {
+  test("is created once by concurrent requests; the others get 409", async () => {
     const table = await writtenTable();
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, index) =>
@@ -135,7 +135,7 @@ describe("a tag", () => {
     expect(await tagsOf(table)).toMatchObject({ contested: { version: 1 + (winner % 2) } });
   });
 
-  test("that is moved many times at once ends where one of them said", async () => {
+  test("ends at one of the targets of concurrent moves", async () => {
     const table = await writtenTable(3);
     await catalog.call("createTableTag", { id: table.id, tag: "moving", version: 1 });
     const moves = await Promise.all(
@@ -162,7 +162,7 @@ describe("a tag", () => {
     expect(await tagsOf(table)).toEqual({ there: { version: 1, manifestSize: 9 } });
   });
 
-  test("is not made for a version whose manifest was cleaned up", async () => {
+  test("is refused for a version whose manifest was cleaned up", async () => {
     const table = await writtenTable();
     unlinkSync(`/${pathOf(table)}/_versions/${finalName(1)}`);
     const answer = await catalog.call("createTableTag", { id: table.id, tag: "t", version: 1 });
@@ -202,7 +202,7 @@ describe("a tag", () => {
     },
   );
 
-  test("whose file is not Lance's is told, and the others go on", async () => {
+  test("with a foreign file is reported, and the others still work", async () => {
     const table = await writtenTable(1);
     await catalog.call("createTableTag", { id: table.id, tag: "good", version: 1 });
     const tooLarge = { version: 1, manifestSize: 1, metadata: { pad: "x".repeat(readBytesMax) } };
@@ -216,7 +216,7 @@ describe("a tag", () => {
 });
 
 describe("a list of tags", () => {
-  test("comes in pages, in the order of names, also by GET", async () => {
+  test("has pages in the order of names, also by GET", async () => {
     const table = await writtenTable(1);
     const names = ["__proto__", "a", "b", "c", "d"];
     for (const tag of names) await catalog.call("createTableTag", { id: table.id, tag, version: 1 });
@@ -233,7 +233,7 @@ describe("a list of tags", () => {
     expect(seen).toEqual(names);
   });
 
-  test("goes on where it was when tags come and go", async () => {
+  test("continues correctly while tags appear and disappear", async () => {
     const table = await writtenTable(1);
     for (const tag of ["a", "c", "e"]) await catalog.call("createTableTag", { id: table.id, tag, version: 1 });
     const first = (await catalog.call("listTableTags", { id: table.id, limit: 2 })).body;
@@ -266,7 +266,7 @@ describe("a list of tags", () => {
 });
 
 describe("a branch", () => {
-  test("that a Lance client made is listed, whatever way its store keeps a slash", async () => {
+  test("of a Lance client is listed, however the store encodes a slash", async () => {
     const table = await writtenTable(2, "side");
     await writeBranch(table, "team/deep", 2, { parentBranch: "side", metadata: { why: "a test" } });
     writeRef(table, "branches/nested/older", { parentVersion: 1, createAt: 7, manifestSize: 8 });
@@ -281,7 +281,7 @@ describe("a branch", () => {
     expect(Object.keys(page.branches)).toEqual(["nested/older", "side"]);
   });
 
-  test("is deleted with its file, its data and its version records, and can be made again", async () => {
+  test("is deleted with its file, its data and its version records, and can be created again", async () => {
     const table = await writtenTable(2, "side");
     await commit(catalog, table, 3, { branch: "side" });
     const { body } = await catalog.call("deleteTableBranch", { id: table.id, name: "side" });

@@ -111,7 +111,7 @@ describe("replicas on one database", () => {
     expect(readdirSync(`/${pathOf(table)}/_versions`).filter((name) => /\.manifest$/.test(name))).toHaveLength(30);
   });
 
-  test("let one client make a tag that several make, and move it one after the other", async () => {
+  test("create a tag once for concurrent requests, and serialize its moves", async () => {
     const table = await declare();
     for (const version of [1, 2]) await create(replica(0), table, version, stageManifest(table, version));
     const all = (change: "create" | "update") =>
@@ -139,7 +139,7 @@ describe("replicas on one database", () => {
     expect(answers.filter(({ status }) => status === 409)).toHaveLength(11);
   });
 
-  test("do not make what is in a namespace that another one drops", async () => {
+  test("create nothing in a namespace that another one drops", async () => {
     for (let round = 0; round < 5; round++) {
       const name = uniqueName("ns");
       await post(replica(0), `/v1/namespace/${name}/create`);
@@ -152,7 +152,7 @@ describe("replicas on one database", () => {
     }
   });
 
-  test("answer readers and drops of the same objects without losing what is put there next", async () => {
+  test("answer readers and drops of the same objects without losing their successors", async () => {
     const location = uniqueName("fixed");
     for (let round = 0; round < 5; round++) {
       // The location is free when one of the replicas has deleted what was there.

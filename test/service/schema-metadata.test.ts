@@ -40,7 +40,7 @@ describe("UpdateTableSchemaMetadata", () => {
     expect(await described(id)).toEqual({ version: 6, metadata: undefined });
   });
 
-  test("takes keys that other requests have as fields", async () => {
+  test("accepts keys that are fields of other requests", async () => {
     const id = await createFilms(catalog);
     const metadata = { id: "a", branch: "b", identity: "c", context: "d", delimiter: "e", metadata: "f" };
     expect((await replace(id, metadata)).body).toEqual(metadata);
@@ -91,7 +91,7 @@ describe("UpdateTableSchemaMetadata", () => {
     expect(numbers.map(String)).toContain(metadata?.number);
   });
 
-  test("keeps what it does not know of the manifest, byte for byte", async () => {
+  test("keeps unknown fields of the manifest byte for byte", async () => {
     const id = await createFilms(catalog);
     const unknown = Buffer.from([0xfa, 0x07, 4, 0xde, 0xad, 0xbe, 0xef]);
     await commitManifest(id, 2, unknown);
@@ -109,7 +109,7 @@ describe("UpdateTableSchemaMetadata", () => {
     expect(await titles(id)).toEqual(titlesOfFilms);
   });
 
-  test("is 406 for a table that needs a newer writer, and for what is no manifest of Lance", async () => {
+  test("is 406 for a table that requires a newer writer and for an invalid manifest", async () => {
     const id = await createFilms(catalog);
     const flags = Buffer.from([0x50, 0x80, 0x20]);
     await commitManifest(id, 2, flags);
@@ -130,7 +130,7 @@ describe("UpdateTableSchemaMetadata", () => {
     }
   });
 
-  test("is 404 without a table, a branch or a version, and 400 for what is no map of texts", async () => {
+  test("is 404 without a table, a branch or a version, and 400 for anything but a map of strings", async () => {
     const id = await createFilms(catalog);
     expect((await replace([uniqueName("ns"), "t"], {})).error).toMatchObject({ status: 404, code: 4 });
     expect((await replace(id, {}, { branch: "b" })).error).toMatchObject({ status: 404, code: 22 });

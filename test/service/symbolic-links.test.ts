@@ -65,7 +65,7 @@ test.each(["before", "after"])(
   },
 );
 
-test("a table is dropped, and what a link on the way to its folder leads to stays", async () => {
+test("a dropped table leaves the target of a link on the path to its folder", async () => {
   const table = await declareTable(catalog);
   await commit(catalog, table, 1);
   const namespaceFolder = dirname(`/${pathOf(table)}`);
@@ -81,7 +81,7 @@ test("a table is dropped, and what a link on the way to its folder leads to stay
   expect(existsSync(file)).toBe(true);
 });
 
-test("a link in a table goes with the table, and what it leads to stays", async () => {
+test("a dropped table deletes its links and leaves their targets", async () => {
   const table = await declareTable(catalog);
   await commit(catalog, table, 1);
   const { path, file } = elsewhere();

@@ -137,7 +137,7 @@ describe("a table's policy", () => {
     expect(await jobsOn(id)).toEqual([]);
   });
 
-  test("is put with a table that is made, whichever way", async () => {
+  test("is set at the creation of a table, in every way to create one", async () => {
     const properties = { auto_clean_up: JSON.stringify({ versions: 2 }) };
     const [namespace] = await createFilms(catalog);
     const created = [namespace ?? "", uniqueName("table")];

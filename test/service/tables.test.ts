@@ -31,18 +31,18 @@ describe("DeclareTable", () => {
     expect(existsSync(`/${pathOf({ id, location: body.location })}`)).toBe(false);
   });
 
-  test("gives every table a location of its own, under the same name too", async () => {
+  test("assigns each table its own location, even under a reused name", async () => {
     const id = [await namespace(), "films"];
     const first = (await catalog.call("declareTable", { id })).body.location;
     await catalog.call("deregisterTable", { id });
     expect((await catalog.call("declareTable", { id })).body.location).not.toBe(first);
   });
 
-  test("makes a table in the root namespace", async () => {
+  test("creates a table in the root namespace", async () => {
     expect((await catalog.call("declareTable", { id: [uniqueName("root_table")] })).status).toBe(200);
   });
 
-  test("takes names that no file system does", async () => {
+  test("accepts names that no file system supports", async () => {
     const id = [await namespace(), `../../etc/pass wd \u{1f600} %2e?#"`];
     const { location } = (await catalog.call("declareTable", { id }, { delimiter: "||" })).body;
     expect(location.startsWith(pathToFileURL(`${catalog.dataDir}/warehouse/`).href)).toBe(true);
@@ -58,7 +58,7 @@ describe("DeclareTable", () => {
     });
   });
 
-  test("takes a location inside the warehouse", async () => {
+  test("accepts a location inside the warehouse", async () => {
     const ns = await namespace();
     const asked = pathToFileURL(`${catalog.dataDir}/warehouse/chosen/${ns}`).href;
     expect((await catalog.call("declareTable", { id: [ns, "a"], location: asked })).body.location).toBe(asked);
@@ -97,7 +97,7 @@ describe("DeclareTable", () => {
 });
 
 describe("RegisterTable", () => {
-  test("takes up a table with the versions of all its branches", async () => {
+  test("registers a table with the versions of all its branches", async () => {
     const ns = await namespace();
     const location = writeUnmanagedTable(`${ns}-old`, [
       `_versions/${finalName(1)}`,
@@ -124,7 +124,7 @@ describe("RegisterTable", () => {
     expect(versions.map((each) => each.version)).toEqual([9, 10]);
   });
 
-  test("is refused where there is no Lance table", async () => {
+  test("is refused without a Lance table at the location", async () => {
     const { error } = await catalog.call("registerTable", { id: [await namespace(), "t"], location: "nothing-here" });
     expect(error).toMatchObject({ status: 400, code: 13 });
   });
@@ -144,7 +144,7 @@ describe("RegisterTable", () => {
 });
 
 describe("DescribeTable", () => {
-  test("answers what the catalog knows, by flags in the query and in the body", async () => {
+  test("returns the details selected by flags in the query and in the body", async () => {
     const { id, location } = await declareTable(catalog);
     const plain = (await catalog.call("describeTable", { id })).body;
     expect(plain).toEqual({ table: id[1], namespace: [id[0]], location, properties: {}, managed_versioning: true });
@@ -155,7 +155,7 @@ describe("DescribeTable", () => {
     expect(await flagged.json()).toMatchObject({ table_uri: location, is_only_declared: true });
   });
 
-  test("tells a declared table from one that was written", async () => {
+  test("distinguishes a declared table from a written one", async () => {
     const table = await declareTable(catalog);
     await commit(catalog, table, 1);
     expect((await catalog.call("describeTable", { id: table.id, check_declared: true })).body.is_only_declared).toBe(
@@ -185,7 +185,7 @@ async function untilGone(table: TestTable): Promise<void> {
   await vi.waitFor(() => expect(existsSync(`/${pathOf(table)}`)).toBe(false), { timeout: 10_000 });
 }
 
-describe("a table that goes", () => {
+describe("a removed table", () => {
   async function written(): Promise<TestTable> {
     const table = await declareTable(catalog);
     await commit(catalog, table, 1);
@@ -275,7 +275,7 @@ describe("RenameTable", () => {
     expect((await catalog.call("tableExists", { id: ["renamed"] })).status).toBe(404);
   });
 
-  test("is refused when the name is taken, the target is unknown or the name is not valid", async () => {
+  test("is refused when the name exists, the target is unknown or the name is invalid", async () => {
     const { id } = await declareTable(catalog);
     const other = await declareTable(catalog, id[0]);
     expect((await catalog.call("renameTable", { id, new_table_name: other.id[1] })).error).toMatchObject({ code: 5 });

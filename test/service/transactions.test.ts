@@ -25,7 +25,7 @@ async function describeTransaction(id: string[]) {
 }
 
 describe("AlterTableBackfillColumns", () => {
-  test("opens a Queued transaction that carries what was asked for", async () => {
+  test("opens a Queued transaction with the fields of the request", async () => {
     const id = await createFilms(catalog);
     await catalog.call("alterTableAddColumns", { id, new_columns: [{ name: "twice", computed: "id * 2" }] });
     const request = { id, column: "twice", concurrency: 4, cluster: null };
@@ -144,7 +144,7 @@ describe("AlterTransaction", () => {
     expect((await describeTransaction(id)).status).toBe("Queued");
   });
 
-  test("takes null for the members that are not used", async () => {
+  test("accepts null for unused members", async () => {
     const action = { setStatusAction: { status: "Running" }, setPropertyAction: null, unsetPropertyAction: null };
     expect((await alter(await openJob(), action)).body.status).toBe("Running");
   });
@@ -189,7 +189,7 @@ describe("AlterTransaction", () => {
     }
   });
 
-  test("takes an id that a client hands back as one part", async () => {
+  test("accepts an id that a client returns as one part", async () => {
     const job = (await openJob()).join("$");
     const response = await catalog.fetch(`/v1/transaction/${encodeURIComponent(job)}/describe`, {
       method: "POST",

@@ -57,7 +57,7 @@ describe("a session policy", () => {
     expect(keys.Action).toEqual(["kms:Decrypt", "kms:GenerateDataKey"]);
   });
 
-  test("takes no character of a path for a pattern or a variable", () => {
+  test("treats no character of a path as a pattern or a variable", () => {
     const [objects, list] = policyFor("s3://lake/a*b/%3F/$%7Baws:username%7D").Statement;
     expect(objects.Resource).toBe(`arn:aws:s3:::lake/a\${*}b/\${?}/\${$}{aws:username}/*`);
     expect(list.Condition.StringLike["s3:prefix"]).toBe(`a\${*}b/\${?}/\${$}{aws:username}/*`);
@@ -165,7 +165,7 @@ describe("credentials for a table in S3", () => {
     expect(asked).toEqual([]);
   });
 
-  test("come in a batch for tables that ask for them", async () => {
+  test("are in a batch's answer for tables that request them", async () => {
     const namespace = await newNamespace();
     const declare = (name: string, more: object) => ({ declare_table: { id: [namespace, name], ...more } });
     const { body } = await catalog.call("batchCommitTables", {
