@@ -14,6 +14,7 @@ export function fromStackOutputs(outputs: unknown): Omit<ClusterOptions, "name">
     clusterName: stack.clusterName,
     serviceAccount: stack.serviceAccount,
     rayVersion: stack.rayVersion,
+    ...(stack.rayAuth !== undefined && { auth: stack.rayAuth }),
     image: stack.rayImage,
     ...(stack.rayGpuImage !== undefined && { gpuImage: stack.rayGpuImage }),
     nodeSelectors: {

@@ -35,6 +35,10 @@ const everywhere = {
   /** PostgreSQL only: SQLite has one writer. */
   replicas: z.int().positive().optional(),
   volumeSize: quantity.default("20Gi"),
+  /** Copies the catalog on the volume of SQLite into PostgreSQL before the first pods of PostgreSQL start. */
+  moveFrom: z.literal("sqlite", "must be sqlite").optional(),
+  /** `false` releases the volume of SQLite: a later `up` may delete it, and a catalog may start without it. */
+  keepVolume: z.boolean().default(true),
   resources: Resources.prefault({}),
   oidc: z.strictObject({ issuer: z.url(), audience: filled, jwksUrl: z.url().optional() }).optional(),
   /** Requests a second for one principal. */

@@ -1,5 +1,5 @@
-import type * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
+import type { ClusterProvider } from "./components/cluster-provider.ts";
 import type { Architecture } from "./machines.ts";
 
 /**
@@ -9,7 +9,7 @@ import type { Architecture } from "./machines.ts";
 export interface Cluster extends pulumi.ComponentResource {
   /** Whether the stack made it: nothing else runs on it then. */
   readonly isOwn: boolean;
-  readonly kubernetes: kubernetes.Provider;
+  readonly kubernetes: ClusterProvider;
   /** How a client finds the cluster and signs in to it; outputs of the stack. */
   readonly access: ClusterAccess;
   /**

@@ -13,7 +13,7 @@ import {
   withArchitecture,
 } from "./node-pools.ts";
 import { type Settings, type SettingsOf, settingsOfVariant, textual, type Variant, variants } from "./settings.ts";
-import { buildsRayImages, poolsOf, rules } from "./settings-rules.ts";
+import { buildsRayImages, poolsOf, rules, tokenHindrance } from "./settings-rules.ts";
 import { problemsOfRegion } from "./storage-rules.ts";
 import { type Team, teamNamespace } from "./team-settings.ts";
 
@@ -28,6 +28,8 @@ interface WorkedOut {
   readonly nodeSelectors: Readonly<Record<NodeRole, Readonly<Record<string, string>>>>;
   readonly ray: {
     readonly version: string;
+    /** Whether Ray clusters require a token. */
+    readonly auth: "token" | "none";
     readonly image: string;
     readonly gpuImage: string;
     readonly allowedNamespaces: readonly string[];
@@ -263,5 +265,6 @@ function rayOf(
   // An existing cluster may have GPU nodes of which the settings say nothing.
   const gpu = !("nodePools" in settings) || nodePools.some(({ role }) => role === "workerGpu");
   const build = buildsRayImages(settings) ? { packages, gpu } : undefined;
-  return { version, image, gpuImage, allowedNamespaces, build };
+  const auth = ray.auth ?? (tokenHindrance(settings) === undefined ? "token" : "none");
+  return { version, auth, image, gpuImage, allowedNamespaces, build };
 }

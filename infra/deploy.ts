@@ -37,7 +37,8 @@ export async function deploy(config: StackConfig): Promise<Outputs> {
   });
   const images = rayImages("ray", config, cluster, platform);
   const { enabled, ...settings } = config.catalog;
-  const args = { cluster, platform, deleteNamespace, monitoring, ...settings, database };
+  const deletionProtection = !("deletionProtection" in config) || config.deletionProtection;
+  const args = { cluster, platform, deleteNamespace, deletionProtection, monitoring, ...settings, database };
   const catalog = enabled ? new Catalog("catalog", args) : undefined;
   const { enabled: hasRunner, ...runnerSettings } = config.runner;
   const runner =

@@ -37,6 +37,7 @@ export function stackOutputs(deployed: Deployed): Outputs {
     nodeLimits: nodeLimits(config),
     operatorVersion: config.operator.source === "none" ? undefined : config.operator.version,
     rayVersion: config.ray.version,
+    rayAuth: config.ray.auth,
     rayImage: images.image,
     rayGpuImage: images.gpuImage,
     rayLogs: logsOf(platform),
@@ -83,6 +84,7 @@ export function rayParameters({ config, platform, images }: Pick<Deployed, "conf
   const [volume, logs] = [tablesVolume(config), logsOf(platform)];
   return {
     ray_version: config.ray.version,
+    auth: config.ray.auth,
     image: images.image,
     gpu_image: images.gpuImage,
     node_selectors: { head, workerCpu, workerGpu },

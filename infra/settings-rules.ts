@@ -1,6 +1,12 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { isAtLeast, operatorVersionMin, rayVersionMin } from "@tiltyard/protocol";
+import {
+  isAtLeast,
+  operatorVersionMin,
+  rayVersionMin,
+  tokenOperatorVersionMin,
+  tokenRayVersionMin,
+} from "@tiltyard/protocol";
 import { supportNotice } from "./kubernetes-support.ts";
 import { problemsOfNames } from "./name-rules.ts";
 import { problemsOfNetwork } from "./network-rules.ts";
@@ -28,7 +34,7 @@ export const rules: readonly Rule[] = [
   rule(["nodePools", "labelDomain", "labelKeys"], (settings) =>
     "nodePools" in settings ? poolsOf(settings).problems : [],
   ),
-  rule(["ray"], problemsOfRay),
+  rule(["ray", "operator"], problemsOfRay),
   rule(["ray", "catalog", "runner", "nodePools", "labelDomain", "labelKeys"], problemsOfRayImage),
   rule(["operator", "kubernetesVersion"], problemsOfOperator),
   rule(["kubernetesVersion", "releaseChannel", "supportType"], problemsOfSupport),
@@ -52,9 +58,21 @@ export function poolsOf(settings: OnCloud<"nodePools" | "labelDomain" | "labelKe
   return resolvePools(nodePools, variant, (role) => roleLabels(settings, role));
 }
 
-function problemsOfRay({ ray }: Reading<"ray">): string[] {
-  if (isAtLeast(ray.version, rayVersionMin)) return [];
-  return [`ray.version: must be ${rayVersionMin.join(".")} or later, not ${ray.version}`];
+function problemsOfRay(settings: Reading<"ray" | "operator">): string[] {
+  const { version, auth } = settings.ray;
+  if (!isAtLeast(version, rayVersionMin))
+    return [`ray.version: must be ${rayVersionMin.join(".")} or later, not ${version}`];
+  const hindrance = tokenHindrance(settings);
+  return auth === "token" && hindrance !== undefined ? [`ray.auth: token needs ${hindrance}`] : [];
+}
+
+/** Returns the version that Ray clusters of a stack lack for tokens; undefined when they can require one. */
+export function tokenHindrance({ ray, operator }: Reading<"ray" | "operator">): string | undefined {
+  if (!isAtLeast(ray.version, tokenRayVersionMin)) return `a ray.version of ${tokenRayVersionMin.join(".")} or later`;
+  // Google does not say which operator its add-on has.
+  const operatorVersion = operator.source === "none" ? undefined : (operator.version ?? "1.0");
+  if (operatorVersion === undefined || isAtLeast(operatorVersion, tokenOperatorVersionMin)) return undefined;
+  return `an operator.version of ${tokenOperatorVersionMin.join(".")} or later`;
 }
 
 /** Whether the stack builds images of Ray for jobs: it runs some, has a registry, and the settings name no image. */
@@ -147,12 +165,14 @@ function problemsOfCatalog(settings: Reading<"catalog" | "bucket">): string[] {
   const { variant, catalog, bucket } = settings;
   if (!catalog.enabled) return [];
   const problems: string[] = [];
-  const { database, image, replicas, litestream, ingress, gateway, oidc } = catalog;
+  const { database, image, replicas, litestream, ingress, gateway, oidc, moveFrom } = catalog;
   if (variant === "existing" && image === undefined)
     problems.push("catalog.image: is required on an existing cluster; docs/guides/existing.md tells how to build it");
   if (database === "sqlite" && (replicas ?? 1) > 1)
     problems.push("catalog.replicas: SQLite has one writer; use PostgreSQL (catalog.database) for several replicas");
-  if (litestream !== false && database !== "sqlite")
+  if (moveFrom !== undefined && database === "sqlite")
+    problems.push("catalog.moveFrom: needs PostgreSQL in catalog.database, to which it moves the catalog");
+  if (litestream !== false && database !== "sqlite" && moveFrom === undefined)
     problems.push("catalog.litestream: goes with catalog.database sqlite");
   if (typeof litestream === "object" && nameOf(litestream.bucket) === nameOf(bucket))
     problems.push("catalog.litestream.bucket: must be another bucket than that of the tables, which Ray jobs write to");

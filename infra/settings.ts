@@ -63,6 +63,8 @@ const pythonPackage = z
   );
 
 const Ray = z.strictObject({
+  /** Whether Ray clusters require a token; `token` when absent, where the versions of Ray and KubeRay have it. */
+  auth: z.enum(["token", "none"], "must be token or none").optional(),
   version: version.default(platformDefaults.rayVersion),
   image: filled.optional(),
   /** Of workers with a GPU. */

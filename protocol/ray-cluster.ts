@@ -22,8 +22,9 @@ const environment = z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must 
 const cpus = z.int().positive();
 /** A longer lease would keep an orphan too long, and be renewed later than a timer can wait. */
 const leaseSecondsMax = 30 * 24 * 60 * 60;
-/** The first Ray that can want a token. */
+/** The first Ray that can require a token, and the first KubeRay that generates one for every cluster. */
 export const tokenRayVersionMin = [2, 52] as const;
+export const tokenOperatorVersionMin = [1, 6] as const;
 
 /** Folders that every pod of Ray mounts. */
 export const rayFolder = rayLogs.folder;
@@ -119,8 +120,8 @@ export const ClusterParameters = z
     timeoutSeconds: z.int().positive().default(900),
     leaseSeconds: z.int().min(30).max(leaseSecondsMax).default(120),
     adopt: z.boolean().default(false),
-    /** `token`: clients of Ray need a token, which KubeRay makes and keeps in a secret. */
-    auth: z.enum(["none", "token"]).default("none"),
+    /** `token`: Ray requires a token, which KubeRay generates and keeps in a secret named after the cluster. */
+    auth: z.enum(["none", "token"]).default("token"),
   })
   .superRefine((parameters, context) => {
     const problem = (path: (string | number)[], message: string) => context.addIssue({ code: "custom", path, message });
@@ -135,7 +136,7 @@ export const ClusterParameters = z
       if (paths.indexOf(path) !== index) problem(["volumes", index, "path"], `is the path of another volume: ${path}`);
     });
     if (parameters.auth === "token" && !isAtLeast(parameters.rayVersion, tokenRayVersionMin))
-      problem(["auth"], `token needs a rayVersion of ${tokenRayVersionMin.join(".")} or later`);
+      problem(["auth"], `must be none with a rayVersion before ${tokenRayVersionMin.join(".")}, which knows no tokens`);
     const cloud = {
       EKS_AUTH: ["clusterName", "region"],
       GKE_AUTH: ["clusterName", "region"],

@@ -39,6 +39,10 @@ export const StackOutputs = z.object({
     .describe("`gke`, `eks`: the most nodes of each role that the autoscaler makes."),
   operatorVersion: z.string().optional().describe("The version of the KubeRay operator; absent when it was there."),
   rayVersion: z.string().describe("The version of Ray that clusters run, e.g. `2.60.0`."),
+  rayAuth: z
+    .enum(["token", "none"])
+    .optional()
+    .describe("Whether Ray clusters require a token; `none` with versions of Ray or KubeRay that have none."),
   rayImage: z.string().describe("The container image of Ray clusters."),
   rayGpuImage: z.string().optional().describe("That of workers with a GPU."),
   rayLogs: z

@@ -205,7 +205,7 @@ async function checkIdentity({ core, parameters }: Tools): Promise<Outcome> {
     : ok(identity);
 }
 
-async function checkClient({ authorization, parameters: { namespace } }: Tools): Promise<Outcome> {
+async function checkClient({ authorization, parameters: { namespace, auth } }: Tools): Promise<Outcome> {
   const needed: V1ResourceAttributes[] = [
     ...["create", "get", "list", "patch", "delete"].map((verb) => ({
       verb,
@@ -214,6 +214,8 @@ async function checkClient({ authorization, parameters: { namespace } }: Tools):
     })),
     { verb: "list", resource: "pods" },
     { verb: "create", resource: "pods", subresource: "portforward" },
+    // The token of a Ray cluster.
+    ...(auth === "token" ? [{ verb: "get", resource: "secrets" }] : []),
   ];
   const refused: string[] = [];
   for (const attributes of needed) {

@@ -139,12 +139,19 @@ export class RayClusterApi extends NamespaceApi {
     return head?.metadata?.name;
   }
 
-  /** The token that KubeRay made for a cluster. @returns undefined when it made none. */
+  /**
+   * Returns the token that a cluster requires; undefined when it requires none.
+   *
+   * @throws KubernetesError When it requires one and has none: any pod that reaches its head could run code there.
+   */
   async authToken(name: string): Promise<string | undefined> {
-    const secret = await this.unless([404], `read the token of the RayCluster ${name}`, () =>
-      this.core.readNamespacedSecret({ namespace: this.namespace, name }),
+    const cluster = await this.find(name);
+    const auth = (cluster?.spec?.authOptions ?? {}) as { readonly mode?: string; readonly secretName?: string };
+    if (auth.mode !== "token") return undefined;
+    const secret = await this.try(`read the token of the RayCluster ${name}`, () =>
+      this.core.readNamespacedSecret({ namespace: this.namespace, name: auth.secretName ?? name }),
     );
-    const encoded = secret?.data?.auth_token;
+    const encoded = secret.data?.auth_token;
     return encoded === undefined ? undefined : Buffer.from(encoded, "base64").toString();
   }
 

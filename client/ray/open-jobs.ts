@@ -19,13 +19,12 @@ export async function openJobs(
     readonly name: string;
     readonly namespace: string;
     readonly usePortforwarding: boolean;
-    readonly auth: "none" | "token";
   },
 ): Promise<OpenJobs> {
   const { name, namespace, usePortforwarding } = parameters;
   const config = await connect(parameters);
   const api = new RayClusterApi(config, namespace);
-  const token = parameters.auth === "token" ? await api.authToken(name) : undefined;
+  const token = await api.authToken(name);
   if (!usePortforwarding)
     return {
       jobs: new JobsApi(`http://${name}-head-svc.${namespace}.svc:${dashboardPort}`, token),

@@ -8,6 +8,7 @@ import {
   isTransientStatus,
   messageOf,
   parseParameters,
+  tokenOperatorVersionMin,
 } from "@tiltyard/protocol";
 import pRetry from "p-retry";
 import { connect } from "../kubernetes/connect.ts";
@@ -154,6 +155,11 @@ export async function provisionRayCluster(
   try {
     await waitUntilReady(api, identity, parameters, onProgress, signal);
     const token = parameters.auth === "token" ? await api.authToken(name) : undefined;
+    if (parameters.auth === "token" && token === undefined)
+      throw new ProvisionError(
+        `the RayCluster ${name} requires no token: its KubeRay operator is older than ` +
+          `${tokenOperatorVersionMin.join(".")}, or another client created it. Upgrade the operator, or set auth: none`,
+      );
     if (parameters.usePortforwarding)
       forwarding = await forwardPort(config, api.namespace, () => api.headPod(name), dashboardPort);
     const host =

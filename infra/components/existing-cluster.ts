@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import type { CloudServices, Cluster, ClusterAccess, ClusterSubject, TeamClient, TeamClientArgs } from "../cluster.ts";
 import type { Architecture } from "../machines.ts";
 import { withArchitecture } from "../node-pools.ts";
+import { ClusterProvider } from "./cluster-provider.ts";
 import { OwnServices, type OwnServicesArgs } from "./own-services.ts";
 
 interface AnyExistingClusterArgs {
@@ -26,7 +26,7 @@ export type ExistingClusterArgs = AnyExistingClusterArgs &
 /** A cluster that is there already: kind, k3s, on-premises, or one of a cloud outside of the stack. */
 export class ExistingCluster extends pulumi.ComponentResource implements Cluster {
   readonly isOwn = false;
-  readonly kubernetes: kubernetes.Provider;
+  readonly kubernetes: ClusterProvider;
   readonly access: ClusterAccess;
   readonly services: CloudServices;
   readonly storageClass = undefined;
@@ -53,15 +53,8 @@ export class ExistingCluster extends pulumi.ComponentResource implements Cluster
 }
 
 function createProvider(name: string, { kubeconfig, context }: AnyExistingClusterArgs, parent: pulumi.Resource) {
-  return new kubernetes.Provider(
-    `${name}-kubernetes`,
-    {
-      ...(kubeconfig !== undefined && { kubeconfig: pulumi.secret(contentOf(kubeconfig)) }),
-      ...(context !== undefined && { context }),
-      enableServerSideApply: true,
-    },
-    { parent },
-  );
+  const text = kubeconfig === undefined ? undefined : contentOf(kubeconfig);
+  return new ClusterProvider(`${name}-kubernetes`, { kubeconfig: text, context }, { parent });
 }
 
 /** A kubeconfig may be given itself, or by its path. */

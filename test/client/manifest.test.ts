@@ -139,10 +139,11 @@ describe("the RayCluster", () => {
     expect(workerGroupSpecs[0].template.spec.serviceAccountName).toBe("all");
   });
 
-  test("can require a token of Ray's clients, where Ray supports it", () => {
-    expect(manifest({ auth: "token" }).spec.authOptions).toEqual({ mode: "token" });
-    expect(manifest().spec).not.toHaveProperty("authOptions");
-    expect(() => manifest({ auth: "token", rayVersion: "2.51.0" })).toThrow(/auth: token needs a rayVersion of 2.52/);
+  test("requires a token of Ray's clients, unless the parameters say otherwise", () => {
+    expect(manifest().spec.authOptions).toEqual({ mode: "token" });
+    expect(manifest({ auth: "none" }).spec).not.toHaveProperty("authOptions");
+    expect(() => manifest({ rayVersion: "2.51.0" })).toThrow(/auth: must be none with a rayVersion before 2.52/);
+    expect(manifest({ auth: "none", rayVersion: "2.51.0" }).spec).not.toHaveProperty("authOptions");
   });
 
   test("can have a head that survives a restart", () => {

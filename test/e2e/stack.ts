@@ -29,19 +29,27 @@ export class DeployedStack {
     this.#statePath = statePath;
   }
 
-  /** Makes the stack; nothing is deployed yet. */
-  static async create(cluster: TestCluster, variant: string): Promise<DeployedStack> {
-    const folder = folderOf(cluster, `pulumi-${variant}`);
+  /**
+   * Creates the stack. Nothing is deployed yet.
+   *
+   * @param options Its name, and the folder of its state: two stacks may have one name in two of them.
+   */
+  static async create(
+    cluster: TestCluster,
+    variant: string,
+    { name = variant, state = name }: { readonly name?: string; readonly state?: string } = {},
+  ): Promise<DeployedStack> {
+    const folder = folderOf(cluster, `pulumi-${state}`);
     const path = preparePath(cluster.tools);
     const recordPath = join(folder, "record.jsonl");
     const stack = await LocalWorkspace.createOrSelectStack(
-      { projectName: "tiltyard", stackName: variant, program: async () => program() },
+      { projectName: "tiltyard", stackName: name, program: async () => program() },
       {
-        workDir: folderOf(cluster, `pulumi-${variant}/project`),
-        pulumiHome: folderOf(cluster, `pulumi-${variant}/home`),
+        workDir: folderOf(cluster, `pulumi-${state}/project`),
+        pulumiHome: folderOf(cluster, `pulumi-${state}/home`),
         envVars: {
           PATH: path,
-          PULUMI_BACKEND_URL: `file://${folderOf(cluster, `pulumi-${variant}/state`)}`,
+          PULUMI_BACKEND_URL: `file://${folderOf(cluster, `pulumi-${state}/state`)}`,
           PULUMI_CONFIG_PASSPHRASE: "a passphrase for the tests",
           PULUMI_SKIP_UPDATE_CHECK: "true",
           TILTYARD_E2E_KUBECONFIG: cluster.kubeconfigPath,
@@ -50,7 +58,7 @@ export class DeployedStack {
         },
       },
     );
-    return new DeployedStack(variant, stack, recordPath, join(folder, `state/.pulumi/stacks/tiltyard/${variant}.json`));
+    return new DeployedStack(variant, stack, recordPath, join(folder, `state/.pulumi/stacks/tiltyard/${name}.json`));
   }
 
   /** Deploys with these settings and those that the variant cannot do without. A setting once given stays, unless given anew. */
@@ -59,6 +67,22 @@ export class DeployedStack {
     const { outputs, summary } = await this.#stack.up();
     this.#outputs = outputs;
     return summary.resourceChanges ?? {};
+  }
+
+  /** An `up` whose engine is killed after the first creation of a resource of this type, before it hears of that. */
+  async killedUp(settings: Settings, type: string): Promise<void> {
+    const { envVars } = this.#stack.workspace;
+    this.#stack.workspace.envVars = { ...envVars, TILTYARD_E2E_KILL_AFTER: type };
+    try {
+      await this.up(settings);
+    } catch {
+      return;
+    } finally {
+      this.#stack.workspace.envVars = envVars;
+      // The killed engine still has the lock of the state.
+      await this.#stack.cancel().catch(() => {});
+    }
+    throw new Error(`no resource of the type ${type} was created`);
   }
 
   /** What {@link up} would do. */

@@ -158,8 +158,23 @@ describe("a catalog on SQLite", () => {
       name: "data",
       persistentVolumeClaim: { claimName: claim.inputs.metadata.name },
     });
-    expect(claim.retainOnDelete).toBe(false);
-    expect((await withCatalog({})).one(claimType).retainOnDelete).toBe(true);
+  });
+
+  test("keeps its volume against every change, until the settings release it", async () => {
+    const kept = async (variant: string, settings: Record<string, unknown>) => {
+      const claim = (await deployed(variant, settings)).one(claimType);
+      return { protect: claim.protect, retainOnDelete: claim.retainOnDelete };
+    };
+    for (const variant of ["gke", "eks"]) {
+      expect(await kept(variant, {})).toEqual({ protect: true, retainOnDelete: false });
+      const released = { protect: false, retainOnDelete: false };
+      expect(await kept(variant, { catalog: { keepVolume: false } })).toEqual(released);
+      expect(await kept(variant, { deletionProtection: false })).toEqual(released);
+    }
+    const catalog = { image };
+    expect(await kept("existing", { catalog })).toEqual({ protect: false, retainOnDelete: true });
+    const released = { protect: false, retainOnDelete: false };
+    expect(await kept("existing", { catalog: { ...catalog, keepVolume: false } })).toEqual(released);
   });
 
   test.each([
@@ -213,6 +228,33 @@ describe("Litestream", () => {
     expect(members.map(({ inputs }) => inputs.member)).toEqual([
       "serviceAccount:gke-catalog@our-project.iam.gserviceaccount.com",
     ]);
+  });
+});
+
+describe("a catalog that moves from SQLite to PostgreSQL", () => {
+  const url = "postgres://u:p@db:6000/t";
+
+  test("stops the pod on SQLite, copies the volume, and starts the pods on PostgreSQL, in this order", async () => {
+    const stack = await deployed("gke", { catalog: { database: { url }, moveFrom: "sqlite" } });
+    const [set, job] = [stack.one(setType), stack.one("kubernetes:batch/v1:Job")];
+    const [claim, deployment] = [stack.one(claimType), stack.one(deploymentType, "catalog")];
+    expect(set.inputs.spec.replicas).toBe(0);
+    expect(job.dependencies).toContain(set.urn);
+    expect(deployment.dependencies).toContain(job.urn);
+    expect(claim.protect).toBe(true);
+    const { spec } = job.inputs.spec.template;
+    const [container] = spec.containers;
+    expect(container.args).toEqual(["move", "/data/catalog.sqlite"]);
+    expect(container.envFrom).toEqual([{ secretRef: { name: "catalog" } }]);
+    expect(spec.volumes).toContainEqual({ name: "data", persistentVolumeClaim: { claimName: "tiltyard-catalog" } });
+    // Another image would replace the job, and a second copy finds a database that is not empty.
+    expect(job.ignoreChanges).toEqual(["spec"]);
+  });
+
+  test("keeps the bucket of Litestream's copies, which nothing writes to", async () => {
+    const stack = await deployed("gke", { catalog: { database: { url }, moveFrom: "sqlite", litestream: true } });
+    expect(stack.all("gcp:storage/bucket:Bucket").map(({ name }) => name)).toContain("gke-backups");
+    expect(stack.one(deploymentType, "catalog").inputs.spec.template.spec.initContainers).toBeUndefined();
   });
 });
 

@@ -479,3 +479,32 @@ describe("settings", () => {
     expect("nodePools" in config && config.nodePools[2]?.machineTypes).toEqual([machineType]);
   });
 });
+
+describe("a token of Ray clusters", () => {
+  test.each([
+    ["the pinned versions", {}, "token"],
+    ["an earlier Ray", { ray: { version: "2.51.0" } }, "none"],
+    ["an earlier operator", { operator: { version: "1.5.0" } }, "none"],
+    ["an operator of unknown version", { operator: { source: "none" } }, "token"],
+    ["a stack that turns it off", { ray: { auth: "none" } }, "none"],
+  ])("with %s", (_, settings, auth) => {
+    expect(parse("existing", settings).ray.auth).toBe(auth);
+  });
+
+  test.each([
+    [{ ray: { version: "2.51.0", auth: "token" } }, "ray.auth: token needs a ray.version of 2.52 or later"],
+    [
+      { ray: { auth: "token" }, operator: { version: "1.5.0" } },
+      "ray.auth: token needs an operator.version of 1.6 or later",
+    ],
+  ])("is refused where the versions have none: %j", (settings, message) => {
+    expect(() => parse("existing", settings)).toThrow(message);
+  });
+
+  test("is what clients and jobs are told", async () => {
+    const { outputs, one } = await deployed("existing");
+    expect(outputs.rayAuth).toBe("token");
+    const file = one("kubernetes:core/v1:ConfigMap", "runner").inputs.data["runner.yaml"];
+    expect(JSON.parse(file).rayClusters.default.auth).toBe("token");
+  });
+});

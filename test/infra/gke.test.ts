@@ -218,7 +218,7 @@ describe("the roles on Google Cloud", () => {
       role: "roles/iam.workloadIdentityUser",
       member: "serviceAccount:our-project.svc.id.goog[lancedb/geneva-service-account]",
     });
-    expect(one("kubernetes:core/v1:ServiceAccount", "ray").inputs.metadata.annotations).toEqual({
+    expect(one("kubernetes:core/v1:ServiceAccount", "ray").inputs.metadata.annotations).toMatchObject({
       "iam.gke.io/gcp-service-account": "gke-ray@our-project.iam.gserviceaccount.com",
     });
     expect(one(bucketMember, "ray-objects").inputs).toEqual({

@@ -71,10 +71,16 @@ describe.each(["existing", "gke", "eks"])("the platform on %s", (variant) => {
 
   test("lets pods of other namespaces not reach Ray, where they could run code", async () => {
     const { one } = await stack;
+    const rayPods = { matchExpressions: [{ key: "ray.io/cluster", operator: "Exists" }] };
+    const operator = {
+      namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "features" } },
+      podSelector: { matchLabels: { "app.kubernetes.io/name": "kuberay-operator" } },
+    };
+    // Not even other pods of the namespace.
     expect(one("kubernetes:networking.k8s.io/v1:NetworkPolicy", "ray-pods").inputs.spec).toEqual({
-      podSelector: { matchExpressions: [{ key: "ray.io/cluster", operator: "Exists" }] },
+      podSelector: rayPods,
       policyTypes: ["Ingress"],
-      ingress: [{ from: [{ podSelector: {} }] }],
+      ingress: [{ from: [{ podSelector: rayPods }, operator] }],
     });
   });
 

@@ -1,6 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import { StackOutputs } from "@tiltyard/protocol";
 import { expect, test } from "vitest";
+import { setMocks } from "../support/pulumi-mocks.ts";
 import { deployed } from "../support/stack.ts";
 
 const program = new URL("../../examples/stack-consumer/index.ts", import.meta.url);
@@ -10,7 +11,7 @@ test.each(["gke", "existing"])("the example of a stack's consumer builds on the 
   StackOutputs.parse(outputs);
   const secretOutputNames = "kubeconfig" in outputs ? ["kubeconfig"] : [];
   const asked: { type: string; inputs: Record<string, object> }[] = [];
-  await pulumi.runtime.setMocks(
+  await setMocks(
     {
       newResource: ({ type, name, inputs }) => {
         asked.push({ type, inputs });

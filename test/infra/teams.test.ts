@@ -33,7 +33,7 @@ describe.each(Object.keys(settings))("a team on %s", (variant) => {
       name: "geneva-service-account",
     });
     const rights = one(role, "ray-vision").inputs;
-    expect(rights.metadata).toEqual({ name: "geneva-service-account-role", namespace: "lancedb-vision" });
+    expect(rights.metadata).toMatchObject({ name: "geneva-service-account-role", namespace: "lancedb-vision" });
     expect(rights.rules).toEqual(one("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole", "ray").inputs.rules);
     const { subjects } = one("kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding", "ray").inputs;
     expect(subjects.map(({ namespace }: { namespace: string }) => namespace)).toEqual(["lancedb"]);
@@ -77,7 +77,7 @@ describe.each(Object.keys(settings))("a team on %s", (variant) => {
     const of = (namespace: string) => ({ matchLabels: { "kubernetes.io/metadata.name": namespace } });
     const [{ from }] = one(networkPolicy, "ray-vision-pods").inputs.spec.ingress;
     expect(from).toEqual([
-      { podSelector: {} },
+      { podSelector: rayPods },
       {
         namespaceSelector: of("lancedb"),
         podSelector: { matchLabels: { "app.kubernetes.io/name": "kuberay-operator" } },
@@ -96,6 +96,8 @@ describe.each(Object.keys(settings))("a team on %s", (variant) => {
     );
   });
 });
+
+const rayPods = { matchExpressions: [{ key: "ray.io/cluster", operator: "Exists" }] };
 
 describe("the bucket of teams on AWS", () => {
   test.each([

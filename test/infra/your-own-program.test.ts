@@ -1,12 +1,13 @@
 import * as pulumi from "@pulumi/pulumi";
 import { expect, test } from "vitest";
 import { cloudOutputs } from "../support/clouds.ts";
+import { setMocks } from "../support/pulumi-mocks.ts";
 
 type Inputs = Record<string, Record<string, unknown>>;
 
 test("the example of a program of one's own puts Ray and the catalog on its cluster", async () => {
   const asked: { type: string; name: string; inputs: Inputs }[] = [];
-  await pulumi.runtime.setMocks(
+  await setMocks(
     {
       newResource: ({ type, name, inputs }) => {
         asked.push({ type, name, inputs });

@@ -102,6 +102,8 @@ export async function startTestApiServer(): Promise<TestApiServer> {
       [...all].filter((each) => !label || each.metadata?.labels?.[label] === value);
     if (resource === "pods") return void answer(200, { items: selected(state.pods) });
     if (resource === "events") return void answer(200, { items: state.events });
+    if (resource === "secrets" && state.clusters.has(name))
+      return void answer(200, { data: { auth_token: Buffer.from(`token of ${name}`).toString("base64") } });
     if (resource !== "rayclusters") return void refuse(404, `there is no ${url.pathname} here`);
     if (request.method === "GET" && name === "") return void answer(200, { items: selected(state.clusters.values()) });
 

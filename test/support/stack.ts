@@ -2,6 +2,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { parseStackConfig } from "../../infra/config.ts";
 import { deploy } from "../../infra/deploy.ts";
 import { cloudAnswers, cloudOutputs } from "./clouds.ts";
+import { setMocks } from "./pulumi-mocks.ts";
 
 /** A resource that the program registered with Pulumi's engine. */
 export interface Asked {
@@ -20,6 +21,8 @@ export interface Asked {
   readonly ignoreChanges: readonly string[];
   /** The id of an object that is adopted; empty for one that is created. */
   readonly importId: string;
+  /** The names of the hooks that run before it is created. */
+  readonly hooks: readonly string[];
   /** URNs. */
   readonly dependencies: readonly string[];
   readonly provider: string;
@@ -89,7 +92,7 @@ async function run(variant: string, settings?: Settings): Promise<Deployed> {
   const resources: Asked[] = [];
   const calls: string[] = [];
   const all = settingsOf(variant, settings);
-  await pulumi.runtime.setMocks(
+  await setMocks(
     {
       newResource: ({ type, name, inputs }) => ({
         id: `${name}-id`,
@@ -169,6 +172,7 @@ function askedOf(request: Request, urn: string): Asked {
     retainOnDelete: request.getRetainondelete?.() === true,
     importId: text("getImportid"),
     ignoreChanges: list("getIgnorechangesList"),
+    hooks: (request.getHooks?.() as { getBeforeCreateList(): string[] } | undefined)?.getBeforeCreateList() ?? [],
     dependencies: list("getDependenciesList"),
     provider: text("getProvider"),
   };

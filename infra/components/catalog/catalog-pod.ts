@@ -22,20 +22,14 @@ export interface CatalogPodArgs {
 }
 
 type PodSpec = kubernetes.types.input.core.v1.PodSpec;
-export type CatalogPod = ReturnType<typeof catalogPodSpec>;
 
-/** The pod of the catalog, alike for all databases but for its volumes. */
-export function catalogPodSpec(place: CatalogPlace, args: CatalogPodArgs) {
-  const { cluster, platform, settings } = place;
-  const isSqlite = settings.database === "sqlite";
-  const { litestream } = args;
-  const dataMount = { name: dataVolume.name, mountPath: dataVolume.path };
+/** What every pod on the catalog's image has: its account, its node, its user. */
+export function basePodSpec({ cluster, platform }: CatalogPlace, { serviceAccount }: CatalogPodArgs) {
   return {
-    serviceAccountName: args.serviceAccount,
+    serviceAccountName: serviceAccount,
     automountServiceAccountToken: false,
     priorityClassName: platform.controlPriorityClass,
     ...placedOn(cluster.coreSelector),
-    terminationGracePeriodSeconds: stopSeconds,
     securityContext: {
       runAsNonRoot: true,
       runAsUser: userId,
@@ -44,20 +38,40 @@ export function catalogPodSpec(place: CatalogPlace, args: CatalogPodArgs) {
       fsGroupChangePolicy: "OnRootMismatch",
       seccompProfile: { type: "RuntimeDefault" },
     },
-    ...(litestream !== undefined && { initContainers: [litestream.restore, litestream.replicate] }),
+  } satisfies Omit<PodSpec, "containers">;
+}
+
+/** What every container on the catalog's image has: its settings, its secrets, its resources. */
+export function baseContainer(place: CatalogPlace, args: CatalogPodArgs) {
+  const { resources, environmentSecret } = place.settings;
+  return {
+    image: args.image,
+    env: environment(place, args),
+    envFrom: secretsOf(args.secret, environmentSecret),
+    securityContext: containerSecurity,
+    resources: {
+      requests: { cpu: resources.cpu, memory: resources.memory },
+      // Memory is limited to the request; CPU may also use what is idle on the node.
+      limits: { memory: resources.memory },
+    },
+  };
+}
+
+/** The pod of the catalog. Only its volumes depend on the database. */
+export function catalogPodSpec(place: CatalogPlace, args: CatalogPodArgs) {
+  const { cluster, settings } = place;
+  const isSqlite = settings.database === "sqlite";
+  const { litestream } = args;
+  const dataMount = { name: dataVolume.name, mountPath: dataVolume.path };
+  return {
+    ...basePodSpec(place, args),
+    terminationGracePeriodSeconds: stopSeconds,
+    ...(isSqlite && litestream !== undefined && { initContainers: [litestream.restore, litestream.replicate] }),
     containers: [
       {
         name: catalogContainer,
-        image: args.image,
-        env: environment(place, args),
-        envFrom: secretsOf(args.secret, settings.environmentSecret),
+        ...baseContainer(place, args),
         ports: [{ name: "http", containerPort: catalogPort }],
-        securityContext: containerSecurity,
-        resources: {
-          requests: { cpu: settings.resources.cpu, memory: settings.resources.memory },
-          // Memory is limited to the request; CPU may also use what is idle on the node.
-          limits: { memory: settings.resources.memory },
-        },
         startupProbe: { httpGet: { path: "/health/live", port: "http" }, periodSeconds: 2, failureThreshold: 60 },
         livenessProbe: { httpGet: { path: "/health/live", port: "http" }, periodSeconds: 10, timeoutSeconds: 5 },
         readinessProbe: { httpGet: { path: "/health/ready", port: "http" }, periodSeconds: 5, timeoutSeconds: 5 },
@@ -76,7 +90,7 @@ export function catalogPodSpec(place: CatalogPlace, args: CatalogPodArgs) {
       { name: "tmp", emptyDir: { sizeLimit: "256Mi" } },
       // With PostgreSQL the volume has the development keys alone.
       ...(isSqlite ? [] : [{ name: dataVolume.name, emptyDir: { sizeLimit: "64Mi" } }]),
-      ...(litestream === undefined ? [] : [litestream.volume]),
+      ...(isSqlite && litestream !== undefined ? [litestream.volume] : []),
       ...(settings.volumeClaim === undefined
         ? []
         : [{ name: "tables", persistentVolumeClaim: { claimName: settings.volumeClaim } }]),

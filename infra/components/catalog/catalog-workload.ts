@@ -2,14 +2,22 @@ import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
 import { catalogLabels, catalogName } from "@tiltyard/protocol";
 import type { CatalogPlace, Child } from "./catalog.ts";
+import { createMove } from "./catalog-move.ts";
 import { metadataOf } from "./catalog-names.ts";
-import type { CatalogPod } from "./catalog-pod.ts";
+import { type CatalogPodArgs, catalogPodSpec } from "./catalog-pod.ts";
+import { afterVolume, beforeSqlite, createVolume } from "./catalog-volume.ts";
 import { dataVolume } from "./pod-parts.ts";
 
-/** The pods of the catalog: one with a volume, or several. */
-export function createCatalogWorkload(name: string, place: CatalogPlace, pod: CatalogPod, child: Child): void {
-  if (place.settings.database === "sqlite") createStatefulSet(name, place, pod, child);
-  else createDeployment(name, place, pod, child);
+/** Creates the pods of the catalog: one with a volume, or several on PostgreSQL. */
+export function createCatalogWorkload(name: string, place: CatalogPlace, pod: CatalogPodArgs, child: Child): void {
+  const { database, moveFrom } = place.settings;
+  if (database === "sqlite") {
+    const claimName = createVolume(name, place, child);
+    createStatefulSet(name, { place, pod, claimName, replicas: 1 }, beforeSqlite(name, place, child));
+  } else {
+    const moved = moveFrom === undefined ? [] : [createMoveFromSqlite(name, place, pod, child)];
+    createDeployment(name, place, pod, dependingOn(moved, afterVolume(name, place, child)));
+  }
   new kubernetes.policy.v1.PodDisruptionBudget(
     name,
     { metadata: metadataOf(place), spec: { maxUnavailable: 1, selector: { matchLabels: catalogLabels } } },
@@ -17,19 +25,45 @@ export function createCatalogWorkload(name: string, place: CatalogPlace, pod: Ca
   );
 }
 
-function createStatefulSet(name: string, place: CatalogPlace, pod: CatalogPod, child: Child): void {
+/** Stops the catalog on SQLite, then copies its volume. The volume stays. */
+function createMoveFromSqlite(name: string, place: CatalogPlace, pod: CatalogPodArgs, child: Child) {
   const claimName = createVolume(name, place, child);
-  new kubernetes.apps.v1.StatefulSet(
+  const onSqlite: CatalogPlace = { ...place, settings: { ...place.settings, database: "sqlite" } };
+  const stopped = createStatefulSet(name, { place: onSqlite, pod, claimName, replicas: 0 }, child);
+  return createMove(name, place, { pod, claimName }, dependingOn([stopped], child));
+}
+
+function dependingOn(resources: readonly pulumi.Resource[], child: Child): Child {
+  return { ...child, dependsOn: [...[child.dependsOn ?? []].flat(), ...resources] as pulumi.Resource[] };
+}
+
+interface StatefulSetArgs {
+  readonly place: CatalogPlace;
+  readonly pod: CatalogPodArgs;
+  readonly claimName: pulumi.Output<string>;
+  readonly replicas: 0 | 1;
+}
+
+function createStatefulSet(
+  name: string,
+  { place, pod, claimName, replicas }: StatefulSetArgs,
+  child: Child,
+): kubernetes.apps.v1.StatefulSet {
+  const spec = catalogPodSpec(place, pod);
+  return new kubernetes.apps.v1.StatefulSet(
     name,
     {
       metadata: metadataOf(place),
       spec: {
         serviceName: catalogName,
-        replicas: 1,
+        replicas,
         selector: { matchLabels: catalogLabels },
         template: {
           metadata: { labels: catalogLabels },
-          spec: { ...pod, volumes: [...pod.volumes, { name: dataVolume.name, persistentVolumeClaim: { claimName } }] },
+          spec: {
+            ...spec,
+            volumes: [...spec.volumes, { name: dataVolume.name, persistentVolumeClaim: { claimName } }],
+          },
         },
       },
     },
@@ -37,29 +71,7 @@ function createStatefulSet(name: string, place: CatalogPlace, pod: CatalogPod, c
   );
 }
 
-/** Not a template of the set, which could not be changed: a volume may grow. It outlives the set: it has the catalog in it. */
-function createVolume(name: string, place: CatalogPlace, child: Child): pulumi.Output<string> {
-  const { cluster, settings } = place;
-  return new kubernetes.core.v1.PersistentVolumeClaim(
-    `${name}-data`,
-    {
-      metadata: {
-        ...metadataOf(place),
-        // It is bound when its pod has a node; waiting earlier would never end.
-        annotations: { "pulumi.com/skipAwait": "true" },
-      },
-      spec: {
-        accessModes: ["ReadWriteOnce"],
-        ...(cluster.storageClass !== undefined && { storageClassName: cluster.storageClass }),
-        resources: { requests: { storage: settings.volumeSize } },
-      },
-    },
-    // A volume stays of the class that it was made of: it has the catalog in it.
-    { ...child, retainOnDelete: !cluster.isOwn, ignoreChanges: ["spec.storageClassName"] },
-  ).metadata.name;
-}
-
-function createDeployment(name: string, place: CatalogPlace, pod: CatalogPod, child: Child): void {
+function createDeployment(name: string, place: CatalogPlace, pod: CatalogPodArgs, child: Child): void {
   new kubernetes.apps.v1.Deployment(
     name,
     {
@@ -71,7 +83,7 @@ function createDeployment(name: string, place: CatalogPlace, pod: CatalogPod, ch
         template: {
           metadata: { labels: catalogLabels },
           spec: {
-            ...pod,
+            ...catalogPodSpec(place, pod),
             topologySpreadConstraints: ["topology.kubernetes.io/zone", "kubernetes.io/hostname"].map((topologyKey) => ({
               topologyKey,
               maxSkew: 1,

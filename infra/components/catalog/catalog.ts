@@ -13,7 +13,6 @@ import { createCatalogAccess } from "./catalog-access.ts";
 import { createCatalogMonitoring } from "./catalog-monitoring.ts";
 import { metadataOf } from "./catalog-names.ts";
 import { createCatalogNetwork } from "./catalog-network.ts";
-import { catalogPodSpec } from "./catalog-pod.ts";
 import { createCatalogWorkload } from "./catalog-workload.ts";
 import { createLitestream } from "./litestream.ts";
 
@@ -30,6 +29,8 @@ export interface CatalogArgs extends Partial<CatalogOptions> {
   readonly namespace?: string | undefined;
   /** Whether the namespace, and on it the volume, goes with the stack on a cluster that is not its own. */
   readonly deleteNamespace?: boolean;
+  /** Whether Pulumi refuses to delete the volume on a cluster of the stack's own; true when absent. */
+  readonly deletionProtection?: boolean;
   /** The collector of its metrics; none when absent. */
   readonly monitoring?: MonitoringSettings;
 }
@@ -41,6 +42,7 @@ export interface CatalogPlace {
   readonly platform: RayPlatform;
   readonly settings: CatalogOptions;
   readonly monitoring: MonitoringSettings;
+  readonly deletionProtection: boolean;
 }
 
 export type Child = pulumi.CustomResourceOptions & { readonly parent: pulumi.Resource };
@@ -64,8 +66,9 @@ export class Catalog extends pulumi.ComponentResource {
   readonly backupsUri: pulumi.Output<string> | undefined;
 
   constructor(name: string, args: CatalogArgs, options?: pulumi.ComponentResourceOptions) {
-    super("tiltyard:infra:Catalog", name, {}, options);
-    const { cluster, platform, namespace, deleteNamespace = false, monitoring = noMonitoring, ...given } = args;
+    super("tiltyard:infra:Catalog", name, {}, args.cluster.kubernetes.owned(options));
+    const { cluster, platform, namespace, deleteNamespace = false, deletionProtection = true, ...more } = args;
+    const { monitoring = noMonitoring, ...given } = more;
     const settings: CatalogOptions = { ...catalogDefaults, ...given };
     if (settings.oidc === undefined)
       pulumi.log.warn(
@@ -79,7 +82,7 @@ export class Catalog extends pulumi.ComponentResource {
     this.apiKey = createKey(`${name}-key`, this);
     this.runnerKey = createKey(`${name}-runner-key`, this);
 
-    const place = { cluster, platform, settings, monitoring, namespace: this.namespace };
+    const place = { cluster, platform, settings, monitoring, deletionProtection, namespace: this.namespace };
     const room = createNamespace(name, { ...place, enforce: "restricted", deleteNamespace }, this);
     const child = { parent: this, provider: cluster.kubernetes, dependsOn: [room, ...platform.priorities] };
     const { database } = settings;
@@ -87,13 +90,13 @@ export class Catalog extends pulumi.ComponentResource {
     this.image = imageOf(name, place, this);
     const identity = cluster.services.createIdentity("catalog", { namespace: this.namespace, name: catalogName });
     const backups = settings.litestream === false ? undefined : cluster.services.createBackups(identity);
-    const pod = catalogPodSpec(place, {
+    const pod = {
       image: this.image,
       serviceAccount: createServiceAccount(name, place, identity, child),
       vendingRole: settings.vendCredentials ? cluster.services.createVendingRole(identity) : undefined,
       secret: createSecret(name, place, this, databaseUrl, child),
       litestream: backups && createLitestream(name, place, backups, child),
-    });
+    };
     createCatalogWorkload(name, place, pod, child);
     createCatalogNetwork(name, place, databaseUrl, child);
     createCatalogMonitoring(name, place, child);

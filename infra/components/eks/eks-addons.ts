@@ -3,6 +3,7 @@ import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
 import type { CloudServices } from "../../cluster.ts";
 import type { EksConfig } from "../../config.ts";
+import type { ClusterProvider } from "../cluster-provider.ts";
 import type { EksAccount } from "./eks-account.ts";
 import { useKeyForDisks } from "./eks-encryption.ts";
 import { createRole } from "./iam-role.ts";
@@ -14,7 +15,7 @@ export interface AddonContext {
   readonly config: EksConfig;
   readonly account: EksAccount;
   readonly services: CloudServices;
-  readonly kubernetes: kubernetes.Provider;
+  readonly kubernetes: ClusterProvider;
   readonly cluster: {
     readonly name: pulumi.Output<string>;
     readonly arn: pulumi.Output<string>;
@@ -80,7 +81,7 @@ export function createVolumes(name: string, context: AddonContext) {
           allowVolumeExpansion: true,
           reclaimPolicy: "Delete",
         },
-        { parent: context.parent, provider: context.kubernetes, dependsOn: [driver] },
+        context.kubernetes.owned({ parent: context.parent, provider: context.kubernetes, dependsOn: [driver] }),
       ),
   };
 }

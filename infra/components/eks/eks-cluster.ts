@@ -1,9 +1,9 @@
 import type * as eks from "@pulumi/eks";
-import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import type { Cluster, ClusterAccess, ClusterSubject, Database, TeamClient, TeamClientArgs } from "../../cluster.ts";
 import type { EksConfig } from "../../config.ts";
 import type { Architecture } from "../../machines.ts";
+import { ClusterProvider } from "../cluster-provider.ts";
 import { createAutoscaler } from "./cluster-autoscaler.ts";
 import { createContainerLogs } from "./container-logs.ts";
 import { createDevicePlugin } from "./device-plugin.ts";
@@ -29,7 +29,7 @@ export interface EksClusterArgs {
 /** An EKS cluster with private nodes, its network, node groups, add-ons, bucket and roles. */
 export class EksCluster extends pulumi.ComponentResource implements Cluster {
   readonly isOwn = true;
-  readonly kubernetes: kubernetes.Provider;
+  readonly kubernetes: ClusterProvider;
   readonly access: ClusterAccess & { readonly kubeconfig: pulumi.Output<string> };
   readonly services: EksServices;
   readonly storageClass = storageClassName;
@@ -59,9 +59,9 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
     this.#context = { parent: this, config, account, clusterName, clusterArn };
     this.services = this.#createServices();
     this.access = this.#createAccess();
-    this.kubernetes = new kubernetes.Provider(
+    this.kubernetes = new ClusterProvider(
       `${name}-kubernetes`,
-      { kubeconfig: this.access.kubeconfig, enableServerSideApply: true },
+      { kubeconfig: this.access.kubeconfig },
       { parent: this },
     );
     this.nodes = this.#createNodes();

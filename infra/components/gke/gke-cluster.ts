@@ -4,6 +4,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { Cluster, ClusterAccess, ClusterSubject, Database, TeamClient, TeamClientArgs } from "../../cluster.ts";
 import type { GkeConfig } from "../../config.ts";
 import { type Architecture, takesOnlyHyperdisk } from "../../machines.ts";
+import { ClusterProvider } from "../cluster-provider.ts";
 import { type AccountContext, createClientAccount, createNodeAccount, grantAdmins } from "./gke-accounts.ts";
 import { GkeCloudServices } from "./gke-cloud-services.ts";
 import { createControlPlane, kubeconfigOf } from "./gke-control-plane.ts";
@@ -16,7 +17,7 @@ import { GkeServices } from "./gke-services.ts";
 /** A regional GKE cluster with private nodes, its network, node pools, bucket and identities. */
 export class GkeCluster extends pulumi.ComponentResource implements Cluster {
   readonly isOwn = true;
-  readonly kubernetes: kubernetes.Provider;
+  readonly kubernetes: ClusterProvider;
   readonly access: ClusterAccess & { readonly kubeconfig: pulumi.Output<string> };
   readonly services: GkeCloudServices;
   readonly storageClass: string;
@@ -47,10 +48,10 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
     this.services = this.#createServices(cluster);
     this.clients = this.#createAccounts();
     this.access = this.#accessOf(cluster);
-    this.kubernetes = new kubernetes.Provider(
+    this.kubernetes = new ClusterProvider(
       `${name}-kubernetes`,
       // Without its id, a cluster at another address is taken for another one, and all that is on it for lost.
-      { kubeconfig: this.access.kubeconfig, clusterIdentifier: cluster.id, enableServerSideApply: true },
+      { kubeconfig: this.access.kubeconfig, clusterIdentifier: cluster.id },
       { parent: this },
     );
     const { className, made } = this.#createStorageClass();
@@ -146,7 +147,7 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
         volumeBindingMode: "WaitForFirstConsumer",
         allowVolumeExpansion: true,
       },
-      { parent: this, provider: this.kubernetes },
+      this.kubernetes.owned({ parent: this, provider: this.kubernetes }),
     );
     return { className, made: [made] };
   }

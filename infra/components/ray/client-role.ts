@@ -23,6 +23,8 @@ export function createClientRole(
     { apiGroups: [""], resources: ["pods", "pods/log", "services", "events"], verbs: ["get", "list", "watch"] },
     { apiGroups: [""], resources: ["pods/portforward"], verbs: ["get", "create"] },
     { apiGroups: [""], resources: ["serviceaccounts", "resourcequotas"], verbs: ["get", "list"] },
+    // The token of a Ray cluster. A principal that may create Ray clusters can mount any secret of the namespace already.
+    { apiGroups: [""], resources: ["secrets"], verbs: ["get"] },
     // Geneva's client reviews the service account's rights before it creates a cluster.
     { apiGroups: ["authorization.k8s.io"], resources: ["localsubjectaccessreviews"], verbs: ["create"] },
   ];

@@ -88,7 +88,10 @@ const metricsPorts = ["metrics", "as-metrics", "dash-metrics"] as const;
 const metricsPortNumbers = [8080, 44217, 44227];
 const allRayPods = { matchExpressions: [{ key: "ray.io/cluster", operator: "Exists" }] };
 
-/** Access to a Ray head is code execution on it: only named pods have it. Collectors read metrics alone. */
+/**
+ * Admits Ray's own pods of the namespace and the peers to Ray: access to a head is code execution on it. Policies cannot
+ * compare labels, so that heads of one namespace are kept apart by their tokens. Collectors read metrics alone.
+ */
 function keepToPeers(
   name: string,
   { namespace, peers, monitoring }: RayNamespaceArgs,
@@ -104,7 +107,7 @@ function keepToPeers(
         podSelector: allRayPods,
         policyTypes: ["Ingress"],
         ingress: [
-          { from: [{ podSelector: {} }, ...peers] },
+          { from: [{ podSelector: allRayPods }, ...peers] },
           ...(collectors.length > 0 ? [{ from: collectors, ports }] : []),
         ],
       },

@@ -77,7 +77,7 @@ export class RayPlatform extends pulumi.ComponentResource {
   readonly priorities: readonly pulumi.Resource[];
 
   constructor(name: string, args: RayPlatformArgs, options?: pulumi.ComponentResourceOptions) {
-    super("tiltyard:infra:RayPlatform", name, {}, options);
+    super("tiltyard:infra:RayPlatform", name, {}, args.cluster.kubernetes.owned(options));
     const settings: RayPlatformSettings = { ...defaults, ...args };
     const { namespace, serviceAccount, cluster, rayLogs, kueue } = settings;
     const { head, control } = priorityClasses(namespace);
@@ -109,13 +109,14 @@ function createOwnNamespace(name: string, settings: RayPlatformSettings, parent:
 }
 
 function createTeams(name: string, settings: RayPlatformSettings, parent: RayPlatform): RayTeam[] {
-  const peers = [podsOf(settings.namespace, operatorLabels), ...peersOf(settings)];
+  const peers = peersOf(settings);
   return settings.teams.map((team) => new RayTeam(`${name}-${team.name}`, { ...settings, peers, team }, { parent }));
 }
 
-/** Pods outside of the namespaces of Ray that may connect to Ray's; an operator reaches their dashboards. */
-function peersOf({ operator, allowedNamespaces }: RayPlatformSettings) {
-  const ofOperator = operator.source === "none" && operator.namespace !== undefined ? [podsOf(operator.namespace)] : [];
+/** Pods besides Ray's own that may connect to Ray's. An operator reaches their dashboards. */
+function peersOf({ namespace, operator, allowedNamespaces }: RayPlatformSettings) {
+  const itsNamespace = operator.source === "none" ? operator.namespace : undefined;
+  const ofOperator = itsNamespace === undefined ? [podsOf(namespace, operatorLabels)] : [podsOf(itsNamespace)];
   return [...ofOperator, ...allowedNamespaces.map((each) => podsOf(each))];
 }
 

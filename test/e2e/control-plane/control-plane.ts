@@ -105,8 +105,9 @@ export class ControlPlane {
     await installDefinitions(this.api, rayDefinitions(join(kuberay, "crds")));
     this.#startControllerManager();
     this.#daemon("kube-scheduler", join(kubernetes, "kube-scheduler"), this.#alone);
-    // What KWOK does with nodes and pods: they are ready at once, and gone at once when they are deleted.
-    const stages = readdirSync(join(kwok, "stages")).flatMap((file) => ["--config", join(kwok, "stages", file)]);
+    // KWOK makes pods ready at once, and deletes them at once. The tests themselves run the pods of jobs.
+    const files = readdirSync(join(kwok, "stages")).filter((file) => file !== "pod-complete.yaml");
+    const stages = files.flatMap((file) => ["--config", join(kwok, "stages", file)]);
     const manage = ["--manage-all-nodes=true", "--node-lease-duration-seconds=40"];
     this.#daemon("kwok", join(kwok, "kwok"), [
       ...this.#signIn,

@@ -9,7 +9,8 @@ const conditions: Readonly<Record<string, (object: KubernetesObject) => boolean>
   Deployment: ({ spec, status }) =>
     status?.observedGeneration !== undefined && status.availableReplicas === spec.replicas,
   StatefulSet: ({ spec, status }) =>
-    status?.readyReplicas === spec.replicas && status.updatedReplicas === spec.replicas,
+    (status?.readyReplicas ?? 0) === spec.replicas && (status?.replicas ?? 0) === spec.replicas && isRevised(status),
+  Job: ({ status }) => hasCondition(status, "Complete"),
   Pod: ({ status }) => hasCondition(status, "Ready"),
   CustomResourceDefinition: ({ status }) => hasCondition(status, "Established"),
   RayCluster: ({ status }) => status?.state === "ready",
@@ -36,6 +37,10 @@ export async function waitUntil(
       throw new Error(`${kind} ${metadata.name} is not ${what} after ${deadlineMs} ms: ${JSON.stringify(now.status)}`);
     await sleep(pollMs);
   }
+}
+
+function isRevised(status: KubernetesObject["status"]): boolean {
+  return status?.updateRevision !== undefined && status.currentRevision === status.updateRevision;
 }
 
 /** A status may be from before the last change. */

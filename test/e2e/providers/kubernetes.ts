@@ -18,8 +18,8 @@ import {
 } from "./plugin.ts";
 import { record } from "./record.ts";
 
-/** The field manager: server-side apply keeps the fields of each apart. */
-const manager = "pulumi-kubernetes";
+/** As the real provider has it, every resource has a field manager of its own, which its state keeps. */
+const managerKey = "__fieldManager";
 /** As the real provider marks a name that it chose. */
 const autonamed = "pulumi.com/autonamed";
 /** The real provider never changes these in place: pods would not see it. */
@@ -29,9 +29,14 @@ const replacedWhenChanged: Readonly<Record<string, readonly string[]>> = {
 };
 
 let api: KubernetesApi | undefined;
+/** Without it, an object that exists is an error, since 4.29 of the real provider. */
+let upserts = false;
+/** The type of a resource after whose creation the engine dies, before it learns of the object. */
+const killAfter = process.env.TILTYARD_E2E_KILL_AFTER;
 
 const provider: Provider = {
-  async configure({ kubeconfig, context }) {
+  async configure({ kubeconfig, context, upsertExistingObjects }) {
+    upserts = upsertExistingObjects === "true" || upsertExistingObjects === true;
     if (hasUnknowns(kubeconfig)) return;
     if (typeof kubeconfig !== "string")
       throw new Error("this stand-in needs the provider's kubeconfig: it never takes the user's own");
@@ -49,25 +54,31 @@ const provider: Provider = {
 
   async diff(resource, _id, old, inputs) {
     const changes = changedKeys(old.inputs, inputs);
-    const replaces = changes.length === 0 ? [] : await replacesOf(resource, old.inputs, inputs, changes);
+    const replaces = changes.length === 0 ? [] : await replacesOf(resource, old, inputs, changes);
     // Two objects cannot have one name: the old one has to go first, unless the new one gets another name.
     const deleteBeforeReplace = inputs.metadata?.annotations?.[autonamed] !== "true";
     return { changes, replaces, deleteBeforeReplace };
   },
 
   async create(resource, inputs) {
-    return { id: idOf(resource, inputs), outputs: await put("create", resource, inputs) };
+    const manager = `pulumi-kubernetes-${randomBytes(4).toString("hex")}`;
+    const outputs = await put("create", resource, inputs, manager);
+    if (resource.type === killAfter) {
+      process.kill(process.ppid, "SIGKILL");
+      process.exit(1);
+    }
+    return { id: idOf(resource, inputs), outputs };
   },
 
-  async update(resource, _id, _old, inputs) {
-    return put("update", resource, inputs);
+  async update(resource, _id, old, inputs) {
+    return put("update", resource, inputs, old[managerKey]);
   },
 
   async read(resource, _id, old) {
     if (isRelease(resource.type)) return old;
     const live = await connected().find(referenceOf(old.inputs));
     if (live === undefined) return undefined;
-    const outputs = outputsOf(old.inputs, live);
+    const outputs = { ...outputsOf(old.inputs, live), [managerKey]: old.outputs[managerKey] };
     // The API server writes some values its own way (1000m as 1): only what it wrote otherwise before has changed.
     return { outputs, inputs: isSame(outputs, old.outputs) ? old.inputs : projected(old.inputs, live) };
   },
@@ -83,12 +94,18 @@ function newName({ name }: Resource): string {
   return `${name}-${randomBytes(4).toString("hex")}`;
 }
 
-async function put(action: "create" | "update", resource: Resource, inputs: Values): Promise<Values> {
+async function put(action: "create" | "update", resource: Resource, inputs: Values, manager: string): Promise<Values> {
   const cluster = connected();
   const before = cluster.warnings.length;
+  const apply = async () => {
+    const reference = referenceOf(inputs);
+    return action === "create" && !upserts
+      ? { ...reference, ...(await cluster.create({ ...reference })) }
+      : cluster.apply(reference, { manager });
+  };
   const outputs = isRelease(resource.type)
     ? await applyRelease(cluster, inputs)
-    : outputsOf(inputs, await waitUntilReady(cluster, await cluster.apply(referenceOf(inputs), { manager })));
+    : { ...outputsOf(inputs, await waitUntilReady(cluster, await apply())), [managerKey]: manager };
   const warnings = cluster.warnings.slice(before);
   record({ provider: "kubernetes", action, type: resource.type, urn: resource.urn, warnings });
   return outputs;
@@ -97,16 +114,16 @@ async function put(action: "create" | "update", resource: Resource, inputs: Valu
 /** What cannot be changed in place is what the API server says so of. */
 async function replacesOf(
   resource: Resource,
-  old: Values,
+  old: { readonly inputs: Values; readonly outputs: Values },
   inputs: Values,
   changes: readonly string[],
 ): Promise<readonly string[]> {
   if (isRelease(resource.type) || hasUnknowns(inputs)) return [];
-  if (idOf(resource, old) !== idOf(resource, inputs)) return ["metadata"];
+  if (idOf(resource, old.inputs) !== idOf(resource, inputs)) return ["metadata"];
   const forced = changes.filter((key) => replacedWhenChanged[inputs.kind]?.includes(key));
   if (forced.length > 0) return forced;
   try {
-    await connected().apply(referenceOf(inputs), { manager, dryRun: true });
+    await connected().apply(referenceOf(inputs), { manager: old.outputs[managerKey], dryRun: true });
     return [];
   } catch (error) {
     if (error instanceof KubernetesError && error.reason === "Invalid") return changes;

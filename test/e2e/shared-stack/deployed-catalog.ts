@@ -4,6 +4,7 @@ import getPort from "get-port";
 import { type Program, startProgram } from "../../support/process.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import type { KubernetesObject } from "../kubernetes/api.ts";
+import { environmentOf } from "../kubernetes/environment.ts";
 import { until } from "../until.ts";
 import { catalogNamespace, cluster } from "./shared-stack.ts";
 
@@ -36,7 +37,7 @@ export async function startDeployedCatalog(): Promise<DeployedCatalog> {
   };
   const port = await getPort({ host: "127.0.0.1" });
   const url = `http://127.0.0.1:${port}`;
-  const given = Object.entries(await environmentOf(pod.containers[0], catalogNamespace));
+  const given = Object.entries(await environmentOf(cluster().api, pod.containers[0], catalogNamespace));
   const environment = Object.fromEntries(given.map(([name, value]) => [name, localValue(value)]));
   const service = startProgram(["service/main.ts", "serve"], { ...environment, TILTYARD_PORT: String(port) });
   const ended = service.finished.then(({ code, stdout, stderr }) => {
@@ -45,23 +46,4 @@ export async function startDeployedCatalog(): Promise<DeployedCatalog> {
   await Promise.race([until(async () => (await fetch(`${url}/health/ready`)).ok), ended]);
   ended.catch(() => {});
   return { pod, service, url, localPath };
-}
-
-/** All variables of a container, those of its secrets too. */
-export async function environmentOf(
-  { env = [], envFrom = [] }: PodSpec,
-  namespace: string,
-): Promise<Record<string, string>> {
-  const secret = async (name: string) => {
-    const { data } = await cluster().api.get("v1", "Secret", name, namespace);
-    return Object.fromEntries(
-      Object.entries<string>(data).map(([key, value]) => [key, Buffer.from(value, "base64").toString()]),
-    );
-  };
-  const whole = envFrom.map(({ secretRef }: { secretRef: { name: string } }) => secret(secretRef.name));
-  const single = env.map(async ({ name, value, valueFrom }: KubernetesObject) => {
-    const from = valueFrom?.secretKeyRef;
-    return { [name as unknown as string]: from === undefined ? (value ?? "") : (await secret(from.name))[from.key] };
-  });
-  return Object.assign({}, ...(await Promise.all([...whole, ...single])));
 }

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type LocalRay, startLocalRay } from "../../../client/ray/local-ray.ts";
 import { pathWithPython } from "../../interop/servers.ts";
 import type { KubernetesObject } from "../kubernetes/api.ts";
-import { environmentOf } from "./deployed-catalog.ts";
+import { environmentOf } from "../kubernetes/environment.ts";
 import { cluster, namespace } from "./shared-stack.ts";
 
 const dashboardPort = 8265;
@@ -81,7 +81,7 @@ export class RayHeads implements AsyncDisposable {
     const status = { podIP: machineAddress, podIPs: [{ ip: machineAddress }] };
     await cluster().api.request("PATCH", path, { status }, "application/merge-patch+json");
     const [container] = spec.containers;
-    const given = Object.entries(await environmentOf(container, namespace));
+    const given = Object.entries(await environmentOf(cluster().api, container, namespace));
     const ours = Object.fromEntries(given.filter(([name]) => name.startsWith("TILTYARD_")));
     const env = { ...process.env, ...ours, ...this.#environment, PATH: pathWithPython() };
     this.#ray = await startLocalRay({ env, numCpus: 2 });

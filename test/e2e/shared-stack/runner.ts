@@ -18,10 +18,11 @@ import { type Program, startProgram } from "../../support/process.ts";
 import { describeOnOurs, folderOf } from "../cluster.ts";
 import { isAllowed } from "../kubernetes/access-review.ts";
 import type { KubernetesObject } from "../kubernetes/api.ts";
+import { environmentOf } from "../kubernetes/environment.ts";
 import { tokenOf } from "../kubernetes/token.ts";
 import { platformNodes } from "../platform-nodes.ts";
 import { until } from "../until.ts";
-import { type DeployedCatalog, environmentOf, startDeployedCatalog } from "./deployed-catalog.ts";
+import { type DeployedCatalog, startDeployedCatalog } from "./deployed-catalog.ts";
 import { RayHeads } from "./ray-heads.ts";
 import { catalogNamespace, cluster, namespace, stack } from "./shared-stack.ts";
 
@@ -305,7 +306,7 @@ async function startRunner(more: Readonly<Record<string, object>> = {}): Promise
   const runner = startProgram(
     command.map((argument) => argument.replace(mount.mountPath, folder)),
     {
-      ...(await environmentOf(container, catalogNamespace)),
+      ...(await environmentOf(cluster().api, container, catalogNamespace)),
       TILTYARD_CATALOG_URL: deployed.url,
       KUBECONFIG: kubeconfig,
     },

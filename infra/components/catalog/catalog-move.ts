@@ -1,0 +1,57 @@
+import * as kubernetes from "@pulumi/kubernetes";
+import type * as pulumi from "@pulumi/pulumi";
+import { catalogName } from "@tiltyard/protocol";
+import type { CatalogPlace, Child } from "./catalog.ts";
+import { baseContainer, basePodSpec, type CatalogPodArgs } from "./catalog-pod.ts";
+import { dataVolume } from "./pod-parts.ts";
+
+export const moveName = `${catalogName}-move`;
+
+/** The old pod may hold the file and the volume for some moments. */
+const attemptsMax = 10;
+
+/**
+ * Copies the catalog from its volume into PostgreSQL, and compares every row. The job runs once: a second one would find
+ * a database that is not empty.
+ */
+export function createMove(
+  name: string,
+  place: CatalogPlace,
+  { pod, claimName }: { readonly pod: CatalogPodArgs; readonly claimName: pulumi.Input<string> },
+  child: Child,
+): kubernetes.batch.v1.Job {
+  const labels = { "app.kubernetes.io/name": moveName };
+  return new kubernetes.batch.v1.Job(
+    `${name}-move`,
+    {
+      metadata: { name: moveName, namespace: place.namespace, labels },
+      spec: {
+        backoffLimit: attemptsMax,
+        template: {
+          metadata: { labels },
+          spec: {
+            ...basePodSpec(place, pod),
+            restartPolicy: "Never",
+            containers: [
+              {
+                name: "move",
+                ...baseContainer(place, pod),
+                args: ["move", dataVolume.databaseFile],
+                volumeMounts: [
+                  { name: dataVolume.name, mountPath: dataVolume.path },
+                  { name: "tmp", mountPath: "/tmp" },
+                ],
+              },
+            ],
+            volumes: [
+              { name: dataVolume.name, persistentVolumeClaim: { claimName } },
+              { name: "tmp", emptyDir: { sizeLimit: "256Mi" } },
+            ],
+          },
+        },
+      },
+    },
+    // A later image is no reason to move again.
+    { ...child, ignoreChanges: ["spec"], customTimeouts: { create: "60m" } },
+  );
+}

@@ -1,0 +1,86 @@
+import * as kubernetes from "@pulumi/kubernetes";
+import * as pulumi from "@pulumi/pulumi";
+import { catalogLabels, catalogName } from "@tiltyard/protocol";
+import type { CreationCheck } from "../cluster-provider.ts";
+import { stackId, stackLabel } from "../ownership.ts";
+import type { CatalogPlace, Child } from "./catalog.ts";
+import { metadataOf } from "./catalog-names.ts";
+
+const released = "catalog.keepVolume: false lets the catalog start without it";
+
+/**
+ * Creates the volume of SQLite, which holds the whole catalog. It is no template of the stateful set: those cannot
+ * change, and a volume may grow.
+ */
+export function createVolume(name: string, place: CatalogPlace, child: Child): pulumi.Output<string> {
+  const { cluster, settings, deletionProtection } = place;
+  return new kubernetes.core.v1.PersistentVolumeClaim(
+    `${name}-data`,
+    {
+      metadata: {
+        ...metadataOf(place),
+        // The claim is bound when its pod has a node. Waiting for that here would never end.
+        annotations: { "pulumi.com/skipAwait": "true" },
+      },
+      spec: {
+        accessModes: ["ReadWriteOnce"],
+        ...(cluster.storageClass !== undefined && { storageClassName: cluster.storageClass }),
+        resources: { requests: { storage: settings.volumeSize } },
+      },
+    },
+    {
+      ...child,
+      protect: cluster.isOwn && deletionProtection && settings.keepVolume,
+      retainOnDelete: !cluster.isOwn && settings.keepVolume,
+      hooks: { beforeCreate: [cluster.kubernetes.beforeCreate(`${name}-volume`, refuseSecondVolume(place))] },
+      // The volume keeps the class that it was created with.
+      ignoreChanges: ["spec.storageClassName"],
+    },
+  ).metadata.name;
+}
+
+/** Options for the pods of a catalog on PostgreSQL: they do not start while the records are elsewhere. */
+export function afterVolume(name: string, place: CatalogPlace, child: Child): Child {
+  const { cluster, settings } = place;
+  if (settings.moveFrom !== undefined || !settings.keepVolume) return child;
+  const check = cluster.kubernetes.beforeCreate(`${name}-no-volume`, refuseEmptyCatalog(place));
+  return { ...child, hooks: { beforeCreate: [check] } };
+}
+
+/** Options for the pod of a catalog on SQLite: a switch back from PostgreSQL moves nothing. */
+export function beforeSqlite(name: string, { cluster, namespace }: CatalogPlace, child: Child): Child {
+  const check: CreationCheck = async (live) => {
+    if ((await live.find("apps/v1", "Deployment", catalogName, namespace)) !== undefined)
+      await pulumi.log.warn(
+        "The catalog changes from PostgreSQL to SQLite. It starts with the records of its volume, or with none: " +
+          "nothing is copied from PostgreSQL",
+      );
+  };
+  return { ...child, hooks: { beforeCreate: [cluster.kubernetes.beforeCreate(`${name}-from-postgres`, check)] } };
+}
+
+function refuseEmptyCatalog({ namespace }: CatalogPlace): CreationCheck {
+  return async (live) => {
+    if ((await live.find("v1", "PersistentVolumeClaim", catalogName, namespace)) === undefined) return;
+    throw new Error(
+      `the volume ${namespace}/${catalogName} holds the catalog, and PostgreSQL would start without its records. ` +
+        `catalog.moveFrom: sqlite copies them first; ${released}`,
+    );
+  };
+}
+
+/** Another namespace is another volume. */
+function refuseSecondVolume({ namespace, settings }: CatalogPlace): CreationCheck {
+  return async (live) => {
+    if (!settings.keepVolume) return;
+    const labels = { ...catalogLabels, [stackLabel]: stackId() };
+    const selector = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
+    const claims = await live.list("v1", "PersistentVolumeClaim", selector.join());
+    const other = claims.find(({ metadata }) => metadata.namespace !== namespace);
+    if (other === undefined) return;
+    throw new Error(
+      `the volume ${other.metadata.namespace}/${catalogName} holds the catalog of this stack, and the catalog in ` +
+        `${namespace} would start empty. Set catalog.namespace: ${other.metadata.namespace}; ${released}`,
+    );
+  };
+}

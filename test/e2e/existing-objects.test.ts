@@ -1,0 +1,268 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { commit, declareTable, startTestCatalog, type TestCatalog } from "../support/catalog.ts";
+import { type PostgresServer, startPostgres } from "../support/postgres-server.ts";
+import { startProgram } from "../support/process.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { catalogImage, describeOnOurs, inTurn, together, useCluster } from "./cluster.ts";
+import type { KubernetesObject, Reference } from "./kubernetes/api.ts";
+import { environmentOf } from "./kubernetes/environment.ts";
+import { addPlatformNodes } from "./platform-nodes.ts";
+import { DeployedStack } from "./stack.ts";
+import { until } from "./until.ts";
+
+const rbac = "rbac.authorization.k8s.io/v1";
+const cluster = useCluster();
+beforeAll(() => addPlatformNodes(cluster().api));
+
+function settingsOf(namespace: string, more: object = {}) {
+  return {
+    kubeconfig: cluster().kubeconfigPath,
+    namespace,
+    serviceAccount: `${namespace}-ray`,
+    catalog: { image: `${catalogImage}:1`, ...more },
+  };
+}
+
+function namespaceOf(name: string): Reference {
+  return { apiVersion: "v1", kind: "Namespace", metadata: { name } };
+}
+
+describeOnOurs(
+  "a stack next to objects that exist",
+  "several stacks",
+  inTurn("under Pulumi's engine", () => {
+    const namespace = "tiltyard-e2e-first";
+    const catalogNamespace = `${namespace}-catalog`;
+    let first: DeployedStack;
+    let role: KubernetesObject;
+    const liveRole = () => cluster().api.get(rbac, "ClusterRole", `${namespace}-ray-role`);
+    const uidOf = async (kind: string, name: string, where?: string) =>
+      (await cluster().api.get("v1", kind, name, where)).metadata.uid;
+
+    beforeAll(async () => {
+      first = await DeployedStack.create(cluster(), "existing", { name: "first" });
+    });
+
+    test("adopts the namespace that a person created for a secret", async () => {
+      const { api } = cluster();
+      await api.create({ ...namespaceOf(catalogNamespace), metadata: { name: catalogNamespace } });
+      const metadata = { name: "bucket-credentials", namespace: catalogNamespace };
+      await api.create({ apiVersion: "v1", kind: "Secret", metadata, stringData: { AWS_REGION: "eu-central-1" } });
+      const uid = await uidOf("Namespace", catalogNamespace);
+      const settings = settingsOf(namespace, { environmentSecret: "bucket-credentials" });
+      expect(Object.keys(await first.up(settings))).toEqual(["create"]);
+      expect(await uidOf("Namespace", catalogNamespace)).toBe(uid);
+      expect(Object.keys(await first.preview(settings))).toEqual(["same"]);
+      expect(Object.keys(await first.refresh())).toEqual(["same"]);
+      role = await liveRole();
+    });
+
+    test("leaves another stack's objects alone, and says whose they are", async () => {
+      const second = await DeployedStack.create(cluster(), "existing", { name: "second" });
+      const settings = { ...settingsOf("tiltyard-e2e-second"), serviceAccount: `${namespace}-ray` };
+      const refusal = `the ClusterRole ${namespace}-ray-role belongs to the stack organization.tiltyard.first`;
+      await expect(second.preview(settings)).rejects.toThrow(refusal);
+      await expect(second.up(settings)).rejects.toThrow(refusal);
+      await second.destroy();
+      expect((await liveRole()).metadata.uid).toBe(role.metadata.uid);
+    });
+
+    test("leaves the objects of a stack of the same name in another state alone", async () => {
+      const other = await DeployedStack.create(cluster(), "existing", { name: "first", state: "other-first" });
+      await expect(other.up(settingsOf(namespace))).rejects.toThrow(
+        /belongs to another deployment or another resource of the stack organization\.tiltyard\.first/,
+      );
+      await other.destroy();
+      expect((await liveRole()).metadata.uid).toBe(role.metadata.uid);
+      expect(Object.keys(await first.refresh())).toEqual(["same"]);
+    });
+
+    test("refuses what a person created and others may use", async () => {
+      const third = await DeployedStack.create(cluster(), "existing", { name: "third" });
+      const { api } = cluster();
+      const name = "tiltyard-e2e-third-ray-role";
+      const byHand = { apiVersion: rbac, kind: "ClusterRole", metadata: { name } };
+      await api.create({ ...byHand, rules: [] });
+      const refusal = `the ClusterRole ${name} exists, and no stack has created it`;
+      await expect(third.up(settingsOf("tiltyard-e2e-third"))).rejects.toThrow(refusal);
+      await third.destroy();
+      expect((await api.get(rbac, "ClusterRole", name)).rules).toEqual([]);
+      await api.delete(byHand);
+    });
+
+    test.each([
+      "kubernetes:core/v1:Namespace",
+      `kubernetes:${rbac}:ClusterRole`,
+      "kubernetes:core/v1:PersistentVolumeClaim",
+      "kubernetes:apps/v1:StatefulSet",
+    ])("comes up after an up that was killed when it had created a %s", async (type) => {
+      const killed = await DeployedStack.create(cluster(), "existing", { name: "killed" });
+      const settings = { ...settingsOf("tiltyard-e2e-killed", { keepVolume: false }), deleteNamespace: true };
+      await killed.killedUp(settings, type);
+      expect(Object.keys(await killed.up(settings))).toContain("create");
+      expect(Object.keys(await killed.preview(settings))).toEqual(["same"]);
+      await killed.destroy();
+      expect(await cluster().api.find(namespaceOf("tiltyard-e2e-killed-catalog"))).toBeUndefined();
+    });
+
+    test("adopts what destroy has kept: the namespaces and the volume", async () => {
+      const kept = async () => [
+        await uidOf("Namespace", namespace),
+        await uidOf("Namespace", catalogNamespace),
+        await uidOf("PersistentVolumeClaim", "tiltyard-catalog", catalogNamespace),
+      ];
+      const before = await kept();
+      await first.destroy();
+      expect(await kept()).toEqual(before);
+      expect(Object.keys(await first.up(settingsOf(namespace)))).toEqual(["create"]);
+      expect(await kept()).toEqual(before);
+    });
+
+    test("refuses to start an empty catalog beside the volume of another one", async () => {
+      const volume = `the volume ${catalogNamespace}/tiltyard-catalog holds the catalog`;
+      const onPostgres = settingsOf(namespace, { database: { url: "postgres://u:p@127.0.0.1:1/none" } });
+      await expect(first.up(onPostgres)).rejects.toThrow(volume);
+      const elsewhere = settingsOf(namespace, { namespace: "tiltyard-e2e-elsewhere" });
+      await expect(first.up(elsewhere)).rejects.toThrow(volume);
+      const { status } = await cluster().api.get("apps/v1", "StatefulSet", "tiltyard-catalog", catalogNamespace);
+      expect(status.readyReplicas).toBe(1);
+      await first.up(settingsOf(namespace));
+    });
+  }),
+  together,
+);
+
+describeOnOurs(
+  "a catalog that moves from SQLite to PostgreSQL",
+  "pods that the tests run themselves",
+  inTurn("in one up", () => {
+    const namespace = "tiltyard-e2e-moving";
+    const catalogNamespace = `${namespace}-catalog`;
+    const folder = temporaryFolder("tiltyard-moving-");
+    const local = { TILTYARD_HOST: "127.0.0.1", TILTYARD_PORT: "0", TILTYARD_LOG_LEVEL: "silent" };
+    let stack: DeployedStack;
+    let postgres: PostgresServer;
+    let url: string;
+
+    beforeAll(async () => {
+      [stack, postgres] = await Promise.all([
+        DeployedStack.create(cluster(), "existing", { name: "moving" }),
+        startPostgres(),
+      ]);
+      url = postgres.urlOf("postgres");
+    });
+    afterAll(() => postgres?.destroy());
+
+    test("keeps every key, grant, version and audit record", async () => {
+      await stack.up(settingsOf(namespace));
+      const before = await startCatalog("StatefulSet");
+      const table = await declareTable(before, "films");
+      for (const version of [1, 2, 3]) await commit(before, table, version);
+      const key = await before.keyFor("ada", { films: "writer" });
+      const told = await tell(before, table.id, key);
+      expect(told.versions).toHaveLength(3);
+
+      const moving = settingsOf(namespace, { database: { url }, moveFrom: "sqlite" });
+      const upped = stack.up(moving);
+      await until(async () => (await workload("StatefulSet"))?.spec.replicas === 0);
+      await before.stop();
+      await runMove();
+      await upped;
+
+      const after = await startCatalog("Deployment");
+      expect(await tell(after, table.id, key)).toEqual(told);
+      expect((await commit(after, table, 4)).status).toBe(200);
+      await after.stop();
+      expect(Object.keys(await stack.preview(moving))).toEqual(["same"]);
+      expect((await workload("Deployment"))?.status.readyReplicas).toBe(2);
+    });
+
+    test("does not move again with another image, and retains the volume for a way back", async () => {
+      const uid = (await claim())?.metadata.uid;
+      const moved = { database: { url }, image: `${catalogImage}:2` };
+      await stack.up(settingsOf(namespace, { ...moved, moveFrom: "sqlite" }));
+      await stack.up(settingsOf(namespace, moved));
+      expect(await workload("StatefulSet")).toBeUndefined();
+      expect((await claim())?.metadata.uid).toBe(uid);
+      await stack.up(settingsOf(namespace));
+      expect((await claim())?.metadata.uid).toBe(uid);
+      expect((await workload("StatefulSet"))?.status.readyReplicas).toBe(1);
+    });
+
+    test("deletes the volume after it is released", async () => {
+      await stack.up(settingsOf(namespace, { keepVolume: false }));
+      expect(await claim()).toBeDefined();
+      await stack.up(settingsOf(namespace, { keepVolume: false, database: { url } }));
+      expect(await claim()).toBeUndefined();
+    });
+
+    const claim = () =>
+      cluster().api.find({
+        ...{ apiVersion: "v1", kind: "PersistentVolumeClaim" },
+        metadata: { name: "tiltyard-catalog", namespace: catalogNamespace },
+      });
+    const workload = (kind: string) =>
+      cluster().api.find({
+        apiVersion: "apps/v1",
+        kind,
+        metadata: { name: "tiltyard-catalog", namespace: catalogNamespace },
+      });
+
+    /** The catalog as a process of this test, with the settings of its pod. */
+    async function startCatalog(kind: "StatefulSet" | "Deployment"): Promise<TestCatalog> {
+      const found = await cluster().api.get("apps/v1", kind, "tiltyard-catalog", catalogNamespace);
+      return startTestCatalog({ ...(await localEnvironment(found.spec.template.spec.containers[0])), ...local });
+    }
+
+    async function localEnvironment(container: KubernetesObject["spec"]): Promise<Record<string, string>> {
+      const environment = await environmentOf(cluster().api, container, catalogNamespace);
+      const data = join(folder, "data");
+      mkdirSync(data, { recursive: true });
+      return {
+        TILTYARD_DATABASE_URL: `sqlite:${data}/catalog.sqlite`,
+        ...environment,
+        TILTYARD_DATA_DIR: data,
+        TILTYARD_WAREHOUSE: `file://${join(folder, "tables")}`,
+      };
+    }
+
+    /** Runs what the pod of the job runs, as its kubelet would. */
+    async function runMove(): Promise<void> {
+      const { api } = cluster();
+      const pod = await until(async () => {
+        const pods = await api.list("v1", "Pod", catalogNamespace, "app.kubernetes.io/name=tiltyard-catalog-move");
+        return pods.find(({ status }) => status.phase === "Running");
+      });
+      expect(await api.list("v1", "Pod", catalogNamespace, "app.kubernetes.io/name=tiltyard-catalog")).toEqual([]);
+      const [container] = pod.spec.containers;
+      const [mount] = container.volumeMounts;
+      const args = container.args.map((each: string) => each.replace(mount.mountPath, join(folder, "data")));
+      const ran = startProgram(["service/main.ts", ...args], await localEnvironment(container));
+      const { code, stderr } = await ran.finished;
+      expect([code, stderr]).toEqual([0, ""]);
+      const path = `/api/v1/namespaces/${catalogNamespace}/pods/${pod.metadata.name}/status`;
+      const terminated = { exitCode: 0, reason: "Completed" };
+      const containerStatuses = [
+        { ...pod.status.containerStatuses[0], ready: false, started: false, state: { terminated } },
+      ];
+      await api.request(
+        "PATCH",
+        path,
+        { status: { phase: "Succeeded", containerStatuses } },
+        "application/merge-patch+json",
+      );
+    }
+  }),
+  together,
+);
+
+/** What clients see of a catalog that must not change by a move. */
+async function tell(catalog: TestCatalog, id: readonly string[], key: string) {
+  const { versions } = (await catalog.call("listTableVersions", { id }, { key })).body;
+  const { grants } = (await catalog.call("listGrants", { id: ["films"] })).body;
+  const { api_keys } = (await catalog.call("listApiKeys", {})).body;
+  const { transactions } = (await catalog.call("listTransactions", { id: [] })).body;
+  return { versions, grants, api_keys, transactions };
+}

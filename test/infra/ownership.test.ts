@@ -1,0 +1,84 @@
+import { describe, expect, test } from "vitest";
+import { annotations, type OwnedObject, refusalOf, stackLabel } from "../../infra/components/ownership.ts";
+import { deployed } from "../support/stack.ts";
+
+const stack = "organization.tiltyard.dev";
+const marks = { [annotations.urn]: "urn:role", [annotations.deployment]: "deployment-1" };
+
+function role(more: Partial<OwnedObject["metadata"]> = {}): OwnedObject {
+  const metadata = { name: "ray-role", labels: { [stackLabel]: stack }, annotations: marks, ...more };
+  return { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata };
+}
+const namespace = (more: Partial<OwnedObject["metadata"]>): OwnedObject => ({ ...role(more), kind: "Namespace" });
+
+describe("an object that exists", () => {
+  test("is taken over when the same deployment created it as the same resource", () => {
+    expect(refusalOf(role(), role(), false)).toBeUndefined();
+  });
+
+  test.each([
+    ["another deployment of a stack of that name", { ...marks, [annotations.deployment]: "deployment-2" }],
+    ["another resource, whose deletion would delete it", { ...marks, [annotations.urn]: "urn:renamed" }],
+    ["no known resource", {}],
+  ])("is refused when it is of %s", (_, given) => {
+    expect(refusalOf(role(), role({ annotations: given }), false)).toBe(
+      "the ClusterRole ray-role belongs to another deployment or another resource of the stack " +
+        "organization.tiltyard.dev. If nothing uses it: kubectl delete clusterrole ray-role",
+    );
+  });
+
+  test("is taken over when the stack has retained it and would retain it again", () => {
+    const retained = namespace({ annotations: { ...marks, [annotations.deployment]: "deployment-1" } });
+    const wanted = namespace({ annotations: { ...marks, [annotations.deployment]: "deployment-2" } });
+    expect(refusalOf(wanted, retained, true)).toBeUndefined();
+    expect(refusalOf(wanted, retained, false)).toContain("belongs to another deployment");
+  });
+
+  test.each([false, true])("is refused when another stack owns it, retained: %s", (isRetained) => {
+    const live = namespace({ name: "lancedb", labels: { [stackLabel]: "organization.tiltyard.prod" } });
+    expect(refusalOf(namespace({ name: "lancedb" }), live, isRetained)).toBe(
+      "the Namespace lancedb belongs to the stack organization.tiltyard.prod. Stacks on one cluster need different " +
+        "settings namespace and serviceAccount. If that stack is gone: kubectl label namespace lancedb tiltyard.dev/stack-",
+    );
+  });
+
+  test("without an owner is taken over when it is a namespace or a claim, and refused otherwise", () => {
+    expect(refusalOf(namespace({}), namespace({ labels: {}, annotations: {} }), false)).toBeUndefined();
+    expect(refusalOf(role(), role({ labels: {}, namespace: "lancedb" }), false)).toBe(
+      "the ClusterRole lancedb/ray-role exists, and no stack has created it. Delete it, or choose another name. " +
+        "kubectl delete clusterrole ray-role --namespace lancedb",
+    );
+  });
+
+  test("is refused while it is being deleted", () => {
+    const live = role({ deletionTimestamp: "2026-11-25T00:00:00Z" });
+    expect(refusalOf(role(), live, true)).toContain("is still being deleted");
+  });
+});
+
+test.each(["existing", "gke", "eks"])(
+  "marks every Kubernetes object of a stack on %s, and checks it first",
+  async (variant) => {
+    const teams = [{ name: "vision", clientPrincipals: principals[variant], quota: { cpu: "8", memory: "8Gi" } }];
+    const settings = { teams, quota: { cpu: "8", memory: "8Gi" }, kueue: { source: "helm" }, rayLogs: true };
+    const { resources, one } = await deployed(variant, settings);
+    const provider = one("pulumi:providers:kubernetes", "-kubernetes");
+    expect(provider.inputs.upsertExistingObjects).toBe("true");
+    const objects = resources.filter(
+      ({ type, inputs }) => type.startsWith("kubernetes:") && inputs.metadata !== undefined,
+    );
+    expect(objects.length).toBeGreaterThan(30);
+    for (const { inputs, urn, hooks, type, name } of objects) {
+      expect(inputs.metadata.labels, urn).toMatchObject({ [stackLabel]: "organization.tiltyard.test" });
+      expect(inputs.metadata.annotations[annotations.urn], urn).toMatch(new RegExp(`[:$]${type}::${name}$`));
+      expect(inputs.metadata.annotations[annotations.deployment], urn).toMatch(/-kubernetes-id$/);
+      expect(hooks[0], urn).toMatch(/-kubernetes-(created|retained)$/);
+    }
+  },
+);
+
+const principals: Readonly<Record<string, readonly string[]>> = {
+  existing: ["group:vision"],
+  gke: ["group:vision@example.com"],
+  eks: ["arn:aws:iam::123456789012:role/vision"],
+};
