@@ -5,9 +5,6 @@
 import { z } from "zod";
 import { problemOfSql } from "./sql.ts";
 
-/** A request may have as many problems as values. No more than these are reported of a list or a map. */
-export const problemsMax = 20;
-
 /** The most characters of a string. */
 export const characters = {
   /** What is called by it: a tag, a branch, an index, a type. */
@@ -74,7 +71,7 @@ export interface BodyBounds {
 /** `small` for what needs no more, `large` where a batch, a vector or a document does. */
 export const bodies = {
   small: { bytes: 64 * 1024, values: 8_192, keys: 4_096, depth: 128 },
-  large: { bytes: 4 * 1024 * 1024, values: 262_144, keys: 131_072, depth: 128 },
+  large: { bytes: 4 * 1024 * 1024, values: 262_144, keys: 65_536, depth: 128 },
 } as const satisfies Record<string, BodyBounds>;
 export type BodySize = keyof typeof bodies;
 
@@ -99,96 +96,27 @@ export function sqlExpression(charactersMax: number = characters.text) {
     .register(sqlExpressions, { language: "sql" });
 }
 
-/** An array of so many items at most. One that is too long is refused before its items are checked. */
+/** An array of at most `itemsMax` items. Zod checks the length before the items. */
 export function list<Item extends z.ZodType>(item: Item, itemsMax: number): z.ZodArray<Item> {
-  // The constructor cannot know what its definition is a list of.
-  return new List({ type: "array", element: item, most: itemsMax }).max(itemsMax) as unknown as z.ZodArray<Item>;
+  return z.array(item).max(itemsMax);
 }
 
-/**
- * A map of so many entries at most, whose keys and texts have so many characters together. One that has more is refused
- * before its entries are checked.
- */
+/** A map of at most `entriesMax` entries, whose keys and texts have at most `charactersMax` characters together. */
 export function map<Value extends z.ZodType>(
   value: Value,
   entriesMax: number,
   charactersMax: number = characters.text,
 ): z.ZodRecord<z.ZodString, Value> {
-  const keyType = text(characters.name);
-  // The constructor cannot know what its definition is a map of.
-  const made: unknown = new BoundedMap({ type: "record", keyType, valueType: value, most: entriesMax, charactersMax });
-  return made as z.ZodRecord<z.ZodString, Value>;
+  return z
+    .record(text(characters.name), value)
+    .refine((entries) => Object.keys(entries).length <= entriesMax, `must have at most ${entriesMax} entries`)
+    .refine((entries) => charactersOf(entries) <= charactersMax, `must have at most ${charactersMax} characters`)
+    .meta({ maxProperties: entriesMax });
 }
 
-type Payload = z.core.ParsePayload<unknown>;
-type Bounded<Definition> = Definition & { readonly most: number };
-
-/** An array whose items are checked until there are problems enough: zod itself collects those of all items. */
-const List = z.core.$constructor<z.ZodArray, Bounded<z.core.$ZodArrayDef>>("BoundedList", (schema, definition) => {
-  z.ZodArray.init(schema, definition);
-  const parseAll = schema._zod.parse;
-  schema._zod.parse = (payload: Payload, context) => {
-    const { value } = payload;
-    // What is no array, or too long a one, is refused by zod as a whole.
-    if (!Array.isArray(value) || value.length > definition.most) return parseAll(payload as never, context);
-    const parsed: unknown[] = [];
-    for (const [index, item] of value.entries()) {
-      parsed.push(parseInside(definition.element, index, item, payload, context));
-      if (payload.issues.length >= problemsMax) break;
-    }
-    payload.value = parsed;
-    return payload as never;
-  };
-});
-
-const BoundedMap = z.core.$constructor<z.ZodRecord, Bounded<z.core.$ZodRecordDef> & { readonly charactersMax: number }>(
-  "BoundedMap",
-  (schema, definition) => {
-    z.ZodRecord.init(schema, definition);
-    const parseAll = schema._zod.parse;
-    schema._zod.parse = (payload: Payload, context) => {
-      const { value } = payload;
-      if (typeof value !== "object" || value === null || Array.isArray(value))
-        return parseAll(payload as never, context);
-      const found = Object.entries(value);
-      const { most, charactersMax } = definition;
-      const isLong = found.length <= most && lengthOf(found) > charactersMax;
-      if (found.length > most || isLong) {
-        const message = `Too big: expected map to have <=${isLong ? `${charactersMax} characters` : `${most} entries`}`;
-        payload.issues.push({ code: "custom", message, input: value, inst: schema, continue: false });
-        return payload as never;
-      }
-      const parsed: Record<string, unknown> = {};
-      for (const [key, each] of found) {
-        parseInside(definition.keyType, key, key, payload, context);
-        parsed[key] = parseInside(definition.valueType, key, each, payload, context);
-        if (payload.issues.length >= problemsMax) break;
-      }
-      payload.value = parsed;
-      return payload as never;
-    };
-    const toJsonSchema = schema._zod.processJSONSchema;
-    schema._zod.processJSONSchema = (context, json, parameters) => {
-      toJsonSchema?.(context, json, parameters);
-      Object.assign(json, { maxProperties: definition.most });
-    };
-  },
-);
-
-function lengthOf(found: readonly (readonly [string, unknown])[]): number {
-  return found.reduce((sum, [key, value]) => sum + key.length + (typeof value === "string" ? value.length : 0), 0);
-}
-
-/** Parses what stands at a place inside of a value, and adds its problems to those of the value. */
-function parseInside(
-  schema: z.core.$ZodType,
-  at: string | number,
-  value: unknown,
-  into: Payload,
-  context: z.core.ParseContextInternal,
-): unknown {
-  const inner = schema._zod.run({ value, issues: [] }, context);
-  if (inner instanceof Promise) throw new Error("a schema of the protocol is synchronous");
-  if (inner.issues.length > 0) into.issues.push(...z.core.util.prefixIssues(at, inner.issues));
-  return inner.value;
+function charactersOf(entries: Readonly<Record<string, unknown>>): number {
+  return Object.entries(entries).reduce(
+    (sum, [key, value]) => sum + key.length + (typeof value === "string" ? value.length : 0),
+    0,
+  );
 }

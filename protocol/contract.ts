@@ -125,18 +125,10 @@ export function arrowTypeOf(response: z.ZodType): string | undefined {
 const noFields = z.object({});
 const commonFields = z.object(commonRequest);
 
-/**
- * Whether an operation may change something: whether it is a POST for which the role reader does not suffice. Of several
- * processes over SQLite one carries out all of these.
- */
-export function mayChange({ methods, access }: AnyContract): boolean {
+/** Whether a client may retry an operation whose response was lost: it reads only, or its contract says so. */
+export function isIdempotent({ idempotent, methods, access }: AnyContract): boolean {
   const anyPath: PathFields = { id: ["namespace", "name"], indexName: "index", delimiter: defaultDelimiter };
-  return methods.includes("POST") && access(anyPath).some(({ role }) => role !== "reader");
-}
-
-/** Whether a client may retry an operation whose answer was lost: it changes nothing, or its contract says so. */
-export function isIdempotent(contract: AnyContract): boolean {
-  return contract.idempotent || !mayChange(contract);
+  return idempotent || !methods.includes("POST") || access(anyPath).every(({ role }) => role === "reader");
 }
 
 /** Fills in what most contracts share: a POST with a JSON body, answered with 200. */

@@ -1,6 +1,6 @@
 export type { JsonArrowDataType, JsonArrowSchema } from "./arrow.ts";
 export { type Backoff, backoffMs } from "./backoff.ts";
-export { type BodyBounds, bodies, numbers, problemsMax, sqlExpressions } from "./bounds.ts";
+export { type BodyBounds, bodies, numbers, sqlExpressions } from "./bounds.ts";
 export { ignoreClosedPipes } from "./closed-pipe.ts";
 export * from "./contract.ts";
 export * from "./contracts.ts";

@@ -1,4 +1,3 @@
-import cluster from "node:cluster";
 import { codeOf, formatError } from "@tiltyard/protocol";
 import { Command, CommanderError } from "commander";
 import { backupCommand } from "./commands/backup.ts";
@@ -27,8 +26,6 @@ export async function runCommandLine(args: readonly string[]): Promise<void> {
       process.stderr.write(`tiltyard-catalog: ${reportOf(error)}\n`);
       process.exitCode = error instanceof ConfigError ? 2 : 1;
     }
-    // The channel to its supervisor would keep a process that cannot serve.
-    if (cluster.isWorker) process.exit();
   }
 }
 

@@ -14,8 +14,6 @@ import { type Database, parseDatabaseUrl, problemOfDatabaseUrl } from "./store/d
 export interface Config {
   readonly host: string;
   readonly port: number;
-  /** How many processes serve; undefined for what suits the machine. */
-  readonly processes: number | undefined;
   /** An absolute path. */
   readonly dataDir: string;
   readonly database: Database;
@@ -39,8 +37,8 @@ export interface Config {
   /** What all callers together, and each address, may take of the process. */
   readonly limits: {
     readonly bodyMemoryBytes: number;
-    readonly waitingConnections: number;
-    readonly waitingConnectionsPerAddress: number;
+    readonly idleConnections: number;
+    readonly idleConnectionsPerAddress: number;
     /** Refused credentials of an address in a minute. */
     readonly failedCredentials: number;
     /** How many proxies before the service append their peer's address to `X-Forwarded-For`. */
@@ -117,11 +115,6 @@ const Environment = z.object({
     .transform(Number)
     .pipe(z.int().max(65_535))
     .optional(),
-  TILTYARD_PROCESSES: z
-    .string()
-    .regex(/^([1-9]|[1-5]\d|6[0-4])$/, "must be a number of processes, 64 at most")
-    .transform(Number)
-    .optional(),
   TILTYARD_DATA_DIR: z
     .string()
     .default("./data")
@@ -159,8 +152,8 @@ const Environment = z.object({
   TILTYARD_RATE_LIMIT: numberOf("requests a second").optional(),
   TILTYARD_BODY_MEMORY: numberOf("MiB").default(32),
   TILTYARD_ROWS_MEMORY: numberOf("MiB").optional(),
-  TILTYARD_WAITING_CONNECTIONS: numberOf("connections").default(2_048),
-  TILTYARD_WAITING_CONNECTIONS_PER_ADDRESS: numberOf("connections").default(512),
+  TILTYARD_IDLE_CONNECTIONS: numberOf("connections").default(2_048),
+  TILTYARD_IDLE_CONNECTIONS_PER_ADDRESS: numberOf("connections").default(512),
   TILTYARD_FAILED_CREDENTIALS: numberOf("refused credentials a minute").default(100),
   TILTYARD_TRUSTED_PROXIES: z
     .string()
@@ -216,7 +209,6 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   return {
     host: values.TILTYARD_HOST,
     port: values.TILTYARD_PORT ?? 2333,
-    processes: values.TILTYARD_PROCESSES,
     dataDir: values.TILTYARD_DATA_DIR,
     database: parseDatabaseUrl(
       values.TILTYARD_DATABASE_URL ?? `sqlite:${resolve(values.TILTYARD_DATA_DIR, "catalog.sqlite")}`,
@@ -242,8 +234,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     rateLimit: values.TILTYARD_RATE_LIMIT,
     limits: {
       bodyMemoryBytes: values.TILTYARD_BODY_MEMORY * 1024 * 1024,
-      waitingConnections: values.TILTYARD_WAITING_CONNECTIONS,
-      waitingConnectionsPerAddress: values.TILTYARD_WAITING_CONNECTIONS_PER_ADDRESS,
+      idleConnections: values.TILTYARD_IDLE_CONNECTIONS,
+      idleConnectionsPerAddress: values.TILTYARD_IDLE_CONNECTIONS_PER_ADDRESS,
       failedCredentials: values.TILTYARD_FAILED_CREDENTIALS,
       trustedProxies: values.TILTYARD_TRUSTED_PROXIES,
     },

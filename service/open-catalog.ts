@@ -51,7 +51,10 @@ export async function openCatalog(config: Config, log: Log, replacements: Replac
   });
   return {
     ...commitParts,
-    ...fixedParts(config),
+    credentials: config.vending && createCredentialVendors(config.vending),
+    locations: createLocations(config.warehouse, config.allowedLocations),
+    dataOperations: config.dataOperations,
+    dropRetentionMs,
     worker,
     rows,
     begin: () => worker.start(),
@@ -87,14 +90,4 @@ export function openStorage({ s3ForcePathStyle, warehouse, allowedLocations }: C
     .filter(({ scheme }) => scheme === "file")
     .map(({ path }) => `/${path}`);
   return createStorage({ s3ForcePathStyle, fileRoots });
-}
-
-/** What of a catalog its settings alone tell. */
-export function fixedParts(config: Config) {
-  return {
-    credentials: config.vending && createCredentialVendors(config.vending),
-    locations: createLocations(config.warehouse, config.allowedLocations),
-    dataOperations: config.dataOperations,
-    dropRetentionMs: config.dropRetentionMs,
-  };
 }

@@ -44,7 +44,7 @@ type StartedCatalog = CatalogTarget & AsyncDisposable;
 
 /** The catalog of this folder, at a free port; another one on the same database does no harm. */
 export async function startCatalog(signal: AbortSignal): Promise<StartedCatalog> {
-  const settings = { TILTYARD_PORT: "0", TILTYARD_PROCESSES: "1", ...process.env };
+  const settings = { TILTYARD_PORT: "0", ...process.env };
   const catalog = new Companion([process.execPath, findProgram("catalog"), "serve"], settings);
   const end = () => catalog[Symbol.asyncDispose]();
   try {

@@ -1,170 +1,119 @@
-import { getRequestListener, type HttpBindings } from "@hono/node-server";
-import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
-import {
-  type AnyContract,
-  CatalogError,
-  contracts,
-  managementContracts,
-  remoteContracts,
-  remoteHeaders,
-  remoteVersion,
-} from "@tiltyard/protocol";
-import { type Context, Hono } from "hono";
+import { type AnyContract, CatalogError, remoteHeaders, remoteVersion } from "@tiltyard/protocol";
+import { Hono } from "hono";
+import { createMiddleware } from "hono/factory";
+import { methodNotAllowed } from "hono/method-not-allowed";
+import { requestId } from "hono/request-id";
 import type { DevelopmentIssuer } from "../auth/development-issuer.ts";
-import type { Writer } from "../processes/calls.ts";
-import { allOperations } from "./all-operations.ts";
-import { answeringErrors, errorAnswer, idOf, send } from "./answer.ts";
-import { byWriter, isHandedOver } from "./by-writer.ts";
-import { mountConsole } from "./console-page.ts";
-import { mountDocsPage } from "./docs-page.ts";
-import { type Exchange, exchangeOf, headerOf, namesHost, type Serve } from "./exchange.ts";
-import type { HandOver } from "./hand-over.ts";
-import { openApiDocument } from "./openapi.ts";
-import { type OperationParts, serveOperation } from "./operation.ts";
-import { patternOf, Routes, routeNotFound } from "./routes.ts";
-import { brokenRequest } from "./server.ts";
-import { tokenEndpoint } from "./token-endpoint.ts";
+import type { Log } from "../log.ts";
+import type { Catalog } from "../operations/handler.ts";
+import type { Store } from "../store/store.ts";
+import type { AppContext, AppEnv } from "./context.ts";
+import { handle } from "./handle.ts";
+import type { Metrics } from "./metrics.ts";
+import { accessLog } from "./middleware/access-log.ts";
+import { type AuthenticationDeps, authenticate } from "./middleware/authenticate.ts";
+import { authorizeFields, authorizePath, rowsEnabled } from "./middleware/authorize.ts";
+import { type BodyMemory, bodyMemory } from "./middleware/body-memory.ts";
+import { contextHeaders } from "./middleware/context-headers.ts";
+import { drainBody } from "./middleware/drain-body.ts";
+import { errorHandler, errorResponse } from "./middleware/error-handler.ts";
+import { rateLimit } from "./middleware/rate-limit.ts";
+import { target } from "./middleware/target.ts";
+import { validate } from "./middleware/validate.ts";
+import { oauthToken, tokenPath } from "./oauth-token.ts";
+import { operations } from "./operations.ts";
+import { pages } from "./pages/pages.ts";
 
-const tokenPath = "/oauth/token";
+const requestIdLengthMax = 128;
 
-/** The OpenAPI documents: the protocol's own has what the protocol has, and nothing else. */
-const documents = {
-  "/openapi.json": {
-    title: "Tiltyard catalog",
-    description: "The Lance REST Catalog protocol.",
-    contracts: Object.values<AnyContract>(contracts),
-  },
-  "/management/v1/openapi.json": {
-    title: "Tiltyard catalog: management",
-    description: "Principals and roles, the audit, jobs, and dropped tables.",
-    contracts: Object.values<AnyContract>(managementContracts),
-  },
-  "/remote/openapi.json": {
-    title: "Tiltyard catalog: LanceDB's remote client",
-    description: 'What lancedb.connect("db://...", host_override=...) sends, apart from the operations on namespaces.',
-    contracts: Object.values<AnyContract>(remoteContracts),
-  },
-} as const;
-
-export interface AppParts extends OperationParts {
-  /** The ways to the process that writes; undefined where this one does all. */
-  readonly writer: { readonly operations: Writer; readonly requests: HandOver } | undefined;
-  /** Absent when tokens come from an OIDC issuer. */
+export interface AppDeps extends AuthenticationDeps {
+  readonly catalog: Catalog;
+  readonly createLimiter: Store["createLimiter"];
+  /** Requests per second of one principal; undefined is no limit. */
+  readonly requestsPerSecond: number | undefined;
+  readonly bodyMemory: BodyMemory;
+  /** Issues tokens in development; undefined when tokens come from an OIDC issuer. */
   readonly developmentIssuer: DevelopmentIssuer | undefined;
-  /** The metrics of the other processes of this service. */
-  readonly metricsOfOthers: () => Promise<readonly unknown[]>;
-  /** Whether the service takes requests: false from the moment that it is told to stop. */
+  /** Whether the database that LanceDB's remote client names is a namespace of this catalog. */
+  readonly remoteDatabases: boolean;
+  /** Whether the service accepts requests: false once it is stopping. */
   readonly isReady: () => Promise<boolean>;
+  readonly metrics: Metrics;
+  readonly log: Log;
 }
 
-/** The service as a function that answers requests. */
-export function createApp(parts: AppParts): Serve {
-  const { log, developmentIssuer, writer } = parts;
-  const routes = new Routes();
-  const pages = createPages(parts);
-
-  for (const [name, operation] of allOperations) {
-    const { contract, handler } = operation;
-    const doneBy = writer === undefined ? handler : byWriter(name, operation, writer.operations);
-    const serve =
-      writer !== undefined && isHandedOver(contract)
-        ? handTo(writer.requests, contract, parts)
-        : tellingVersion(serveOperation(contract, doneBy, parts));
-    routes.add(contract.methods, contract.path, serve);
-    refuseOtherMethods(pages, contract.path, contract.methods);
-  }
-  if (developmentIssuer !== undefined) {
-    routes.add(["POST"], tokenPath, tokenEndpoint(developmentIssuer, parts));
-    refuseOtherMethods(pages, tokenPath, ["POST"]);
-  }
-  const fetchPage: typeof pages.fetch = async (request, env) => {
-    const response = await pages.fetch(request, env);
-    // For HEAD, Hono answers a copy of what says that the answer was sent.
-    return (env as HttpBindings).outgoing.headersSent ? RESPONSE_ALREADY_SENT : response;
-  };
-  const servePage = getRequestListener(fetchPage, {
-    errorHandler: () => Response.json(brokenRequest(), { status: 400 }),
-  });
-  return answeringErrors((exchange) => {
-    if (!namesHost(exchange)) throw new CatalogError("InvalidInput", "the request names no host");
-    const serve = routes.find(exchange);
-    return serve === undefined ? servePage(exchange.incoming, exchange.outgoing) : serve(exchange);
-  }, log);
-}
-
-/** What is no operation, for people and for what watches over the service. */
-function createPages({ log, metrics, metricsOfOthers, isReady, developmentIssuer }: AppParts): Hono {
-  const respond = (error: unknown, context: Context) => {
-    const exchange = exchangeIn(context);
-    send(exchange, errorAnswer(error, exchange.path, idOf(exchange), log));
-    return RESPONSE_ALREADY_SENT;
-  };
-  const pages = new Hono().onError(respond).notFound((context) => respond(nothingAt(exchangeIn(context)), context));
-  for (const [path, document] of Object.entries(documents)) {
-    // Made when first requested: making them takes a fifth of a start, and few processes need them.
-    let made: ReturnType<typeof openApiDocument> | undefined;
-    pages.get(path, (context) => {
-      made ??= openApiDocument({ ...document, tokenUrl: developmentIssuer && tokenPath });
-      return context.json(made);
-    });
-  }
-  pages.get("/metrics", async (context) =>
-    context.body(await metrics.text(await metricsOfOthers()), 200, { "content-type": metrics.contentType }),
+/** Creates the service: every step of a request in the order in which it runs. */
+export function createApp(deps: AppDeps): Hono<AppEnv> {
+  const app = new Hono<AppEnv>({ getPath: encodedPath });
+  app.use(
+    requestId({ limitLength: requestIdLengthMax }),
+    accessLog(deps),
+    drainBody(),
+    methodNotAllowed({ app, onMethodNotAllowed: refuseMethod }),
+    bodyMemory(deps.bodyMemory),
   );
-  pages.get("/health/live", (context) => context.json({ status: "live" }));
-  pages.get("/health/ready", async (context) => {
-    if (await isReady()) return context.json({ status: "ready" });
-    throw new CatalogError("ServiceUnavailable", "the service is not ready");
-  });
-  mountDocsPage(pages, documents);
-  mountConsole(pages);
-  return pages;
-}
-
-function exchangeIn({ env }: Context): Exchange {
-  const { incoming, outgoing } = env as HttpBindings;
-  return exchangeOf(incoming, outgoing);
-}
-
-/** LanceDB's client takes 404 for a table that is not there, whatever it asked for. */
-function nothingAt(exchange: Exchange): CatalogError {
-  return headerOf(exchange, remoteHeaders.database) === undefined
-    ? routeNotFound()
-    : new CatalogError("Unsupported", `this catalog has no operation ${exchange.incoming.method} ${exchange.path}`);
-}
-
-/** Tells LanceDB's client, in each answer, which server it has. */
-function tellingVersion(serve: Serve): Serve {
-  return (exchange) => {
-    if (headerOf(exchange, remoteHeaders.database) !== undefined)
-      exchange.outgoing.setHeader(remoteHeaders.version, remoteVersion);
-    return serve(exchange);
-  };
-}
-
-/** Serves an operation whose requests another process takes. That one logs and counts it, unless it does not answer. */
-function handTo(writer: HandOver, contract: AnyContract, { log, metrics }: OperationParts): Serve {
-  return async (exchange) => {
-    const start = performance.now();
-    try {
-      await writer.handOver(exchange, contract);
-    } catch (error) {
-      const answer = errorAnswer(error, exchange.path, idOf(exchange), log);
-      metrics.observeOperation(contract.operationId, answer.status, performance.now() - start);
-      send(exchange, answer);
-    }
-  };
-}
-
-function refuseOtherMethods(pages: Hono, path: string, methods: readonly string[]): void {
-  pages.all(patternOf(path), (context) => {
-    // Only the path as it stands in the protocol leads to an operation.
-    if (methods.includes(context.req.method)) throw nothingAt(exchangeIn(context));
-    // An answer to an error has what was set before.
-    (context.env as HttpBindings).outgoing.setHeader("allow", methods.join(", "));
-    throw new CatalogError(
-      "MethodNotAllowed",
-      `${context.req.method} is not allowed here: use ${methods.join(" or ")}`,
+  const limitRate = rateLimit(deps.createLimiter, deps.requestsPerSecond);
+  for (const operation of operations) {
+    const { contract } = operation;
+    app.on(
+      [...contract.methods],
+      routePath(contract),
+      labelOperation(contract),
+      authenticate(deps),
+      limitRate,
+      target(contract, deps),
+      authorizePath(contract),
+      rowsEnabled(contract, deps.catalog),
+      ...validate(contract),
+      contextHeaders(),
+      authorizeFields(contract),
+      handle(operation, deps),
     );
+  }
+  if (deps.developmentIssuer !== undefined) app.on("POST", [tokenPath], ...oauthToken(deps.developmentIssuer, deps));
+  app.route("/", pages(deps));
+  app.notFound((c) => errorResponse(c, nothingAt(c)));
+  app.onError(errorHandler(deps.log));
+  return app;
+}
+
+/** Writes a path of the protocol as Hono does: `/v1/table/{id}/describe` becomes `/v1/table/:id/describe`. */
+export function routePath({ path }: Pick<AnyContract, "path">): string {
+  return path.replaceAll(/\{(\w+)\}/g, ":$1");
+}
+
+/**
+ * Returns the path as it is encoded, so that only the paths of the protocol match. Lance's Rust client encodes a space
+ * as a plus; every client encodes a plus as `%2B`.
+ */
+function encodedPath({ url }: Request): string {
+  const start = url.indexOf("/", url.indexOf("//") + 2);
+  const end = url.indexOf("?", start);
+  return (end === -1 ? url.slice(start) : url.slice(start, end)).replaceAll("+", "%20");
+}
+
+/** Names the operation for log and metrics, and the server's version for LanceDB's remote client. */
+function labelOperation({ operationId }: AnyContract) {
+  return createMiddleware<AppEnv>(async function labelOperation(c, next) {
+    c.set("operation", operationId);
+    if (isRemoteClient(c)) c.header(remoteHeaders.version, remoteVersion);
+    await next();
   });
+}
+
+function isRemoteClient(c: AppContext): boolean {
+  return c.req.header(remoteHeaders.database) !== undefined;
+}
+
+/** LanceDB's client reads any 404 as a missing table, so that an unknown operation is 406 to it. */
+function nothingAt(c: AppContext): CatalogError {
+  return isRemoteClient(c)
+    ? new CatalogError("Unsupported", `this catalog has no operation ${c.req.method} ${c.req.path}`)
+    : new CatalogError("RouteNotFound", `nothing is served at ${c.req.path}`);
+}
+
+function refuseMethod(c: AppContext, methods: readonly string[]): Response {
+  c.header("allow", methods.join(", "));
+  const message = `${c.req.method} is not allowed here: use ${methods.join(" or ")}`;
+  return errorResponse(c, new CatalogError("MethodNotAllowed", message));
 }

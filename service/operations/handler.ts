@@ -18,8 +18,8 @@ export interface Catalog extends CommitParts {
   readonly rows: Rows;
   /** Whether operations on rows are done; else they are answered with 406. */
   readonly dataOperations: boolean;
-  /** Makes a changed role count from the next request on, in all processes of this service. */
-  readonly forgetRoles: (principal: string) => Promise<void>;
+  /** Drops the cached roles of a principal, so that a change counts from its next request on. */
+  readonly forgetRoles: (principal: string) => void;
   /** How long a dropped table can be undropped; 0 deletes it at once. */
   readonly dropRetentionMs: number;
 }

@@ -6,11 +6,8 @@ import { makeFolder } from "./folder.ts";
 import { measureGrowth } from "./growth.ts";
 import { measureLoad } from "./hostile-load.ts";
 import { measureJobs } from "./jobs.ts";
-import { measureKills } from "./kills.ts";
 import type { Target } from "./load.ts";
 import { type BenchOptions, readOptions, usage } from "./options.ts";
-import { profileCatalog } from "./profile.ts";
-import { measureRate } from "./rate.ts";
 import {
   describeSurroundings,
   formatScenario,
@@ -48,12 +45,9 @@ try {
   if (process.argv.includes("--help")) process.stdout.write(`${usage}\n`);
   else if (mode === "growth") await measureGrowth(args);
   else if (mode === "load") await measureLoad(args);
-  else if (mode === "kills") await measureKills(args);
   else if (mode === "jobs") await measureJobs(args);
   else if (mode === "search") await measureSearch(args);
   else if (mode === "start") await measureStart(args, process.env);
-  else if (mode === "rate") await measureRate(args, process.env);
-  else if (mode === "profile") await profileCatalog(args);
   else await bench(readOptions(process.argv.slice(2), process.env));
 } catch (error) {
   process.stderr.write(`bench: ${error instanceof Error ? error.message : error}\n`);
@@ -64,18 +58,17 @@ try {
 async function bench(options: BenchOptions): Promise<void> {
   const folder = makeFolder();
   const surroundings = describeSurroundings(options.python);
-  const { rounds, seconds, connections, processes, tables } = options;
+  const { rounds, seconds, connections, tables } = options;
   process.stdout.write(
     `${formatSurroundings(surroundings)}\n` +
       `${tables} tables, ${connections.join(", ")} connections, medians of ${rounds} rounds of ${seconds} s\n\n`,
   );
   const results: ScenarioResult[] = [];
   for (const scenario of options.scenarios)
-    for (const count of processes)
-      for await (const result of runScenario(scenario, options, count, join(folder, `${scenario.name}-${count}`))) {
-        process.stdout.write(`${formatScenario(result)}\n`);
-        results.push(result);
-      }
+    for await (const result of runScenario(scenario, options, join(folder, scenario.name))) {
+      process.stdout.write(`${formatScenario(result)}\n`);
+      results.push(result);
+    }
   if (options.json === undefined) return;
   const report = {
     date: new Date().toISOString(),
@@ -90,20 +83,15 @@ async function bench(options: BenchOptions): Promise<void> {
 }
 
 /** Measures all servers in turn. They are fresh, so that no scenario meets what another one left behind. */
-async function* runScenario(
-  scenario: Scenario,
-  options: BenchOptions,
-  processes: number,
-  folder: string,
-): AsyncGenerator<ScenarioResult> {
+async function* runScenario(scenario: Scenario, options: BenchOptions, folder: string): AsyncGenerator<ScenarioResult> {
   const size: LoadSize = { connections: Math.max(...options.connections), tables: options.tables };
-  await using tiltyard = await startTiltyard(join(folder, "tiltyard"), [], { processes });
+  await using tiltyard = await startTiltyard(join(folder, "tiltyard"));
   await using before =
     options.before === undefined
       ? undefined
-      : await startTiltyard(join(folder, "before"), [], { checkout: options.before, processes });
+      : await startTiltyard(join(folder, "before"), [], { checkout: options.before });
   await using restAdapter = await startReference(join(folder, "rest-adapter"), options.python);
-  await using bareHono = await startBareHono(processes);
+  await using bareHono = await startBareHono();
   const servers: Partial<Record<ServerName, readonly [Target, PreparedLoad]>> = {
     tiltyard: [tiltyard, await scenario.prepare(tiltyard, size)],
     ...(before && { before: [before, await scenario.prepare(before, size)] }),
@@ -137,6 +125,6 @@ async function* runScenario(
       if (disk !== undefined)
         for (const way of diskWays) disk[way].push(await measureDisk(options.python, join(folder, "disk"), way, load));
     }
-    yield { name: scenario.name, connections, processes, rounds, disk };
+    yield { name: scenario.name, connections, rounds, disk };
   }
 }

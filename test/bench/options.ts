@@ -9,8 +9,6 @@ export interface BenchOptions {
   readonly seconds: number;
   /** Numbers of connections that every scenario is measured with. */
   readonly connections: readonly number[];
-  /** Numbers of processes of the catalog, and of bare Hono. */
-  readonly processes: readonly number[];
   /** How many tables there are to look for. */
   readonly tables: number;
   readonly scenarios: readonly Scenario[];
@@ -24,17 +22,13 @@ export interface BenchOptions {
 
 export const usage = `npm run bench -- growth [--tables N] [--versions N]   how it fares with much in the catalog
 npm run bench -- load [--seconds N] [--connections N]   how it fares for long, under clients that misbehave
-npm run bench -- kills [--seconds N] [--every SECONDS] [--processes N]   that nothing is lost when its processes are killed under load
 npm run bench -- jobs [--rows N] [--rounds N]   how long a column takes that a job fills, and one that Geneva fills alone
 npm run bench -- search [--rows N] [--connections N,N] [--table FOLDER] [--before DIR]   vectors found by an index, beside lancedb on the folder
-npm run bench -- start [--rounds N] [--processes N,N] [--tables N] [--json FILE]   the first answer of a process that starts, and its memory
-npm run bench -- rate [--only NAME] [--rounds N] [--seconds N] [--connections N] [--processes N,N] [--tables N] [--json FILE]   answers at a fixed rate
-npm run bench -- profile [--only NAME] [--seconds N] [--svg FILE]   where the time of a kind of request goes, as a flame graph
+npm run bench -- start [--rounds N] [--tables N] [--json FILE]   the first answer of a process that starts, and its memory
 npm run bench -- [options]
   --rounds N        measurements of each server, alternating (5)
   --seconds N       how long one measurement lasts (2)
   --connections N   connections, each with one request at a time (32); several: 1,8,32,64,128,200
-  --processes N     processes of the catalog and of bare Hono (1); several: 1,4
   --tables N        tables of the namespace (1000)
   --only NAMES      ${scenarios.map(({ name }) => name).join(",")} (all)
   --before DIR      another checkout, after its own npm ci, side by side with this one
@@ -54,14 +48,12 @@ export const numbers = {
   rounds: upTo(100),
   seconds: upTo(60),
   connections: listUpTo(1000),
-  processes: listUpTo(64),
   tables: upTo(1_000_000),
 };
 const Options = z.object({
   rounds: numbers.rounds.default(5),
   seconds: numbers.seconds.default(2),
   connections: numbers.connections.default([32]),
-  processes: numbers.processes.default([1]),
   tables: numbers.tables.default(1000),
   only: z.string().transform(scenariosNamed).default(scenarios),
   before: z.string().optional(),

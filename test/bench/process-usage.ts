@@ -18,18 +18,6 @@ export function readUsage(pid: number, { children = true } = {}): ProcessUsage {
   return { cpuMs: sum("cpuMs"), residentMiB: sum("residentMiB"), handles: sum("handles") };
 }
 
-/**
- * The proportional memory (PSS) of a process with its children: a page that several processes have counts once among
- * them. Only Linux tells; NaN elsewhere.
- */
-export function readProportionalMiB(pid: number): number {
-  if (process.platform !== "linux") return Number.NaN;
-  const kiB = [pid, ...childrenOf(pid)].map((each) =>
-    Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${each}/smaps_rollup`, "utf8"))?.[1]),
-  );
-  return kiB.reduce((total, each) => total + each, 0) / 1024;
-}
-
 /** The processes that a process has started. */
 export function childrenOf(pid: number): readonly number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();

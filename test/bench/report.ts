@@ -12,8 +12,6 @@ export type ServerName = (typeof serverNames)[number];
 export interface ScenarioResult {
   readonly name: string;
   readonly connections: number;
-  /** Of the catalog and of bare Hono. */
-  readonly processes: number;
   readonly rounds: Readonly<Record<ServerName, readonly WrkMeasurement[]>>;
   /** What the disk gave to a program that does nothing else. */
   readonly disk: DiskRounds | undefined;
@@ -36,7 +34,7 @@ const columns = ["", "requests/s", "p50 ms", "p99 ms", "CPU us", "MiB", "load", 
 const widths = [26, 12, 10, 10, 10, 8, 8, 26];
 
 /** The medians of a scenario over its rounds, and how ours compare with the others. */
-export function summarizeScenario({ name, connections, processes, rounds, disk }: ScenarioResult) {
+export function summarizeScenario({ name, connections, rounds, disk }: ScenarioResult) {
   const medians = {
     tiltyard: mediansOf(rounds.tiltyard, figures),
     before: mediansOf(rounds.before, figures),
@@ -47,7 +45,6 @@ export function summarizeScenario({ name, connections, processes, rounds, disk }
   return {
     name,
     connections,
-    processes,
     medians,
     ...(ofDisk && {
       ofDisk,
@@ -67,7 +64,7 @@ export function summarizeScenario({ name, connections, processes, rounds, disk }
 /** A scenario as lines of text. */
 export function formatScenario(result: ScenarioResult): string {
   const summary = summarizeScenario(result);
-  const { name, connections, processes, medians, toBefore, toRestAdapter, toBareHono, ofDisk, toDisk } = summary;
+  const { name, connections, medians, toBefore, toRestAdapter, toBareHono, ofDisk, toDisk } = summary;
   const ratios = (title: string, to: Figures) =>
     line([`  ${title}`, ...figures.slice(0, -1).map((figure) => `${to[figure].toFixed(2)}x`)]);
   const measured = (server: ServerName) =>
@@ -91,7 +88,7 @@ export function formatScenario(result: ScenarioResult): string {
       ...["", "", spreadOf(result.disk?.[way] ?? [])],
     ]);
   return [
-    `${name}: ${count(connections, "connection")}, ${count(processes, "process")}`,
+    `${name}: ${count(connections, "connection")}`,
     line(columns),
     measured("tiltyard"),
     ...(result.rounds.before.length > 0 ? [measured("before"), ratios("Tiltyard / before", toBefore)] : []),

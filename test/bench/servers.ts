@@ -28,13 +28,12 @@ const printedCharacters = 4_000;
  * The catalog as it runs in earnest, with the settings of its image: it checks tokens, and writes its log to a file.
  *
  * @param checkout The folder of another checkout, with its packages installed.
- * @param processes How many serve.
  * @param headers Those of an earlier start over the same folder; a token is fetched when absent.
  */
 export async function startTiltyard(
   folder: string,
   nodeOptions: readonly string[] = [],
-  { checkout = projectFolder, processes = 1, headers }: TiltyardOptions = {},
+  { checkout = projectFolder, headers }: TiltyardOptions = {},
 ): Promise<Server> {
   mkdirSync(folder, { recursive: true });
   const log = openSync(join(folder, "service.log"), "w");
@@ -42,7 +41,6 @@ export async function startTiltyard(
     TILTYARD_HOST: "127.0.0.1",
     TILTYARD_PORT: "0",
     TILTYARD_DATA_DIR: folder,
-    TILTYARD_PROCESSES: String(processes),
   };
   const program = start(process.execPath, [...nodeOptions, "service/main.ts", "serve"], {
     environment: { ...imageEnvironment(), ...settings },
@@ -56,7 +54,6 @@ export async function startTiltyard(
 
 interface TiltyardOptions {
   readonly checkout?: string | undefined;
-  readonly processes?: number;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -73,8 +70,8 @@ export async function startReference(folder: string, python: string): Promise<Se
   };
 }
 
-export async function startBareHono(processes: number): Promise<Server> {
-  const program = start(process.execPath, [join(import.meta.dirname, "bare-hono.ts"), String(processes)]);
+export async function startBareHono(): Promise<Server> {
+  const program = start(process.execPath, [join(import.meta.dirname, "bare-hono.ts")]);
   return serverOf(program, await announcedUrl(program));
 }
 

@@ -5,7 +5,7 @@ import { z } from "zod";
 import { makeFolder } from "./folder.ts";
 import { send } from "./load.ts";
 import { numbers, pythonOf, readArguments } from "./options.ts";
-import { readProportionalMiB, readUsage } from "./process-usage.ts";
+import { readUsage } from "./process-usage.ts";
 import { describeSurroundings, formatSurroundings } from "./report.ts";
 import { constantRequest, describeTable } from "./scenarios.ts";
 import { type Server, startBareHono, startReference, startTiltyard } from "./servers.ts";
@@ -14,7 +14,6 @@ import { measureByWrk, type Requests } from "./wrk.ts";
 
 const Options = z.object({
   rounds: numbers.rounds.default(5),
-  processes: numbers.processes.default([1, 4]),
   tables: numbers.tables.default(1000),
   json: z.string().optional(),
 });
@@ -34,29 +33,22 @@ interface Subject {
 interface StartMeasurement {
   /** From the start of its process to its first answer. */
   readonly firstAnswerMs: number;
-  readonly idlePssMiB: number;
-  readonly idleRssMiB: number;
+  readonly idleMiB: number;
   /** After some time of load. */
-  readonly loadedPssMiB: number;
-  readonly loadedRssMiB: number;
+  readonly loadedMiB: number;
 }
 
 const figures = {
   firstAnswerMs: "first answer ms",
-  idlePssMiB: "idle PSS MiB",
-  idleRssMiB: "RSS",
-  loadedPssMiB: "loaded PSS MiB",
-  loadedRssMiB: "RSS",
+  idleMiB: "idle MiB",
+  loadedMiB: "loaded MiB",
 } as const satisfies Record<keyof StartMeasurement, string>;
 const figureNames = Object.keys(figures) as (keyof StartMeasurement)[];
-const widths = [26, 18, 15, 8, 17, 8];
+const widths = [26, 18, 12, 12];
 
 /**
- * Prints how long servers over the same number of tables take from the start of their process to their first answer, a
- * description of a table, and the memory of all their processes: when they were idle, and after a second of load.
- *
- * The memory is the sum of the proportional set sizes (PSS). The sum of the resident sets (RSS) is printed beside it:
- * it counts what processes share, such as the program itself, once for each of them.
+ * Prints the time from the start of a server's process to its first response, and the resident memory of its processes
+ * when idle and after a second of load.
  */
 export async function measureStart(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
   const options = readArguments(args, Options);
@@ -94,17 +86,13 @@ async function prepareSubjects(options: z.infer<typeof Options>, python: string)
   const { headers, requests } = await fill(startTiltyard(ours));
   const reference = await fill(startReference(theirs, python));
   return [
-    ...options.processes.map((processes) => ({
-      name: `Tiltyard, ${count(processes, "process")}`,
-      start: () => startTiltyard(ours, [], { processes, headers }),
-      requests,
-    })),
+    { name: "Tiltyard", start: () => startTiltyard(ours, [], { headers }), requests },
     { name: "RestAdapter", start: () => startReference(theirs, python), requests: reference.requests },
-    ...options.processes.map((processes) => ({
-      name: `bare Hono, ${count(processes, "process")}`,
-      start: () => startBareHono(processes),
+    {
+      name: "bare Hono",
+      start: () => startBareHono(),
       requests: { list: [constantRequest], mayRepeat: true },
-    })),
+    },
   ];
 }
 
@@ -114,10 +102,8 @@ async function measureOnce({ start, requests }: Subject): Promise<StartMeasureme
   await send(server, requests.list[0] ?? constantRequest);
   const firstAnswerMs = performance.now() - startedAt;
   await sleep(idleMs);
-  const idlePssMiB = readProportionalMiB(server.pid);
-  const idleRssMiB = readUsage(server.pid).residentMiB;
+  const idleMiB = readUsage(server.pid).residentMiB;
   await measureByWrk(server, { connections, seconds: loadSeconds }, requests);
-  const loadedPssMiB = readProportionalMiB(server.pid);
-  const loadedRssMiB = readUsage(server.pid).residentMiB;
-  return { firstAnswerMs, idlePssMiB, idleRssMiB, loadedPssMiB, loadedRssMiB };
+  const loadedMiB = readUsage(server.pid).residentMiB;
+  return { firstAnswerMs, idleMiB, loadedMiB };
 }

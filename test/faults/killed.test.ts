@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import Database from "better-sqlite3";
 import { describe, expect, test } from "vitest";
 import { startCommitter } from "../support/committer.ts";
-import { childrenOf, runCatalogCommand } from "../support/process.ts";
+import { runCatalogCommand } from "../support/process.ts";
 import {
   anyOf,
   countAcknowledged,
@@ -63,33 +63,6 @@ describe("a service that is killed while clients commit", () => {
     process.stdout.write(
       `killed ${times} times under ${countAcknowledged(writers)} acknowledged commits, none of them lost\n`,
     );
-  });
-
-  const killsOfOne = Math.ceil(kills / 4);
-  test(`keeps what it acknowledged when one of its four processes is killed, ${killsOfOne} times`, async () => {
-    await using service = createServiceProcess(undefined, { TILTYARD_PROCESSES: "4" });
-    const { pid } = await service.start();
-    const [one, shared] = [await service.declare("one"), await service.declare("shared")];
-    const writers = [
-      { table: one, committer: startCommitter(service, one, "a") },
-      { table: shared, committer: startCommitter(service, shared, "b") },
-      { table: shared, committer: startCommitter(service, shared, "c") },
-    ];
-    const killed = new Set<number>();
-    for (let kill = 1; kill <= killsOfOne; kill += 1) {
-      const before = countAcknowledged(writers);
-      const commits = 1 + Math.floor(Math.random() * commitsPerLifeMax);
-      while (countAcknowledged(writers) < before + commits) await delay(1);
-      // One that was killed may not have ended yet.
-      const processes = childrenOf(pid).filter((each) => !killed.has(each));
-      // The oldest is most likely the one that writes.
-      const next = kill % 2 === 0 ? processes[0] : processes[Math.floor(Math.random() * processes.length)];
-      if (next === undefined) continue;
-      killed.add(next);
-      process.kill(next, "SIGKILL");
-    }
-    await Promise.all(writers.map(({ committer }) => committer.stop()));
-    await expectAllKept(service, writers);
   });
 
   test("finds the versions again that were in a write-ahead log that is lost", async () => {

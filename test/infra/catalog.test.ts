@@ -102,16 +102,6 @@ describe("the catalog's pods", () => {
     }
   });
 
-  test.each([
-    ["500m", 1],
-    ["1.5", 1],
-    ["2", undefined],
-    ["2500m", undefined],
-  ])("have one process with less than 2 CPUs of their own, else what suits the machine: %s", async (cpu, processes) => {
-    const stack = await withCatalog({ resources: { cpu, memory: "4Gi" } });
-    expect(readConfig(environmentOf(stack)).processes).toBe(processes);
-  });
-
   test("are asked whether they live and whether they take requests", async () => {
     const [container] = podOf(await withCatalog({})).containers;
     expect(container.livenessProbe.httpGet.path).toBe("/health/live");

@@ -82,7 +82,7 @@ describe("the settings", () => {
     [{ TILTYARD_AUTH: "none" }, "TILTYARD_AUTH"],
     [{ TILTYARD_RATE_LIMIT: "0" }, "TILTYARD_RATE_LIMIT must be a number of requests a second"],
     [{ TILTYARD_BODY_MEMORY: "32M" }, "TILTYARD_BODY_MEMORY must be a number of MiB"],
-    [{ TILTYARD_WAITING_CONNECTIONS: "0" }, "TILTYARD_WAITING_CONNECTIONS must be a number of connections"],
+    [{ TILTYARD_IDLE_CONNECTIONS: "0" }, "TILTYARD_IDLE_CONNECTIONS must be a number of connections"],
     [
       { TILTYARD_FAILED_CREDENTIALS: "-1" },
       "TILTYARD_FAILED_CREDENTIALS must be a number of refused credentials a minute",

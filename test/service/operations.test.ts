@@ -199,7 +199,7 @@ describe("the request log", () => {
     ]);
     expect(requests[2]).not.toHaveProperty("traceparent");
     expect(lines.map((line) => line.msg).filter((msg) => String(msg).includes("no such setting"))).toEqual([
-      "TILTYARD_TYPO is set, but there is no such setting",
+      "TILTYARD_TYPO is set, but no such setting exists",
     ]);
   });
 });
@@ -272,7 +272,7 @@ test("the log tells of rows that break off under the id of the request, which fa
   expect(lines.filter(({ level }) => level >= 50)).toMatchObject([
     {
       request_id: "query",
-      msg: expect.stringContaining("broken off"),
+      msg: expect.stringContaining("broke off"),
       err: { message: expect.stringMatching(/divide by zero/i) },
     },
   ]);

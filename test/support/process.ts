@@ -38,7 +38,7 @@ process.once("SIGTERM", () => {
 /** The environment of a program with these settings and no others of Tiltyard's; a service is one process unless they say more. */
 export function environmentWith(settings: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("TILTYARD_"));
-  return { ...Object.fromEntries(inherited), TILTYARD_PROCESSES: "1", ...settings };
+  return { ...Object.fromEntries(inherited), ...settings };
 }
 
 /**

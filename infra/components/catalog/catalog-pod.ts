@@ -1,6 +1,6 @@
 import type * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
-import { amountOf, catalogContainer, catalogPort } from "@tiltyard/protocol";
+import { catalogContainer, catalogPort } from "@tiltyard/protocol";
 import { fileFolder } from "../../file-folder.ts";
 import { placedOn } from "../../node-pools.ts";
 import type { CatalogPlace } from "./catalog.ts";
@@ -118,8 +118,6 @@ function environment(
     TILTYARD_OIDC_JWKS_URL: oidc?.jwksUrl,
     TILTYARD_VEND_CREDENTIALS: settings.vendCredentials ? "1" : undefined,
     TILTYARD_VEND_S3_ROLE: vendingRole,
-    // The service looks for a limit, and the pod has none: more CPUs than it asks for it has only now and then.
-    TILTYARD_PROCESSES: amountOf(settings.resources.cpu) < 2 ? "1" : undefined,
     TILTYARD_RATE_LIMIT: settings.rateLimit?.toString(),
     ...cluster.services.podEnvironment,
   };

@@ -26,15 +26,15 @@ export const catalogDashboard: Dashboard = {
       title: "Deferred work",
       unit: "short",
       queries: {
-        // Each pod tells the number of all of them.
+        // Each pod reports the tasks of all pods.
         "{{kind}}, due": "max by (kind) (tiltyard_tasks_due)",
         "{{kind}}, failing": "max by (kind) (tiltyard_tasks_failing)",
       },
     },
     {
-      title: "Connections closed because of a limit",
+      title: "Idle connections evicted",
       unit: "reqps",
-      queries: { "{{reason}}": "sum by (reason) (rate(tiltyard_closed_connections_total[5m]))" },
+      queries: { evicted: "sum(rate(tiltyard_evicted_connections_total[5m]))" },
     },
     {
       title: "Memory",

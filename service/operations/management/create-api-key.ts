@@ -9,6 +9,6 @@ export const createApiKey: Handler<typeof managementContracts.createApiKey> = as
 ) => {
   const { principal, grant } = request;
   const made = await store.write((session) => create(session, { caller, request }, principal, grant));
-  await forgetRoles(principal);
+  forgetRoles(principal);
   return { transaction_id: made.transaction, api_key_id: made.id, principal, key: made.key };
 };

@@ -10,6 +10,6 @@ export const putGrant: Handler<typeof managementContracts.putGrant> = async (
   const { id: namespace, principal, role } = request;
   const grant = { namespace, role };
   const transaction = await store.write((session) => put(session, { caller, request }, principal, grant));
-  await forgetRoles(principal);
+  forgetRoles(principal);
   return { transaction_id: transaction };
 };

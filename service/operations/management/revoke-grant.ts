@@ -9,6 +9,6 @@ export const revokeGrant: Handler<typeof managementContracts.revokeGrant> = asyn
 ) => {
   const { id, principal } = request;
   const transaction = await store.write((session) => revoke(session, { caller, request }, principal, id));
-  await forgetRoles(principal);
+  forgetRoles(principal);
   return { transaction_id: transaction };
 };

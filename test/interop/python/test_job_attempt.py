@@ -168,7 +168,7 @@ def test_an_attempt_stops_when_no_heartbeat_is_accepted_for_the_length_of_its_le
 
 
 def test_an_attempt_stops_in_time_when_the_catalog_is_silent(tmp_path):
-    with Catalog(tmp_path, {"TILTYARD_PROCESSES": "1"}) as catalog:
+    with Catalog(tmp_path) as catalog:
         job = open_job(catalog, write_films(catalog, ["films"]))
         begun = time.monotonic()
         _, stops = begin(catalog, job, lease_seconds=6)

@@ -1,0 +1,45 @@
+import { createMiddleware } from "hono/factory";
+import type { Log } from "../../log.ts";
+import type { AppEnv } from "../context.ts";
+import type { Metrics } from "../metrics.ts";
+
+const traceparentPattern = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
+
+/** Returns a trace context in the form of W3C Trace Context, and undefined for any other text. */
+export function validTraceparent(text: string | undefined): string | undefined {
+  return text !== undefined && traceparentPattern.test(text) ? text : undefined;
+}
+
+/**
+ * Logs each operation and observes its duration once the response is sent. Fields are named one by one, so that no
+ * credential reaches the log. Pages (console, docs, health, metrics) are not logged.
+ */
+export function accessLog({ log, metrics }: { readonly log: Log; readonly metrics: Metrics }) {
+  return createMiddleware<AppEnv>(async function accessLog(c, next) {
+    const start = performance.now();
+    const traceparent = validTraceparent(c.req.header("traceparent"));
+    if (traceparent !== undefined) c.set("traceparent", traceparent);
+    await next();
+    const { operation } = c.var;
+    if (operation === undefined) return;
+
+    const record = () => {
+      const durationMs = performance.now() - start;
+      const status = c.var.hasFailedRows ? 500 : c.res.status;
+      metrics.observeOperation(operation, status, durationMs);
+      log.info({
+        request_id: c.var.requestId,
+        traceparent: c.var.traceparent,
+        principal: c.var.principal?.name,
+        operation,
+        path: c.req.path,
+        status,
+        request_bytes: Number(c.req.header("content-length") ?? 0),
+        duration_ms: Math.round(durationMs * 1000) / 1000,
+      });
+    };
+    const { outgoing } = c.env;
+    if (outgoing === undefined || outgoing.closed) record();
+    else outgoing.once("close", record);
+  });
+}

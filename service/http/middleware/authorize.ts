@@ -1,0 +1,38 @@
+import { type AnyContract, CatalogError } from "@tiltyard/protocol";
+import { createMiddleware } from "hono/factory";
+import { authorize as requireAccess } from "../../auth/authenticator.ts";
+import type { AppEnv } from "../context.ts";
+
+/** Checks the rights that the path requires, before the body is read. @throws CatalogError PermissionDenied */
+export function authorizePath({ access }: AnyContract) {
+  return createMiddleware<AppEnv>(async function authorizePath(c, next) {
+    requireAccess(principalOf(c.var), access(c.var.target));
+    await next();
+  });
+}
+
+/** Checks the rights that the fields of query and body require in addition. @throws CatalogError PermissionDenied */
+export function authorizeFields({ bodyAccess }: AnyContract) {
+  return createMiddleware<AppEnv>(async function authorizeFields(c, next) {
+    requireAccess(principalOf(c.var), bodyAccess(c.var.request as never));
+    await next();
+  });
+}
+
+/** Answers 406 to operations on rows when the operator has turned them off. */
+export function rowsEnabled({ onRows }: AnyContract, { dataOperations }: { readonly dataOperations: boolean }) {
+  return createMiddleware<AppEnv>(async function rowsEnabled(_, next) {
+    if (onRows && !dataOperations)
+      throw new CatalogError(
+        "Unsupported",
+        "this catalog serves no operations on rows (TILTYARD_DATA_OPERATIONS=off): open the table at its location",
+      );
+    await next();
+  });
+}
+
+/** Returns the caller. `authenticate` runs first in every operation; its absence is a bug. */
+export function principalOf({ principal }: Partial<AppEnv["Variables"]>) {
+  if (principal === undefined) throw new Error("the request was not authenticated");
+  return principal;
+}

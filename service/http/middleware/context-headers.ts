@@ -1,0 +1,25 @@
+import { createMiddleware } from "hono/factory";
+import type { AppEnv } from "../context.ts";
+import { validTraceparent } from "./access-log.ts";
+
+/** The form that Hono's `requestId` accepts, so that an id is safe in a header and in the log. */
+const requestIdPattern = /^[\w=-]{1,128}$/;
+
+/** Honours `header.x-request-id` and `header.traceparent` of the body's context; headers of the request win. */
+export function contextHeaders() {
+  return createMiddleware<AppEnv>(async function contextHeaders(c, next) {
+    const context = c.var.request.context as Readonly<Record<string, string>> | undefined;
+    const requestId = context?.["header.x-request-id"];
+    if (
+      requestId !== undefined &&
+      requestIdPattern.test(requestId) &&
+      c.req.header("x-request-id") !== c.var.requestId
+    ) {
+      c.set("requestId", requestId);
+      c.header("x-request-id", requestId);
+    }
+    const traceparent = validTraceparent(context?.["header.traceparent"]);
+    if (traceparent !== undefined && c.var.traceparent === undefined) c.set("traceparent", traceparent);
+    await next();
+  });
+}

@@ -1,0 +1,108 @@
+import { type AnyContract, type BodyBounds, bodies, CatalogError } from "@tiltyard/protocol";
+import { createMiddleware } from "hono/factory";
+import type { AppContext, AppEnv } from "../context.ts";
+import { bodyStream } from "./drain-body.ts";
+import { checkJsonBounds } from "./json-bounds.ts";
+
+/** A JSON body has to arrive within this time; streams of rows have no such limit. */
+const bodyTimeoutMs = 15_000;
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/**
+ * Reads the JSON body and smooths out the quirks of the protocol before `zValidator("json")`: a missing body, an empty
+ * one and `null` mean `{}`; a `bareField` is the whole body on the wire; and clients send JSON under any content type,
+ * where Hono's validator would ignore it. An Arrow stream is left to the handler.
+ */
+export function jsonBody(contract: AnyContract) {
+  const { bareField, bodySize } = contract;
+  return createMiddleware<AppEnv>(async function jsonBody(c, next) {
+    if (!isArrow(contract, c)) {
+      const json = await readJson(c, bodies[bodySize], { isAnonymous: false });
+      const body = bareField === undefined ? json : { [bareField]: json };
+      c.req.json = async <T>() => body as T;
+      c.req.raw.headers.set("content-type", "application/json");
+    }
+    await next();
+  });
+}
+
+/** Whether the body of this request is an Arrow stream. */
+export function isArrow({ content }: AnyContract, c: AppContext): boolean {
+  if (content !== "either") return content === "arrow";
+  return c.req.header("content-type")?.startsWith("application/vnd.apache.arrow") ?? false;
+}
+
+/**
+ * Reads and parses the JSON body once; later calls return the same value. Requests other than POST have no body.
+ *
+ * @throws CatalogError PayloadTooLarge, ServiceUnavailable, or InvalidInput for a body that is slow, broken off, not
+ *   UTF-8, not JSON, or out of bounds.
+ */
+export async function readJson(
+  c: AppContext,
+  bounds: BodyBounds,
+  from: { readonly isAnonymous: boolean },
+): Promise<unknown> {
+  if (c.req.method !== "POST") return {};
+  const json = c.get("json") ?? parse(await inTime(readBytes(c, bounds.bytes, from)), bounds);
+  c.set("json", json);
+  return json;
+}
+
+function parse(bytes: Uint8Array, bounds: BodyBounds): unknown {
+  checkJsonBounds(bytes, bounds);
+  let text: string;
+  try {
+    text = utf8.decode(bytes);
+  } catch {
+    throw new CatalogError("InvalidInput", "the body is not UTF-8");
+  }
+  try {
+    return text.trim() === "" ? {} : (JSON.parse(text) ?? {});
+  } catch (error) {
+    throw new CatalogError("InvalidInput", `the body is not JSON: ${error instanceof Error ? error.message : ""}`);
+  }
+}
+
+/** Reserves memory for the declared length, which Node enforces; a body without one is counted as it arrives. */
+async function readBytes(
+  c: AppContext,
+  bytesMax: number,
+  from: { readonly isAnonymous: boolean },
+): Promise<Uint8Array> {
+  let length = 0;
+  const grow = (bytes: number) => {
+    length += bytes;
+    if (length > bytesMax) throw new CatalogError("PayloadTooLarge", `the body may have ${bytesMax} bytes at most`);
+    c.var.bodyReservation.grow(bytes, from);
+  };
+  try {
+    const declared = c.req.header("content-length");
+    if (declared !== undefined) {
+      grow(Number(declared));
+      return new Uint8Array(await c.req.arrayBuffer());
+    }
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of bodyStream(c)) {
+      grow(chunk.byteLength);
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks);
+  } catch (cause) {
+    if (cause instanceof CatalogError) throw cause;
+    throw new CatalogError("InvalidInput", "the body broke off", { cause });
+  }
+}
+
+async function inTime<T>(body: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => reject(new CatalogError("InvalidInput", "the request did not arrive in time")),
+    bodyTimeoutMs,
+  );
+  try {
+    return await Promise.race([body, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

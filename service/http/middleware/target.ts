@@ -1,0 +1,62 @@
+import {
+  type AnyContract,
+  CatalogError,
+  checkDelimiter,
+  checkIdentifier,
+  defaultDelimiter,
+  type Identifier,
+  type PathFields,
+  parseIdentifier,
+  remoteHeaders,
+} from "@tiltyard/protocol";
+import { createMiddleware } from "hono/factory";
+import type { AppContext, AppEnv } from "../context.ts";
+
+/** The object that a request names, known before its query and body are validated. */
+export interface Target extends PathFields {
+  /** The decoded id of the path; undefined for an operation without one. */
+  readonly pathId: string | undefined;
+}
+
+/**
+ * Reads the object from the path.
+ *
+ * @param remoteDatabases Whether ids begin with the database that LanceDB's client names.
+ * @throws CatalogError InvalidInput for an id or a delimiter that is invalid.
+ */
+export function target({ path }: AnyContract, { remoteDatabases }: { readonly remoteDatabases: boolean }) {
+  const hasId = path.includes("{id}");
+  return createMiddleware<AppEnv>(async function target(c, next) {
+    checkEncoding(c.req.path);
+    const delimiter = checkDelimiter(c.req.query("delimiter") ?? defaultDelimiter);
+    const pathId = hasId ? c.req.param("id") : undefined;
+    const id = pathId === undefined ? [] : parseIdentifier(pathId, delimiter);
+    const database = remoteDatabases ? databaseOf(c) : undefined;
+    c.set("target", {
+      id: database === undefined ? id : checkIdentifier([...database, ...id]),
+      ...(database !== undefined && { database }),
+      indexName: c.req.param("index_name") ?? "",
+      delimiter,
+      pathId,
+    });
+    await next();
+  });
+}
+
+/** Returns the namespace of LanceDB's `db://name/prefix`; undefined for other clients. */
+function databaseOf(c: AppContext): Identifier | undefined {
+  const name = c.req.header(remoteHeaders.database);
+  if (name === undefined) return undefined;
+  const prefix = c.req.header(remoteHeaders.databasePrefix);
+  return [name, ...(prefix?.split("/").filter((part) => part !== "") ?? [])];
+}
+
+/** Hono leaves a sequence that it cannot decode as it is, so that it would become part of a name. */
+function checkEncoding(path: string): void {
+  if (!path.includes("%")) return;
+  try {
+    decodeURIComponent(path);
+  } catch {
+    throw new CatalogError("InvalidInput", "id: is not percent-encoded UTF-8");
+  }
+}

@@ -1,0 +1,82 @@
+import { zValidator } from "@hono/zod-validator";
+import { CatalogError, type ErrorKind } from "@tiltyard/protocol";
+import type { MiddlewareHandler } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import { createMiddleware } from "hono/factory";
+import { HTTPException } from "hono/http-exception";
+import { timeout } from "hono/timeout";
+import { z } from "zod";
+import { type DevelopmentIssuer, tokenLifetimeSeconds } from "../auth/development-issuer.ts";
+import type { AppContext, AppEnv } from "./context.ts";
+import { type AuthenticationDeps, verifyCredential } from "./middleware/authenticate.ts";
+
+export const tokenPath = "/oauth/token";
+/** A grant has three fields; the longest is a key. */
+const formBytesMax = 8 * 1024;
+const formTimeoutMs = 15_000;
+const Grant = z.object({ grant_type: z.literal("client_credentials"), client_secret: z.string().optional() });
+
+/**
+ * Serves the client-credentials grant (RFC 6749, section 4.4): the client's secret is an API key, and the token speaks
+ * for the principal of that key.
+ */
+export function oauthToken(issuer: DevelopmentIssuer, deps: AuthenticationDeps): MiddlewareHandler<AppEnv>[] {
+  return [
+    bodyLimit({ maxSize: formBytesMax, onError: refuseLength }),
+    timeout(formTimeoutMs, new HTTPException(400, { message: "the request did not arrive in time" })),
+    zValidator("form", Grant, ({ success }, c) =>
+      success
+        ? undefined
+        : refuse(
+            c as AppContext,
+            "unsupported_grant_type",
+            "InvalidInput",
+            "grant_type: must be client_credentials in a form",
+          ),
+    ) as MiddlewareHandler<AppEnv>,
+    createMiddleware<AppEnv, string, { out: { form: z.infer<typeof Grant> } }>(async function issueToken(c) {
+      const { client_secret: formSecret = "" } = c.req.valid("form");
+      try {
+        const principal = await verifyCredential({ kind: "api-key", key: basicSecret(c) ?? formSecret }, c, deps);
+        c.header("cache-control", "no-store");
+        return c.json({
+          access_token: await issuer.issue(principal),
+          token_type: "Bearer",
+          expires_in: tokenLifetimeSeconds,
+        });
+      } catch (error) {
+        if (!(error instanceof CatalogError) || error.kind !== "Unauthenticated") throw error;
+        c.header("www-authenticate", "Basic");
+        return refuse(c, "invalid_client", "Unauthenticated", "client_secret: is not an API key of this catalog");
+      }
+    }),
+  ];
+}
+
+function refuseLength(): never {
+  throw new CatalogError("PayloadTooLarge", `the form may have ${formBytesMax} bytes at most`);
+}
+
+/** Returns the client's secret from Basic authentication; undefined without it. */
+function basicSecret(c: AppContext): string | undefined {
+  const basic = /^Basic +(\S+)$/i.exec(c.req.header("authorization") ?? "")?.[1];
+  if (basic === undefined) return undefined;
+  const [, ...secret] = Buffer.from(basic, "base64").toString("utf8").split(":");
+  return decodeURIComponentOr(secret.join(":"));
+}
+
+/** RFC 6749 form-encodes the parts of Basic authentication; many clients leave that out. */
+function decodeURIComponentOr(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Renders the service's error body with the `error` that OAuth clients read. */
+function refuse(c: AppContext, oauthError: string, kind: ErrorKind, message: string): Response {
+  const error = new CatalogError(kind, message);
+  const body = { ...error.toResponse(c.req.path, c.var.requestId), error: oauthError, error_description: message };
+  return c.json(body, error.status);
+}

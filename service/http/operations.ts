@@ -1,0 +1,29 @@
+import { type AnyContract, contracts, managementContracts, remoteContracts } from "@tiltyard/protocol";
+import type { Handler } from "../operations/handler.ts";
+import { handlers } from "../operations/index.ts";
+import { managementHandlers } from "../operations/management/index.ts";
+import { remoteHandlers } from "../remote/index.ts";
+
+/** A contract and the handler that implements it. */
+export interface Operation {
+  readonly contract: AnyContract;
+  readonly handler: Handler<AnyContract>;
+}
+
+/** Every operation: the protocol's, those of management, and those of LanceDB's remote client. */
+export const operations: readonly Operation[] = [
+  ...join(contracts, handlers),
+  ...join(managementContracts, managementHandlers),
+  ...join(remoteContracts, remoteHandlers),
+];
+
+/** The registries' own types bind each handler to its contract, and fail to compile when one is missing. */
+function join(
+  contractsByName: Readonly<Record<string, AnyContract>>,
+  handlersByName: Readonly<Record<string, unknown>>,
+): readonly Operation[] {
+  return Object.entries(contractsByName).map(([name, contract]) => ({
+    contract,
+    handler: handlersByName[name] as Handler<AnyContract>,
+  }));
+}

@@ -1,0 +1,74 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { extname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { contracts, includedRoles, managementContracts, roles, transactionStatuses } from "@tiltyard/protocol";
+import type { Hono } from "hono";
+import { secureHeaders } from "hono/secure-headers";
+import type { AppEnv } from "../context.ts";
+
+const folder = join(import.meta.dirname, "../../console");
+const contentTypes: Readonly<Record<string, string>> = {
+  ".css": "text/css",
+  ".js": "text/javascript",
+  ".svg": "image/svg+xml",
+};
+
+/** The installed packages that the page loads, by their names below `/console/libraries`. */
+const libraries = {
+  "preact.js": import.meta.resolve("preact"),
+  "hooks.js": import.meta.resolve("preact/hooks"),
+  "htm.js": import.meta.resolve("htm"),
+  "pico.css": import.meta.resolve("@picocss/pico/css/pico.jade.min.css"),
+} as const;
+
+/** Loads everything from this service, allows nothing inline, and lets no other site frame the page. */
+const headers = secureHeaders({
+  strictTransportSecurity: false,
+  contentSecurityPolicy: {
+    defaultSrc: ["'none'"],
+    scriptSrc: ["'self'"],
+    styleSrc: ["'self'"],
+    imgSrc: ["'self'"],
+    connectSrc: ["'self'"],
+    baseUri: ["'none'"],
+    formAction: ["'none'"],
+    frameAncestors: ["'none'"],
+  },
+});
+
+/** Serves the console: a page that calls the operations with the credential of its user. */
+export function mountConsole(app: Hono<AppEnv>): void {
+  app.use("/console", headers);
+  app.use("/console/*", headers);
+  const serve = (path: string, content: string, contentType: string) => {
+    const type = `${contentType}; charset=utf-8`;
+    app.get(path, (c) => c.body(content, 200, { "content-type": type, "cache-control": "no-cache" }));
+  };
+  const serveFile = (name: string, file: string | URL) => {
+    const contentType = contentTypes[extname(name)];
+    if (contentType !== undefined) serve(`/console/${name}`, withPaths(readFileSync(file, "utf8")), contentType);
+  };
+  serve("/console", readFileSync(join(folder, "index.html"), "utf8"), "text/html");
+  for (const name of readdirSync(folder)) serveFile(name, join(folder, name));
+  for (const [name, url] of Object.entries(libraries)) serveFile(`libraries/${name}`, fileURLToPath(url));
+  serve("/console/contracts.js", contractsModule(), "text/javascript");
+  // The links of the page are relative, so that they work under any path.
+  app.get("/console/", (c) => c.redirect("../console"));
+}
+
+/** Replaces package names by paths, since a browser resolves no package: `preact/hooks` imports `preact`. */
+function withPaths(script: string): string {
+  return script.replaceAll('from"preact"', 'from"./preact.js"');
+}
+
+/** Renders the part of the contracts that the console needs; service/console/contracts.d.ts declares its types. */
+function contractsModule(): string {
+  const operations = Object.entries({ ...contracts, ...managementContracts }).map(([name, contract]) => {
+    const method = contract.methods.includes("POST") ? "POST" : "GET";
+    return [name, { method, path: contract.path, query: Object.keys(contract.query.shape) }];
+  });
+  const exported = { operations: Object.fromEntries(operations), includedRoles, roles, transactionStatuses };
+  return Object.entries(exported)
+    .map(([name, value]) => `export const ${name} = ${JSON.stringify(value)};\n`)
+    .join("");
+}

@@ -1,0 +1,61 @@
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { serveStatic } from "@hono/node-server/serve-static";
+import type { Hono } from "hono";
+import { secureHeaders } from "hono/secure-headers";
+import type { AppEnv } from "../context.ts";
+
+const page = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>Tiltyard catalog</title>
+    <link rel="stylesheet" href="docs/swagger-ui.css">
+  </head>
+  <body>
+    <div id="docs"></div>
+    <script src="docs/swagger-ui-bundle.js"></script>
+    <script src="docs/swagger-ui-standalone-preset.js"></script>
+    <script src="docs/start.js"></script>
+  </body>
+</html>
+`;
+const assets = ["swagger-ui.css", "swagger-ui-bundle.js", "swagger-ui-standalone-preset.js"] as const;
+
+/** OpenAPI documents by path. */
+type Documents = Readonly<Record<string, { readonly title: string }>>;
+
+/** Serves Swagger UI, with every script and style from this service. */
+export function mountDocsPage(app: Hono<AppEnv>, documents: Documents): void {
+  const folder = dirname(fileURLToPath(import.meta.resolve("swagger-ui-dist/package.json")));
+  // Swagger UI sets styles on its elements and shows data: images.
+  const headers = secureHeaders({
+    strictTransportSecurity: false,
+    contentSecurityPolicy: {
+      defaultSrc: ["'self'"],
+      styleSrc: ["'self'", "'unsafe-inline'"],
+      imgSrc: ["'self'", "data:"],
+      frameAncestors: ["'none'"],
+    },
+  });
+  app.use("/docs", headers);
+  app.use("/docs/*", headers);
+  app.get("/docs", (c) => c.html(page));
+  const start = startScript(documents);
+  app.get("/docs/start.js", (c) => c.body(start, 200, { "content-type": "text/javascript" }));
+  for (const name of assets) app.get(`/docs/${name}`, serveStatic({ root: folder, path: name }));
+}
+
+/** Starts Swagger UI with a choice of documents. */
+function startScript(documents: Documents): string {
+  const urls = Object.entries(documents).map(([path, { title }]) => ({ url: path.slice(1), name: title }));
+  return `SwaggerUIBundle({
+  urls: ${JSON.stringify(urls)},
+  dom_id: "#docs",
+  deepLinking: true,
+  presets: [SwaggerUIBundle.presets.apis, SwaggerUIStandalonePreset],
+  layout: "StandaloneLayout",
+});
+`;
+}

@@ -1,0 +1,52 @@
+import { type AnyContract, CatalogError, contracts, managementContracts, remoteContracts } from "@tiltyard/protocol";
+import { Hono } from "hono";
+import type { AppDeps } from "../app.ts";
+import type { AppEnv } from "../context.ts";
+import { tokenPath } from "../oauth-token.ts";
+import { mountConsole } from "./console-page.ts";
+import { mountDocsPage } from "./docs-page.ts";
+import { openApiDocument } from "./openapi.ts";
+
+/** The OpenAPI documents by path. The protocol's own document has the operations of the protocol only. */
+const documents = {
+  "/openapi.json": {
+    title: "Tiltyard catalog",
+    description: "The Lance REST Catalog protocol.",
+    contracts: Object.values<AnyContract>(contracts),
+  },
+  "/management/v1/openapi.json": {
+    title: "Tiltyard catalog: management",
+    description: "Principals and roles, the audit, jobs, and dropped tables.",
+    contracts: Object.values<AnyContract>(managementContracts),
+  },
+  "/remote/openapi.json": {
+    title: "Tiltyard catalog: LanceDB's remote client",
+    description:
+      'The operations that lancedb.connect("db://...", host_override=...) calls, except those on namespaces.',
+    contracts: Object.values<AnyContract>(remoteContracts),
+  },
+} as const;
+
+type PageDeps = Pick<AppDeps, "metrics" | "isReady" | "developmentIssuer">;
+
+/** Serves the routes outside the API, which need no credential: documents, docs, console, health, metrics. */
+export function pages({ metrics, isReady, developmentIssuer }: PageDeps): Hono<AppEnv> {
+  const app = new Hono<AppEnv>();
+  for (const [path, document] of Object.entries(documents)) {
+    // Rendering takes a fifth of a start, and few processes need it.
+    let rendered: ReturnType<typeof openApiDocument> | undefined;
+    app.get(path, (c) => {
+      rendered ??= openApiDocument({ ...document, tokenUrl: developmentIssuer && tokenPath });
+      return c.json(rendered);
+    });
+  }
+  app.get("/metrics", async (c) => c.body(await metrics.text(), 200, { "content-type": metrics.contentType }));
+  app.get("/health/live", (c) => c.json({ status: "live" }));
+  app.get("/health/ready", async (c) => {
+    if (await isReady()) return c.json({ status: "ready" });
+    throw new CatalogError("ServiceUnavailable", "the service is not ready");
+  });
+  mountDocsPage(app, documents);
+  mountConsole(app);
+  return app;
+}

@@ -1,0 +1,89 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, maxHeaderSize, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { getRequestListener } from "@hono/node-server";
+import { CatalogError } from "@tiltyard/protocol";
+import type { Hono } from "hono";
+import type { AppEnv } from "../context.ts";
+import { type IdleLimits, limitIdleConnections } from "./idle-connections.ts";
+
+const headersTimeoutMs = 10_000;
+/** A long stream of rows arrives as slowly as it is computed. */
+const requestTimeoutMs = 3_600_000;
+/** How often Node checks both timeouts. */
+const timeoutCheckMs = 1_000;
+/** How long accepted requests may run once the service is stopping. */
+const drainMs = 25_000;
+const closeIdleEveryMs = 50;
+/** How long a client may read the response to a request that was not HTTP. */
+const lingerMs = 1_000;
+
+/** Creates the Node server of an app. Node's own refusals are rendered as the error body of the service. */
+export function createHttpServer(app: Hono<AppEnv>, idle: IdleLimits): Server {
+  const listener = getRequestListener(app.fetch, {
+    // The middleware drainBody does it, with time for long bodies.
+    autoCleanupIncoming: false,
+    errorHandler: () => Response.json(invalidRequest(), { status: 400 }),
+  });
+  const serve = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    // A client that keeps its connection busy would delay the end.
+    if (!server.listening) outgoing.shouldKeepAlive = false;
+    if (incoming.headersDistinct.host?.length === 1) return listener(incoming, outgoing);
+    const body = JSON.stringify(invalidRequest("the request must have one Host header"));
+    outgoing
+      .writeHead(400, { "content-type": "application/json", "content-length": Buffer.byteLength(body) })
+      .end(body);
+  };
+  const server = createServer(
+    {
+      requireHostHeader: false,
+      headersTimeout: headersTimeoutMs,
+      requestTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: timeoutCheckMs,
+    },
+    serve,
+  );
+  server.on("checkExpectation", serve);
+  server.on("clientError", refuseInvalidRequest);
+  limitIdleConnections(server, idle);
+  return server;
+}
+
+/** @returns The URL of the server. @throws Error of the system, such as EADDRINUSE. */
+export async function listen(server: Server, { host, port }: { readonly host: string; readonly port: number }) {
+  server.listen(port, host);
+  await once(server, "listening");
+  const address = server.address() as AddressInfo;
+  return `http://${host.includes(":") ? `[${host}]` : host}:${address.port}`;
+}
+
+/** Stops listening, waits for requests in progress, and aborts those that take too long. */
+export async function close(server: Server): Promise<void> {
+  const closed = new Promise((resolve) => server.close(resolve));
+  // A client keeps its connection open after its last response, which would delay the end.
+  const idle = setInterval(() => server.closeIdleConnections(), closeIdleEveryMs);
+  const overdue = setTimeout(() => server.closeAllConnections(), drainMs);
+  await closed;
+  clearInterval(idle);
+  clearTimeout(overdue);
+}
+
+/** Answers what Node's parser refuses, and closes the connection. */
+function refuseInvalidRequest({ code }: NodeJS.ErrnoException, socket: Socket): void {
+  if (!socket.writable) return;
+  const body = JSON.stringify(invalidRequest(reasonOf(code)));
+  const length = Buffer.byteLength(body);
+  socket.end(
+    `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\nconnection: close\r\n\r\n${body}`,
+  );
+  setTimeout(() => socket.destroy(), lingerMs).unref();
+}
+
+function reasonOf(code: string | undefined): string | undefined {
+  if (code === "HPE_HEADER_OVERFLOW") return `the path and the headers have more than ${maxHeaderSize} bytes`;
+  return code === "ERR_HTTP_REQUEST_TIMEOUT" ? "the request did not arrive in time" : undefined;
+}
+
+function invalidRequest(reason = "the request is not valid HTTP") {
+  return new CatalogError("InvalidInput", reason).toResponse("");
+}

@@ -1,0 +1,94 @@
+/** Connections without a request, of which one address may have so many. */
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { afterAll, expect, test } from "vitest";
+import { useCatalog } from "../support/catalog.ts";
+
+const most = 8;
+const catalog = useCatalog({ TILTYARD_IDLE_CONNECTIONS_PER_ADDRESS: `${most}` });
+const sockets: Socket[] = [];
+afterAll(() => {
+  for (const socket of sockets) socket.destroy();
+});
+
+function open(): Socket {
+  const { hostname, port } = new URL(catalog.url);
+  const socket = connect(Number(port), hostname);
+  socket.on("error", () => {});
+  sockets.push(socket);
+  return socket;
+}
+
+/** Resolves with what comes next, "" when the connection closes instead. */
+async function next(socket: Socket): Promise<string> {
+  const [chunk] = await Promise.race([once(socket, "data"), once(socket, "close").then(() => [""])]);
+  return String(chunk);
+}
+
+test.each([
+  [" that holds the service up", 200],
+  ["", 0],
+])("a client between two requests is answered, though as many connections come in a rush%s", async (_, heldMs) => {
+  const client = open();
+  const text = "GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n";
+  client.write(text);
+  expect(await next(client)).toContain("HTTP/1.1 20");
+  const answer = next(client);
+  const rush = Array.from({ length: 2 * most }, open);
+  const last = open();
+  last.write(text);
+  // All are accepted by then.
+  expect(await next(last)).toContain("HTTP/1.1 20");
+  client.write(text);
+  const end = performance.now() + heldMs;
+  while (performance.now() < end);
+  expect(await answer).toContain("HTTP/1.1 20");
+  for (const socket of [client, last, ...rush]) socket.destroy();
+});
+
+test.each([
+  ["without a body", () => "GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n"],
+  [
+    "with a body",
+    () =>
+      `POST /v1/namespace/%24/exists HTTP/1.1\r\nhost: a\r\nx-api-key: ${catalog.adminKey}\r\ncontent-length: 2\r\n\r\n{}`,
+  ],
+])(
+  "requests %s that came while the service was busy are answered, though as many connections came",
+  async (_, text) => {
+    const idle = await Promise.all(
+      Array.from({ length: most }, async () => {
+        const socket = open();
+        socket.write(text());
+        expect(await next(socket)).toContain("HTTP/1.1 20");
+        return socket;
+      }),
+    );
+    const crowd = Array.from({ length: most }, open);
+    // The new connections are there when the requests are sent, and the service sees both in one turn of its loop.
+    const answers = await new Promise<string[]>((resolve) =>
+      process.nextTick(() => {
+        for (const socket of idle) socket.write(text());
+        resolve(Promise.all(idle.map(next)));
+      }),
+    );
+    expect(answers.map((answer) => answer.slice(0, 11))).toEqual(Array(most).fill("HTTP/1.1 20"));
+    for (const socket of [...idle, ...crowd]) socket.destroy();
+  },
+);
+
+test("those that have waited longest are closed, once there are more", async () => {
+  const first = await Promise.all(
+    Array.from({ length: most }, async () => {
+      const socket = open();
+      socket.write("GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n");
+      expect(await next(socket)).toContain("HTTP/1.1 20");
+      return socket;
+    }),
+  );
+  const closed = Promise.all(first.map((socket) => once(socket, "close")));
+  const then = Array.from({ length: most }, open);
+  await closed;
+  expect(then.filter(({ destroyed }) => destroyed)).toEqual([]);
+  for (const socket of then) socket.destroy();
+});

@@ -1,0 +1,35 @@
+import { bodies } from "@tiltyard/protocol";
+import { type AppDeps, createApp } from "../../service/http/app.ts";
+import { createMetrics } from "../../service/http/metrics.ts";
+import { createBodyMemory } from "../../service/http/middleware/body-memory.ts";
+import { createLog } from "../../service/log.ts";
+
+/** A bug that the handlers of a test app run into. */
+export const secretOfTheService = "secret detail";
+
+/** Creates an app whose callers are all admins, over a catalog that fails with a bug on every access. */
+export function createTestApp(replaced: Partial<AppDeps> = {}) {
+  return createApp({
+    catalog: new Proxy({} as never, {
+      get: (_, property) => {
+        if (property === "dataOperations") return true;
+        throw new TypeError(secretOfTheService);
+      },
+    }),
+    authenticator: {
+      authenticate: async () => ({ name: "any", grants: [{ namespace: [], role: "admin" }] }),
+      forgetRoles: () => {},
+    },
+    failedCredentials: async () => {},
+    clientAddress: () => "192.0.2.1",
+    createLimiter: () => ({ consume: () => Promise.reject(new Error("no limit was set")) }),
+    requestsPerSecond: undefined,
+    bodyMemory: createBodyMemory(bodies.large.bytes * 4),
+    developmentIssuer: undefined,
+    remoteDatabases: false,
+    isReady: async () => true,
+    metrics: createMetrics(async () => []),
+    log: createLog("silent"),
+    ...replaced,
+  });
+}
