@@ -32,7 +32,7 @@ export async function serve(): Promise<void> {
 /** Ends a process that does not stop in time. Everything that it acknowledged is durable. */
 function kill(log: Log): void {
   log.error("the service did not stop in time and is killed; everything it acknowledged is durable");
-  // A standard output that nobody reads would also delay an exit.
+  // A standard output without a reader would also delay an exit.
   setImmediate(() => process.kill(process.pid, "SIGKILL"));
 }
 

@@ -3,13 +3,11 @@ import { Hono } from "hono";
 import { createMiddleware } from "hono/factory";
 import { methodNotAllowed } from "hono/method-not-allowed";
 import { requestId } from "hono/request-id";
-import type { DevelopmentIssuer } from "../auth/development-issuer.ts";
 import type { Log } from "../log.ts";
 import type { Catalog } from "../operations/handler.ts";
 import type { Store } from "../store/store.ts";
 import type { AppContext, AppEnv } from "./context.ts";
 import { handle } from "./handle.ts";
-import type { Metrics } from "./metrics.ts";
 import { accessLog } from "./middleware/access-log.ts";
 import { type AuthenticationDeps, authenticate } from "./middleware/authenticate.ts";
 import { authorizeFields, authorizePath, rowsEnabled } from "./middleware/authorize.ts";
@@ -21,24 +19,19 @@ import { rateLimit } from "./middleware/rate-limit.ts";
 import { target } from "./middleware/target.ts";
 import { validate } from "./middleware/validate.ts";
 import { oauthToken, tokenPath } from "./oauth-token.ts";
-import { operations } from "./operations.ts";
-import { pages } from "./pages/pages.ts";
+import { operations, routePath } from "./operations.ts";
+import { type PageDeps, pages } from "./pages/pages.ts";
 
 const requestIdLengthMax = 128;
 
-export interface AppDeps extends AuthenticationDeps {
+export interface AppDeps extends AuthenticationDeps, PageDeps {
   readonly catalog: Catalog;
   readonly createLimiter: Store["createLimiter"];
   /** Requests per second of one principal; undefined is no limit. */
   readonly requestsPerSecond: number | undefined;
   readonly bodyMemory: BodyMemory;
-  /** Issues tokens in development; undefined when tokens come from an OIDC issuer. */
-  readonly developmentIssuer: DevelopmentIssuer | undefined;
   /** Whether the database that LanceDB's remote client names is a namespace of this catalog. */
   readonly remoteDatabases: boolean;
-  /** Whether the service accepts requests: false once it is stopping. */
-  readonly isReady: () => Promise<boolean>;
-  readonly metrics: Metrics;
   readonly log: Log;
 }
 
@@ -75,11 +68,6 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
   app.notFound((c) => errorResponse(c, nothingAt(c)));
   app.onError(errorHandler(deps.log));
   return app;
-}
-
-/** Writes a path of the protocol as Hono does: `/v1/table/{id}/describe` becomes `/v1/table/:id/describe`. */
-export function routePath({ path }: Pick<AnyContract, "path">): string {
-  return path.replaceAll(/\{(\w+)\}/g, ":$1");
 }
 
 /**

@@ -1,9 +1,20 @@
 import type { HttpBindings } from "@hono/node-server";
+import type { PathFields } from "@tiltyard/protocol";
 import type { Context } from "hono";
 import type { RequestIdVariables } from "hono/request-id";
 import type { Principal } from "../auth/authenticator.ts";
-import type { BodyReservation } from "./middleware/body-memory.ts";
-import type { Target } from "./middleware/target.ts";
+
+/** The object that a request names, known before its query and body are validated. */
+export interface Target extends PathFields {
+  /** The decoded id of the path; undefined for an operation without one. */
+  readonly pathId: string | undefined;
+}
+
+/** The memory that the body of one request holds. */
+export interface BodyReservation extends Disposable {
+  /** @throws CatalogError ServiceUnavailable when all bodies together would exceed their share. */
+  grow(bytes: number, from: { readonly isAnonymous: boolean }): void;
+}
 
 /** The state that middleware passes along with a request. Each variable is set by the middleware of its name. */
 export interface AppEnv {

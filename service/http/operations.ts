@@ -27,3 +27,8 @@ function join(
     handler: handlersByName[name] as Handler<AnyContract>,
   }));
 }
+
+/** Writes a path of the protocol as Hono does: `/v1/table/{id}/describe` becomes `/v1/table/:id/describe`. */
+export function routePath({ path }: AnyContract): string {
+  return path.replaceAll(/\{(\w+)\}/g, ":$1");
+}

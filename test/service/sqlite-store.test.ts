@@ -1,10 +1,9 @@
-import { rmSync, truncateSync, writeFileSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import Database from "better-sqlite3";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { findNamespace, insertNamespace, listChildNamespaces } from "../../service/store/namespaces.ts";
 import { openSqliteStore } from "../../service/store/sqlite.ts";
-import { openSqliteReader } from "../../service/store/sqlite-reader.ts";
 import type { Store } from "../../service/store/store.ts";
 import { insertTable } from "../../service/store/tables.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -64,38 +63,10 @@ describe("the SQLite store", () => {
     expect(await findNamespace(store.read, ["a"])).toEqual(namespace("a"));
   });
 
-  test("is read by a connection that was opened before its file was deleted", async () => {
-    const file = temporaryFile();
-    await using store = await openSqliteStore(file);
-    await using reader = openSqliteReader(file);
-    for (const end of ["", "-wal", "-shm"]) rmSync(file + end);
-    for (const each of [reader, store]) expect(await findNamespace(each.read, [])).toBeDefined();
-  });
-
-  test("is named by what says that it cannot be opened to be read", () => {
-    const gone = join(temporaryFolder("tiltyard-store-"), "gone", "catalog.sqlite");
-    expect(() => openSqliteReader(gone)).toThrow(`cannot use its database at ${gone}: it is gone`);
-    const file = temporaryFile();
-    writeFileSync(file, "no database".repeat(100));
-    expect(() => openSqliteReader(file)).toThrow(`cannot use its database at ${file}: file is not a database`);
-  });
-
-  test("is unavailable to a connection whose log was emptied", async () => {
-    const file = temporaryFile();
-    await using store = await openSqliteStore(file);
-    await using reader = openSqliteReader(file);
-    await store.write((session) => insertNamespace(session, namespace("a")));
-    truncateSync(`${file}-wal`);
-    const unavailable = { kind: "ServiceUnavailable" };
-    await expect(reader.memoized("list", async () => "made")).rejects.toMatchObject(unavailable);
-    await expect(findNamespace(reader.read, ["a"])).rejects.toMatchObject(unavailable);
-  });
-
   test("makes a text once, and again when it has committed, or another process has", async () => {
     const file = temporaryFile();
     await using store = await openSqliteStore(file);
     await using other = await openSqliteStore(file);
-    await using reader = openSqliteReader(file);
     const list = (from: Store) =>
       from.memoized("list", async () => {
         made += 1;
@@ -106,7 +77,7 @@ describe("the SQLite store", () => {
       const name = writer === store ? "a" : "b";
       await writer.write((session) => insertNamespace(session, namespace(name)));
       await new Promise(setImmediate);
-      for (const from of [store, reader]) {
+      for (const from of [store, other]) {
         made = 0;
         const texts = [await list(from), await list(from)];
         await new Promise(setImmediate);

@@ -1,16 +1,10 @@
 import { bodies, CatalogError } from "@tiltyard/protocol";
 import { createMiddleware } from "hono/factory";
-import type { AppEnv } from "../context.ts";
+import type { AppEnv, BodyReservation } from "../context.ts";
 
 /** Each kind of body has its own share of the memory, so that none starves the others. */
 const shares = { anonymous: 1 / 8, small: 3 / 8, large: 1 / 2 } as const;
 type Kind = keyof typeof shares;
-
-/** The memory that the body of one request holds. */
-export interface BodyReservation extends Disposable {
-  /** @throws CatalogError ServiceUnavailable when all bodies together would exceed their share. */
-  grow(bytes: number, from: { readonly isAnonymous: boolean }): void;
-}
 
 /** The memory for the bodies of all requests in progress. */
 export interface BodyMemory {

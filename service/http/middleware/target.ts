@@ -5,18 +5,11 @@ import {
   checkIdentifier,
   defaultDelimiter,
   type Identifier,
-  type PathFields,
   parseIdentifier,
   remoteHeaders,
 } from "@tiltyard/protocol";
 import { createMiddleware } from "hono/factory";
 import type { AppContext, AppEnv } from "../context.ts";
-
-/** The object that a request names, known before its query and body are validated. */
-export interface Target extends PathFields {
-  /** The decoded id of the path; undefined for an operation without one. */
-  readonly pathId: string | undefined;
-}
 
 /**
  * Reads the object from the path.

@@ -1,7 +1,8 @@
 import { type AnyContract, CatalogError, contracts, managementContracts, remoteContracts } from "@tiltyard/protocol";
 import { Hono } from "hono";
-import type { AppDeps } from "../app.ts";
+import type { DevelopmentIssuer } from "../../auth/development-issuer.ts";
 import type { AppEnv } from "../context.ts";
+import type { Metrics } from "../metrics.ts";
 import { tokenPath } from "../oauth-token.ts";
 import { mountConsole } from "./console-page.ts";
 import { mountDocsPage } from "./docs-page.ts";
@@ -27,7 +28,13 @@ const documents = {
   },
 } as const;
 
-type PageDeps = Pick<AppDeps, "metrics" | "isReady" | "developmentIssuer">;
+export interface PageDeps {
+  /** Issues tokens in development; undefined when tokens come from an OIDC issuer. */
+  readonly developmentIssuer: DevelopmentIssuer | undefined;
+  /** Whether the service accepts requests: false once it is stopping. */
+  readonly isReady: () => Promise<boolean>;
+  readonly metrics: Metrics;
+}
 
 /** Serves the routes outside the API, which need no credential: documents, docs, console, health, metrics. */
 export function pages({ metrics, isReady, developmentIssuer }: PageDeps): Hono<AppEnv> {
