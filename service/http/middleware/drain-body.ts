@@ -2,24 +2,24 @@ import { finished } from "node:stream/promises";
 import { createMiddleware } from "hono/factory";
 import type { AppContext, AppEnv } from "../context.ts";
 
-/** How long the rest of a refused body may take to arrive. */
-const drainMs = 10_000;
+/** How long the rest of a body may take to arrive. A stream of rows arrives as slowly as it is computed. */
+const drainMs = { json: 5_000, arrow: 60_000 } as const;
 
 /**
- * Discards the rest of a body that was not read, such as that of a refused request. Most clients send a whole body before
- * they read the response, and lose it when the connection closes earlier. A response that closes the connection waits
- * for the body; any other is sent at once.
+ * Discards the rest of a body that was not read, such as that of a refused request, before the response is sent. Most
+ * clients send a whole body before they read the response: they lose it when the connection closes earlier, and Node's
+ * client stops sending when the response arrives earlier.
  */
 export function drainBody() {
   return createMiddleware<AppEnv>(async function drainBody(c, next) {
     await next();
     const { incoming, outgoing } = c.env;
     if (incoming === undefined || incoming.complete) return;
-    const drained = finished(incoming.resume(), { signal: AbortSignal.timeout(drainMs) }).catch(() => {
+    const isArrow = c.req.header("content-type")?.startsWith("application/vnd.apache.arrow");
+    const signal = AbortSignal.timeout(isArrow ? drainMs.arrow : drainMs.json);
+    await finished(incoming.resume(), { signal }).catch(() => {
       outgoing?.once("finish", () => incoming.socket.destroySoon());
-      if (outgoing?.writableFinished) incoming.socket.destroySoon();
     });
-    if (!outgoing?.shouldKeepAlive) await drained;
   });
 }
 
