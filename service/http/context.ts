@@ -26,6 +26,7 @@ export interface AppEnv {
     /** The caller's W3C trace context. */
     traceparent?: string;
     bodyReservation: BodyReservation;
+    bodyStream?: ReadableStream<Uint8Array>;
     /** The parsed JSON body, before validation. */
     json?: unknown;
     principal?: Principal;

@@ -4,7 +4,7 @@ import type { Log } from "../log.ts";
 import type { Catalog } from "../operations/handler.ts";
 import type { AppContext, AppEnv } from "./context.ts";
 import { principalOf } from "./middleware/authorize.ts";
-import { bodyStream } from "./middleware/drain-body.ts";
+import { openBody } from "./middleware/drain-body.ts";
 import { isArrow } from "./middleware/json-body.ts";
 import type { Operation } from "./operations.ts";
 
@@ -15,7 +15,7 @@ export function handle(
 ): Handler<AppEnv> {
   return async function handle(c) {
     const { requestId, request } = c.var;
-    const body = isArrow(contract, c) ? bodyStream(c) : emptyStream;
+    const body = isArrow(contract, c) ? openBody(c) : emptyStream;
     const result: unknown = await handler(request as never, catalog, {
       principal: principalOf(c.var),
       requestId,

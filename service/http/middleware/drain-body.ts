@@ -17,15 +17,21 @@ export function drainBody() {
     if (incoming === undefined || incoming.complete) return;
     const isArrow = c.req.header("content-type")?.startsWith("application/vnd.apache.arrow");
     const signal = AbortSignal.timeout(isArrow ? drainMs.arrow : drainMs.json);
-    await finished(incoming.resume(), { signal }).catch(() => {
+    const { bodyStream } = c.var;
+    if (bodyStream?.locked === false) bodyStream.cancel().catch(() => undefined);
+    // A listener takes effect when another reader of the body stops; resume() would not.
+    incoming.on("data", () => undefined);
+    await finished(incoming, { signal }).catch(() => {
       outgoing?.once("finish", () => incoming.socket.destroySoon());
     });
   });
 }
 
-/** Returns the body as a stream of bytes that `drainBody` can discard after it is cancelled. */
-export function bodyStream(c: AppContext): ReadableStream<Uint8Array> {
+/** Opens the body as a stream of bytes, whose rest `drainBody` discards. */
+export function openBody(c: AppContext): ReadableStream<Uint8Array> {
   const { incoming } = c.env;
   const source = incoming?.iterator({ destroyOnReturn: false }) ?? c.req.raw.body ?? [];
-  return ReadableStream.from<Uint8Array>(source);
+  const stream = ReadableStream.from<Uint8Array>(source);
+  c.set("bodyStream", stream);
+  return stream;
 }

@@ -1,7 +1,7 @@
 import { type AnyContract, type BodyBounds, bodies, CatalogError } from "@tiltyard/protocol";
 import { createMiddleware } from "hono/factory";
 import type { AppContext, AppEnv } from "../context.ts";
-import { bodyStream } from "./drain-body.ts";
+import { openBody } from "./drain-body.ts";
 import { checkJsonBounds } from "./json-bounds.ts";
 
 /** A JSON body has to arrive within this time; streams of rows have no such limit. */
@@ -83,7 +83,7 @@ async function readBytes(
       return new Uint8Array(await c.req.arrayBuffer());
     }
     const chunks: Uint8Array[] = [];
-    for await (const chunk of bodyStream(c)) {
+    for await (const chunk of openBody(c)) {
       grow(chunk.byteLength);
       chunks.push(chunk);
     }
