@@ -138,7 +138,11 @@ function send(child: Running, call: Call, rows: ReadableStream<Uint8Array> | und
   return new Promise((resolve, reject) => {
     const headers = { [callBytesHeader]: head.length, ...(rows === undefined && { "content-length": head.length }) };
     const outgoing = request({ socketPath, agent, method: "POST", headers });
-    outgoing.once("response", resolve);
+    outgoing.once("response", (response) => {
+      // A child that refuses rows before their end reads no more of them.
+      response.once("end", () => outgoing.writableEnded || outgoing.destroy());
+      resolve(response);
+    });
     outgoing.once("error", async (error) => {
       const why = await Promise.race([ended, sleep(endNoticedWithinMs)]);
       reject(why === undefined ? error : new ChildEnded(why));
@@ -152,23 +156,27 @@ function send(child: Running, call: Call, rows: ReadableStream<Uint8Array> | und
 /** Sends rows until the child answers; a refusal may come before their end. The rest is left to another reader. */
 async function sendRows(rows: ReadableStream<Uint8Array>, outgoing: ClientRequest): Promise<void> {
   const reader = rows.getReader();
-  let isAnswered = false;
+  let isOver = false;
+  let proceed = () => {};
   const stop = () => {
-    isAnswered = true;
+    isOver = true;
     // A read that waits is rejected, and its bytes stay in the stream.
     reader.releaseLock();
+    proceed();
   };
   for (const event of ["response", "close"] as const) outgoing.once(event, stop);
+  outgoing.on("drain", () => proceed());
   try {
-    for (let next = await reader.read(); !next.done; next = await reader.read())
-      if (!outgoing.write(next.value)) await Promise.race([once(outgoing, "drain"), once(outgoing, "close")]);
+    for (let next = await reader.read(); !next.done && !isOver; next = await reader.read())
+      if (!outgoing.write(next.value))
+        await new Promise<void>((resolve) => {
+          proceed = resolve;
+        });
     outgoing.end();
   } catch (error) {
-    if (isAnswered) return;
+    if (isOver) return;
     outgoing.destroy();
     throw error;
-  } finally {
-    if (!isAnswered) reader.releaseLock();
   }
 }
 

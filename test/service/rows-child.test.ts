@@ -1,0 +1,161 @@
+/** The Lance library runs in a child process: when it ends, the catalog and other callers go on. */
+import { readdirSync, readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { pathOf, startTestCatalog, type TestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
+import { arrowStream, createFilms, filmTable, readRows } from "../support/rows.ts";
+import { createServiceProcess } from "../support/service-process.ts";
+
+const catalog = useCatalog();
+const more = arrowStream([{ id: 4, title: "Nostalghia" }]);
+
+/** The processes that run the library for a process. */
+function childrenOf(parent: number | undefined): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        const isChild = readFileSync(`/proc/${pid}/status`, "utf8").includes(`\nPPid:\t${parent}\n`);
+        return isChild && readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("rows/child/main");
+      } catch {
+        return false;
+      }
+    })
+    .map(Number);
+}
+const children = () => childrenOf(process.pid);
+
+/** Rows whose last bytes are sent when the test says so. */
+function unfinished(bytes: Uint8Array) {
+  const { promise: rest, resolve: finish } = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  const body = new ReadableStream<Uint8Array>({
+    start: (controller) => controller.enqueue(bytes.subarray(0, bytes.length - 8)),
+    pull: async (controller) => {
+      begun.resolve();
+      await rest;
+      controller.enqueue(bytes.subarray(bytes.length - 8));
+      controller.close();
+    },
+  });
+  return { body, begun: begun.promise, finish };
+}
+
+/** Ends the children that did not run before, as soon as one runs. */
+async function crash(before: readonly number[] = []): Promise<void> {
+  const newOnes = () => children().filter((pid) => !before.includes(pid));
+  await expect.poll(newOnes).not.toEqual([]);
+  for (const pid of newOnes()) process.kill(pid, "SIGSEGV");
+  await expect.poll(newOnes).toEqual([]);
+}
+
+const count = async (id: readonly string[], from: TestCatalog = catalog) =>
+  (await from.call("countTableRows", { id })).body;
+const versionsOf = async (id: readonly string[]) =>
+  (await catalog.call("listTableVersions", { id })).body.versions.map(({ version }) => version);
+
+describe.runIf(process.platform === "linux")("when the child crashes", { timeout: 60_000 }, () => {
+  test("a request in flight is 503 with Retry-After and changed nothing; its repetition succeeds", async () => {
+    const id = await createFilms(catalog);
+    const rows = unfinished(more);
+    const answer = catalog.call("insertIntoTable", { id }, { body: rows.body });
+    await rows.begun;
+    await crash();
+    rows.finish();
+    const { error, headers } = await answer;
+    expect([error.status, error.detail]).toEqual([503, expect.stringContaining("changed nothing: try again")]);
+    expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
+    expect(await versionsOf(id)).toEqual([1]);
+    expect((await catalog.call("insertIntoTable", { id }, { body: more })).body).toMatchObject({ version: 2 });
+    expect(await count(id)).toBe(4);
+  });
+
+  test("a request that ends a second child, in which it ran alone, is 400; others are served meanwhile", async () => {
+    const id = await createFilms(catalog);
+    const key = await catalog.keyFor(uniqueName("mallory"), { $: "writer" });
+    const send = async () => {
+      const before = children();
+      const rows = unfinished(more);
+      const answer = catalog.call("insertIntoTable", { id }, { body: rows.body, key });
+      await rows.begun;
+      return { answer, before, finish: rows.finish };
+    };
+    const first = await send();
+    await crash();
+    first.finish();
+    expect((await first.answer).error.status).toBe(503);
+    expect(await count(id)).toBe(3);
+
+    const second = await send();
+    await crash(second.before);
+    second.finish();
+    const { error } = await second.answer;
+    expect([error.status, error.detail]).toEqual([400, expect.stringMatching(/ended .* twice.*SIGSEGV/)]);
+    expect(children()).toEqual(second.before);
+    expect((await catalog.call("insertIntoTable", { id }, { body: more })).body).toMatchObject({ version: 2 });
+  });
+
+  test("commits of clients, listings and roles are unaffected", async () => {
+    const id = await createFilms(catalog);
+    await crash();
+    expect((await catalog.call("describeTable", { id })).status).toBe(200);
+    expect((await catalog.call("listTables", { id: id.slice(0, 1) })).body.tables).toEqual(["films"]);
+    expect(await versionsOf(id)).toEqual([1]);
+  });
+
+  test("a long insert leaves no version and no staged manifest", async () => {
+    const id = await createFilms(catalog);
+    const { location } = (await catalog.call("describeTable", { id })).body;
+    const staged = () => readdirSync(`/${pathOf({ id, location })}/_versions`).filter((name) => name.includes("-"));
+    const title = "x".repeat(2 ** 20);
+    const batches = Array.from({ length: 5 }, (_, batch) =>
+      filmTable(Array.from({ length: 15 }, (_, row) => ({ id: batch * 100 + row, title }))),
+    );
+    const rows = unfinished(arrowStream(batches));
+    const answer = catalog.call("insertIntoTable", { id }, { body: rows.body });
+    await expect.poll(() => staged().filter((name) => name.endsWith("-held")).length, { timeout: 30_000 }).toBe(2);
+    await crash();
+    rows.finish();
+    expect((await answer).error.status).toBe(503);
+    expect([await versionsOf(id), staged(), await count(id)]).toEqual([[1], [], 3]);
+  });
+});
+
+test.runIf(process.platform === "linux")(
+  "a query that needs more memory than the child may use is 400, and a query beside it succeeds",
+  { timeout: 60_000 },
+  async () => {
+    const own = await startTestCatalog({ TILTYARD_ROWS_MEMORY: "400" });
+    try {
+      const titles = Array.from({ length: 20_000 }, (_, id) => ({ id, title: "0123456789" }));
+      const id = await createFilms(own, titles);
+      const columns = { column_aliases: { long: "repeat(title, 60000)" } };
+      const huge = own.call("queryTable", { id, k: 20_000, columns });
+      const other = own.call("countTableRows", { id, predicate: "length(title) > 3" });
+      const { error } = await huge;
+      expect([error.status, error.detail]).toEqual([400, expect.stringMatching(/used \d+ MiB of memory/)]);
+      expect((await other).body).toBe(20_000);
+      expect(await readRows((await own.call("queryTable", { id, k: 1 })).body)).toHaveLength(1);
+    } finally {
+      await own.stop();
+    }
+  },
+);
+
+describe.runIf(process.platform === "linux")("the child", { timeout: 60_000 }, () => {
+  test.each(["SIGTERM", "SIGKILL"] as const)("ends with a catalog that ends by %s", async (signal) => {
+    await using service = createServiceProcess();
+    const { pid } = await service.start();
+    const headers = { "x-api-key": service.key };
+    const created = await fetch(`${service.url()}/v1/table/films/create`, {
+      method: "POST",
+      headers,
+      body: Buffer.from(more),
+    });
+    expect(created.status).toBe(200);
+    const [child = 0, ...others] = childrenOf(pid);
+    expect(others).toEqual([]);
+    expect(readFileSync(`/proc/${child}/environ`, "utf8")).not.toContain("TILTYARD");
+    await service.kill(signal);
+    await expect.poll(() => readdirSync("/proc").includes(`${child}`)).toBe(false);
+  });
+});
