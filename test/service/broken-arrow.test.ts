@@ -1,0 +1,145 @@
+/** Arrow streams that are broken anywhere are the caller's error: 400, never 500, and the library survives them. */
+import {
+  Binary,
+  Bool,
+  Dictionary,
+  Field,
+  FixedSizeList,
+  Float32,
+  Int32,
+  List,
+  RecordBatchStreamWriter,
+  Struct,
+  Table,
+  TimestampMillisecond,
+  tableToIPC,
+  Utf8,
+  vectorFromArray,
+} from "apache-arrow";
+import { expect, test } from "vitest";
+import { uniqueName, useCatalog } from "../support/catalog.ts";
+
+const catalog = useCatalog();
+
+/** Pseudo-random numbers from 0 to 1 that a seed decides (mulberry32). */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+const numbers = Array.from({ length: 40 }, (_, index) => index);
+const rows = new Table({
+  id: vectorFromArray(numbers, new Int32()),
+  title: vectorFromArray(
+    numbers.map((number) => (number % 7 === 0 ? null : `title ${number}`)),
+    new Utf8(),
+  ),
+  word: vectorFromArray(
+    numbers.map((number) => `word ${number % 3}`),
+    new Dictionary(new Utf8(), new Int32()),
+  ),
+  vector: vectorFromArray(
+    numbers.map((number) => [number, 1]),
+    new FixedSizeList(2, new Field("item", new Float32(), true)),
+  ),
+  tags: vectorFromArray(
+    numbers.map((number) => [`${number}`, "tag"]),
+    new List(new Field("item", new Utf8(), true)),
+  ),
+  nested: vectorFromArray(
+    numbers.map((number) => ({ a: number, b: number % 2 === 0 })),
+    new Struct([new Field("a", new Int32(), true), new Field("b", new Bool(), true)]),
+  ),
+  bytes: vectorFromArray(
+    numbers.map((number) => new Uint8Array([number])),
+    new Binary(),
+  ),
+  time: vectorFromArray(numbers, new TimestampMillisecond()),
+});
+const whole = RecordBatchStreamWriter.writeAll([...rows.slice(0, 20).batches, ...rows.slice(20).batches]).toUint8Array(
+  true,
+);
+
+/** Returns a copy of the stream that is broken in one of several ways. */
+function mutate(random: () => number): Uint8Array {
+  const bytes = Buffer.from(whole);
+  const at = () => Math.floor(random() * bytes.length);
+  const hostile = [0, 1, 0x7f, 0x80, 0xff];
+  switch (Math.floor(random() * 6)) {
+    case 0:
+      return bytes.subarray(0, at());
+    case 1: {
+      const [from, to] = [at(), at()].toSorted((a, b) => a - b);
+      return Buffer.concat([bytes.subarray(0, from), bytes.subarray(to)]);
+    }
+    case 2:
+      bytes.writeInt32LE(Math.floor((random() - 0.5) * 2 ** 32), Math.min(at() & ~3, bytes.length - 4));
+      return bytes;
+    case 3:
+      bytes.fill(hostile[Math.floor(random() * hostile.length)] ?? 0, at(), at());
+      return bytes;
+    case 4: {
+      const from = at();
+      bytes.copyWithin(at(), from, from + 64);
+      return bytes;
+    }
+    default:
+      for (let flips = 1 + Math.floor(random() * 4); flips > 0; flips -= 1) {
+        const place = at();
+        bytes[place] = (bytes[place] ?? 0) ^ (1 << Math.floor(random() * 8));
+      }
+      return bytes;
+  }
+}
+
+test("mutated streams are 200 or 400 in every operation that takes rows", { timeout: 300_000 }, async () => {
+  const random = randomFrom(37);
+  const namespace = uniqueName("ns");
+  await catalog.call("createNamespace", { id: [namespace] });
+  const id = [namespace, "rows"];
+  await catalog.call("createTable", { id }, { body: whole });
+  const merge = { id, on: "id", when_matched_update_all: true, when_not_matched_insert_all: true };
+  const statuses = new Map<string, number>();
+  for (let mutant = 0; mutant < Number(process.env.MUTANTS ?? 200); mutant += 1) {
+    const body = mutate(random);
+    const answers = await Promise.all([
+      catalog.call("insertIntoTable", { id, mode: "overwrite" }, { body }),
+      catalog.call("createTable", { id: [namespace, `t${mutant}`] }, { body }),
+      catalog.call("mergeInsertIntoTable", merge, { body }),
+    ]);
+    for (const answer of answers) {
+      const { status } = answer;
+      if (![200, 400, 409].includes(status)) statuses.set(`${status} ${mutant} ${answer.error.detail}`, status);
+      else if (status === 400) expect(answer.error.detail).not.toBe("");
+    }
+  }
+  expect([...statuses.keys()]).toEqual([]);
+  // The same child still works.
+  expect((await catalog.call("insertIntoTable", { id, mode: "overwrite" }, { body: whole })).status).toBe(200);
+});
+
+test("a body that is no Arrow stream is 400", async () => {
+  const id = [uniqueName("none")];
+  for (const body of [new Uint8Array(), Buffer.from("{}"), tableToIPC(rows, "file"), Buffer.alloc(1000, 0xff)])
+    expect((await catalog.call("createTable", { id }, { body })).error).toMatchObject({ status: 400, code: 13 });
+});
+
+test.each(["no uri at all", "", "file:///etc/passwd", "http://[::1", "s3://", "\u0000", "../../x"])(
+  "a blob at %j is 400 or is refused when it is read, never 500",
+  async (uri) => {
+    const id = [uniqueName("blobs")];
+    const type = new Struct([new Field("data", new Binary(), true), new Field("uri", new Utf8(), true)]);
+    const metadata = new Map([["ARROW:extension:name", "lance.blob.v2"]]);
+    const blobs = vectorFromArray([{ data: null, uri }], type);
+    const table = new Table({ blob: blobs });
+    table.schema.fields[0] = new Field("blob", type, true, metadata);
+    const { status } = await catalog.call("createTable", { id }, { body: tableToIPC(table, "stream") });
+    expect([200, 400]).toContain(status);
+    if (status === 200) expect([200, 400]).toContain((await catalog.call("queryTable", { id, k: 1 })).status);
+  },
+);
