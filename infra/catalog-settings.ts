@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { bucketOf, cidr, dnsLabel, filled, hostName, objectName, quantity, textMap } from "./setting-types.ts";
 
-const Resources = z.strictObject({ cpu: quantity.default("500m"), memory: quantity.default("512Mi") });
+const Resources = z.strictObject({ cpu: quantity.default("500m"), memory: quantity.default("1Gi") });
 
 const PostgresUrl = z.strictObject({
   /** Kept as a secret. */

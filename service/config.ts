@@ -240,8 +240,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       trustedProxies: values.TILTYARD_TRUSTED_PROXIES,
     },
     rows: {
-      memoryBytes:
-        values.TILTYARD_ROWS_MEMORY === undefined ? halfOfMemory() : values.TILTYARD_ROWS_MEMORY * 1024 * 1024,
+      memoryBytes: values.TILTYARD_ROWS_MEMORY === undefined ? rowsMemory() : values.TILTYARD_ROWS_MEMORY * 1024 * 1024,
       environment: childEnvironment(set),
     },
     s3ForcePathStyle: values.TILTYARD_S3_FORCE_PATH_STYLE ?? false,
@@ -255,10 +254,10 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   };
 }
 
-/** Returns half of the memory that the container may use, or else of the machine's. */
-function halfOfMemory(): number {
+/** Returns three fifths of the memory that the container may use, or else of the machine's. */
+function rowsMemory(): number {
   const allowed = process.constrainedMemory();
-  return Math.floor((allowed > 0 ? Math.min(allowed, totalmem()) : totalmem()) / 2);
+  return Math.floor((allowed > 0 ? Math.min(allowed, totalmem()) : totalmem()) * 0.6);
 }
 
 /** Problems of settings that are each valid alone. */

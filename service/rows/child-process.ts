@@ -31,8 +31,8 @@ export interface RowsChild extends AsyncDisposable {
   call(call: Call, rows?: ReadableStream<Uint8Array>): Promise<IncomingMessage>;
   /** How often the child ended so far. */
   readonly endings: number;
-  /** The process id while the child runs. */
-  readonly pid: number | undefined;
+  /** Ends the child while no call runs; the next call starts it again. */
+  end(): Promise<void>;
 }
 
 const memoryCheckedEveryMs = 100;
@@ -41,7 +41,8 @@ const restart = { firstMs: 200, mostMs: 10_000 };
 const stableMs = 60_000;
 /** Calls wait for a restart this long; then they are refused. */
 const patienceMs = 1_000;
-const stopMs = 5_000;
+const endMs = 5_000;
+const heapMbMin = 64;
 /** The end of a process is noticed at most this long after its connections close. */
 const endNoticedWithinMs = 1_000;
 const program = join(import.meta.dirname, `child/main${extname(import.meta.filename)}`);
@@ -50,17 +51,23 @@ interface Running {
   readonly process: ChildProcess;
   readonly socket: string;
   readonly agent: Agent;
+  /** Whether the catalog ends it. */
+  isExpected: boolean;
   /** Fulfilled with the reason when the child ended. */
   readonly ended: Promise<string>;
 }
 
 export function createChild({ memoryBytes, environment, log }: ChildOptions): RowsChild {
   let running: Promise<Running> | undefined;
-  let pid: number | undefined;
-  let failures = 0;
   let endings = 0;
+  let failures = 0;
   let notBefore = 0;
-  let stopping = false;
+  let isStopped = false;
+
+  function noteEnd(lifetimeMs: number): void {
+    failures = lifetimeMs > stableMs ? 0 : failures + 1;
+    if (failures > 0) notBefore = Date.now() + backoffMs(failures - 1, restart);
+  }
 
   async function start(): Promise<Running> {
     const waitMs = notBefore - Date.now();
@@ -71,62 +78,64 @@ export function createChild({ memoryBytes, environment, log }: ChildOptions): Ro
     await sleep(Math.max(0, waitMs));
     const folder = await mkdtemp(join(tmpdir(), "tiltyard-rows-"));
     const socket = join(folder, "socket");
-    const heapMb = Math.max(64, Math.round(memoryBytes / 1024 ** 2 / 4));
-    const child = fork(program, [socket], {
-      // Flags of a debugger or of tests are for the catalog; those that load modules are for both.
+    const heapMb = Math.max(heapMbMin, Math.round(memoryBytes / 1024 ** 2 / 4));
+    const child = fork(program, [socket, String(memoryBytes)], {
       execArgv: [...importsOf(process.execArgv), `--max-old-space-size=${heapMb}`, "--max-semi-space-size=8"],
       env: environment,
       stdio: ["ignore", 2, 2, "ipc"],
     });
     const startedAt = Date.now();
-    let reason: string | undefined;
-    const watch = watchMemory(child, memoryBytes, (used) => {
-      reason = `used ${used} MiB of memory, more than TILTYARD_ROWS_MEMORY allows`;
+    let excess: string | undefined;
+    const watch = watchMemory(child, memoryBytes, (usedMb) => {
+      excess = `used ${usedMb} MiB of memory, more than TILTYARD_ROWS_MEMORY allows`;
     });
     const agent = new Agent({ keepAlive: true });
+    const started = { process: child, socket, agent, isExpected: false };
     const ended = once(child, "exit").then(([code, signal]: (number | string | null)[]) => {
       watch[Symbol.dispose]();
       agent.destroy();
-      running = undefined;
-      pid = undefined;
-      endings += 1;
       void rm(folder, { recursive: true, force: true });
-      failures = Date.now() - startedAt > stableMs ? 0 : failures + 1;
-      notBefore = failures === 0 ? 0 : Date.now() + backoffMs(failures - 1, restart);
-      const why = reason ?? (signal === null ? `ended with status ${code}` : `ended with ${signal}`);
-      if (!stopping) log.error({ pid: child.pid }, `the process that reads rows ${why}`);
+      const why = excess ?? (signal === null ? `ended with status ${code}` : `ended with ${signal}`);
+      if (started.isExpected) return why;
+      running = undefined;
+      endings += 1;
+      noteEnd(Date.now() - startedAt);
+      log.error({ pid: child.pid }, `the process that reads rows ${why}`);
       return why;
     });
-    pid = child.pid;
-    const failed = await Promise.race([once(child, "message").then(() => undefined), ended]);
-    if (failed !== undefined) throw new ChildEnded(failed);
-    return { process: child, socket, agent, ended };
+    const failure = await Promise.race([once(child, "message").then(() => undefined), ended]);
+    if (failure !== undefined) throw new ChildEnded(failure);
+    return Object.assign(started, { ended });
+  }
+
+  /** Ends the child that runs; a call that comes from now on starts another one. */
+  async function end(): Promise<void> {
+    const child = await running?.catch(() => undefined);
+    running = undefined;
+    if (child === undefined) return;
+    child.isExpected = true;
+    if (child.process.connected) child.process.disconnect();
+    const timer = setTimeout(() => child.process.kill("SIGKILL"), endMs);
+    await child.ended;
+    clearTimeout(timer);
   }
 
   return {
     get endings() {
       return endings;
     },
-    get pid() {
-      return pid;
-    },
     call: async (call, rows) => {
-      if (stopping) throw new CatalogError("ServiceUnavailable", "the catalog is stopping");
+      if (isStopped) throw new CatalogError("ServiceUnavailable", "the catalog is stopping");
       running ??= start().catch((error: unknown) => {
         running = undefined;
         throw error;
       });
-      const child = await running;
-      return send(child, call, rows);
+      return send(await running, call, rows);
     },
+    end,
     [Symbol.asyncDispose]: async () => {
-      stopping = true;
-      const child = await running?.catch(() => undefined);
-      if (child === undefined) return;
-      if (child.process.connected) child.process.disconnect();
-      const timer = setTimeout(() => child.process.kill("SIGKILL"), stopMs);
-      await child.ended;
-      clearTimeout(timer);
+      isStopped = true;
+      await end();
     },
   };
 }
@@ -193,6 +202,7 @@ function watchMemory(child: ChildProcess, bytesMax: number, onExcess: (usedMb: n
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
+/** Returns the flags that load modules before a program. */
 function importsOf(flags: readonly string[]): string[] {
   return flags.flatMap((flag, index) =>
     flag === "--import" ? [flag, flags[index + 1] ?? ""] : flag.startsWith("--import=") ? [flag] : [],

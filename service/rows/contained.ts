@@ -33,6 +33,8 @@ export interface Contained extends AsyncDisposable {
 
 /** How long the calls of a principal run alone after one of them ended two children. */
 const apartMs = 60_000;
+/** The second child ends when it had no call for this long. */
+const apartIdleMs = 10_000;
 /** The most calls that wait for the second child. */
 const waitingMax = 64;
 
@@ -47,6 +49,9 @@ export function createContained(shared: RowsChild, apart: RowsChild): Contained 
     for (const [each, until] of untilMs) if (until < Date.now()) untilMs.delete(each);
     untilMs.set(key, Date.now() + apartMs);
   };
+  const endApart = () => {
+    if (waiting === 0) void apart.end();
+  };
   const isMarked = (key: string) => (untilMs.get(key) ?? 0) > Date.now();
 
   /** Runs one call after the other, so that a child that ends names its call. */
@@ -58,7 +63,12 @@ export function createContained(shared: RowsChild, apart: RowsChild): Contained 
       throw new CatalogError("ServiceUnavailable", "too many calls wait for the process that reads rows: try again");
     waiting += 1;
     const before = queue;
-    const { promise: done, resolve: finish } = Promise.withResolvers<void>();
+    const { promise: done, resolve } = Promise.withResolvers<void>();
+    const finish = () => {
+      waiting -= 1;
+      resolve();
+      setTimeout(endApart, apartIdleMs).unref();
+    };
     queue = done;
     try {
       await before;
@@ -79,8 +89,6 @@ export function createContained(shared: RowsChild, apart: RowsChild): Contained 
           "Change the request: less data at a time, or a simpler expression",
         { cause: error },
       );
-    } finally {
-      waiting -= 1;
     }
   }
 

@@ -7,6 +7,7 @@ import {
   FixedSizeList,
   Float32,
   Int32,
+  LargeBinary,
   List,
   RecordBatchStreamWriter,
   Struct,
@@ -133,7 +134,7 @@ test.each(["no uri at all", "", "file:///etc/passwd", "http://[::1", "s3://", "\
   "a blob at %j is 400 or is refused when it is read, never 500",
   async (uri) => {
     const id = [uniqueName("blobs")];
-    const type = new Struct([new Field("data", new Binary(), true), new Field("uri", new Utf8(), true)]);
+    const type = new Struct([new Field("data", new LargeBinary(), true), new Field("uri", new Utf8(), true)]);
     const metadata = new Map([["ARROW:extension:name", "lance.blob.v2"]]);
     const blobs = vectorFromArray([{ data: null, uri }], type);
     const table = new Table({ blob: blobs });

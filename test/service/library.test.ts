@@ -9,7 +9,7 @@ const folder = JSON.stringify(temporaryFolder("tiltyard library "));
 
 const search = `
 import { createLibrary } from ${library};
-const { lancedb } = await createLibrary()();
+const { lancedb } = await createLibrary(2 ** 30)();
 const table = await (await lancedb.connect(${folder})).createTable("t", [{ id: 1, vector: [1, 2] }], { mode: "overwrite" });
 console.log(await table.vectorSearch([1, 2]).select(["id"]).toArray());
 console.log(process.env.LANCE_DEFAULT_IO_BUFFER_SIZE);

@@ -4,8 +4,8 @@ import { CatalogError } from "@tiltyard/protocol";
 export type Lancedb = typeof import("@lancedb/lancedb");
 export type DatasetQuery = Query | VectorQuery;
 
-/** Sizes of the library's caches, which all calls share. */
-const cacheBytes = { index: 128n * 1024n ** 2n, metadata: 64n * 1024n ** 2n };
+/** The most that the library's caches hold, which all calls share, and the part of the process's memory that they are. */
+const caches = { index: { bytesMax: 128 * 1024 ** 2, part: 8 }, metadata: { bytesMax: 64 * 1024 ** 2, part: 16 } };
 
 /**
  * The inner part of the library, whose rows are bytes of Arrow IPC files. The outer part decodes rows in JavaScript, which
@@ -71,15 +71,15 @@ export interface Library {
 }
 
 /** Loads the library on the first call. @throws CatalogError Unsupported when it is not installed. */
-export function createLibrary(): () => Promise<Library> {
+export function createLibrary(memoryBytes: number): () => Promise<Library> {
   let loaded: Promise<Library> | undefined;
   return () => {
-    loaded ??= load();
+    loaded ??= load(memoryBytes);
     return loaded;
   };
 }
 
-async function load(): Promise<Library> {
+async function load(memoryBytes: number): Promise<Library> {
   let lancedb: Lancedb;
   try {
     lancedb = await import("@lancedb/lancedb");
@@ -91,7 +91,9 @@ async function load(): Promise<Library> {
       { cause },
     );
   }
-  return { lancedb, session: new lancedb.Session(cacheBytes.index, cacheBytes.metadata) };
+  const bytesOf = ({ bytesMax, part }: { readonly bytesMax: number; readonly part: number }) =>
+    BigInt(Math.min(bytesMax, Math.floor(memoryBytes / part)));
+  return { lancedb, session: new lancedb.Session(bytesOf(caches.index), bytesOf(caches.metadata)) };
 }
 
 /** @throws Error when the internals of the library are not those of the pinned version. */

@@ -12,7 +12,7 @@ import { type Call, callBytesHeader, type Failure } from "../call.ts";
 import { createTables } from "./open-table.ts";
 import { carryOut } from "./operations.ts";
 
-const [socket] = process.argv.slice(2);
+const [socket, memoryBytes] = process.argv.slice(2);
 if (socket === undefined || process.send === undefined) throw new Error("only the catalog starts this program");
 // The catalog ends it: a signal to the whole group must not end calls that the catalog still waits for.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
@@ -20,7 +20,7 @@ process.once("disconnect", () => process.exit());
 // Commits and listings go first.
 setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 
-const tables = createTables();
+const tables = createTables(Number(memoryBytes));
 
 /** Reads the call that a request begins with, and leaves the Arrow stream that follows. */
 async function readCall(request: IncomingMessage) {

@@ -13,8 +13,8 @@ export interface Tables {
 /** The namespace and the name by which the library asks for the table: each token has only one. */
 const name = { namespace: ["view"], table: "table" } as const;
 
-export function createTables(): Tables {
-  const library = createLibrary();
+export function createTables(memoryBytes: number): Tables {
+  const library = createLibrary(memoryBytes);
   const kept = new KeptVersions<Opened>();
 
   async function open(address: TableAddress): Promise<Opened> {
