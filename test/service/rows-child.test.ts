@@ -1,7 +1,7 @@
 /** The Lance library runs in a child process: when it ends, the catalog and other callers go on. */
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { pathOf, startTestCatalog, type TestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
+import { pathOf, startTestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
 import { arrowStream, createFilms, filmTable, readRows } from "../support/rows.ts";
 import { createServiceProcess } from "../support/service-process.ts";
 
@@ -48,8 +48,18 @@ async function crash(before: readonly number[] = []): Promise<void> {
   await expect.poll(newOnes).toEqual([]);
 }
 
-const count = async (id: readonly string[], from: TestCatalog = catalog) =>
-  (await from.call("countTableRows", { id })).body;
+/** Counts rows, and waits for a child that starts again later, as clients do. */
+async function count(id: readonly string[]): Promise<number> {
+  const answers: number[] = [];
+  await expect
+    .poll(async () => {
+      const answer = await catalog.call("countTableRows", { id });
+      if (answer.status === 200) answers.push(answer.body);
+      return answer.status;
+    })
+    .toBe(200);
+  return answers[0] ?? 0;
+}
 const versionsOf = async (id: readonly string[]) =>
   (await catalog.call("listTableVersions", { id })).body.versions.map(({ version }) => version);
 
