@@ -17,7 +17,7 @@ const folders = {
   operations: ["auth", "automation", "commits", "rows", "domain", "dropping", "refs", "storage", "store", "tasks"],
   remote: ["rows", "domain", "operations", "store"],
   http: ["auth", "domain", "operations", "remote", "store", "log"],
-  commands: ["auth", "domain", "dropping", "storage", "store", "config", "log", "start"],
+  commands: ["auth", "domain", "dropping", "storage", "store", "config", "log", "open-catalog", "start"],
   console: [],
 };
 

@@ -18,6 +18,8 @@ export interface Config {
   readonly dataDir: string;
   readonly database: Database;
   readonly warehouse: Location;
+  /** Whether to create a database although the warehouse has tables of a catalog. */
+  readonly newCatalog: boolean;
   /** Folders besides the warehouse in which clients may put tables. */
   readonly allowedLocations: readonly AllowedLocation[];
   readonly auth:
@@ -133,6 +135,7 @@ const Environment = z.object({
     .transform(Number)
     .default(10),
   TILTYARD_WAREHOUSE: location.optional(),
+  TILTYARD_NEW_CATALOG: flag,
   TILTYARD_ALLOWED_LOCATIONS: z
     .string()
     .default("")
@@ -216,6 +219,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     ),
     warehouse:
       values.TILTYARD_WAREHOUSE ?? parseLocation(pathToFileURL(resolve(values.TILTYARD_DATA_DIR, "warehouse")).href),
+    newCatalog: values.TILTYARD_NEW_CATALOG ?? false,
     allowedLocations: values.TILTYARD_ALLOWED_LOCATIONS,
     auth:
       values.TILTYARD_AUTH === "oidc"

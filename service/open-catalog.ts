@@ -8,6 +8,7 @@ import type { Catalog } from "./operations/handler.ts";
 import { createRows } from "./rows/rows.ts";
 import { createCredentialVendors } from "./storage/credentials.ts";
 import { createStorage, type Storage } from "./storage/storage.ts";
+import { isNewSqliteFile } from "./store/database.ts";
 import { openSoonerOrLater } from "./store/late-store.ts";
 import { openStore } from "./store/open.ts";
 import type { Store } from "./store/store.ts";
@@ -67,12 +68,42 @@ export async function openCatalog(config: Config, log: Log, replacements: Replac
   };
 }
 
+/** The folder of a table that a catalog created, as `Locations.choose` names it. */
+const createdTable = /-[0-9a-f]{12}\.lance\/_versions\//;
+/** The most objects of a warehouse that a start looks at. */
+const objectsLookedAt = 10_000;
+
+/**
+ * Opens the database and migrates its schema. Refuses to create a database for a warehouse with tables of a catalog: its
+ * database is lost or elsewhere.
+ */
+export async function openDatabase(config: Config): Promise<Store> {
+  const { database, warehouse, newCatalog } = config;
+  if (database.kind === "sqlite" && !newCatalog && isNewSqliteFile(database.file)) {
+    const table = await findCreatedTable(config);
+    if (table !== undefined)
+      throw new Error(
+        `There is no database at ${database.file}, but the warehouse ${warehouse.uri} has tables of a catalog, such as ${table}. ` +
+          "Restore a backup with tiltyard-catalog restore, or set TILTYARD_NEW_CATALOG=1 to start an empty catalog.",
+      );
+  }
+  return openStore(database);
+}
+
+async function findCreatedTable(config: Config): Promise<string | undefined> {
+  const { path } = config.warehouse;
+  let left = objectsLookedAt;
+  for await (const { key } of (await openStorage(config).at(config.warehouse)).list(path)) {
+    if (createdTable.test(key)) return key.slice(0, key.indexOf("/_versions/"));
+    if (--left === 0) return undefined;
+  }
+  return undefined;
+}
+
 /** Opens the database with its schema up to date and the keys of the settings in it. */
-async function openPrepared(
-  { database, auth, dataDir, bootstrapApiKey, runnerApiKey }: Config,
-  log: Log,
-): Promise<Store> {
-  const store = await openStore(database);
+async function openPrepared(config: Config, log: Log): Promise<Store> {
+  const { auth, dataDir, bootstrapApiKey, runnerApiKey } = config;
+  const store = await openDatabase(config);
   try {
     if (auth.mode === "development") await installDevelopmentKey(store, log, dataDir);
     else await removeDevelopmentKey(store);

@@ -1,7 +1,7 @@
-import { existsSync, renameSync, rmSync } from "node:fs";
+import { existsSync, renameSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { Command } from "commander";
-import { backupSqliteFile, closeForGood, verifySqliteFile } from "../store/sqlite-file.ts";
+import { copySqliteFile } from "../store/sqlite-file.ts";
 import { type JsonOption, jsonOption, print } from "./output.ts";
 import { sqliteFile } from "./sqlite-only.ts";
 
@@ -17,17 +17,8 @@ export function backupCommand(): Command {
       const databaseFile = sqliteFile("pg_dump");
       if (existsSync(file)) throw new Error(`${file} exists already`);
       if (!existsSync(dirname(file))) throw new Error(`there is no folder ${dirname(file)}`);
-      // Under its own name the file appears whole and checked, or not at all.
-      const partial = `${file}.partial`;
-      try {
-        await backupSqliteFile(databaseFile, partial);
-        // A copy in WAL mode would get files beside it whenever it is read.
-        closeForGood(partial);
-        verifySqliteFile(partial);
-        renameSync(partial, file);
-      } finally {
-        rmSync(partial, { force: true });
-      }
+      if (!existsSync(databaseFile)) throw new Error(`there is no database at ${databaseFile}`);
+      await copySqliteFile(databaseFile, file, (partial) => renameSync(partial, file));
       print(options, { file }, `wrote ${file}`);
     });
 }

@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { resolve } from "node:path";
 
 /** The database of the catalog. */
@@ -52,4 +53,9 @@ export function describeDatabase(database: Database): string {
   if (database.kind === "sqlite") return database.file;
   const { host, pathname, searchParams } = new URL(database.url);
   return `postgres://${host || (searchParams.get("host") ?? "")}${pathname}`;
+}
+
+/** Whether SQLite would create a new database: for it an empty file is one. */
+export function isNewSqliteFile(file: string): boolean {
+  return (statSync(file, { throwIfNoEntry: false })?.size ?? 0) === 0;
 }

@@ -1,6 +1,8 @@
-import { existsSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { basename, dirname } from "node:path";
 import { messageOf } from "@tiltyard/protocol";
 import Database from "better-sqlite3";
+import { isNewSqliteFile } from "./database.ts";
 
 /** @throws Error when there is no such file. */
 export function requireFile(file: string): void {
@@ -16,8 +18,11 @@ function cannotUse(file: string, problem: string, cause?: unknown): Error {
   return new Error(`The catalog cannot use its database at ${file}: ${problem}`, { cause });
 }
 
-/** @throws Error when the file is not an intact catalog database. */
-export function verifySqliteFile(file: string): void {
+/**
+ * @param shown The name of the file in the error.
+ * @throws Error when the file is not an intact catalog database.
+ */
+export function verifySqliteFile(file: string, shown = file): void {
   let problem: unknown;
   try {
     const database = new Database(file, { readonly: true, fileMustExist: true });
@@ -30,21 +35,110 @@ export function verifySqliteFile(file: string): void {
   } catch (error) {
     problem = messageOf(error);
   }
-  if (problem !== "ok") throw new Error(`${file} is not a catalog database that can be used: ${problem}`);
+  if (problem !== "ok") throw new Error(`${shown} is not a catalog database that can be used: ${problem}`);
 }
 
 /**
- * Writes a consistent copy of a database that may be in use.
+ * Writes a consistent copy of a database that may be in use, with what is in its write-ahead log. Under its name the copy
+ * appears complete, verified and synced, or not at all.
  *
- * @throws Error when there is no such database.
+ * @param place Puts the finished copy from its temporary name to its final one.
+ * @throws Error when the file is not an intact catalog database.
  */
-export async function backupSqliteFile(file: string, copy: string): Promise<void> {
-  if (!existsSync(file)) throw new Error(`there is no database at ${file}`);
-  const database = new Database(file, { readonly: true });
+export async function copySqliteFile<Result>(
+  file: string,
+  copy: string,
+  place: (partial: string) => Result,
+): Promise<Result> {
+  const partial = `${copy}.partial`;
+  try {
+    await copyPages(file, partial);
+    // A copy in WAL mode would get files beside it whenever it is read.
+    closeForGood(partial);
+    verifySqliteFile(partial, file);
+    sync(partial);
+    const result = place(partial);
+    sync(dirname(copy));
+    return result;
+  } finally {
+    for (const suffix of ["", "-wal", "-shm", "-journal"]) rmSync(`${partial}${suffix}`, { force: true });
+  }
+}
+
+async function copyPages(file: string, copy: string): Promise<void> {
+  const database = new Database(file, { readonly: true, fileMustExist: true });
   try {
     await database.backup(copy);
+  } catch (error) {
+    throw new Error(`${file} is not a catalog database that can be copied: ${messageOf(error)}`, { cause: error });
   } finally {
     database.close();
+  }
+}
+
+/**
+ * Replaces a database that is not in use, and keeps the former one, with its log, beside it.
+ *
+ * @returns The path of the former database; undefined when there was none.
+ */
+export function replaceSqliteFile(file: string, by: string): string | undefined {
+  const kept = `${file}${keptInfix}${new Date().toISOString().replaceAll(/[:.]/g, "-")}`;
+  const isPresent = existsSync(file);
+  if (isPresent) {
+    closeIfIntact(file);
+    keep(file, kept);
+  }
+  for (const suffix of ["-wal", "-shm"])
+    if (existsSync(`${file}${suffix}`)) renameSync(`${file}${suffix}`, `${kept}${suffix}`);
+  renameSync(by, file);
+  return isPresent ? kept : undefined;
+}
+
+/** With a second name for the former database, its first name never leads to nothing. Some file systems have no links. */
+function keep(file: string, kept: string): void {
+  try {
+    linkSync(file, kept);
+  } catch {
+    renameSync(file, kept);
+  }
+}
+
+/**
+ * As `closeForGood`; leaves a damaged database as it is, with its log.
+ *
+ * @throws Error when another process has the database open.
+ */
+export function closeIfIntact(file: string): void {
+  try {
+    closeForGood(file);
+  } catch (error) {
+    if (!(error instanceof Database.SqliteError)) throw error;
+  }
+}
+
+const keptInfix = ".before-restore-";
+
+/** @throws Error when files of a former database lie where a new one would be created. */
+export function requireNoRemains(file: string): void {
+  if (!isNewSqliteFile(file) || !existsSync(dirname(file))) return;
+  const name = basename(file);
+  const remains = readdirSync(dirname(file)).filter(
+    (each) => each === `${name}-wal` || each.startsWith(`${name}${keptInfix}`),
+  );
+  if (remains.length === 0) return;
+  throw cannotUse(
+    file,
+    `it is missing or empty, but ${remains.join(", ")} of a former database lies beside it. ` +
+      "Restore a backup with tiltyard-catalog restore, or move these files away to start an empty catalog.",
+  );
+}
+
+function sync(path: string): void {
+  const descriptor = openSync(path, "r");
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
   }
 }
 

@@ -8,7 +8,7 @@ import { sqlite } from "./dialect.ts";
 import { Memo } from "./memo.ts";
 import { createMemoryLimiter } from "./memory-limiter.ts";
 import { isMigrated, migrate } from "./migrate.ts";
-import { namingFile, requireFile } from "./sqlite-file.ts";
+import { namingFile, requireFile, requireNoRemains } from "./sqlite-file.ts";
 import { asUnavailable, Snapshot, SqliteSession } from "./sqlite-session.ts";
 import type { LockableTable, Session, Store, WriteOptions } from "./store.ts";
 
@@ -27,6 +27,7 @@ export async function openSqliteStore(
   { mustExist = false }: { readonly mustExist?: boolean } = {},
 ): Promise<Store> {
   if (mustExist) requireFile(file);
+  requireNoRemains(file);
   try {
     return await open(file);
   } catch (error) {

@@ -1,5 +1,5 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { runCommandLine } from "../../service/command-line.ts";
@@ -190,6 +190,55 @@ describe.runIf(databaseKind === "sqlite")("backup and restore", () => {
     expect(await exists("before")).toBe(200);
     expect(await exists("after")).toBe(404);
     await stop(restored);
+  });
+
+  test("take a copied database with the log beside it, and keep the damaged one that they replace", async () => {
+    const folder = temporaryFolder("tiltyard-commands-");
+    const copied = join(temporaryFolder("tiltyard-copied-"), "copy.sqlite");
+    const service = await serve(folder);
+    const headers = { "x-api-key": readFileSync(join(folder, "development.key"), "utf8") };
+    await fetch(`${service.url}/v1/namespace/precious/create`, { method: "POST", headers });
+    const file = join(folder, "catalog.sqlite");
+    for (const suffix of ["", "-wal"]) copyFileSync(`${file}${suffix}`, `${copied}${suffix}`);
+    await stop(service);
+    writeFileSync(file, "damaged ".repeat(2_000));
+    const { code, stdout } = await runCatalogCommand(["restore", copied, "--force", "--json"], settingsIn(folder));
+    expect(code).toBe(0);
+    expect(readFileSync(JSON.parse(stdout).kept, "utf8")).toContain("damaged");
+    const restored = await serve(folder);
+    const found = await fetch(`${restored.url}/v1/namespace/precious/exists`, { method: "POST", headers });
+    expect(found.status).toBe(200);
+    await stop(restored);
+  });
+
+  test.each([
+    ["catalog.sqlite-wal", "Restore a backup"],
+    ["catalog.sqlite.before-restore-2026-01-01", "Restore a backup"],
+    ["warehouse/ns/t-0123456789ab.lance/_versions/1.manifest", "TILTYARD_NEW_CATALOG=1"],
+  ])("are named when %s is there without a database: no program starts an empty catalog", async (remains, advice) => {
+    const folder = temporaryFolder("tiltyard-commands-");
+    mkdirSync(dirname(join(folder, remains)), { recursive: true });
+    writeFileSync(join(folder, remains), "remains");
+    for (const each of [false, true]) {
+      // An empty file is as good as none for SQLite.
+      if (each) writeFileSync(join(folder, "catalog.sqlite"), "");
+      for (const command of [["serve"], ["keys", "list"], ["grants", "add", "ada", "reader"]]) {
+        const carryOut = command[0] === "serve" ? runCatalogCommand : run;
+        const { code, stderr } = await carryOut(command, settingsIn(folder));
+        expect([command, code, stderr]).toEqual([command, 1, expect.stringContaining(advice)]);
+        expect(stderr).toContain(remains.startsWith("catalog") ? remains : "ns/t-0123456789ab.lance");
+      }
+    }
+    expect(readFileSync(join(folder, remains), "utf8")).toBe("remains");
+  });
+
+  test("are not needed to start an empty catalog on purpose", async () => {
+    const folder = temporaryFolder("tiltyard-commands-");
+    const table = join(folder, "warehouse/t-0123456789ab.lance/_versions");
+    mkdirSync(table, { recursive: true });
+    writeFileSync(join(table, "1.manifest"), "");
+    expect((await run(["keys", "list"], { ...settingsIn(folder), TILTYARD_NEW_CATALOG: "1" })).code).toBe(0);
+    expect((await run(["keys", "list"], settingsIn(folder))).code).toBe(0);
   });
 
   test("refuse an incomplete database and change nothing", async () => {
