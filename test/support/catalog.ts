@@ -82,6 +82,8 @@ export async function startTestCatalog(
     TILTYARD_DATA_DIR: dataDir,
     TILTYARD_DATABASE_URL: database.url,
     TILTYARD_LOG_LEVEL: "silent",
+    // Object stores of the tests do not exist.
+    TILTYARD_NEW_CATALOG: "1",
     // All tests have the same address.
     TILTYARD_FAILED_CREDENTIALS: "1000000",
     TILTYARD_BOOTSTRAP_API_KEY: "admin-key-of-the-tests-0123456789",
