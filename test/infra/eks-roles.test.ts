@@ -114,7 +114,7 @@ describe("the role of the service account", () => {
   });
 
   test("is named by the annotation of the service account", async () => {
-    expect((await stack).one("kubernetes:core/v1:ServiceAccount", "ray").inputs.metadata.annotations).toEqual({
+    expect((await stack).one("kubernetes:core/v1:ServiceAccount", "ray").inputs.metadata.annotations).toMatchObject({
       "eks.amazonaws.com/role-arn": "arn:aws:iam::123456789012:role/eks-ray",
     });
   });

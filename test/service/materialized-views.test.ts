@@ -65,7 +65,7 @@ describe("CreateMaterializedView", () => {
       return (await catalog.call("describeTable", { id, load_detailed_metadata: true })).body.schema?.metadata;
     };
     const shared = {
-      "geneva::view::query": '{"source_table":"films","base":{},"source_db_uri":"namespace://"}',
+      "geneva::view::query": '{"base":{},"source_table":"films","source_db_uri":"namespace://"}',
       "geneva::view::base_table": "films",
       "geneva::view::base_table_db_uri": "namespace://",
       "geneva::view::base_table_version": "1",
