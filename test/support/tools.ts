@@ -84,11 +84,15 @@ export function run(command: string, args: readonly string[], needs: string): vo
     throw failure(command, args, needs, error?.message ?? `it ended with ${status}`);
 }
 
+/** Charts are among the outputs. */
+const outputBytesMax = 64 * 1024 * 1024;
+
 /** Runs a command like {@link run}. @returns Its standard output. */
 export function read(command: string, args: readonly string[], needs: string): string {
   const { error, status, stdout } = spawnSync(command, args, {
     stdio: ["ignore", "pipe", "inherit"],
     encoding: "utf8",
+    maxBuffer: outputBytesMax,
   });
   if (error !== undefined || status !== 0)
     throw failure(command, args, needs, error?.message ?? `it ended with ${status}`);

@@ -1,0 +1,24 @@
+import { needsGo, read } from "../support/tools.ts";
+
+/** Software whose Go modules contain its resource definitions or its chart. */
+const versions = {
+  "sigs.k8s.io/gateway-api": "v1.6.3",
+  "sigs.k8s.io/kueue": "v0.19.2",
+  "github.com/prometheus-operator/prometheus-operator": "v0.85.0",
+  "github.com/NVIDIA/k8s-device-plugin": "v0.17.4",
+} as const;
+
+export type GoModule = keyof typeof versions;
+
+/** Downloads a module unless Go's cache has it, and returns its folder. */
+export function moduleFolder(module: GoModule): string {
+  const answer: { Dir: string } = JSON.parse(
+    read("go", ["mod", "download", "-json", `${module}@${versions[module]}`], needsGo),
+  );
+  return answer.Dir;
+}
+
+/** The version of a module as charts write it, without its `v`. */
+export function moduleVersion(module: GoModule): string {
+  return versions[module].slice(1);
+}
