@@ -440,7 +440,8 @@ describe("protection of a table", () => {
     const kept = { owner: "me", protected: "true" };
     expect(overwritten.body.properties).toEqual(kept);
     const { location } = (await catalog.call("describeTable", { id })).body;
-    const elsewhere = await createFilms(catalog);
+    const elsewhere = [namespace, "elsewhere"];
+    await catalog.call("createTable", { id: elsewhere }, { key, body: arrowStream(films) });
     const { location: other } = (await catalog.call("describeTable", { id: elsewhere })).body;
     await catalog.call("deregisterTable", { id: elsewhere });
     const registered = await catalog.call("registerTable", { id, mode: "Overwrite", location: other }, { key });
