@@ -89,7 +89,7 @@ export function authorize(principal: Principal, accesses: readonly Access[]): vo
 }
 
 /** Whether the principal has a right. */
-export function isAllowed(principal: Principal, access: Access): boolean {
+export function isAllowed(principal: Pick<Principal, "grants">, access: Access): boolean {
   return principal.grants.some((grant) => includes(grant, access));
 }
 

@@ -1,4 +1,12 @@
-import { CatalogError, contracts, defaultDelimiter, managementContracts } from "@tiltyard/protocol";
+import {
+  CatalogError,
+  contracts,
+  defaultDelimiter,
+  type Identifier,
+  managementContracts,
+  type Role,
+} from "@tiltyard/protocol";
+import { isAllowed } from "../auth/authenticator.ts";
 import { isNameable, type NewJob, prepareJob } from "../domain/job.ts";
 import { prepareRefresh } from "../domain/materialized-view.ts";
 import { parametersOf } from "../domain/parameters.ts";
@@ -7,6 +15,7 @@ import type { Caller } from "../domain/transaction.ts";
 import { checkBackfill, requireColumn } from "../rows/columns.ts";
 import type { Rows } from "../rows/rows.ts";
 import type { Automation } from "../store/automations.ts";
+import { listGrantsOf } from "../store/principals.ts";
 import type { Store } from "../store/store.ts";
 import { findTableById, type TableRecord } from "../store/tables.ts";
 
@@ -23,17 +32,21 @@ export async function automaticJob(
   { auto_compact, auto_build_index, auto_clean_up }: Policy,
 ): Promise<NewJob | undefined> {
   if (!isNameable(identifier)) return undefined;
-  const caller: Caller = { principal: { name: principal }, requestId: "" };
+  const grants = await listGrantsOf(store.read, principal);
+  const caller: Caller = { principal: { name: principal, grants }, requestId: "" };
+  const may = (role: Role, object: Identifier) => isAllowed({ grants }, { role, object });
   const ofTable = (contract: { readonly operationId: string }, request: object | undefined) =>
     request && prepareJob({ contract, caller, objects: [identifier], properties: parametersOf({ ...request }) });
   switch (kind) {
     case "backfill": {
+      if (!may("writer", identifier)) return undefined;
       const stored = await unlessGone(() => checkBackfill(rows, { id: identifier, column: target, caller }));
       return ofTable(contracts.alterTableBackfillColumns, stored && { column: target, manifest: stored.manifest });
     }
     case "refresh": {
       const view = await findTableById(store.read, Number(target));
-      if (view === undefined) return undefined;
+      // The view has the rows of this table: its principal must still be a reader of it.
+      if (view === undefined || !may("reader", identifier) || !may("writer", view.identifier)) return undefined;
       const request = { id: view.identifier, delimiter: defaultDelimiter };
       return unlessGone(async () => prepareRefresh(view, request, caller));
     }

@@ -10,6 +10,7 @@ import { recordTable } from "../domain/new-table.ts";
 import { applyPolicy } from "../domain/policy.ts";
 import { withProtectionOf } from "../domain/protection.ts";
 import { requireTable } from "../domain/require.ts";
+import type { Caller } from "../domain/transaction.ts";
 import { parseLocation } from "../storage/location.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Session } from "../store/store.ts";
@@ -25,7 +26,7 @@ import { recordVersion } from "./record.ts";
 export interface Change {
   readonly contract: AnyContract;
   readonly request: { readonly id: Identifier; readonly delimiter: string; readonly branch?: string | undefined };
-  readonly caller: { readonly principal: { readonly name: string }; readonly requestId: string };
+  readonly caller: Caller;
   /** The properties of the table from the first commit on; undefined keeps them. */
   readonly properties?: Readonly<Record<string, string>> | undefined;
 }

@@ -1,10 +1,11 @@
 import { type AnyContract, defaultDelimiter, formatIdentifier, type Identifier } from "@tiltyard/protocol";
+import type { Principal } from "../auth/authenticator.ts";
 import { nextTransactionId } from "../store/transaction-ids.ts";
 import type { NewTransaction, TransactionRecord } from "../store/transactions.ts";
 
 /** The principal that calls an operation, and the id of its request. */
 export interface Caller {
-  readonly principal: { readonly name: string; readonly apiKeyId?: string };
+  readonly principal: Pick<Principal, "name"> & Partial<Principal>;
   readonly requestId: string;
 }
 

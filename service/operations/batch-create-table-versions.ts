@@ -1,12 +1,13 @@
 import { contracts } from "@tiltyard/protocol";
 import pMap from "p-map";
+import { manifestOf, requireReadableBases } from "../commits/bases.ts";
 import { versionsAtOnce } from "../commits/commit.ts";
 import { commitTogether } from "../commits/commit-together.ts";
 import { prepareVersion } from "../commits/prepare.ts";
 import { toTableVersion } from "../commits/read.ts";
 import { prepareAudit } from "../domain/audit.ts";
 import { requireTable } from "../domain/require.ts";
-import type { Handler } from "./handler.ts";
+import { type Handler, mayRead } from "./handler.ts";
 
 const contract = contracts.batchCreateTableVersions;
 
@@ -15,10 +16,11 @@ export const batchCreateTableVersions: Handler<typeof contract> = async (request
   const audit = prepareAudit({ contract, request, caller, objects });
   const entries = await pMap(
     request.entries,
-    async (entry) => ({
-      identifier: entry.id,
-      prepared: await prepareVersion(catalog, await requireTable(catalog.store.read, entry.id), entry),
-    }),
+    async (entry) => {
+      const prepared = await prepareVersion(catalog, await requireTable(catalog.store.read, entry.id), entry);
+      await requireReadableBases(catalog, manifestOf(prepared), mayRead(caller));
+      return { identifier: entry.id, prepared };
+    },
     { concurrency: versionsAtOnce },
   );
 

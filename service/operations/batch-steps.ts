@@ -1,4 +1,5 @@
 import type { contracts, Identifier, RequestOf, ResponseOf } from "@tiltyard/protocol";
+import { manifestOf, requireReadableBases } from "../commits/bases.ts";
 import type { Entry } from "../commits/commit-together.ts";
 import { prepareVersion } from "../commits/prepare.ts";
 import { deleteRanges, readRanges } from "../commits/ranges.ts";
@@ -12,7 +13,7 @@ import { deregisterTable } from "../dropping/drop.ts";
 import { toPath } from "../store/path.ts";
 import type { Session } from "../store/store.ts";
 import type { LocatedVersion } from "../store/versions.ts";
-import { type AuthorizedCaller, type Catalog, mayWrite } from "./handler.ts";
+import { type AuthorizedCaller, type Catalog, mayRead, mayWrite } from "./handler.ts";
 
 export type Operation = RequestOf<typeof contracts.batchCommitTables>["operations"][number];
 export type Result = ResponseOf<typeof contracts.batchCommitTables>["results"][number];
@@ -39,7 +40,8 @@ export async function prepareSteps(
     const identifier = identifierOf(operation);
     const { declare_table, create_table_version, delete_table_versions, deregister_table } = operation;
     if (declare_table) steps.push(await declare(identifier, declare_table, catalog, caller, changed));
-    if (create_table_version) steps.push(await createVersion(identifier, create_table_version, catalog, changed));
+    if (create_table_version)
+      steps.push(await createVersion(identifier, create_table_version, catalog, caller, changed));
     if (delete_table_versions) steps.push(await deleteVersions(identifier, delete_table_versions, catalog, changed));
     if (deregister_table) steps.push(deregister(identifier));
     if (delete_table_versions || deregister_table) changed.set(toPath(identifier), undefined);
@@ -71,11 +73,13 @@ async function createVersion(
   identifier: Identifier,
   request: Member<"create_table_version">,
   catalog: Catalog,
+  caller: AuthorizedCaller,
   changed: ReadonlyMap<string, string | undefined>,
 ): Promise<Step> {
   const location = changed.get(toPath(identifier));
   const table = location === undefined ? await requireTable(catalog.store.read, identifier) : { location };
   const prepared = await prepareVersion(catalog, table, request);
+  await requireReadableBases(catalog, manifestOf(prepared), mayRead(caller));
   if (!changed.has(toPath(identifier))) return { entry: { identifier, prepared } };
   // What the version follows is made by the batch itself.
   return {

@@ -45,3 +45,8 @@ export type Handler<C extends AnyContract> = (
 export function mayWrite({ principal }: AuthorizedCaller): (object: Identifier) => boolean {
   return (object) => isAllowed(principal, { role: "writer", object });
 }
+
+/** Returns a function that answers whether the caller is a reader of an object. */
+export function mayRead({ principal }: AuthorizedCaller): (object: Identifier) => boolean {
+  return (object) => isAllowed(principal, { role: "reader", object });
+}

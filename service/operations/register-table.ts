@@ -1,11 +1,14 @@
 import { CatalogError, contracts } from "@tiltyard/protocol";
+import pMap from "p-map";
 import { adoptTable } from "../commits/adopt.ts";
+import { requireReadableBases } from "../commits/bases.ts";
+import { versionsAtOnce } from "../commits/commit.ts";
 import { listBranches } from "../commits/discover.ts";
 import { prepareAudit } from "../domain/audit.ts";
 import { recordTable } from "../domain/new-table.ts";
 import { deregisterTable } from "../dropping/drop.ts";
 import { findTable } from "../store/tables.ts";
-import { type Handler, mayWrite } from "./handler.ts";
+import { type Handler, mayRead, mayWrite } from "./handler.ts";
 
 const contract = contracts.registerTable;
 
@@ -17,6 +20,10 @@ export const registerTable: Handler<typeof contract> = async (request, catalog, 
   const branches = await listBranches(storage, location);
   if (branches.size === 0)
     throw new CatalogError("InvalidInput", `location: there is no Lance table at ${location.uri}`);
+  const manifests = [...branches].flatMap(([branch, found]) => found.map(({ name }) => ({ branch, name })));
+  const requireBases = (manifest: (typeof manifests)[number]) =>
+    requireReadableBases(catalog, { ...manifest, location: location.uri }, mayRead(caller));
+  await pMap(manifests, requireBases, { concurrency: versionsAtOnce });
 
   const table = await store.write(
     async (session) => {

@@ -3,13 +3,16 @@ import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CatalogError, type ErrorKind, formatIdentifier, type Identifier } from "@tiltyard/protocol";
 import { LRUCache } from "lru-cache";
+import { isAllowed } from "../auth/authenticator.ts";
+import { foreignBasesOf, requireReadable } from "../commits/bases.ts";
 import type { CommitParts } from "../commits/parts.ts";
 import { requireBranch, requireVersion } from "../commits/read.ts";
 import { type Change, type Commits, createCommits, type NewTable } from "../commits/series.ts";
 import { branchOf } from "../domain/branch.ts";
 import { requireTable } from "../domain/require.ts";
-import { parseLocation } from "../storage/location.ts";
+import { type Location, parseLocation } from "../storage/location.ts";
 import type { TableRecord } from "../store/tables.ts";
+import type { VersionRecord } from "../store/versions.ts";
 import type { ArgsOf, Call, Failure, ResultOf, TableAddress } from "./call.ts";
 import type { Changes, Readings } from "./child/operations.ts";
 import type { RowsQuery } from "./child/query.ts";
@@ -76,6 +79,7 @@ export interface Changed<Result> {
 }
 
 /** A view stays served for as long as the child may keep its version open, and a little longer. */
+const basesKept = 10_000;
 const viewsKept = { max: 128, ttl: 120_000, closedAfterMs: 60_000 };
 /** The size of a manifest that is not known. */
 const manifestBytesAssumed = 64 * 1024;
@@ -93,6 +97,22 @@ export function createRows(parts: CommitParts, options: ChildOptions): Rows {
     dispose: (view) => void setTimeout(() => view[Symbol.dispose](), viewsKept.closedAfterMs).unref(),
   });
 
+  /** The folders outside of their tables that versions have files in. */
+  const bases = new LRUCache<string, readonly Location[]>({ max: basesKept });
+
+  /** @throws CatalogError PermissionDenied for a version with files that the caller may not read. */
+  async function requireFilesOf(
+    { principal: { grants = [] } }: VersionRequest["caller"],
+    { location }: TableRecord,
+    { branch, manifestName: name }: VersionRecord,
+    key?: string,
+  ): Promise<void> {
+    const kept = key === undefined ? undefined : bases.get(key);
+    const foreign = kept ?? (await foreignBasesOf(parts, { location, branch, name }));
+    if (key !== undefined) bases.set(key, foreign);
+    await requireReadable(parts, foreign, (table) => isAllowed({ grants }, { role: "reader", object: table }));
+  }
+
   /** Sends a call that reads. @param receive Reads the response. */
   async function read<Result>(
     operation: Call["operation"],
@@ -106,6 +126,7 @@ export function createRows(parts: CommitParts, options: ChildOptions): Rows {
     const record = await requireVersion(parts, table, branch, at.version);
     const { version, manifestName, eTag, transactionId, manifestSize = manifestBytesAssumed } = record;
     const key = JSON.stringify([table.id, table.location, branch, version, manifestName, eTag, transactionId]);
+    await requireFilesOf(at.caller, table, record, key);
     await gateway.listen();
     const served = views.get(key) ?? gateway.serve(viewOfVersion(parts, table, record));
     views.set(key, served);
@@ -187,7 +208,9 @@ export function createRows(parts: CommitParts, options: ChildOptions): Rows {
       const branch = branchOf(change.request);
       const present = empty === undefined ? await requireTable(parts.store.read, id) : undefined;
       if (present !== undefined) await requireBranch(parts, present, branch);
-      const version = present && (await requireVersion(parts, present, branch, undefined)).version;
+      const latest = present && (await requireVersion(parts, present, branch, undefined));
+      if (present !== undefined && latest !== undefined) await requireFilesOf(change.caller, present, latest);
+      const version = latest?.version;
       const table = present ?? empty;
       if (table === undefined) throw new Error("a change has a table");
       await gateway.listen();

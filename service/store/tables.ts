@@ -201,6 +201,23 @@ const findByLocation = statement((db, p: { location: string }) =>
   db.selectFrom("tables").select("location").where("location", "=", p.location),
 );
 
+const findNameByLocation = statement((db, p: { location: string; namespace: string }) =>
+  db
+    .selectFrom("tables")
+    .select(["namespace", "name"])
+    .where("location", "=", p.location)
+    .where("namespace", "!=", p.namespace),
+);
+
+/** Finds the name of the table at one of these locations; a dropped table has none. */
+export async function findTableAt(session: Session, locations: readonly string[]): Promise<Identifier | undefined> {
+  for (const location of locations) {
+    const row = await session.first(findNameByLocation, { location, namespace: droppedNamespace });
+    if (row !== undefined) return [...fromPath(row.namespace), row.name];
+  }
+  return undefined;
+}
+
 const findByLocationBelow = statement((db, p: { from: string; to: string }) =>
   db.selectFrom("tables").select("location").where("location", ">=", p.from).where("location", "<", p.to).limit(1),
 );

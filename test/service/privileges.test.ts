@@ -1,5 +1,6 @@
+import { mkdirSync, writeFileSync } from "node:fs";
 import { beforeAll, describe, expect, test } from "vitest";
-import { startTestCatalog, useCatalog } from "../support/catalog.ts";
+import { finalName, pathOf, stageManifest, startTestCatalog, useCatalog } from "../support/catalog.ts";
 import { arrowStream, createFilms, films } from "../support/rows.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -205,4 +206,107 @@ test("a location that the operator assigns to a namespace is for its writers, an
   expect(await declare(team, ["mine", "team", "u"], `${folder}/all/u`)).toBe(403);
   expect(await declare(root, ["victim", "u"], `${folder}/all/u`)).toBe(200);
   await own.stop();
+});
+
+describe("a version with files outside of its table, as a shallow clone has", () => {
+  let source: string;
+  beforeAll(async () => {
+    source = (await catalog.call("describeTable", { id: ["victim", "films"] })).body.location;
+  });
+
+  /** The manifest of a version whose only base is a folder. */
+  function manifestWith(base: string): Buffer {
+    const path = Buffer.from(base);
+    const message = Buffer.concat([Buffer.from([0x22, path.length]), path]);
+    const manifest = Buffer.concat([Buffer.from([0x92, 0x01, message.length]), message]);
+    const length = Buffer.alloc(4);
+    length.writeUInt32LE(manifest.length);
+    return Buffer.concat([length, manifest, Buffer.alloc(8), Buffer.from([0, 0, 2, 0]), Buffer.from("LANC")]);
+  }
+  const bases = (): [string, string][] => [
+    ["of another namespace", source],
+    ["inside of it", `${source}/data`],
+    ["of the whole warehouse", source.replace(/\/victim\/.*/, "")],
+    ["of the machine", "/etc"],
+  ];
+  const clone = async (key: string, name: string) => {
+    const id = ["mine", name];
+    const { location } = (await catalog.call("declareTable", { id }, { key })).body;
+    return { id, location };
+  };
+
+  test("is not committed, alone or in a batch, nor registered", async () => {
+    const key = await catalog.keyFor("cloner", { mine: "admin" });
+    const table = await clone(key, "clone");
+    for (const [name, base] of bases()) {
+      const staged = () => ({
+        version: 1,
+        manifest_path: stageManifest(table, 1, { content: manifestWith(base) }),
+        naming_scheme: "V2",
+      });
+      const statuses = [
+        await catalog.call("createTableVersion", { id: table.id, ...staged() }, { key }),
+        await catalog.call("batchCreateTableVersions", { entries: [{ id: table.id, ...staged() }] }, { key }),
+        await catalog.call(
+          "batchCommitTables",
+          { operations: [{ create_table_version: { id: table.id, ...staged() } }] },
+          { key },
+        ),
+      ];
+      expect([name, statuses.map(({ status }) => status)]).toEqual([name, [403, 403, 403]]);
+    }
+    for (const [index, [, base]] of bases().entries()) {
+      const folder = `mine/registered-${index}.lance`;
+      const versions = `${catalog.dataDir}/warehouse/${folder}/_versions`;
+      mkdirSync(versions, { recursive: true });
+      writeFileSync(`${versions}/1.manifest`, manifestWith(base));
+      const request = { id: ["mine", `registered${index}`], location: folder };
+      expect((await catalog.call("registerTable", request, { key })).status).toBe(403);
+    }
+  });
+
+  test("that was adopted from storage is not opened for a principal that may not read the other table", async () => {
+    const key = await catalog.keyFor("adopter", { mine: "admin" });
+    const table = await clone(key, "adopted");
+    const versions = `/${pathOf(table)}/_versions`;
+    mkdirSync(versions, { recursive: true });
+    writeFileSync(`${versions}/${finalName(1)}`, manifestWith(source));
+    for (const [operation, request] of [
+      ["queryTable", { k: 9 }],
+      ["countTableRows", {}],
+      ["describeTable", { load_detailed_metadata: true }],
+      ["deleteFromTable", { predicate: "true" }],
+    ] as const)
+      expect([operation, (await catalog.call(operation, { id: table.id, ...request }, { key })).status]).toEqual([
+        operation,
+        403,
+      ]);
+  });
+
+  test("is committed by a reader of the other table, and with files of the table itself, as branches have", async () => {
+    const key = await catalog.keyFor("reader-of-both", { mine: "writer", victim: "reader" });
+    for (const [name, base] of [
+      ["both", source],
+      ["own", undefined],
+    ] as const) {
+      const table = await clone(key, name);
+      const content = manifestWith(base ?? table.location);
+      const manifest_path = stageManifest(table, 1, { content });
+      const request = { id: table.id, version: 1, manifest_path, naming_scheme: "V2" };
+      expect((await catalog.call("createTableVersion", request, { key })).status).toBe(200);
+    }
+  });
+
+  test("is refused when its manifest cannot be parsed", async () => {
+    const table = await clone(catalog.adminKey, "broken");
+    const content = Buffer.concat([Buffer.from([9, 0, 0, 0, 0x92, 0x01, 0xff]), Buffer.alloc(12), Buffer.from("LANC")]);
+    const manifest_path = stageManifest(table, 1, { content });
+    const { status } = await catalog.call("createTableVersion", {
+      id: table.id,
+      version: 1,
+      manifest_path,
+      naming_scheme: "V2",
+    });
+    expect(status).toBe(400);
+  });
 });
