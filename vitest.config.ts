@@ -45,6 +45,7 @@ export default defineConfig({
           include: ["test/*.test.ts", "test/{protocol,service,infra,client,runner}/**/*.test.ts"],
           globalSetup: temporaryFolder,
           testTimeout: 20_000,
+          hookTimeout: 30_000,
           expect: expectOptions,
           // A worker loads each module once for all of its files, so a file restores the globals that it replaces.
           isolate: false,

@@ -39,7 +39,7 @@ describe("an EKS cluster outside of the stack", () => {
     expect(mayCall(await stack, "existing-ray", put("backups"))).toBe(false);
     expect(mayCall(await stack, "existing-catalog", put("backups"))).toBe(true);
     const account = (await stack).one("kubernetes:core/v1:ServiceAccount", "ray");
-    expect(account.inputs.metadata.annotations).toEqual({
+    expect(account.inputs.metadata.annotations).toMatchObject({
       "eks.amazonaws.com/role-arn": "arn:aws:iam::123456789012:role/existing-ray",
     });
   });

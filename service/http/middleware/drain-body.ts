@@ -15,9 +15,10 @@ export function drainBody() {
     await next();
     const { incoming, outgoing } = c.env;
     if (incoming === undefined || incoming.complete) return;
-    const isArrow = c.req.header("content-type")?.startsWith("application/vnd.apache.arrow");
-    const signal = AbortSignal.timeout(isArrow ? drainMs.arrow : drainMs.json);
     const { bodyStream } = c.var;
+    const isArrow =
+      bodyStream !== undefined || c.req.header("content-type")?.startsWith("application/vnd.apache.arrow");
+    const signal = AbortSignal.timeout(isArrow ? drainMs.arrow : drainMs.json);
     if (bodyStream?.locked === false) bodyStream.cancel().catch(() => undefined);
     // A listener takes effect when another reader of the body stops; resume() would not.
     incoming.on("data", () => undefined);
