@@ -21,4 +21,4 @@ export { type LocalRay, LocalRayError, type LocalRayOptions, startLocalRay } fro
 export { clusterLabel, nodeTypeLabel, type RayClusterObject, rayClusterSpec } from "./ray/manifest.ts";
 export { ProvisionError, type ProvisionOptions, provisionRayCluster, RayCluster } from "./ray/provision.ts";
 export { submitInTransaction, submitTracked, type TrackedJob, type Tracking } from "./ray/tracked-job.ts";
-export { fromStackOutputs } from "./stack-outputs.ts";
+export { fromStackOutputs, parseStackOutputs } from "./stack-outputs.ts";

@@ -28,3 +28,4 @@ export type { RemoteFtsQuery, RemoteQuery } from "./remote/query.ts";
 export { renamed } from "./remote/table.ts";
 export { problemOfSql, sqlBounds } from "./sql.ts";
 export { StackOutputs, secretOutputs } from "./stack-outputs.ts";
+export { systemNamespaceOf } from "./system-namespace.ts";

@@ -8,6 +8,7 @@ import {
   nodeTypeLabel,
   rayClusterSpec,
 } from "@tiltyard/client";
+import { formatIdentifier } from "@tiltyard/protocol";
 import type { OpenJob } from "./jobs.ts";
 import {
   type AttemptState,
@@ -43,6 +44,8 @@ export interface RayJobOptions {
   readonly templates: Readonly<Record<string, ClusterParameters>>;
   /** Kueue's queue; undefined where there is none. */
   readonly queue: string | undefined;
+  /** The team whose jobs these are; undefined for those of no team. */
+  readonly team?: string | undefined;
   readonly catalogUrl: string;
   readonly leaseSeconds: number;
 }
@@ -148,6 +151,12 @@ export class RayJobPlatform implements Platform {
     throw new NeedsError(`cluster: the runner has no Ray cluster ${JSON.stringify(name)}; it has: ${names}`);
   }
 
+  /** A team has Geneva's records of its own, which is all that a key of its jobs may write to. */
+  get #records(): Readonly<Record<string, string>> {
+    const { team } = this.#options;
+    return team === undefined ? {} : { TILTYARD_SYSTEM_NAMESPACE: formatIdentifier([team, "__system"]) };
+  }
+
   #rayJob({ id }: OpenJob, number: number, cluster: ClusterParameters, { env }: Runtime): RayJobObject {
     const { queue, leaseSeconds } = this.#options;
     return {
@@ -167,7 +176,10 @@ export class RayJobPlatform implements Platform {
         // The runner attempts it again, which knows of heartbeats, too.
         backoffLimit: 0,
         shutdownAfterJobFinishes: true,
-        rayClusterSpec: rayClusterSpec({ ...cluster, env: { ...cluster.env, ...autoscaling(cluster) } }, true),
+        rayClusterSpec: rayClusterSpec(
+          { ...cluster, env: { ...cluster.env, ...autoscaling(cluster), ...this.#records } },
+          true,
+        ),
       },
     };
   }

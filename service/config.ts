@@ -63,6 +63,8 @@ export interface Config {
   /** Whether the database that LanceDB's remote client names is the namespace that it is in. */
   readonly remoteDatabases: boolean;
   /** How credentials for tables are handed out; undefined when they are not. */
+  /** Namespaces of the root with Geneva's records of their own. */
+  readonly isolatedNamespaces: readonly string[];
   readonly vending: VendingOptions | undefined;
   readonly logLevel: string;
   /** Variables that look like settings and are none: most likely misspelled. */
@@ -181,6 +183,11 @@ const Environment = z.object({
   TILTYARD_S3_FORCE_PATH_STYLE: flag,
   TILTYARD_DATA_OPERATIONS: z.enum(["on", "off"]).default("on"),
   TILTYARD_REMOTE_DATABASES: z.enum(["on", "off"]).default("off"),
+  TILTYARD_ISOLATED_NAMESPACES: z
+    .string()
+    .regex(/^[^\s,$]+(,[^\s,$]+)*$/, "must be names of namespaces, separated by commas: vision,speech")
+    .transform((names) => names.split(","))
+    .default([]),
   TILTYARD_VEND_CREDENTIALS: flag,
   TILTYARD_VEND_S3_ROLE: z
     .string()
@@ -250,6 +257,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     s3ForcePathStyle: values.TILTYARD_S3_FORCE_PATH_STYLE ?? false,
     dataOperations: values.TILTYARD_DATA_OPERATIONS === "on",
     remoteDatabases: values.TILTYARD_REMOTE_DATABASES === "on",
+    isolatedNamespaces: values.TILTYARD_ISOLATED_NAMESPACES,
     vending: values.TILTYARD_VEND_CREDENTIALS ? { s3Role: values.TILTYARD_VEND_S3_ROLE } : undefined,
     logLevel: values.TILTYARD_LOG_LEVEL,
     unknownVariables: Object.keys(set).filter(

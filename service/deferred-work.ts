@@ -27,6 +27,8 @@ export interface DeferredWorkParts extends AutomationParts {
   readonly dropRetentionMs: number;
   /** How long audit records and jobs are kept after they ended. */
   readonly auditRetentionMs: number;
+  /** Namespaces with Geneva's records of their own. */
+  readonly isolatedNamespaces: readonly string[];
 }
 
 /** Works on what requests defer, and on what earlier processes left undone. */

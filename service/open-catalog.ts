@@ -41,7 +41,7 @@ export async function openCatalog(config: Config, log: Log, replacements: Replac
   const finishing = createFinishing({ store, storage, log });
   const commitParts = { store, storage, finishing };
   const rows = createRows(commitParts, { ...config.rows, log });
-  const { dropRetentionMs, auditRetentionMs, automationDelayMs } = config;
+  const { dropRetentionMs, auditRetentionMs, automationDelayMs, isolatedNamespaces } = config;
   const worker = createDeferredWork({
     ...commitParts,
     rows,
@@ -49,12 +49,14 @@ export async function openCatalog(config: Config, log: Log, replacements: Replac
     dropRetentionMs,
     auditRetentionMs,
     automationDelayMs,
+    isolatedNamespaces,
   });
   return {
     ...commitParts,
     credentials: config.vending && createCredentialVendors(config.vending),
     locations: createLocations(config.warehouse, config.allowedLocations),
     dataOperations: config.dataOperations,
+    isolatedNamespaces,
     dropRetentionMs,
     worker,
     rows,

@@ -36,7 +36,7 @@ export async function startService(config: Config, log: Log, replacements: Repla
   const metrics = createMetrics(() => countTasks(store.read));
   const issuer =
     auth.mode === "oidc" ? createTokenVerifier({ ...auth, keys: remoteKeys(auth.issuer, auth.jwksUrl) }) : undefined;
-  const authenticator = createAuthenticator(store, issuer);
+  const authenticator = createAuthenticator(store, issuer, config.isolatedNamespaces);
   let isStopping = false;
 
   const app = createApp({

@@ -1,4 +1,5 @@
-import { ApiException, KubeConfig, KubernetesObjectApi } from "@kubernetes/client-node";
+import { AsyncLocalStorage } from "node:async_hooks";
+import { ApiException, KubeConfig, KubernetesObjectApi, PatchStrategy } from "@kubernetes/client-node";
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { annotations, type OwnedObject, refusalOf, stackId, stackLabel } from "./ownership.ts";
@@ -31,6 +32,18 @@ export class LiveObjects {
     const every = [undefined, undefined, undefined, undefined, undefined] as const;
     const found = await unlessUnknown(() => this.#api.list(apiVersion, kind, ...every, labels));
     return (found?.items ?? []) as OwnedObject[];
+  }
+
+  /**
+   * Removes the owners of an object's fields. An interrupted or an earlier `up` owns them as another field manager, with which
+   * server-side apply would conflict. Without any manager, the API server would invent one that owns everything.
+   */
+  async disown({ apiVersion, kind, metadata: { name, namespace } }: OwnedObject): Promise<void> {
+    const fieldsV1 = { "f:metadata": { "f:annotations": { [`f:${annotations.urn}`]: {} } } };
+    const manager = { manager: "tiltyard", operation: "Update", apiVersion, fieldsType: "FieldsV1", fieldsV1 };
+    const metadata = { name, ...(namespace !== undefined && { namespace }), managedFields: [manager] };
+    const options = [undefined, undefined, undefined, undefined] as const;
+    await this.#api.patch({ apiVersion, kind, metadata }, ...options, PatchStrategy.MergePatch);
   }
 }
 
@@ -89,13 +102,16 @@ export class ClusterProvider extends kubernetes.Provider {
    * @param name Unique among the hooks of this provider.
    */
   beforeCreate(name: string, check: CreationCheck): pulumi.ResourceHook {
+    // The engine calls a hook outside of the context of the program, without which Pulumi knows no stack.
+    const inProgram = AsyncLocalStorage.snapshot();
     return new pulumi.ResourceHook(
       `${this.#name}-${name}`,
-      async ({ newInputs = {} }) => {
-        // A preview may not know the name yet.
-        if (typeof newInputs.metadata?.name !== "string") return;
-        await check(new LiveObjects(await this.#config()), newInputs as unknown as OwnedObject);
-      },
+      ({ newInputs = {} }) =>
+        inProgram(async () => {
+          // A preview may not know the name yet.
+          if (typeof newInputs.metadata?.name !== "string") return;
+          await check(new LiveObjects(await this.#config()), newInputs as unknown as OwnedObject);
+        }),
       // The preview of a stack that creates its cluster has no API server to ask.
       { onDryRun: !pulumi.Output.isInstance(this.#kubeconfig) },
     );
@@ -137,6 +153,8 @@ async function refuseOthers(live: LiveObjects, wanted: OwnedObject, isRetained: 
   const found = await live.find(apiVersion, kind, metadata.name, metadata.namespace);
   const refusal = found && refusalOf(wanted, found, isRetained);
   if (refusal !== undefined) throw new Error(refusal);
+  const isOwn = found?.metadata.labels?.[stackLabel] !== undefined;
+  if (found !== undefined && isOwn && !pulumi.runtime.isDryRun()) await live.disown(found);
 }
 
 async function kubeConfigOf(

@@ -34,8 +34,15 @@ export interface Authenticator {
   forgetRoles(name: string): void;
 }
 
-/** @param issuer Verifies bearer tokens; undefined when the catalog itself issues them. */
-export function createAuthenticator(store: Store, issuer: TokenVerifier | undefined): Authenticator {
+/**
+ * @param issuer Verifies bearer tokens; undefined when the catalog itself issues them.
+ * @param isolatedNamespaces Namespaces with Geneva's records of their own.
+ */
+export function createAuthenticator(
+  store: Store,
+  issuer: TokenVerifier | undefined,
+  isolatedNamespaces: readonly string[] = [],
+): Authenticator {
   const kept = new LRUCache<string, readonly JobGrant[]>({ max: principalsKept, ttl: grantsKeptMs });
   let changes = 0;
 
@@ -55,7 +62,7 @@ export function createAuthenticator(store: Store, issuer: TokenVerifier | undefi
   async function ownerOf({ id, principal, of }: KeyOwner): Promise<Principal> {
     if (of === undefined) return { ...(await named(principal)), apiKeyId: id };
     // No name of a principal has a control character.
-    const grants = await grantsOf(`\0${of.id} ${id}`, () => grantsOfAttempt(store.read, of));
+    const grants = await grantsOf(`\0${of.id} ${id}`, () => grantsOfAttempt(store.read, of, isolatedNamespaces));
     return { name: principal, grants, apiKeyId: id };
   }
 

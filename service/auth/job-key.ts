@@ -1,11 +1,16 @@
-import { CatalogError, type Identifier, includedRoles, type Role, tokenPrefix } from "@tiltyard/protocol";
+import {
+  CatalogError,
+  type Identifier,
+  includedRoles,
+  type Role,
+  systemNamespaceOf,
+  tokenPrefix,
+} from "@tiltyard/protocol";
 import { findJobById, isOpen, latestAttempt } from "../store/jobs.ts";
 import { type Grant, hasApiKey, type JobAttempt, type JobGrant, listGrantsOf } from "../store/principals.ts";
 import type { Session } from "../store/store.ts";
 import type { TransactionRecord } from "../store/transactions.ts";
 
-/** Where Geneva's clients keep their records of jobs. */
-const systemNamespace = ["__system"];
 /** How long a key is valid after the last heartbeat. Attempts send one every few seconds. */
 const leaseMs = 3_600_000;
 /** How long a key is valid after its job has ended, for cleaning up. */
@@ -16,9 +21,14 @@ export const afterEndMs = 60_000;
  * read, and to commit Geneva's records. They never exceed the present rights of the opener, nor the namespaces in which
  * the creator of the key is a runner.
  *
+ * @param isolatedNamespaces Namespaces with Geneva's records of their own.
  * @throws CatalogError Unauthenticated when the attempt is over, or when the opener or the creator lost the rights.
  */
-export async function grantsOfAttempt(session: Session, attempt: JobAttempt): Promise<readonly JobGrant[]> {
+export async function grantsOfAttempt(
+  session: Session,
+  attempt: JobAttempt,
+  isolatedNamespaces: readonly string[],
+): Promise<readonly JobGrant[]> {
   const job = await findJobById(session, attempt.id);
   const ageMs = Date.now() - (job?.updatedAtMillis ?? 0);
   const isLatest = job !== undefined && latestAttempt(job.properties) === attempt.attempt;
@@ -34,13 +44,16 @@ export async function grantsOfAttempt(session: Session, attempt: JobAttempt): Pr
       "Unauthenticated",
       "the key of this attempt is revoked: the opener of its job, or the creator of the key, lost the rights",
     );
+  const records = systemNamespaceOf([...job.namespace, job.id], isolatedNamespaces);
   const readable = opener
     .filter(({ role }) => includes(role, "reader"))
+    // A role on the records of all others is for the opener's own client, not for what its job executes.
+    .filter(({ namespace: [first] }) => first === records[0] || first !== "__system")
     .flatMap(({ namespace }) => places.flatMap((place) => inBoth(namespace, place)));
   return [
     ...readable.map((namespace) => ({ namespace, role: "reader" }) as const),
     ...[...job.objects, [...job.namespace, job.id]].map((namespace) => ({ namespace, role: "writer" }) as const),
-    { namespace: systemNamespace, role: "committer" },
+    { namespace: records, role: "committer" },
   ];
 }
 

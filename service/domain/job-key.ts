@@ -21,6 +21,7 @@ export async function createJobKey(
   origin: Origin,
   identifier: Identifier,
   attempt: number,
+  isolatedNamespaces: readonly string[],
 ): Promise<NewApiKey & { readonly principal: string }> {
   const job = await requireJob(session, identifier);
   const latest = latestAttempt(job.properties);
@@ -32,7 +33,7 @@ export async function createJobKey(
   const of = { id: job.id, attempt, creator: origin.caller.principal.name };
   await putApiKey(session, id, principal, hashApiKey(key), of);
   // A key that is worth nothing would only fail later, in the job.
-  await requireValid(session, of);
+  await requireValid(session, of, isolatedNamespaces);
   const properties = { api_key_id: id, principal, attempt: String(attempt) };
   const audit = prepareAudit({
     ...origin,
@@ -44,9 +45,13 @@ export async function createJobKey(
   return { id, key, principal, transaction: audit.name };
 }
 
-async function requireValid(session: Session, attempt: JobAttempt): Promise<void> {
+async function requireValid(
+  session: Session,
+  attempt: JobAttempt,
+  isolatedNamespaces: readonly string[],
+): Promise<void> {
   try {
-    await grantsOfAttempt(session, attempt);
+    await grantsOfAttempt(session, attempt, isolatedNamespaces);
   } catch (error) {
     if (!(error instanceof CatalogError) || error.kind !== "Unauthenticated") throw error;
     throw new CatalogError("PermissionDenied", error.message, { cause: error });

@@ -1,19 +1,23 @@
-import { contracts, type Identifier } from "@tiltyard/protocol";
+import { contracts, type Identifier, systemNamespaceOf } from "@tiltyard/protocol";
 import { findNamespace, insertNamespace } from "../store/namespaces.ts";
 import type { Store } from "../store/store.ts";
 import { prepareAudit } from "./audit.ts";
 import type { Origin } from "./transaction.ts";
 
-/** Where Geneva's clients keep their records of jobs. They make tables there, and expect that it exists. */
-export const systemNamespace: Identifier = ["__system"];
-
-/** Makes the namespace that Geneva's clients need, before the first job of Geneva. */
-export async function ensureSystemNamespace(store: Store, origin: Origin): Promise<void> {
-  if ((await findNamespace(store.read, systemNamespace)) !== undefined) return;
-  const audit = prepareAudit({ ...origin, contract: contracts.createNamespace, objects: [systemNamespace] });
+/** Creates the namespace of Geneva's records before the first function of a table. Geneva's clients expect it. */
+export async function ensureSystemNamespace(
+  { store, isolatedNamespaces }: { readonly store: Store; readonly isolatedNamespaces: readonly string[] },
+  origin: Origin,
+  table: Identifier,
+): Promise<void> {
+  const identifier = systemNamespaceOf(table, isolatedNamespaces);
+  if ((await findNamespace(store.read, identifier)) !== undefined) return;
+  const audit = prepareAudit({ ...origin, contract: contracts.createNamespace, objects: [identifier] });
   await store.write(async (session) => {
-    if ((await findNamespace(session, systemNamespace)) !== undefined) return;
-    await insertNamespace(session, { identifier: systemNamespace, properties: {} });
+    if ((await findNamespace(session, identifier)) !== undefined) return;
+    // An isolated namespace may be dropped while this waits.
+    if (identifier.length > 1 && (await findNamespace(session, identifier.slice(0, -1))) === undefined) return;
+    await insertNamespace(session, { identifier, properties: {} });
     await audit.record(session);
   });
 }

@@ -18,7 +18,7 @@ export const alterTableAddColumns: Handler<typeof contract> = async (request, ca
   const ofFunctions = request.new_columns.flatMap(({ virtual_column }) => virtual_column ?? []);
   let schema: ReadableStream<Uint8Array> | undefined;
   if (ofFunctions.length > 0) {
-    await ensureSystemNamespace(catalog.store, { caller, request });
+    await ensureSystemNamespace(catalog, { caller, request }, request.id);
     schema = await storeFunctions(catalog, { ...request, caller }, ofFunctions);
   }
   const added = { computed, expressions, hasSchema: schema !== undefined };

@@ -20,7 +20,7 @@ export const createMaterializedView: Handler<typeof contract> = async (request, 
   // Before anything is made: a view that no refresh could be opened for is of no use.
   const refresh = prepareRefresh({ properties }, { id: request.id, delimiter: request.delimiter }, caller);
   const schema = await readSchema(request.output_schema);
-  await ensureSystemNamespace(catalog.store, { caller, request });
+  await ensureSystemNamespace(catalog, { caller, request }, request.id);
   const id = sourceOfView(request);
   const source = id && (await describeSource(catalog, id));
   const described = source === undefined ? schema : await withMetadata(schema, viewMetadata(request, source));

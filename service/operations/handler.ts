@@ -12,6 +12,8 @@ export interface Catalog extends CommitParts {
   /** Hands out credentials for tables; undefined where none are handed out. */
   readonly credentials: CredentialVendors | undefined;
   readonly locations: Locations;
+  /** Namespaces of the root with Geneva's records of their own. */
+  readonly isolatedNamespaces: readonly string[];
   /** Does the deferred work of requests. */
   readonly worker: Pick<Worker, "wake">;
   /** Reads and writes the rows of tables. */

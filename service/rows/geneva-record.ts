@@ -1,13 +1,12 @@
-import { contracts, type TransactionStatus } from "@tiltyard/protocol";
+import { contracts, systemNamespaceOf, type TransactionStatus } from "@tiltyard/protocol";
 import { z } from "zod";
 import type { CommitParts } from "../commits/parts.ts";
-import { systemNamespace } from "../domain/system-namespace.ts";
 import { findJob } from "../store/jobs.ts";
 import { findTable } from "../store/tables.ts";
 import type { Rows } from "./rows.ts";
 
 /** The table in which Geneva's clients record and poll the jobs that they requested. */
-const jobs = [...systemNamespace, "geneva_jobs"];
+const jobsTable = "geneva_jobs";
 /** Geneva's statuses for jobs that did not succeed. */
 const endings: Partial<Record<TransactionStatus, string>> = { Failed: "FAILED", Canceled: "CANCELLED" };
 const caller = { principal: { name: "catalog" }, requestId: "" };
@@ -18,9 +17,13 @@ const caller = { principal: { name: "catalog" }, requestId: "" };
  *
  * @param subject The identifier of the job, as JSON.
  */
-export async function endGenevaRecord(parts: CommitParts & { readonly rows: Rows }, subject: string): Promise<void> {
+export async function endGenevaRecord(
+  parts: CommitParts & { readonly rows: Rows; readonly isolatedNamespaces: readonly string[] },
+  subject: string,
+): Promise<void> {
   const identifier = z.array(z.string()).parse(JSON.parse(subject));
-  const { store, rows } = parts;
+  const { store, rows, isolatedNamespaces } = parts;
+  const jobs = [...systemNamespaceOf(identifier, isolatedNamespaces), jobsTable];
   const job = await findJob(store.read, identifier);
   const ending = job && endings[job.status];
   const table = await findTable(store.read, jobs);

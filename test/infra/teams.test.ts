@@ -234,3 +234,25 @@ describe("teams that cannot be", () => {
     await expect(deployed(variant, given)).rejects.toThrow(message);
   });
 });
+
+describe("jobs of the catalog", () => {
+  const settings = {
+    teams: [{ name: "vision", quota: { cpu: "8", memory: "8Gi" } }],
+    quota: { cpu: "8", memory: "8Gi" },
+  };
+
+  test("run in the namespace and the queue of the team that owns the table", async () => {
+    const { one } = await deployed("existing", { ...settings, kueue: { source: "none" } });
+    const file = JSON.parse(one("kubernetes:core/v1:ConfigMap", "runner").inputs.data["runner.yaml"]);
+    expect(file.teams).toEqual({ vision: { namespace: "lancedb-vision", queue: "ray" } });
+    const [own, ofTeam] = ["runner", "runner-vision"].map((name) => one(role, name).inputs);
+    expect(ofTeam.metadata).toMatchObject({ name: "tiltyard-runner", namespace: "lancedb-vision" });
+    expect(ofTeam.rules).toEqual(own.rules);
+  });
+
+  test("have Geneva's records of their own in the catalog", async () => {
+    const { one } = await deployed("existing", settings);
+    const [{ env }] = one("kubernetes:apps/v1:StatefulSet").inputs.spec.template.spec.containers;
+    expect(env).toContainEqual({ name: "TILTYARD_ISOLATED_NAMESPACES", value: "vision" });
+  });
+});

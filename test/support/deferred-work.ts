@@ -29,7 +29,7 @@ export async function doDeferredWork(
   const child = { memoryBytes: 2 ** 30, environment: childEnvironment(process.env), log };
   await using rows = createRows({ store, storage, finishing }, child);
   const times = { dropRetentionMs, auditRetentionMs, automationDelayMs: 0 };
-  const worker = createDeferredWork({ store, storage, finishing, rows, log, ...times });
+  const worker = createDeferredWork({ store, storage, finishing, rows, log, isolatedNamespaces: [], ...times });
   worker.start();
   await worker.drain();
   await worker.stop();

@@ -100,7 +100,7 @@ export function catalogPodSpec(place: CatalogPlace, args: CatalogPodArgs) {
 
 /** The settings of the catalog that are no secrets; docs/reference/settings.md. */
 function environment(
-  { cluster, settings }: CatalogPlace,
+  { cluster, platform, settings }: CatalogPlace,
   { vendingRole }: CatalogPodArgs,
 ): { name: string; value: pulumi.Input<string> }[] {
   const { oidc } = settings;
@@ -116,6 +116,7 @@ function environment(
     TILTYARD_OIDC_ISSUER: oidc?.issuer,
     TILTYARD_OIDC_AUDIENCE: oidc?.audience,
     TILTYARD_OIDC_JWKS_URL: oidc?.jwksUrl,
+    TILTYARD_ISOLATED_NAMESPACES: platform.teams.map(({ name }) => name).join() || undefined,
     TILTYARD_VEND_CREDENTIALS: settings.vendCredentials ? "1" : undefined,
     TILTYARD_VEND_S3_ROLE: vendingRole,
     TILTYARD_RATE_LIMIT: settings.rateLimit?.toString(),

@@ -67,23 +67,20 @@ function metadataOf({ catalog }: RunnerPlace) {
   return { name: runnerName, namespace: catalog.namespace, labels };
 }
 
-/** An account in the catalog's namespace, with a role in that of Ray. */
+/** Creates an account in the catalog's namespace, with a role in each namespace of Ray. */
 function createAccount(name: string, place: RunnerPlace, child: Child): pulumi.Output<string> {
   const account = new kubernetes.core.v1.ServiceAccount(
     name,
     { metadata: metadataOf(place), automountServiceAccountToken: false },
     child,
   );
-  createGrantedRole(
-    name,
-    {
-      name: runnerName,
-      namespace: place.platform.namespace,
-      rules: runnerRights,
-      subjects: [{ kind: "ServiceAccount", name: runnerName, namespace: place.catalog.namespace }],
-    },
-    child,
+  const subjects = [{ kind: "ServiceAccount", name: runnerName, namespace: place.catalog.namespace }] as const;
+  const { platform } = place;
+  const roles = [{ role: name, namespace: platform.namespace }].concat(
+    platform.teams.map((team) => ({ role: `${name}-${team.name}`, namespace: team.namespace })),
   );
+  for (const { role, namespace } of roles)
+    createGrantedRole(role, { name: runnerName, namespace, rules: runnerRights, subjects }, child);
   return account.metadata.name;
 }
 
@@ -101,11 +98,14 @@ function createFile(name: string, place: RunnerPlace, child: Child): pulumi.Outp
   const rayClusters = Object.fromEntries(
     Object.entries(settings.rayClusters).map(([cluster, template]) => [cluster, { ...everywhere, ...template }]),
   );
+  const teams = Object.fromEntries(
+    platform.teams.map((team) => [team.name, { namespace: team.namespace, queue: platform.queue }]),
+  );
   return new kubernetes.core.v1.ConfigMap(
     name,
     {
       metadata: { namespace: catalog.namespace, labels },
-      data: { "runner.yaml": pulumi.jsonStringify({ rayClusters }, undefined, 2) },
+      data: { "runner.yaml": pulumi.jsonStringify({ rayClusters, teams }, undefined, 2) },
     },
     child,
   ).metadata.name;

@@ -18,6 +18,8 @@ APPLIER_MEMORY = "JOB__APPLIER_DEFAULT_MEMORY_BYTES"
 
 # Set by the runner for a job on a Ray with an autoscaler.
 AUTOSCALES = "TILTYARD_RAY_AUTOSCALES"
+# Set for a job of a team: the namespace of Geneva's records, which is the only one that its key may write to.
+SYSTEM_NAMESPACE = "TILTYARD_SYSTEM_NAMESPACE"
 # What Geneva takes when a request says nothing, and what it needs beside its appliers.
 CONCURRENCY = 8
 DRIVER_CPUS = 1
@@ -101,6 +103,7 @@ def _open_table(job: Job) -> Any:
     db = geneva.connect(
         namespace_client_impl="rest",
         namespace_client_properties=job.connection.properties,
+        system_namespace=os.environ.get(SYSTEM_NAMESPACE, "__system").split("$"),
         # Geneva's own check for a newer version; without it some refreshes fail although all rows are there.
         read_consistency_interval=timedelta(0),
     )

@@ -1,0 +1,78 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import type { OpenJob } from "../../runner/jobs.ts";
+import { NeedsError, type Platform, type PlatformAttempt } from "../../runner/platform.ts";
+import { TeamPlatform } from "../../runner/team-platform.ts";
+import { jobUuid, openJob } from "../support/open-job.ts";
+
+let calls: string[];
+let attempts: Record<string, PlatformAttempt[]>;
+let platform: TeamPlatform;
+
+function placeNamed(place: string): Platform {
+  const note = (method: string, jobId: string) => void calls.push(`${place} ${method} ${jobId}`);
+  return {
+    list: async () => attempts[place] ?? [],
+    start: async ({ job }) => note("start", job.id),
+    stop: async ({ jobId }) => note("stop", jobId),
+    forget: async ({ jobId }) => note("forget", jobId),
+    lastLines: async () => place,
+    describe: async () => ({ place }),
+  };
+}
+const attemptOf = (jobId: string): PlatformAttempt => ({ jobId, number: 1, state: "running", message: undefined });
+const start = (job: OpenJob) => platform.start({ job, number: 1, apiKey: "key" });
+
+beforeEach(() => {
+  [calls, attempts] = [[], {}];
+  const teams = new Map(["vision", "speech"].map((team) => [team, placeNamed(team)]));
+  platform = new TeamPlatform(placeNamed("own"), teams);
+});
+
+describe("a job", () => {
+  test.each([
+    ["vision", "vision"],
+    ["speech", "speech"],
+    ["prod", "own"],
+  ])("of a table in %s runs as %s, and is stopped there", async (namespace, place) => {
+    const job = openJob(namespace);
+    await start(job);
+    const attempt = attemptOf(job.id);
+    await platform.stop(attempt);
+    await platform.forget(attempt);
+    expect(calls).toEqual(["start", "stop", "forget"].map((method) => `${place} ${method} ${job.id}`));
+    expect(await platform.lastLines(attempt)).toBe(place);
+    expect(await platform.describe(job.id, 1)).toEqual({ place });
+  });
+
+  test("of a table in the root runs as none of the teams, whatever its name", async () => {
+    const job = { ...openJob("vision"), id: jobUuid, objects: [["vision"]] };
+    await start(job);
+    expect(calls).toEqual([`own start ${jobUuid}`]);
+  });
+
+  test("that changes a table of another team is refused", async () => {
+    const job = openJob("vision");
+    await expect(start({ ...job, objects: [...job.objects, ["speech", "words"]] })).rejects.toThrow(
+      new NeedsError("speech$words belongs to another team than the job"),
+    );
+    await expect(start({ ...job, id: `prod$${jobUuid}` })).rejects.toThrow(NeedsError);
+    expect(calls).toEqual([]);
+  });
+
+  test("that runs functions on the records of all teams is refused", async () => {
+    const job = openJob("__system");
+    for (const operation of ["AlterTableBackfillColumns", "RefreshMaterializedView"] as const)
+      await expect(start({ ...job, operation })).rejects.toThrow(/must not run functions on tables of __system/);
+    await start({ ...job, operation: "CompactTable" });
+    expect(calls).toEqual([`own start ${job.id}`]);
+  });
+});
+
+test("attempts are listed of the place that their jobs run in, and a forged one is not", async () => {
+  attempts = {
+    own: [attemptOf("prod$a")],
+    vision: [attemptOf("vision$b"), attemptOf("speech$forged"), attemptOf("prod$forged")],
+    speech: [],
+  };
+  expect((await platform.list()).map(({ jobId }) => jobId)).toEqual(["prod$a", "vision$b"]);
+});
