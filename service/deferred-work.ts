@@ -4,6 +4,7 @@ import { adoptRest } from "./commits/adopt.ts";
 import { deleteExpiredTransactions } from "./domain/retention.ts";
 import { forgetRecords, purgeOf, purgeTable } from "./dropping/purge.ts";
 import { endGenevaRecord } from "./rows/geneva-record.ts";
+import { noteTime } from "./store/clock.ts";
 import { listDroppedTables } from "./store/dropped-tables.ts";
 import { delayTask, insertTask } from "./store/tasks.ts";
 import { createWorker, type Worker } from "./tasks/worker.ts";
@@ -72,6 +73,7 @@ export function createDeferredWork(parts: DeferredWorkParts): Worker {
 
   /** A retention that is shorter now counts for tables that were dropped before, too. */
   const hastenPurges = async () => {
+    await store.write(noteTime);
     const untilMillis = Date.now() - dropRetentionMs;
     for (const { id } of await listDroppedTables(store.read, { untilMillis, limit: hastenedAtOnce }))
       await store.write((session) => delayTask(session, purgeOf(id), 0));

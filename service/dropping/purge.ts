@@ -1,5 +1,6 @@
 import { parseLocation } from "../storage/location.ts";
 import type { Storage } from "../storage/storage.ts";
+import { noteTime } from "../store/clock.ts";
 import { findDroppedTable, findTableToPurge, markForPurge } from "../store/dropped-tables.ts";
 import type { Store } from "../store/store.ts";
 import { deleteTable } from "../store/tables.ts";
@@ -28,6 +29,7 @@ export async function purgeTable(
   const { store, storage, dropRetentionMs } = parts;
   const id = Number(subject);
   const waitMs = await store.write(async (session) => {
+    await noteTime(session);
     const dropped = await findDroppedTable(session, id);
     if (dropped === undefined) return 0;
     const keptForMs = dropped.droppedAtMillis + dropRetentionMs - Date.now();

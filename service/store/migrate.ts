@@ -11,6 +11,7 @@ import * as automations from "./migrations/0007-automations.ts";
 import * as jobKeys from "./migrations/0008-job-keys.ts";
 import * as principals from "./migrations/0009-principals.ts";
 import * as reservedLocations from "./migrations/0010-reserved-locations.ts";
+import * as clock from "./migrations/0011-clock.ts";
 
 /** A schema migration. */
 interface Change {
@@ -32,6 +33,7 @@ const changes: Record<string, Change> = {
   "0008-job-keys": jobKeys,
   "0009-principals": principals,
   "0010-reserved-locations": reservedLocations,
+  "0011-clock": clock,
 };
 
 const migrationTable = "kysely_migration";

@@ -25,6 +25,7 @@ const tables = {
   grants: ["principal", "namespace"],
   tasks: ["kind", "subject"],
   leases: ["name"],
+  clock: ["id"],
 } as const satisfies { readonly [Table in keyof Schema]: readonly (keyof Schema[Table] & string)[] };
 
 type Table = keyof typeof tables;

@@ -134,6 +134,8 @@ export interface Schema {
   };
   /** The holder that alone may change what a name stands for, until when. */
   leases: { name: string; holder: string; held_until: number };
+  /** One row: the time at which a process last looked at its clock. */
+  clock: { id: number; seen_at: number };
 }
 
 /** What audit records and jobs have in common; their ids are of one space. */

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test, vi } from "vitest";
 import { runCommandLine } from "../../service/command-line.ts";
 import { createStorage, type Storage } from "../../service/storage/storage.ts";
 import { openStore } from "../../service/store/open.ts";
@@ -8,6 +8,7 @@ import { findTable } from "../../service/store/tables.ts";
 import { insertVersion } from "../../service/store/versions.ts";
 import { commit, declareTable, pathOf, type TestTable, uniqueName, useCatalog } from "../support/catalog.ts";
 import { startCommand } from "../support/command.ts";
+import { executeSql } from "../support/database.ts";
 import { doDeferredWork } from "../support/deferred-work.ts";
 import { runCatalogCommand } from "../support/process.ts";
 import { versionRecord } from "../support/version-record.ts";
@@ -161,4 +162,28 @@ describe("a protected table", () => {
     await command("unprotect", id[0] ?? "");
     expect((await catalog.call("dropTable", { id })).body.properties).toEqual({ owner: "ada" });
   });
+});
+
+test("a dropped table stays for its retention when the clock jumps by 30 days, and no longer", async () => {
+  const table = await written();
+  await catalog.call("dropTable", { id: table.id });
+  const minute = 60_000;
+  const workAfter = async (ms: number) => {
+    vi.advanceTimersByTime(ms);
+    await executeSql(catalog.database, "update tasks set not_before = 0, claimed_until = 0 where kind = 'purge'");
+    await doDeferredWork(catalog.database, { dropRetentionMs: 60 * minute });
+  };
+  vi.useFakeTimers({ toFake: ["Date"] });
+  try {
+    await workAfter(30 * 24 * 60 * minute);
+    expect(await droppedId(table)).toBeDefined();
+    expect(existsSync(`/${pathOf(table)}`)).toBe(true);
+    await workAfter(50 * minute);
+    expect(existsSync(`/${pathOf(table)}`)).toBe(true);
+    await workAfter(15 * minute);
+    expect(await droppedId(table)).toBeUndefined();
+    expect(existsSync(`/${pathOf(table)}`)).toBe(false);
+  } finally {
+    vi.useRealTimers();
+  }
 });
