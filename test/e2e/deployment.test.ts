@@ -213,7 +213,8 @@ function itsTests(variant: Variant): void {
 function upgraded(variant: Variant): Record<string, unknown> {
   const both = { catalog: { ...image("2"), ...larger }, operator: { version: "1.6.0" } };
   if (variant !== "gke" && variant !== "eks") return both;
-  return { ...both, kubernetesVersion: "1.36", nodePools: upgradedPools(variant) };
+  // Later than the default of EKS, and than all versions whose support can end.
+  return { ...both, kubernetesVersion: "1.37", nodePools: upgradedPools(variant) };
 }
 
 function upgradedPools(variant: "gke" | "eks") {
@@ -280,10 +281,11 @@ function changed(variant: Variant): Record<string, unknown> {
   const maintenance = { recurrence: "FREQ=WEEKLY;BYDAY=SU" };
   const tags = { team: "ml" };
   return variant === "gke"
-    ? { ...onClouds, ...ofCloud, maintenance, "gcp:defaultLabels": tags }
-    : { ...onClouds, ...ofCloud, "aws:defaultTags": { tags } };
+    ? { ...onClouds, ...ofCloud, maintenance, releaseChannel: "RAPID", "gcp:defaultLabels": tags }
+    : { ...onClouds, ...ofCloud, ...ofEks, "aws:defaultTags": { tags } };
 }
 
+const ofEks = { supportType: "EXTENDED", nodeRelease: "1.37.1-20270118" };
 const dockerHubCredentials = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:ecr-pullthroughcache/hub-a1b2c3";
 const byOperator = { collector: "prometheus-operator", labels: { release: "prometheus" }, dashboards: true };
 const monitoring: Readonly<Record<Variant, object>> = {
