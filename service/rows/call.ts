@@ -1,3 +1,6 @@
+import type { Readable } from "node:stream";
+import { finished } from "node:stream/promises";
+
 /** One table as the child opens it: where it asks the catalog for the table, and what it opens there. */
 export interface TableAddress {
   /** The catalog's address for the child, and the credential for this table. */
@@ -26,6 +29,14 @@ export type Failure = { readonly kind: string; readonly message: string } | { re
 
 /** The header that has the length of the call in bytes. */
 export const callBytesHeader = "x-call-bytes";
+
+/** Reads a whole request or response. */
+export async function readWhole(from: Readable): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  from.on("data", (chunk: Buffer) => chunks.push(chunk));
+  await finished(from, { writable: false });
+  return Buffer.concat(chunks);
+}
 
 type Operation = (dataset: never, args: never, rows: never) => Promise<unknown>;
 export type ArgsOf<Called> = Called extends (dataset: never, args: infer Args, rows: never) => unknown ? Args : never;

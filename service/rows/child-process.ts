@@ -156,9 +156,11 @@ function send(child: Running, call: Call, rows: ReadableStream<Uint8Array> | und
       const why = await Promise.race([ended, sleep(endNoticedWithinMs)]);
       reject(why === undefined ? error : new ChildEnded(why));
     });
-    outgoing.write(head);
-    if (rows === undefined) outgoing.end();
-    else sendRows(rows, outgoing).catch(reject);
+    if (rows === undefined) outgoing.end(head);
+    else {
+      outgoing.write(head);
+      sendRows(rows, outgoing).catch(reject);
+    }
   });
 }
 

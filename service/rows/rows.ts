@@ -13,7 +13,7 @@ import { requireTable } from "../domain/require.ts";
 import { type Location, parseLocation } from "../storage/location.ts";
 import type { TableRecord } from "../store/tables.ts";
 import type { VersionRecord } from "../store/versions.ts";
-import type { ArgsOf, Call, Failure, ResultOf, TableAddress } from "./call.ts";
+import { type ArgsOf, type Call, type Failure, type ResultOf, readWhole, type TableAddress } from "./call.ts";
 import type { Changes, Readings } from "./child/operations.ts";
 import type { RowsQuery } from "./child/query.ts";
 import { ChildEnded, type ChildOptions, createChild, type RowsChild } from "./child-process.ts";
@@ -83,6 +83,8 @@ const basesKept = 10_000;
 const viewsKept = { max: 128, ttl: 120_000, closedAfterMs: 60_000 };
 /** The size of a manifest that is not known. */
 const manifestBytesAssumed = 64 * 1024;
+/** A shorter answer is not streamed. */
+const wholeBytesMax = 256 * 1024;
 /** The end of the child is known at most this long after a response broke off. */
 const endNoticedWithinMs = 500;
 
@@ -190,6 +192,8 @@ export function createRows(parts: CommitParts, options: ChildOptions): Rows {
     query: async (at, query) => {
       const { result } = await read("query", at, query, async (response, child) => {
         if (response.statusCode !== 200) await readJson(response);
+        if (Number(response.headers["content-length"]) <= wholeBytesMax)
+          return settled(streamOf(await readAnswer(response)));
         const before = child.endings;
         const closed = new Promise<void>((resolve) => response.once("close", resolve));
         const isComplete = async () => {
@@ -248,6 +252,15 @@ function settled<Result>(result: Result): Attempt<Result> {
   return { result, settled: Promise.resolve(true) };
 }
 
+function streamOf(bytes: Uint8Array): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    start: (controller) => {
+      controller.enqueue(bytes);
+      controller.close();
+    },
+  });
+}
+
 function senderOf(operation: string, { principal }: VersionRequest["caller"], id: Identifier): Sender {
   return { principal: principal.name, call: `${operation} ${formatIdentifier(id)}` };
 }
@@ -262,15 +275,17 @@ class LibraryError extends Error {
   override readonly name = "LibraryError";
 }
 
+async function readAnswer(response: IncomingMessage): Promise<Buffer> {
+  try {
+    return await readWhole(response);
+  } catch (cause) {
+    throw new ChildEnded("ended within its answer", { cause });
+  }
+}
+
 /** Reads the child's answer. @throws CatalogError, LibraryError, ChildEnded */
 async function readJson(response: IncomingMessage): Promise<never> {
-  const chunks: Buffer[] = [];
-  try {
-    for await (const chunk of response) chunks.push(chunk as Buffer);
-  } catch {
-    throw new ChildEnded("ended within its answer");
-  }
-  const answer: unknown = JSON.parse(Buffer.concat(chunks).toString("utf8"));
+  const answer: unknown = JSON.parse((await readAnswer(response)).toString("utf8"));
   if (response.statusCode === 200) return answer as never;
   // The child is a part of the catalog: it writes failures as they are typed.
   const failure = answer as Failure;

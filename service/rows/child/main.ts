@@ -3,14 +3,13 @@
  * catalog. docs/internals/rows.md describes it.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { constants, setPriority } from "node:os";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { CatalogError } from "@tiltyard/protocol";
 import { ByteReader } from "../arrow/message-stream.ts";
-import { type Call, callBytesHeader, type Failure } from "../call.ts";
+import { type Call, callBytesHeader, type Failure, readWhole } from "../call.ts";
 import { createTables } from "./open-table.ts";
-import { carryOut } from "./operations.ts";
+import { carryOut, query } from "./operations.ts";
 
 const [socket, memoryBytes] = process.argv.slice(2);
 if (socket === undefined || process.send === undefined) throw new Error("only the catalog starts this program");
@@ -18,31 +17,42 @@ if (socket === undefined || process.send === undefined) throw new Error("only th
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
 process.once("disconnect", () => process.exit());
 // Commits and listings go first.
-setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 
 const tables = createTables(Number(memoryBytes));
 
 /** Reads the call that a request begins with, and leaves the Arrow stream that follows. */
 async function readCall(request: IncomingMessage) {
-  const body = Readable.toWeb(request) as ReadableStream<Uint8Array>;
-  const reader = new ByteReader(body);
-  const bytes = Buffer.alloc(Number(request.headers[callBytesHeader]));
-  await reader.fill(bytes);
+  const { [callBytesHeader]: callBytes, "content-length": length } = request.headers;
   // Only the catalog connects, and it writes calls as they are typed.
-  return { call: JSON.parse(bytes.toString("utf8")) as Call, rows: reader.rest() };
+  const parse = (bytes: Buffer) => JSON.parse(bytes.toString("utf8")) as Call;
+  if (length === callBytes) return { call: parse(await readWhole(request)), rows: noRows };
+  const reader = new ByteReader(Readable.toWeb(request) as ReadableStream<Uint8Array>);
+  const bytes = Buffer.alloc(Number(callBytes));
+  await reader.fill(bytes);
+  return { call: parse(bytes), rows: reader.rest() };
 }
+
+const noRows = new ReadableStream<Uint8Array>({ start: (controller) => controller.close() });
 
 async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { call, rows } = await readCall(request);
-  const answer = await carryOut(tables, call, rows);
-  if (!(answer instanceof ReadableStream)) {
-    response.end(JSON.stringify(answer ?? null));
+  if (call.operation === "query") await sendRows(await query(tables, call), response);
+  else response.end(JSON.stringify((await carryOut(tables, call, rows)) ?? null));
+}
+
+/** Sends pieces of a file as they are read; a file of one piece has a length. */
+async function sendRows(pieces: AsyncGenerator<Uint8Array, undefined>, response: ServerResponse): Promise<void> {
+  const [first, second] = [await pieces.next(), await pieces.next()];
+  if (second.done) {
+    response.end(first.value);
     return;
   }
-  response.flushHeaders();
-  await pipeline(Readable.fromWeb(answer as never), response).catch((error: unknown) => {
-    if (!request.destroyed) process.stderr.write(`reading rows failed: ${error}\n`);
-  });
+  const all = async function* () {
+    if (!first.done) yield first.value;
+    yield second.value;
+    yield* pieces;
+  };
+  await pipeline(all, response).catch((error: unknown) => process.stderr.write(`reading rows broke off: ${error}\n`));
 }
 
 function failureOf(error: unknown): Failure {

@@ -8,7 +8,7 @@ import { readFirstRows } from "./first-rows.ts";
 import { type MergeRequest, mergeOf } from "./merge.ts";
 import type { OpenTable, Tables } from "./open-table.ts";
 import { buildQuery, type RowsQuery } from "./query.ts";
-import { streamRows } from "./rows-out.ts";
+import { readRows } from "./rows-out.ts";
 import { readOneFile, writeRows } from "./write-rows.ts";
 
 type Rows = ReadableStream<Uint8Array>;
@@ -118,14 +118,17 @@ async function addColumns(dataset: OpenTable, { computed, expressions, hasSchema
   return { version };
 }
 
-/** Carries out a call. @returns The rows of a query, or a result for JSON. */
+/** Carries out a call whose result is JSON. */
 export async function carryOut(tables: Tables, { operation, args, table }: Call, rows: Rows): Promise<unknown> {
-  const dataset = await tables.open(table);
-  if (operation === "query")
-    return streamRows(dataset, (opened) => buildQuery(dataset.lancedb, opened, args as RowsQuery));
-  await using _ = dataset;
+  await using dataset = await tables.open(table);
   // The catalog calls each operation by its name and with its arguments, which its own types check.
   const operations: Readonly<Record<string, unknown>> = { ...readings, ...changes };
   const run = operations[operation] as (dataset: OpenTable, args: unknown, rows: Rows) => Promise<unknown>;
   return await run(dataset, args, rows);
+}
+
+/** Runs a query. @returns The pieces of an Arrow IPC file, which close the table at their end. */
+export async function query(tables: Tables, { args, table }: Call): Promise<AsyncGenerator<Uint8Array, undefined>> {
+  const dataset = await tables.open(table);
+  return readRows(dataset, (opened) => buildQuery(dataset.lancedb, opened, args as RowsQuery));
 }

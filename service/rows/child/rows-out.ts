@@ -11,36 +11,11 @@ const batchRowsMax = 1024;
 const sentBytesMin = 64 * 1024;
 
 /**
- * Runs a query and returns its rows as one Arrow IPC file, a batch at a time as they are read. Throws an error of the
- * first batch; a later one aborts the stream.
+ * Runs a query and returns its rows as one Arrow IPC file, a piece at a time as it is read.
  *
- * @param dataset Closed with the stream.
+ * @param dataset Closed at the end.
  */
-export async function streamRows(
-  dataset: OpenTable,
-  query: (table: Table) => DatasetQuery,
-): Promise<ReadableStream<Uint8Array>> {
-  const pieces = readRows(dataset, query);
-  const first = await pieces.next();
-  return new ReadableStream<Uint8Array>(
-    {
-      start: (controller) => {
-        if (!first.done) controller.enqueue(first.value);
-      },
-      pull: async (controller) => {
-        const { done, value } = await pieces.next();
-        if (done) controller.close();
-        else controller.enqueue(value);
-      },
-      cancel: async () => {
-        await pieces.return(undefined);
-      },
-    },
-    { highWaterMark: 0 },
-  );
-}
-
-async function* readRows(
+export async function* readRows(
   dataset: OpenTable,
   build: (table: Table) => DatasetQuery,
 ): AsyncGenerator<Uint8Array, undefined> {
