@@ -25,6 +25,8 @@ const databaseFiles = [
   "lists",
   "management",
   "model",
+  "principals",
+  "privileges",
   "namespaces",
   "refs",
   "registering-many",

@@ -13,8 +13,10 @@ export async function createEarlierSchema(database: Database, migrations: readon
   await sql`create table kysely_migration (name varchar(255) primary key, timestamp varchar(255) not null)`.execute(db);
   for (const name of migrations) {
     const { up } = await import(`../../service/store/migrations/${name}.ts`);
-    await up(db, dialect);
-    await sql`insert into kysely_migration values (${name}, '2026-01-01T00:00:00.000Z')`.execute(db);
+    await db.transaction().execute(async (transaction) => {
+      await up(transaction, dialect);
+      await sql`insert into kysely_migration values (${name}, '2026-01-01T00:00:00.000Z')`.execute(transaction);
+    });
   }
   await db.destroy();
 }
