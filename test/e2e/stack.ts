@@ -39,6 +39,8 @@ export class DeployedStack {
     variant: string,
     { name = variant, state = name }: { readonly name?: string; readonly state?: string } = {},
   ): Promise<DeployedStack> {
+    // Hooks of the program run in this process, and sign in by the stand-ins.
+    process.env.TILTYARD_E2E_KUBECONFIG = cluster.kubeconfigPath;
     const folder = folderOf(cluster, `pulumi-${state}`);
     const path = preparePath(cluster.tools);
     const recordPath = join(folder, "record.jsonl");

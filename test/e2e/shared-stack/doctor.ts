@@ -31,6 +31,7 @@ const lookerRules = [
   { apiGroups: ["authorization.k8s.io"], resources: ["subjectaccessreviews"], verbs: ["create"] },
   { apiGroups: [""], resources: ["pods/portforward"], verbs: ["create"] },
   { apiGroups: [""], resources: ["pods"], verbs: ["create", "delete"] },
+  { apiGroups: [""], resources: ["secrets"], verbs: ["get"] },
   { apiGroups: ["ray.io"], resources: ["rayclusters"], verbs: ["create", "get", "list", "patch", "delete"] },
 ];
 

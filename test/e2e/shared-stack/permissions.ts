@@ -66,6 +66,8 @@ describe("a client that the stack lets in", () => {
     ),
     ...["get pods/portforward", "create pods/portforward"],
     ...["serviceaccounts", "resourcequotas"].flatMap((each) => ["get", "list"].map((verb) => `${verb} ${each}`)),
+    // KubeRay keeps the token of a Ray cluster in a secret.
+    "get secrets",
   ];
 
   test("may make Ray clusters in the namespace and look at what becomes of them, and nothing else", async () => {
