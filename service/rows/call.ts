@@ -27,6 +27,9 @@ export interface Call {
 /** Why the child could not answer: an error of the catalog, or one of Lance in its own words. */
 export type Failure = { readonly kind: string; readonly message: string } | { readonly text: string };
 
+/** The trailer of rows that broke off, whose value is an encoded Failure. */
+export const failureTrailer = "x-failure";
+
 /** The header that has the length of the call in bytes. */
 export const callBytesHeader = "x-call-bytes";
 

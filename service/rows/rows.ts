@@ -1,5 +1,4 @@
 import type { IncomingMessage } from "node:http";
-import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CatalogError, type ErrorKind, formatIdentifier, type Identifier } from "@tiltyard/protocol";
 import { LRUCache } from "lru-cache";
@@ -13,7 +12,15 @@ import { requireTable } from "../domain/require.ts";
 import { type Location, parseLocation } from "../storage/location.ts";
 import type { TableRecord } from "../store/tables.ts";
 import type { VersionRecord } from "../store/versions.ts";
-import { type ArgsOf, type Call, type Failure, type ResultOf, readWhole, type TableAddress } from "./call.ts";
+import {
+  type ArgsOf,
+  type Call,
+  type Failure,
+  failureTrailer,
+  type ResultOf,
+  readWhole,
+  type TableAddress,
+} from "./call.ts";
 import type { Changes, Readings } from "./child/operations.ts";
 import type { RowsQuery } from "./child/query.ts";
 import { ChildEnded, type ChildOptions, createChild, type RowsChild } from "./child-process.ts";
@@ -202,7 +209,7 @@ export function createRows(parts: CommitParts, options: ChildOptions): Rows {
           await sleep(endNoticedWithinMs);
           return child.endings === before;
         };
-        return { result: Readable.toWeb(response) as ReadableStream<Uint8Array>, settled: isComplete() };
+        return { result: ReadableStream.from(rowsOf(response)), settled: isComplete() };
       });
       return result;
     },
@@ -250,6 +257,15 @@ export function createRows(parts: CommitParts, options: ChildOptions): Rows {
 
 function settled<Result>(result: Result): Attempt<Result> {
   return { result, settled: Promise.resolve(true) };
+}
+
+/** Reads rows as the child sends them. @throws Error with the child's own words when they broke off. */
+async function* rowsOf(response: IncomingMessage): AsyncGenerator<Uint8Array, void> {
+  yield* response;
+  const trailer = response.trailers[failureTrailer];
+  if (trailer === undefined) return;
+  const failure = JSON.parse(decodeURIComponent(trailer)) as Failure;
+  throw new Error("text" in failure ? failure.text : failure.message);
 }
 
 function streamOf(bytes: Uint8Array): ReadableStream<Uint8Array> {

@@ -4,10 +4,10 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
+import { finished } from "node:stream/promises";
 import { CatalogError } from "@tiltyard/protocol";
 import { ByteReader } from "../arrow/message-stream.ts";
-import { type Call, callBytesHeader, type Failure, readWhole } from "../call.ts";
+import { type Call, callBytesHeader, type Failure, failureTrailer, readWhole } from "../call.ts";
 import { createTables } from "./open-table.ts";
 import { carryOut, query } from "./operations.ts";
 
@@ -16,7 +16,6 @@ if (socket === undefined || process.send === undefined) throw new Error("only th
 // The catalog ends it: a signal to the whole group must not end calls that the catalog still waits for.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
 process.once("disconnect", () => process.exit());
-// Commits and listings go first.
 
 const tables = createTables(Number(memoryBytes));
 
@@ -52,7 +51,17 @@ async function sendRows(pieces: AsyncGenerator<Uint8Array, undefined>, response:
     yield second.value;
     yield* pieces;
   };
-  await pipeline(all, response).catch((error: unknown) => process.stderr.write(`reading rows broke off: ${error}\n`));
+  const source = Readable.from(all());
+  response.once("close", () => source.destroy());
+  source.pipe(response, { end: false });
+  try {
+    await finished(source);
+  } catch (error) {
+    if (response.destroyed) return;
+    // The status was sent, so that only a trailer reports the cause.
+    response.addTrailers({ [failureTrailer]: encodeURIComponent(JSON.stringify(failureOf(error))) });
+  }
+  response.end();
 }
 
 function failureOf(error: unknown): Failure {
