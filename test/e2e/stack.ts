@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { copyFileSync, readFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { LocalWorkspace, type OutputMap, type Stack } from "@pulumi/pulumi/automation/index.js";
@@ -83,6 +83,8 @@ export class DeployedStack {
       this.#stack.workspace.envVars = envVars;
       // The killed engine still has the lock of the state.
       await this.#stack.cancel().catch(() => {});
+      // Pulumi keeps a copy of the state, for an engine that was killed in the middle of writing it.
+      if (readFileSync(this.#statePath).length === 0) copyFileSync(`${this.#statePath}.bak`, this.#statePath);
     }
     throw new Error(`no resource of the type ${type} was created`);
   }

@@ -110,6 +110,8 @@ describe.runIf(process.platform === "linux")("when the child crashes", { timeout
     expect((await catalog.call("describeTable", { id })).status).toBe(200);
     expect((await catalog.call("listTables", { id: id.slice(0, 1) })).body.tables).toEqual(["films"]);
     expect(await versionsOf(id)).toEqual([1]);
+    // A read waits for the next child, which an insert does not.
+    expect(await count(id)).toBe(3);
   });
 
   test("a long insert leaves no version and no staged manifest", async () => {

@@ -2,8 +2,11 @@ import { finished } from "node:stream/promises";
 import { createMiddleware } from "hono/factory";
 import type { AppContext, AppEnv } from "../context.ts";
 
-/** How long the rest of a body may take to arrive. A stream of rows arrives as slowly as it is computed. */
-const drainMs = { json: 5_000, arrow: 60_000 } as const;
+/** The rest of a body that is read. A stream of rows arrives as slowly as it is computed. */
+const limits = {
+  json: { ms: 5_000, bytes: 64 * 1024 * 1024 },
+  arrow: { ms: 60_000, bytes: 512 * 1024 * 1024 },
+} as const;
 
 /**
  * Discards the rest of a body that was not read, such as that of a refused request, before the response is sent. Most
@@ -18,10 +21,16 @@ export function drainBody() {
     const { bodyStream } = c.var;
     const isArrow =
       bodyStream !== undefined || c.req.header("content-type")?.startsWith("application/vnd.apache.arrow");
-    const signal = AbortSignal.timeout(isArrow ? drainMs.arrow : drainMs.json);
+    const { ms, bytes } = isArrow ? limits.arrow : limits.json;
+    const excess = new AbortController();
+    const signal = AbortSignal.any([excess.signal, AbortSignal.timeout(ms)]);
+    let left = bytes;
     if (bodyStream?.locked === false) bodyStream.cancel().catch(() => undefined);
     // A listener takes effect when another reader of the body stops; resume() would not.
-    incoming.on("data", () => undefined);
+    incoming.on("data", ({ length }: Buffer) => {
+      left -= length;
+      if (left < 0) excess.abort();
+    });
     await finished(incoming, { signal }).catch(() => {
       outgoing?.once("finish", () => incoming.socket.destroySoon());
     });
