@@ -5,7 +5,7 @@ import type { AppContext, AppEnv } from "../context.ts";
 /** The rest of a body that is read. A stream of rows arrives as slowly as it is computed. */
 const limits = {
   json: { ms: 5_000, bytes: 64 * 1024 * 1024 },
-  arrow: { ms: 60_000, bytes: 512 * 1024 * 1024 },
+  arrow: { ms: 10_000, bytes: 512 * 1024 * 1024 },
 } as const;
 
 /**
