@@ -90,7 +90,9 @@ function publishedManifest(manifest: Manifest, modules: string): object {
     ...(bin && { bin: mapped(bin, toJavaScript) }),
     ...(exports && { exports: mapped(exports, (path, name) => exported(path, name)) }),
     files: ["**"],
-    dependencies: Object.fromEntries(Object.entries(dependencies).filter(([name]) => name.startsWith("@types/") || isUsed(name))),
+    dependencies: Object.fromEntries(
+      Object.entries(dependencies).filter(([name]) => name.startsWith("@types/") || isUsed(name)),
+    ),
     publishConfig: { access: "public" },
   };
 }
