@@ -131,6 +131,11 @@ export const queryBoolean = z
   .transform((text) => text === "true")
   .meta(shownAs({ type: "boolean" }));
 
+/** A list in a query, as a parameter that repeats. */
+export function queryList<Item extends z.ZodType>(item: Item, itemsMax: number) {
+  return z.preprocess((given) => (typeof given === "string" ? [given] : given), list(item, itemsMax).min(1));
+}
+
 /** An integer in a query, from a least one on. */
 export const queryInteger = (minimum: number) =>
   text(characters.path)

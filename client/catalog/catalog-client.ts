@@ -161,7 +161,9 @@ async function callOnce(
   const path = contract.path
     .replace("{id}", encodeURIComponent(formatIdentifier(id ?? [])))
     .replace("{index_name}", encodeURIComponent(indexName));
-  const parameters = new URLSearchParams(query.map(([name, value]): [string, string] => [name, String(value)]));
+  const parameters = new URLSearchParams(
+    query.flatMap(([name, value]) => [value].flat().map((each): [string, string] => [name, String(each)])),
+  );
   const url = `${client.url.replace(/\/+$/, "")}${path}${query.length > 0 ? `?${parameters}` : ""}`;
   const method = contract.methods.includes("POST") ? "POST" : "GET";
   const json = JSON.stringify(

@@ -30,8 +30,9 @@ export const Grant = z
 /** Milliseconds since the epoch. */
 export const timeMillis = z.int().min(0);
 
-/** Statuses in a query, separated by commas. */
-export const statusesInQuery = text(characters.name)
+/** Statuses in a query, separated by commas or as a parameter that repeats. */
+export const statusesInQuery = z
+  .preprocess((given) => (Array.isArray(given) ? given.join(",") : given), text(characters.name))
   .transform((given) => given.split(",").map((each) => each.trim()))
   .pipe(list(word(transactionStatuses), characters.name))
   .meta(shownAs({ type: "string" }))

@@ -14,6 +14,7 @@ import {
   Properties,
   queryBoolean,
   queryInteger,
+  queryList,
   shownAs,
   word,
 } from "../fields.ts";
@@ -80,7 +81,7 @@ export const mergeInsertIntoTable = defineContract({
   content: "arrow",
   query: z.object({
     branch: text(characters.name).optional(),
-    on: fieldPath.describe("The field whose values say which rows are the same."),
+    on: queryList(fieldPath, items.columns).describe("The fields whose values together identify a row."),
     when_matched_update_all: queryBoolean.optional(),
     when_matched_update_all_filt: sqlExpression().optional(),
     when_not_matched_insert_all: queryBoolean.optional(),
@@ -212,7 +213,9 @@ const query = {
   distance_type: optional(text(characters.name)),
   lower_bound: optional(z.number()),
   upper_bound: optional(z.number()),
-  nprobes: optional(count.max(numbers.partitions)),
+  nprobes: optional(count.max(numbers.partitions)).describe("Ignored with minimum_nprobes or maximum_nprobes."),
+  minimum_nprobes: optional(z.int().min(1).max(numbers.partitions)),
+  maximum_nprobes: optional(z.int().min(1).max(numbers.partitions)),
   ef: optional(count.max(numbers.candidates)),
   refine_factor: optional(count.max(numbers.candidates)),
   bypass_vector_index: optional(z.boolean()),

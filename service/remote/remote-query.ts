@@ -6,13 +6,10 @@ const allRows = 2 ** 31 - 1;
 
 /** A query of LanceDB's dialect as the protocol has it. @throws CatalogError InvalidInput */
 export function toProtocol(query: Omit<RemoteQuery, "id">): RowsQuery {
-  const { columns, vector, full_text_query: text, order_by, nprobes, minimum_nprobes = nprobes, ...same } = query;
+  const { columns, vector, full_text_query: text, order_by, ...same } = query;
   return {
     ...same,
     k: rowsOf(query),
-    nprobes: undefined,
-    minimum_nprobes,
-    maximum_nprobes: query.maximum_nprobes ?? minimum_nprobes,
     columns: columnsOf(columns),
     vector: vectorOf(vector ?? []),
     full_text_query: text && textOf(text),

@@ -26,7 +26,7 @@ const requests: Partial<Record<OperationName, Readonly<Record<string, unknown>>>
   alterTableAddColumns: { new_columns: [{ name: "c" }] },
   alterTableAlterColumns: { alterations: [{ path: "c" }] },
   alterTableDropColumns: { columns: ["c"] },
-  mergeInsertIntoTable: { on: "c" },
+  mergeInsertIntoTable: { on: ["c"] },
   updateTable: { updates: [["c", "1"]] },
   deleteFromTable: { predicate: "true" },
   queryTable: { k: 1 },

@@ -104,7 +104,7 @@ test("mutated streams are 200 or 400 in every operation that takes rows", { time
   await catalog.call("createNamespace", { id: [namespace] });
   const id = [namespace, "rows"];
   await catalog.call("createTable", { id }, { body: whole });
-  const merge = { id, on: "id", when_matched_update_all: true, when_not_matched_insert_all: true };
+  const merge = { id, on: ["id"], when_matched_update_all: true, when_not_matched_insert_all: true };
   const statuses = new Map<string, number>();
   for (let mutant = 0; mutant < Number(process.env.MUTANTS ?? 200); mutant += 1) {
     const body = mutate(random);

@@ -93,14 +93,64 @@ describe("describe with load_detailed_metadata", () => {
   });
 });
 
+describe("a vector search", () => {
+  test("looks into so many partitions, whatever nprobes says beside a minimum or maximum", async () => {
+    const id = [uniqueName("points")];
+    const rows = Array.from({ length: 300 }, (_, row) => ({ id: row, vector: [row, 0] }));
+    const type = new FixedSizeList(2, new Field("item", new Float32(), true));
+    const points = new Table({
+      id: vectorFromArray(rows.map((row) => row.id)),
+      vector: vectorFromArray(
+        rows.map(({ vector }) => vector),
+        type,
+      ),
+    });
+    await catalog.call("createTable", { id }, { body: tableToIPC(points, "stream") });
+    await catalog.call("createTableIndex", { id, column: "vector", index_type: "IVF_FLAT", num_partitions: 8 });
+    const plan = async (probes: object) => {
+      const query = { k: 1, vector: { single_vector: [0, 0] }, ...probes };
+      return (await catalog.call("explainTableQueryPlan", { id, query } as never)).body as string;
+    };
+    const probes = async (given: object) =>
+      /minimum_nprobes=\d+, maximum_nprobes=\w+(\(\d+\))?/.exec(await plan(given))?.[0];
+    expect([
+      await probes({ nprobes: 5 }),
+      await probes({ nprobes: 5, minimum_nprobes: 3 }),
+      await probes({ nprobes: 5, maximum_nprobes: 4 }),
+      await probes({ minimum_nprobes: 2, maximum_nprobes: 30 }),
+    ]).toEqual([
+      "minimum_nprobes=5, maximum_nprobes=Some(5)",
+      "minimum_nprobes=3, maximum_nprobes=None",
+      "minimum_nprobes=4, maximum_nprobes=Some(4)",
+      "minimum_nprobes=2, maximum_nprobes=Some(30)",
+    ]);
+    const refused = { k: 1, vector: { single_vector: [0, 0] }, minimum_nprobes: 3, maximum_nprobes: 2 };
+    expect((await catalog.call("queryTable", { id, ...refused })).error).toMatchObject({ status: 400 });
+  });
+});
+
 describe("the rows of a table", () => {
+  test("are merged on several fields, in a query parameter that repeats", async () => {
+    const id = await createFilms(catalog);
+    const merge = { id, on: ["id", "title"], when_not_matched_insert_all: true };
+    const body = arrowStream([
+      { id: 1, title: "Stalker" },
+      { id: 1, title: "Mirror" },
+    ]);
+    expect((await catalog.call("mergeInsertIntoTable", merge, { body })).body).toMatchObject({ num_inserted_rows: 1 });
+    const rows = async () => (await catalog.call("countTableRows", { id, predicate: "id = 1" })).body;
+    expect(await rows()).toBe(2);
+    const none = await catalog.call("mergeInsertIntoTable", { ...merge, on: [] }, { body });
+    expect(none.error).toMatchObject({ status: 400, detail: expect.stringContaining("on: ") });
+  });
+
   test("are made, inserted, merged, updated and deleted, each in a version of its own", async () => {
     const id = await createFilms(catalog);
     const inserted = await catalog.call("insertIntoTable", { id }, { body: arrowStream([{ id: 4, title: "Mirror" }]) });
     expect(inserted.body).toMatchObject({ num_inserted_rows: 1, version: 2 });
     const merged = await catalog.call(
       "mergeInsertIntoTable",
-      { id, on: "id", when_matched_update_all: true, when_not_matched_insert_all: true, timeout: "30s" },
+      { id, on: ["id"], when_matched_update_all: true, when_not_matched_insert_all: true, timeout: "30s" },
       {
         body: arrowStream([
           { id: 4, title: "Nostalghia" },
@@ -561,7 +611,7 @@ describe("a stream of rows", { timeout: 120_000 }, () => {
     expect(refused.detail).toContain("smaller batches");
     const long = { body: arrowStream(batchesOf(3, 15 * mebibyte)) };
     expect(
-      (await catalog.call("mergeInsertIntoTable", { id, on: "id", when_not_matched_insert_all: true }, long)).error
+      (await catalog.call("mergeInsertIntoTable", { id, on: ["id"], when_not_matched_insert_all: true }, long)).error
         .status,
     ).toBe(413);
     expect(await versionsOf(id)).toEqual([1]);
@@ -645,7 +695,7 @@ describe("bad input", () => {
     const id = [uniqueName("ns"), "missing"];
     const body = new TextEncoder().encode("no Arrow at all");
     for (const name of ["insertIntoTable", "mergeInsertIntoTable"] as const)
-      expect((await catalog.call(name, { id, on: "id" }, { body })).error).toMatchObject({ status: 404, code: 4 });
+      expect((await catalog.call(name, { id, on: ["id"] }, { body })).error).toMatchObject({ status: 404, code: 4 });
   });
 });
 

@@ -38,7 +38,7 @@ describe("a request is 400 with Lance's own sentence", () => {
       'Duplicate field name "n" in schema',
     );
     expect(
-      await refusal("mergeInsertIntoTable", { on: "n", when_not_matched_insert_all: true }, columns("n", "n")),
+      await refusal("mergeInsertIntoTable", { on: ["n"], when_not_matched_insert_all: true }, columns("n", "n")),
     ).toBe('Duplicate field name "n" in schema');
   });
 
@@ -60,7 +60,9 @@ describe("a request is 400 with Lance's own sentence", () => {
   });
 
   test("for a merge that would change nothing", async () => {
-    expect(await refusal("mergeInsertIntoTable", { on: "id" }, arrowStream(films))).toMatch(/not configured to change/);
+    expect(await refusal("mergeInsertIntoTable", { on: ["id"] }, arrowStream(films))).toMatch(
+      /not configured to change/,
+    );
   });
 
   test.each(["n / 0", "n % 0"])("for %s", async (expression) => {
@@ -139,7 +141,7 @@ describe("what the library does not survive does not reach it:", () => {
     expect(await refusal("analyzeTableQueryPlan", { k: 1, filter: sql })).toEqual(refused("filter"));
     expect(await refusal("updateTable", { updates: [["n", sql]] })).toEqual(refused("updates.0.1"));
     expect(await refusal("deleteFromTable", { predicate: sql })).toEqual(refused("predicate"));
-    const merge = { on: "id", when_not_matched_insert_all: true, when_matched_update_all_filt: sql };
+    const merge = { on: ["id"], when_not_matched_insert_all: true, when_matched_update_all_filt: sql };
     expect(await refusal("mergeInsertIntoTable", merge, arrowStream(films))).toEqual(
       refused("when_matched_update_all_filt"),
     );

@@ -117,7 +117,7 @@ describe("a change", () => {
   test("tells how many rows it is about, in the client's words", async () => {
     const id = await createFilms(catalog);
     const body = tableToIPC(filmTable([...films.slice(1), { id: 4, title: "Nostalghia" }]), "stream");
-    const merge = { id, on: "id", when_matched_update_all: true, when_not_matched_insert_all: true };
+    const merge = { id, on: ["id"], when_matched_update_all: true, when_not_matched_insert_all: true };
     expect((await catalog.call("remoteMergeInsertIntoTable", merge, { body })).body).toMatchObject({
       num_updated_rows: 2,
       num_inserted_rows: 1,

@@ -156,7 +156,8 @@ export function httpRequest(
   const body: Record<string, unknown> = {};
   const { indexName = "an_index", ...fields } = request;
   for (const [name, value] of Object.entries(fields))
-    if (name in contract.query.shape && !(name in contract.body.shape)) query.set(name, String(value));
+    if (name in contract.query.shape && !(name in contract.body.shape)) 
+      for (const each of [value].flat()) query.append(name, String(each));
     else body[name] = value;
   const method = contract.methods.includes("POST") ? "POST" : "GET";
   const { bareField } = contract;

@@ -5,7 +5,7 @@ export type MergeRequest = RequestOf<typeof contracts.mergeInsertIntoTable>;
 
 /** Returns the library's merge for a request. @throws CatalogError InvalidInput */
 export function mergeOf(table: RawTable, request: MergeRequest): RawMerge {
-  let merge = table.mergeInsert([request.on]);
+  let merge = table.mergeInsert(request.on);
   if (request.when_matched_update_all || request.when_matched_update_all_filt !== undefined)
     merge = merge.whenMatchedUpdateAll(request.when_matched_update_all_filt);
   if (request.when_not_matched_insert_all) merge = merge.whenNotMatchedInsertAll();

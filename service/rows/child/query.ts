@@ -10,9 +10,6 @@ export interface RowsQuery extends Omit<QueryTableRequest, "id"> {
   readonly order_by?:
     | readonly { readonly column_name: string; readonly ascending: boolean; readonly nulls_first: boolean }[]
     | undefined;
-  readonly minimum_nprobes?: number | undefined;
-  /** 0 is no bound. */
-  readonly maximum_nprobes?: number | undefined;
 }
 
 /** Returns the library's query for a request. @throws CatalogError InvalidInput */
@@ -67,16 +64,32 @@ function vectorSearch(query: Query, vector: readonly number[], request: RowsQuer
   if (request.distance_type !== undefined) search.distanceType(distanceOf(request.distance_type));
   if (request.lower_bound !== undefined || request.upper_bound !== undefined)
     search.distanceRange(request.lower_bound, request.upper_bound);
-  if (request.nprobes !== undefined && request.nprobes > 0) search.nprobes(request.nprobes);
-  if (request.minimum_nprobes !== undefined && request.minimum_nprobes > 0) {
-    search.nprobes(request.minimum_nprobes);
-    search.maximumNprobes(request.maximum_nprobes ?? 0);
-  }
+  setProbes(search, request);
   if (request.ef !== undefined) search.ef(request.ef);
   if (request.refine_factor !== undefined) search.refineFactor(request.refine_factor);
   if (request.bypass_vector_index) search.bypassVectorIndex();
   if (request.prefilter === false) search.postfilter();
   return search;
+}
+
+/** The partitions that the library searches by default. */
+const probesDefault = 20;
+
+/** @throws CatalogError InvalidInput for a minimum above the maximum. */
+function setProbes(search: VectorQuery, { nprobes = 0, minimum_nprobes: minimum, maximum_nprobes }: RowsQuery): void {
+  if (minimum === undefined && maximum_nprobes === undefined) {
+    if (nprobes > 0) search.nprobes(nprobes);
+    return;
+  }
+  // LanceDB's dialect has 0 for no bound.
+  const maximum = maximum_nprobes === 0 ? undefined : maximum_nprobes;
+  const least = minimum ?? Math.min(probesDefault, maximum ?? probesDefault);
+  if (least === 0 || (maximum !== undefined && least > maximum))
+    throw new CatalogError("InvalidInput", "minimum_nprobes: must be from 1 to maximum_nprobes");
+  // The library compares each bound with the other one as it is set.
+  search.maximumNprobes(0);
+  search.minimumNprobes(least);
+  if (maximum !== undefined) search.maximumNprobes(maximum);
 }
 
 const distances = ["l2", "cosine", "dot", "hamming"] as const;

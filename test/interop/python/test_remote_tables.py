@@ -102,6 +102,12 @@ def test_rows_are_added_merged_updated_and_deleted(films):
         films.add([{"missing": 1}])
 
 
+def test_rows_are_merged_on_several_columns(films):
+    new = pa.table({"id": [0, 0], "title": ["the quick dog", "a cow"], "vector": [[0.0] * 4] * 2}, schema=SCHEMA)
+    merged = films.merge_insert(["id", "title"]).when_not_matched_insert_all().execute(new)
+    assert (merged.num_inserted_rows, films.count_rows("id = 0")) == (1, 2)
+
+
 def test_rows_are_read(films):
     assert ids(films.search().where("id > 1").offset(2).limit(2)) == [4, 5]
     newest_first = [{"column_name": "id", "ascending": False, "nulls_first": True}]

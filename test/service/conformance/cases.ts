@@ -236,7 +236,7 @@ export const cases: { readonly [Name in OperationName]: Cases } = {
     ],
   },
   insertIntoTable: { ...change({}, { mode: "sometimes" }), rows },
-  mergeInsertIntoTable: { ...change({ on: "id", when_matched_update_all: true }, { on: "" }), rows },
+  mergeInsertIntoTable: { ...change({ on: ["id"], when_matched_update_all: true }, { on: "" }), rows },
   updateTable: change({ updates: [["id", "id + 1"]] }, { updates: [] }),
   deleteFromTable: change({ predicate: "id = 1" }, { predicate: "" }),
   queryTable: read({ k: 2 }),
