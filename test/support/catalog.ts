@@ -156,7 +156,7 @@ export function httpRequest(
   const body: Record<string, unknown> = {};
   const { indexName = "an_index", ...fields } = request;
   for (const [name, value] of Object.entries(fields))
-    if (name in contract.query.shape && !(name in contract.body.shape)) 
+    if (name in contract.query.shape && !(name in contract.body.shape))
       for (const each of [value].flat()) query.append(name, String(each));
     else body[name] = value;
   const method = contract.methods.includes("POST") ? "POST" : "GET";
