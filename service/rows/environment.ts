@@ -1,6 +1,6 @@
 /** Variables that storage, proxies and certificates need; no setting or secret of the catalog is one of them. */
 const inherited =
-  /^(PATH|HOME|USER|LANG|LC_\w+|TZ|TMPDIR|AWS_\w+|GOOGLE_\w+|GCE_\w+|AZURE_\w+|(https?|all|no)_proxy|SSL_CERT_\w+|NODE_EXTRA_CA_CERTS|LANCE\w*_\w+|MALLOC_\w+)$/i;
+  /^(PATH|HOME|USER|LANG|LC_\w+|TZ|TMPDIR|AWS_\w+|GOOGLE_\w+|GCE_\w+|AZURE_\w+|(https?|all|no)_proxy|PROXY_\w+|ALLOW_HTTP|SSL_CERT_\w+|NODE_EXTRA_CA_CERTS|LANCE\w*_\w+|MALLOC_\w+)$/i;
 /** The library parses and plans SQL recursively, on threads whose stacks are 2 MiB otherwise. */
 const stackBytes = 64 * 1024 ** 2;
 /** The most that a query reads ahead; 2 GiB otherwise. */

@@ -76,6 +76,8 @@ class Catalog:
                 "TILTYARD_PORT": str(self.port),
                 "TILTYARD_DATA_DIR": str(self.data_dir),
                 "TILTYARD_LOG_LEVEL": "warn",
+                # The catalogs of several tests share a bucket.
+                "TILTYARD_NEW_CATALOG": "1",
                 **self.environment,
             },
         )
