@@ -6,11 +6,17 @@ import { completionCommand } from "./commands/completion.ts";
 import { doctorCommand } from "./commands/doctor.ts";
 import { reportOf } from "./commands/error-message.ts";
 import { exitCodes, UsageError } from "./commands/exit-codes.ts";
+import { grantsCommand } from "./commands/grants.ts";
 import { jobCommand } from "./commands/job.ts";
 import { jobsCommand } from "./commands/jobs.ts";
-import { handedOver } from "./commands/other-program.ts";
+import { keysCommand } from "./commands/keys.ts";
+import { isLocal } from "./commands/local.ts";
+import { namespacesCommand } from "./commands/namespaces.ts";
+import { handedOver, runProgram } from "./commands/other-program.ts";
 import { quickstartCommand } from "./commands/quickstart.ts";
+import { branchesCommand, tagsCommand } from "./commands/refs.ts";
 import { runCommand } from "./commands/run.ts";
+import { tablesCommand } from "./commands/tables.ts";
 import { version } from "./version.ts";
 
 /**
@@ -21,7 +27,8 @@ import { version } from "./version.ts";
  */
 export async function runCommandLine(args: readonly string[]): Promise<void> {
   try {
-    await tiltyard().parseAsync(args, { from: "user" });
+    if (isLocal(args)) await runProgram("catalog", args);
+    else await tiltyard().parseAsync(args, { from: "user" });
   } catch (error) {
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
     else {
@@ -44,6 +51,12 @@ function tiltyard(): Command {
     jobCommand(),
     jobsCommand(),
     runner,
+    namespacesCommand(),
+    tablesCommand(),
+    tagsCommand(),
+    branchesCommand(),
+    keysCommand(),
+    grantsCommand(),
     doctorCommand(),
     ...catalogCommands(),
   ])

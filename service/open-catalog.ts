@@ -78,8 +78,10 @@ const objectsLookedAt = 10_000;
 /**
  * Opens the database and migrates its schema. Refuses to create a database for a warehouse with tables of a catalog: its
  * database is lost or elsewhere.
+ *
+ * @param options `mustExist` never creates a database.
  */
-export async function openDatabase(config: Config): Promise<Store> {
+export async function openDatabase(config: Config, options: { readonly mustExist?: boolean } = {}): Promise<Store> {
   const { database, warehouse, newCatalog } = config;
   if (database.kind === "sqlite" && !newCatalog && isNewSqliteFile(database.file)) {
     const table = await findCreatedTable(config);
@@ -89,7 +91,7 @@ export async function openDatabase(config: Config): Promise<Store> {
           "Restore a backup with tiltyard-catalog restore, or set TILTYARD_NEW_CATALOG=1 to start an empty catalog.",
       );
   }
-  return openStore(database);
+  return openStore(database, options);
 }
 
 async function findCreatedTable(config: Config): Promise<string | undefined> {

@@ -1,5 +1,5 @@
 import { formatError } from "@tiltyard/protocol";
-import { CatalogRequestError } from "../catalog/errors.ts";
+import { CatalogConnectionError, CatalogRequestError } from "../catalog/errors.ts";
 import { isSuppressedError } from "../suppressed-error.ts";
 
 /** Formats an error for a terminal, with the errors that it suppresses. */
@@ -8,6 +8,8 @@ export function reportOf(error: unknown): string {
   if (failures.length > 1) return failures.map(reportOf).join("\n");
   if (error instanceof CatalogRequestError && error.status === 401)
     return `${error.message}; this command has its key from TILTYARD_API_KEY`;
+  if (error instanceof CatalogConnectionError)
+    return `${error.message}. Start it with tiltyard serve, or name another catalog with TILTYARD_CATALOG_URL`;
   return formatError(error);
 }
 

@@ -1,11 +1,11 @@
 import { type Job, parseIdentifier } from "@tiltyard/protocol";
-import { Command, InvalidArgumentError, Option } from "commander";
+import { Command } from "commander";
 import type { ManagementClient } from "../catalog/catalog-client.ts";
 import { addCatalogCommand, type CatalogOptions, managementOf } from "./catalog-command.ts";
 import { interruptible } from "./interruption.ts";
 import { countOf, describeJob, waitingFor, watchJob } from "./job-progress.ts";
 import { addOpeningCommands } from "./open-jobs.ts";
-import { print, printTable } from "./output.ts";
+import { limitOption, print, printTable } from "./output.ts";
 import { addPolicyCommand } from "./table-policy.ts";
 
 interface ListOptions extends CatalogOptions {
@@ -25,7 +25,7 @@ export function jobsCommand(): Command {
     .option("--table <id>", "only jobs on this table, e.g. 'prod$films'")
     .option("--principal <name>", "only jobs of this principal")
     .option("--open", "only jobs that have not ended")
-    .addOption(new Option("--limit <number>", "the most jobs").default(20).argParser(count))
+    .addOption(limitOption("the number of jobs", 20))
     .action((options: ListOptions) => listJobs(managementOf(options), options));
 
   addOfOne(jobs, "describe", "show all fields of a job").action(async (id: string, options: CatalogOptions) => {
@@ -94,10 +94,4 @@ async function listJobs(management: ManagementClient, options: ListOptions): Pro
 function targetOf({ objects, parameters }: Job): string {
   const [table = []] = objects;
   return [table.join("$"), ...(parameters.column === undefined ? [] : [parameters.column])].join(" ");
-}
-
-function count(text: string): number {
-  const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError("It must be a whole number above 0.");
-  return value;
 }

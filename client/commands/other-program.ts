@@ -30,7 +30,7 @@ export function handedOver(
  * In this process: of two, one would pass on signals that a supervisor or a shell sends to both, and the program takes
  * a second signal for haste.
  */
-async function runProgram(program: ProgramName, args: readonly string[]): Promise<void> {
+export async function runProgram(program: ProgramName, args: readonly string[]): Promise<void> {
   const file = findProgram(program);
   process.argv = [process.execPath, file, ...args];
   await import(pathToFileURL(file).href);

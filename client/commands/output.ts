@@ -1,4 +1,4 @@
-import { Option } from "commander";
+import { InvalidArgumentError, Option } from "commander";
 
 export interface JsonOption {
   readonly json?: boolean;
@@ -6,12 +6,24 @@ export interface JsonOption {
 
 export const jsonOption = () => new Option("--json", "print JSON");
 
-/** What a command found, for programs or for people. */
+/** Adds `--limit`, a whole number above 0. */
+export function limitOption(description: string, limit: number): Option {
+  return new Option("--limit <number>", description).default(limit).argParser(wholeNumber);
+}
+
+/** Parses a whole number above 0. @throws InvalidArgumentError */
+export function wholeNumber(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError("It must be a whole number above 0.");
+  return value;
+}
+
+/** Prints a result: as JSON with `--json`, as text otherwise. */
 export function print({ json }: JsonOption, value: unknown, text: string): void {
   process.stdout.write(`${json ? JSON.stringify(value) : text}\n`);
 }
 
-/** Rows with their names above; nothing but that when there are none. */
+/** Prints rows under the names of their columns, or as a JSON list with `--json`. */
 export function printTable(
   { json }: JsonOption,
   rows: readonly Readonly<Record<string, string>>[],

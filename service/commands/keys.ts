@@ -3,10 +3,10 @@ import { Command, Option } from "commander";
 import { operator } from "../domain/audit.ts";
 import { createApiKey, revokeApiKey } from "../domain/principals.ts";
 import { listApiKeys } from "../store/principals.ts";
-import { type JsonOption, jsonOption, print, printTable } from "./output.ts";
-import { withStore } from "./with-store.ts";
+import { addLocalCommand, type LocalOptions, withDatabase } from "./local-database.ts";
+import { print, printTable } from "./output.ts";
 
-interface CreateOptions extends JsonOption {
+interface CreateOptions extends LocalOptions {
   readonly role?: Role;
   readonly namespace: string;
 }
@@ -15,42 +15,32 @@ interface CreateOptions extends JsonOption {
 export function keysCommand(): Command {
   const keys = new Command("keys").description("create, list and revoke API keys");
 
-  keys
-    .command("create")
-    .description("create a key for a principal and print it; it cannot be shown again")
+  addLocalCommand(keys, "create", "create a key for a principal and print it; it cannot be shown again")
     .argument("<principal>", "the principal of requests with the key")
     .addOption(new Option("--role <role>", "also grant the principal this role").choices(roles))
     .option("--namespace <id>", "the namespace of the role, with its descendants", "$")
-    .addOption(jsonOption())
     .addHelpText("after", "\nExample:\n  tiltyard-catalog keys create backfill --role writer --namespace prod")
     .action(async (principal: string, options: CreateOptions) => {
       const namespace: Identifier = parseIdentifier(options.namespace);
       const grant = options.role && { namespace, role: options.role };
-      const { id, key } = await withStore((store) =>
+      const { id, key } = await withDatabase(options, (store) =>
         store.write((session) => createApiKey(session, operator, principal, grant)),
       );
       print(options, { id, principal, key }, key);
     });
 
-  keys
-    .command("list")
-    .description("list the keys, without their secrets")
-    .addOption(jsonOption())
-    .action(async (options: JsonOption) => {
-      const found = await withStore((store) => listApiKeys(store.read));
-      printTable(
-        options,
-        found.map(({ createdAtMillis, ...key }) => ({ ...key, created: new Date(createdAtMillis).toISOString() })),
-      );
-    });
+  addLocalCommand(keys, "list", "list the keys, without their secrets").action(async (options: LocalOptions) => {
+    const found = await withDatabase(options, (store) => listApiKeys(store.read));
+    printTable(
+      options,
+      found.map(({ createdAtMillis, ...key }) => ({ ...key, created: new Date(createdAtMillis).toISOString() })),
+    );
+  });
 
-  keys
-    .command("revoke")
-    .description("revoke a key")
+  addLocalCommand(keys, "revoke", "revoke a key")
     .argument("<id>", "the key's id, as `keys list` shows it")
-    .addOption(jsonOption())
-    .action(async (id: string, options: JsonOption) => {
-      await withStore((store) => store.write((session) => revokeApiKey(session, operator, id)));
+    .action(async (id: string, options: LocalOptions) => {
+      await withDatabase(options, (store) => store.write((session) => revokeApiKey(session, operator, id)));
       print(options, { id, revoked: true }, `revoked ${id}`);
     });
 

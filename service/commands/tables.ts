@@ -5,20 +5,19 @@ import { operator } from "../domain/audit.ts";
 import { setProtected } from "../domain/protection.ts";
 import { undropTable } from "../dropping/undrop.ts";
 import { listDroppedTables } from "../store/dropped-tables.ts";
-import { type JsonOption, jsonOption, print, printTable } from "./output.ts";
-import { withStore } from "./with-store.ts";
+import { addLocalCommand, type LocalOptions, withDatabase } from "./local-database.ts";
+import { print, printTable } from "./output.ts";
 
 /** `tables`: undrop dropped tables, and protect tables from being dropped. */
 export function tablesCommand(): Command {
   const tables = new Command("tables").description("list and undrop dropped tables, protect tables from being dropped");
 
-  tables
-    .command("dropped")
-    .description("list the dropped tables that can be undropped")
-    .addOption(jsonOption())
-    .action(async (options: JsonOption) => {
+  addLocalCommand(tables, "dropped", "list the dropped tables that can be undropped").action(
+    async (options: LocalOptions) => {
       const { dropRetentionMs } = readConfig(process.env);
-      const found = await withStore((store) => listDroppedTables(store.read, { limit: Number.MAX_SAFE_INTEGER }));
+      const found = await withDatabase(options, (store) =>
+        listDroppedTables(store.read, { limit: Number.MAX_SAFE_INTEGER }),
+      );
       printTable(
         options,
         found.map(({ id, identifier, droppedAtMillis }) => ({
@@ -28,18 +27,16 @@ export function tablesCommand(): Command {
           "kept until": new Date(droppedAtMillis + dropRetentionMs).toISOString(),
         })),
       );
-    });
+    },
+  );
 
-  tables
-    .command("undrop")
-    .description("undrop a table, with all its versions")
+  addLocalCommand(tables, "undrop", "undrop a table, with all its versions")
     .argument("<id>", "as `tables dropped` shows it")
     .argument("[table]", "its new name; its old one when absent")
-    .addOption(jsonOption())
     .addHelpText("after", "\nExample:\n  tiltyard-catalog tables undrop 12 'prod$films_before'")
-    .action(async (id: string, name: string | undefined, options: JsonOption) => {
+    .action(async (id: string, name: string | undefined, options: LocalOptions) => {
       const to = name === undefined ? undefined : parseIdentifier(name);
-      const { identifier } = await withStore((store) =>
+      const { identifier } = await withDatabase(options, (store) =>
         store.write((session) => undropTable(session, operator, { id: Number(id) }, to)),
       );
       const table = formatIdentifier(identifier);
@@ -50,14 +47,13 @@ export function tablesCommand(): Command {
     ["protect", true],
     ["unprotect", false],
   ] as const)
-    tables
-      .command(command)
-      .description(isProtected ? "refuse to drop a table" : "allow a table to be dropped")
+    addLocalCommand(tables, command, isProtected ? "refuse to drop a table" : "allow a table to be dropped")
       .argument("<table>")
-      .addOption(jsonOption())
-      .action(async (table: string, options: JsonOption) => {
+      .action(async (table: string, options: LocalOptions) => {
         const identifier = parseIdentifier(table);
-        await withStore((store) => store.write((session) => setProtected(session, operator, identifier, isProtected)));
+        await withDatabase(options, (store) =>
+          store.write((session) => setProtected(session, operator, identifier, isProtected)),
+        );
         print(options, { table, protected: isProtected }, `${table} is ${isProtected ? "" : "not "}protected`);
       });
 

@@ -7,8 +7,6 @@ export type Database =
       readonly kind: "sqlite";
       /** An absolute path. */
       readonly file: string;
-      /** Whether a missing file is an error: a new file would be an empty catalog. */
-      readonly mustExist?: boolean;
     }
   | {
       readonly kind: "postgres";
@@ -53,6 +51,14 @@ export function describeDatabase(database: Database): string {
   if (database.kind === "sqlite") return database.file;
   const { host, pathname, searchParams } = new URL(database.url);
   return `postgres://${host || (searchParams.get("host") ?? "")}${pathname}`;
+}
+
+/** The error of a command that finds no catalog in a database, which only `serve` and `restore` create. */
+export function noDatabase(place: string): Error {
+  return new Error(
+    `There is no catalog database at ${place}. ` +
+      "Check TILTYARD_DATA_DIR and TILTYARD_DATABASE_URL, or create the database with: tiltyard serve",
+  );
 }
 
 /** Whether SQLite would create a new database: for it an empty file is one. */

@@ -46,6 +46,11 @@ export async function isMigrated(db: Kysely<unknown>): Promise<boolean> {
   return Object.keys(changes).every((name) => done.has(name));
 }
 
+/** Returns whether a catalog has created its tables in a database. */
+export async function hasSchema(db: Kysely<unknown>): Promise<boolean> {
+  return (await executedMigrations(db)).size > 0;
+}
+
 /**
  * Migrates the schema of a database. One process migrates at a time; the others wait. A database of a later release stays
  * unchanged.

@@ -2,9 +2,9 @@ import { CatalogError, messageOf } from "@tiltyard/protocol";
 import pRetry, { type RetryContext } from "p-retry";
 import type pg from "pg";
 import { RateLimiterMemory, RateLimiterPostgres } from "rate-limiter-flexible";
-import { describeDatabase, type PostgresDatabase } from "./database.ts";
+import { describeDatabase, noDatabase, type PostgresDatabase } from "./database.ts";
 import { postgres } from "./dialect.ts";
-import { migrate } from "./migrate.ts";
+import { hasSchema, migrate } from "./migrate.ts";
 import { explain, isAway, isUnavailable, isWorthAnotherAttempt } from "./postgres-errors.ts";
 import { openPool, openPostgres } from "./postgres-pool.ts";
 import type { Statement } from "./statement.ts";
@@ -21,15 +21,21 @@ const retries = { retries: 14, minTimeout: 2, maxTimeout: 500, factor: 2, random
 const constraintAttemptsMax = 4;
 
 /** Connects to PostgreSQL and migrates the schema, under a lock when several processes start at once. */
-export async function openPostgresStore(database: PostgresDatabase): Promise<Store> {
+export async function openPostgresStore(
+  database: PostgresDatabase,
+  { mustExist = false }: { readonly mustExist?: boolean } = {},
+): Promise<Store> {
   const migrating = openPostgres<unknown>(database);
+  let exists = true;
   try {
-    await migrate(migrating, postgres);
+    if (mustExist) exists = await hasSchema(migrating);
+    if (exists) await migrate(migrating, postgres);
   } catch (error) {
     throw asStartFailure(error, database);
   } finally {
     await migrating.destroy();
   }
+  if (!exists) throw noDatabase(describeDatabase(database));
   return new PostgresStore(
     openPool(database, {
       max: database.connectionsMax,

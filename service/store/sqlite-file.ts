@@ -4,11 +4,6 @@ import { messageOf } from "@tiltyard/protocol";
 import Database from "better-sqlite3";
 import { isNewSqliteFile } from "./database.ts";
 
-/** @throws Error when there is no such file. */
-export function requireFile(file: string): void {
-  if (!existsSync(file)) throw cannotUse(file, "it is gone, restore a backup");
-}
-
 /** Adds the name of the file to an error of SQLite; returns any other error unchanged. */
 export function namingFile(file: string, error: unknown): unknown {
   return error instanceof Database.SqliteError ? cannotUse(file, error.message, error) : error;

@@ -4,11 +4,12 @@ import { CatalogError } from "@tiltyard/protocol";
 import Database from "better-sqlite3";
 import { Kysely, SqliteDialect } from "kysely";
 import pRetry from "p-retry";
+import { isNewSqliteFile, noDatabase } from "./database.ts";
 import { sqlite } from "./dialect.ts";
 import { Memo } from "./memo.ts";
 import { createMemoryLimiter } from "./memory-limiter.ts";
 import { isMigrated, migrate } from "./migrate.ts";
-import { namingFile, requireFile, requireNoRemains } from "./sqlite-file.ts";
+import { namingFile, requireNoRemains } from "./sqlite-file.ts";
 import { asUnavailable, Snapshot, SqliteSession } from "./sqlite-session.ts";
 import type { LockableTable, Session, Store, WriteOptions } from "./store.ts";
 
@@ -26,8 +27,8 @@ export async function openSqliteStore(
   file: string,
   { mustExist = false }: { readonly mustExist?: boolean } = {},
 ): Promise<Store> {
-  if (mustExist) requireFile(file);
   requireNoRemains(file);
+  if (mustExist && isNewSqliteFile(file)) throw noDatabase(file);
   try {
     return await open(file);
   } catch (error) {

@@ -230,13 +230,6 @@ describe("tiltyard", () => {
     },
   );
 
-  test("hands the catalog's commands to the catalog", async () => {
-    const data = { TILTYARD_DATA_DIR: join(folder, "data") };
-    const made = await start(["keys", "create", "me", "--role", "reader", "--json"], data).finished;
-    expect(JSON.parse(made.stdout)).toMatchObject({ principal: "me" });
-    expect((await start(["keys", "revoke", "nothing"], data).finished).code).toBe(1);
-  });
-
   test("serve ends in order when all its processes are told to, as a supervisor does", async () => {
     const data = { TILTYARD_DATA_DIR: temporaryFolder("tiltyard command "), TILTYARD_PORT: "0" };
     const { child, printed, finished } = start(["serve"], data);
@@ -247,7 +240,7 @@ describe("tiltyard", () => {
     expect([code, stdout]).toEqual([0, expect.stringContaining('"msg":"stopped"')]);
   });
 
-  test.each(["serve", "tables", "move"])("hands %s to the catalog with its options", async (name) => {
+  test.each(["serve", "backup", "move"])("hands %s to the catalog with its options", async (name) => {
     expect((await start([name, "--help"]).finished).stdout).toContain(`Usage: tiltyard-catalog ${name}`);
   });
 

@@ -105,10 +105,11 @@ describe("tiltyard jobs", () => {
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("the job is Queued")]);
   });
 
-  test.each([{}, { TILTYARD_CATALOG_URL: "" }])("say which catalog they need with %j", async (environment) => {
-    expect(await startCommand(runCommandLine, ["jobs", "list"], environment).finished).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining("name the catalog: --catalog URL, or TILTYARD_CATALOG_URL"),
+  test.each([{}, { TILTYARD_CATALOG_URL: "" }])("use the catalog of this machine with %j", async (environment) => {
+    const settings = { ...environment, TILTYARD_PORT: "1" };
+    expect(await startCommand(runCommandLine, ["jobs", "list"], settings).finished).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("no answer from http://127.0.0.1:1"),
     });
   });
 

@@ -146,6 +146,13 @@ test("connections that die are replaced", async () => {
   expect(await listChildNamespaces(store.read, [], "", 10)).toEqual(["next"]);
 });
 
+test("a database without a catalog stays empty when it must exist", async () => {
+  const { database, url } = await newDatabase();
+  await expect(openStore(database, { mustExist: true })).rejects.toThrow("There is no catalog database at postgres://");
+  await runSql(url, "create table kysely_migration (name text)");
+  await expect(openStore(database, { mustExist: true })).rejects.toThrow("There is no catalog database");
+});
+
 test("a database that a later release has changed already still serves this one", async () => {
   const { database, url } = await newDatabase();
   await (await openStore(database))[Symbol.asyncDispose]();

@@ -3,6 +3,8 @@ import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { runCommandLine } from "../../service/command-line.ts";
+import { readConfig } from "../../service/config.ts";
+import { openStore } from "../../service/store/open.ts";
 import { startCommand } from "../support/command.ts";
 import { createTestDatabase, databaseKind, type TestDatabase } from "../support/database.ts";
 import { runCatalogCommand, startProgram } from "../support/process.ts";
@@ -23,6 +25,13 @@ function settingsIn(folder: string): Record<string, string> {
 /** Each command runs once as a process, by `runCatalogCommand`. */
 const run = (args: readonly string[], settings: Readonly<Record<string, string>>) =>
   startCommand(runCommandLine, args, settings).finished;
+
+/** Creates the database of a catalog. @returns Its settings. */
+async function createCatalog(): Promise<Record<string, string>> {
+  const settings = settingsIn(temporaryFolder("tiltyard-commands-"));
+  await using _ = await openStore(readConfig(settings).database);
+  return settings;
+}
 
 /** Starts the service as `npm start` does. */
 async function serve(folder: string) {
@@ -89,10 +98,11 @@ test("serve --help names the page of settings", async () => {
   });
 });
 
-test("a command with a closed output ends silently", async () => {
-  const program = startProgram(["service/main.ts", "keys", "list"], settingsIn(temporaryFolder("tiltyard-commands-")));
+test("a command with a closed output ends without an error", async () => {
+  const settings = await createCatalog();
+  const program = startProgram(["service/main.ts", "keys", "list"], settings);
   program.child.stdout?.destroy();
-  expect(await program.finished).toMatchObject({ code: 0, stderr: "" });
+  expect(await program.finished).toMatchObject({ code: 0, stderr: expect.stringMatching(/^database: .+\n$/) });
 });
 
 test("--version prints the version of the package", async () => {
@@ -143,6 +153,16 @@ describe("keys and grants", () => {
     await stop(service);
   });
 
+  test.each([[["keys", "create", "ada"]], [["keys", "list"]], [["grants", "list"]], [["tables", "protect", "t"]]])(
+    "never create a database: %j",
+    async (args) => {
+      const settings = settingsIn(temporaryFolder("tiltyard-commands-"));
+      const { code, stdout, stderr } = await run(args, settings);
+      expect([code, stdout, stderr]).toEqual([1, "", expect.stringContaining("There is no catalog database at")]);
+      expect(readdirSync(settings.TILTYARD_DATA_DIR ?? "")).toEqual([]);
+    },
+  );
+
   test.each([
     [["keys", "revoke", "missing"], 1, "there is no key missing"],
     [["grants", "remove", "stranger"], 1, "stranger has no role on $"],
@@ -152,8 +172,9 @@ describe("keys and grants", () => {
     [["keys"], 2, "Usage: tiltyard-catalog keys"],
     [["serve", "--port", "3"], 2, "unknown option '--port'"],
     [["nothing"], 2, "unknown command"],
+    [["grants", "add", "ada", "reader", "$$"], 1, "id: has an empty part"],
   ])("refuse %j with exit code %i", async (args, exitCode, message) => {
-    const { code, stderr } = await run(args, settingsIn(temporaryFolder("tiltyard-commands-")));
+    const { code, stderr } = await run(args, await createCatalog());
     expect([code, stderr]).toEqual([exitCode, expect.stringContaining(message)]);
   });
 });
@@ -237,7 +258,10 @@ describe.runIf(databaseKind === "sqlite")("backup and restore", () => {
     const table = join(folder, "warehouse/t-0123456789ab.lance/_versions");
     mkdirSync(table, { recursive: true });
     writeFileSync(join(table, "1.manifest"), "");
-    expect((await run(["keys", "list"], { ...settingsIn(folder), TILTYARD_NEW_CATALOG: "1" })).code).toBe(0);
+    const program = startProgram(["service/main.ts", "serve"], { ...settingsIn(folder), TILTYARD_NEW_CATALOG: "1" });
+    await program.printed("curl");
+    program.child.kill("SIGTERM");
+    expect((await program.finished).code).toBe(0);
     expect((await run(["keys", "list"], settingsIn(folder))).code).toBe(0);
   });
 

@@ -44,16 +44,17 @@ export function environmentWith(settings: Readonly<Record<string, string>>): Nod
 /**
  * Starts a program with only these settings of Tiltyard.
  *
- * @param to A file for standard output. Without it, the test can read standard output.
+ * @param at The working directory, and a file for standard output. Without a file, the test can read standard output.
  */
 export function startProgram(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
-  to: { readonly stdout?: string } = {},
+  at: { readonly folder?: string; readonly stdout?: string } = {},
 ): Program {
-  const file = to.stdout === undefined ? undefined : openSync(to.stdout, "w");
+  const file = at.stdout === undefined ? undefined : openSync(at.stdout, "w");
   const child = spawn(process.execPath, args, {
     env: environmentWith(environment),
+    ...(at.folder !== undefined && { cwd: at.folder }),
     stdio: ["ignore", file ?? "pipe", "pipe"],
   });
   if (file !== undefined) closeSync(file);

@@ -1,0 +1,57 @@
+import { formatIdentifier, parseIdentifier } from "@tiltyard/protocol";
+import type { Command } from "commander";
+import type { CatalogAnswer, ManagementClient } from "../catalog/catalog-client.ts";
+import { pages } from "../catalog/pages.ts";
+import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
+import { addLocalOption } from "./local.ts";
+import { print, printTable } from "./output.ts";
+
+type DroppedTable = CatalogAnswer<
+  import("@tiltyard/protocol").ManagementContracts["listDroppedTables"]
+>["dropped_tables"][number];
+
+/** Adds `tables dropped` and `tables undrop`. */
+export function addDroppedTableCommands(tables: Command): void {
+  addLocalOption(addCatalogCommand(tables, "dropped", "list the dropped tables that can be undropped"))
+    .argument("[namespace]", "only tables of this namespace and its descendants", "$")
+    .action(async (namespace: string, options: CatalogOptions) => {
+      const dropped = await listDropped(catalogOf(options).management, parseIdentifier(namespace));
+      const rows = dropped.map(({ dropped_id, id, dropped_at_millis, kept_until_millis }) => ({
+        id: String(dropped_id),
+        table: formatIdentifier(id),
+        dropped: new Date(dropped_at_millis).toISOString(),
+        "kept until": new Date(kept_until_millis).toISOString(),
+      }));
+      printTable(options, rows, ["id", "table", "dropped", "kept until"]);
+    });
+
+  addLocalOption(addCatalogCommand(tables, "undrop", "restore a dropped table, with all its versions"))
+    .argument("<id>", "its id as `tables dropped` shows it, or its name for the last table of that name")
+    .argument("[table]", "its new name; its old one when absent")
+    .addHelpText("after", "\nExample:\n  tiltyard tables undrop 12 'prod$films_before'")
+    .action(async (idOrName: string, name: string | undefined, options: CatalogOptions) => {
+      const { management } = catalogOf(options);
+      const newId = name === undefined ? undefined : [...parseIdentifier(name)];
+      const { dropped_id, id } = await findDropped(management, idOrName);
+      const undropped = await management.undropTable({ id, dropped_id, ...(newId && { new_id: newId }) });
+      const table = formatIdentifier(undropped.id);
+      print(options, { id: String(dropped_id), table }, `${table} is back`);
+    });
+}
+
+async function listDropped(management: ManagementClient, within: readonly string[]): Promise<DroppedTable[]> {
+  const dropped: DroppedTable[] = [];
+  for await (const page of pages(management.listDroppedTables, { id: within })) dropped.push(...page.dropped_tables);
+  return dropped;
+}
+
+async function findDropped(management: ManagementClient, idOrName: string): Promise<DroppedTable> {
+  const isId = /^\d+$/.test(idOrName);
+  const dropped = await listDropped(management, isId ? [] : parseIdentifier(idOrName).slice(0, -1));
+  const found = dropped
+    .filter(({ dropped_id, id }) => (isId ? String(dropped_id) : formatIdentifier(id)) === idOrName)
+    .toSorted((one, other) => other.dropped_at_millis - one.dropped_at_millis)[0];
+  if (found === undefined)
+    throw new Error(`There is no dropped table ${idOrName} that can be undropped. See: tiltyard tables dropped`);
+  return found;
+}

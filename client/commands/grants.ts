@@ -1,0 +1,58 @@
+import { formatIdentifier, parseIdentifier, type Role, roles } from "@tiltyard/protocol";
+import { Argument, Command } from "commander";
+import type { CatalogClient } from "../catalog/catalog-client.ts";
+import { CatalogRequestError } from "../catalog/errors.ts";
+import { pages } from "../catalog/pages.ts";
+import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
+import { addLocalOption } from "./local.ts";
+import { print, printTable } from "./output.ts";
+
+/** `grants`: add, list and remove roles of principals on namespaces. */
+export function grantsCommand(): Command {
+  const grants = new Command("grants").description("grant, list and revoke roles on namespaces of the catalog");
+
+  addLocalOption(addCatalogCommand(grants, "add", "grant a principal a role on a namespace and its descendants"))
+    .argument("<principal>", "the owner of an API key, or the subject of a token")
+    .addArgument(new Argument("<role>", "the role").choices(roles))
+    .argument("[namespace]", "the root namespace when absent", "$")
+    .addHelpText("after", "\nExample:\n  tiltyard grants add alice@example.com writer prod")
+    .action(async (principal: string, role: Role, namespace: string, options: CatalogOptions) => {
+      const { catalog, management } = catalogOf(options);
+      const id = parseIdentifier(namespace);
+      await management.putGrant({ id, principal, role });
+      if (!(await namespaceExists(catalog, id)))
+        process.stderr.write(`warning: the namespace ${namespace} does not exist yet\n`);
+      print(options, { principal, role, namespace }, `${principal} is ${role} of ${namespace}`);
+    });
+
+  addLocalOption(addCatalogCommand(grants, "list", "list principals with their roles and namespaces"))
+    .argument("[namespace]", "only roles on this namespace and its descendants", "$")
+    .action(async (namespace: string, options: CatalogOptions) => {
+      const { management } = catalogOf(options);
+      const rows = [];
+      for await (const page of pages(management.listGrants, { id: parseIdentifier(namespace) }))
+        for (const { principal, namespace: on, role } of page.grants)
+          rows.push({ principal, namespace: formatIdentifier(on), role });
+      printTable(options, rows, ["principal", "namespace", "role"]);
+    });
+
+  addLocalOption(addCatalogCommand(grants, "remove", "revoke the role of a principal on a namespace"))
+    .argument("<principal>")
+    .argument("[namespace]", "the root namespace when absent", "$")
+    .action(async (principal: string, namespace: string, options: CatalogOptions) => {
+      await catalogOf(options).management.revokeGrant({ id: parseIdentifier(namespace), principal });
+      print(options, { principal, namespace, removed: true }, `${principal} has no role on ${namespace} any more`);
+    });
+
+  return grants;
+}
+
+async function namespaceExists(catalog: CatalogClient, id: readonly string[]): Promise<boolean> {
+  try {
+    await catalog.namespaceExists({ id });
+    return true;
+  } catch (error) {
+    if (error instanceof CatalogRequestError && error.status === 404) return false;
+    throw error;
+  }
+}

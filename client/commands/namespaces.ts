@@ -1,0 +1,41 @@
+import { formatIdentifier, parseIdentifier } from "@tiltyard/protocol";
+import { Command } from "commander";
+import { pages } from "../catalog/pages.ts";
+import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
+import { print, printTable } from "./output.ts";
+
+/** `namespaces`: list, create and drop namespaces. */
+export function namespacesCommand(): Command {
+  const namespaces = new Command("namespaces").description("list, create and drop namespaces of the catalog");
+
+  addCatalogCommand(namespaces, "list", "list the namespaces in a namespace")
+    .argument("[parent]", "the root namespace when absent", "$")
+    .action(async (parent: string, options: CatalogOptions) => {
+      const { catalog } = catalogOf(options);
+      const id = parseIdentifier(parent);
+      const rows = [];
+      for await (const page of pages(catalog.listNamespaces, { id }))
+        rows.push(...page.namespaces.map((name) => ({ namespace: formatIdentifier([...id, name]) })));
+      printTable(options, rows, ["namespace"]);
+    });
+
+  addCatalogCommand(namespaces, "create", "create a namespace")
+    .argument("<namespace>", "its identifier, e.g. 'prod$vision'")
+    .option("--exist-ok", "succeed when the namespace exists")
+    .action(async (namespace: string, options: CatalogOptions & { readonly existOk?: boolean }) => {
+      const mode = options.existOk ? "ExistOk" : "Create";
+      await catalogOf(options).catalog.createNamespace({ id: parseIdentifier(namespace), mode });
+      print(options, { namespace, created: true }, `created ${namespace}`);
+    });
+
+  addCatalogCommand(namespaces, "drop", "drop an empty namespace")
+    .argument("<namespace>")
+    .option("--cascade", "also drop everything in the namespace")
+    .action(async (namespace: string, options: CatalogOptions & { readonly cascade?: boolean }) => {
+      const behavior = options.cascade ? "Cascade" : "Restrict";
+      await catalogOf(options).catalog.dropNamespace({ id: parseIdentifier(namespace), behavior });
+      print(options, { namespace, dropped: true }, `dropped ${namespace}`);
+    });
+
+  return namespaces;
+}

@@ -1,0 +1,138 @@
+import { formatIdentifier, parseIdentifier } from "@tiltyard/protocol";
+import { Command } from "commander";
+import { stringify } from "yaml";
+import type { CatalogAnswer, CatalogClient } from "../catalog/catalog-client.ts";
+import { CatalogRequestError } from "../catalog/errors.ts";
+import { pages } from "../catalog/pages.ts";
+import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
+import { addDroppedTableCommands } from "./dropped-tables.ts";
+import { addLocalOption } from "./local.ts";
+import { limitOption, print, printTable } from "./output.ts";
+
+type Described = CatalogAnswer<import("@tiltyard/protocol").Contracts["describeTable"]>;
+
+interface LimitOptions extends CatalogOptions {
+  readonly limit: number;
+}
+
+/** `tables`: browse, drop and protect the tables of the catalog. */
+export function tablesCommand(): Command {
+  const tables = new Command("tables").description("list, show, drop, undrop and protect the tables of the catalog");
+
+  addCatalogCommand(tables, "list", "list the tables of a namespace")
+    .argument("[namespace]", "the root namespace when absent", "$")
+    .option("-A, --all-namespaces", "list the tables of all namespaces")
+    .addHelpText("after", "\nExample:\n  tiltyard tables list prod")
+    .action(async (namespace: string, options: CatalogOptions & { readonly allNamespaces?: boolean }) => {
+      const { catalog } = catalogOf(options);
+      const parent = parseIdentifier(namespace);
+      const rows = [];
+      if (options.allNamespaces)
+        for await (const page of pages(catalog.listAllTables, {}))
+          rows.push(...page.tables.map((table) => ({ table })));
+      else
+        for await (const page of pages(catalog.listTables, { id: parent }))
+          rows.push(...page.tables.map((name) => ({ table: formatIdentifier([...parent, name]) })));
+      printTable(options, rows, ["table"]);
+    });
+
+  addTableCommand(tables, "describe", "show the schema, the size and the properties of a table").action(
+    async (table: string, options: CatalogOptions) => {
+      const { catalog } = catalogOf(options);
+      const { context: _, ...described } = await describe(catalog, parseIdentifier(table));
+      print(options, described, stringify(summaryOf(table, described)).trimEnd());
+    },
+  );
+
+  addTableCommand(tables, "head", "print the first rows of a table; long values are cut")
+    .addOption(limitOption("the number of rows, 100 at most", 10))
+    .action(async (table: string, options: LimitOptions) => {
+      const { management } = catalogOf(options);
+      const { columns, rows } = await management.listTableRows({ id: parseIdentifier(table), limit: options.limit });
+      const names = columns.map(({ name }) => name);
+      const cells = rows.map((row) => Object.fromEntries(row.map((value, index) => [names[index], value?.text ?? ""])));
+      printTable(options, cells, names);
+    });
+
+  addTableCommand(tables, "versions", "list the versions of a table, latest first")
+    .option("--branch <name>", "the branch; the main branch when absent")
+    .addOption(limitOption("the number of versions", 20))
+    .action(async (table: string, options: LimitOptions & { readonly branch?: string }) => {
+      const { branch, limit } = options;
+      const { versions } = await catalogOf(options).catalog.listTableVersions({
+        ...{ id: parseIdentifier(table), descending: true, limit },
+        ...(branch !== undefined && { branch }),
+      });
+      const rows = versions.map(({ version, timestamp_millis, manifest_size }) => ({
+        version: String(version),
+        created: timestamp_millis === undefined ? "" : new Date(timestamp_millis).toISOString(),
+        "manifest bytes": String(manifest_size ?? ""),
+      }));
+      printTable(options, rows, ["version", "created", "manifest bytes"]);
+    });
+
+  addTableCommand(tables, "drop", "drop a table; `tables undrop` restores it within the retention time").action(
+    async (table: string, options: CatalogOptions) => {
+      await catalogOf(options).catalog.dropTable({ id: parseIdentifier(table) });
+      print(options, { table, dropped: true }, `dropped ${table}`);
+    },
+  );
+
+  addDroppedTableCommands(tables);
+  for (const [name, description, isProtected] of [
+    ["protect", "refuse to drop a table", true],
+    ["unprotect", "allow a table to be dropped", false],
+  ] as const)
+    addLocalOption(addTableCommand(tables, name, description)).action(
+      async (table: string, options: CatalogOptions) => {
+        const { management } = catalogOf(options);
+        const change = isProtected ? management.protectTable : management.unprotectTable;
+        await change({ id: parseIdentifier(table) });
+        print(options, { table, protected: isProtected }, `${table} is ${isProtected ? "" : "not "}protected`);
+      },
+    );
+
+  return tables;
+}
+
+export function addTableCommand(to: Command, name: string, description: string): Command {
+  return addCatalogCommand(to, name, description).argument("<table>", "the table's identifier, e.g. 'prod$films'");
+}
+
+/** Describes a table with its schema, or without one when the catalog cannot read its data. */
+async function describe(catalog: CatalogClient, id: readonly string[]): Promise<Described> {
+  try {
+    return await catalog.describeTable({ id, load_detailed_metadata: true, check_declared: true });
+  } catch (error) {
+    if (!(error instanceof CatalogRequestError && error.status === 406)) throw error;
+    return await catalog.describeTable({ id });
+  }
+}
+
+/** Returns the fields that people look for, in their order. */
+function summaryOf(table: string, described: Omit<Described, "context">): Record<string, unknown> {
+  const { version, location, stats, schema, properties, is_only_declared: isOnlyDeclared } = described;
+  return {
+    table,
+    location,
+    ...(isOnlyDeclared ? { state: "declared, nothing written yet" } : version !== undefined && { version }),
+    ...(stats && { fragments: stats.num_fragments, "deleted rows": stats.num_deleted_rows }),
+    ...(schema && { columns: Object.fromEntries(schema.fields.map((field) => [field.name, typeOf(field)])) }),
+    ...(Object.keys(properties).length > 0 && { properties }),
+  };
+}
+
+type Field = NonNullable<Described["schema"]>["fields"][number];
+
+function typeOf({ type, nullable }: Field): string {
+  return `${nameOf(type)}${nullable ? "" : ", not null"}`;
+}
+
+/** Returns a type such as `fixed_size_list<float, 128>`. */
+function nameOf({ type, fields, length }: Field["type"]): string {
+  const inner = [
+    ...(fields ?? []).map((field) => nameOf(field.type)),
+    ...(length === undefined ? [] : [String(length)]),
+  ];
+  return inner.length === 0 ? type : `${type}<${inner.join(", ")}>`;
+}

@@ -1,0 +1,185 @@
+/** The commands of the catalog, each as a process against a running catalog. */
+import { existsSync, readdirSync } from "node:fs";
+import { resolve } from "node:path";
+import { describe, expect, test } from "vitest";
+import { useCatalog } from "../support/catalog.ts";
+import { type Finished, startProgram } from "../support/process.ts";
+import { createFilms } from "../support/rows.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+
+const catalog = useCatalog({ TILTYARD_DROP_RETENTION: "1d" });
+const main = resolve("client/main.ts");
+
+/** Runs `tiltyard` in an empty folder with the URL and the key of the catalog. */
+async function tiltyard(...args: readonly string[]): Promise<Finished & { readonly folder: string }> {
+  return run(args, { TILTYARD_CATALOG_URL: catalog.url, TILTYARD_API_KEY: catalog.adminKey });
+}
+
+async function run(args: readonly string[], settings: Readonly<Record<string, string>>, folder = newFolder()) {
+  const finished = await startProgram([main, ...args], settings, { folder }).finished;
+  return { ...finished, folder };
+}
+
+const newFolder = () => temporaryFolder("tiltyard catalog commands ");
+
+async function json(...args: readonly string[]) {
+  const { stdout, stderr, code } = await tiltyard(...args, "--json");
+  if (code !== 0) throw new Error(stderr);
+  return JSON.parse(stdout);
+}
+
+const statusWith = async (key: string) =>
+  (await fetch(`${catalog.url}/v1/namespace/$/list`, { headers: { "x-api-key": key } })).status;
+
+describe("tiltyard keys and grants", () => {
+  test("create a key on the server that TILTYARD_CATALOG_URL names, and no local database", async () => {
+    const { stdout, stderr, code, folder } = await tiltyard("keys", "create", "ada", "--role", "reader");
+    expect([code, await statusWith(stdout.trim())]).toEqual([0, 200]);
+    expect(stderr).toBe(`catalog: ${catalog.url} (from TILTYARD_CATALOG_URL)\n`);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test("prefer --url to TILTYARD_CATALOG_URL", async () => {
+    const settings = { TILTYARD_CATALOG_URL: "http://127.0.0.1:1", TILTYARD_API_KEY: catalog.adminKey };
+    const { code, stdout, stderr } = await run(["keys", "list", "--url", catalog.url], settings);
+    expect([code, stderr]).toEqual([0, `catalog: ${catalog.url} (from the option --url)\n`]);
+    expect(stdout).toMatch(/^ID +PRINCIPAL +CREATED\n(.+\n)*bootstrap +bootstrap +20/);
+  });
+
+  test("list and revoke keys, and grant and revoke roles", async () => {
+    await catalog.call("createNamespace", { id: ["granted"] });
+    const { id, key } = await json("keys", "create", "bea", "--role", "reader");
+    expect(await json("keys", "list")).toContainEqual({ id, principal: "bea", created: expect.any(String) });
+    expect(await json("grants", "add", "bea", "writer", "granted")).toMatchObject({ role: "writer" });
+    expect((await tiltyard("grants", "list", "granted")).stdout).toBe(
+      "PRINCIPAL  NAMESPACE  ROLE\nbea        granted    writer\n",
+    );
+    expect((await tiltyard("grants", "remove", "bea", "granted")).stdout).toContain("bea has no role on granted");
+    expect((await tiltyard("keys", "revoke", id)).stdout).toBe(`revoked ${id}\n`);
+    expect(await statusWith(key)).toBe(401);
+  });
+
+  test("warn about a grant on a namespace that does not exist", async () => {
+    const { code, stderr } = await tiltyard("grants", "add", "ada", "writer", "porduction");
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringContaining("warning: the namespace porduction does not exist yet"),
+    ]);
+  });
+
+  test("end with exit code 1 and one line when no catalog answers", async () => {
+    const { code, stdout, stderr } = await run(["keys", "create", "ada"], { TILTYARD_PORT: "1" });
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toContain("catalog: http://127.0.0.1:1 (from the default)\n");
+    expect(stderr).toContain("Start it with tiltyard serve");
+    expect(stderr.trim().split("\n")).toHaveLength(2);
+  });
+});
+
+describe("--local", () => {
+  test.each([
+    [["keys", "create", "ada", "--local"]],
+    [["keys", "list", "--local"]],
+    [["grants", "add", "ada", "writer", "--local"]],
+    [["tables", "dropped", "--local"]],
+  ])("creates no database: %j", async (args) => {
+    const { code, stderr, folder } = await run(args, { TILTYARD_CATALOG_URL: catalog.url });
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^database: .*data\/catalog.sqlite\n.*There is no catalog database/),
+    ]);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test("addresses the database of the data directory although a URL is set", async () => {
+    const served = newFolder();
+    const service = startProgram([main, "serve"], { TILTYARD_PORT: "0" }, { folder: served });
+    await service.printed("curl");
+    const settings = { TILTYARD_CATALOG_URL: catalog.url, TILTYARD_API_KEY: catalog.adminKey };
+    const created = await run(["keys", "create", "local-ada", "--local", "--json"], settings, served);
+    expect(created.stderr).toBe(`database: ${served}/data/catalog.sqlite\n`);
+    expect(JSON.parse(created.stdout)).toMatchObject({ principal: "local-ada" });
+    const granted = await run(["grants", "add", "local-ada", "writer", "nowhere", "--local"], {}, served);
+    expect(granted.stderr).toContain("warning: the namespace nowhere does not exist yet");
+    const listed = (local: readonly string[]) => run(["keys", "list", ...local], settings, served);
+    expect((await listed(["--local"])).stdout).toContain("local-ada");
+    expect((await listed([])).stdout).not.toContain("local-ada");
+    service.child.kill("SIGTERM");
+    await service.finished;
+  });
+
+  test("is required by tiltyard-catalog when a URL is set", async () => {
+    const service = resolve("service/main.ts");
+    const folder = newFolder();
+    const settings = { TILTYARD_CATALOG_URL: catalog.url };
+    const { code, stderr } = await startProgram([service, "keys", "list"], settings, { folder }).finished;
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`TILTYARD_CATALOG_URL is set to ${catalog.url}`)]);
+    expect(existsSync(`${folder}/data`)).toBe(false);
+  });
+});
+
+describe("browsing", () => {
+  test("namespaces are created, listed and dropped", async () => {
+    expect((await tiltyard("namespaces", "create", "studio")).stdout).toBe("created studio\n");
+    expect((await tiltyard("namespaces", "create", "studio")).code).toBe(1);
+    expect((await tiltyard("namespaces", "create", "studio", "--exist-ok")).code).toBe(0);
+    await tiltyard("namespaces", "create", "studio$films");
+    expect(await json("namespaces", "list")).toContainEqual({ namespace: "studio" });
+    expect((await tiltyard("namespaces", "list", "studio")).stdout).toBe("NAMESPACE\nstudio$films\n");
+    expect((await tiltyard("namespaces", "drop", "studio")).code).toBe(1);
+    expect((await tiltyard("namespaces", "drop", "studio", "--cascade")).stdout).toBe("dropped studio\n");
+    expect(await json("namespaces", "list")).not.toContainEqual({ namespace: "studio" });
+  });
+
+  test("tables are listed and described, with their first rows and versions", async () => {
+    const id = await createFilms(catalog);
+    const [namespace = ""] = id;
+    const table = id.join("$");
+    expect((await tiltyard("tables", "list", namespace)).stdout).toBe(`TABLE\n${table}\n`);
+    expect(await json("tables", "list", "--all-namespaces")).toContainEqual({ table });
+    const described = (await tiltyard("tables", "describe", table)).stdout;
+    expect(described).toContain(`table: ${table}\n`);
+    expect(described).toContain("version: 1\n");
+    expect(described).toMatch(/columns:\n {2}id: .*\n {2}title: utf8\n/);
+    expect(await json("tables", "describe", table)).toMatchObject({ version: 1, stats: { num_fragments: 1 } });
+    expect((await tiltyard("tables", "head", table, "--limit", "2")).stdout).toBe(
+      "ID   TITLE\n1.0  Stalker\n2.0  Solaris\n",
+    );
+    expect((await tiltyard("tables", "versions", table)).stdout).toMatch(
+      /^VERSION +CREATED +MANIFEST BYTES\n1 +20\S+ +\d+\n$/,
+    );
+  });
+
+  test("a table that is only declared says so", async () => {
+    await catalog.call("declareTable", { id: ["only_declared"] });
+    expect((await tiltyard("tables", "describe", "only_declared")).stdout).toContain("nothing written yet");
+  });
+
+  test("tables are protected, dropped and undropped by id and by name", async () => {
+    const table = (await createFilms(catalog)).join("$");
+    expect((await tiltyard("tables", "protect", table)).stdout).toBe(`${table} is protected\n`);
+    expect((await tiltyard("tables", "drop", table)).code).toBe(1);
+    await tiltyard("tables", "unprotect", table);
+    expect((await tiltyard("tables", "drop", table)).stdout).toBe(`dropped ${table}\n`);
+    expect((await tiltyard("tables", "undrop", table)).stdout).toBe(`${table} is back\n`);
+    await tiltyard("tables", "drop", table);
+    const [dropped] = (await json("tables", "dropped")).filter((each: { table: string }) => each.table === table);
+    expect(await json("tables", "undrop", dropped.id, `${table}_2`)).toMatchObject({ table: `${table}_2` });
+    expect((await tiltyard("tables", "undrop", table)).stderr).toContain(`There is no dropped table ${table}`);
+  });
+
+  test("tags and branches are created, listed, moved and deleted", async () => {
+    const table = (await createFilms(catalog)).join("$");
+    expect((await tiltyard("tags", "create", table, "best", "1")).stdout).toContain("best is version 1");
+    expect((await tiltyard("tags", "list", table)).stdout).toBe("TAG   VERSION  BRANCH\nbest  1        main\n");
+    expect((await tiltyard("tags", "move", table, "best", "1")).code).toBe(0);
+    expect((await tiltyard("branches", "create", table, "trial", "--from-version", "1")).stdout).toBe(
+      "created trial\n",
+    );
+    expect(await json("branches", "list", table)).toMatchObject([{ branch: "trial", parent: "main", version: "1" }]);
+    expect((await tiltyard("branches", "delete", table, "trial")).code).toBe(0);
+    expect((await tiltyard("tags", "delete", table, "best")).code).toBe(0);
+    expect(await json("tags", "list", table)).toEqual([]);
+    expect((await tiltyard("tags", "create", table, "best")).code).toBe(2);
+  });
+});
