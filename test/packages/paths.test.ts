@@ -21,7 +21,7 @@ const newResource = ({ type, name, inputs }) => {
   if (type === "docker-build:index:Image") console.log(JSON.stringify(inputs));
   return { id: name, state: { ...inputs, ref: "image@sha256:0" } };
 };
-await pulumi.runtime.setMocks({ newResource, call: ({ inputs }) => inputs }, "yard");
+await pulumi.runtime.setMocks({ newResource, call: ({ inputs }) => inputs }, "yard", "dev", true, "organization");
 // Pulumi's mocks accept no resource hooks.
 pulumi.runtime.getMonitor().registerResourceHook = (_, answered) => answered(null, {});
 const services = () => new OwnRegistry({ bucket: "s3://tables/lance" });
