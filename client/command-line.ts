@@ -7,10 +7,11 @@ import { doctorCommand } from "./commands/doctor.ts";
 import { reportOf } from "./commands/error-message.ts";
 import { exitCodes, UsageError } from "./commands/exit-codes.ts";
 import { grantsCommand } from "./commands/grants.ts";
-import { jobCommand } from "./commands/job.ts";
+import { formerJobCommand, rayCommand } from "./commands/job.ts";
 import { jobsCommand } from "./commands/jobs.ts";
 import { keysCommand } from "./commands/keys.ts";
 import { isLocal } from "./commands/local.ts";
+import { loginCommand, logoutCommand } from "./commands/login.ts";
 import { namespacesCommand } from "./commands/namespaces.ts";
 import { handedOver, runProgram } from "./commands/other-program.ts";
 import { quickstartCommand } from "./commands/quickstart.ts";
@@ -48,9 +49,11 @@ function tiltyard(): Command {
   for (const command of [
     runCommand(),
     clusterCommand(),
-    jobCommand(),
+    rayCommand(),
     jobsCommand(),
     runner,
+    loginCommand(),
+    logoutCommand(),
     namespacesCommand(),
     tablesCommand(),
     tagsCommand(),
@@ -61,6 +64,7 @@ function tiltyard(): Command {
     ...catalogCommands(),
   ])
     program.addCommand(command);
+  program.addCommand(formerJobCommand(), { hidden: true });
   program.addCommand(quickstartCommand());
   program.addCommand(completionCommand(program));
   throwInsteadOfExit(program);

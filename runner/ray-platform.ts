@@ -91,7 +91,7 @@ export class RayPlatform implements Platform {
     }
   }
 
-  /** Ray forgets its jobs by itself; until then, `tiltyard job logs` shows them. */
+  /** Ray forgets its jobs by itself; until then, `tiltyard ray job logs` shows them. */
   async forget(): Promise<void> {}
 
   async lastLines({ jobId, number }: PlatformAttempt): Promise<string> {

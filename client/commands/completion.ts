@@ -1,19 +1,45 @@
 import { Argument, Command } from "commander";
 
-/** `completion`: what makes a shell complete commands and options. */
+/** `completion`: a script for a shell that completes commands and options. */
 export function completionCommand(program: Command): Command {
   return new Command("completion")
     .description("print a completion script for your shell")
-    .addArgument(new Argument("<shell>").choices(["bash", "zsh"]))
-    .addHelpText("after", '\nExample, in ~/.bashrc:\n  eval "$(tiltyard completion bash)"')
+    .addArgument(new Argument("<shell>").choices(["bash", "zsh", "fish"]))
+    .addHelpText(
+      "after",
+      `
+In ~/.bashrc or ~/.zshrc:             eval "$(tiltyard completion bash)" or zsh
+In ~/.config/fish/config.fish:        tiltyard completion fish | source`,
+    )
     .action((shell: string) => {
-      process.stdout.write(
-        `${shell === "zsh" ? "autoload -U +X bashcompinit && bashcompinit\n" : ""}${bashScript(program)}`,
-      );
+      process.stdout.write(scriptFor(shell, program));
     });
 }
 
-/** The words after each command, as a function that bash calls; zsh can call it too. */
+function scriptFor(shell: string, program: Command): string {
+  if (shell === "fish") return fishScript(program);
+  return `${shell === "zsh" ? "autoload -U +X bashcompinit && bashcompinit\n" : ""}${bashScript(program)}`;
+}
+
+/** Returns a function for fish that prints the words after the present command. */
+function fishScript(program: Command): string {
+  const cases = pathsOf(program, []).map(([path, words]) => `    case '${path}'\n      set words ${words}`);
+  return `function __tiltyard_words
+  set -l path
+  for word in (commandline -opc)[2..]
+    string match -q -- '-*' $word; or set -a path $word
+  end
+  set -l words
+  switch "$path"
+${cases.join("\n")}
+  end
+  string join \\n -- $words
+end
+complete -c tiltyard -a '(__tiltyard_words)'
+`;
+}
+
+/** Returns a function for bash that prints the words after the present command; zsh can call it too. */
 function bashScript(program: Command): string {
   const cases = pathsOf(program, []).map(
     ([path, words]) => `    ${JSON.stringify(path)}) words=${JSON.stringify(words)} ;;`,

@@ -7,7 +7,7 @@ export function reportOf(error: unknown): string {
   const failures = failuresOf(error);
   if (failures.length > 1) return failures.map(reportOf).join("\n");
   if (error instanceof CatalogRequestError && error.status === 401)
-    return `${error.message}; this command has its key from TILTYARD_API_KEY`;
+    return `${error.message}; this command has its key from TILTYARD_API_KEY or tiltyard login`;
   if (error instanceof CatalogConnectionError)
     return `${error.message}. Start it with tiltyard serve, or name another catalog with TILTYARD_CATALOG_URL`;
   return formatError(error);

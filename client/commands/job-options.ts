@@ -4,8 +4,9 @@ import { type Command, InvalidArgumentError } from "commander";
 import { createCatalogClient, createManagementClient } from "../catalog/catalog-client.ts";
 import type { JobRequest } from "../ray/jobs.ts";
 import type { Tracking } from "../ray/tracked-job.ts";
+import { type CatalogTarget, catalogTarget } from "./catalog-target.ts";
 import { UsageError } from "./exit-codes.ts";
-import { catalogTarget, type TargetOptions } from "./target.ts";
+import type { TargetOptions } from "./target.ts";
 
 /** What goes with a job. */
 export interface JobOptions extends TargetOptions {
@@ -81,7 +82,10 @@ function quote(argument: string): string {
 }
 
 /** @throws UsageError */
-export function trackingOf(options: JobOptions, target = catalogTarget(options)): Tracking | undefined {
+export function trackingOf(
+  options: JobOptions,
+  target: CatalogTarget | undefined = catalogTarget(options),
+): Tracking | undefined {
   const { table, column, transaction } = options;
   if (table === undefined && column === undefined && transaction === undefined) return undefined;
   if (target === undefined)

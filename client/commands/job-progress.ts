@@ -11,6 +11,16 @@ export async function describeJob(management: ManagementClient, id: string): Pro
   return (await management.describeJob({ id: parseIdentifier(id) })).job;
 }
 
+/** A runner claims a queued job within seconds. */
+const runnerTimeoutMs = 5_000;
+const noRunner =
+  "no runner has claimed the job: is one connected, and below its limit of jobs? Start one: tiltyard runner --local";
+
+/** Whether a job waits for a runner to claim it. Jobs of OpenJob are run by their opener. */
+export function isUnclaimed({ status, attempt, operation, reason }: Job): boolean {
+  return status === "Queued" && attempt === 0 && operation !== "OpenJob" && reason === undefined;
+}
+
 /** Follows a job until it has ended, also over a restart of the catalog. */
 export async function watchJob(
   management: ManagementClient,
@@ -19,6 +29,7 @@ export async function watchJob(
   signal: AbortSignal,
 ): Promise<void> {
   using progress = new Progress();
+  const deadline = Date.now() + runnerTimeoutMs;
   let told = "";
   for (;;) {
     const job = await describeJob(management, id).catch((error) => {
@@ -26,7 +37,9 @@ export async function watchJob(
       if (isAway || error instanceof CatalogConnectionError) return undefined;
       throw error;
     });
-    const text = job === undefined ? "the catalog gives no answer; still trying" : describeProgress(job);
+    const isStuck = job !== undefined && isUnclaimed(job) && Date.now() > deadline;
+    const progressed = job === undefined ? "the catalog gives no answer; still trying" : describeProgress(job);
+    const text = isStuck ? `${progressed}: ${noRunner}` : progressed;
     if (text !== told) progress.tell(text);
     told = text;
     if (job !== undefined && job.status !== "Queued" && job.status !== "Running") {

@@ -14,15 +14,26 @@ interface Options extends TargetOptions, JsonOption {
   readonly address?: string;
 }
 
-/** `job`: jobs on a Ray cluster that is there. */
-export function jobCommand(): Command {
+/** `ray`: commands on Ray itself. */
+export function rayCommand(): Command {
+  return new Command("ray").description("submit jobs to a Ray cluster").addCommand(rayJobCommand());
+}
+
+/** `job`: the former name of `ray job`. */
+export function formerJobCommand(): Command {
+  return rayJobCommand().hook("preAction", () => {
+    process.stderr.write("warning: `tiltyard job` is deprecated and will be removed: use `tiltyard ray job`\n");
+  });
+}
+
+function rayJobCommand(): Command {
   const job = new Command("job").description("submit jobs to an existing Ray cluster, follow and stop them");
 
   addJobOptions(addClusterOptions(job.command("submit")))
     .description("submit a command, and follow it until it ends")
     .argument("<command...>", "what to run, after --")
     .option("--no-wait", "submit it, print its id, and exit")
-    .addHelpText("after", "\nExample:\n  tiltyard job submit --cluster embeddings -w . -- python backfill.py")
+    .addHelpText("after", "\nExample:\n  tiltyard ray job submit --cluster embeddings -w . -- python backfill.py")
     .action(async (command: readonly string[], options: Options & JobOptions & { readonly wait: boolean }) => {
       const tracking = trackingOf(options);
       await interruptible(async (signal) => {

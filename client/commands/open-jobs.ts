@@ -1,12 +1,12 @@
 import { type AnyContract, contracts, managementContracts, parseIdentifier } from "@tiltyard/protocol";
 import type { Command } from "commander";
 import { createCatalogClient, createManagementClient } from "../catalog/catalog-client.ts";
-import { addCatalogCommand, type CatalogOptions, requiredCatalog } from "./catalog-command.ts";
+import { addCatalogCommand, type CatalogOptions } from "./catalog-command.ts";
+import { type CatalogTarget, requiredCatalog } from "./catalog-target.ts";
 import { interruptible } from "./interruption.ts";
 import { watchJob } from "./job-progress.ts";
 import { print } from "./output.ts";
 import { addRequestOptions, type RequestFields, requestOf } from "./request-options.ts";
-import type { CatalogTarget } from "./target.ts";
 
 interface Options extends CatalogOptions {
   readonly watch?: boolean;

@@ -53,7 +53,8 @@ export async function preparePython(requirements: string, progress: Progress, si
   }
 }
 
-function pythonVersion(): string {
+/** Returns the version of python3 on the PATH. @throws Error when it is missing or too old. */
+export function pythonVersion(): string {
   const { error, stdout, status } = spawnSync("python3", ["-c", "import platform; print(platform.python_version())"], {
     encoding: "utf8",
   });

@@ -5,6 +5,7 @@ import { Command } from "commander";
 import { createCatalogClient, createManagementClient } from "../catalog/catalog-client.ts";
 import { CatalogRequestError } from "../catalog/errors.ts";
 import { Companion } from "../ray/companion.ts";
+import type { CatalogTarget } from "./catalog-target.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { interruptible } from "./interruption.ts";
 import { describeProgress } from "./job-progress.ts";
@@ -12,7 +13,6 @@ import { findProgram } from "./other-program.ts";
 import { Progress } from "./output.ts";
 import { preparePython } from "./python-environment.ts";
 import { startCatalog } from "./run-local.ts";
-import type { CatalogTarget } from "./target.ts";
 
 const table = "quickstart_films";
 const column = "title_length";

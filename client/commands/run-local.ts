@@ -3,12 +3,12 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Companion } from "../ray/companion.ts";
 import { startLocalRay } from "../ray/local-ray.ts";
+import { type CatalogTarget, catalogTarget } from "./catalog-target.ts";
 import { interruptible } from "./interruption.ts";
 import { type JobOptions, jobRequest, trackingOf } from "./job-options.ts";
 import { findProgram } from "./other-program.ts";
 import type { JsonOption } from "./output.ts";
 import { runJob } from "./run-job.ts";
-import { type CatalogTarget, catalogTarget } from "./target.ts";
 
 const catalogStartTimeoutMs = 60_000;
 const pollMs = 50;

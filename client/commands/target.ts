@@ -72,25 +72,7 @@ export function readYaml(file: string): unknown {
   }
 }
 
-/** Where the catalog is, and the key to it. */
-export interface CatalogTarget {
-  readonly url: string;
-  readonly apiKey: string | undefined;
-}
-
-/**
- * The key is never on the command line: others could see it there. An empty variable counts as absent.
- *
- * @throws UsageError
- */
-export function catalogTarget({ catalog }: TargetOptions): CatalogTarget | undefined {
-  const url = catalog ?? (process.env.TILTYARD_CATALOG_URL || undefined);
-  return url === undefined
-    ? undefined
-    : { url: httpUrl(url, "the catalog"), apiKey: process.env.TILTYARD_API_KEY || undefined };
-}
-
-/** @throws UsageError When it is none, as `localhost:8265`. */
+/** Returns a URL. @throws UsageError for any other text, such as `localhost:8265`. */
 export function httpUrl(text: string, what: string): string {
   if (!/^https?:$/.test(URL.parse(text)?.protocol ?? ""))
     throw new UsageError(`the URL of ${what} must begin with http:// or https://; it is ${text}`);

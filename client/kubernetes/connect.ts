@@ -1,6 +1,6 @@
 import { KubeConfig } from "@kubernetes/client-node";
 import { messageOf } from "@tiltyard/protocol";
-import { ConnectError } from "./connect-error.ts";
+import { ConnectError, NoKubeconfigError } from "./connect-error.ts";
 
 /** Where a Kubernetes cluster is, and how to sign in to it; requirements.md 2.8. */
 export interface ConnectParameters {
@@ -54,7 +54,7 @@ function connectLocal(context: string | undefined): KubeConfig {
   }
   const server = config.getCurrentCluster()?.server;
   if (server === undefined || (server === madeUp.server && config.getCurrentContext() === madeUp.context))
-    throw new ConnectError("no kubeconfig names a cluster: set KUBECONFIG, or sign in with your cloud's command");
+    throw new NoKubeconfigError();
   return config;
 }
 

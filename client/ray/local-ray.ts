@@ -54,7 +54,7 @@ const ports = [
  * @throws LocalRayError
  */
 export async function startLocalRay({ env, numCpus, signal }: LocalRayOptions): Promise<LocalRay> {
-  const version = await versionOf(env);
+  const version = await localRayVersion(env);
   const token = isAtLeast(version, tokenRayVersionMin) ? randomBytes(32).toString("hex") : undefined;
   const numbers = new Map<string, number>();
   for (const name of ports) numbers.set(name, await getPort({ host: "127.0.0.1" }));
@@ -94,7 +94,8 @@ export async function startLocalRay({ env, numCpus, signal }: LocalRayOptions): 
   };
 }
 
-async function versionOf(env: NodeJS.ProcessEnv): Promise<string> {
+/** Returns the version of Ray on the PATH. @throws LocalRayError when it is missing or too old. */
+export async function localRayVersion(env: NodeJS.ProcessEnv): Promise<string> {
   const { stdout } = await promisify(execFile)("ray", ["--version"], { env }).catch((cause) => {
     const problem = cause.code === "ENOENT" ? "there is no ray on the PATH" : "the ray on the PATH does not run";
     throw new LocalRayError(`${problem}: ${install}`, { cause });

@@ -1,5 +1,5 @@
 /** The commands of the catalog, each as a process against a running catalog. */
-import { existsSync, readdirSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { useCatalog } from "../support/catalog.ts";
@@ -16,11 +16,16 @@ async function tiltyard(...args: readonly string[]): Promise<Finished & { readon
 }
 
 async function run(args: readonly string[], settings: Readonly<Record<string, string>>, folder = newFolder()) {
-  const finished = await startProgram([main, ...args], settings, { folder }).finished;
+  const finished = await startProgram([main, ...args], { XDG_CONFIG_HOME: emptyFolder, ...settings }, { folder })
+    .finished;
   return { ...finished, folder };
 }
 
-const newFolder = () => temporaryFolder("tiltyard catalog commands ");
+function newFolder(): string {
+  return temporaryFolder("tiltyard catalog commands ");
+}
+/** The tests do not read the profiles of their user. */
+const emptyFolder = newFolder();
 
 async function json(...args: readonly string[]) {
   const { stdout, stderr, code } = await tiltyard(...args, "--json");
@@ -115,6 +120,59 @@ describe("--local", () => {
     const { code, stderr } = await startProgram([service, "keys", "list"], settings, { folder }).finished;
     expect([code, stderr]).toEqual([1, expect.stringContaining(`TILTYARD_CATALOG_URL is set to ${catalog.url}`)]);
     expect(existsSync(`${folder}/data`)).toBe(false);
+  });
+});
+
+describe("tiltyard login", () => {
+  test("stores the URL and the key for its owner alone, for later commands and until logout", async () => {
+    const XDG_CONFIG_HOME = newFolder();
+    const file = `${XDG_CONFIG_HOME}/tiltyard/profiles.json`;
+    const { stdout, code } = await run(["login", catalog.url], { XDG_CONFIG_HOME, TILTYARD_API_KEY: catalog.adminKey });
+    expect([code, stdout]).toEqual([0, expect.stringContaining(`signed in to ${catalog.url} as bootstrap`)]);
+    expect(stdout).not.toContain(catalog.adminKey);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const listed = await run(["keys", "list"], { XDG_CONFIG_HOME });
+    expect([listed.code, listed.stderr]).toEqual([0, `catalog: ${catalog.url} (from the profile default)\n`]);
+    expect((await run(["logout"], { XDG_CONFIG_HOME })).stdout).toContain("deleted the profile default");
+    expect((await run(["keys", "list"], { XDG_CONFIG_HOME, TILTYARD_PORT: "1" })).code).toBe(1);
+  });
+
+  test("reads the key from standard input and stores it under the name of a profile", async () => {
+    const XDG_CONFIG_HOME = newFolder();
+    const key = await catalog.keyFor("cleo", { $: "reader" });
+    const login = startProgram(
+      [main, "login", catalog.url, "--profile", "staging"],
+      { XDG_CONFIG_HOME },
+      { input: `${key}\n` },
+    );
+    expect((await login.finished).stdout).toContain("as cleo");
+    const elsewhere = { TILTYARD_CATALOG_URL: "http://127.0.0.1:1", TILTYARD_API_KEY: "other" };
+    const settings = { XDG_CONFIG_HOME, ...elsewhere };
+    const listed = await run(["namespaces", "list", "--profile", "staging"], settings);
+    expect([listed.code, listed.stderr]).toEqual([0, `catalog: ${catalog.url} (from the profile staging)\n`]);
+    const unknown = await run(["namespaces", "list", "--profile", "stagin"], settings);
+    expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining("There is no profile stagin")]);
+    chmodSync(`${XDG_CONFIG_HOME}/tiltyard/profiles.json`, 0o644);
+    const readable = await run(["namespaces", "list", "--profile", "staging"], settings);
+    expect([readable.code, readable.stderr]).toEqual([2, expect.stringContaining("chmod 600")]);
+  });
+
+  test("stores no key that the catalog refuses", async () => {
+    const XDG_CONFIG_HOME = newFolder();
+    const { code, stderr } = await run(["login", catalog.url], { XDG_CONFIG_HOME, TILTYARD_API_KEY: "wrong" });
+    expect([code, stderr]).toEqual([1, expect.stringContaining("DescribeCaller")]);
+    expect(readdirSync(XDG_CONFIG_HOME)).toEqual([]);
+  });
+
+  test("is not needed for the catalog of this folder, whose development key is the default", async () => {
+    const folder = newFolder();
+    mkdirSync(`${folder}/data`);
+    writeFileSync(`${folder}/data/development.key`, `${catalog.adminKey}\n`);
+    const port = new URL(catalog.url).port;
+    const { code, stderr } = await run(["keys", "list"], { TILTYARD_PORT: port }, folder);
+    expect([code, stderr]).toEqual([0, `catalog: ${catalog.url} (from the default)\n`]);
+    const local = await run(["keys", "list"], { TILTYARD_CATALOG_URL: `http://localhost:${port}` }, folder);
+    expect(local.code).toBe(0);
   });
 });
 

@@ -131,7 +131,7 @@ describe("tiltyard", () => {
   test.each([
     [["run", "--", "x"], "describe the Ray cluster with -f FILE, or run the command on this machine with --local"],
     [["cluster", "up"], "name: is required"],
-    [["job", "list"], "name the Ray cluster with -c NAME, -f FILE or --address URL"],
+    [["ray", "job", "list"], "name the Ray cluster with -c NAME, -f FILE or --address URL"],
     [["run", "-f", "/no/such/file", "--", "x"], "cannot read /no/such/file"],
     [["run", "-f", file], "missing required argument 'command'"],
     [["run", "-f", file, "-e", "A", "--", "x"], "It must be NAME=VALUE."],
@@ -144,7 +144,10 @@ describe("tiltyard", () => {
     [["doctor", "--stack-outputs", file], `cannot use ${file}: these are not the outputs of a Tiltyard stack`],
     [["jobs", "list", "--catalog", "localhost:2333"], "the URL of the catalog must begin with http:// or https://"],
     [["jobs", "list", "--catalog", "http://127.0.0.1:9", "--limit", "0"], "It must be a whole number above 0."],
-    [["job", "list", "--address", "localhost:8265"], "the URL of Ray's dashboard must begin with http:// or https://"],
+    [
+      ["ray", "job", "list", "--address", "localhost:8265"],
+      "the URL of Ray's dashboard must begin with http:// or https://",
+    ],
   ])("exits with 2 and says what is wrong: %j", async (args, message) => {
     const { code, stderr } = await tiltyard(...args);
     expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
@@ -201,12 +204,64 @@ describe("tiltyard", () => {
     expect(await examine("tiltyard_wrong")).toEqual(["ok", "failed"]);
   });
 
-  test("examines no runner where no stack is named", async () => {
-    const findings: Finding[] = JSON.parse((await tiltyard("doctor", "--json", "--no-pod")).stdout);
-    expect(findings.find(({ check }) => check === "runner of jobs")).toMatchObject({
-      result: "skipped",
-      detail: "no stack was named",
+  describe("doctor", () => {
+    const bare = { KUBECONFIG: "", HOME: temporaryFolder("tiltyard home "), TILTYARD_PORT: "1" };
+    const doctor = async (environment: Record<string, string>, ...args: readonly string[]) => {
+      const { code, stdout } = await start(["doctor", "--json", "--no-pod", ...args], { ...bare, ...environment })
+        .finished;
+      const findings: readonly Finding[] = JSON.parse(stdout);
+      return { code, findings: Object.fromEntries(findings.map(({ check, ...finding }) => [check, finding])) };
+    };
+
+    test("skips Kubernetes without a kubeconfig, and the catalog when none runs on this machine", async () => {
+      const { code, findings } = await doctor({});
+      expect(code).toBe(0);
+      expect(findings.Kubernetes).toMatchObject({ result: "skipped", detail: "no kubeconfig" });
+      expect(findings.namespace).toBeUndefined();
+      expect(findings["catalog is ready"]).toMatchObject({
+        result: "skipped",
+        detail: "no catalog was named, and http://127.0.0.1:1 does not answer",
+      });
     });
+
+    test("fails without a kubeconfig when a cluster was named", async () => {
+      const { code, findings } = await doctor({}, "--namespace", "lancedb");
+      expect([code, findings.Kubernetes?.result]).toEqual([5, "failed"]);
+    });
+
+    test("checks the catalog and the key without Kubernetes", async () => {
+      const url = { TILTYARD_CATALOG_URL: catalog.url };
+      const { code, findings } = await doctor({ ...url, TILTYARD_API_KEY: catalog.adminKey });
+      expect([code, findings["catalog is ready"], findings["key of the catalog"]]).toEqual([
+        0,
+        { result: "ok", detail: catalog.url },
+        { result: "ok", detail: "it belongs to bootstrap" },
+      ]);
+      expect(findings["runner of jobs"]).toEqual({ result: "ok", detail: "no job waits for a runner" });
+      const refused = await doctor({ ...url, TILTYARD_API_KEY: "wrong" });
+      expect([refused.code, refused.findings["key of the catalog"]?.result]).toEqual([5, "failed"]);
+    });
+
+    test("reports the Python and the Ray of this machine", async () => {
+      const programs = temporaryFolder("tiltyard programs ");
+      const install = (name: string, output: string) =>
+        writeFileSync(join(programs, name), `#!/bin/sh\necho ${output}\n`, { mode: 0o755 });
+      install("python3", "3.12.1");
+      install("ray", "ray, version 2.60.0");
+      const present = await doctor({ PATH: programs });
+      expect(present.findings["Python on this machine"]).toEqual({ result: "ok", detail: "3.12.1" });
+      expect(present.findings["Ray on this machine"]).toEqual({ result: "ok", detail: "2.60.0" });
+      const missing = await doctor({ PATH: temporaryFolder("tiltyard programs ") });
+      expect(missing.code).toBe(0);
+      expect(missing.findings["Python on this machine"]?.result).toBe("warning");
+      expect(missing.findings["Ray on this machine"]?.detail).toContain("there is no ray on the PATH");
+    });
+  });
+
+  test("job is the former name of ray job", async () => {
+    const { code, stdout, stderr } = await start(["job", "list", "--address", dashboard.url]).finished;
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^ID +STATUS/)]);
+    expect(stderr).toContain("use `tiltyard ray job`");
   });
 
   test("exits with 1 when something does not work", async () => {
@@ -223,7 +278,7 @@ describe("tiltyard", () => {
     expect(await start(args).finished).toMatchObject({ code, stderr: expect.stringContaining(message) });
   });
 
-  test.each([[["--help"]], [["run", "--help"]], [["job", "submit", "--help"]], [["--version"]]])(
+  test.each([[["--help"]], [["run", "--help"]], [["ray", "job", "submit", "--help"]], [["--version"]]])(
     "exits with 0 for %j",
     async (args) => {
       expect((await tiltyard(...args)).code).toBe(0);
@@ -250,6 +305,12 @@ describe("tiltyard", () => {
     const { execFileSync } = await import("node:child_process");
     expect(execFileSync("bash", ["-c", program]).toString()).toBe("reap\n");
   });
+});
+
+test("completes commands and options in fish", async () => {
+  const { stdout } = await tiltyard("completion", "fish");
+  expect(stdout).toContain("\n    case 'cluster'\n      set words up list down reap --help\n");
+  expect(stdout).toContain("complete -c tiltyard -a '(__tiltyard_words)'");
 });
 
 describe("the examples", () => {
@@ -352,18 +413,30 @@ describe("tiltyard cluster", () => {
   });
 });
 
-describe("tiltyard job", () => {
+describe("tiltyard ray job", () => {
   test("submits to a cluster that is there, follows, lists and stops", async () => {
     server.pods.push(rayPod("embeddings", "head"));
-    const submit = ["job", "submit", "-c", "embeddings", "--no-wait", "--submission-id", "mine", "--", "echo", "hi"];
+    const submit = [
+      "ray",
+      "job",
+      "submit",
+      "-c",
+      "embeddings",
+      "--no-wait",
+      "--submission-id",
+      "mine",
+      "--",
+      "echo",
+      "hi",
+    ];
     expect((await start(submit).finished).stdout).toBe("mine\n");
     const address = ["--address", dashboard.url];
-    expect((await tiltyard("job", "logs", ...address, "--follow", "mine")).stdout).toBe("done\n");
-    expect((await tiltyard("job", "list", ...address)).stdout).toMatch(
+    expect((await tiltyard("ray", "job", "logs", ...address, "--follow", "mine")).stdout).toBe("done\n");
+    expect((await tiltyard("ray", "job", "list", ...address)).stdout).toMatch(
       /^ID +STATUS +STARTED +COMMAND\nmine +SUCCEEDED/,
     );
-    expect((await tiltyard("job", "stop", ...address, "mine")).code).toBe(0);
-    expect((await tiltyard("job", "status", ...address, "mine")).code).toBe(4);
+    expect((await tiltyard("ray", "job", "stop", ...address, "mine")).code).toBe(0);
+    expect((await tiltyard("ray", "job", "status", ...address, "mine")).code).toBe(4);
   });
 
   test("leaves the transaction of a job that is not waited for as it is", async () => {
@@ -371,7 +444,7 @@ describe("tiltyard job", () => {
     const table = await declareTable(catalog);
     await commit(catalog, table, 1);
     const id = (await catalog.call("openJob", { id: table.id, column: "c" })).body.job_id;
-    const args = ["job", "submit", "--address", dashboard.url, "--no-wait", "--transaction", id, "--", "true"];
+    const args = ["ray", "job", "submit", "--address", dashboard.url, "--no-wait", "--transaction", id, "--", "true"];
     const environment = { TILTYARD_CATALOG_URL: catalog.url, TILTYARD_API_KEY: catalog.adminKey };
     const { code, stdout } = await run(args, environment);
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^raysubmit_\w+\n$/)]);
@@ -381,14 +454,14 @@ describe("tiltyard job", () => {
 
   test("ends with the exit code of an interruption when it is interrupted while it follows", async () => {
     dashboard.jobs.set("mine", { entrypoint: "x", runtime_env: {}, logs: ["begun\n"], statuses: ["RUNNING"] });
-    const program = start(["job", "logs", "--address", dashboard.url, "--follow", "mine"]);
+    const program = start(["ray", "job", "logs", "--address", dashboard.url, "--follow", "mine"]);
     await vi.waitFor(() => expect(program.stdout()).toContain("begun"), { timeout: 10_000 });
     program.child.kill("SIGINT");
     expect(await program.finished).toMatchObject({ code: 130, stderr: expect.not.stringContaining("aborted") });
   });
 
   test("says where to look when there is no such cluster", async () => {
-    const { code, stderr } = await tiltyard("job", "list", "-c", "nothing");
+    const { code, stderr } = await tiltyard("ray", "job", "list", "-c", "nothing");
     expect([code, stderr]).toEqual([1, expect.stringContaining("see: tiltyard cluster list")]);
   });
 });

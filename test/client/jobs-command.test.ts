@@ -91,6 +91,17 @@ describe("tiltyard jobs", () => {
     await watching.finished;
   });
 
+  test("watch says when no runner claims a job", async () => {
+    const id = (await createComputed()).split("$");
+    const job = (await catalog.call("alterTableBackfillColumns", { id, column: "twice" })).body.job_id;
+    const watching = start("watch", job);
+    expect(await watching.printed("runner --local")).toMatch(
+      /^Queued: no runner has claimed the job: is one connected/m,
+    );
+    await catalog.call("cancelJob", { id: job.split("$") });
+    await watching.finished;
+  });
+
   test("cancel, retry, describe and logs do what they say", async () => {
     const job = await open();
     await alter(job, "Running", { log_tail: "one\ntwo" });

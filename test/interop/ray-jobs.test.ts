@@ -121,7 +121,7 @@ describe("jobs on a real Ray", () => {
     const driver = "env -u RAY_JOB_CONFIG_JSON_ENV_VAR python -c 'import ray; ray.init()'";
     const job = await jobs.submit({ entrypoint: driver });
     expect((await job.wait()).status).toBe("SUCCEEDED");
-    const list = ["client/main.ts", "job", "list", "--address", url];
+    const list = ["client/main.ts", "ray", "job", "list", "--address", url];
     const found = await startProgram(list, { HOME: home }).finished;
     expect(found.stderr).toBe("");
     expect(found.stdout).toContain(job.id);
@@ -164,7 +164,7 @@ describe("jobs on a real Ray", () => {
       });
       const program = startProgram(
         [
-          ...["client/main.ts", "job", "submit", "--address", url, "--transaction", transactionId, ...options],
+          ...["client/main.ts", "ray", "job", "submit", "--address", url, "--transaction", transactionId, ...options],
           ...["--", "sh", "-c", "echo it runs; sleep 1000"],
         ],
         { RAY_AUTH_TOKEN: token, TILTYARD_CATALOG_URL: catalog.url, TILTYARD_API_KEY: catalog.adminKey },

@@ -44,19 +44,20 @@ export function environmentWith(settings: Readonly<Record<string, string>>): Nod
 /**
  * Starts a program with only these settings of Tiltyard.
  *
- * @param at The working directory, and a file for standard output. Without a file, the test can read standard output.
+ * @param at The working directory, the standard input, and a file for standard output. Without a file, the test can read standard output.
  */
 export function startProgram(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
-  at: { readonly folder?: string; readonly stdout?: string } = {},
+  at: { readonly folder?: string; readonly input?: string; readonly stdout?: string } = {},
 ): Program {
   const file = at.stdout === undefined ? undefined : openSync(at.stdout, "w");
   const child = spawn(process.execPath, args, {
     env: environmentWith(environment),
     ...(at.folder !== undefined && { cwd: at.folder }),
-    stdio: ["ignore", file ?? "pipe", "pipe"],
+    stdio: [at.input === undefined ? "ignore" : "pipe", file ?? "pipe", "pipe"],
   });
+  child.stdin?.end(at.input);
   if (file !== undefined) closeSync(file);
   running.add(child);
   const ended = once(child, "close").then(([code, signal]) => {

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { CoreV1Api } from "@kubernetes/client-node";
+import { CoreV1Api, type KubeConfig } from "@kubernetes/client-node";
 import { type ClusterOptions, parseParameters } from "@tiltyard/protocol";
 import { beforeAll, expect, test } from "vitest";
 import { type DoctorTarget, examine, type Finding } from "../../../client/doctor/checks.ts";
@@ -20,7 +20,7 @@ import { cluster, identity, namespace, serviceAccount, stack } from "./shared-st
 const rbac = "rbac.authorization.k8s.io/v1";
 const catalog = useCatalog();
 let outputs: Record<string, unknown>;
-let healthy: DoctorTarget;
+let healthy: DoctorTarget & { readonly config: KubeConfig };
 /** What stands for the bucket. */
 let warehouse: string;
 

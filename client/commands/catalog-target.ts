@@ -1,0 +1,66 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { UsageError } from "./exit-codes.ts";
+import { defaultProfile, findProfile } from "./profiles.ts";
+import { httpUrl } from "./target.ts";
+
+/** The address of a catalog, and the key to it. */
+export interface CatalogTarget {
+  readonly url: string;
+  readonly apiKey: string | undefined;
+}
+
+/** A catalog, and the setting that named it. */
+export interface NamedCatalog extends CatalogTarget {
+  readonly from: string;
+}
+
+/** The options that name a catalog. A key is never on the command line, where other users of the machine could see it. */
+export interface CatalogTargetOptions {
+  readonly url?: string;
+  /** The name of `--url` in commands that also address Ray or Kubernetes. */
+  readonly catalog?: string;
+  readonly profile?: string;
+}
+
+/**
+ * Returns the catalog that the options or TILTYARD_CATALOG_URL name, or undefined. An empty variable counts as absent.
+ *
+ * @throws UsageError for an invalid URL and an unknown profile.
+ */
+export function catalogTarget({ url, catalog, profile }: CatalogTargetOptions): NamedCatalog | undefined {
+  const option = url ?? catalog;
+  if (option !== undefined) return named(option, "the option --url");
+  if (profile !== undefined) {
+    const found = ofProfile(profile);
+    if (found === undefined)
+      throw new UsageError(`There is no profile ${profile}. Create it with: tiltyard login URL --profile ${profile}`);
+    return found;
+  }
+  const { TILTYARD_CATALOG_URL } = process.env;
+  return TILTYARD_CATALOG_URL ? named(TILTYARD_CATALOG_URL, "TILTYARD_CATALOG_URL") : undefined;
+}
+
+/** Returns the catalog of a command: the named one, that of the default profile, or the one of this machine. */
+export function requiredCatalog(options: CatalogTargetOptions): NamedCatalog {
+  const port = process.env.TILTYARD_PORT || 2333;
+  return catalogTarget(options) ?? ofProfile(defaultProfile) ?? named(`http://127.0.0.1:${port}`, "the default");
+}
+
+function named(url: string, from: string): NamedCatalog {
+  const apiKey = process.env.TILTYARD_API_KEY || developmentKeyFor(url);
+  return { url: httpUrl(url, "the catalog"), apiKey, from };
+}
+
+function ofProfile(name: string): NamedCatalog | undefined {
+  const profile = findProfile(name);
+  return profile && { url: profile.url, apiKey: profile.apiKey, from: `the profile ${name}` };
+}
+
+/** Returns the development key of the data directory, for a catalog at a loopback address only. */
+export function developmentKeyFor(url: string): string | undefined {
+  const host = URL.parse(url)?.hostname ?? "";
+  const file = join(process.env.TILTYARD_DATA_DIR || "data", "development.key");
+  const isUsable = ["127.0.0.1", "localhost", "[::1]"].includes(host) && existsSync(file);
+  return isUsable ? readFileSync(file, "utf8").trim() : undefined;
+}

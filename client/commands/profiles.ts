@@ -1,0 +1,44 @@
+import { mkdirSync, readFileSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import writeFileAtomic from "write-file-atomic";
+import { z } from "zod";
+import { UsageError } from "./exit-codes.ts";
+
+const Profiles = z.record(z.string(), z.object({ url: z.string(), apiKey: z.string().optional() }));
+type Profiles = z.infer<typeof Profiles>;
+export type Profile = Profiles[string];
+
+/** The profile of commands that name neither a catalog nor a profile. */
+export const defaultProfile = "default";
+
+/** Returns the file with all profiles, which only its owner may read. */
+export function profilesFile(): string {
+  return join(process.env.XDG_CONFIG_HOME || join(homedir(), ".config"), "tiltyard", "profiles.json");
+}
+
+/** Returns a stored profile, or undefined when none has the name. @throws UsageError for an unusable file. */
+export function findProfile(name: string): Profile | undefined {
+  return readProfiles()[name];
+}
+
+/** Stores a profile, or deletes it when it is undefined. @throws UsageError for an unusable file. */
+export function storeProfile(name: string, profile: Profile | undefined): void {
+  const { [name]: _, ...others } = readProfiles();
+  const file = profilesFile();
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const profiles: Profiles = profile === undefined ? others : { ...others, [name]: profile };
+  writeFileAtomic.sync(file, `${JSON.stringify(profiles, null, 2)}\n`, { mode: 0o600 });
+}
+
+function readProfiles(): Profiles {
+  const file = profilesFile();
+  const stats = statSync(file, { throwIfNoEntry: false });
+  if (stats === undefined) return {};
+  if ((stats.mode & 0o077) !== 0) throw new UsageError(`${file} holds keys and others may read it: chmod 600 ${file}`);
+  try {
+    return Profiles.parse(JSON.parse(readFileSync(file, "utf8")));
+  } catch (error) {
+    throw new UsageError(`${file} is damaged: delete it and sign in again with tiltyard login URL`, { cause: error });
+  }
+}

@@ -1,0 +1,93 @@
+import { formatIdentifier, messageOf } from "@tiltyard/protocol";
+import { createManagementClient, type ManagementClient } from "../catalog/catalog-client.ts";
+import { type Check, type Finding, failed, type Outcome, ok, runChecks, skipped, warning } from "./finding.ts";
+
+/** A catalog to check. */
+export interface CatalogToCheck {
+  readonly url: string;
+  readonly apiKey?: string | undefined;
+  /** Whether nothing named the catalog, so that none has to run at the default address. */
+  readonly isDefault?: boolean;
+}
+
+interface Tools extends CatalogToCheck {
+  readonly management: ManagementClient;
+  readonly problem: string | undefined;
+}
+
+const requestTimeoutMs = 10_000;
+/** A runner below its limit of jobs claims a job within seconds. */
+const unclaimedMs = 60_000;
+
+const checks: readonly Check<Tools>[] = [
+  ["catalog is ready", checkReady],
+  ["key of the catalog", checkKey],
+  ["runner of jobs", checkRunner],
+];
+
+/**
+ * Checks a catalog.
+ *
+ * @param hasRunnerPod Whether the pod of the runner is checked instead of the jobs that wait for one.
+ */
+export async function examineCatalog(
+  catalog: CatalogToCheck | undefined,
+  hasRunnerPod: boolean,
+): Promise<readonly Finding[]> {
+  const relevant = checks.filter(([, run]) => run !== checkRunner || !hasRunnerPod);
+  if (catalog === undefined)
+    return relevant.map(([check]) => ({
+      check,
+      ...skipped("no catalog was named", "--stack-outputs FILE, or --catalog URL"),
+    }));
+  const problem = await problemOf(catalog.url);
+  const management = createManagementClient({ ...catalog, retries: 0, timeoutMs: requestTimeoutMs });
+  return runChecks(relevant, { ...catalog, management, problem }, (error) =>
+    failed(messageOf(error), "see the log of the catalog"),
+  );
+}
+
+async function checkReady({ url, problem, isDefault }: Tools): Promise<Outcome> {
+  if (problem === undefined) return ok(url);
+  if (isDefault) return skipped(`no catalog was named, and ${problem}`, "tiltyard serve, or TILTYARD_CATALOG_URL");
+  return failed(problem, "is the address right? Does it run: kubectl logs -l app.kubernetes.io/name=tiltyard-catalog");
+}
+
+async function checkKey({ apiKey, management, problem }: Tools): Promise<Outcome> {
+  if (problem !== undefined) return skipped("the catalog is not ready");
+  if (apiKey === undefined)
+    return skipped(
+      "no key was given",
+      "TILTYARD_API_KEY, tiltyard login, or pulumi stack output --json --show-secrets",
+    );
+  try {
+    const { principal } = await management.describeCaller({});
+    return ok(`it belongs to ${principal}`);
+  } catch (error) {
+    return failed(messageOf(error), "create another one: tiltyard keys create");
+  }
+}
+
+/** Looks for jobs that no runner claims: the catalog does not know its runners. */
+async function checkRunner({ apiKey, management, problem }: Tools): Promise<Outcome> {
+  if (problem !== undefined || apiKey === undefined) return skipped("the catalog, or a key to it, is missing");
+  const { jobs } = await management.listJobs({ id: [], status: ["Queued"], ascending: true, limit: 100 });
+  const waiting = jobs.filter((job) => job.attempt === 0 && job.operation !== "OpenJob" && job.reason === undefined);
+  const [first] = waiting.filter(({ created_at_millis }) => created_at_millis < Date.now() - unclaimedMs);
+  if (first === undefined) return ok("no job waits for a runner");
+  const table = formatIdentifier(first.objects[0] ?? []);
+  return warning(
+    `no runner has claimed ${waiting.length} jobs; the oldest is ${first.job_id} on ${table}`,
+    "is one connected, and below its limit of jobs? Start one: tiltyard runner --local",
+  );
+}
+
+async function problemOf(url: string): Promise<string | undefined> {
+  try {
+    const signal = AbortSignal.timeout(requestTimeoutMs);
+    const { ok: isReady, status } = await fetch(`${url.replace(/\/+$/, "")}/health/ready`, { signal });
+    return isReady ? undefined : `${url} answers ${status}`;
+  } catch {
+    return `${url} does not answer`;
+  }
+}
