@@ -16,7 +16,8 @@ const folders = {
   automation: ["auth", "commits", "rows", "domain", "store", "log"],
   operations: ["auth", "automation", "commits", "rows", "domain", "dropping", "refs", "storage", "store", "tasks"],
   remote: ["rows", "domain", "operations", "store"],
-  http: ["auth", "domain", "operations", "remote", "store", "log"],
+  pages: ["auth", "metrics"],
+  http: ["auth", "domain", "operations", "pages", "remote", "store", "log", "metrics"],
   commands: ["auth", "domain", "dropping", "storage", "store", "config", "log", "open-catalog", "start"],
   console: [],
 };
@@ -32,7 +33,7 @@ const programs = {
 
 /** The files that alone import some packages of npm. */
 const places = {
-  hono: ["(@hono/[^/]+|hono)", "service/(http/|start\\.ts|rows/gateway\\.ts)"],
+  hono: ["(@hono/[^/]+|hono)", "service/(http/|pages/|start\\.ts|rows/gateway\\.ts)"],
   sql: ["(kysely|better-sqlite3|pg)", "service/store/"],
   "object-stores": ["(@aws-sdk/client-s3|@google-cloud/storage)", "service/storage/"],
   clouds: ["(@aws-sdk/client-(eks|sts)|google-auth-library)", "(client/kubernetes|service/storage)/"],

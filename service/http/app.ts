@@ -5,6 +5,7 @@ import { methodNotAllowed } from "hono/method-not-allowed";
 import { requestId } from "hono/request-id";
 import type { Log } from "../log.ts";
 import type { Catalog } from "../operations/handler.ts";
+import { type PageDeps, pages } from "../pages/pages.ts";
 import type { Store } from "../store/store.ts";
 import type { AppContext, AppEnv } from "./context.ts";
 import { handle } from "./handle.ts";
@@ -20,7 +21,6 @@ import { target } from "./middleware/target.ts";
 import { validate } from "./middleware/validate.ts";
 import { oauthToken, tokenPath } from "./oauth-token.ts";
 import { operations, routePath } from "./operations.ts";
-import { type PageDeps, pages } from "./pages/pages.ts";
 
 const requestIdLengthMax = 128;
 
@@ -64,7 +64,7 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
     );
   }
   if (deps.developmentIssuer !== undefined) app.on("POST", [tokenPath], ...oauthToken(deps.developmentIssuer, deps));
-  app.route("/", pages(deps));
+  app.route("/", pages(deps, tokenPath));
   app.notFound((c) => errorResponse(c, nothingAt(c)));
   app.onError(errorHandler(deps.log));
   return app;

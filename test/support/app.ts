@@ -1,8 +1,8 @@
 import { bodies } from "@tiltyard/protocol";
 import { type AppDeps, createApp } from "../../service/http/app.ts";
-import { createMetrics } from "../../service/http/metrics.ts";
 import { createBodyMemory } from "../../service/http/middleware/body-memory.ts";
 import { createLog } from "../../service/log.ts";
+import { createMetrics } from "../../service/metrics.ts";
 
 /** A bug that the handlers of a test app run into. */
 export const secretOfTheService = "secret detail";

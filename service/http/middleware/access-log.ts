@@ -1,7 +1,7 @@
 import { createMiddleware } from "hono/factory";
 import type { Log } from "../../log.ts";
+import type { Metrics } from "../../metrics.ts";
 import type { AppEnv } from "../context.ts";
-import type { Metrics } from "../metrics.ts";
 
 const traceparentPattern = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 

@@ -1,9 +1,7 @@
 import { type AnyContract, CatalogError, contracts, managementContracts, remoteContracts } from "@tiltyard/protocol";
 import { Hono } from "hono";
-import type { DevelopmentIssuer } from "../../auth/development-issuer.ts";
-import type { AppEnv } from "../context.ts";
+import type { DevelopmentIssuer } from "../auth/development-issuer.ts";
 import type { Metrics } from "../metrics.ts";
-import { tokenPath } from "../oauth-token.ts";
 import { mountConsole } from "./console-page.ts";
 import { mountDocsPage } from "./docs-page.ts";
 import { openApiDocument } from "./openapi.ts";
@@ -36,9 +34,13 @@ export interface PageDeps {
   readonly metrics: Metrics;
 }
 
-/** Serves the routes outside the API, which need no credential: documents, docs, console, health, metrics. */
-export function pages({ metrics, isReady, developmentIssuer }: PageDeps): Hono<AppEnv> {
-  const app = new Hono<AppEnv>();
+/**
+ * Serves the routes outside the API, which need no credential: documents, docs, console, health, metrics.
+ *
+ * @param tokenPath The path where development tokens are issued.
+ */
+export function pages({ metrics, isReady, developmentIssuer }: PageDeps, tokenPath: string): Hono {
+  const app = new Hono();
   for (const [path, document] of Object.entries(documents)) {
     // Rendering takes a fifth of a start, and few processes need it.
     let rendered: ReturnType<typeof openApiDocument> | undefined;

@@ -3,7 +3,6 @@ import { fileURLToPath } from "node:url";
 import { serveStatic } from "@hono/node-server/serve-static";
 import type { Hono } from "hono";
 import { secureHeaders } from "hono/secure-headers";
-import type { AppEnv } from "../context.ts";
 
 const page = `<!doctype html>
 <html lang="en">
@@ -27,7 +26,7 @@ const assets = ["swagger-ui.css", "swagger-ui-bundle.js", "swagger-ui-standalone
 type Documents = Readonly<Record<string, { readonly title: string }>>;
 
 /** Serves Swagger UI, with every script and style from this service. */
-export function mountDocsPage(app: Hono<AppEnv>, documents: Documents): void {
+export function mountDocsPage(app: Hono, documents: Documents): void {
   const folder = dirname(fileURLToPath(import.meta.resolve("swagger-ui-dist/package.json")));
   // Swagger UI sets styles on its elements and shows data: images.
   const headers = secureHeaders({

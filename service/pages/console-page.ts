@@ -4,9 +4,8 @@ import { fileURLToPath } from "node:url";
 import { contracts, includedRoles, managementContracts, roles, transactionStatuses } from "@tiltyard/protocol";
 import type { Hono } from "hono";
 import { secureHeaders } from "hono/secure-headers";
-import type { AppEnv } from "../context.ts";
 
-const folder = join(import.meta.dirname, "../../console");
+const folder = join(import.meta.dirname, "../console");
 const contentTypes: Readonly<Record<string, string>> = {
   ".css": "text/css",
   ".js": "text/javascript",
@@ -37,7 +36,7 @@ const headers = secureHeaders({
 });
 
 /** Serves the console: a page that calls the operations with the credential of its user. */
-export function mountConsole(app: Hono<AppEnv>): void {
+export function mountConsole(app: Hono): void {
   app.use("/console", headers);
   app.use("/console/*", headers);
   const serve = (path: string, content: string, contentType: string) => {
