@@ -125,10 +125,15 @@ export function arrowTypeOf(response: z.ZodType): string | undefined {
 const noFields = z.object({});
 const commonFields = z.object(commonRequest);
 
-/** Whether a client may retry an operation whose response was lost: it reads only, or its contract says so. */
-export function isIdempotent({ idempotent, methods, access }: AnyContract): boolean {
+/** Whether an operation changes nothing. */
+export function onlyReads({ methods, access }: AnyContract): boolean {
   const anyPath: PathFields = { id: ["namespace", "name"], indexName: "index", delimiter: defaultDelimiter };
-  return idempotent || !methods.includes("POST") || access(anyPath).every(({ role }) => role === "reader");
+  return !methods.includes("POST") || access(anyPath).every(({ role }) => role === "reader");
+}
+
+/** Whether a client may retry an operation whose response was lost: it reads only, or its contract says so. */
+export function isIdempotent(contract: AnyContract): boolean {
+  return contract.idempotent || onlyReads(contract);
 }
 
 /** Fills in what most contracts share: a POST with a JSON body, answered with 200. */

@@ -12,6 +12,8 @@ import {
 import { remoteAnalyzeTableQueryPlan, remoteExplainTableQueryPlan, remoteQueryTable } from "./query.ts";
 import { remoteDeleteFromTable, remoteMergeInsertIntoTable, remoteUpdateTable } from "./rows.ts";
 import {
+  getLsmStats,
+  getLsmWriteSpec,
   remoteAlterTableAddColumns,
   remoteCreateTable,
   remoteDescribeTable,
@@ -62,6 +64,8 @@ export const remoteContracts = {
   remoteListTableBranches: withSlash(contracts.listTableBranches),
   remoteCreateTableBranch: withSlash(contracts.createTableBranch),
   remoteDeleteTableBranch: withSlash(contracts.deleteTableBranch),
+  getLsmWriteSpec,
+  getLsmStats,
   describeRemoteJob,
   cancelRemoteJob,
   pauseRemoteJob,

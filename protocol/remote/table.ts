@@ -92,6 +92,28 @@ export const remoteListTableVersions = defineContract({
   access: onPath("reader"),
 });
 
+const lsm = { ...commonRequest, branch };
+
+export const getLsmWriteSpec = defineContract({
+  operationId: "GetLsmWriteSpec",
+  summary: "Return the LSM write spec of a table, which none here has",
+  path: "/v1/table/{id}/get_lsm_write_spec/",
+  body: z.object(lsm),
+  response: z.object({ lsm_write_spec: z.null() }),
+  errors: datasetReadErrors,
+  access: onPath("reader"),
+});
+
+export const getLsmStats = defineContract({
+  operationId: "GetLsmStats",
+  summary: "Return the statistics of LSM writes, which no table here has",
+  path: "/v1/table/{id}/get_lsm_stats/",
+  body: z.object({ ...lsm, include_generation_rows: optional(z.boolean()) }),
+  response: z.object({ lsm_stats: z.null() }),
+  errors: datasetReadErrors,
+  access: onPath("reader"),
+});
+
 export const remoteAlterTableAddColumns = defineContract({
   operationId: "AlterTableAddColumns",
   summary: "Add columns to a table: of expressions, or those of an Arrow schema, without values",

@@ -33,6 +33,8 @@ export interface AppEnv {
     target: Target;
     /** The validated request: the fields of path, query and body in one object. */
     request: Readonly<Record<string, unknown>>;
+    /** Unknown fields of the request, which had no effect. */
+    ignoredFields?: readonly string[];
     /** Whether a stream of rows failed after its 200 was sent. */
     hasFailedRows?: boolean;
   };

@@ -11,6 +11,7 @@ import { listRemoteJobs } from "./list-remote-jobs.ts";
 import { remoteListTableTags } from "./list-remote-table-tags.ts";
 import { remoteListTableVersions } from "./list-remote-table-versions.ts";
 import { remoteListTables } from "./list-remote-tables.ts";
+import { getLsmStats, getLsmWriteSpec } from "./lsm.ts";
 import { queryRemoteJobEvents } from "./query-remote-job-events.ts";
 import { remoteAnalyzeTableQueryPlan, remoteExplainTableQueryPlan, remoteQueryTable } from "./query-remote-table.ts";
 import { refusePause } from "./refuse-pause.ts";
@@ -55,6 +56,8 @@ export const remoteHandlers: { readonly [Name in keyof RemoteContracts]: Handler
   remoteDeleteTableBranch: inDialect(handlers.deleteTableBranch),
   cancelRemoteJob,
   describeRemoteJob,
+  getLsmStats: inDialect(getLsmStats),
+  getLsmWriteSpec: inDialect(getLsmWriteSpec),
   listRemoteJobs,
   pauseRemoteJob: refusePause,
   queryRemoteJobEvents,

@@ -44,17 +44,8 @@ function vectorOf(vector: NonNullable<RemoteQuery["vector"]>): RowsQuery["vector
 }
 
 function textOf({ query, columns }: NonNullable<RemoteQuery["full_text_query"]>): RowsQuery["full_text_query"] {
-  const ofText = (text: string) => ({ string_query: { query: text, columns }, structured_query: undefined });
-  if (typeof query === "string") return ofText(query);
-  const { match } = query;
-  // A text in whatever columns have an index.
-  if (match !== undefined && match.column === undefined && isPlain(match)) return ofText(match.terms);
+  if (typeof query === "string") return { string_query: { query, columns }, structured_query: undefined };
   return { string_query: undefined, structured_query: { query: toFtsQuery(query) } };
-}
-
-/** Whether a match asks for its words alone. */
-function isPlain({ boost = 1, fuzziness = 0, operator = "Or", prefix_length = 0 }: NonNullable<FtsQuery["match"]>) {
-  return boost === 1 && fuzziness === 0 && operator === "Or" && prefix_length === 0;
 }
 
 const plainMatch = {

@@ -35,6 +35,7 @@ describe("every operation", () => {
           "authorizePath",
           "rowsEnabled",
           "jsonBody",
+          "knownFields",
           ...(contract.content === "json" ? [] : ["validateUnlessArrow"]),
           "joinFields",
           "contextHeaders",

@@ -34,6 +34,7 @@ export function accessLog({ log, metrics }: { readonly log: Log; readonly metric
         operation,
         path: c.req.path,
         status,
+        ignored_fields: c.var.ignoredFields,
         request_bytes: Number(c.req.header("content-length") ?? 0),
         duration_ms: Math.round(durationMs * 1000) / 1000,
       });

@@ -6,6 +6,7 @@ import type { z } from "zod";
 import { invalidInput } from "../../domain/invalid-input.ts";
 import type { AppEnv } from "../context.ts";
 import { isArrow, jsonBody } from "./json-body.ts";
+import { knownFields } from "./known-fields.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 /** The outputs of the two validators; an Arrow stream has no JSON. */
@@ -18,7 +19,7 @@ type Validated = { out: { query: Fields; json: Fields | undefined } };
  * @throws CatalogError InvalidInput that lists the problems with their paths.
  */
 export function validate(contract: AnyContract): readonly MiddlewareHandler<AppEnv>[] {
-  return [jsonBody(contract), validateQuery(contract), validateBody(contract), joinFields()];
+  return [jsonBody(contract), knownFields(contract), validateQuery(contract), validateBody(contract), joinFields()];
 }
 
 function validateQuery({ query }: AnyContract): MiddlewareHandler<AppEnv> {

@@ -29,6 +29,7 @@ export interface RawTable {
     }[],
   ): Promise<{ readonly version: number }>;
   mergeInsert(on: readonly string[]): RawMerge;
+  getLsmWriteSpec(): Promise<object | null>;
 }
 
 /** A merge under construction: each method but the last returns it with one option more. */
@@ -98,7 +99,14 @@ async function load(memoryBytes: number): Promise<Library> {
 
 /** @throws Error when the internals of the library are not those of the pinned version. */
 export function rawTableOf(table: Table): RawTable {
-  return innerOf<RawTable>(table, ["schema", "add", "addColumnsWithSchema", "alterColumns", "mergeInsert"]);
+  return innerOf<RawTable>(table, [
+    "schema",
+    "add",
+    "addColumnsWithSchema",
+    "alterColumns",
+    "mergeInsert",
+    "getLsmWriteSpec",
+  ]);
 }
 
 export function rawConnectionOf(connection: Connection): RawConnection {

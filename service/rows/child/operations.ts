@@ -34,11 +34,13 @@ const readings = {
   indexStats: async ({ table }: OpenTable, { name }: { readonly name: string }) =>
     (await table.indexStats(name)) ?? null,
   prewarmIndex: ({ table }: OpenTable, { name }: { readonly name: string }) => table.prewarmIndex(name),
-  explain: (dataset: OpenTable, { query, verbose }: { readonly query: RowsQuery; readonly verbose: boolean }) =>
-    buildQuery(dataset.lancedb, dataset.table, query).explainPlan(verbose),
+  explain: async (dataset: OpenTable, { query, verbose }: { readonly query: RowsQuery; readonly verbose: boolean }) =>
+    (await buildQuery(dataset.lancedb, dataset.table, query)).explainPlan(verbose),
   planFilter: ({ table }: OpenTable, { filter }: { readonly filter: string }) =>
     table.query().where(filter).limit(1).explainPlan(),
-  analyze: (dataset: OpenTable, query: RowsQuery) => buildQuery(dataset.lancedb, dataset.table, query).analyzePlan(),
+  analyze: async (dataset: OpenTable, query: RowsQuery) =>
+    (await buildQuery(dataset.lancedb, dataset.table, query)).analyzePlan(),
+  hasLsm: async (dataset: OpenTable, _: object) => (await dataset.raw.getLsmWriteSpec()) !== null,
   firstRows: (dataset: OpenTable, { limit }: { readonly limit: number }) => readFirstRows(dataset, limit),
 };
 export type Readings = typeof readings;

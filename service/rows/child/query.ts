@@ -1,9 +1,7 @@
-import type { FullTextQuery, Query, Table, VectorQuery } from "@lancedb/lancedb";
-import { CatalogError, type FtsQuery, numbers, type QueryTableRequest } from "@tiltyard/protocol";
+import type { Query, Table, VectorQuery } from "@lancedb/lancedb";
+import { CatalogError, numbers, type QueryTableRequest } from "@tiltyard/protocol";
+import { fullTextQuery } from "./full-text.ts";
 import type { DatasetQuery, Lancedb } from "./lancedb.ts";
-
-/** How deep a full-text query may nest. */
-const depthMax = 32;
 
 /** The protocol's query, with the options that only LanceDB's own dialect has. */
 export interface RowsQuery extends Omit<QueryTableRequest, "id"> {
@@ -12,10 +10,10 @@ export interface RowsQuery extends Omit<QueryTableRequest, "id"> {
     | undefined;
 }
 
-/** Returns the library's query for a request. @throws CatalogError InvalidInput */
-export function buildQuery(lancedb: Lancedb, table: Table, request: RowsQuery): DatasetQuery {
+/** Returns the library's query for a request. @throws CatalogError InvalidInput, Unsupported */
+export async function buildQuery(lancedb: Lancedb, table: Table, request: RowsQuery): Promise<DatasetQuery> {
   const { offset, filter, with_row_id: withRowId, fast_search: fastSearch } = request;
-  const query = withSearch(lancedb, table.query(), request).limit(request.k);
+  const query = (await searchOf(lancedb, table, request)).limit(request.k);
   if (filter !== undefined && filter !== "") query.where(filter);
   if (offset !== undefined) query.offset(offset);
   if (withRowId) query.withRowId();
@@ -36,7 +34,8 @@ export function buildQuery(lancedb: Lancedb, table: Table, request: RowsQuery): 
   return query;
 }
 
-function withSearch(lancedb: Lancedb, query: Query, request: RowsQuery): DatasetQuery {
+async function searchOf(lancedb: Lancedb, table: Table, request: RowsQuery): Promise<DatasetQuery> {
+  const query = table.query();
   const { single_vector: single, multi_vector: multi = [] } = request.vector ?? {};
   const vectors = single === undefined || single.length === 0 ? multi : [single];
   if (single !== undefined && single.length > 0 && multi.length > 0)
@@ -45,9 +44,17 @@ function withSearch(lancedb: Lancedb, query: Query, request: RowsQuery): Dataset
   if (text !== undefined && structured !== undefined)
     throw new CatalogError("InvalidInput", "full_text_query: takes either string_query or structured_query");
   if (text !== undefined) query.fullTextSearch(text.query, text.columns?.length ? { columns: [...text.columns] } : {});
-  if (structured !== undefined) query.fullTextSearch(toLancedb(lancedb, structured.query, depthMax));
+  if (structured !== undefined) query.fullTextSearch(await fullTextQuery(lancedb, table, structured.query));
   const [first, ...others] = vectors;
-  if (first === undefined) return query;
+  if (first === undefined) {
+    const isText = text !== undefined || structured !== undefined;
+    if (isText && request.filter !== undefined && request.prefilter === false)
+      throw new CatalogError(
+        "Unsupported",
+        "prefilter: a full-text search without a vector cannot filter afterwards; leave prefilter out",
+      );
+    return query;
+  }
   return others.reduce((search, vector) => search.addQueryVector([...vector]), vectorSearch(query, first, request));
 }
 
@@ -99,48 +106,4 @@ function distanceOf(name: string): Exclude<(typeof distances)[number], "hamming"
   // The library accepts one more than its types list.
   if (found !== undefined) return found as "l2";
   throw new CatalogError("InvalidInput", `distance_type: must be one of ${distances.join(", ")}`);
-}
-
-function toLancedb(lancedb: Lancedb, query: FtsQuery, depth: number): FullTextQuery {
-  const { match, phrase, boost, multi_match: multi, boolean } = query;
-  if (depth === 0) throw new CatalogError("InvalidInput", `full_text_query: nests deeper than ${depthMax}`);
-  if ([match, phrase, boost, multi, boolean].filter((each) => each !== undefined).length !== 1)
-    throw new CatalogError(
-      "InvalidInput",
-      "full_text_query: a query has exactly one of match, phrase, boost, multi_match, boolean",
-    );
-  const inner = (each: FtsQuery) => toLancedb(lancedb, each, depth - 1);
-  if (match !== undefined) return toMatch(lancedb, match);
-  if (phrase !== undefined) return new lancedb.PhraseQuery(phrase.terms, columnOf(phrase), { slop: phrase.slop ?? 0 });
-  if (boost !== undefined)
-    return new lancedb.BoostQuery(
-      inner(boost.positive),
-      inner(boost.negative),
-      boost.negative_boost === undefined ? {} : { negativeBoost: boost.negative_boost },
-    );
-  const { Should, Must, MustNot } = lancedb.Occur;
-  // One text in several columns is the same as several matches of which any may be found.
-  if (multi !== undefined)
-    return new lancedb.BooleanQuery(multi.match_queries.map((each) => [Should, toMatch(lancedb, each)]));
-  return new lancedb.BooleanQuery([
-    ...(boolean?.should ?? []).map((each): [typeof Should, FullTextQuery] => [Should, inner(each)]),
-    ...(boolean?.must ?? []).map((each): [typeof Must, FullTextQuery] => [Must, inner(each)]),
-    ...(boolean?.must_not ?? []).map((each): [typeof MustNot, FullTextQuery] => [MustNot, inner(each)]),
-  ]);
-}
-
-function toMatch(lancedb: Lancedb, match: NonNullable<FtsQuery["match"]>): FullTextQuery {
-  const { boost, fuzziness, max_expansions: maxExpansions, prefix_length: prefixLength, operator } = match;
-  return new lancedb.MatchQuery(match.terms, columnOf(match), {
-    ...(boost !== undefined && { boost }),
-    ...(fuzziness !== undefined && { fuzziness }),
-    ...(maxExpansions !== undefined && { maxExpansions }),
-    ...(prefixLength !== undefined && { prefixLength }),
-    ...(operator !== undefined && { operator: lancedb.Operator[operator] }),
-  });
-}
-
-function columnOf({ column }: { readonly column?: string | undefined }): string {
-  if (column !== undefined) return column;
-  throw new CatalogError("InvalidInput", "full_text_query: a structured query names its column");
 }

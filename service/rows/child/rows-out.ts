@@ -17,12 +17,12 @@ const sentBytesMin = 64 * 1024;
  */
 export async function* readRows(
   dataset: OpenTable,
-  build: (table: Table) => DatasetQuery,
+  build: (table: Table) => Promise<DatasetQuery>,
 ): AsyncGenerator<Uint8Array, undefined> {
   await using _ = dataset;
   const hasDictionaries = [...plainColumns(await dataset.schema()).values()].some((plain) => plain !== undefined);
   const { table } = dataset;
-  const query = hasDictionaries ? await withoutDictionaries(() => build(table)) : await rawQueryOf(build(table));
+  const query = hasDictionaries ? await withoutDictionaries(() => build(table)) : await rawQueryOf(await build(table));
   const rows = await query.execute(batchRowsMax);
   let file = await rows.next();
   // The library plans the query once more for the schema of no rows.
@@ -54,13 +54,13 @@ const added = ["_rowid", "_distance", "_score", "_relevance_score"];
  * Replaces dictionaries by plain values: an Arrow file has one dictionary for a column, and each fragment of a table may
  * have its own.
  */
-async function withoutDictionaries(build: () => DatasetQuery): Promise<RawQuery> {
-  const query = await rawQueryOf(build());
+async function withoutDictionaries(build: () => Promise<DatasetQuery>): Promise<RawQuery> {
+  const query = await rawQueryOf(await build());
   const columns = plainColumns(await query.outputSchema());
   if ([...columns.values()].every((plain) => plain === undefined)) return query;
   const asked = [...columns].filter(([name]) => !added.includes(name));
   return rawQueryOf(
-    build().select(new Map(asked.map(([name, plain]) => [name, plain ?? `\`${name.replaceAll("`", "``")}\``]))),
+    (await build()).select(new Map(asked.map(([name, plain]) => [name, plain ?? `\`${name.replaceAll("`", "``")}\``]))),
   );
 }
 

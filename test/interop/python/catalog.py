@@ -48,6 +48,8 @@ class Catalog:
     environment: dict[str, str] = field(default_factory=dict)
     port: int = field(default_factory=free_port)
     process: subprocess.Popen | None = None
+    # Where the log goes; to that of the tests when None.
+    log: Path | None = None
 
     @property
     def url(self) -> str:
@@ -71,6 +73,7 @@ class Catalog:
         self.process = subprocess.Popen(
             [os.environ["TILTYARD_TEST_NODE"], "service/main.ts", "serve"],
             cwd=PROJECT,
+            stdout=self.log and self.log.open("a"),
             env={
                 **inherited,
                 "TILTYARD_PORT": str(self.port),

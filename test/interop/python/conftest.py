@@ -37,9 +37,12 @@ def pytest_configure() -> None:
 
 @pytest.fixture(scope="session")
 def catalog(tmp_path_factory):
-    """A catalog whose tables are in the file system, below a folder with a space in its name."""
-    with Catalog(tmp_path_factory.mktemp("data dir")) as running:
+    """A catalog whose tables are in the file system, below a folder with a space in its name. Its clients send known fields."""
+    log = tmp_path_factory.mktemp("log") / "log"
+    with Catalog(tmp_path_factory.mktemp("data dir"), {"TILTYARD_LOG_LEVEL": "info"}, log=log) as running:
         yield running
+    lines = [line for line in log.read_text().splitlines() if '"ignored_fields"' in line]
+    assert lines == [], "clients send fields that the catalog ignores"
 
 
 names = itertools.count(1)

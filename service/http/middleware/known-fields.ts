@@ -1,0 +1,124 @@
+import { type AnyContract, onlyReads } from "@tiltyard/protocol";
+import { createMiddleware } from "hono/factory";
+import { z } from "zod";
+import { invalidInput } from "../../domain/invalid-input.ts";
+import type { AppEnv } from "../context.ts";
+import { isArrow } from "./json-body.ts";
+
+/** The response header that names the fields of a request that had no effect. */
+const ignoredHeader = "x-ignored-fields";
+const ignoredMax = 20;
+
+/**
+ * Names of fields that limit the effect of a request. Each group has the names that clients and people use for the same
+ * thing.
+ */
+const limiting = [
+  ["predicate", "filter", "where", "condition", "only_if", "when", "sql"],
+  ["branch", "branch_name", "ref"],
+  ["version", "at_version", "version_number", "tag"],
+  ["dry_run", "preview", "validate_only", "simulate"],
+] as const;
+/** Longer names may differ from a known one in two letters. */
+const typos = { lengthMin: 4, lengthOfTwoMin: 7 };
+
+interface UnknownField {
+  /** The name with the fields around it: `query.filtr`. */
+  readonly path: string;
+  readonly name: string;
+  /** Names that the object may have. */
+  readonly known: readonly string[];
+}
+
+/**
+ * Refuses unknown fields that would have limited what the request changes or reads. Names all other unknown fields, which
+ * newer clients may send, in the log and a response header.
+ *
+ * @throws CatalogError InvalidInput
+ */
+export function knownFields(contract: AnyContract) {
+  const { query, body } = contract;
+  const inQuery = [...Object.keys(query.shape), "delimiter"];
+  const inBody = Object.keys(body.shape);
+  const isStrict = contract.onRows || !onlyReads(contract);
+  return createMiddleware<AppEnv>(async function knownFields(c, next) {
+    const fields = Object.keys(c.req.query()).filter((name) => !inQuery.includes(name));
+    const unknown = [
+      ...fields.map((name): UnknownField => ({ path: name, name, known: [...inQuery, ...inBody] })),
+      ...(isArrow(contract, c) ? [] : unknownIn(body, await c.req.json(), "")),
+    ];
+    if (unknown.length > 0) {
+      const problems = isStrict ? unknown.flatMap((field) => problemOf(field) ?? []) : [];
+      if (problems.length > 0) throw invalidInput(problems);
+      const ignored = [...new Set(unknown.map(({ path }) => encodeURIComponent(path)))].slice(0, ignoredMax);
+      c.set("ignoredFields", ignored);
+      c.header(ignoredHeader, ignored.join(", "));
+    }
+    await next();
+  });
+}
+
+/** Finds the fields of a JSON value that its schema lacks. Clients send null for what they leave out. */
+function unknownIn(schema: z.ZodType, value: unknown, path: string): UnknownField[] {
+  if (typeof value !== "object" || value === null) return [];
+  const options = structuresIn(schema);
+  if (Array.isArray(value)) {
+    const items = options.filter((each) => each instanceof z.ZodArray).map(({ element }) => element as z.ZodType);
+    const structured = z.union(items.filter((item) => structuresIn(item).length > 0));
+    return structured.options.length === 0 ? [] : value.flatMap((item) => unknownIn(structured, item, path));
+  }
+  const objects = options.filter((each) => each instanceof z.ZodObject);
+  if (objects.length === 0) return [];
+  const shape: Readonly<Record<string, z.ZodType>> = Object.assign({}, ...objects.map((each) => each.shape));
+  return Object.entries(value).flatMap(([name, inner]) => {
+    const field = Object.hasOwn(shape, name) ? shape[name] : undefined;
+    if (field !== undefined) return unknownIn(field, inner, `${path}${name}.`);
+    return inner === null ? [] : { path: `${path}${name}`, name, known: Object.keys(shape) };
+  });
+}
+
+/** Returns the objects and arrays that a schema accepts; a map of free names is neither. */
+function structuresIn(schema: z.ZodType): (z.ZodObject | z.ZodArray)[] {
+  if (schema instanceof z.ZodObject || schema instanceof z.ZodArray) return [schema];
+  if (schema instanceof z.ZodUnion) return schema.options.flatMap((each) => structuresIn(each as z.ZodType));
+  if (schema instanceof z.ZodPipe) return [schema.in, schema.out].flatMap((each) => structuresIn(each as z.ZodType));
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable)
+    return structuresIn(schema.unwrap() as z.ZodType);
+  return [];
+}
+
+/** Explains why an unknown field must not be ignored; undefined for one that may be. */
+function problemOf({ path, name, known }: UnknownField): string | undefined {
+  const folded = fold(name);
+  if (known.includes(name)) return `${path}: belongs in the JSON body`;
+  const group = limiting.find((names) => names.some((each) => fold(each) === folded));
+  const meant =
+    known.find((each) => fold(each) === folded) ??
+    known.find((each) => group?.some((synonym) => synonym === each)) ??
+    known.find((each) => isTypo(folded, fold(each)));
+  if (meant !== undefined) return `${path}: no such field; did you mean ${meant}?`;
+  return group && `${path}: this operation has no such field and would ignore it; leave it out`;
+}
+
+function fold(name: string): string {
+  return name.replaceAll(/[_-]/g, "").toLowerCase();
+}
+
+function isTypo(given: string, known: string): boolean {
+  const length = Math.min(given.length, known.length);
+  if (length < typos.lengthMin) return false;
+  const most = length < typos.lengthOfTwoMin ? 1 : 2;
+  return Math.abs(given.length - known.length) <= most && distance(given, known) <= most;
+}
+
+/** Counts the letters to add, remove or replace. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (const [i, letter] of [...a].entries()) {
+    const next = [i + 1];
+    for (const [j, other] of [...b].entries())
+      next.push(Math.min((row[j] ?? 0) + (letter === other ? 0 : 1), (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}

@@ -1,0 +1,20 @@
+import { CatalogError, type remoteContracts } from "@tiltyard/protocol";
+import type { AuthorizedCaller, Catalog, Handler } from "../operations/handler.ts";
+import type { VersionRequest } from "../rows/rows.ts";
+
+export const getLsmWriteSpec: Handler<typeof remoteContracts.getLsmWriteSpec> = async (request, catalog, caller) => {
+  await requireNoLsm(request, catalog, caller);
+  return { lsm_write_spec: null };
+};
+
+export const getLsmStats: Handler<typeof remoteContracts.getLsmStats> = async (request, catalog, caller) => {
+  await requireNoLsm(request, catalog, caller);
+  return { lsm_stats: null };
+};
+
+/** @throws CatalogError Unsupported for a table with rows in Lance's MemWAL, which queries here would miss. */
+async function requireNoLsm(request: Omit<VersionRequest, "caller">, { rows }: Catalog, caller: AuthorizedCaller) {
+  const { result: hasLsm } = await rows.read("hasLsm", { ...request, caller }, {});
+  if (hasLsm)
+    throw new CatalogError("Unsupported", "the table has an LSM write spec, which this catalog does not support");
+}
