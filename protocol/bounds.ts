@@ -56,6 +56,8 @@ export const numbers = {
   iterations: 10_000,
   neighbours: 1_024,
   tokenLength: 1_000_000,
+  /** Documents in a block of a full-text index. */
+  blockSize: 256,
 } as const;
 
 /** The limits of a JSON body as a whole, which no schema has: they are checked before the body is parsed. */

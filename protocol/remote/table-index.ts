@@ -1,8 +1,19 @@
 import { z } from "zod";
-import { characters, items, list, text } from "../bounds.ts";
+import { characters, items, list, numbers, text } from "../bounds.ts";
 import { defineContract, onPath } from "../contract.ts";
 import { commonRequest, count, datasetErrors, datasetReadErrors, fieldPath, optional } from "../fields.ts";
 import { createTableIndex } from "../operations/table-index.ts";
+
+const mustBeOff = optional(z.boolean()).describe("Must be false: the catalog's library does not have it.");
+
+/** Options of full-text indices that the client sends although they are off. */
+const unsupported = {
+  index_operators: mustBeOff,
+  lance_tokenizer: optional(text(characters.name)).describe("Must be absent, as above."),
+  preserve_original: mustBeOff,
+  split_identifiers: mustBeOff,
+  split_on_numerics: mustBeOff,
+};
 
 export const remoteCreateTableIndex = defineContract({
   operationId: "CreateTableIndex",
@@ -14,6 +25,9 @@ export const remoteCreateTableIndex = defineContract({
     min_ngram_length: optional(count.min(1).max(64)),
     max_ngram_length: optional(count.min(1).max(64)),
     prefix_only: optional(z.boolean()),
+    block_size: optional(z.int().min(1).max(numbers.blockSize)),
+    replace: optional(z.boolean()).describe("Whether an index of the same name is replaced, as by default."),
+    ...unsupported,
   }),
   response: createTableIndex.response,
   errors: datasetErrors,

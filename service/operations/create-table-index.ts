@@ -1,14 +1,11 @@
-import { CatalogError, contracts } from "@tiltyard/protocol";
+import { contracts } from "@tiltyard/protocol";
 import type { IndexRequest } from "../rows/child/create-index.ts";
 import type { AuthorizedCaller, Catalog, Handler } from "./handler.ts";
 
 const contract = contracts.createTableIndex;
 
-export const createTableIndex: Handler<typeof contract> = async (request, catalog, caller) => {
-  if (request.target_partition_size !== undefined)
-    throw new CatalogError("Unsupported", "target_partition_size: this catalog supports num_partitions instead");
-  return createIndex(contract, request, catalog, caller);
-};
+export const createTableIndex: Handler<typeof contract> = (request, catalog, caller) =>
+  createIndex(contract, request, catalog, caller);
 
 /** Builds an index; the answer follows when it is complete. */
 export async function createIndex(

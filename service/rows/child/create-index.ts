@@ -1,74 +1,90 @@
 import type { Index } from "@lancedb/lancedb";
-import { CatalogError, type contracts, type RequestOf } from "@tiltyard/protocol";
+import { CatalogError, type contracts, type RequestOf, type remoteContracts } from "@tiltyard/protocol";
 import { scalarTypes, vectorTypes } from "../index-types.ts";
 import type { Lancedb } from "./lancedb.ts";
 
 /** The protocol's request, with the options that only LanceDB's own dialect has. */
-export interface IndexRequest extends RequestOf<typeof contracts.createTableIndex> {
-  readonly custom_stop_words?: string[] | undefined;
-  readonly min_ngram_length?: number | undefined;
-  readonly max_ngram_length?: number | undefined;
-  readonly prefix_only?: boolean | undefined;
-}
+export type IndexRequest = ProtocolRequest & Partial<Omit<RemoteRequest, keyof ProtocolRequest>>;
+type ProtocolRequest = RequestOf<typeof contracts.createTableIndex>;
+type RemoteRequest = RequestOf<typeof remoteContracts.remoteCreateTableIndex>;
 
-/** Returns the library's index for a request. @throws CatalogError InvalidInput for an unknown type or option. */
+/** The library's names of options, by those of requests. */
+const ivf = {
+  distance_type: "distanceType",
+  num_partitions: "numPartitions",
+  max_iterations: "maxIterations",
+  sample_rate: "sampleRate",
+} as const;
+const hnsw = { ...ivf, m: "m", ef_construction: "efConstruction" } as const;
+const fts = {
+  with_position: "withPosition",
+  base_tokenizer: "baseTokenizer",
+  language: "language",
+  max_token_length: "maxTokenLength",
+  lower_case: "lowercase",
+  stem: "stem",
+  remove_stop_words: "removeStopWords",
+  custom_stop_words: "customStopWords",
+  ascii_folding: "asciiFolding",
+  min_ngram_length: "ngramMinLength",
+  max_ngram_length: "ngramMaxLength",
+  prefix_only: "prefixOnly",
+  block_size: "blockSize",
+} as const;
+
+/** How the library makes each type of index, and the options that the type has. */
+const types: Readonly<Record<string, readonly [keyof Lancedb["Index"] & string, Readonly<Record<string, string>>]>> = {
+  BTREE: ["btree", {}],
+  BITMAP: ["bitmap", {}],
+  LABEL_LIST: ["labelList", {}],
+  FM: ["fm", {}],
+  FTS: ["fts", fts],
+  INVERTED: ["fts", fts],
+  IVF_FLAT: ["ivfFlat", ivf],
+  IVF_PQ: ["ivfPq", { ...ivf, num_sub_vectors: "numSubVectors", num_bits: "numBits" }],
+  IVF_RQ: ["ivfRq", { ...ivf, num_bits: "numBits" }],
+  IVF_HNSW_PQ: ["hnswPq", { ...hnsw, num_sub_vectors: "numSubVectors" }],
+  IVF_HNSW_SQ: ["hnswSq", hnsw],
+};
+
+/** Fields of a request that are no options of its index. */
+const general = ["id", "identity", "context", "branch", "column", "index_type", "name", "metric_type", "replace"];
+const ofPath = ["indexName", "delimiter", "database"];
+
+/**
+ * Returns the library's index for a request.
+ *
+ * @throws CatalogError InvalidInput for an unknown type, and an option that it does not have; Unsupported for one that
+ *   the library does not have.
+ */
 export function indexOf(make: Lancedb["Index"], request: IndexRequest): Index {
-  const ivf = defined({
-    distanceType: distanceOf(request),
-    numPartitions: request.num_partitions,
-    maxIterations: request.max_iterations,
-    sampleRate: request.sample_rate,
-  });
-  const pq = defined({ numSubVectors: request.num_sub_vectors, numBits: request.num_bits });
-  const hnsw = defined({ m: request.m, efConstruction: request.ef_construction });
-  switch (request.index_type.toUpperCase()) {
-    case "BTREE":
-      return make.btree();
-    case "BITMAP":
-      return make.bitmap();
-    case "LABEL_LIST":
-      return make.labelList();
-    case "FM":
-      return make.fm();
-    case "FTS":
-    case "INVERTED":
-      return make.fts(
-        defined({
-          withPosition: request.with_position,
-          baseTokenizer: tokenizerOf(request),
-          language: languageOf(request),
-          maxTokenLength: request.max_token_length,
-          lowercase: request.lower_case,
-          stem: request.stem,
-          removeStopWords: request.remove_stop_words,
-          customStopWords: request.custom_stop_words,
-          asciiFolding: request.ascii_folding,
-          ngramMinLength: request.min_ngram_length,
-          ngramMaxLength: request.max_ngram_length,
-          prefixOnly: request.prefix_only,
-        }),
-      );
-    case "IVF_FLAT":
-      return make.ivfFlat(ivf);
-    case "IVF_PQ":
-      return make.ivfPq({ ...ivf, ...pq });
-    case "IVF_RQ":
-      return make.ivfRq({ ...ivf, ...defined({ numBits: request.num_bits }) });
-    case "IVF_HNSW_PQ":
-      return make.hnswPq({ ...ivf, ...hnsw, ...defined({ numSubVectors: request.num_sub_vectors }) });
-    case "IVF_HNSW_SQ":
-      return make.hnswSq({ ...ivf, ...hnsw });
-    default:
-      throw new CatalogError(
-        "InvalidInput",
-        `index_type: must be one of ${[...scalarTypes, ...vectorTypes].join(", ")}`,
-      );
-  }
+  const { index_type: given, ...fields } = request;
+  const [maker, names] = types[given.toUpperCase()] ?? [];
+  if (maker === undefined || names === undefined)
+    throw new CatalogError("InvalidInput", `index_type: must be one of ${[...scalarTypes, ...vectorTypes].join(", ")}`);
+  const checked: Readonly<Record<string, unknown>> = {
+    ...fields,
+    distance_type: distanceOf(request),
+    base_tokenizer: tokenizerOf(request),
+    language: languageOf(request),
+  };
+  const isGiven = ([name, value]: [string, unknown]) => value !== undefined && ![...general, ...ofPath].includes(name);
+  const options = Object.entries(checked).filter(isGiven);
+  // A switch that is off asks for nothing.
+  const [superfluous] = options.find(([name, value]) => !(name in names) && value !== false) ?? [];
+  if (superfluous !== undefined)
+    throw new CatalogError(
+      "Unsupported",
+      `${superfluous}: this catalog cannot build an index of the type ${given} with this option; leave it out`,
+    );
+  const known = options.flatMap(([name, value]) => (names[name] === undefined ? [] : [[names[name], value]]));
+  // The table above holds each option to its maker.
+  return (make[maker] as (options: object) => Index)(Object.fromEntries(known));
 }
 
-const distances = ["l2", "cosine", "dot"] as const;
+const distances = ["l2", "cosine", "dot", "hamming"];
 
-function distanceOf({ distance_type }: IndexRequest): (typeof distances)[number] | undefined {
+function distanceOf({ distance_type }: IndexRequest): string | undefined {
   if (distance_type === undefined) return undefined;
   const found = distances.find((each) => each === distance_type.toLowerCase());
   if (found === undefined)
@@ -80,7 +96,7 @@ const tokenizers = /^(simple|whitespace|raw|ngram|icu|icu\/split|(jieba|lindera)
 
 /** Checks the name: the library reads a language model from the folder of that name. */
 function tokenizerOf({ base_tokenizer: name }: IndexRequest) {
-  if (name === undefined || tokenizers.test(name)) return name as "simple" | undefined;
+  if (name === undefined || tokenizers.test(name)) return name;
   throw new CatalogError(
     "InvalidInput",
     "base_tokenizer: must be simple, whitespace, raw, ngram, icu, icu/split, or jieba/ or lindera/ with a model",
@@ -98,11 +114,4 @@ function languageOf({ language }: IndexRequest): string | undefined {
   const found = languages.find((each) => each.toLowerCase() === language.toLowerCase());
   if (found === undefined) throw new CatalogError("InvalidInput", `language: must be one of ${languages.join(", ")}`);
   return found;
-}
-
-type Defined<Options> = { [Name in keyof Options]?: Exclude<Options[Name], undefined> };
-
-/** Removes undefined options. */
-function defined<Options extends object>(options: Options): Defined<Options> {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Defined<Options>;
 }

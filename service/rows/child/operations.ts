@@ -62,8 +62,12 @@ const changes = {
   },
   delete: ({ table }: OpenTable, { predicate }: { readonly predicate: string }) => table.delete(predicate),
   createIndex: async ({ lancedb, table }: OpenTable, request: IndexRequest) => {
-    const { column, name } = request;
-    await table.createIndex(column, { config: indexOf(lancedb.Index, request), ...(name !== undefined && { name }) });
+    const { column, name, replace } = request;
+    await table.createIndex(column, {
+      config: indexOf(lancedb.Index, request),
+      ...(name !== undefined && { name }),
+      ...(replace !== undefined && { replace }),
+    });
   },
   dropIndex: ({ table }: OpenTable, { name }: { readonly name: string }) => table.dropIndex(name),
   addColumns: (dataset: OpenTable, columns: NewColumns, rows: Rows) => addColumns(dataset, columns, rows),
