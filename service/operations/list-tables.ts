@@ -5,13 +5,17 @@ import { listTables as listNames } from "../store/tables.ts";
 import type { Handler } from "./handler.ts";
 
 export const listTables: Handler<typeof contracts.listTables> = async (request, { store }) => {
-  await requireNamespace(store.read, request.id);
-  const includeDeclared = request.include_declared ?? true;
-  const { items, ...page } = await readPage(
-    { name: "tables", key: keyText },
-    request,
-    (after = "", limit) => listNames(store.read, request.id, after, { limit, includeDeclared }),
-    (name) => name,
+  const { id, include_declared: includeDeclared = true, page_token, limit } = request;
+  await requireNamespace(store.read, id);
+  const { items, ...page } = await store.cached(
+    JSON.stringify(["tables", id, includeDeclared, page_token, limit]),
+    () =>
+      readPage(
+        { name: "tables", key: keyText },
+        request,
+        (after = "", count) => listNames(store.read, id, after, { limit: count, includeDeclared }),
+        (name) => name,
+      ),
   );
   return { tables: items, ...page };
 };

@@ -38,8 +38,8 @@ class LateStore implements Store {
     this.#open = open;
   }
 
-  async memoized(key: string, make: () => Promise<string>): Promise<string> {
-    return (await this.#opened()).memoized(key, make);
+  async cached<Result extends object>(key: string, read: () => Promise<Result>): Promise<Result> {
+    return (await this.#opened()).cached(key, read);
   }
 
   async write<Result>(work: (session: Session) => Promise<Result>, options?: WriteOptions): Promise<Result> {

@@ -68,8 +68,8 @@ class PostgresStore implements Store {
   }
 
   /** PostgreSQL does not reveal cheaply whether another transaction has committed, so nothing is cached. */
-  memoized(_: string, make: () => Promise<string>): Promise<string> {
-    return make();
+  cached<Result>(_: string, read: () => Promise<Result>): Promise<Result> {
+    return read();
   }
 
   async write<Result>(work: (session: Session) => Promise<Result>, { locking }: WriteOptions = {}): Promise<Result> {

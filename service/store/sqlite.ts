@@ -6,9 +6,9 @@ import { Kysely, SqliteDialect } from "kysely";
 import pRetry from "p-retry";
 import { isNewSqliteFile, noDatabase } from "./database.ts";
 import { sqlite } from "./dialect.ts";
-import { Memo } from "./memo.ts";
 import { createMemoryLimiter } from "./memory-limiter.ts";
 import { isMigrated, migrate } from "./migrate.ts";
+import { ReadCache } from "./read-cache.ts";
 import { namingFile, requireNoRemains } from "./sqlite-file.ts";
 import { asUnavailable, Snapshot, SqliteSession } from "./sqlite-session.ts";
 import type { LockableTable, Session, Store, WriteOptions } from "./store.ts";
@@ -93,7 +93,7 @@ class SqliteStore implements Store {
   readonly read: Session;
   readonly createLimiter = createMemoryLimiter;
   readonly #snapshot: Snapshot;
-  readonly #memo: Memo;
+  readonly #cache: ReadCache;
   readonly #reader: Database.Database;
   readonly #writer: Database.Database;
   readonly #sessions: Record<LockableTable | "none", Session>;
@@ -113,12 +113,12 @@ class SqliteStore implements Store {
       jobs: new SqliteSession(writer, "jobs"),
     };
     this.#snapshot = new Snapshot(reader);
-    this.#memo = new Memo(this.#snapshot);
+    this.#cache = new ReadCache(this.#snapshot);
     this.read = new SqliteSession(reader, undefined, this.#snapshot);
   }
 
-  memoized(key: string, make: () => Promise<string>): Promise<string> {
-    return this.#memo.text(key, make);
+  cached<Result extends object>(key: string, read: () => Promise<Result>): Promise<Result> {
+    return this.#cache.read(key, read);
   }
 
   /** Transactions run one at a time, which locks every table. */

@@ -38,11 +38,12 @@ export interface WriteOptions {
 export interface Store extends AsyncDisposable {
   readonly read: Session;
   /**
-   * Returns the text that `make` creates, or created for the same key since the last commit.
+   * Returns the result of `read`, or that of an earlier call with the same key since the last commit, which the caller
+   * must not change.
    *
-   * @param make Derives the text from the content of this database alone.
+   * @param read Derives its result from the content of this database alone.
    */
-  memoized(key: string, make: () => Promise<string>): Promise<string>;
+  cached<Result extends object>(key: string, read: () => Promise<Result>): Promise<Result>;
   /**
    * Runs `work` in a transaction and resolves when its changes are durable. If `work` throws, the transaction is rolled
    * back and the error is thrown. `work` must use only the session: it may share its commit with others, and may be

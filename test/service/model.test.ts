@@ -145,7 +145,7 @@ async function startReplica(): Promise<Replica> {
   });
   const wrapStore = (store: Store): Store => ({
     read: store.read,
-    memoized: (key, make) => store.memoized(key, make),
+    cached: (key, read) => store.cached(key, read),
     write: whileAlive((work, options) => store.write(work, options)) as Store["write"],
     createLimiter: (options) => store.createLimiter(options),
     [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),

@@ -63,43 +63,43 @@ describe("the SQLite store", () => {
     expect(await findNamespace(store.read, ["a"])).toEqual(namespace("a"));
   });
 
-  test("makes a text once, and again when it has committed, or another process has", async () => {
+  test("reads once for a key, and again after a commit of its own or of another process", async () => {
     const file = temporaryFile();
     await using store = await openSqliteStore(file);
     await using other = await openSqliteStore(file);
     const list = (from: Store) =>
-      from.memoized("list", async () => {
-        made += 1;
-        return JSON.stringify(await listChildNamespaces(from.read, [], "", 100));
+      from.cached("list", async () => {
+        reads += 1;
+        return listChildNamespaces(from.read, [], "", 100);
       });
-    let made = 0;
+    let reads = 0;
     for (const writer of [store, other]) {
       const name = writer === store ? "a" : "b";
       await writer.write((session) => insertNamespace(session, namespace(name)));
       await new Promise(setImmediate);
       for (const from of [store, other]) {
-        made = 0;
-        const texts = [await list(from), await list(from)];
+        reads = 0;
+        const results = [await list(from), await list(from)];
         await new Promise(setImmediate);
-        texts.push(await list(from));
-        expect(texts).toEqual(Array(3).fill(writer === store ? '["a"]' : '["a","b"]'));
-        expect(made).toBe(1);
+        results.push(await list(from));
+        expect(results).toEqual(Array(3).fill(writer === store ? ["a"] : ["a", "b"]));
+        expect(reads).toBe(1);
       }
     }
   });
 
-  test("keeps neither a text during which something was committed, nor one that could not be made", async () => {
+  test("caches neither a result during whose reading something was committed, nor a failure", async () => {
     await using store = await openSqliteStore(temporaryFile());
-    const during = await store.memoized("list", async () => {
+    const during = await store.cached("list", async () => {
       const before = await listChildNamespaces(store.read, [], "", 100);
       await store.write((session) => insertNamespace(session, namespace("a")));
-      await store.memoized("of another", async () => "text");
-      return JSON.stringify(before);
+      await store.cached("of another", async () => ["other"]);
+      return before;
     });
-    expect(during).toBe("[]");
-    expect(await store.memoized("list", async () => "made again")).toBe("made again");
-    await expect(store.memoized("other", () => Promise.reject(new Error("failed")))).rejects.toThrow("failed");
-    expect(await store.memoized("other", async () => "made")).toBe("made");
+    expect(during).toEqual([]);
+    expect(await store.cached("list", async () => ["again"])).toEqual(["again"]);
+    await expect(store.cached("other", () => Promise.reject(new Error("failed")))).rejects.toThrow("failed");
+    expect(await store.cached("other", async () => ["read"])).toEqual(["read"]);
   });
 
   test("takes up writes again after the disk was full", async () => {

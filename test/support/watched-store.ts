@@ -11,7 +11,7 @@ export function watchedStore(
 ): Store {
   return {
     read: store.read,
-    memoized: (key, make) => store.memoized(key, make),
+    cached: (key, read) => store.cached(key, read),
     write: async (work, options) => {
       let statements: string[] = [];
       const result = await store.write((session) => {
