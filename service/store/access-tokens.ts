@@ -26,9 +26,7 @@ const removeOldest = statement((db, p: { api_key: string; keep: number }) =>
     ),
 );
 
-/**
- * Stores the hash of a token of an API key. Deletes expired tokens, and the oldest of the key beyond `tokensMax`.
- */
+/** Stores the hash of a token of an API key. Deletes expired tokens and the oldest tokens of the key beyond `tokensMax`. */
 export async function insertAccessToken(
   session: Session,
   token: { readonly hash: string; readonly apiKeyId: string; readonly expiresAtMillis: number },

@@ -17,7 +17,7 @@ const insertRecord = statement((db, p: Schema["audit_records"]) =>
   db.insertInto("audit_records").values(pick(p, ...openedColumns)),
 );
 
-/** Appends a record to the audit. Records never change: an outcome is a row of its own. */
+/** Appends a record to the audit. Records never change: an outcome is a separate row. */
 export async function insertAuditRecord(session: Session, record: NewTransaction): Promise<void> {
   await session.run(insertRecord, toColumns(record));
 }
@@ -29,7 +29,7 @@ const insertOutcome = statement((db, p: Schema["audit_outcomes"]) =>
     .onConflict((conflict) => conflict.doNothing()),
 );
 
-/** Appends the outcome of a record that was opened as Running, or whose effect was withdrawn. The first outcome stands. */
+/** Appends the outcome of a record that was opened as Running or whose effect was withdrawn. The first outcome is final. */
 export async function insertAuditOutcome(
   session: Session,
   recordId: string,
@@ -39,7 +39,7 @@ export async function insertAuditOutcome(
   await session.run(insertOutcome, { record_id: recordId, status, reason, recorded_at: Date.now() });
 }
 
-/** Selects audit records with their outcomes, as rows that resemble jobs. The table of the records is `t`. */
+/** Selects audit records with their outcomes as rows that resemble jobs. The alias of the table of records is `t`. */
 export function selectAuditRecords(db: Kysely<Schema>) {
   return db
     .selectFrom("audit_records as t")
@@ -56,7 +56,7 @@ const find = statement((db, p: ReturnType<typeof keyOf>) =>
   selectAuditRecords(db).where("t.id", "=", p.id).where("t.namespace", "=", p.namespace),
 );
 
-/** @param identifier The namespace of the record, and its id. */
+/** @param identifier The namespace and the id of the record. */
 export async function findAuditRecord(
   session: Session,
   identifier: Identifier,
@@ -98,9 +98,10 @@ const deleteOutcomes = statement((db, p: { last: string }) =>
 );
 
 /**
- * Deletes the oldest records that have ended, and records the time up to which it does: otherwise the database refuses.
+ * Deletes the oldest final records. Stores the time limit of the deletion first, because the database rejects any other
+ * deletion.
  *
- * @returns How many were deleted.
+ * @returns The number of deleted records.
  */
 export async function deleteExpiredRecords(session: Session, beforeMillis: number, limit: number): Promise<number> {
   const expired = { before: beforeMillis, upper: idAt(beforeMillis), limit };

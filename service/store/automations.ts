@@ -2,26 +2,26 @@ import type { Schema } from "./schema.ts";
 import { pick, statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 
-/** The work that commits on a table cause. */
+/** The kinds of work that commits on a table cause. */
 export type AutomationKind = "backfill" | "refresh" | "compact" | "build_index" | "clean_up";
 
-/** Opens jobs, one after the other, when a table changes. */
+/** A rule that opens jobs, one after the other, when a table changes. */
 export interface Automation {
-  /** The table whose commits they follow. */
+  /** The table whose commits open the jobs. */
   readonly tableId: number;
   readonly kind: AutomationKind;
-  /** A column of the table, or the id of a view; empty for work on the whole table. */
+  /** A column of the table or the id of a view; empty for work on the whole table. */
   readonly target: string;
-  /** The principal on whose behalf its jobs run. */
+  /** The principal of the jobs. */
   readonly principal: string;
-  /** The table as it was when the latest of these jobs was opened. */
+  /** The state of the table when the latest of these jobs was opened. */
   readonly seen: Seen;
 }
 
-/** The state of the rows of main. */
+/** The state of the rows of `main`. */
 export interface Seen {
   readonly version: number;
-  /** The highest id that a fragment ever had; -1 without fragments. */
+  /** The highest id that any fragment ever had; -1 without fragments. */
   readonly fragment: number;
 }
 
@@ -70,7 +70,7 @@ const see = statement((db, p: Omit<Schema["automations"], "principal">) =>
     .where(({ and }) => and(pick(p, "table_id", "kind", "target"))),
 );
 
-/** Records which rows a job will see. */
+/** Records the rows that a new job will see. */
 export async function noteSeen(session: Session, key: Key, seen: Seen): Promise<void> {
   const { tableId: table_id, kind, target } = key;
   await session.run(see, { table_id, kind, target, seen_version: seen.version, seen_fragment: seen.fragment });

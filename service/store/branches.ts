@@ -4,13 +4,13 @@ import type { Session } from "./store.ts";
 
 /** A branch, which may have no version records. */
 export interface BranchRecord {
-  /** Distinguishes the present records from those before the branch was emptied. */
+  /** Distinguishes the current records from those before the branch was emptied. */
   readonly generation: number;
-  /** The highest version ever recorded in this generation; undefined when none was. */
+  /** The highest version ever recorded in this generation; undefined without any. */
   readonly highestVersion: number | undefined;
-  /** The highest version of all earlier generations; undefined when there was none. */
+  /** The highest version of all earlier generations; undefined without any. */
   readonly leftOverVersion: number | undefined;
-  /** How often a version was withdrawn. */
+  /** The number of withdrawn versions. */
   readonly withdrawals: number;
 }
 
@@ -23,7 +23,7 @@ const find = statement((db, p: { table_id: number; name: string }) =>
     .where(({ and }) => and(pick(p, "table_id", "name"))),
 );
 
-/** @returns undefined for a branch that never had a record. */
+/** Returns the branch; undefined if it never had a record. */
 export async function findBranch(session: Session, tableId: number, name: string): Promise<BranchRecord | undefined> {
   const row = await session.first(find, { table_id: tableId, name });
   return (
@@ -76,7 +76,7 @@ const raise = statement((db, p: Pick<Schema["branches"], (typeof raised)[number]
     ),
 );
 
-/** Records that a branch has versions up to `highest`, which begin at `lowest` if it had none. */
+/** Records that a branch has versions up to `highest`. A branch without versions begins at `lowest`. */
 export async function raiseBranch(session: Session, branch: Raised): Promise<void> {
   const { tableId: table_id, name, generation, lowest: first_version, highest: highest_version } = branch;
   await session.run(raise, { table_id, name, generation, first_version, highest_version });
@@ -97,7 +97,7 @@ const lower = statement((db, p: { table_id: number; name: string; version: numbe
     .where(({ and }) => and({ ...pick(p, "table_id", "name"), highest_version: p.version })),
 );
 
-/** Records that the highest version of a branch was withdrawn: its number is free again. */
+/** Records that the highest version of a branch was withdrawn. Its number can be used again. */
 export async function lowerBranch(session: Session, tableId: number, name: string, version: number): Promise<void> {
   await session.run(lower, { table_id: tableId, name, version });
 }

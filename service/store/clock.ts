@@ -2,7 +2,10 @@ import { sql } from "kysely";
 import { statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 
-/** Processes look at their clocks every minute: a longer difference is a jump of the clock, or nothing ran. */
+/**
+ * The longest plausible time between two readings, which processes take every minute. A longer one means that the clock
+ * jumped or that nothing ran.
+ */
 const jumpMs = 3_600_000;
 
 const find = statement((db, _: object) => db.selectFrom("clock").select("seen_at"));
@@ -22,8 +25,8 @@ const shift = statement((db, p: { by: number }) =>
 );
 
 /**
- * Notes the time. After a jump of the clock, or a time in which the catalog did not run, it moves the times of drops by
- * as much: the retention of a dropped table is time in which an operator could see the catalog.
+ * Records the current time. After a jump of the clock or an outage of the catalog, shifts the times of drops by the
+ * same amount: retention counts only the time in which an operator could undrop a table.
  */
 export async function noteTime(session: Session): Promise<void> {
   const now = Date.now();

@@ -10,7 +10,7 @@ export type Database =
     }
   | {
       readonly kind: "postgres";
-      /** May contain a password: only the driver may read it. */
+      /** The URL, which may contain a password; only the driver may read it. */
       readonly url: string;
       /** The maximum number of connections of one process. */
       readonly connectionsMax: number;
@@ -21,7 +21,10 @@ export type PostgresDatabase = Extract<Database, { kind: "postgres" }>;
 /** The values of `sslmode`. libpq's modes `allow` and `prefer` silently continue without TLS. */
 const sslModes = ["disable", "require", "verify-ca", "verify-full"];
 
-/** Returns the problem of the URL of a database, without the URL, which may contain a password; undefined if it is valid. */
+/**
+ * Returns the problem of a database URL, without the URL itself because it may contain a password; undefined if the URL
+ * is valid.
+ */
 export function problemOfDatabaseUrl(text: string): string | undefined {
   if (/^sqlite:./.test(text)) return undefined;
   if (!/^postgres(ql)?:\/\//.test(text)) return "must be sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE";
@@ -37,11 +40,11 @@ export function problemOfDatabaseUrl(text: string): string | undefined {
   return undefined;
 }
 
-/** @param text A URL without a problem. */
+/** @param text A valid URL. */
 export function parseDatabaseUrl(text: string, connectionsMax: number): Database {
   if (text.startsWith("sqlite:")) return { kind: "sqlite", file: resolve(text.slice("sqlite:".length)) };
   const url = new URL(text);
-  // By default, the driver interprets sslmode unlike all other clients of PostgreSQL.
+  // The driver's default interpretation of sslmode differs from that of all other PostgreSQL clients.
   url.searchParams.set("uselibpqcompat", "true");
   return { kind: "postgres", url: url.href, connectionsMax };
 }
@@ -53,7 +56,7 @@ export function describeDatabase(database: Database): string {
   return `postgres://${host || (searchParams.get("host") ?? "")}${pathname}`;
 }
 
-/** The error of a command that finds no catalog in a database, which only `serve` and `restore` create. */
+/** Creates the error of a command that finds no catalog in a database. Only `serve` and `restore` create one. */
 export function noDatabase(place: string): Error {
   return new Error(
     `There is no catalog database at ${place}. ` +
@@ -61,7 +64,7 @@ export function noDatabase(place: string): Error {
   );
 }
 
-/** Whether SQLite would create a new database: for it an empty file is one. */
+/** Reports whether SQLite would create a new database. SQLite also treats an empty file as new. */
 export function isNewSqliteFile(file: string): boolean {
   return (statSync(file, { throwIfNoEntry: false })?.size ?? 0) === 0;
 }

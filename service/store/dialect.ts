@@ -13,27 +13,27 @@ import {
 import { Placeholder } from "./placeholder.ts";
 import type { Schema } from "./schema.ts";
 
-/** The differences between the databases in SQL: all queries and migrations are written once, with these parts. */
+/** The differences between the databases in SQL. All queries and migrations are written once with these parts. */
 export interface Dialect {
   readonly name: "sqlite" | "postgres";
   /** The type of text that sorts by its UTF-8 bytes, the order of pages and of ranges of paths. */
   readonly text: RawBuilder<unknown>;
   /** The type of a primary key that the database generates and never reuses. */
   readonly countedKey: RawBuilder<unknown>;
-  /** Ends the definition of a table that is stored in the order of its primary key, where the database supports that. */
+  /** Ends the definition of a table that is stored in the order of its primary key, if the database supports that. */
   readonly keptInKeyOrder: RawBuilder<unknown>;
-  /** Whether several processes serve one database, and count requests in it. */
+  /** Reports whether several processes serve one database and share the counts of requests in it. */
   readonly isShared: boolean;
-  /** The milliseconds since the epoch, by one clock for all processes of the database. */
+  /** The milliseconds since the epoch on one clock for all processes of the database. */
   readonly now: RawBuilder<number>;
   /** Compiles queries without a database. */
   readonly builder: Kysely<Schema>;
 }
 
 /**
- * Compiles statements that SQLite plans once. When its planner has read a bound value, it plans the statement again for
- * each run, which lasts longer than most runs. It does not read placeholders with a collation, here the default one.
- * Constants are literals, so that the planner recognizes the conditions of partial indices.
+ * Compiles statements that SQLite plans once. If its planner reads a bound value, it plans the statement again for each
+ * run, which lasts longer than most runs. It does not read placeholders with a collation, here the default one.
+ * Constants are literals so that the planner recognizes the conditions of partial indices.
  */
 class SqlitePlannedOnce extends SqliteQueryCompiler {
   protected override appendValue(value: unknown): void {
@@ -46,7 +46,7 @@ class SqlitePlannedOnce extends SqliteQueryCompiler {
   }
 }
 
-/** PostgreSQL too recognizes the conditions of partial indices only in literals. */
+/** Compiles constants as literals, because PostgreSQL recognizes the conditions of partial indices only in literals. */
 class PostgresPlannedOnce extends PostgresQueryCompiler {
   protected override appendValue(value: unknown): void {
     if (value instanceof Placeholder) super.appendValue(value);

@@ -4,10 +4,10 @@ import { pick, statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 import type { TableRecord } from "./tables.ts";
 
-/** A table that was dropped and can be undropped. */
+/** A dropped table that can be undropped. */
 export interface DroppedTable {
   readonly id: number;
-  /** Its former name, which another table may have now. */
+  /** The former name, which another table may have now. */
   readonly identifier: Identifier;
   readonly location: string;
   readonly droppedAtMillis: number;
@@ -28,7 +28,7 @@ const nameTable = statement((db, p: Naming) =>
     .where("id", "=", p.id),
 );
 
-/** Soft delete: removes a table's name, and keeps its versions, its branches and its location. */
+/** Removes the name of a table but keeps its versions, branches and location (soft delete). */
 export async function softDeleteTable(session: Session, table: TableRecord): Promise<void> {
   await session.run(nameTable, {
     id: table.id,
@@ -39,7 +39,7 @@ export async function softDeleteTable(session: Session, table: TableRecord): Pro
   });
 }
 
-/** Removes a table's name for good. Its row stays, and so its location, until its objects are deleted. */
+/** Removes the name of a table permanently. Its row and its location remain until its objects are deleted. */
 export async function markForPurge(session: Session, id: number): Promise<void> {
   await session.run(nameTable, {
     id,
@@ -54,7 +54,7 @@ const takeLocation = statement((db, p: { id: number; location: string }) =>
   db.updateTable("tables").set({ location: p.location }).where("id", "=", p.id),
 );
 
-/** Removes a table's name and its location, which another table may have from now on. */
+/** Removes the name and the location of a table. Another table may use both afterwards. */
 export async function forgetTable(session: Session, id: number): Promise<void> {
   await markForPurge(session, id);
   await session.run(takeLocation, { id, location: `forgotten:${id}` });
@@ -69,12 +69,12 @@ const findMarked = statement((db, p: { id: number; namespace: string }) =>
     .where("dropped_at", "is", null),
 );
 
-/** @returns The location of a table that has lost its name for good; undefined when it is gone, or has a name. */
+/** Returns the location of a table that waits for its purge; undefined if the table has a name or no longer exists. */
 export async function findTableToPurge(session: Session, id: number): Promise<string | undefined> {
   return (await session.first(findMarked, { id, namespace: droppedNamespace }))?.location;
 }
 
-/** Gives a dropped table a name again, which must be free. */
+/** Restores a dropped table under a name, which must be free. */
 export async function restoreTableName(session: Session, id: number, to: Identifier): Promise<void> {
   await session.run(nameTable, {
     id,
@@ -98,15 +98,15 @@ const list = statement((db, p: Subtree & { after: number; id: number; until: num
     .limit(p.limit),
 );
 
-/** The tables of a namespace and of what is under it that were dropped and are still kept, the longest first. */
+/** Lists the dropped tables of a namespace and below it that can still be undropped, the earliest drop first. */
 export async function listDroppedTables(
   session: Session,
   page: {
-    /** All when absent. */
+    /** The namespace; all namespaces when absent. */
     readonly within?: Identifier;
-    /** Only those that were dropped until this time. */
+    /** The latest time of the drop, inclusive. */
     readonly untilMillis?: number;
-    /** The table to go on behind; the beginning when undefined. */
+    /** The table that the page follows; the beginning when undefined. */
     readonly after?: Pick<DroppedTable, "id" | "droppedAtMillis"> | undefined;
     readonly limit: number;
   },

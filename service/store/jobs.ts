@@ -14,15 +14,15 @@ import {
   toRecord,
 } from "./transactions.ts";
 
-/** The statuses of a job that has not ended. */
+/** The statuses of an open job. */
 export const openStatuses: readonly TransactionStatus[] = ["Queued", "Running"];
 
-/** Returns whether a job has not ended. */
+/** Reports whether a job is open. */
 export function isOpen({ status }: Pick<TransactionRecord, "status">): boolean {
   return openStatuses.includes(status);
 }
 
-/** Returns the number of the latest attempt that the properties of a job have; 0 before the first. */
+/** Returns the number of the latest attempt in the properties of a job; 0 before the first attempt. */
 export function latestAttempt(properties: TransactionRecord["properties"]): number {
   const numbers = Object.keys(properties).flatMap((key) => /^attempt\.([1-9]\d*)$/.exec(key)?.[1] ?? []);
   return Math.max(0, ...numbers.map(Number));
@@ -36,7 +36,7 @@ export async function insertJob(session: Session, job: NewTransaction): Promise<
   await session.run(insert, { ...toColumns(job), api_key: job.apiKeyId ?? null });
 }
 
-/** Selects all columns of jobs; their table is `t`. */
+/** Selects all columns of jobs. The alias of the table is `t`. */
 export function selectJobs(db: Kysely<Schema>) {
   return db.selectFrom("jobs as t").selectAll();
 }
@@ -45,7 +45,7 @@ const find = statement((db, p: ReturnType<typeof keyOf>) =>
   selectJobs(db).where("t.id", "=", p.id).where("t.namespace", "=", p.namespace),
 );
 
-/** @param identifier The namespace of the job, and its id. */
+/** @param identifier The namespace and the id of the job. */
 export async function findJob(session: Session, identifier: Identifier): Promise<TransactionRecord | undefined> {
   const row = await session.first(find, keyOf(identifier));
   return row && toRecord(row);
@@ -53,7 +53,7 @@ export async function findJob(session: Session, identifier: Identifier): Promise
 
 const findById = statement((db, p: { id: string }) => selectJobs(db).where("t.id", "=", p.id));
 
-/** @param id Unique among all namespaces. */
+/** @param id The id, which is unique across all namespaces. */
 export async function findJobById(session: Session, id: string): Promise<TransactionRecord | undefined> {
   const row = await session.first(findById, { id });
   return row && toRecord(row);
@@ -72,7 +72,7 @@ function findOpen(whether: "like" | "not like") {
 const findOpenWithSeparator = findOpen("like");
 const findOpenWithoutSeparator = findOpen("not like");
 
-/** Lists the jobs on a table that have not ended, the oldest first. */
+/** Lists the open jobs on a table, the oldest first. */
 export async function findOpenJobs(session: Session, table: Identifier): Promise<TransactionRecord[]> {
   const objects = JSON.stringify([table]);
   const find = objects.includes(objectSeparator) ? findOpenWithSeparator : findOpenWithoutSeparator;
@@ -114,7 +114,7 @@ const deleteExpired = statement((db, p: { before: number; upper: string; limit: 
     ),
 );
 
-/** Deletes the oldest jobs that ended before a time. @returns How many were deleted. */
+/** Deletes the oldest jobs that ended before a time. @returns The number of deleted jobs. */
 export async function deleteExpiredJobs(session: Session, beforeMillis: number, limit: number): Promise<number> {
   return session.run(deleteExpired, { before: beforeMillis, upper: idAt(beforeMillis), limit });
 }

@@ -2,8 +2,8 @@ import { CatalogError } from "@tiltyard/protocol";
 import type { Limiter, Session, Store, WriteOptions } from "./store.ts";
 
 /**
- * Opens a store whose database may be unavailable when the service starts. Until it is available, every method of the
- * store throws CatalogError ServiceUnavailable, and each call tries to open it again.
+ * Opens a store whose database may be unavailable when the service starts. Until the database is available, every
+ * method of the store throws CatalogError ServiceUnavailable, and each call tries to open it again.
  *
  * @param open Opens and migrates the database.
  * @param onAway Receives the reason of a transient failure.
@@ -31,7 +31,7 @@ class LateStore implements Store {
     run: async (statement, parameters) => (await this.#opened()).read.run(statement, parameters),
   };
   readonly #open: () => Promise<Store>;
-  /** The store, or the attempt to open it, which concurrent calls share. */
+  /** The store or the attempt to open it, which concurrent calls share. */
   #opening: Promise<Store> | undefined;
 
   constructor(open: () => Promise<Store>) {

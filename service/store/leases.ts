@@ -13,7 +13,7 @@ const acquire = statement((db, p: { name: string; holder: string; lease: number 
     ),
 );
 
-/** Acquires a free lease, or renews the lease of its holder. @returns Whether the holder has the lease. */
+/** Acquires a free lease or renews the lease of its holder. @returns Whether the holder has the lease. */
 export async function acquireLease(session: Session, name: string, holder: string, leaseMs: number): Promise<boolean> {
   return (await session.run(acquire, { name, holder, lease: leaseMs })) > 0;
 }

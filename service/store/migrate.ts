@@ -19,8 +19,8 @@ interface Change {
 }
 
 /**
- * All migrations, in order. A released migration is never edited, and none may break the previous release, which still
- * serves while the next one starts: new columns have defaults, and unused ones are removed a release later.
+ * All migrations in order. A released migration is never edited. None may break the previous release, which still
+ * serves while the next one starts: new columns have defaults, and unused columns are removed one release later.
  */
 const changes: Record<string, Change> = {
   "0001-initial": initial,
@@ -37,23 +37,23 @@ const changes: Record<string, Change> = {
 };
 
 const migrationTable = "kysely_migration";
-/** The longest time that a migration waits for the lock of a table, while all requests on the table queue behind it. */
+/** The longest time that a migration waits for the lock of a table. All requests on the table queue behind it. */
 const lockTimeoutMs = 5_000;
 
-/** Returns whether a database has the newest schema, or that of a later release. */
+/** Reports whether a database has the schema of this release or of a later one. */
 export async function isMigrated(db: Kysely<unknown>): Promise<boolean> {
   const done = await executedMigrations(db);
   return Object.keys(changes).every((name) => done.has(name));
 }
 
-/** Returns whether a catalog has created its tables in a database. */
+/** Reports whether a catalog has created its tables in a database. */
 export async function hasSchema(db: Kysely<unknown>): Promise<boolean> {
   return (await executedMigrations(db)).size > 0;
 }
 
 /**
- * Migrates the schema of a database. One process migrates at a time; the others wait. A database of a later release stays
- * unchanged.
+ * Migrates the schema of a database. Concurrent processes wait for the one that migrates. The schema of a later release
+ * stays unchanged.
  */
 export async function migrate(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
   if (await isMigrated(db)) return;

@@ -8,7 +8,7 @@ import type { Schema } from "./schema.ts";
 import { openSqliteStore } from "./sqlite.ts";
 import { closeForGood, verifySqliteFile } from "./sqlite-file.ts";
 
-/** All tables of a catalog, in an order that satisfies their references, with their sort columns. */
+/** All tables of a catalog with their sort columns, in an order that satisfies their references. */
 const tables = {
   namespaces: ["path"],
   tables: ["id"],
@@ -31,20 +31,20 @@ const tables = {
 type Table = keyof typeof tables;
 type Row = Readonly<Record<string, unknown>>;
 
-/** The root, and the namespace of dropped tables. */
+/** The number of namespaces of a new catalog: the root and the namespace of dropped tables. */
 const namespacesOfNewCatalog = 2;
-/** The number of rows of one statement: PostgreSQL allows 65,535 values. */
+/** The number of rows of one statement. PostgreSQL allows 65,535 values. */
 const batchRows = 1_000;
 
 /** The number of copied rows of each table. */
 export type RowCounts = Readonly<Record<string, number>>;
 
 /**
- * Copies a whole catalog from a SQLite file into an empty PostgreSQL database, in one transaction, and compares every row
+ * Copies a whole catalog from a SQLite file into an empty PostgreSQL database in one transaction and compares every row
  * before the commit. Migrates both schemas first.
  *
- * @throws Error when the file is in use or no catalog, when the database is not empty, or
- *   when a copied row differs from its original.
+ * @throws Error if the file is in use or contains no catalog, if the database is not empty, or if a copied row differs
+ * from its original.
  */
 export async function moveToPostgres(file: string, database: PostgresDatabase): Promise<RowCounts> {
   verifySqliteFile(file);
@@ -62,7 +62,7 @@ export async function moveToPostgres(file: string, database: PostgresDatabase): 
 async function copyCatalog(file: string, target: Kysely<Schema>): Promise<RowCounts> {
   const source = new Database(file, { fileMustExist: true, timeout: 0 });
   try {
-    // No process may change the catalog during the copy. This fails while one uses it.
+    // No process may change the catalog during the copy. This statement fails while another process uses the file.
     source.exec("begin immediate");
     return await target.transaction().execute(async (transaction) => {
       await requireEmpty(transaction);
@@ -76,7 +76,7 @@ async function copyCatalog(file: string, target: Kysely<Schema>): Promise<RowCou
   }
 }
 
-/** Requires a new catalog, which has only two namespaces, and locks it. */
+/** Locks the database and requires a new catalog, which contains nothing but two namespaces. */
 async function requireEmpty(target: Kysely<Schema>): Promise<void> {
   const names = Object.keys(tables) as Table[];
   await sql`lock table ${sql.join(names.map((name) => sql.table(name)))} in access exclusive mode`.execute(target);
@@ -91,7 +91,7 @@ async function requireEmpty(target: Kysely<Schema>): Promise<void> {
       `the database that TILTYARD_DATABASE_URL names is not empty, it has ${filled.join(", ")}: ` +
         "create a new database and move there. A service that was started over it has made keys and grants already",
     );
-  // The copy includes the two namespaces.
+  // The copy contains the two namespaces.
   await target.deleteFrom("namespaces").execute();
 }
 
@@ -137,7 +137,7 @@ async function goOnCounting(source: Database.Database, target: Kysely<Schema>): 
   await sql`select setval(pg_get_serial_sequence('tables', 'id'), ${highest.seq})`.execute(target);
 }
 
-/** Creates a digest that is equal for equal lists of rows, in any order of columns. */
+/** Creates a digest that is equal for equal lists of rows, whatever the order of their columns. */
 function createDigest() {
   const hash = createHash("sha256");
   return {

@@ -22,7 +22,7 @@ const insert = statement((db, p: Schema["namespaces"]) =>
   db.insertInto("namespaces").values(pick(p, "path", "parent", "name", "properties", "created_at")),
 );
 
-/** Inserts a namespace. Its parent exists, and no namespace has its name. */
+/** Inserts a namespace. Its parent must exist, and its name must be free. */
 export async function insertNamespace(session: Session, namespace: NamespaceRecord): Promise<void> {
   await session.run(insert, {
     path: toPath(namespace.identifier),
@@ -44,9 +44,9 @@ const listChildren = statement((db, p: { parent: string; after: string; limit: n
 );
 
 /**
- * Lists the names of the child namespaces, in order.
+ * Lists the names of the child namespaces in order.
  *
- * @param after The name that the page follows; no namespace needs to have it.
+ * @param after The name that the page follows. A namespace with this name need not exist.
  */
 export async function listChildNamespaces(
   session: Session,
@@ -67,7 +67,7 @@ const listBelow = statement((db, p: { from: string; to: string; limit: number })
     .limit(p.limit),
 );
 
-/** Lists namespaces below one that is not the root, the innermost of a branch before the namespaces that hold it. */
+/** Lists the namespaces below one that is not the root. Every namespace precedes its ancestors. */
 export async function listNamespacesBelow(
   session: Session,
   identifier: Identifier,

@@ -2,8 +2,8 @@ import type { Identifier } from "@tiltyard/protocol";
 import { type SqlBool, sql } from "kysely";
 
 /**
- * The separator of stored paths. Identifiers have no control characters, so a path is unambiguous, and everything below
- * `path` sorts between `path + U+001F` and `path + U+0020`.
+ * The separator of stored paths. Identifiers contain no control characters, so a path is unambiguous, and everything
+ * below `path` sorts between `path + U+001F` and `path + U+0020`.
  */
 const separator = "\u001f";
 const afterSeparator = "\u0020";
@@ -25,7 +25,7 @@ export function rangeBelow(path: string): { readonly from: string; readonly to: 
   return { from: path + separator, to: path + afterSeparator };
 }
 
-/** The path of an identifier and the range of all paths below it. */
+/** The path of an identifier with the range of all paths below it. */
 export interface Subtree {
   readonly path: string;
   readonly from: string;
@@ -37,7 +37,7 @@ export function subtree(identifier: Identifier): Subtree {
   return { path, ...rangeBelow(path) };
 }
 
-/** Returns the condition that the path in a column is in a subtree; every path is in the subtree of the root. */
+/** Returns the condition that the path in a column is in a subtree. Every path is in the subtree of the root. */
 export function isWithin(column: string, { path, from, to }: Subtree) {
   const ref = sql.ref(column);
   return sql<SqlBool>`(${path} = '' or ${ref} = ${path} or (${ref} > ${from} and ${ref} < ${to}))`;

@@ -1,35 +1,38 @@
 import { CatalogError, codeOf } from "@tiltyard/protocol";
 import { DatabaseError } from "pg";
 
-/** A serialization failure or a deadlock: the transaction is retried (PostgreSQL's class 40). */
+/** The codes of a serialization failure and of a deadlock (PostgreSQL's class 40), after which the transaction is retried. */
 const conflicts = ["40001", "40P01"];
-/** Constraint violations: a concurrent transaction changed the same rows, which the next attempt sees, or a bug. */
+/**
+ * The codes of constraint violations. Either a concurrent transaction changed the same rows, which the next attempt
+ * sees, or the code has a bug.
+ */
 const constraints = ["23503", "23505"];
 
 /**
- * The states of an unavailable server: connection, authorization, resources, intervention of an operator, failure,
- * standby, and timeouts of locks and queries.
+ * The states of an unavailable server: connection, authorization, resources, operator intervention, failure, standby,
+ * and timeouts of locks and queries.
  */
 const unavailable = /^(08|28|53|57|58|25006|25P03|55P03)/;
-/** Values that cannot be stored: a text with U+0000, and a name that is too long for an index. */
+/** The codes of values that cannot be stored: a text with U+0000, or a name that is too long for an index. */
 const cannotBeStored: Readonly<Record<string, string>> = {
   "22021": "a text has a character that cannot be stored, such as U+0000",
   "54000": "a name or a location is too long for the catalog's database",
 };
-/** The codes of Node's errors of sockets and of TLS. */
+/** The codes of Node's socket and TLS errors. */
 const ofNode = /^(E(AI_)?[A-Z]+$|ERR_(SSL|TLS|SOCKET|STREAM)_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO|CERT_|HOSTNAME_)/;
 const ofSockets = /^E(AI_)?[A-Z]+$/;
 const authorization = "28";
-/** The driver's own errors have no codes. */
+/** The messages of the driver's own errors, which have no codes. */
 const ofDriver = /connection|connect|timeout|SSL/i;
 
-/** Returns whether a transaction that failed with an error may succeed after a retry. */
+/** Reports whether a failed transaction may succeed after a retry. */
 export function isWorthAnotherAttempt(error: unknown, attempt: number, constraintAttemptsMax: number): boolean {
   const state = error instanceof DatabaseError ? (error.code ?? "") : "";
   return conflicts.includes(state) || (constraints.includes(state) && attempt < constraintAttemptsMax);
 }
 
-/** Returns whether the connection of an error must not be used again. */
+/** Reports whether the connection of an error must not be used again. */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof CatalogError || !(error instanceof Error)) return false;
   if (error instanceof DatabaseError) return unavailable.test(error.code ?? "");
@@ -40,8 +43,8 @@ export function isUnavailable(error: unknown): boolean {
 }
 
 /**
- * Returns whether an unavailable server may become available without a change of settings: it is unreachable, starting,
- * stopping or full. A wrong password or TLS setting is permanent.
+ * Reports whether an unavailable server may become available without a change of its configuration, because it is
+ * unreachable, starting, stopping or full. A wrong password or TLS setting is permanent.
  */
 export function isAway(error: unknown): boolean {
   if (!isUnavailable(error)) return false;
@@ -53,7 +56,7 @@ export function isAway(error: unknown): boolean {
 }
 
 /**
- * Converts an error of the database for the caller. An error that neither an outage nor the input caused is a bug, and
+ * Converts an error of the database for the caller. An error that neither an outage nor the input caused is a bug and
  * keeps its message without secrets.
  */
 export function explain(error: unknown): unknown {
@@ -70,7 +73,7 @@ export function explain(error: unknown): unknown {
   return problem === undefined ? cause : new CatalogError("InvalidInput", problem, { cause });
 }
 
-/** Errors of the driver may contain the settings of its connection, and rows of tables. */
+/** Removes secrets from an error of the driver, which may contain the settings of its connection and rows of tables. */
 function withoutSecrets(error: Error): Error {
   const { name, message, stack } = error;
   const errors = error instanceof AggregateError ? error.errors.map((each) => withoutSecrets(each)) : [];

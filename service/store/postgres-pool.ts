@@ -2,10 +2,10 @@ import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
 import type { PostgresDatabase } from "./database.ts";
 
-/** How long a request waits for a connection. */
+/** The time that a request waits for a connection. */
 const connectTimeoutMs = 5_000;
 
-/** Creates a pool of connections, which opens them on demand. */
+/** Creates a pool that opens its connections on demand. */
 export function openPool(database: PostgresDatabase, options: pg.PoolConfig): pg.Pool {
   const pool = new pg.Pool({
     connectionString: database.url,
@@ -23,12 +23,12 @@ export function openPool(database: PostgresDatabase, options: pg.PoolConfig): pg
   return pool;
 }
 
-/** Opens one connection without timeouts for work on the whole database. Destroying it closes the connection. */
+/** Opens one connection without timeouts for work on the whole database. Destroying the result closes the connection. */
 export function openPostgres<Tables>(database: PostgresDatabase): Kysely<Tables> {
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: openPool(database, { max: 1 }) }) });
 }
 
-/** Parses integers of 8 bytes as numbers: all values of the schema fit. */
+/** Returns the parser of a type. Integers of 8 bytes become numbers, because all values of the schema fit. */
 function getTypeParser(oid: number, format?: "text" | "binary"): (value: string) => unknown {
   return oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format);
 }

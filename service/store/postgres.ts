@@ -10,17 +10,23 @@ import { openPool, openPostgres } from "./postgres-pool.ts";
 import type { Statement } from "./statement.ts";
 import type { Limiter, LockableTable, Session, Store, WriteOptions } from "./store.ts";
 
-/** No query of the catalog lasts this long, unless it has lost its server. */
+/** The maximum duration of a query. Longer ones have lost their server. */
 const queryTimeoutMs = 15_000;
-/** The longest time that a process which is paused in a transaction blocks others. */
+/** The longest time that a process which pauses within a transaction can block others. */
 const idleInTransactionTimeoutMs = 15_000;
 
-/** Transactions that conflicted conflict again unless their backoff is random. */
+/**
+ * The backoff between attempts of a conflicting transaction. Without randomness, the same transactions would conflict
+ * again.
+ */
 const retries = { retries: 14, minTimeout: 2, maxTimeout: 500, factor: 2, randomize: true };
-/** A constraint that is still violated at this attempt is a bug. */
+/** The attempt at which a constraint violation counts as a bug. */
 const constraintAttemptsMax = 4;
 
-/** Connects to PostgreSQL and migrates the schema, under a lock when several processes start at once. */
+/**
+ * Connects to PostgreSQL and migrates the schema. A lock serializes the migrations of several processes that start at
+ * once.
+ */
 export async function openPostgresStore(
   database: PostgresDatabase,
   { mustExist = false }: { readonly mustExist?: boolean } = {},
@@ -47,10 +53,10 @@ export async function openPostgresStore(
 }
 
 /**
- * A store whose transactions run concurrently, each on a connection of the pool. A transaction sees the database at its
- * start, and is retried when it changes a row that another one has changed since. `serializable` would enforce every rule
- * without locks, but treats neighbours in an index as conflicts: in a small catalog, writers of different tables blocked
- * each other's commits.
+ * A store whose transactions run concurrently, each on a connection of the pool. A transaction sees the database as of
+ * its start and is retried if it changes a row that another one has changed since. `serializable` would enforce every
+ * rule without locks but treats neighbours in an index as conflicts: in a small catalog, writers of different tables
+ * would block each other's commits.
  */
 class PostgresStore implements Store {
   readonly read: Session;
@@ -67,7 +73,7 @@ class PostgresStore implements Store {
     });
   }
 
-  /** PostgreSQL does not reveal cheaply whether another transaction has committed, so nothing is cached. */
+  /** Reads without a cache, because PostgreSQL has no cheap way to detect the commits of other transactions. */
   cached<Result>(_: string, read: () => Promise<Result>): Promise<Result> {
     return read();
   }
@@ -75,7 +81,7 @@ class PostgresStore implements Store {
   async write<Result>(work: (session: Session) => Promise<Result>, { locking }: WriteOptions = {}): Promise<Result> {
     const attempt = () =>
       inTransaction(this.#pool, "begin isolation level repeatable read", async (client) => {
-        // The first query fixes the snapshot of the transaction, and so follows the lock.
+        // The lock must precede the first query, which fixes the snapshot of the transaction.
         if (locking !== undefined) await client.query(`lock table ${locking} in share row exclusive mode`);
         return work(new PostgresSession((text, values) => client.query(text, values), locking));
       });
@@ -86,7 +92,7 @@ class PostgresStore implements Store {
     });
   }
 
-  /** Counts in the database; in each process while the database is unavailable. */
+  /** Counts in the database, or in each process while the database is unavailable. */
   createLimiter({ points, durationSeconds: duration }: { points: number; durationSeconds: number }): Limiter {
     return new RateLimiterPostgres({
       storeClient: { query: ({ text, values }: pg.QueryConfig) => this.#pool.query(text, values) },
@@ -96,7 +102,7 @@ class PostgresStore implements Store {
       keyPrefix: "",
       points,
       duration,
-      // Refuses a caller over its limit without a query.
+      // Rejects a caller over its limit without a query.
       inMemoryBlockOnConsumed: points + 1,
       insuranceLimiter: new RateLimiterMemory({ points, duration }),
     });
@@ -136,14 +142,14 @@ class PostgresSession implements Session {
     return (await this.#run(statement, parameters)).rowCount ?? 0;
   }
 
-  /** Queries are not prepared by name: prepared queries break when a later release changes their tables. */
+  /** Runs a query without a name: prepared queries break when a later release changes their tables. */
   #run<Parameters extends object>(statement: Statement<Parameters, unknown>, parameters: Parameters) {
     const { sql, bind } = statement.compile(postgres);
     return this.#query(sql, [...bind(parameters)]);
   }
 }
 
-/** Runs `work` between `begin` and `commit` on a connection of its own. Errors are the driver's. */
+/** Runs `work` between `begin` and `commit` on its own connection. Errors are those of the driver. */
 async function inTransaction<Result>(
   pool: pg.Pool,
   begin: string,
@@ -169,7 +175,7 @@ async function inTransaction<Result>(
   }
 }
 
-/** Converts an error: a transient failure to a CatalogError, one that the operator must fix to an Error. */
+/** Converts a transient failure to a CatalogError, and one that the operator must fix to an Error. */
 function asStartFailure(error: unknown, database: PostgresDatabase): Error {
   const explained = explain(error);
   const cause = explained instanceof CatalogError ? explained.cause : explained;

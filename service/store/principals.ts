@@ -5,17 +5,17 @@ import type { Schema } from "./schema.ts";
 import { pick, statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 
-/** Stands for any principal and any key: none has an empty name. */
+/** Placeholders for any principal and any key, neither of which can have an empty name. */
 const anyPrincipal = "";
 const anyKey = "";
 
-/** A role on a namespace and all that is under it. */
+/** A role on a namespace and everything below it. */
 export interface Grant {
   readonly namespace: Identifier;
   readonly role: Role;
 }
 
-/** A right of the key of a job, which is not stored. */
+/** A right of the key of a job. These rights are not stored. */
 export interface JobGrant {
   readonly namespace: Identifier;
   readonly role: Role | RoleOfJob;
@@ -27,7 +27,7 @@ export interface ApiKeyRecord {
   readonly createdAtMillis: number;
 }
 
-/** The attempt of a job that a key is for. */
+/** The attempt of a job that owns a key. */
 export interface JobAttempt {
   readonly id: string;
   readonly attempt: number;
@@ -39,7 +39,7 @@ export interface JobAttempt {
 export interface KeyOwner {
   readonly id: string;
   readonly principal: string;
-  /** The attempt that the key is for; undefined for all other keys. */
+  /** The attempt that owns the key; undefined for all other keys. */
   readonly of: JobAttempt | undefined;
 }
 
@@ -56,9 +56,9 @@ const upsertKey = statement((db, p: Schema["api_keys"]) =>
 );
 
 /**
- * Stores the hash of an API key; replaces a key with this id.
+ * Stores the hash of an API key. Replaces an existing key with this id.
  *
- * @param of The attempt that it is for.
+ * @param of The attempt that owns the key.
  */
 export async function putApiKey(
   session: Session,
@@ -92,7 +92,7 @@ const findKeyOfToken = statement((db, p: { hash: string; now: number }) =>
     .where("api_keys.hash", "not like", sql.lit(revokedHash("%"))),
 );
 
-/** Finds the owner of the API key that the token with this hash was issued for, until it expires. */
+/** Finds the owner of the API key of an unexpired token with this hash. */
 export async function findApiKeyOfToken(session: Session, hash: string): Promise<KeyOwner | undefined> {
   return toOwner(await session.first(findKeyOfToken, { hash, now: Date.now() }));
 }
@@ -132,12 +132,15 @@ export async function deleteJobKeys(session: Session, job: string, endedBefore: 
 
 const findHash = statement((db, p: { id: string }) => db.selectFrom("api_keys").select("hash").where("id", "=", p.id));
 
-/** Returns the stored hash of the key with this id, also of a revoked one. */
+/** Returns the stored hash of the key with this id, even if the key is revoked. */
 export async function findApiKeyHash(session: Session, id: string): Promise<string | undefined> {
   return (await session.first(findHash, { id }))?.hash;
 }
 
-/** Replaces the hash of a revoked key of the settings, so that the next start does not install it again. */
+/**
+ * Returns the hash that replaces the one of a revoked key from the configuration, so that the next start does not
+ * install the key again.
+ */
 export function revokedHash(hash: string): string {
   return `revoked:${hash}`;
 }
@@ -154,7 +157,7 @@ const hasKey = statement((db, p: { principal: string; id: string }) =>
     .limit(1),
 );
 
-/** Whether a principal has the API key with this id, or any. */
+/** Reports whether a principal has the API key with this id, or any key. */
 export async function hasApiKey(session: Session, principal: string, id: string = anyKey): Promise<boolean> {
   return (await session.first(hasKey, { principal, id })) !== undefined;
 }
@@ -168,7 +171,7 @@ const revoke = statement((db, p: { id: string; prefix: string }) =>
     .returning("principal"),
 );
 
-/** Revokes a key but keeps its row. @returns Its owner; undefined when no such key is valid. */
+/** Revokes a key but keeps its row. @returns The owner of the key; undefined if no valid key has this id. */
 export async function revokeApiKeyInPlace(session: Session, id: string): Promise<string | undefined> {
   return (await session.first(revoke, { id, prefix: revokedHash("") }))?.principal;
 }
@@ -177,12 +180,12 @@ const removeKey = statement((db, p: { id: string }) =>
   db.deleteFrom("api_keys").where("id", "=", p.id).where(isLive).returning("principal"),
 );
 
-/** @returns The owner of the key; undefined when no valid key has this id. */
+/** Deletes a key. @returns The owner of the key; undefined if no valid key has this id. */
 export async function deleteApiKey(session: Session, id: string): Promise<string | undefined> {
   return (await session.first(removeKey, { id }))?.principal;
 }
 
-/** A page of a list. */
+/** The limits of a page of a list. */
 interface Page<Key> {
   /** The key of the item that the page follows; the beginning when undefined. */
   readonly after?: Key | undefined;
@@ -205,7 +208,7 @@ const listKeys = statement((db, p: { principal: string; created_at: number; id: 
     .limit(p.limit),
 );
 
-/** Lists the keys of a principal, or of all, the oldest first. */
+/** Lists the keys of a principal or of all principals, the oldest first. */
 export async function listApiKeys(
   session: Session,
   principal: string = anyPrincipal,
@@ -254,7 +257,7 @@ const listNames = statement((db, p: { after: string; limit: number }) =>
     .limit(p.limit),
 );
 
-/** Lists the principals that follow the name `after`, by name. */
+/** Lists the principals whose names follow `after`, in the order of their names. */
 export async function listPrincipals(session: Session, after: string, limit: number): Promise<PrincipalSummary[]> {
   const rows = await session.all(listNames, { after, limit });
   return rows.map((row) => ({ principal: row.principal, apiKeys: Number(row.keys), grants: Number(row.roles) }));
@@ -269,7 +272,7 @@ const upsertGrant = statement((db, p: { principal: string; namespace: string; ro
     ),
 );
 
-/** Grants a principal a role on a namespace, and replaces its former role there. */
+/** Grants a principal a role on a namespace. Replaces its former role there. */
 export async function putGrant(session: Session, principal: string, grant: Grant): Promise<void> {
   await session.run(upsertGrant, { principal, namespace: toPath(grant.namespace), role: grant.role });
 }
@@ -278,7 +281,7 @@ const removeGrant = statement((db, p: { principal: string; namespace: string }) 
   db.deleteFrom("grants").where("principal", "=", p.principal).where("namespace", "=", p.namespace),
 );
 
-/** Revokes a grant. @returns Whether it existed. */
+/** Revokes a grant. @returns Whether the grant existed. */
 export async function deleteGrant(session: Session, principal: string, namespace: Identifier): Promise<boolean> {
   return (await session.run(removeGrant, { principal, namespace: toPath(namespace) })) > 0;
 }
@@ -310,7 +313,7 @@ export interface PrincipalGrant extends Grant {
   readonly principal: string;
 }
 
-/** Lists the grants of a principal, or of all, on a namespace and below it, by principal. */
+/** Lists the grants of a principal, or of all principals, on a namespace and below it, in the order of principals. */
 export async function listGrants(
   session: Session,
   within: Identifier = [],

@@ -1,12 +1,12 @@
 import { LRUCache } from "lru-cache";
 import type { Snapshot } from "./sqlite-session.ts";
 
-/** The maximum number of characters of all results as JSON, of one or two bytes each. */
+/** The maximum number of characters of all results as JSON. A character occupies one or two bytes. */
 const charactersKept = 8 * 1024 * 1024;
 
 /**
- * Caches what was read from the database until the next commit of any process, which SQLite's `data_version` reveals.
- * Lists of names need it: reading a page of 1,000 names takes three times as long as everything else in its request.
+ * Caches results of reads until the next commit of any process, which SQLite's `data_version` reveals. Lists of names
+ * need this cache: reading a page of 1,000 names lasts three times as long as everything else in its request.
  */
 export class ReadCache {
   readonly #snapshot: Snapshot;
@@ -27,7 +27,7 @@ export class ReadCache {
     const known = this.#results.get(key) as Result | undefined;
     if (known !== undefined) return known;
     const result = await read();
-    // A result from several snapshots belongs to none of them.
+    // A result that was read from several snapshots is valid for none of them.
     if (this.#snapshot.version() === version) this.#results.set(key, result);
     return result;
   }

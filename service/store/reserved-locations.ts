@@ -6,7 +6,7 @@ import type { Session } from "./store.ts";
 /** The location of a deregistered table. */
 export interface ReservedLocation {
   readonly location: string;
-  /** The name that the table had. */
+  /** The former name of the table. */
   readonly identifier: Identifier;
 }
 
@@ -31,7 +31,7 @@ const findBelow = statement((db, p: { from: string; to: string }) =>
   db.selectFrom("reserved_locations").selectAll().where("location", ">=", p.from).where("location", "<", p.to).limit(1),
 );
 
-/** Finds a reserved location that is this one, one of its ancestors, or below it. */
+/** Finds a reserved location that equals, contains or is below a location. */
 export async function findReservedLocation(
   session: Session,
   location: string,

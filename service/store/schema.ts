@@ -1,13 +1,13 @@
 import type { Generated } from "kysely";
 
 /**
- * The catalog's tables, the same on every database. Times are milliseconds since the
- * epoch; maps and lists are JSON text; paths of namespaces are as `path.ts` writes them.
+ * The tables of the catalog, which are the same on every database. Times are milliseconds since the epoch, maps and
+ * lists are JSON text, and paths of namespaces have the format of `path.ts`.
  */
 export interface Schema {
   namespaces: {
     path: string;
-    /** The path of the namespace that it is in; null for the root. */
+    /** The path of the parent namespace; null for the root. */
     parent: string | null;
     name: string;
     properties: string;
@@ -17,48 +17,48 @@ export interface Schema {
     id: Generated<number>;
     namespace: string;
     name: string;
-    /** A URI without a trailing slash; no two tables share or contain each other's. */
+    /** A URI without a trailing slash. No two tables share a location or have one inside the other's. */
     location: string;
     properties: string;
     created_at: number;
-    /** The path of a dropped table, which has no name any more; null for all others. */
+    /** The former path of a dropped table, which has no name; null for all others. */
     dropped_from: string | null;
     dropped_at: number | null;
-    /** Whether `automations` may have rows of it, so that commits of all others need not look. */
+    /** A mark of tables that may have rows in `automations`, so that commits to other tables skip the lookup. */
     is_automated: Generated<0 | 1>;
   };
-  /** A row for every branch that has or had version records, `main` included. */
+  /** The branches that have or had version records, including `main`. */
   branches: {
     table_id: number;
     name: string;
-    /** Counts up when all records of the branch are deleted at once: its numbering starts again then. */
+    /** Incremented when all records of the branch are deleted at once, after which its version numbers restart. */
     generation: number;
-    /** The first version of this generation; -1 when there was none, -2 when it is not known. */
+    /** The first version of this generation; -1 without any, -2 if unknown. */
     first_version: number;
-    /** The highest version that was ever recorded in this generation, deleted records included; -1 when none was. */
+    /** The highest version ever recorded in this generation, including deleted records; -1 without any. */
     highest_version: number;
-    /** The highest version of all earlier generations, whose manifests may still be there; -1 when there was none. */
+    /** The highest version of all earlier generations, whose manifests may still exist; -1 without any. */
     left_over_version: number;
-    /** How often a version was withdrawn: what was read of the folder before may be gone since. */
+    /** The number of withdrawn versions. An earlier listing of the folder may be outdated after a withdrawal. */
     withdrawals: Generated<number>;
   };
-  /** The records of all generations: those of earlier ones tell which manifests are left over from them. */
+  /** The version records of all generations. Those of earlier generations identify leftover manifests. */
   table_versions: {
     table_id: number;
     branch: string;
     generation: number;
     version: number;
-    /** The manifest's final file name inside the branch's `_versions` folder. */
+    /** The final file name of the manifest in the `_versions` folder of the branch. */
     manifest_name: string;
-    /** The file name that the client committed; it differs from `manifest_name` for a staged manifest. */
+    /** The file name that the client committed, which differs from `manifest_name` for a staged manifest. */
     committed_name: string;
-    /** What the store calls the manifest's content (`StoredObject.identity`); null in rows of older releases. */
+    /** The object store's identity of the manifest's content (`StoredObject.identity`); null in rows of earlier releases. */
     identity: string | null;
-    /** 0 while the manifest still waits under `committed_name`, 1 when it has its final name. */
+    /** 0 while the manifest is staged as `committed_name`, 1 when it has its final name. */
     finished: 0 | 1;
     /**
-     * 1 while a commit of several versions has not reached its commit point, 2 when it never will: the version
-     * is not there.
+     * 1 before the commit point of a batch of versions, 2 once the batch is being rolled back and the version will
+     * never exist.
      */
     held: 0 | 1 | 2;
     manifest_size: number | null;
@@ -68,21 +68,24 @@ export interface Schema {
     /** The audit record of the commit. */
     transaction_id: string;
   };
-  /** Principal, operation and objects. Rows are appended; triggers refuse all else, see migration 0005. */
+  /**
+   * Principals, operations and objects of all changes. Rows are appended; triggers reject everything else (migration
+   * 0005).
+   */
   audit_records: OpenedRow;
-  /** The outcome of a record that was opened as Running, or whose commit was withdrawn. Appended, too. */
+  /** The outcomes of records that were opened as Running or whose commit was withdrawn. This table is append-only too. */
   audit_outcomes: {
     record_id: string;
     status: string;
     reason: string | null;
     recorded_at: number;
   };
-  /** Says up to when the audit was deleted on purpose: only records that are older can be deleted. */
+  /** The time up to which the audit may be deleted. The database rejects the deletion of later records. */
   audit_retention: { deleted_before: number };
-  /** What was opened as Queued, for clients to carry out and to update. */
+  /** The jobs, which clients execute and update. */
   jobs: OpenedRow & {
     updated_at: number;
-    /** The id of the API key that opened it; null when the catalog itself or a token opened it. */
+    /** The id of the API key that opened the job; null if the catalog itself or a token opened it. */
     api_key: string | null;
   };
   api_keys: {
@@ -90,61 +93,61 @@ export interface Schema {
     principal: string;
     hash: string;
     created_at: number;
-    /** The id of the job that one is for, and which attempt of it; null for all others. */
+    /** The id of the job whose attempt owns the key; null for all other keys. */
     job: string | null;
     attempt: number | null;
-    /** The principal that created the key of a job; null for all others. */
+    /** The principal that created the key of a job; null for all other keys. */
     creator: string | null;
   };
-  /** Locations of deregistered tables with the paths of their names: other tables must not contain their objects. */
+  /** The locations of deregistered tables with the paths of their names. Other tables must not contain their objects. */
   reserved_locations: { location: string; identifier: string };
-  /** Tokens of development authentication, each valid until it expires or its key is gone. */
+  /** The tokens of development authentication. Each is valid until it expires or its key is deleted. */
   access_tokens: { hash: string; api_key: string; expires_at: number };
   grants: { principal: string; namespace: string; role: string };
-  /** Deferred work. A row goes when its work is done. */
+  /** Deferred work. Finished work has no row. */
   tasks: {
     kind: string;
-    /** What is to be worked on, as the kind names it. */
+    /** The object of the work, in the format of the kind. */
     subject: string;
-    /** How often it was begun. */
+    /** The number of started attempts. */
     attempts: Generated<number>;
     not_before: number;
     /** The claim of the worker; null without one. */
     claim: string | null;
-    /** When that claim expires. */
+    /** The expiry of the claim. */
     claimed_until: Generated<number>;
-    /** Why the last attempt failed. */
+    /** The reason of the last failure. */
     reason: string | null;
     created_at: number;
   };
-  /** Jobs that are opened when a commit brings new rows. A row goes with its table. */
+  /** The rules that open jobs when a commit adds rows. They are deleted with their table. */
   automations: {
-    /** The table whose new rows they are. */
+    /** The table whose new rows open the jobs. */
     table_id: number;
-    /** `backfill` or `refresh`. */
+    /** An `AutomationKind`. */
     kind: string;
-    /** A column of the table, or the id of a view. */
+    /** A column of the table or the id of a view. */
     target: string;
-    /** The principal that its jobs run for. */
+    /** The principal of the jobs. */
     principal: string;
     /** The latest version of the table when the latest of these jobs was opened. */
     seen_version: number;
-    /** The highest fragment that the table ever had then; new rows have higher ones. */
+    /** The highest id of any fragment up to that version. New rows have higher ones. */
     seen_fragment: number;
   };
-  /** The holder that alone may change what a name stands for, until when. */
+  /** The exclusive holders of names, with the expiry of their leases. */
   leases: { name: string; holder: string; held_until: number };
-  /** One row: the time at which a process last looked at its clock. */
+  /** A single row with the time of the latest reading of the clock by any process. */
   clock: { id: number; seen_at: number };
 }
 
-/** What audit records and jobs have in common; their ids are of one space. */
+/** The columns that audit records and jobs share. Their ids are unique across both tables. */
 interface OpenedRow {
   id: string;
-  /** Where it is addressed: the namespace that it happens in. */
+  /** The namespace of the objects. */
   namespace: string;
   operation: string;
-  /** The identifiers that it changes, as a JSON list of lists. */
+  /** The identifiers of the changed objects, as a JSON list of lists. */
   objects: string;
   principal: string;
   request_id: string;

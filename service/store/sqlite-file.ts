@@ -14,8 +14,10 @@ function cannotUse(file: string, problem: string, cause?: unknown): Error {
 }
 
 /**
+ * Verifies a catalog database.
+ *
  * @param shown The name of the file in the error.
- * @throws Error when the file is not an intact catalog database.
+ * @throws Error if the file is not an intact catalog database.
  */
 export function verifySqliteFile(file: string, shown = file): void {
   let problem: unknown;
@@ -34,11 +36,11 @@ export function verifySqliteFile(file: string, shown = file): void {
 }
 
 /**
- * Writes a consistent copy of a database that may be in use, with what is in its write-ahead log. Under its name the copy
- * appears complete, verified and synced, or not at all.
+ * Writes a consistent copy of a database that may be in use, including its write-ahead log. The copy appears under its
+ * final name only when it is complete, verified and synced.
  *
- * @param place Puts the finished copy from its temporary name to its final one.
- * @throws Error when the file is not an intact catalog database.
+ * @param place Moves the finished copy from its temporary name to its final one.
+ * @throws Error if the file is not an intact catalog database.
  */
 export async function copySqliteFile<Result>(
   file: string,
@@ -48,7 +50,7 @@ export async function copySqliteFile<Result>(
   const partial = `${copy}.partial`;
   try {
     await copyPages(file, partial);
-    // A copy in WAL mode would get files beside it whenever it is read.
+    // A copy in WAL mode would create files beside it at every read.
     closeForGood(partial);
     verifySqliteFile(partial, file);
     sync(partial);
@@ -72,9 +74,9 @@ async function copyPages(file: string, copy: string): Promise<void> {
 }
 
 /**
- * Replaces a database that is not in use, and keeps the former one, with its log, beside it.
+ * Replaces a database that is not in use. Keeps the former one, with its log, beside it.
  *
- * @returns The path of the former database; undefined when there was none.
+ * @returns The path of the former database; undefined without one.
  */
 export function replaceSqliteFile(file: string, by: string): string | undefined {
   const kept = `${file}${keptInfix}${new Date().toISOString().replaceAll(/[:.]/g, "-")}`;
@@ -89,7 +91,10 @@ export function replaceSqliteFile(file: string, by: string): string | undefined 
   return isPresent ? kept : undefined;
 }
 
-/** With a second name for the former database, its first name never leads to nothing. Some file systems have no links. */
+/**
+ * Links the former database to a second name before it is replaced, so that its first name always exists. Some file
+ * systems do not support links.
+ */
 function keep(file: string, kept: string): void {
   try {
     linkSync(file, kept);
@@ -99,9 +104,9 @@ function keep(file: string, kept: string): void {
 }
 
 /**
- * As `closeForGood`; leaves a damaged database as it is, with its log.
+ * Closes a database like `closeForGood`, but leaves a damaged one unchanged with its log.
  *
- * @throws Error when another process has the database open.
+ * @throws Error if another process has the database open.
  */
 export function closeIfIntact(file: string): void {
   try {
@@ -113,7 +118,11 @@ export function closeIfIntact(file: string): void {
 
 const keptInfix = ".before-restore-";
 
-/** @throws Error when files of a former database lie where a new one would be created. */
+/**
+ * Rejects a new database beside the files of a former one.
+ *
+ * @throws Error if such files exist.
+ */
 export function requireNoRemains(file: string): void {
   if (!isNewSqliteFile(file) || !existsSync(dirname(file))) return;
   const name = basename(file);
@@ -138,9 +147,9 @@ function sync(path: string): void {
 }
 
 /**
- * Checkpoints the log into the database file and leaves WAL mode, so that the file can be moved.
+ * Checkpoints the log into the database file and leaves WAL mode so that the file can be moved.
  *
- * @throws Error when another process has the database open.
+ * @throws Error if another process has the database open.
  */
 export function closeForGood(file: string): void {
   const database = new Database(file, { timeout: 0 });

@@ -4,12 +4,12 @@ import { sqlite } from "./dialect.ts";
 import type { CompiledStatement, Statement } from "./statement.ts";
 import type { LockableTable, Session } from "./store.ts";
 
-/** How many statements run in one turn of the event loop; each lasts some tens of microseconds at most. */
+/** The number of statements in one turn of the event loop. Each runs for some tens of microseconds at most. */
 const statementsInTurn = 256;
 
 /**
  * A read transaction of one turn of the event loop, which begins with the first read. The requests of the turn have
- * arrived by then, so each sees all commits that other processes acknowledged before.
+ * arrived by then, so each sees every commit that other processes acknowledged before.
  */
 export class Snapshot {
   readonly #reader: Database.Database;
@@ -24,7 +24,7 @@ export class Snapshot {
     this.#begin = reader.prepare("BEGIN");
     this.#commit = reader.prepare("COMMIT");
     this.#dataVersion = reader.prepare("PRAGMA data_version").pluck();
-    // SQLite opens its log with the first read. Open files stay readable after their deletion.
+    // The first read opens the log. Open files remain readable after their deletion.
     this.#dataVersion.get();
   }
 
@@ -35,7 +35,7 @@ export class Snapshot {
     setImmediate(this.end);
   }
 
-  /** Returns another value in each snapshot that sees further commits. */
+  /** Returns a different value in each snapshot that sees further commits. */
   version(): unknown {
     this.begin();
     try {
@@ -53,7 +53,7 @@ export class Snapshot {
     try {
       this.#commit.run();
     } catch (error) {
-      // SQLite ends a transaction itself when a read fails.
+      // SQLite itself ends the transaction when a read fails.
       if (this.#reader.inTransaction) throw error;
     }
   };
@@ -98,9 +98,9 @@ export class SqliteSession implements Session {
   }
 
   /**
-   * Runs a statement. Statements of long work are interrupted by other requests, because the event loop gets its turn.
+   * Runs a statement. Long work yields to other requests between its statements.
    *
-   * @throws CatalogError ServiceUnavailable when the database cannot be used now.
+   * @throws CatalogError ServiceUnavailable if the database is unavailable.
    */
   async #carryOut<Parameters extends object, Result>(
     statement: Statement<Parameters, unknown>,

@@ -16,12 +16,12 @@ import type { LockableTable, Session, Store, WriteOptions } from "./store.ts";
 /** The maximum number of transactions that share one commit. */
 const groupSizeMax = 256;
 const busyTimeoutMs = 5_000;
-/** A start waits for the migration of another process. */
+/** The retries of a start that waits for the migration of another process. */
 const migrationRetries = { retries: Number.POSITIVE_INFINITY, factor: 1, minTimeout: 20, maxRetryTime: 60_000 };
 /**
  * Opens the SQLite file, creates it if it is missing, and migrates its schema.
  *
- * @throws Error that names the file when SQLite cannot use it, or when it must exist and does not.
+ * @throws Error with the name of the file if SQLite cannot use it, or if it is missing and must exist.
  */
 export async function openSqliteStore(
   file: string,
@@ -51,7 +51,7 @@ async function open(file: string): Promise<Store> {
   }
 }
 
-/** Migrates the schema in one transaction, while no other process does. */
+/** Migrates the schema in one transaction and excludes all other processes. */
 async function migrateAlone(writer: Database.Database): Promise<void> {
   // Destroying this Kysely instance would close the connection.
   const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database: writer }) });
@@ -66,7 +66,10 @@ async function migrateAlone(writer: Database.Database): Promise<void> {
   }
 }
 
-/** Waits for another process that migrates. SQLite itself would block the event loop while it waits. */
+/**
+ * Begins the transaction of a migration after that of another process. SQLite itself would block the event loop while
+ * it waits.
+ */
 async function beginAlone(writer: Database.Database): Promise<void> {
   writer.pragma("busy_timeout = 0");
   await pRetry(async () => void writer.exec("BEGIN IMMEDIATE"), {
@@ -85,9 +88,9 @@ interface Job {
 type Outcome = { readonly job: Job } & ({ readonly result: unknown } | { readonly error: unknown });
 
 /**
- * A store with one connection that reads and one that writes. Group commit: transactions that arrive together share one
- * COMMIT, because its fsync costs more than all else. Reads of one turn of the event loop share a snapshot, because file
- * locks cost more than a read.
+ * A store with one connection for reads and one for writes. Transactions that arrive together share one COMMIT (group
+ * commit), because its fsync costs more than everything else. Reads of one turn of the event loop share a snapshot,
+ * because file locks cost more than a read.
  */
 class SqliteStore implements Store {
   readonly read: Session;
@@ -121,7 +124,7 @@ class SqliteStore implements Store {
     return this.#cache.read(key, read);
   }
 
-  /** Transactions run one at a time, which locks every table. */
+  /** Runs a transaction. Transactions run one at a time, which has the effect of locking every table. */
   write<Result>(work: (session: Session) => Promise<Result>, { locking }: WriteOptions = {}): Promise<Result> {
     const session = this.#sessions[locking ?? "none"];
     return new Promise<unknown>((resolve, reject) => {
@@ -153,7 +156,7 @@ class SqliteStore implements Store {
       this.#requireLog();
       this.#control.begin.run();
       for (const job of group) outcomes.push(await this.#runInSavepoint(job));
-      // Later reads see the commit.
+      // Later reads must see the commit.
       this.#snapshot.end();
       this.#control.commit.run();
     } catch (error) {
@@ -167,7 +170,10 @@ class SqliteStore implements Store {
       else outcome.job.resolve(outcome.result);
   }
 
-  /** @throws CatalogError ServiceUnavailable when the log was deleted: SQLite would commit to it nevertheless. */
+  /**
+   * Requires the log. @throws CatalogError ServiceUnavailable if it was deleted, because SQLite would still commit to
+   * the deleted file.
+   */
   #requireLog(): void {
     if (inodeOfLog(this.#writer) !== this.#logInode) throw fileGone(this.#writer.name);
   }
@@ -179,7 +185,7 @@ class SqliteStore implements Store {
       this.#control.release.run();
       return { job, result };
     } catch (error) {
-      // SQLite rolls back the whole transaction on errors such as a full disk: then the whole group fails.
+      // SQLite rolls back the whole transaction on errors such as a full disk. Then the whole group fails.
       if (!this.#writer.inTransaction) throw error;
       this.#control.rollbackToSavepoint.run();
       this.#control.release.run();
@@ -200,7 +206,7 @@ function fileGone(file: string): CatalogError {
   });
 }
 
-/** Prepares the statements that surround transactions. */
+/** Prepares the statements that begin and end transactions. */
 function prepareControl(writer: Database.Database) {
   return {
     begin: writer.prepare("BEGIN IMMEDIATE"),

@@ -3,7 +3,7 @@ import type { Dialect } from "./dialect.ts";
 import { Placeholder } from "./placeholder.ts";
 import type { Schema } from "./schema.ts";
 
-/** A query that Kysely builds once for each database, at its first use, and that runs with other values each time. */
+/** A query that Kysely builds once for each database, at its first use, and that runs with different values each time. */
 export interface Statement<Parameters extends object, Row> {
   readonly compile: (dialect: Dialect) => CompiledStatement<Parameters, Row>;
 }
@@ -19,7 +19,7 @@ interface Compilable<Row> {
   execute(): Promise<Row[]>;
 }
 
-/** Creates a statement. `build` receives placeholders for the parameters, which it must only pass on to Kysely. */
+/** Creates a statement. `build` receives placeholders for the parameters and may only pass them to Kysely. */
 export function statement<Parameters extends object, Row>(
   build: (db: Kysely<Schema>, parameters: Parameters, dialect: Dialect) => Compilable<Row>,
 ): Statement<Parameters, Row> {
@@ -37,8 +37,8 @@ export function statement<Parameters extends object, Row>(
 }
 
 /**
- * Returns some parameters as an object of columns, for `values`, `set` and `and`. The parameters that `build` receives
- * have no keys of their own, so the names are listed.
+ * Returns the named parameters as an object of columns for `values`, `set` and `and`. The names are listed because the
+ * parameters that `build` receives have no enumerable keys.
  */
 export function pick<Parameters extends object, Name extends keyof Parameters>(
   parameters: Parameters,

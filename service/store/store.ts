@@ -6,10 +6,10 @@ export type LockableTable = "tables" | "jobs";
 
 /** Runs statements with their values. */
 export interface Session {
-  /** The database table that no other session changes during this one. */
+  /** The database table that no other session can change during this one. */
   readonly locked: LockableTable | undefined;
   all<Parameters extends object, Row>(statement: Statement<Parameters, Row>, parameters: Parameters): Promise<Row[]>;
-  /** Reads a statement with one column: in SQLite, values take half the time of rows. */
+  /** Returns the values of a statement with one column. In SQLite, values need half the time of rows. */
   values<Parameters extends object, Value>(
     statement: Statement<Parameters, Readonly<Record<string, Value>>>,
     parameters: Parameters,
@@ -32,27 +32,28 @@ export interface WriteOptions {
 }
 
 /**
- * The catalog's database. A read sees all earlier commits. Every method throws CatalogError ServiceUnavailable while the
- * database is unavailable.
+ * The database of the catalog. A read sees all earlier commits. Every method throws CatalogError ServiceUnavailable
+ * while the database is unavailable.
  */
 export interface Store extends AsyncDisposable {
   readonly read: Session;
   /**
-   * Returns the result of `read`, or that of an earlier call with the same key since the last commit, which the caller
-   * must not change.
+   * Returns the result of `read`, or that of an earlier call with the same key since the last commit. The caller must
+   * not change the result.
    *
    * @param read Derives its result from the content of this database alone.
    */
   cached<Result extends object>(key: string, read: () => Promise<Result>): Promise<Result>;
   /**
    * Runs `work` in a transaction and resolves when its changes are durable. If `work` throws, the transaction is rolled
-   * back and the error is thrown. `work` must use only the session: it may share its commit with others, and may be
+   * back and the error is thrown. `work` must use only the session: it may share its commit with others and may be
    * retried.
    *
-   * If two concurrent transactions change the same row, or together violate a constraint of the schema, one is retried
-   * and sees the changes of the other. A rule about rows that are only read, or that do not exist, needs `locking`.
+   * If two concurrent transactions change the same row or together violate a constraint of the schema, one of them is
+   * retried and sees the changes of the other. A rule about rows that are only read, or that do not exist, needs
+   * `locking`.
    */
   write<Result>(work: (session: Session) => Promise<Result>, options?: WriteOptions): Promise<Result>;
-  /** Creates a limiter that counts together with all processes of this database, where they share it. */
+  /** Creates a limiter, which counts across all processes if the database is shared. */
   createLimiter(options: { readonly points: number; readonly durationSeconds: number }): Limiter;
 }

@@ -7,15 +7,15 @@ import type { Session } from "./store.ts";
 
 export interface NewTable {
   readonly identifier: Identifier;
-  /** A location's normalized URI. */
+  /** The normalized URI of the location. */
   readonly location: string;
   readonly properties: Readonly<Record<string, string>>;
 }
 
 export interface TableRecord extends NewTable {
-  /** Stays the same when the table is renamed. */
+  /** The id, which does not change when the table is renamed. */
   readonly id: number;
-  /** Whether new rows may open jobs. */
+  /** Reports whether new rows may open jobs. */
   readonly isAutomated?: boolean;
 }
 
@@ -42,7 +42,7 @@ const findById = statement((db, p: { id: number; namespace: string }) =>
     .where("namespace", "!=", p.namespace),
 );
 
-/** @returns undefined for a table that was dropped. */
+/** Returns the table with this id; undefined if it was dropped. */
 export async function findTableById(session: Session, id: number): Promise<TableRecord | undefined> {
   const row = await session.first(findById, { id, namespace: droppedNamespace });
   if (row === undefined) return undefined;
@@ -58,7 +58,10 @@ const findWith = statement((db, p: Subtree & { pattern: string }) =>
     .where("properties", "like", p.pattern),
 );
 
-/** Lists the tables in a namespace and below it whose properties contain a text as JSON. It has no wildcard of SQL. */
+/**
+ * Lists the tables in a namespace and below it whose properties contain a text as JSON. The text must not contain
+ * wildcards of SQL.
+ */
 export async function listTablesWith(session: Session, namespace: Identifier, text: string): Promise<TableRecord[]> {
   const rows = await session.all(findWith, { ...subtree(namespace), pattern: `%${text}%` });
   return rows.map((row) => ({
@@ -77,7 +80,7 @@ const insert = statement((db, p: Pick<Schema["tables"], (typeof insertedColumns)
 );
 const insertedColumns = ["namespace", "name", "location", "properties", "created_at"] as const;
 
-/** Inserts a table. Its namespace exists, and its name and its location are free. */
+/** Inserts a table. Its namespace must exist, and its name and its location must be free. */
 export async function insertTable(session: Session, table: NewTable): Promise<TableRecord> {
   const row = await session.first(insert, {
     ...keyOf(table.identifier),
@@ -137,7 +140,7 @@ function versionsOf(
 
 interface Page {
   readonly limit: number;
-  /** Whether to list tables without a version. */
+  /** Includes tables without a version. */
   readonly includeDeclared: boolean;
 }
 
@@ -157,7 +160,7 @@ const listInNamespace = (includeDeclared: boolean) =>
 const listAllInNamespace = listInNamespace(true);
 const listWrittenInNamespace = listInNamespace(false);
 
-/** Lists the names of the tables of a namespace that follow the name `after`, in order. */
+/** Lists the names of the tables of a namespace that follow `after`, in order. */
 export async function listTables(
   session: Session,
   namespace: Identifier,
@@ -188,7 +191,7 @@ const listEverywhere = (includeDeclared: boolean) =>
 const listAllEverywhere = listEverywhere(true);
 const listWrittenEverywhere = listEverywhere(false);
 
-/** Lists the identifiers of all tables that follow the table `after`; `[]` for the first page. */
+/** Lists the identifiers of all tables that follow `after`; `[]` for the first page. */
 export async function listAllTables(session: Session, after: Identifier, page: Page): Promise<Identifier[]> {
   const rows = await session.all(page.includeDeclared ? listAllEverywhere : listWrittenEverywhere, {
     ...keyOf(after),
@@ -209,7 +212,7 @@ const findNameByLocation = statement((db, p: { location: string; namespace: stri
     .where("namespace", "!=", p.namespace),
 );
 
-/** Finds the name of the table at one of these locations; a dropped table has none. */
+/** Finds the identifier of the table at one of these locations. Dropped tables do not count. */
 export async function findTableAt(session: Session, locations: readonly string[]): Promise<Identifier | undefined> {
   for (const location of locations) {
     const row = await session.first(findNameByLocation, { location, namespace: droppedNamespace });
@@ -223,8 +226,8 @@ const findByLocationBelow = statement((db, p: { from: string; to: string }) =>
 );
 
 /**
- * Returns whether a table, or a dropped table whose objects are not deleted yet, has one of these locations or one below
- * the first.
+ * Reports whether a table, or a dropped table whose objects still exist, is at one of these locations or below the
+ * first one.
  */
 export async function isLocationTaken(
   session: Session,

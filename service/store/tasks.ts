@@ -1,21 +1,21 @@
 import { pick, statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 
-/** The kinds of work that follows the answer of the request that caused it. */
+/** The kinds of work that follows the response to the request that caused it. */
 const taskKinds = ["finish", "adopt", "purge", "forget", "retain", "automate", "end_record"] as const;
 export type TaskKind = (typeof taskKinds)[number];
 
-/** Deferred work. At most one task has a kind and a subject. */
+/** A unit of deferred work. At most one task exists for each kind and subject. */
 export interface Task {
   readonly kind: TaskKind;
-  /** The object of the work, as the kind identifies it. */
+  /** The object of the work, in the format of the kind. */
   readonly subject: string;
 }
 
 /** A task that this process has claimed until the claim expires. */
 export interface ClaimedTask extends Task {
   readonly claim: string;
-  /** How often it was started, including this time. */
+  /** The number of started attempts, including this one. */
   readonly attempts: number;
 }
 
@@ -40,7 +40,7 @@ const noteAnew = statement((db, p: Task, { now }) =>
     ),
 );
 
-/** Inserts a task, or restarts it: a worker that has claimed it has read outdated state. */
+/** Inserts a task or restarts it. A worker that has already claimed it may have read outdated state. */
 export async function noteTask(session: Session, { kind, subject }: Task): Promise<void> {
   await session.run(noteAnew, { kind, subject });
 }
@@ -60,7 +60,6 @@ export async function delayTask(session: Session, { kind, subject }: Task, delay
 
 const remove = statement((db, p: Task) => db.deleteFrom("tasks").where(({ and }) => and(pick(p, "kind", "subject"))));
 
-/** Deletes a task. */
 export async function deleteTask(session: Session, { kind, subject }: Task): Promise<void> {
   await session.run(remove, { kind, subject });
 }
@@ -73,7 +72,8 @@ const hold = statement((db, p: Task) =>
 );
 
 /**
- * Locks a task until the transaction ends: a transaction that deletes it meanwhile conflicts, because both write its row.
+ * Locks a task until the transaction ends. A concurrent transaction that deletes the task conflicts, because both write
+ * its row.
  *
  * @returns Whether the task exists.
  */
@@ -91,7 +91,7 @@ const due = statement((db, p: { limit: number }, { now }) =>
     .limit(p.limit),
 );
 
-/** Lists tasks that may be claimed now, those that have waited longest first. */
+/** Lists tasks that can be claimed now, the longest waiting first. */
 export async function listDueTasks(session: Session, limit: number): Promise<(Task & { readonly attempts: number })[]> {
   return (await session.all(due, { limit })).map((row) => ({ ...row, kind: row.kind as TaskKind }));
 }
@@ -109,7 +109,7 @@ const claim = statement((db, p: Task & { claim: string; lease: number }, { now }
     .where("claimed_until", "<=", now),
 );
 
-/** Claims a task. @returns False when another process has claimed it. */
+/** Claims a task. @returns False if another process has claimed it. */
 export async function claimTask(session: Session, task: Task, name: string, leaseMs: number): Promise<boolean> {
   const { kind, subject } = task;
   return (await session.run(claim, { kind, subject, claim: name, lease: leaseMs })) > 0;
@@ -122,7 +122,7 @@ const renew = statement((db, p: Task & { claim: string; lease: number }, { now }
     .where(({ and }) => and(pick(p, "kind", "subject", "claim"))),
 );
 
-/** Renews a claim. @returns False when another process has claimed the task since, or when the task is gone. */
+/** Renews a claim. @returns False if another process has claimed the task since, or if the task no longer exists. */
 export async function renewTask(session: Session, task: ClaimedTask, leaseMs: number): Promise<boolean> {
   return (await session.run(renew, { ...keyOf(task), lease: leaseMs })) > 0;
 }
@@ -131,7 +131,7 @@ const complete = statement((db, p: Task & { claim: string }) =>
   db.deleteFrom("tasks").where(({ and }) => and(pick(p, "kind", "subject", "claim"))),
 );
 
-/** Deletes a task whose work is done, unless it was restarted or claimed by another process. */
+/** Deletes a finished task unless it was restarted or another process has claimed it. */
 export async function completeTask(session: Session, task: ClaimedTask): Promise<void> {
   await session.run(complete, keyOf(task));
 }
@@ -174,7 +174,7 @@ const failing = statement((db, _: Record<never, never>) =>
     .groupBy("kind"),
 );
 
-/** Counts the tasks of each kind that are due, and those whose last attempt failed. */
+/** Counts, for each kind, the due tasks and the tasks whose last attempt failed. */
 export async function countTasks(
   session: Session,
 ): Promise<{ readonly kind: TaskKind; readonly due: number; readonly failing: number }[]> {

@@ -12,15 +12,15 @@ import { objectSeparator, type TransactionRecord, toRecord } from "./transaction
 
 /** The filters of a list. An absent filter matches all transactions. */
 export interface TransactionFilter {
-  /** Matches transactions in this namespace or below it. */
+  /** The namespace whose transactions match, with everything below it. */
   readonly within: Identifier;
   readonly table?: Identifier | undefined;
   readonly principal?: string | undefined;
   readonly statuses?: readonly TransactionStatus[] | undefined;
   readonly sinceMillis?: number | undefined;
-  /** Exclusive. */
+  /** The exclusive end of the matching times of creation. */
   readonly untilMillis?: number | undefined;
-  /** Lists only jobs; audit records too when absent. */
+  /** Excludes audit records. */
   readonly jobsOnly?: boolean;
 }
 
@@ -38,11 +38,14 @@ export interface FoundTransactions {
 }
 
 /**
- * The maximum number of rows that one page scans. Filters without an index would otherwise scan the whole table: a page
- * of such a list may be empty although more follow.
+ * The maximum number of rows that one page scans. Filters without an index would otherwise scan the whole table. A page
+ * of such a list may be empty although more pages follow.
  */
 const examinedMax = 10_000;
-/** An id contains the time of its creation, which precedes the write of its transaction, perhaps by another clock. */
+/**
+ * The maximum difference between the time in an id and the write of its transaction. The write follows the creation of
+ * the id, perhaps on another clock.
+ */
 const idSlackMs = 15 * 60_000;
 const unfiltered = "";
 
@@ -130,7 +133,7 @@ function statementsFor(table: Table, condition: Condition, ascending: boolean): 
   return made;
 }
 
-/** Lists transactions in the order of their ids, and thus of their creation. */
+/** Lists transactions in the order of their ids, which is the order of their creation. */
 export async function listTransactions(
   session: Session,
   filter: TransactionFilter,
@@ -146,7 +149,7 @@ export async function listTransactions(
     ),
   );
 
-  // Beyond the end of a part, the part may have more records.
+  // The part may have more records beyond its end.
   const end = parts
     .flatMap((part) => part.end ?? [])
     .reduce<string | undefined>(
@@ -167,7 +170,7 @@ function conditionsOf({ table, statuses }: TransactionFilter): readonly Conditio
   return statuses?.every((status) => openStatuses.includes(status)) ? ["open"] : ["all"];
 }
 
-/** @returns The transactions of one table, and the id up to which it was scanned; undefined when it was scanned whole. */
+/** Returns the transactions of one part and the id up to which the part was scanned; undefined after a complete scan. */
 async function searchIn(session: Session, { search, findLastExamined }: Statements, parameters: Parameters) {
   const records = (await session.all(search, parameters)).map(toRecord);
   if (records.length === parameters.limit) return { records, end: records.at(-1)?.id };
@@ -200,7 +203,7 @@ function parametersOf(filter: TransactionFilter, { after, limit, ascending }: Tr
   };
 }
 
-/** Returns whether a record changes a table: the text of its objects may contain that of the table by chance. */
+/** Reports whether a record changes a table. The text of its objects can contain that of the table by chance. */
 function changes(record: TransactionRecord, table: Identifier | undefined): boolean {
   if (table === undefined) return true;
   return record.objects.some((object) => isDeepStrictEqual(object, table));

@@ -4,12 +4,12 @@ import type { Schema } from "./schema.ts";
 
 /** A new audit record or job. */
 export interface NewTransaction {
-  /** Unique in its namespace. */
+  /** The id, which is unique in its namespace. */
   readonly id: string;
   readonly namespace: Identifier;
-  /** The operation id that opened it. */
+  /** The id of the operation that opened it. */
   readonly operation: string;
-  /** The objects that it changes. */
+  /** The changed objects. */
   readonly objects: readonly Identifier[];
   readonly principal: string;
   /** The API key of the request; undefined without one. Only jobs store it. */
@@ -25,14 +25,14 @@ export interface TransactionRecord extends NewTransaction {
   readonly updatedAtMillis: number;
 }
 
-/** A row of either table; that of an audit record with the status, the time and the reason of its outcome. */
+/** A row of either table. A row of an audit record has the status, the time and the reason of its outcome. */
 export type TransactionRow = Omit<Schema["jobs"], "api_key"> & {
   readonly api_key?: string | null;
   readonly reason?: string | null;
 };
 
 /**
- * Separates the objects of a record in their column. One index covers the rows with it, another those without it
+ * The separator of the objects of a record in their column. One index covers the rows with it, another those without it
  * (migration 0005). The name of a table may contain it.
  */
 export const objectSeparator = "],[";
@@ -64,7 +64,7 @@ export function toColumns(opened: NewTransaction): Schema["audit_records"] {
   };
 }
 
-/** Returns the parameters that find a transaction by its namespace and its id. */
+/** Returns the parameters that find a transaction by its namespace and id. */
 export function keyOf(identifier: Identifier): { readonly id: string; readonly namespace: string } {
   return { id: identifier.at(-1) ?? "", namespace: toPath(identifier.slice(0, -1)) };
 }

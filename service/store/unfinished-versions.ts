@@ -18,7 +18,7 @@ const identify = statement((db, p: Key & { identity: string | null }) =>
     .where(({ and }) => and(pick(p, ...keyColumns))),
 );
 
-/** Records the identity of the content of a manifest that has its final name. */
+/** Records the identity of the content of a placed manifest. */
 export async function identifyVersion(session: Session, record: VersionRecord): Promise<void> {
   await session.run(identify, { ...keyOf(record), identity: record.identity ?? null });
 }
@@ -37,7 +37,10 @@ const removeLeftOver = statement((db, p: Key) =>
     .where("generation", "<", p.generation),
 );
 
-/** Records that the manifest of this commit has its final name, which no earlier generation has any more. */
+/**
+ * Records that the manifest of a commit has its final name. The manifest of an earlier generation with this name no
+ * longer exists.
+ */
 export async function finishVersion(session: Session, record: VersionRecord): Promise<void> {
   const key = keyOf(record);
   const finished = await session.run(finish, key);
@@ -61,13 +64,14 @@ const findBranch = statement((db, p: Key) =>
 /**
  * Withdraws a commit that cannot be finished, so that its version can be committed again.
  *
- * @returns False when it is finished or gone, or when later versions were recorded, which may build on it.
+ * @returns False if the commit is finished or no longer exists, or if later versions, which may build on it, were
+ * recorded.
  */
 export async function withdrawVersion(session: Session, record: VersionRecord): Promise<boolean> {
   const key = keyOf(record);
   const branch = await session.first(findBranch, key);
   const isHighest = branch === undefined || branch.highest_version === record.version;
-  // Nothing builds on a hidden version.
+  // No version builds on a hidden one.
   if (!isHighest && !record.held) return false;
   if ((await session.run(removeUnfinished, key)) === 0) return false;
   if (branch !== undefined && isHighest) await lowerBranch(session, record.tableId, record.branch, record.version);
@@ -90,7 +94,10 @@ const publish = statement((db, p: { transaction_id: string }) =>
     ),
 );
 
-/** Publishes the held versions of a transaction, unless their branch was emptied. @returns How many were published. */
+/**
+ * Publishes the held versions of a transaction unless their branch was emptied. @returns The number of published
+ * versions.
+ */
 export function publishVersions(session: Session, transactionId: string): Promise<number> {
   return session.run(publish, { transaction_id: transactionId });
 }
@@ -134,7 +141,7 @@ const listForgotten = statement((db, p: { before: number; limit: number }) =>
     .limit(p.limit),
 );
 
-/** Lists transactions with unfinished versions that were recorded until a time and that have no task. */
+/** Lists transactions with unfinished versions that were recorded up to a time and that have no task. */
 export function listForgottenTransactions(session: Session, before: number, limit: number): Promise<string[]> {
   return session.values(listForgotten, { before, limit });
 }

@@ -7,7 +7,7 @@ interface Branch {
   readonly branch: string;
 }
 
-/** Versions from `start` up to `end`, exclusive. */
+/** The versions from `start` to `end`, exclusive. */
 interface Range {
   readonly start: number;
   readonly end: number;
@@ -35,9 +35,9 @@ const findAfterMany = statement((db, p: Branch & Range & { count: number }) =>
 );
 
 /**
- * Finds where to cut a range, so that its first part has `count` records.
+ * Finds the cut of a range whose first part has `count` records.
  *
- * @returns The version of the first record of the second part; undefined when the range has no more records.
+ * @returns The version of the first record of the second part; undefined if the range has no more records.
  */
 export async function findCut(
   session: Session,
@@ -63,7 +63,7 @@ const removeRange = statement((db, p: Branch & Range) =>
     .where("version", "<", p.end),
 );
 
-/** Deletes the records of a range. @returns How many there were. */
+/** Deletes the records of a range. @returns The number of deleted records. */
 export function deleteVersions(session: Session, tableId: number, branch: string, range: Range): Promise<number> {
   return session.run(removeRange, { table_id: tableId, branch, ...range });
 }
@@ -84,7 +84,7 @@ const removeOfGeneration = statement((db, p: Branch & { generation: number; from
     .where("version", "<=", p.to),
 );
 
-/** Deletes some records of a deleted table, of all branches and generations. @returns Whether more are left. */
+/** Deletes some records of a deleted table across all branches and generations. @returns Whether any remain. */
 export async function deleteSomeVersions(session: Session, tableId: number, limit: number): Promise<boolean> {
   const rows = await session.all(listSome, { table_id: tableId, limit });
   const byGeneration = Map.groupBy(rows, ({ branch, generation }) => `${generation} ${branch}`);

@@ -12,12 +12,12 @@ export interface VersionRecord {
   readonly version: number;
   readonly manifestName: string;
   readonly committedName: string;
-  /** The identity of the content of the manifest in its object store; undefined in records of older releases. */
+  /** The identity of the manifest's content in its object store; undefined in records of earlier releases. */
   readonly identity: string | undefined;
   readonly finished: boolean;
-  /** Whether it belongs to a batch before its commit point: then it is hidden. */
+  /** Marks a record of a batch before its commit point. Held versions are hidden. */
   readonly held: boolean;
-  /** Whether that batch is being rolled back. */
+  /** Marks a record of a batch that is being rolled back. */
   readonly condemned: boolean;
   readonly manifestSize: number | undefined;
   readonly eTag: string | undefined;
@@ -105,7 +105,7 @@ export async function insertVersion(session: Session, record: VersionRecord): Pr
 
 const rowsAtOnce = 50;
 
-/** Each value has the name of its column and the number of its row. */
+/** The values of several rows, each named after its column and the number of its row. */
 type Rows = { readonly [Name in `${keyof Row}${number}`]: Row[keyof Row] };
 
 const insertSome = statement((db, p: Rows) =>
@@ -117,7 +117,7 @@ const insertSome = statement((db, p: Rows) =>
   ),
 );
 
-/** Inserts records up to the highest version that `raiseBranch` recorded, many with one statement. */
+/** Inserts records up to the highest version that `raiseBranch` recorded, many of them with one statement. */
 export async function insertVersions(session: Session, records: readonly VersionRecord[]): Promise<void> {
   const rows = records.map(toRow);
   while (rows.length >= rowsAtOnce) {
@@ -128,7 +128,7 @@ export async function insertVersions(session: Session, records: readonly Version
   for (const row of rows) await session.run(insert, row);
 }
 
-/** Selects the records of the present generation of each branch, including held ones. */
+/** Selects the records of the current generation of each branch, including held ones. */
 function presentVersions(db: Kysely<Schema>) {
   return db
     .selectFrom("branches")
@@ -140,7 +140,7 @@ function presentVersions(db: Kysely<Schema>) {
     );
 }
 
-/** As `presentVersions`, of one branch. */
+/** Selects the records of the current generation of one branch, including held ones. */
 export function ofBranch(db: Kysely<Schema>, p: { readonly table_id: number; readonly branch: string }) {
   return presentVersions(db).where(({ and }) => and({ "branches.table_id": p.table_id, "branches.name": p.branch }));
 }
@@ -149,7 +149,7 @@ const find = statement((db, p: { table_id: number; branch: string; version: numb
   ofBranch(db, p).selectAll("table_versions").where("table_versions.version", "=", p.version),
 );
 
-/** Returns the record of a version, even a held one. */
+/** Returns the record of a version, even if it is held. */
 export async function findVersion(
   session: Session,
   tableId: number,
@@ -172,7 +172,7 @@ const listFrom = (descending: boolean) =>
 const listAscending = listFrom(false);
 const listDescending = listFrom(true);
 
-/** Lists the records of a branch that follow the version `after`; from its beginning when that is undefined. */
+/** Lists the records of a branch that follow the version `after`; from the beginning if it is undefined. */
 export async function listVersions(
   session: Session,
   tableId: number,
@@ -209,7 +209,7 @@ const listLeftOver = statement(
       .where("version", "<=", p.end),
 );
 
-/** Lists the records of versions `start` to `end` from earlier generations of a branch. */
+/** Lists the records of the versions `start` to `end` from earlier generations of a branch. */
 export async function listLeftOverVersions(
   session: Session,
   of: { readonly tableId: number; readonly branch: string; readonly generation: number },
@@ -228,7 +228,7 @@ const hasAny = statement((db, p: { table_id: number }) =>
     .limit(1),
 );
 
-/** Returns whether a table has a version on any branch. */
+/** Reports whether a table has a version on any branch. */
 export async function hasVersions(session: Session, tableId: number): Promise<boolean> {
   return (await session.first(hasAny, { table_id: tableId })) !== undefined;
 }

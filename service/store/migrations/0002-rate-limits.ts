@@ -2,8 +2,8 @@ import { type Kysely, sql } from "kysely";
 import type { Dialect } from "../dialect.ts";
 
 /**
- * The counts of requests that the processes of one database share, as rate-limiter-flexible
- * wants them. They are worth nothing after a crash, so they need no write-ahead log.
+ * Creates the request counts that the processes of one database share, in the format of rate-limiter-flexible. The
+ * table has no write-ahead log, because the counts need not survive a crash.
  */
 export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
   if (!dialect.isShared) return;

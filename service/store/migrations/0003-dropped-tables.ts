@@ -2,7 +2,7 @@ import { type Kysely, sql } from "kysely";
 import type { Dialect } from "../dialect.ts";
 import { droppedNamespace } from "../path.ts";
 
-/** Tables that were dropped and are kept for a while, in a namespace of their own that no identifier names. */
+/** Adds dropped tables that can be undropped, in a hidden namespace that no identifier can name. */
 export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
   await db.schema.alterTable("tables").addColumn("dropped_from", dialect.text).execute();
   await db.schema.alterTable("tables").addColumn("dropped_at", "bigint").execute();

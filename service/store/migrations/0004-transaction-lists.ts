@@ -1,8 +1,8 @@
 import { type Kysely, sql } from "kysely";
 
 /**
- * What lists of transactions need besides the order of their ids: those of one object, those of
- * several, and those that are not over yet. The lists' own conditions are written as these are.
+ * Adds the indices of lists of transactions: of one object, of several objects, and of open transactions. The planner
+ * uses them only if the lists spell their conditions exactly as these indices do.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`create index transactions_of_one on transactions (objects, id) where objects not like '%],[%'`.execute(db);

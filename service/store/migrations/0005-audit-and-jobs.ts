@@ -1,12 +1,12 @@
 import { type Kysely, sql } from "kysely";
 import type { Dialect } from "../dialect.ts";
 
-/** The operations whose transactions others carry out. */
+/** The operations whose transactions are jobs. */
 const jobOperations = sql`('AlterTableBackfillColumns', 'RefreshMaterializedView')`;
 
 /**
- * Takes apart what was one table: the audit, which the database itself keeps from being rewritten, and
- * the jobs, whose status clients change.
+ * Splits the table of transactions into the audit, which the database keeps append-only, and the jobs, whose status
+ * clients change.
  */
 export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
   await createTables(db, dialect);
@@ -50,7 +50,7 @@ async function createTables(db: Kysely<unknown>, { text, keptInKeyOrder }: Diale
 }
 
 async function moveRows(db: Kysely<unknown>, { isShared }: Dialect): Promise<void> {
-  // A replica of the release before must not add a row behind the copy.
+  // A replica of the previous release must not add a row after the copy.
   if (isShared) await sql`lock table transactions in access exclusive mode`.execute(db);
   const columns = sql`id, namespace, operation, objects, principal, request_id, properties, created_at`;
   const reason = isShared ? sql`properties::json ->> 'reason'` : sql`properties ->> 'reason'`;
@@ -65,7 +65,10 @@ async function moveRows(db: Kysely<unknown>, { isShared }: Dialect): Promise<voi
   await sql`drop table transactions`.execute(db);
 }
 
-/** What lists need besides the order of ids; their own conditions are written as these are. */
+/**
+ * Creates the indices of lists. The planner uses them only if the lists spell their conditions exactly as these indices
+ * do.
+ */
 async function createIndexes(db: Kysely<unknown>, table: string): Promise<void> {
   const [ofOne, ofSeveral, open] = [`${table}_of_one`, `${table}_of_several`, `${table}_open`].map((name) =>
     sql.id(name),
@@ -76,7 +79,10 @@ async function createIndexes(db: Kysely<unknown>, table: string): Promise<void> 
   await sql`create index ${open} on ${on} (id) where status in ('Queued', 'Running')`.execute(db);
 }
 
-/** Records go when `audit_retention` says up to when, outcomes after their records; nothing else goes, and nothing changes. */
+/**
+ * Rejects changes of the audit. Only records older than `audit_retention` can be deleted, and outcomes only after their
+ * records.
+ */
 async function refuseChangesInSqlite(db: Kysely<unknown>): Promise<void> {
   const refuse = (trigger: string, on: string, condition: string) =>
     sql`create trigger ${sql.id(trigger)} before ${sql.raw(on)} when ${sql.raw(condition)}
@@ -115,7 +121,7 @@ async function refuseChangesInPostgres(db: Kysely<unknown>): Promise<void> {
   }
 }
 
-/** Replicas of the release before go on reading and writing what to them is one table. To be dropped a release later. */
+/** Serves replicas of the previous release, which still read and write a single table. The next release drops this view. */
 async function serveReleaseBefore(db: Kysely<unknown>): Promise<void> {
   const columns = sql`id, namespace, operation, objects, principal, request_id`;
   await sql`create view transactions as

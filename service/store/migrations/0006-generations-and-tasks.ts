@@ -3,8 +3,8 @@ import type { Dialect } from "../dialect.ts";
 import { droppedNamespace } from "../path.ts";
 
 /**
- * Facts in place of clocks: a branch keeps its row when it is emptied, with a generation that tells the
- * records of then from those of now. Deferred work and leases become rows.
+ * Replaces clocks by stored facts. A branch keeps its row when it is emptied and has a generation that separates its
+ * earlier records from the current ones. Deferred work and leases become rows.
  */
 export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
   const { schema } = db;
@@ -13,7 +13,7 @@ export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
     .alterTable("branches")
     .addColumn("generation", "integer", (column) => column.notNull().defaultTo(1))
     .execute();
-  // Which record was the first of a branch is not known of old ones: no version has this number.
+  // The first record of an existing branch is unknown; -2 is never a version.
   await schema
     .alterTable("branches")
     .addColumn("first_version", "bigint", (column) => column.notNull().defaultTo(-2))
@@ -28,7 +28,7 @@ export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
     .addColumn("withdrawals", "integer", (column) => column.notNull().defaultTo(0))
     .execute();
 
-  // SQLite cannot change a primary key, so that the table is made anew.
+  // SQLite cannot change a primary key, so the table is created again.
   await schema.alterTable("table_versions").renameTo("table_versions_before").execute();
   await schema.dropIndex("table_versions_unfinished").execute();
   if (dialect.name === "postgres")
@@ -93,7 +93,7 @@ export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
     .addColumn("held_until", "bigint", (column) => column.notNull())
     .execute();
 
-  // A dropped table keeps its row, and so its location, until it is purged.
+  // A dropped table keeps its row and thus its location until it is purged.
   const hidden = sql.lit(droppedNamespace);
   await sql`
     insert into tables (namespace, name, location, properties, created_at)

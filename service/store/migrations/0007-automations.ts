@@ -1,7 +1,10 @@
 import type { Kysely } from "kysely";
 import type { Dialect } from "../dialect.ts";
 
-/** Jobs that the catalog opens by itself when a commit brings new rows, and a mark on the tables that have some. */
+/**
+ * Adds the jobs that the catalog opens itself when a commit adds rows, and a mark on the tables that have such
+ * automations.
+ */
 export async function up({ schema }: Kysely<unknown>, { text, keptInKeyOrder }: Dialect): Promise<void> {
   await schema
     .alterTable("tables")

@@ -1,14 +1,14 @@
 import { type Kysely, sql } from "kysely";
 import type { Dialect } from "../dialect.ts";
 
-/** Names of the catalog itself in `principal`, which no token ever had. */
+/** The names in `principal` that stand for the catalog itself. No token ever had them. */
 const ofTheCatalog = sql`('unknown', 'operator')`;
-/** `oidc:` and the name must fit into the name of a principal. */
+/** The longest subject of a token: `oidc:` and the subject must fit into the name of a principal. */
 const subjectLengthMax = sql.lit(251);
 
 /**
- * Gives subjects of tokens names of their own, `oidc:` and the subject, so that no token acts as the owner of an API key.
- * A name without a key keeps its roles under both names, because it may be either. A name with a key is its owner's.
+ * Renames the subjects of tokens to `oidc:` and the subject, so that no token acts as the owner of an API key. A name
+ * without a key may be either, so its roles apply to both names. A name with a key belongs to the owner of the key.
  */
 export async function up(db: Kysely<unknown>, { text, keptInKeyOrder }: Dialect): Promise<void> {
   await db.schema.alterTable("api_keys").addColumn("creator", text).execute();

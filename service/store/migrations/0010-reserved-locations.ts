@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import type { Dialect } from "../dialect.ts";
 
-/** Locations of deregistered tables, whose objects stay. */
+/** Adds the locations of deregistered tables, whose objects remain. */
 export async function up(db: Kysely<unknown>, { text, keptInKeyOrder }: Dialect): Promise<void> {
   await db.schema
     .createTable("reserved_locations")

@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import type { Dialect } from "../dialect.ts";
 
-/** The time at which a process last looked at its clock. */
+/** Adds the time of the latest reading of the clock by any process. */
 export async function up(db: Kysely<unknown>, { keptInKeyOrder }: Dialect): Promise<void> {
   await db.schema
     .createTable("clock")
