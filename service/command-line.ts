@@ -12,10 +12,10 @@ import { ConfigError } from "./config.ts";
 import { version } from "./version.ts";
 
 /**
- * Carries out a command line, with the streams and the environment of this process, and sets the exit code.
- * A failure is printed. `serve` goes on until the process is told to stop.
+ * Runs a command line with the streams and the environment of this process and sets the exit code. Prints errors.
+ * `serve` runs until the process receives a signal to stop.
  *
- * @param args What comes after the program's name.
+ * @param args The arguments without the name of the program.
  */
 export async function runCommandLine(args: readonly string[]): Promise<void> {
   try {
@@ -58,7 +58,7 @@ function tiltyardCatalog(): Command {
   return program;
 }
 
-/** Commander would end the process. */
+/** Throws errors of Commander, which would exit the process by default. */
 function throwInsteadOfExit(command: Command): void {
   command.exitOverride();
   command.commands.forEach(throwInsteadOfExit);

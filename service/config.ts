@@ -10,7 +10,7 @@ import type { VendingOptions } from "./storage/credentials.ts";
 import { type Location, parseLocation } from "./storage/location.ts";
 import { type Database, parseDatabaseUrl, problemOfDatabaseUrl } from "./store/database.ts";
 
-/** The settings of the service, read once from the environment; docs/reference/settings.md lists them. */
+/** The configuration of the service, read once from the environment. docs/reference/settings.md lists all settings. */
 export interface Config {
   readonly host: string;
   readonly port: number;
@@ -18,9 +18,9 @@ export interface Config {
   readonly dataDir: string;
   readonly database: Database;
   readonly warehouse: Location;
-  /** Whether to create a database although the warehouse has tables of a catalog. */
+  /** Allows the creation of a database even if the warehouse contains tables of a catalog. */
   readonly newCatalog: boolean;
-  /** Folders besides the warehouse in which clients may put tables. */
+  /** The folders outside the warehouse in which clients may create tables. */
   readonly allowedLocations: readonly AllowedLocation[];
   readonly auth:
     | { readonly mode: "development" }
@@ -28,29 +28,29 @@ export interface Config {
         readonly mode: "oidc";
         readonly issuer: string;
         readonly audience: string;
-        /** Found through the issuer's discovery document when undefined. */
+        /** The URL of the issuer's keys. If undefined, it is read from the issuer's discovery document. */
         readonly jwksUrl: string | undefined;
       };
   readonly bootstrapApiKey: string | undefined;
-  /** Of the runner, which has the role of that name. */
+  /** The API key of the runner. Its principal has the role `runner`. */
   readonly runnerApiKey: string | undefined;
-  /** Requests a second for one principal; undefined is no limit. */
+  /** The maximum number of requests per second for each principal; undefined means unlimited. */
   readonly rateLimit: number | undefined;
-  /** What all callers together, and each address, may take of the process. */
+  /** The limits for all callers together and for each address. */
   readonly limits: {
     readonly bodyMemoryBytes: number;
     readonly idleConnections: number;
     readonly idleConnectionsPerAddress: number;
-    /** Refused credentials of an address in a minute. */
+    /** The maximum number of rejected credentials per minute for each address. */
     readonly failedCredentials: number;
-    /** How many proxies before the service append their peer's address to `X-Forwarded-For`. */
+    /** The number of proxies before the service that append the address of their peer to `X-Forwarded-For`. */
     readonly trustedProxies: number;
   };
-  /** How long a dropped table can be undropped; 0 deletes it at once. */
+  /** The time for which a dropped table can be undropped; 0 purges it at once. */
   readonly dropRetentionMs: number;
-  /** How long audit records and jobs are kept after they have ended. */
+  /** The time for which audit records and jobs are retained after their end. */
   readonly auditRetentionMs: number;
-  /** How long after a commit the jobs are opened that its new rows are for. */
+  /** The delay between a commit and the jobs for its new rows. */
   readonly automationDelayMs: number;
   /** The child process that runs the Lance library. */
   readonly rows: {
@@ -58,16 +58,16 @@ export interface Config {
     readonly environment: Readonly<Record<string, string | undefined>>;
   };
   readonly s3ForcePathStyle: boolean;
-  /** Whether operations on the rows of tables are done. */
+  /** Enables the operations on the rows of tables. */
   readonly dataOperations: boolean;
-  /** Whether the database that LanceDB's remote client names is the namespace that it is in. */
+  /** Interprets the database name of LanceDB's remote client as a namespace. */
   readonly remoteDatabases: boolean;
-  /** How credentials for tables are handed out; undefined when they are not. */
-  /** Namespaces of the root with Geneva's records of their own. */
+  /** The namespaces below the root that contain their own Geneva records. */
   readonly isolatedNamespaces: readonly string[];
+  /** The parameters of credential vending; undefined if it is disabled. */
   readonly vending: VendingOptions | undefined;
   readonly logLevel: string;
-  /** Variables that look like settings and are none: most likely misspelled. */
+  /** The variables that resemble settings but are unknown, most likely because of a typo. */
   readonly unknownVariables: readonly string[];
 }
 
@@ -89,7 +89,7 @@ function orIssue<Parsed>(parse: () => Parsed, context: z.RefinementCtx): Parsed 
   }
 }
 
-/** A location, for all tables of the writers of the root, or `NAMESPACE=LOCATION`. */
+/** Parses `NAMESPACE=LOCATION`, or a location for the tables of all writers of the root. */
 const allowedLocation = z.string().transform((text, context) => {
   const [, namespace = defaultDelimiter, uri = text] = /^([^=/:]+)=(.*)$/.exec(text) ?? [];
   return {
@@ -98,7 +98,7 @@ const allowedLocation = z.string().transform((text, context) => {
   };
 });
 
-/** A whole number of something, from 1 on. */
+/** Parses a positive integer. */
 const numberOf = (what: string) =>
   z
     .string()
@@ -108,7 +108,7 @@ const numberOf = (what: string) =>
 const defaultHost = "127.0.0.1";
 const loopback = ["127.0.0.1", "::1", "localhost"];
 
-/** Variables of the client and the runner, which a shell or their parent may have for them. */
+/** The variables of the client and the runner, which a shell or a parent process may set for them. */
 const ofOtherPrograms = ["TILTYARD_CATALOG_URL", "TILTYARD_API_KEY"];
 
 const Environment = z.object({
@@ -127,7 +127,7 @@ const Environment = z.object({
     .string()
     .superRefine((text, context) => {
       const message = problemOfDatabaseUrl(text);
-      // Zod would put a value that may hold a password into the issue.
+      // Zod would include the value, which may contain a password, in the issue.
       if (message !== undefined) context.addIssue({ code: "custom", message, input: undefined });
     })
     .optional(),
@@ -197,13 +197,15 @@ const Environment = z.object({
   TILTYARD_ALLOW_INSECURE: flag,
 });
 
-/** A setting that is not valid. The message lists all of them, each with its name. */
+/** An error that lists all invalid settings with their names. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
 
 /**
- * @param environment The variables of the process. An empty variable is an absent one.
+ * Reads the configuration.
+ *
+ * @param environment The variables of the process. An empty variable counts as absent.
  * @throws ConfigError
  */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
@@ -266,13 +268,13 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   };
 }
 
-/** Returns three fifths of the memory that the container may use, or else of the machine's. */
+/** Returns 60 % of the memory limit of the container, or of the machine's memory without a limit. */
 function rowsMemory(): number {
   const allowed = process.constrainedMemory();
   return Math.floor((allowed > 0 ? Math.min(allowed, totalmem()) : totalmem()) * 0.6);
 }
 
-/** Problems of settings that are each valid alone. */
+/** Returns the problems of combinations of settings that are valid individually. */
 function problemsTogether(set: Readonly<Record<string, string | undefined>>): readonly string[] {
   return [...authProblems(set), ...vendingProblems(set)];
 }

@@ -9,14 +9,14 @@ import { listDroppedTables } from "./store/dropped-tables.ts";
 import { delayTask, insertTask } from "./store/tasks.ts";
 import { createWorker, type Worker } from "./tasks/worker.ts";
 
-/** How often the search runs for versions that a process recorded and did not finish. */
+/** The interval between searches for versions that a process recorded but did not finish. */
 const searchEveryMs = 60_000;
-/** How often the audit is searched for records that are old enough to be deleted. */
+/** The interval between deletions of expired records. */
 const retainEveryMs = 3_600_000;
-/** How many dropped tables one search reads. */
+/** The number of dropped tables that one search reads. */
 const hastenedAtOnce = 1_000;
 
-/** Without Lance's library, or a record, nothing can be done, now or later. */
+/** Ignores errors that no retry can resolve: Lance's library or the record does not exist. */
 function unlessImpossible(error: unknown): undefined {
   const isImpossible = error instanceof CatalogError && ["Unsupported", "TableVersionNotFound"].includes(error.kind);
   if (!isImpossible) throw error;
@@ -24,15 +24,15 @@ function unlessImpossible(error: unknown): undefined {
 }
 
 export interface DeferredWorkParts extends AutomationParts {
-  /** How long a dropped table can be undropped. */
+  /** The time for which a dropped table can be undropped. */
   readonly dropRetentionMs: number;
-  /** How long audit records and jobs are kept after they ended. */
+  /** The time for which audit records and jobs are retained after their end. */
   readonly auditRetentionMs: number;
-  /** Namespaces with Geneva's records of their own. */
+  /** The namespaces that contain their own Geneva records. */
   readonly isolatedNamespaces: readonly string[];
 }
 
-/** Works on what requests defer, and on what earlier processes left undone. */
+/** Creates the worker for the work that requests defer and that earlier processes left unfinished. */
 export function createDeferredWork(parts: DeferredWorkParts): Worker {
   const { store, finishing, log, auditRetentionMs, dropRetentionMs } = parts;
   const worker = createWorker({
@@ -71,7 +71,7 @@ export function createDeferredWork(parts: DeferredWorkParts): Worker {
     },
   });
 
-  /** A retention that is shorter now counts for tables that were dropped before, too. */
+  /** A shortened retention also applies to tables that were dropped before. */
   const hastenPurges = async () => {
     await store.write(noteTime);
     const untilMillis = Date.now() - dropRetentionMs;

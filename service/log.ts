@@ -5,7 +5,7 @@ export type Log = Logger;
 
 const bufferedBytesMin = 4 * 1024;
 const flushEveryMs = 500;
-/** Lines that standard output has not accepted are dropped beyond this size. */
+/** The maximum size of buffered lines. Lines beyond it are dropped while standard output does not accept them. */
 const waitingBytesMax = 16 * 1024 * 1024;
 
 const destinations = new Set<sonicBoom.SonicBoom>();
@@ -14,14 +14,14 @@ process.once("exit", () => {
     try {
       destination.flushSync();
     } catch {
-      // A full disk or a closed pipe costs the lines.
+      // The buffered lines are lost if the disk is full or the pipe is closed.
     }
 });
 
 /**
- * Creates the service's log: JSON lines on standard output, written asynchronously. The service never waits for the
- * reader of its log, and neither a full disk nor a closed pipe ends it. The destination is that of pino in a newer version,
- * because the one that pino 10 bundles never returns from a flush to a full disk.
+ * Creates the log of the service, which writes JSON lines to standard output asynchronously. The service never waits
+ * for the reader of its log, and neither a full disk nor a closed pipe stops it. The destination is a newer version of
+ * pino's, because the one that pino 10 bundles never returns from a flush to a full disk.
  */
 export function createLog(level: string): Log {
   const destination = new sonicBoom.SonicBoom({
@@ -45,7 +45,7 @@ export function createLog(level: string): Log {
   return log;
 }
 
-/** Writes out the lines that the log still holds. */
+/** Flushes the buffered lines of the log. */
 export function flushLog(log: Log): Promise<void> {
   return new Promise((resolve) => log.flush(() => resolve()));
 }

@@ -2,14 +2,14 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 
 export interface Metrics {
   observeOperation(operationId: string, status: number, durationMs: number): void;
-  /** Counts an idle connection that was closed to make room for others. */
+  /** Counts an idle connection that was closed to free capacity for others. */
   countEvictedConnection(): void;
   /** Returns the metrics in the text format of Prometheus. */
   text(): Promise<string>;
   readonly contentType: string;
 }
 
-/** Upper bounds in seconds, from a read in memory to a copy in a slow object store. */
+/** The upper bounds in seconds, from a read in memory to a copy in a slow object store. */
 const buckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** The amount of deferred work of one kind. */
@@ -19,7 +19,7 @@ export interface TaskCount {
   readonly failing: number;
 }
 
-/** @param countTasks Runs on every scrape. When it fails, the scrape succeeds without the tasks. */
+/** Creates the metrics. @param countTasks Runs on every scrape. If it fails, the scrape succeeds without the tasks. */
 export function createMetrics(countTasks: () => Promise<readonly TaskCount[]>): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });

@@ -13,23 +13,23 @@ import { openSoonerOrLater } from "./store/late-store.ts";
 import { openStore } from "./store/open.ts";
 import type { Store } from "./store/store.ts";
 
-/** What operations work with, while this process has it open. */
+/** The dependencies of operations while this process has the catalog open. */
 export interface OpenCatalog extends Omit<Catalog, "forgetRoles">, AsyncDisposable {
-  /** Works on what an earlier run left undone, and on what requests defer. */
+  /** Starts the work that an earlier run left unfinished and that requests defer. */
   begin(): void;
 }
 
-/** Parts that a test may put in place of the real ones. */
+/** The parts that a test can replace. */
 export interface Replacements {
   readonly wrapStore?: (store: Store) => Store;
   readonly wrapStorage?: (storage: Storage) => Storage;
 }
 
-/** Opens the catalog and migrates its database, as soon as it is available. */
+/** Opens the catalog and migrates its database as soon as the database is available. */
 export async function openCatalog(config: Config, log: Log, replacements: Replacements): Promise<OpenCatalog> {
   const { wrapStore = (store) => store, wrapStorage = (storage) => storage } = replacements;
   const open = () => openPrepared(config, log);
-  // A server comes back by itself; a file that cannot be used is for the operator to fix.
+  // An unavailable server recovers without intervention, but only the operator can fix an unusable file.
   const opened =
     config.database.kind === "sqlite"
       ? await open()
@@ -70,16 +70,16 @@ export async function openCatalog(config: Config, log: Log, replacements: Replac
   };
 }
 
-/** The folder of a table that a catalog created, as `Locations.choose` names it. */
+/** The folder of a table that a catalog created, in the format of `Locations.choose`. */
 const createdTable = /-[0-9a-f]{12}\.lance\/_versions\//;
-/** The most objects of a warehouse that a start looks at. */
+/** The maximum number of objects of a warehouse that a start examines. */
 const objectsLookedAt = 10_000;
 
 /**
- * Opens the database and migrates its schema. Refuses to create a database for a warehouse with tables of a catalog: its
- * database is lost or elsewhere.
+ * Opens the database and migrates its schema. Refuses to create a database if the warehouse contains tables of a
+ * catalog, whose database is lost or elsewhere.
  *
- * @param options `mustExist` never creates a database.
+ * @param options If `mustExist` is set, never creates a database.
  */
 export async function openDatabase(config: Config, options: { readonly mustExist?: boolean } = {}): Promise<Store> {
   const { database, warehouse, newCatalog } = config;
@@ -104,7 +104,7 @@ async function findCreatedTable(config: Config): Promise<string | undefined> {
   return undefined;
 }
 
-/** Opens the database with its schema up to date and the keys of the settings in it. */
+/** Opens the database with a current schema and the keys of the configuration. */
 async function openPrepared(config: Config, log: Log): Promise<Store> {
   const { auth, dataDir, bootstrapApiKey, runnerApiKey } = config;
   const store = await openDatabase(config);

@@ -18,15 +18,15 @@ import { countTasks } from "./store/tasks.ts";
 export interface RunningService {
   /** The address of the service, such as `http://127.0.0.1:2333`. */
   readonly url: string;
-  /** Finishes the requests that were accepted, and then closes the database. */
+  /** Finishes the accepted requests and then closes the database. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts the catalog: opens and migrates its database, listens, and resumes the deferred work of an earlier run. A
- * database server that is unavailable is opened when it becomes available; until then requests are answered with 503.
+ * Starts the catalog: opens and migrates its database, listens, and resumes the deferred work of an earlier run. If the
+ * database server is unavailable, requests receive 503 until it becomes available.
  *
- * @throws Error for a database file that cannot be used, and for a port in use.
+ * @throws Error if the database file is unusable or the port is in use.
  */
 export async function startService(config: Config, log: Log, replacements: Replacements = {}): Promise<RunningService> {
   const { auth, limits, warehouse } = config;

@@ -2,10 +2,10 @@ import { createHash, randomBytes } from "node:crypto";
 import { z } from "zod";
 
 const lengthMin = 24;
-/** The prefix of generated keys. A shorter rest is what is left of a key in a damaged file. */
+/** The prefix of generated keys. A text with this prefix but a shorter rest is a truncated key from a damaged file. */
 const generated = /^tiltyard_[0-9a-f]{12}_[\w-]{43}$/;
 
-/** An API key. Every key that the catalog installs or accepts matches: none is empty or short enough to guess. */
+/** An API key. Every key that the catalog installs or accepts must match, so no key is empty or short enough to guess. */
 export const ApiKeySecret = z
   .string()
   .regex(
@@ -14,7 +14,7 @@ export const ApiKeySecret = z
   )
   .refine((key) => !key.startsWith("tiltyard_") || generated.test(key), "is a part of a generated key");
 
-/** Generates a key with too much randomness to guess, so that a plain hash of it is safe to store. */
+/** Generates a key with enough randomness that a plain hash of it is safe to store. */
 export function generateApiKey(): { readonly id: string; readonly key: string } {
   const id = randomBytes(6).toString("hex");
   return { id, key: `tiltyard_${id}_${randomBytes(32).toString("base64url")}` };

@@ -6,7 +6,7 @@ import { ApiKeySecret, hashApiKey } from "./api-key.ts";
 import { grantsOfAttempt } from "./job-key.ts";
 import type { TokenVerifier } from "./token-verifier.ts";
 
-/** The age of roles that still count. Other processes change them too: the command line, and replicas. */
+/** The maximum age of cached roles. Other processes, such as replicas and the command line, also change roles. */
 const grantsKeptMs = 500;
 const principalsKept = 10_000;
 
@@ -17,26 +17,28 @@ export type Credential =
 
 /** A caller whose credential was accepted. */
 export interface Principal {
-  /** The owner of an API key, `oidc:` and the subject of a token, or the name of a job: each kind has names of its own. */
+  /** The owner of an API key, `oidc:` and the subject of a token, or the name of a job. No two kinds share a name. */
   readonly name: string;
   readonly grants: readonly JobGrant[];
-  /** The API key that it was authenticated by, itself or through a token of the catalog. */
+  /** The API key that authenticated the principal, directly or through a token of the catalog. */
   readonly apiKeyId?: string;
 }
 
 export interface Authenticator {
   /**
-   * @throws CatalogError Unauthenticated for a credential that is missing or not valid,
-   *   ServiceUnavailable when the keys of the issuer cannot be fetched.
+   * Returns the principal of a credential.
+   *
+   * @throws CatalogError Unauthenticated if the credential is missing or invalid; ServiceUnavailable if the keys of the
+   * issuer cannot be fetched.
    */
   authenticate(credential: Credential | undefined): Promise<Principal>;
-  /** Makes the next request of a principal read its roles from the database. */
+  /** Removes cached roles, so that the next request of the principal reads them from the database. */
   forgetRoles(name: string): void;
 }
 
 /**
- * @param issuer Verifies bearer tokens; undefined when the catalog itself issues them.
- * @param isolatedNamespaces Namespaces with Geneva's records of their own.
+ * @param issuer Verifies bearer tokens; undefined if the catalog itself issues them.
+ * @param isolatedNamespaces The namespaces that contain their own Geneva records.
  */
 export function createAuthenticator(
   store: Store,
@@ -51,7 +53,7 @@ export function createAuthenticator(
     if (present !== undefined) return present;
     const changesBefore = changes;
     const grants = await read();
-    // A change during the read may have made its result stale.
+    // A change during the read may have outdated its result.
     if (changes === changesBefore) kept.set(key, grants);
     return grants;
   }
@@ -61,7 +63,7 @@ export function createAuthenticator(
   });
   async function ownerOf({ id, principal, of }: KeyOwner): Promise<Principal> {
     if (of === undefined) return { ...(await named(principal)), apiKeyId: id };
-    // No name of a principal has a control character.
+    // A control character separates these keys from names of principals, which contain none.
     const grants = await grantsOf(`\0${of.id} ${id}`, () => grantsOfAttempt(store.read, of, isolatedNamespaces));
     return { name: principal, grants, apiKeyId: id };
   }
@@ -88,14 +90,14 @@ export function createAuthenticator(
   };
 }
 
-/** @throws CatalogError PermissionDenied unless the principal has every one of the rights. */
+/** Requires that the principal has all rights. @throws CatalogError PermissionDenied */
 export function authorize(principal: Principal, accesses: readonly Access[]): void {
   for (const access of accesses)
     if (!isAllowed(principal, access))
       throw new CatalogError("PermissionDenied", `${principal.name} needs the role ${access.role} ${placeOf(access)}`);
 }
 
-/** Whether the principal has a right. */
+/** Reports whether the principal has a right. */
 export function isAllowed(principal: Pick<Principal, "grants">, access: Access): boolean {
   return principal.grants.some((grant) => includes(grant, access));
 }

@@ -6,14 +6,14 @@ import { hashApiKey } from "./api-key.ts";
 import type { Principal } from "./authenticator.ts";
 
 export const tokenLifetimeSeconds = 3600;
-/** A caller that requests a token for every request must not fill the database. */
+/** The maximum number of tokens of a key. A caller that requests a token for every request must not fill the database. */
 const tokensOfKeyMax = 1_000;
 
 /** Issues tokens for API keys, so that clients can try the OAuth flow without an issuer. */
 export interface DevelopmentIssuer {
   /**
-   * Issues a token for a principal that was authenticated by an API key. The token is random: it proves nothing without
-   * the database, which forgets it after an hour, and with its key.
+   * Issues a token for a principal that was authenticated by an API key. The token is random and proves nothing without
+   * its row in the database, which is deleted after an hour or together with its key.
    */
   issue(principal: Principal): Promise<string>;
 }

@@ -11,18 +11,18 @@ import { type Grant, hasApiKey, type JobAttempt, type JobGrant, listGrantsOf } f
 import type { Session } from "../store/store.ts";
 import type { TransactionRecord } from "../store/transactions.ts";
 
-/** How long a key is valid after the last heartbeat. Attempts send one every few seconds. */
+/** The time that a key is valid after the last heartbeat. Attempts send one every few seconds. */
 const leaseMs = 3_600_000;
-/** How long a key is valid after its job has ended, for cleaning up. */
+/** The time that a key is valid after the end of its job, for cleanup. */
 export const afterEndMs = 60_000;
 
 /**
- * Returns the rights of the key of an attempt: to write what its job changes, to read what the opener of the job may
- * read, and to commit Geneva's records. They never exceed the present rights of the opener, nor the namespaces in which
+ * Returns the rights of the key of an attempt: to write the objects of its job, to read what the opener of the job may
+ * read, and to commit Geneva's records. They never exceed the current rights of the opener or the namespaces in which
  * the creator of the key is a runner.
  *
- * @param isolatedNamespaces Namespaces with Geneva's records of their own.
- * @throws CatalogError Unauthenticated when the attempt is over, or when the opener or the creator lost the rights.
+ * @param isolatedNamespaces The namespaces that contain their own Geneva records.
+ * @throws CatalogError Unauthenticated if the attempt has ended, or if the opener or the creator has lost the rights.
  */
 export async function grantsOfAttempt(
   session: Session,
@@ -47,7 +47,7 @@ export async function grantsOfAttempt(
   const records = systemNamespaceOf([...job.namespace, job.id], isolatedNamespaces);
   const readable = opener
     .filter(({ role }) => includes(role, "reader"))
-    // A role on the records of all others is for the opener's own client, not for what its job executes.
+    // A role on the records of other namespaces is for the opener's own client, not for the code that its job executes.
     .filter(({ namespace: [first] }) => first === records[0] || first !== "__system")
     .flatMap(({ namespace }) => places.flatMap((place) => inBoth(namespace, place)));
   return [
@@ -57,13 +57,13 @@ export async function grantsOfAttempt(
   ];
 }
 
-/** The present roles of the principal that opened a job; none when its API key was revoked. */
+/** Returns the current roles of the principal that opened a job; none if its API key was revoked. */
 async function grantsOfOpener(session: Session, { principal, apiKeyId }: TransactionRecord): Promise<readonly Grant[]> {
   const isTokens = principal.startsWith(tokenPrefix);
   return isTokens || (await hasApiKey(session, principal, apiKeyId)) ? listGrantsOf(session, principal) : [];
 }
 
-/** The namespaces in which the creator of a key may run jobs. */
+/** Returns the namespaces in which the creator of a key may run jobs. */
 async function placesOfRunner(session: Session, creator: string | undefined): Promise<readonly Identifier[]> {
   if (creator === undefined) return [];
   const grants = await listGrantsOf(session, creator);
@@ -79,7 +79,7 @@ function isWithin(object: Identifier, namespace: Identifier): boolean {
   return namespace.every((part, index) => object[index] === part);
 }
 
-/** The inner one of two namespaces of which one holds the other; none otherwise. */
+/** Returns the inner one of two nested namespaces; none if neither contains the other. */
 function inBoth(one: Identifier, other: Identifier): readonly Identifier[] {
   if (isWithin(one, other)) return [one];
   return isWithin(other, one) ? [other] : [];

@@ -8,7 +8,7 @@ import { deleteApiKey, findApiKeyHash, putApiKey, putGrant, revokedHash } from "
 import type { Store } from "../store/store.ts";
 import { ApiKeySecret, generateApiKey, hashApiKey } from "./api-key.ts";
 
-/** The ids of the keys of the settings and of development, each also the name of its principal. */
+/** The ids of the keys of the configuration and of development. Each is also the name of its principal. */
 const reservedKeyIds = ["bootstrap", "development", "runner"] as const;
 export type ReservedKeyId = (typeof reservedKeyIds)[number];
 
@@ -17,8 +17,8 @@ export function isReservedKeyId(id: string): boolean {
 }
 
 /**
- * Installs a key whose principal has a role on the root. A key that was revoked stays revoked until the settings have
- * another one.
+ * Installs a key whose principal has a role on the root. A revoked key stays revoked until the configuration contains a
+ * different one.
  */
 export async function installKey(
   store: Store,
@@ -39,7 +39,7 @@ export async function installKey(
   if (isRevoked) log.warn({ key: id }, "the key was revoked and stays so: configure another one, or none");
 }
 
-/** The file with the API key of the development principal, an admin of everything. Only the owner may read it. */
+/** Returns the file with the API key of the development principal, an administrator of everything. Only the owner may read it. */
 export function developmentKeyFile(dataDir: string): string {
   return join(dataDir, "development.key");
 }
@@ -48,19 +48,19 @@ export function developmentKeyFile(dataDir: string): string {
 export async function installDevelopmentKey(store: Store, log: Log, dataDir: string): Promise<void> {
   const file = developmentKeyFile(dataDir);
   let key: string | undefined;
-  // Another process may replace the file at the same time: the last content counts.
+  // Another process may replace the file concurrently. The last content is the valid key.
   while (key === undefined || key !== readKey(file)) {
     key = readKey(file) ?? writeKey(file);
     await installKey(store, log, "development", key);
   }
 }
 
-/** Ends development authentication in a database that had it before. */
+/** Disables development authentication in a database that used it before. */
 export async function removeDevelopmentKey(store: Store): Promise<void> {
   await store.write((session) => deleteApiKey(session, "development"));
 }
 
-/** @returns undefined for a missing file, and for one without a whole key: a full disk or a power loss leaves such. */
+/** Returns the key; undefined if the file is missing or contains no complete key, as after a full disk or a power loss. */
 function readKey(file: string): string | undefined {
   try {
     return ApiKeySecret.safeParse(readFileSync(file, "utf8").trim()).data;

@@ -3,11 +3,13 @@ import { createLocalJWKSet, createRemoteJWKSet, errors, type JWTVerifyGetKey, jw
 import { LRUCache } from "lru-cache";
 import { z } from "zod";
 
-/** Checks bearer tokens. */
+/** Verifies bearer tokens. */
 export interface TokenVerifier {
   /**
-   * @returns The token's principal: `oidc:` and its subject.
-   * @throws CatalogError Unauthenticated, or ServiceUnavailable when the issuer's keys cannot be fetched.
+   * Verifies a token.
+   *
+   * @returns The principal of the token: `oidc:` and its subject.
+   * @throws CatalogError Unauthenticated; ServiceUnavailable if the issuer's keys cannot be fetched.
    */
   verify(token: string): Promise<string>;
 }
@@ -18,18 +20,18 @@ export interface TokenRules {
   readonly keys: JWTVerifyGetKey;
 }
 
-/** The clock skew allowed between the issuer and this machine. */
+/** The allowed clock skew between the issuer and this machine. */
 const clockToleranceSeconds = 60;
-/** A verified token is not verified again for this long, and never past its expiry. */
+/** The time for which a verified token is cached, but never past its expiry. */
 const verifiedForMs = 30_000;
-/** The issuer's keys are fetched again at this age: a withdrawn key is accepted for a minute at most. */
+/** The age at which the issuer's keys are fetched again. A withdrawn key is accepted for a minute at most. */
 const keysMaxAgeMs = 30_000;
-/** The last keys stay usable for this long while the issuer is unavailable. */
+/** The time for which the last keys remain usable while the issuer is unavailable. */
 const keysKeptMs = 3_600_000;
 const verifiedMax = 10_000;
 const tokenLengthMax = 16 * 1024;
 const fetchTimeoutMs = 5_000;
-/** Signatures that only the issuer can make: no shared secrets, and never `none`. */
+/** The accepted signature algorithms. All need the issuer's private key: no shared secrets, and never `none`. */
 const algorithms = [
   "RS256",
   "RS384",
@@ -69,7 +71,7 @@ async function check(token: string, rules: TokenRules) {
       clockTolerance: clockToleranceSeconds,
       requiredClaims: ["sub", "exp"],
     });
-    // jose checks the other claims only; issuers may put any JSON into this one.
+    // jose validates only the other claims; issuers may put any JSON into this one.
     const principal = PrincipalName.safeParse(`${tokenPrefix}${payload.sub}`);
     if (typeof payload.sub !== "string" || payload.sub === "" || !principal.success)
       throw new CatalogError("Unauthenticated", "the subject of the token is not the name of a principal");
@@ -80,7 +82,7 @@ async function check(token: string, rules: TokenRules) {
   }
 }
 
-/** The problem of a token, without any of its content. */
+/** Returns the problem of a token without any of its content. */
 function reasonOf(error: unknown): string {
   if (error instanceof errors.JWTExpired) return "it has expired";
   if (error instanceof errors.JWTClaimValidationFailed) return `its claim ${error.claim} is not what is expected`;
@@ -91,10 +93,10 @@ function reasonOf(error: unknown): string {
 }
 
 /**
- * Creates a lookup of the keys of an OIDC issuer. It fetches them for the first token, for a token that names a new key,
- * and when they are half a minute old.
+ * Creates a lookup of the keys of an OIDC issuer. It fetches them for the first token, for a token that names a new
+ * key, and when they are half a minute old.
  *
- * @throws CatalogError ServiceUnavailable when they cannot be fetched and the last ones are too old.
+ * @throws CatalogError ServiceUnavailable if they cannot be fetched and the last ones are too old.
  */
 export function remoteKeys(issuer: string, jwksUrl: string | undefined): JWTVerifyGetKey {
   let keySet: Promise<ReturnType<typeof createRemoteJWKSet>> | undefined;
@@ -114,7 +116,7 @@ export function remoteKeys(issuer: string, jwksUrl: string | undefined): JWTVeri
       usableUntilMs = performance.now() + keysKeptMs;
       return await remote(header, token);
     } catch (error) {
-      // jose has no type of its own for an answer such as HTTP 500: only these errors are about the token.
+      // jose has no error type for responses such as HTTP 500. Only the listed errors concern the token itself.
       if (tokenErrors.some((type) => error instanceof type)) throw error;
       const last = (await keySet?.catch(() => undefined))?.jwks();
       if (last !== undefined && performance.now() < usableUntilMs) return createLocalJWKSet(last)(header, token);

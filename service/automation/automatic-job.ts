@@ -24,7 +24,10 @@ interface Parts {
   readonly rows: Rows;
 }
 
-/** Prepares the job of an automation; undefined when its target is gone, or no job can name the table. @throws CatalogError */
+/**
+ * Prepares the job of an automation; undefined if its target no longer exists or no job can name the table. @throws
+ * CatalogError
+ */
 export async function automaticJob(
   { store, rows }: Parts,
   { identifier }: TableRecord,
@@ -45,7 +48,7 @@ export async function automaticJob(
     }
     case "refresh": {
       const view = await findTableById(store.read, Number(target));
-      // The view has the rows of this table: its principal must still be a reader of it.
+      // The view contains rows of this table, so its principal must still be a reader of the table.
       if (view === undefined || !may("reader", identifier) || !may("writer", view.identifier)) return undefined;
       const request = { id: view.identifier, delimiter: defaultDelimiter };
       return unlessGone(async () => prepareRefresh(view, request, caller));

@@ -4,8 +4,8 @@ import type { Automation } from "../store/automations.ts";
 import type { TableState } from "./table-state.ts";
 
 /**
- * Returns the version after which a job of an automation is due; undefined when none is due. New rows are in fragments
- * that no earlier job has seen: the commits of a job itself add none.
+ * Returns the version after which a job of an automation is due; undefined if none is due. New rows are in fragments
+ * that no earlier job has seen; the commits of a job itself add none.
  */
 export function dueAfter(
   { kind, target, seen }: Pick<Automation, "kind" | "target" | "seen">,

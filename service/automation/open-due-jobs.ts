@@ -13,9 +13,9 @@ import { automaticJob } from "./automatic-job.ts";
 import { dueAfter } from "./due-after.ts";
 import { stateOf, type TableState } from "./table-state.ts";
 
-/** How long a due job waits for a running one, which may not see the newest rows. */
+/** The interval at which a due job checks for the end of a running one, which may not see the newest rows. */
 const runningPollMs = 5_000;
-/** The principal that the audit also names for commits past the catalog. */
+/** The principal that the audit records for commits outside the catalog. */
 const unknownPrincipal = "unknown";
 
 export interface AutomationParts extends CommitParts {
@@ -29,7 +29,7 @@ export interface AutomationParts extends CommitParts {
  * Opens the jobs that are due after commits on a table, at most one queued job for each automation.
  *
  * @param subject The id of the table.
- * @returns The delay until the next call, in milliseconds; undefined when all due jobs are open.
+ * @returns The delay until the next call in milliseconds; undefined if all due jobs are open.
  */
 export async function openDueJobs(parts: AutomationParts, subject: string): Promise<number | undefined> {
   const { store, automationDelayMs } = parts;
@@ -82,14 +82,14 @@ function readPolicy({ log }: AutomationParts, { identifier, properties }: TableR
   }
 }
 
-/** Records that an automation is not due at this version: the delay of its job counts from a later one. */
+/** Records that an automation is not due at this version. The delay of its job starts at a later version. */
 async function noteUndue({ store }: AutomationParts, automation: Automation, { version }: TableState): Promise<void> {
   const { kind, seen } = automation;
   if (kind !== "compact" && kind !== "build_index") return;
   await store.write((session) => noteSeen(session, automation, { ...seen, version }));
 }
 
-/** @returns False while an open job may miss new rows: it is running, or has other parameters. */
+/** Opens a due job. @returns False if an open job may miss new rows because it is running or has other parameters. */
 async function openDue(
   parts: AutomationParts,
   table: TableRecord,
@@ -110,7 +110,7 @@ async function openDue(
   );
   if (open?.status === "Running") return false;
   try {
-    // A queued job with the same parameters is this job.
+    // A queued job with the same parameters replaces this job.
     await openOnce(store, job);
   } catch (error) {
     if (error instanceof CatalogError && error.kind === "ConcurrentModification") return false;
@@ -120,7 +120,7 @@ async function openDue(
   return true;
 }
 
-/** A missing column or view is gone for good; a policy may be put before its column exists. */
+/** Reports whether an automation ends with its column or view. A policy, in contrast, may be set before its column exists. */
 function isOfColumnOrView({ kind }: Automation): boolean {
   return kind === "backfill" || kind === "refresh";
 }

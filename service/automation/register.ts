@@ -6,7 +6,7 @@ import { putAutomation } from "../store/automations.ts";
 import { stateOf } from "./table-state.ts";
 
 /**
- * Registers a column for backfills of new rows of its table, but not of present rows.
+ * Registers a column for backfills of new rows of its table. Existing rows are excluded.
  *
  * @throws CatalogError TableNotFound, TableVersionNotFound, Unsupported
  */
@@ -19,7 +19,7 @@ export async function backfillNewRows(
   await register(parts, table, { kind: "backfill", target: column }, caller);
 }
 
-/** Registers a view for refreshes after new rows of its source. @throws as `backfillNewRows` */
+/** Registers a view for refreshes after new rows of its source. @throws like `backfillNewRows` */
 export async function refreshOnNewRows(
   parts: CommitParts,
   source: Identifier,

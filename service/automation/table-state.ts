@@ -7,14 +7,14 @@ import { autoBackfillColumns } from "../rows/virtual-column.ts";
 import type { Seen } from "../store/automations.ts";
 import type { TableRecord } from "../store/tables.ts";
 
-/** The state of the latest version of main, for automations. */
+/** The state of the latest version of `main` for automations. */
 export interface TableState extends Seen {
   readonly fragments: readonly Fragment[];
-  /** The columns to backfill after new rows; the first of the columns that one function fills together. */
+  /** The columns to backfill after new rows. Of the columns that one function fills together, only the first is listed. */
   readonly autoBackfill: readonly string[];
 }
 
-/** @throws CatalogError TableVersionNotFound, Unsupported */
+/** Returns the state of the latest version. @throws CatalogError TableVersionNotFound, Unsupported */
 export async function stateOf(parts: CommitParts, table: TableRecord): Promise<TableState> {
   const latest = await requireVersion(parts, table, mainBranch, undefined);
   const manifest = await readManifest(parts, table, latest);

@@ -7,18 +7,18 @@ import type { CommitParts } from "./parts.ts";
 import { adoptBelow, adoptBranch, adoptNext } from "./record-adoption.ts";
 import { rollBack } from "./withdraw.ts";
 
-/** How many versions one request adopts before it is answered. */
+/** The maximum number of versions that one request adopts before its response. */
 const adoptedPerRequest = 5_000;
 
 /**
- * Adopts versions that a writer placed in the table's folder without the catalog. Geneva's backfill commits its columns
- * this way, Spark and lance-ray commit whole tables: without adoption their versions are invisible, and a commit through
- * the catalog conflicts with them.
+ * Adopts versions that a writer placed in the table's folder without the catalog. Geneva's backfill commits columns
+ * this way, and Spark and lance-ray commit whole tables. Without adoption, their versions are invisible, and a commit
+ * through the catalog conflicts with them.
  *
- * A branch without records adopts all manifests of its folder; a branch with records adopts those that follow the latest.
- * A manifest that is left over from an earlier generation of the branch is never adopted.
+ * A branch without records adopts all manifests of its folder; a branch with records adopts those that follow the
+ * latest. A leftover manifest of an earlier generation of the branch is never adopted.
  *
- * @returns The latest version of the branch, which is placed; undefined when it has none.
+ * @returns The latest version of the branch, which is placed; undefined if the branch has no version.
  * @throws CatalogError ServiceUnavailable, TableNotFound
  */
 export async function catchUp(
@@ -37,7 +37,7 @@ export async function catchUp(
         await rollBack(parts, above.transactionId);
         continue;
       }
-      // A batch is committing it.
+      // A batch is committing this version.
       if (above !== undefined) return latest;
     }
     const place = await placeOf(storage, table, branch, state);
@@ -55,7 +55,7 @@ export async function catchUp(
   }
 }
 
-/** Adopts the versions of a branch that `adoptBranch` left to a task. */
+/** Adopts the versions of a branch that `adoptBranch` deferred to a task. */
 export async function adoptRest(parts: CommitParts, subject: string): Promise<void> {
   const [id, branch] = z.tuple([z.int(), z.string()]).parse(JSON.parse(subject));
   const table = await findTableById(parts.store.read, id);
@@ -65,7 +65,7 @@ export async function adoptRest(parts: CommitParts, subject: string): Promise<vo
   await adoptBelow(parts.store, place, found);
 }
 
-/** Adopts all branches of a table that was just registered, in the name of that transaction. */
+/** Adopts all branches of a newly registered table as part of that transaction. */
 export async function adoptTable(
   parts: CommitParts,
   table: TableRecord,
@@ -78,7 +78,7 @@ export async function adoptTable(
   }
 }
 
-/** Returns the latest version of a branch, after placing it. @throws CatalogError ServiceUnavailable */
+/** Places the latest version of a branch and returns it. @throws CatalogError ServiceUnavailable */
 async function latestInPlace(
   { store, finishing }: CommitParts,
   { id, location }: TableRecord,
@@ -88,7 +88,7 @@ async function latestInPlace(
     const record = await latestVersion(store.read, id, branch);
     if (record === undefined) return undefined;
     const finished = await finishing.finish({ location, record });
-    // After a withdrawal the record before it is the latest.
+    // After a withdrawal, the previous record is the latest.
     if (finished !== undefined) return finished;
   }
 }

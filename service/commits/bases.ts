@@ -14,27 +14,27 @@ export interface ManifestFile {
   readonly name: string;
 }
 
-/** The staged manifest of a prepared commit. */
+/** Returns the staged manifest of a prepared commit. */
 export function manifestOf({ location, branch, committedName: name }: PreparedVersion): ManifestFile {
   return { location, branch, name };
 }
 
-/** A manifest has some hundred bytes for each file of the table. */
+/** The maximum size of a manifest, which contains some hundred bytes for each file of the table. */
 const manifestBytesMax = 256 * 1024 * 1024;
-/** The number of `base_paths` in Lance's message `Manifest`, and of `path` in `BasePath`. */
+/** The field numbers of `base_paths` in Lance's message `Manifest` and of `path` in `BasePath`. */
 const basePaths = 18;
 const basePath = 4;
-/** Lance's files end in the position of the manifest, the version of the format, and these letters. */
+/** The end of every Lance file, after the position of the manifest and the version of the format. */
 const magic = "LANC";
 const footerBytes = 16;
 const lengthBytes = 4;
 
 /**
- * Checks that the caller may read all files of a version. A manifest may name folders outside of its table, as that of a
- * shallow clone does: the catalog, and jobs, would read them for every reader of the table.
+ * Checks that the caller may read all files of a version. A manifest may name folders outside its table, as that of a
+ * shallow clone does. The catalog and jobs would read those folders for every reader of the table.
  *
- * @param mayRead Whether the caller may read the table with this name, which owns such a folder.
- * @throws CatalogError PermissionDenied; InvalidInput for a manifest that cannot be parsed.
+ * @param mayRead Reports whether the caller may read the table with this name, which owns such a folder.
+ * @throws CatalogError PermissionDenied; InvalidInput if the manifest cannot be parsed.
  */
 export async function requireReadableBases(
   parts: CommitParts,
@@ -44,7 +44,7 @@ export async function requireReadableBases(
   return requireReadable(parts, await foreignBasesOf(parts, manifest), mayRead);
 }
 
-/** As `requireReadableBases`, with the folders that `foreignBasesOf` returned. */
+/** Checks the folders that `foreignBasesOf` returned, like `requireReadableBases`. */
 export async function requireReadable(
   { store }: Pick<CommitParts, "store">,
   bases: readonly Location[],
@@ -60,7 +60,7 @@ export async function requireReadable(
   }
 }
 
-/** Returns the folders outside of its table that a manifest names; none when the object is no manifest of Lance. */
+/** Returns the folders outside its table that a manifest names; none if the object is not a Lance manifest. */
 export async function foreignBasesOf(
   { storage }: Pick<CommitParts, "storage">,
   { location, branch, name }: ManifestFile,

@@ -14,7 +14,10 @@ import type { PreparedVersion } from "./prepare.ts";
 import { recordVersion } from "./record.ts";
 import { rollBack } from "./withdraw.ts";
 
-/** How long versions are held for a process that does not reach the commit point, and how much longer for each. */
+/**
+ * The time for which versions are held for a process that does not reach the commit point, and the additional time per
+ * version.
+ */
 const heldForMs = 20_000;
 const heldForEachMs = 100;
 const retryAfterMs = 1_000;
@@ -25,26 +28,26 @@ export interface Entry {
   readonly prepared: PreparedVersion;
 }
 
-/** Changes with one commit point. */
+/** Changes that share one commit point. */
 export interface Batch {
   readonly audit: AuditEntry;
   /**
-   * Versions whose manifests get their final names before the commit point, and lose them again when one of them
-   * cannot be placed.
+   * The versions whose manifests are placed before the commit point. If one of them cannot be placed, all others are
+   * removed again.
    */
   readonly entries: readonly Entry[];
-  /** Further changes; the audit entry is recorded alone when undefined. */
+  /** Applies further changes. Without it, only the audit entry is recorded. */
   readonly apply?: Apply;
   readonly locking?: LockableTable | undefined;
 }
 
-/** Versions that are placed: those of the entries, in order, and those of `apply`. */
+/** The placed versions: those of the entries, in order, and those of `apply`. */
 export interface Committed {
   readonly entries: readonly VersionRecord[];
   readonly applied: readonly VersionRecord[];
 }
 
-/** Commits all versions of a batch, or none of them. @throws as `commit` */
+/** Commits all versions of a batch or none of them. @throws like `commit` */
 export async function commitTogether(parts: CommitParts, batch: Batch): Promise<Committed> {
   const { audit, entries, apply, locking } = batch;
   if (apply !== undefined && entries.length === 0) return { entries: [], applied: await commit(parts, apply, locking) };
@@ -64,7 +67,7 @@ export async function commitTogether(parts: CommitParts, batch: Batch): Promise<
 
 const rehearsal = new Error("this was a rehearsal");
 
-/** Runs the work of the commit point and rolls it back, so that an error precedes all placements. */
+/** Runs the work of the commit point and rolls it back, so that errors occur before any placement. */
 async function rehearse({ store }: CommitParts, apply: Apply, locking: LockableTable | undefined): Promise<void> {
   const work = async (session: Session) => {
     await apply(session);
@@ -75,7 +78,7 @@ async function rehearse({ store }: CommitParts, apply: Apply, locking: LockableT
   });
 }
 
-/** Records versions that are hidden until the commit point. A task rolls them back if this process does not reach it. */
+/** Records versions that are hidden until the commit point. If this process does not reach it, a task rolls them back. */
 async function reserve(
   { store }: CommitParts,
   entries: readonly Entry[],
@@ -94,10 +97,10 @@ async function reserve(
   });
 }
 
-/** Places the held versions, and publishes them together with all other changes: the commit point. */
+/** Places the held versions and publishes them together with all other changes at the commit point. */
 async function publish(parts: CommitParts, { audit, apply, locking }: Batch, found: readonly LocatedVersion[]) {
   const held = found.filter(isHeld);
-  // An earlier attempt of the same request committed these.
+  // An earlier attempt of the same request committed these versions.
   const repeated = await finishAll(
     parts,
     found.filter((each) => !isHeld(each)),
@@ -121,7 +124,7 @@ async function publish(parts: CommitParts, { audit, apply, locking }: Batch, fou
   return { repeated, placed, applied };
 }
 
-/** Rolls a batch back; if that fails, the task or the next reader does it. */
+/** Rolls back a batch. If that fails, the task or the next reader rolls it back. */
 async function rollBackSoon(parts: CommitParts, transactionId: string): Promise<void> {
   const postpone = () => parts.store.write((session) => delayTask(session, finishOf(transactionId), retryAfterMs));
   await rollBack(parts, transactionId)

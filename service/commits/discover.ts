@@ -23,7 +23,7 @@ export interface Place {
   readonly state: BranchRecord | undefined;
   readonly folder: string;
   readonly objects: ObjectStore;
-  /** The transaction that adopts; each adoption has its own when undefined. */
+  /** The transaction that adopts the versions. Without it, each adoption has a separate transaction. */
   readonly transactionId?: string;
 }
 
@@ -37,7 +37,7 @@ export async function placeOf(
   return { table, branch, state, folder: versionsFolder(location, branch), objects: await storage.at(location) };
 }
 
-/** @param before Only manifests whose names sort before this one. */
+/** Lists the manifests of a branch. @param before Restricts the list to names that sort before this one. */
 export async function listManifests({ folder, objects }: Place, before?: string): Promise<FoundManifest[]> {
   const found: FoundManifest[] = [];
   for await (const object of objects.list(folder, before && `${folder}/${before}`)) {
@@ -48,7 +48,7 @@ export async function listManifests({ folder, objects }: Place, before?: string)
   return found;
 }
 
-/** Finds the manifests that follow a version. Usually none or one does, so the folder is listed only for more. */
+/** Finds the manifests that follow a version. Usually at most one exists, so the folder is listed only if more do. */
 export async function findNext(
   place: Place,
   highest: number,
@@ -62,11 +62,11 @@ export async function findNext(
   };
   const next = await look(highest + 1);
   if (next === undefined || (await look(highest + 2)) === undefined) return next === undefined ? [] : [next];
-  // V2 names count down: later versions sort before earlier ones.
+  // V2 names count down, so later versions sort first.
   return listManifests(place, scheme === "V2" ? manifestName(highest, scheme) : undefined);
 }
 
-/** Returns the manifests that follow a version without a gap, in order. */
+/** Returns the consecutive manifests that follow a version, in order. */
 export function untilGap(highest: number, found: readonly FoundManifest[]): readonly FoundManifest[] {
   const later = found.filter(({ version }) => version > highest).sort((a, b) => a.version - b.version);
   const gap = later.findIndex(({ version }, index) => version !== highest + 1 + index);
@@ -74,8 +74,8 @@ export function untilGap(highest: number, found: readonly FoundManifest[]): read
 }
 
 /**
- * Leaves out the manifests of earlier generations, and those that cannot be distinguished from them: a version whose
- * record was deleted must not reappear.
+ * Excludes the manifests of earlier generations and those that cannot be distinguished from them, because a version
+ * whose record was deleted must not reappear.
  */
 export async function withoutLeftOvers(
   session: Session,
@@ -100,7 +100,7 @@ export async function withoutLeftOvers(
   return later;
 }
 
-/** Lists the manifests of the Lance table at a location, by branch. */
+/** Lists the manifests of the Lance table at a location by branch. */
 export async function listBranches(
   storage: Storage,
   location: Location,

@@ -15,14 +15,14 @@ import { rollBack, withdraw } from "./withdraw.ts";
 
 /** The maximum number of placed manifests that one database transaction records. */
 const noteBatch = 256;
-/** The pause between a failure and the retry. */
+/** The delay before a failed placement is retried. */
 const retryAfterMs = 1_000;
 /** The maximum number of transactions that one search for forgotten versions finds. */
 const forgottenBatch = 1_000;
 
 export function createFinishing(parts: StoreParts & { readonly log: Log }): Finishing {
   const { store, storage, log } = parts;
-  /** The versions that this process is finishing: readers of a version that is being committed wait for the same work. */
+  /** The versions that this process is finishing. Readers of such a version wait for the same work. */
   const underWay = new Map<string, Promise<VersionRecord | undefined>>();
   const placed: PlacedVersion[] = [];
   let noting: Promise<void> | undefined;
@@ -31,7 +31,7 @@ export function createFinishing(parts: StoreParts & { readonly log: Log }): Fini
     try {
       const inPlace = await placeManifest(parts, located);
       if (inPlace !== undefined) {
-        // Until the placement is recorded, readers find it in `underWay`.
+        // Until the placement is recorded, readers find the version in `underWay`.
         note(inPlace);
         return { ...inPlace.record, finished: true };
       }
@@ -42,7 +42,7 @@ export function createFinishing(parts: StoreParts & { readonly log: Log }): Fini
       underWay.delete(key);
       log.warn({ err: error, ...keysOf(located) }, "a version has no final name yet");
       const { record } = located;
-      // If this fails too, `findForgotten` finds the version.
+      // If this insertion also fails, `findForgotten` finds the version.
       await store
         .write((session) => insertTask(session, finishOf(record.transactionId), retryAfterMs))
         .catch(() => undefined);
@@ -50,7 +50,10 @@ export function createFinishing(parts: StoreParts & { readonly log: Log }): Fini
     }
   }
 
-  /** @returns The record when the version was placed meanwhile; undefined when the version does not exist. */
+  /**
+   * Withdraws a version. @returns The record if the version was placed meanwhile; undefined if the version does not
+   * exist.
+   */
   async function takeBack(located: LocatedVersion): Promise<VersionRecord | undefined> {
     const { record } = located;
     const isWithdrawn = await withdraw(store, record);
@@ -64,7 +67,7 @@ export function createFinishing(parts: StoreParts & { readonly log: Log }): Fini
     if (now.finished) return now;
     const latest = await latestVersion(store.read, record.tableId, record.branch);
     if (latest === undefined || latest.transactionId === record.transactionId) throw inDoubt(record);
-    // A later commit follows it, so it stands, although a client has cleaned up its manifest since.
+    // A later commit builds on this version, so it remains, although a client has deleted its manifest since.
     await store.write((session) => finishVersion(session, now));
     return { ...now, finished: true };
   }
@@ -74,7 +77,7 @@ export function createFinishing(parts: StoreParts & { readonly log: Log }): Fini
     noting ??= notePlaced();
   }
 
-  /** Records placements in groups: the versions of a group share a sync of their folder and a database transaction. */
+  /** Records placements in groups. The versions of a group share one sync of their folder and one database transaction. */
   async function notePlaced(): Promise<void> {
     while (placed.length > 0) {
       const group = placed.splice(0, noteBatch);
@@ -87,7 +90,7 @@ export function createFinishing(parts: StoreParts & { readonly log: Log }): Fini
           for (const { record } of late) await insertTask(session, finishOf(record.transactionId), retryAfterMs);
         });
       } catch (error) {
-        // `findForgotten` finds these versions.
+        // `findForgotten` finds these versions later.
         log.warn({ err: error, versions: group.length }, "versions that have their final names are not recorded yet");
       }
       for (const { record } of group) underWay.delete(keyOf(record));
@@ -103,7 +106,7 @@ export function createFinishing(parts: StoreParts & { readonly log: Log }): Fini
     try {
       const objects = await storage.at(parseLocation(first.location));
       await objects.syncFolder(folder);
-      // Without the staged manifest, only the identity shows which commit the final one belongs to.
+      // Without the staged manifest, only the identity associates the final one with its commit.
       const renamed = group.filter(({ hasNewIdentity }) => hasNewIdentity);
       if (renamed.length > 0)
         await store.write(async (session) => {
@@ -152,12 +155,12 @@ export function createFinishing(parts: StoreParts & { readonly log: Log }): Fini
   };
 }
 
-/** The task that finishes the versions of a transaction. */
+/** Returns the task that finishes the versions of a transaction. */
 export function finishOf(transactionId: string) {
   return { kind: "finish", subject: transactionId } as const;
 }
 
-/** Identifies a commit: a version may be committed again after a withdrawal, or in another generation. */
+/** Returns a key that identifies a commit. A version number can be reused after a withdrawal or in another generation. */
 function keyOf({ tableId, branch, generation, version, committedName }: VersionRecord): string {
   return `${tableId} ${generation} ${version} ${committedName} ${branch}`;
 }

@@ -2,13 +2,13 @@ import { CatalogError } from "@tiltyard/protocol";
 import { mainBranch } from "../domain/branch.ts";
 import { type Location, parseLocation } from "../storage/location.ts";
 
-/** The naming scheme of the manifests of a table: the protocol's `ManifestNamingScheme`. */
+/** The naming scheme of the manifests of a table (`ManifestNamingScheme` of the protocol). */
 export type NamingScheme = "V1" | "V2";
 
 const u64Max = 2n ** 64n - 1n;
 const finalSuffix = ".manifest";
 
-/** Returns the folder of the manifests of a branch, as a key of the object store. */
+/** Returns the folder of the manifests of a branch as a key of the object store. */
 export function versionsFolder(location: Location, branch: string): string {
   return `${branchFolder(location, branch)}/_versions`;
 }
@@ -18,13 +18,13 @@ export function branchFolder(location: Location, branch: string): string {
   return branch === mainBranch ? location.path : `${location.path}/tree/${branch}`;
 }
 
-/** Returns the final name of a manifest. V2 names count down, so that the latest is listed first. */
+/** Returns the final name of a manifest. V2 names count down so that the latest one is listed first. */
 export function manifestName(version: number, scheme: NamingScheme): string {
   if (scheme === "V1") return `${version}${finalSuffix}`;
   return `${(u64Max - BigInt(version)).toString().padStart(20, "0")}${finalSuffix}`;
 }
 
-/** Returns the scheme of a final name: V2 names always have twenty digits. */
+/** Returns the scheme of a final name. V2 names always have twenty digits. */
 export function schemeOf(name: string): NamingScheme {
   return /^\d{20}\./.test(name) ? "V2" : "V1";
 }
@@ -38,16 +38,16 @@ export function versionOfManifest(name: string): number | undefined {
 }
 
 export interface ManifestNames {
-  /** The file name in the request, staged or final. */
+  /** The staged or final file name in the request. */
   readonly committedName: string;
   readonly manifestName: string;
 }
 
 /**
- * Parses the `manifest_path` of a commit. It must be in the `_versions` folder of the branch, which has only manifests,
- * and must not be the manifest of another version: the service copies and deletes no other file.
+ * Parses the `manifest_path` of a commit. It must be in the `_versions` folder of the branch, which contains only
+ * manifests, and must not be the manifest of another version, because the service copies and deletes the file.
  *
- * @param scheme Derived from the path when undefined; V2 for a path of neither scheme.
+ * @param scheme The scheme of the table. If undefined, it is derived from the path, and V2 is the default.
  * @throws CatalogError InvalidInput
  */
 export function readManifestPath(
@@ -76,7 +76,7 @@ export function readManifestPath(
   return { committedName, manifestName: final };
 }
 
-/** Parses a path inside the store, with or without a leading slash, or a whole URI. */
+/** Parses a path inside the store, with or without a leading slash, or a full URI. */
 function pathInStore(manifestPath: string, location: Location): string | undefined {
   if (!manifestPath.includes("://")) {
     const path = manifestPath.replace(/^\//, "");

@@ -13,30 +13,30 @@ export interface CommitParts extends StoreParts {
   readonly finishing: Finishing;
 }
 
-/** A version whose manifest has its final name, which may not be durable yet. */
+/** A version whose manifest has its final name. The name may not be durable yet. */
 export interface PlacedVersion extends LocatedVersion {
-  /** Whether the placed manifest has another identity than the staged one. */
+  /** Reports whether the identity of the placed manifest differs from that of the staged one. */
   readonly hasNewIdentity: boolean;
 }
 
 /**
- * Step 4 of a commit: reconciles the object store with the database. Each part is idempotent and may be interrupted: the
- * record stays unfinished until the end.
+ * Finishes commits by reconciling the object store with the database (step 4 of a commit). Each part is idempotent and
+ * may be interrupted, because the record stays unfinished until the end.
  */
 export interface Finishing {
   /**
-   * Places the manifest of a record. Soon after, the placement becomes durable and is recorded, and the staged name is
-   * deleted.
+   * Places the manifest of a record. Soon afterwards, the placement becomes durable, it is recorded, and the staged
+   * name is deleted.
    *
-   * @returns undefined when the version does not exist, and its record was withdrawn.
-   * @throws CatalogError ServiceUnavailable: the version is in doubt, and is finished or withdrawn later.
+   * @returns The placed version; undefined if the version does not exist and its record was withdrawn.
+   * @throws CatalogError ServiceUnavailable if the version is in doubt. It is finished or withdrawn later.
    */
   finish(located: LocatedVersion): Promise<VersionRecord | undefined>;
-  /** Completes a version whose manifest has its final name. */
+  /** Completes a version whose manifest already has its final name. */
   note(placed: PlacedVersion): void;
-  /** Finishes the versions that a transaction left unfinished, or rolls them back if it missed its commit point. */
+  /** Finishes the versions that a transaction left unfinished, or rolls them back if it did not reach its commit point. */
   finishTransaction(id: string): Promise<void>;
-  /** Inserts tasks for versions that were recorded until a time and have no task. */
+  /** Inserts tasks for unfinished versions that were recorded up to a time and have no task. */
   findForgotten(beforeMillis: number): Promise<void>;
   /** Resolves when all placed manifests are recorded. */
   settled(): Promise<void>;

@@ -5,7 +5,7 @@ import { type LocatedVersion, listLeftOverVersions, type VersionRecord } from ".
 import { versionsFolder } from "./manifest.ts";
 import type { PlacedVersion, StoreParts } from "./parts.ts";
 
-/** Attempts to place a manifest while other writers change its name. */
+/** The maximum number of attempts to place a manifest while other writers change its name. */
 const attemptsMax = 5;
 
 /** The keys of the manifest of a version. */
@@ -21,12 +21,12 @@ export function keysOf({ location, record }: LocatedVersion): ManifestKeys {
 }
 
 /**
- * Step 3 of a commit: copies the staged manifest to its final name, if the name is free or belongs to a manifest left
- * over from an earlier generation of the branch. Several processes may try at once: each change is one conditional
- * write, and the placed manifest shows the others that it succeeded.
+ * Copies the staged manifest to its final name (step 3 of a commit) if the name is free or belongs to a leftover
+ * manifest of an earlier generation of the branch. Several processes may try concurrently: each change is one
+ * conditional write, and the placed manifest shows the others that it succeeded.
  *
- * @returns undefined when the commit cannot stand: a writer past the catalog has the name, or the client got no answer
- *   and deleted its staged manifest.
+ * @returns The placed version; undefined if the commit cannot be finished, because a writer outside the catalog owns
+ * the name, or because the client received no response and deleted its staged manifest.
  * @throws CatalogError ServiceUnavailable
  */
 export async function placeManifest(
@@ -51,7 +51,7 @@ export async function placeManifest(
       replaced = undefined;
       continue;
     }
-    // Another attempt placed it and was perhaps interrupted after it deleted the staged manifest.
+    // Another attempt placed the manifest and may have been interrupted after it deleted the staged one.
     if (await hasContentOf(objects, folder, record, { key: final, object: there })) return placedAs(there.identity);
     if (
       outcome === "missing" ||
@@ -68,7 +68,7 @@ interface Found {
   readonly object: StoredObject;
 }
 
-/** Returns whether an object is the manifest of a record, by its identity or by the content of the staged manifest. */
+/** Reports whether an object is the manifest of a record, by its identity or by the content of the staged manifest. */
 export async function hasContentOf(
   objects: ObjectStore,
   folder: string,
@@ -78,7 +78,7 @@ export async function hasContentOf(
   if (record.identity === object.identity) return true;
   const stagedKey = `${folder}/${record.committedName}`;
   const staged = await objects.find(stagedKey);
-  // A record of an older release has no identity.
+  // A record of an earlier release has no identity.
   if (staged === undefined) return record.identity === undefined;
   if (staged.identity === object.identity) return true;
   if (staged.sizeBytes !== object.sizeBytes) return false;
@@ -87,7 +87,7 @@ export async function hasContentOf(
   return one !== undefined && other !== undefined && Buffer.compare(one.bytes, other.bytes) === 0;
 }
 
-/** Returns whether the catalog placed an object for a version that was deleted together with its whole branch. */
+/** Reports whether the catalog placed an object for a version that was deleted together with its whole branch. */
 async function isLeftOver(
   session: Session,
   objects: ObjectStore,

@@ -10,7 +10,7 @@ import { type ManifestNames, type NamingScheme, readManifestPath, versionsFolder
 import type { CommitParts } from "./parts.ts";
 import { forgetDeletedBranch } from "./record-adoption.ts";
 
-/** A version to commit, with the fields of the protocol's CreateTableVersion. */
+/** A version to commit, with the fields of the protocol's `CreateTableVersion`. */
 export interface VersionRequest {
   readonly version: number;
   readonly branch?: string | undefined;
@@ -23,15 +23,15 @@ export interface VersionRequest {
 
 /** A commit with a valid request and an existing manifest. */
 export interface PreparedVersion extends ManifestNames {
-  /** The location of the table, which the same batch may declare. */
+  /** The location of the table. The table may be declared in the same batch. */
   readonly location: string;
   readonly branch: string;
   readonly request: VersionRequest;
-  /** The identity of the staged manifest; undefined for the retry of a commit. */
+  /** The identity of the staged manifest; undefined if the commit is a retry. */
   readonly identity: string | undefined;
   /**
-   * The branch when its latest version was seen in its place. The commit follows that version; undefined when it follows
-   * changes of its own batch.
+   * The state of the branch when its latest version was known to be placed, which the commit follows; undefined if the
+   * commit follows changes of its own batch.
    */
   readonly base: Base | undefined;
 }
@@ -44,10 +44,10 @@ export interface Base {
 const newBranch: Base = { generation: 1, highestVersion: undefined };
 
 /**
- * Step 1 of a commit: checks the request and the staged manifest, makes the manifest durable, and adopts earlier versions
- * of writers past the catalog.
+ * Validates the request and the staged manifest, persists the manifest durably, and adopts earlier versions of writers
+ * outside the catalog (step 1 of a commit).
  *
- * @param table The location alone for a table that the same batch declares.
+ * @param table The table, or only the location of one that the same batch declares.
  * @throws CatalogError InvalidInput, ServiceUnavailable
  */
 export async function prepareVersion(
@@ -83,7 +83,10 @@ export async function prepareVersion(
   return { ...prepared, identity: staged.identity, base };
 }
 
-/** Returns a branch without versions: a version that was recorded meanwhile was not seen in its place. */
+/**
+ * Returns a branch without versions. A version that another request has recorded meanwhile is not part of it, because
+ * its placement is unknown.
+ */
 async function emptyBase(session: Session, tableId: number, branch: string): Promise<Base> {
   const { generation, highestVersion } = (await findBranch(session, tableId, branch)) ?? newBranch;
   const isEmpty =
@@ -91,7 +94,7 @@ async function emptyBase(session: Session, tableId: number, branch: string): Pro
   return { generation, highestVersion: isEmpty ? highestVersion : undefined };
 }
 
-/** Returns whether a record belongs to the manifest that a request names. */
+/** Reports whether a record belongs to the manifest that a request names. */
 export function isManifestOf(
   record: { readonly committedName: string; readonly manifestName: string },
   { committedName }: ManifestNames,

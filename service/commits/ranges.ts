@@ -6,16 +6,16 @@ import { countVersions, deleteVersions, findCut } from "../store/version-ranges.
 import { versionsEnd } from "../store/versions.ts";
 import { adoptionOf } from "./record-adoption.ts";
 
-/** The number of records that one database transaction deletes, in some milliseconds. */
+/** The number of records that one database transaction deletes within some milliseconds. */
 const deletedAtOnceMax = 1_000;
 
-/** Versions from `start` up to `end`, exclusive; through the latest when `end` is undefined. */
+/** The versions from `start` to `end`, exclusive, or through the latest if `end` is undefined. */
 export interface VersionRange {
   readonly start: number;
   readonly end: number | undefined;
 }
 
-/** Parses the ranges of BatchDeleteTableVersions (requirements.md 2.3). @throws CatalogError InvalidInput */
+/** Parses the ranges of BatchDeleteTableVersions. @throws CatalogError InvalidInput */
 export function readRanges(
   ranges: readonly { readonly start_version: number; readonly end_version: number }[],
 ): readonly VersionRange[] {
@@ -29,9 +29,10 @@ export function readRanges(
 }
 
 /**
- * Deletes the first records of ranges that are too large for one database transaction, so that other writers wait briefly.
+ * Deletes the first records of ranges that are too large for one database transaction, so that other writers wait only
+ * briefly.
  *
- * @returns How many were deleted; 0 when the rest is small enough for `deleteRanges`.
+ * @returns The number of deleted records; 0 if the rest is small enough for `deleteRanges`.
  */
 export async function deleteFirstOf(
   session: Session,
@@ -48,10 +49,10 @@ export async function deleteFirstOf(
 }
 
 /**
- * Deletes the version records of ranges; the objects of the table stay. Deleting all records of a branch begins a new
- * generation with its own numbering, in the same time for any number of records.
+ * Deletes the version records of ranges. The objects of the table remain. Deleting all records of a branch begins a new
+ * generation with a separate numbering; the duration does not depend on the number of records.
  *
- * @returns How many records were deleted.
+ * @returns The number of deleted records.
  */
 export async function deleteRanges(
   session: Session,

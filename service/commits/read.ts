@@ -12,7 +12,7 @@ import { versionsFolder } from "./manifest.ts";
 import type { CommitParts } from "./parts.ts";
 
 /**
- * Requires that a branch exists: it has a version, perhaps of a writer past the catalog, or is `main`.
+ * Requires that a branch exists: it is `main` or has a version, possibly of a writer outside the catalog.
  *
  * @throws CatalogError TableBranchNotFound
  */
@@ -23,22 +23,25 @@ export async function requireBranch(parts: CommitParts, table: TableRecord, bran
   throw branchNotFound(table, branch);
 }
 
-/** As `requireBranch`, and adopts a branch without records, so that its versions are known before their deletion. */
+/**
+ * Requires that a branch exists, and adopts it if it has no records, so that its versions are known before their
+ * deletion.
+ */
 export async function requireKnownBranch(parts: CommitParts, table: TableRecord, branch: string): Promise<void> {
   if ((await findBranch(parts.store.read, table.id, branch)) === undefined) await catchUp(parts, table, branch);
   await requireBranch(parts, table, branch);
 }
 
-/** Returns whether a table has a version, perhaps of a writer past the catalog; otherwise it is only declared. */
+/** Reports whether a table has a version, possibly of a writer outside the catalog. Otherwise the table is only declared. */
 export async function isWritten(parts: CommitParts, table: TableRecord): Promise<boolean> {
   return (await hasVersions(parts.store.read, table.id)) || (await catchUp(parts, table, mainBranch)) !== undefined;
 }
 
 /**
- * Reads records and finishes the unfinished ones, so that a reader never sees a version in doubt. Leaves out withdrawn
+ * Reads records and finishes the unfinished ones, so that a reader never sees a version in doubt. Excludes withdrawn
  * records.
  *
- * @throws CatalogError ServiceUnavailable when a version cannot be finished now.
+ * @throws CatalogError ServiceUnavailable if a version cannot be finished now.
  */
 async function readFinished(
   parts: CommitParts,
@@ -48,13 +51,13 @@ async function readFinished(
   const records = await read();
   if (records.every((record) => record.finished)) return records;
   const finished = await Promise.all(records.map((record) => parts.finishing.finish({ location, record })));
-  // After a withdrawal the record before it is the latest.
+  // After a withdrawal, the previous record is the latest.
   return finished.includes(undefined)
     ? readFinished(parts, location, read)
     : finished.filter((record) => record !== undefined);
 }
 
-/** Reads a page of the versions of a branch, including those of writers past the catalog. */
+/** Reads a page of the versions of a branch, including those of writers outside the catalog. */
 export async function readVersions(
   parts: CommitParts,
   table: TableRecord,
@@ -82,7 +85,7 @@ export async function readVersions(
 /**
  * Reads a placed version of a branch.
  *
- * @param version The latest when undefined.
+ * @param version The number of the version; the latest if undefined.
  * @throws CatalogError TableVersionNotFound, ServiceUnavailable
  */
 export async function requireVersion(
@@ -100,7 +103,7 @@ export async function requireVersion(
   };
   let found = version === undefined ? await catchUp(parts, table, branch) : await find();
   if (found === undefined && version !== undefined) {
-    // A record may have been withdrawn because a writer past the catalog has the version.
+    // A record may have been withdrawn because a writer outside the catalog owns the version.
     await catchUp(parts, table, branch);
     found = await find();
   }
@@ -111,7 +114,7 @@ export async function requireVersion(
   );
 }
 
-/** Converts a placed version to the TableVersion of the protocol. */
+/** Converts a placed version to the protocol's `TableVersion`. */
 export function toTableVersion(location: string, record: VersionRecord): TableVersion {
   return {
     version: record.version,

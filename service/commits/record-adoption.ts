@@ -11,15 +11,15 @@ import { insertVersions, latestVersion, listVersions, type VersionRecord } from 
 import { type FoundManifest, type Place, placeOf } from "./discover.ts";
 import type { CommitParts } from "./parts.ts";
 
-/** How many records one database transaction inserts. */
+/** The number of records that one database transaction inserts. */
 const adoptedAtOnce = 500;
 
-/** The task that adopts the older versions of a branch. */
+/** Returns the task that adopts the older versions of a branch. */
 export function adoptionOf(tableId: number, branch: string) {
   return { kind: "adopt", subject: JSON.stringify([tableId, branch]) } as const;
 }
 
-/** Adopts versions that follow the highest of a branch, unless another writer recorded some meanwhile. */
+/** Adopts versions that follow the highest one of a branch, unless another writer has recorded some meanwhile. */
 export async function adoptNext(store: Store, place: Place, found: readonly FoundManifest[]): Promise<void> {
   for (let from = 0; from < found.length; from += adoptedAtOnce) {
     const part = found.slice(from, from + adoptedAtOnce);
@@ -29,8 +29,8 @@ export async function adoptNext(store: Store, place: Place, found: readonly Foun
 }
 
 /**
- * Adopts a branch that has no record. The latest versions are first, because commits follow them from then on. A task
- * adopts those beyond `most`.
+ * Adopts a branch without records. The latest versions are adopted first, because later commits follow them. A task
+ * adopts the versions beyond `most`.
  */
 export async function adoptBranch(
   store: Store,
@@ -68,7 +68,7 @@ export async function adoptBelow(
   for (let from = 0; from < below.length && from < most; from += adoptedAtOnce) {
     const part = below.slice(from, from + adoptedAtOnce);
     const isTaken = await store.write(async (session) => {
-      // Deleting the versions of the branch also deletes the task: deleted versions must not reappear.
+      // The deletion of the branch's versions also deletes the task, because deleted versions must not reappear.
       const now = await findBranch(session, table.id, branch);
       if (now === undefined || now.generation !== state?.generation || !(await holdTask(session, task))) return false;
       await insertRecords(session, place, now.generation, part);
@@ -80,7 +80,10 @@ export async function adoptBelow(
   if (below.length === 0) await store.write((session) => deleteTask(session, task));
 }
 
-/** @returns Whether the branch was as expected, so that the records were inserted. @throws CatalogError TableNotFound */
+/**
+ * Inserts records. @returns False if the branch has changed, in which case nothing is inserted. @throws CatalogError
+ * TableNotFound
+ */
 async function insertFound(
   session: Session,
   place: Place,
@@ -91,10 +94,10 @@ async function insertFound(
   const highest = found.at(-1)?.version;
   if (highest === undefined || lowest === undefined) return false;
   const { table, branch, state } = place;
-  // The table may have been deregistered or purged while its folder was read.
+  // The table may have been deregistered or purged during the listing of its folder.
   if ((await findTableById(session, table.id)) === undefined) throw tableNotFound(table.identifier);
   const now = await findBranch(session, table.id, branch);
-  // The rollback of a batch removes manifests too.
+  // The rollback of a batch also removes manifests.
   const isAsSeen = now?.generation === state?.generation && now?.withdrawals === state?.withdrawals;
   if (!isAsSeen || now?.highestVersion !== expectedHighest) return false;
   const { generation = 1 } = now ?? {};
@@ -134,7 +137,7 @@ async function insertRecords(
   await insertVersions(session, records);
 }
 
-/** @returns The id of the transaction. */
+/** Records an adoption in the audit. @returns The id of the transaction. */
 async function auditAdoption(
   session: Session,
   { table, branch }: Place,
@@ -149,12 +152,12 @@ async function auditAdoption(
 }
 
 /**
- * Forgets the records of a branch that a client deleted. Lance's clients delete the folder of a branch without the
- * catalog, and may create a branch of the same name again. The caller has found the staged manifest of a commit, so the
- * object store is readable: the latest manifest of a branch is missing only when its folder was deleted.
+ * Deletes the records of a branch that a client deleted. Lance's clients delete the folder of a branch without the
+ * catalog and may create a branch of the same name again. The caller has found the staged manifest of a commit, so the
+ * object store is readable, and a missing latest manifest proves that the folder was deleted.
  *
  * @param latest The latest version of the branch, which was placed.
- * @returns Whether the branch is another one now.
+ * @returns Whether the branch is a different one now.
  */
 export async function forgetDeletedBranch(
   { store, storage }: CommitParts,
@@ -175,7 +178,7 @@ export async function forgetDeletedBranch(
   return true;
 }
 
-/** The origin of a change that the catalog detects itself. */
+/** Returns the origin of a change that the catalog detects itself. */
 function byItself(operationId: string, table: { readonly identifier: Identifier }) {
   return { contract: { operationId }, caller: unknownCaller, objects: [table.identifier] };
 }

@@ -9,12 +9,12 @@ import { findVersion, insertVersion, listLeftOverVersions, type VersionRecord } 
 import { isManifestOf, type PreparedVersion } from "./prepare.ts";
 
 /**
- * Step 2 of a commit: inserts its record. Once the database transaction is durable, no other commit gets this number. The
- * first record of a generation may have any number. After that, only the number that follows the highest ever recorded is
- * accepted: a stale writer must not re-create a version that was cleaned up. A retry with the same manifest is
- * idempotent, and restores nothing that was deleted since.
+ * Inserts the record of a commit (step 2). Once the database transaction is durable, no other commit can have this
+ * number. The first record of a generation may have any number. After that, only the successor of the highest number
+ * ever recorded is accepted, because a stale writer must not re-create a version that was cleaned up. A retry with the
+ * same manifest is idempotent and does not restore records that were deleted since.
  *
- * @param held Whether the version is hidden until `publishVersions`.
+ * @param held Hides the version until `publishVersions`.
  * @returns The record, which an earlier transaction may have inserted.
  * @throws CatalogError ConcurrentModification
  */
@@ -81,8 +81,8 @@ export async function recordVersion(
 }
 
 /**
- * Returns whether an earlier generation of the branch had the version with the staged manifest of a request. A final name
- * is no evidence, because each generation uses it again.
+ * Reports whether an earlier generation of the branch had the version with the staged manifest of a request. A final
+ * name proves nothing, because each generation reuses it.
  */
 async function wasDeleted(
   session: Session,

@@ -22,12 +22,12 @@ import { type PreparedVersion, prepareVersion, type VersionRequest } from "./pre
 import { toTableVersion } from "./read.ts";
 import { recordVersion } from "./record.ts";
 
-/** The operation and the caller of commits, which the audit names. */
+/** The operation and the caller of commits, for the audit. */
 export interface Change {
   readonly contract: AnyContract;
   readonly request: { readonly id: Identifier; readonly delimiter: string; readonly branch?: string | undefined };
   readonly caller: Caller;
-  /** The properties of the table from the first commit on; undefined keeps them. */
+  /** The properties of the table from the first commit on. If undefined, they do not change. */
   readonly properties?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -37,23 +37,26 @@ export interface NewTable {
   readonly properties: Readonly<Record<string, string>>;
 }
 
-/** The commits of one operation, one after the other or all at once. */
+/** The commits of one operation, sequential or all at once. */
 export interface Commits {
-  /** Holds further versions back until `publish`. */
+  /** Holds back further versions until `publish`. */
   hold(): void;
-  /** The versions that are held back, in order. */
+  /** The held-back versions in order. */
   readonly held: readonly TableVersion[];
-  /** Commits a version, or holds it back. */
+  /** Commits a version or holds it back. */
   commit(request: VersionRequest): Promise<{ readonly transaction_id?: string; readonly version: TableVersion }>;
-  /** Commits all versions that are held back. @throws CatalogError ConcurrentModification when another writer committed meanwhile. */
+  /**
+   * Commits all held-back versions. @throws CatalogError ConcurrentModification if another writer has committed
+   * meanwhile.
+   */
   publish(): Promise<void>;
-  /** Deletes the manifests of the versions that are held back. */
+  /** Deletes the manifests of the held-back versions. */
   discard(): Promise<void>;
-  /** The name of the last transaction that committed; undefined before the first commit. */
+  /** The name of the last committed transaction; undefined before the first commit. */
   readonly transactionName: string | undefined;
 }
 
-/** @param table The table at the start of the operation; a NewTable is created with the first commit. */
+/** @param table The table at the start of the operation. A NewTable is created with the first commit. */
 export function createCommits(parts: CommitParts, change: Change, table: TableRecord | NewTable): Commits {
   const { storage } = parts;
   const identifier = change.request.id;
@@ -65,7 +68,7 @@ export function createCommits(parts: CommitParts, change: Change, table: TableRe
   async function write(prepared: readonly PreparedVersion[]): Promise<TableVersion[]> {
     const { contract, request, caller, properties } = change;
     const audit = prepareAudit({ contract, request, caller, objects: [identifier] });
-    // Several versions of an existing table are committed together; a new table has no other writer.
+    // Several versions of an existing table are committed together. A new table has no other writers.
     const entries =
       prepared.length > 1 && "id" in current ? prepared.map((each) => ({ identifier, prepared: each })) : [];
     let present: TableRecord | undefined;
@@ -76,7 +79,7 @@ export function createCommits(parts: CommitParts, change: Change, table: TableRe
       for (const each of entries.length > 0 ? [] : prepared)
         records.push(await recordVersion(session, table, each, audit.id));
       if (properties !== undefined) await replaceProperties(session, table, properties);
-      // A retried commit was recorded the first time.
+      // The first attempt of a retried commit already has an audit record.
       if (entries.length > 0 || records.some((record) => record.transactionId === audit.id))
         await audit.record(session);
       return records.map((record) => ({ location: table.location, record }));
@@ -145,8 +148,8 @@ export function createCommits(parts: CommitParts, change: Change, table: TableRe
 }
 
 /**
- * Moves a staged manifest to another staged name. A client that receives the name that it chose places the manifest
- * itself, where it would count as a version.
+ * Moves a staged manifest to a different staged name. A client that receives the name of its own choice places the
+ * manifest itself, which would publish the version.
  */
 async function moveAside(storage: Storage, location: string, staged: string): Promise<string> {
   const aside = `${staged}-held`;

@@ -10,10 +10,9 @@ import { hasContentOf, keysOf } from "./place.ts";
 const lost = "the manifest was deleted, or its name was taken, before the commit was finished";
 
 /**
- * Withdraws a commit that was never acknowledged, because its manifest cannot get its final name. Its number is free
- * again.
+ * Withdraws a commit that was never acknowledged, because its manifest cannot be placed. Its number is free again.
  *
- * @returns False when it was finished meanwhile, is gone, or is not the latest version.
+ * @returns False if the commit was finished meanwhile, no longer exists, or is not the latest version.
  */
 export async function withdraw(store: Store, record: VersionRecord): Promise<boolean> {
   return store.write(async (session) => {
@@ -37,8 +36,8 @@ export async function rollBack({ store, storage }: StoreParts, transactionId: st
 }
 
 /**
- * Deletes the final name of a manifest. If a writer past the catalog has built the next version on it, it stays, and is
- * adopted as a version of such a writer.
+ * Deletes the final name of a manifest. If a writer outside the catalog has built the next version on it, it remains
+ * and is adopted as a version of that writer.
  */
 async function removePlaced({ storage }: Pick<StoreParts, "storage">, located: LocatedVersion): Promise<void> {
   const { location, record } = located;

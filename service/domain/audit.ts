@@ -3,20 +3,20 @@ import { insertAuditOutcome, insertAuditRecord } from "../store/audit.ts";
 import type { Session, Store } from "../store/store.ts";
 import { type Caller, type Change, newTransaction, type Origin, type TransactionNames } from "./transaction.ts";
 
-/** The principal that the audit names for commands of the operator. */
+/** The principal that the audit records for commands of the operator. */
 export const operator: Origin = { caller: { principal: { name: "operator" }, requestId: "" } };
-/** The principal that it names for changes without a request to the catalog. */
+/** The principal that the audit records for changes without a request to the catalog. */
 export const unknownCaller: Caller = { principal: { name: "unknown" }, requestId: "" };
 
-/** A record of the audit that is still to be written. */
+/** An audit record before its insertion. */
 export interface AuditEntry extends TransactionNames {
-  /** Records the principal, the operation and its objects, in the database transaction of the change. */
+  /** Records the principal, the operation and its objects in the database transaction of the change. */
   record(session: Session): Promise<void>;
-  /** As `record`, for a change outside of the database that begins after this is durable. */
+  /** Records a change outside the database that begins only after this record is durable. */
   recordRunning(session: Session): Promise<void>;
 }
 
-/** What the audit is to say about a change. A record never changes. */
+/** Prepares the audit record of a change. The inserted record never changes. */
 export function prepareAudit(change: Change): AuditEntry {
   const { names, opened } = newTransaction(change);
   return {
@@ -27,9 +27,9 @@ export function prepareAudit(change: Change): AuditEntry {
 }
 
 /**
- * Carries out a change that is not in the database. The intent is recorded before, so that no change is
- * unrecorded, and the outcome after. A record that stays `Running` was interrupted, or its outcome could
- * not be recorded.
+ * Executes a change outside the database. The intent is recorded before the change and the outcome after it, so that
+ * every change has a record. If a record stays `Running`, the change was interrupted or its outcome could not be
+ * recorded.
  */
 export async function carryOut<Result>(store: Store, audit: AuditEntry, work: () => Promise<Result>): Promise<Result> {
   await store.write((session) => audit.recordRunning(session));
@@ -44,5 +44,5 @@ export async function carryOut<Result>(store: Store, audit: AuditEntry, work: ()
   }
 }
 
-/** An outcome that cannot be recorded changes nothing: the work has been done, or has failed. */
+/** Ignores a failure to record the outcome, which does not affect the result of the work. */
 function ignore(): void {}

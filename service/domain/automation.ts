@@ -1,4 +1,4 @@
-/** The task that opens the jobs that new rows of a table are for. */
+/** Returns the task that opens the jobs for new rows of a table. */
 export function automationOf(tableId: number) {
   return { kind: "automate", subject: String(tableId) } as const;
 }

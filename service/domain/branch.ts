@@ -1,28 +1,28 @@
 import { CatalogError } from "@tiltyard/protocol";
 
-/** The branch that every table has, and that a request means when it names none. */
+/** The branch of every table that requests without a branch refer to. */
 export const mainBranch = "main";
 
 const branchLengthMax = 256;
 const valid = /^[\p{L}\p{N}._-]+(\/[\p{L}\p{N}._-]+)*$/u;
 
 /**
- * The branch that a request means. Lance's own rules for names hold: a branch's name is a
- * path below the table's `tree` folder.
+ * Returns the branch of a request. The name must follow Lance's rules, because it is a path below the table's `tree`
+ * folder.
  *
- * @throws CatalogError InvalidInput for what cannot be the name of a branch.
+ * @throws CatalogError InvalidInput for an invalid name.
  */
 export function branchOf(request: { readonly branch?: string | undefined }): string {
   return request.branch === undefined ? mainBranch : checkBranch(request.branch, "branch");
 }
 
-/** @throws CatalogError InvalidInput for any other branch than main. */
+/** Requires that the request refers to `main`. @throws CatalogError InvalidInput */
 export function requireMain(request: { readonly branch?: string | undefined }): void {
   if (branchOf(request) !== mainBranch) throw new CatalogError("InvalidInput", "branch: jobs work on main alone");
 }
 
 /**
- * The branch that is to be made or deleted, which `main` never is.
+ * Returns the branch to create or to delete, which cannot be `main`.
  *
  * @throws CatalogError InvalidInput
  */

@@ -1,9 +1,9 @@
 import { CatalogError } from "@tiltyard/protocol";
 
-/** A body may have as many problems as values; the answer names the first of them. */
+/** The maximum number of problems in one response. A request can have as many problems as values. */
 const toldMax = 20;
 
-/** The error of a request that has these problems, one at least. */
+/** Creates the error of a request with one or more problems. */
 export function invalidInput(problems: readonly string[]): CatalogError {
   const rest = problems.length - toldMax;
   const told = [...problems.slice(0, toldMax), ...(rest > 0 ? [`and ${rest} more`] : [])];

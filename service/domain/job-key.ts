@@ -10,11 +10,11 @@ import { requireJob } from "./require.ts";
 import type { Origin } from "./transaction.ts";
 
 /**
- * Creates the key that an attempt of a job runs with, and deletes the earlier keys of the job. The audit names the
- * principal of the key for the changes of the job.
+ * Creates the key of an attempt and deletes the earlier keys of the job. The audit records the principal of the key for
+ * all changes of the job.
  *
- * @throws CatalogError TransactionNotFound; ConcurrentModification when the job has ended, or has another attempt;
- *   PermissionDenied when the opener of the job, or the caller, may not do what it does.
+ * @throws CatalogError TransactionNotFound; ConcurrentModification if the job has ended or has another attempt;
+ * PermissionDenied if the opener of the job or the caller lacks the rights of the job.
  */
 export async function createJobKey(
   session: Session,
@@ -32,7 +32,7 @@ export async function createJobKey(
   const { id, key } = generateApiKey();
   const of = { id: job.id, attempt, creator: origin.caller.principal.name };
   await putApiKey(session, id, principal, hashApiKey(key), of);
-  // A key that is worth nothing would only fail later, in the job.
+  // A key without rights would only fail later, within the job.
   await requireValid(session, of, isolatedNamespaces);
   const properties = { api_key_id: id, principal, attempt: String(attempt) };
   const audit = prepareAudit({

@@ -12,12 +12,12 @@ const noted = {
 
 type Properties = Readonly<Record<string, string>>;
 
-/** The last lines that a job has printed. */
+/** Returns the last lines of the output of a job. */
 export function logIn({ log_tail = "" }: Properties): string[] {
   return log_tail === "" ? [] : log_tail.split("\n");
 }
 
-/** A job as management answers it. */
+/** Converts a job to the response of the management API. */
 export function toJob(record: TransactionRecord, delimiter: string): Job {
   const { properties } = record;
   const attempt = latestAttempt(properties);
@@ -45,7 +45,7 @@ function namesIn(properties: Properties, pattern: RegExp): string[] {
   return Object.keys(properties).flatMap((key) => pattern.exec(key)?.[1] ?? []);
 }
 
-/** A caller that may alter a job may write any text there. */
+/** Returns the valid counts. Callers that may alter a job can write arbitrary text to these properties. */
 function countsIn(properties: Properties, kind: "progress" | "result"): Record<string, number> {
   const counts = namesIn(properties, noted[kind]).map((name) => [name, Number(properties[`${kind}.${name}`])] as const);
   return Object.fromEntries(counts.filter(([, value]) => Number.isSafeInteger(value) && value >= 0));

@@ -13,16 +13,18 @@ import type { NewTransaction, TransactionRecord } from "../store/transactions.ts
 import { isParameter } from "./parameters.ts";
 import { type Caller, type Change, newTransaction, type TransactionNames } from "./transaction.ts";
 
-/** A job that is still to be opened. */
+/** A job before its insertion. */
 export interface NewJob extends TransactionNames {
   readonly opened: Omit<NewTransaction, "status">;
-  /** Opens it as Queued: its runner changes the status. */
+  /** Opens the job as Queued. Its runner changes the status. */
   open(session: Session): Promise<void>;
 }
 
 /**
- * @param change With what the job needs to know in its properties.
- * @throws CatalogError InvalidInput for properties that leave no room for what attempts note.
+ * Prepares a job.
+ *
+ * @param change The change, whose properties contain the parameters of the job.
+ * @throws CatalogError InvalidInput if the properties leave no space for the notes of attempts.
  */
 export function prepareJob(change: Change): NewJob {
   requireFitting("the job's parameters", change.properties ?? {}, parametersLengthMax);
@@ -30,7 +32,7 @@ export function prepareJob(change: Change): NewJob {
   return { ...names, opened, open: (session) => insertJob(session, { ...opened, status: "Queued" }) };
 }
 
-/** The moves that a job may make; a status without one is final. */
+/** The allowed transitions of a job. A status without any is final. */
 const moves: Record<TransactionStatus, readonly TransactionStatus[]> = {
   Queued: ["Running", "Failed", "Canceled"],
   Running: ["Succeeded", "Failed", "Canceled"],
@@ -39,14 +41,14 @@ const moves: Record<TransactionStatus, readonly TransactionStatus[]> = {
   Canceled: [],
 };
 
-/** The most that the properties of one job may hold, as JSON; and what it is opened with, of that. */
+/** The maximum length of all properties of a job as JSON, and of the parameters among them. */
 const propertiesLengthMax = 256 * 1024;
 const parametersLengthMax = 224 * 1024;
 
 /**
- * Cancels a job: a running attempt learns of it by its heartbeat. A canceled job stays as it is.
+ * Cancels a job. A running attempt learns of it with its next heartbeat. A canceled job stays unchanged.
  *
- * @throws CatalogError ConcurrentModification for a job that has ended otherwise.
+ * @throws CatalogError ConcurrentModification if the job has ended in another way.
  */
 export function cancel(job: TransactionRecord, { principal }: Pick<Caller, "principal">): TransactionRecord {
   if (job.status === "Canceled") return job;
@@ -55,7 +57,10 @@ export function cancel(job: TransactionRecord, { principal }: Pick<Caller, "prin
   return { ...job, status, properties, updatedAtMillis: Date.now() };
 }
 
-/** Writes the changes of a job. A task also ends Geneva's own record of a failed or canceled one, which its clients read. */
+/**
+ * Writes the changes of a job. After a failure or a cancellation, a task also ends Geneva's own record of the job,
+ * which Geneva's clients read.
+ */
 export async function writeJob(session: Session, job: TransactionRecord): Promise<void> {
   await updateJob(session, job);
   if (job.status !== "Failed" && job.status !== "Canceled") return;
@@ -65,12 +70,12 @@ export async function writeJob(session: Session, job: TransactionRecord): Promis
 type State = Pick<TransactionRecord, "status" | "properties" | "operation">;
 
 /**
- * Applies actions in order to a job's status and properties. An ended job accepts only actions that change nothing, so
- * that a request can be retried after a lost answer.
+ * Applies actions in order to the status and the properties of a job. An ended job accepts only actions without an
+ * effect, so that a request can be retried after a lost response.
  *
- * @returns The state as it was, the same object, when nothing is changed of a job that has ended.
- * @throws CatalogError ConcurrentModification for a move that is not allowed, for a change of what has ended,
- *   and for a mode `Fail` that triggers; InvalidInput for a parameter. Then none of the actions is applied.
+ * @returns The new state; the same object if nothing changes in an ended job.
+ * @throws CatalogError ConcurrentModification for a forbidden transition, for a change of an ended job, and for a
+ * triggered mode `Fail`; InvalidInput for a parameter. After an error, none of the actions is applied.
  */
 export function applyActions<Job extends State>(job: Job, actions: readonly AlterTransactionAction[]): Job {
   const applied = { ...job, ...actions.reduce(applyAction, job as State) };
@@ -82,18 +87,21 @@ export function applyActions<Job extends State>(job: Job, actions: readonly Alte
   return applied;
 }
 
-/** @throws CatalogError InvalidInput for properties that have more characters as JSON than they may have. */
+/** Requires that properties do not exceed a length as JSON. @throws CatalogError InvalidInput */
 export function requireFitting(what: string, properties: State["properties"], lengthMax: number): void {
   if (JSON.stringify(properties).length > lengthMax)
     throw new CatalogError("InvalidInput", `${what}: may hold ${lengthMax} characters as JSON, no more`);
 }
 
-/** Whether Lance's clients can name a table: all of them join the parts of its identifier with the default delimiter. */
+/**
+ * Reports whether Lance's clients can name a table. All of them join the parts of its identifier with the default
+ * delimiter.
+ */
 export function isNameable(table: Identifier): boolean {
   return table.every((part) => !part.includes(defaultDelimiter));
 }
 
-/** @throws CatalogError InvalidInput for a table that Lance's clients cannot name: no job could open it. */
+/** Requires a table that Lance's clients can name, because no job could open any other. @throws CatalogError InvalidInput */
 export function requireNameable(table: Identifier): void {
   if (isNameable(table)) return;
   throw new CatalogError(

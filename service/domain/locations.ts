@@ -12,23 +12,24 @@ export interface AllowedLocation {
   readonly location: Location;
 }
 
-/** Decides where tables may live. */
+/** The rules for the locations of tables. */
 export interface Locations {
   /** Chooses a new location for a table, in the folder of its namespace in the warehouse. */
   choose(identifier: Identifier): Location;
   /**
-   * Parses a location that a client requests for a table: an absolute one, or a path inside the warehouse. An admin of
-   * the root may use all folders that the operator allows. Other callers may use the folder of the table's namespace, and
-   * folders that are assigned to it or to a namespace above it, where they are writers of that whole namespace.
+   * Parses a location that a client requests for a table: an absolute one, or a path inside the warehouse.
+   * Administrators of the root may use all folders that the operator allows. Other callers may use the folder of the
+   * table's namespace, and the folders that are assigned to it or to an ancestor of which they are writers.
    *
-   * @throws CatalogError InvalidInput outside of what the operator allows, PermissionDenied outside of the caller's folders.
+   * @throws CatalogError InvalidInput outside the folders that the operator allows; PermissionDenied outside the
+   * caller's folders.
    */
   requested(text: string, identifier: Identifier, principal: Principal): Location;
 }
 
 /**
- * @param warehouse The folder of tables that name no location.
- * @param assigned Further folders in which clients may name locations.
+ * @param warehouse The folder of tables without an explicit location.
+ * @param assigned The additional folders in which clients may request locations.
  */
 export function createLocations(warehouse: Location, assigned: readonly AllowedLocation[]): Locations {
   const roots = [warehouse, ...assigned.map(({ location }) => location)];
@@ -65,12 +66,12 @@ export function createLocations(warehouse: Location, assigned: readonly AllowedL
 }
 
 /**
- * Checks that a table may be put at a location: no two tables share a folder, and none lies in another's, so that
- * dropping one never touches another. The location of a deregistered table, whose objects stay, is free for a table at
- * that very location.
+ * Requires that a table may have a location. No two tables share a folder, and no folder contains another, so that
+ * dropping one table never affects another. The location of a deregistered table, whose objects remain, is available
+ * for a table at exactly the same location.
  *
- * @param session Of a write that locks the tables: no constraint of the schema holds this rule.
- * @param mayReclaim Whether the caller may write the deregistered table with this name.
+ * @param session The session of a write that locks the tables, because no constraint of the schema enforces this rule.
+ * @param mayReclaim Reports whether the caller may write the deregistered table with this name.
  * @throws CatalogError TableAlreadyExists
  */
 export async function takeLocation(
@@ -94,13 +95,13 @@ function isInside(folder: Location, location: Location): boolean {
   return folder.uri !== location.uri && contains(folder, location);
 }
 
-/** The folder of a namespace. No two namespaces share one: a name that is not valid in a path gets a hash behind a dot. */
+/** Returns the folder of a namespace, which is unique: a name that is invalid in a path is followed by a dot and a hash. */
 function folderName(name: string): string {
   const text = legible(name);
   return text === name ? name : `${text}.${createHash("sha256").update(name).digest("hex").slice(0, 12)}`;
 }
 
-/** The part of a name that is valid in a path of any store. */
+/** Returns the part of a name that is valid in a path of any store. */
 function legible(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64);
 }

@@ -14,17 +14,20 @@ import { type NewJob, prepareJob, requireFitting, requireNameable } from "./job.
 import { parametersOf, viewDefinitionPrefix as prefix } from "./parameters.ts";
 import type { Caller } from "./transaction.ts";
 
-// A view is a table whose properties with the prefix define it; `DescribeTable` answers them. Views that Geneva makes
-// itself have none: Geneva keeps the definition in the metadata of their schema.
+// A view is a table whose properties with the prefix define it. `DescribeTable` returns them. Views that Geneva itself
+// creates have none: Geneva stores their definition in the metadata of their schema.
 
-/** The most characters of a definition as JSON. A refresh repeats it and needs room for the notes of its attempts. */
+/**
+ * The maximum length of a definition as JSON. A refresh repeats the definition and needs space for the notes of its
+ * attempts.
+ */
 const definitionLengthMax = 192 * 1024;
 
-/** Of a function that a view was stored with, what is read of it again. */
+/** The fields that the catalog reads of a stored function. */
 const StoredUdtf = z.looseObject({ manifest: z.string().optional() });
 
 type CreateRequest = RequestOf<typeof contracts.createMaterializedView>;
-/** With any other parameters that a refresh takes. */
+/** The parameters that all refreshes share. Additional ones are allowed. */
 interface RefreshRequest {
   readonly id: Identifier;
   readonly delimiter: string;
@@ -33,9 +36,9 @@ interface RefreshRequest {
 }
 
 /**
- * The properties of the table that a view is.
+ * Returns the table properties of a view.
  *
- * @throws CatalogError InvalidInput for a definition that contradicts itself, or is too large.
+ * @throws CatalogError InvalidInput if the definition contradicts itself or is too large.
  */
 export function definitionOf(request: CreateRequest): Record<string, string> {
   const { kind, source_query, output_schema, udtf_spec: udtf, auto_refresh = false } = request;
@@ -60,7 +63,7 @@ function checkUdtf(kind: CreateRequest["kind"], udtf: CreateRequest["udtf_spec"]
     throw new CatalogError("InvalidInput", `udtf_spec.kind: is ${udtf.kind}, and the view's kind is ${kind}`);
   if (udtf.partition_by !== undefined && udtf.partition_by_indexed_column !== undefined)
     throw new CatalogError("InvalidInput", "udtf_spec: has partition_by and partition_by_indexed_column: use one");
-  // Geneva's client sends that of the text, the protocol says that of what the text stands for.
+  // Geneva's client sends the hash of the encoded text, while the protocol specifies that of the decoded content.
   const [ofText, ofContent] = [udtf.udtf, Buffer.from(udtf.udtf, "base64")].map(sha256);
   if (![ofText, ofContent].includes(udtf.udtf_sha.toLowerCase()))
     throw new CatalogError("InvalidInput", `udtf_spec.udtf_sha: the SHA-256 of what is in udtf is ${ofContent}`);
@@ -71,17 +74,17 @@ function sha256(content: string | Buffer): string {
 }
 
 const viewPrefix = "geneva::view::";
-/** How Geneva names a source that it opens through a catalog. */
+/** The prefix of a source that Geneva opens through a catalog. */
 const throughCatalog = "namespace://";
 
-/** The table that a view is computed from, as it is when the view is made. */
+/** The source table of a view when the view is created. */
 export interface ViewSource {
   readonly version: number;
-  /** Only a view of a table whose rows keep their ids follows it from version to version. */
+  /** Reports whether rows keep their ids, which a view needs to follow its source from version to version. */
   readonly hasStableRowIds: boolean;
 }
 
-/** The metadata of a view's schema by which Geneva refreshes it, as Geneva writes it itself. */
+/** Returns the schema metadata that Geneva needs to refresh a view, in Geneva's own format. */
 export function viewMetadata(request: CreateRequest, source: ViewSource): Record<string, string> {
   const { kind, source_query, udtf_spec: udtf } = request;
   const query = readSourceQuery(source_query);
@@ -103,11 +106,11 @@ export function viewMetadata(request: CreateRequest, source: ViewSource): Record
 }
 
 /**
- * The job of a refresh, with all that the compute side needs in its properties: the view's definition and the
- * parameters of the request, or what the view was stored with.
+ * Prepares the job of a refresh. Its properties contain everything that the compute side needs: the definition of the
+ * view and the parameters, either of the request or as stored with the view.
  *
- * @throws CatalogError InvalidInput for a parameter that is not one of the view's kind, and as `prepareJob` and
- *   `requireNameable`.
+ * @throws CatalogError InvalidInput for a parameter that the kind of the view does not have; also like `prepareJob` and
+ * `requireNameable`.
  */
 export function prepareRefresh(view: Pick<TableRecord, "properties">, request: RefreshRequest, caller: Caller): NewJob {
   requireNameable(request.id);
@@ -127,7 +130,7 @@ export function prepareRefresh(view: Pick<TableRecord, "properties">, request: R
   });
 }
 
-/** The manifest that a view's function was stored with. @throws CatalogError InvalidInput */
+/** Returns the stored manifest of a view's function. @throws CatalogError InvalidInput */
 function manifestOf({ properties }: Pick<TableRecord, "properties">): string | undefined {
   const name = `${prefix}udtf_spec`;
   const spec = properties[name];
@@ -135,7 +138,7 @@ function manifestOf({ properties }: Pick<TableRecord, "properties">): string | u
   try {
     return StoredUdtf.parse(JSON.parse(spec)).manifest;
   } catch (cause) {
-    // A client may give its table any properties.
+    // A client can set any properties on its table.
     throw new CatalogError("InvalidInput", `properties.${name}: is not what CreateMaterializedView writes`, { cause });
   }
 }

@@ -14,11 +14,11 @@ interface NewRecord {
 }
 
 /**
- * Records a table whose name and location are free, and begins to open the jobs of its policy.
+ * Records a table whose name and location are free, and registers the automations of its policy.
  *
- * @param session Of a write that locks the tables.
- * @param mayReclaim Whether the caller may write the deregistered table that had this name at the location.
- * @throws CatalogError NamespaceNotFound, TableAlreadyExists, and InvalidInput for properties that are no policy.
+ * @param session The session of a write that locks the tables.
+ * @param mayReclaim Reports whether the caller may write the deregistered table that had this name at the location.
+ * @throws CatalogError NamespaceNotFound, TableAlreadyExists; InvalidInput for an invalid policy.
  */
 export async function recordTable(
   session: Session,

@@ -8,11 +8,11 @@ import { requireTable } from "./require.ts";
 import type { Change, Origin } from "./transaction.ts";
 
 /**
- * Opens a job, unless an open one does the same: two at a time would undo each other's work.
+ * Opens a job unless an open job does the same work. Two such jobs would undo each other's work.
  *
- * @param check Runs in the database transaction that opens it, and throws to refuse it.
- * @returns The name of the job, the one that is open already when its parameters are the same.
- * @throws CatalogError ConcurrentModification when they are others.
+ * @param check Runs in the database transaction that opens the job, and throws to reject it.
+ * @returns The name of the job, or of the open job if its parameters are equal.
+ * @throws CatalogError ConcurrentModification if the parameters of the open job differ.
  */
 export async function openOnce(
   store: Store,
@@ -33,7 +33,7 @@ export async function openOnce(
         `${describe(job)} has an open job with other parameters, ${job.nameOf(open.id)}: wait for its end, or cancel it`,
       );
     },
-    // Of two requests at once, one sees the other's job.
+    // Of two concurrent requests, the lock lets one see the job of the other.
     { locking: "jobs" },
   );
 }
@@ -43,9 +43,9 @@ interface TableRequest extends Origin, Pick<Change, "contract"> {
 }
 
 /**
- * Opens the job of a request about one table, whose parameters are those of the request.
+ * Opens the job of a request about one table, with the parameters of the request.
  *
- * @throws CatalogError TableNotFound, and what `requireNameable` and `openOnce` throw.
+ * @throws CatalogError TableNotFound; also like `requireNameable` and `openOnce`.
  */
 export async function openTableJob(store: Store, { contract, request, caller }: TableRequest): Promise<string> {
   requireNameable(request.id);
@@ -56,7 +56,7 @@ export async function openTableJob(store: Store, { contract, request, caller }: 
 
 type Opened = Pick<NewJob["opened"], "operation" | "properties">;
 
-/** Whether two jobs on one table do the same, for the same column if they fill one. */
+/** Reports whether two jobs on one table do the same work, for the same column if they fill one. */
 function doesTheSame(open: Opened, { opened }: NewJob): boolean {
   return open.operation === opened.operation && open.properties.column === opened.properties.column;
 }

@@ -1,21 +1,21 @@
 import { CatalogError } from "@tiltyard/protocol";
 import { z } from "zod";
 
-/** The most items of one answer, and their number when a request names no limit. */
+/** The maximum and default number of items of a page. */
 const pageSizeMax = 1000;
-/** The most characters of one answer's items, as JSON. A page has one item at least. */
+/** The maximum length of the items of a page as JSON. A page contains at least one item. */
 const pageLengthMax = 1024 * 1024;
-/** One in so many items of a page is read first: its size tells how many more fit into the page. */
+/** The fraction of a page that is read first. The size of these items determines how many more fit into the page. */
 const readAtFirst = 1 / 10;
 
-/** A list that is answered in pages. A token holds its name, so that the token of one list is refused by another. */
+/** A paginated list. Its tokens contain its name, so that other lists reject them. */
 export interface List<Key> {
   readonly name: string;
-  /** What its tokens hold besides: the key of an item, which the page after it begins behind. */
+  /** The schema of the key in tokens. The next page follows the item with this key. */
   readonly key: z.ZodType<Key>;
 }
 
-/** A text in a key: all but what no database takes. */
+/** A text in a key. Texts that no database can store are rejected. */
 export const keyText = z.string().refine((text) => text.isWellFormed() && !text.includes("\0"));
 
 interface PageRequest {
@@ -24,10 +24,10 @@ interface PageRequest {
 }
 
 /**
- * Reads one page of a list. Its token holds the key of the last item, not a position, so
- * that inserted and deleted rows cause no item to be skipped or repeated.
+ * Reads one page of a list. Its token contains the key of the last item instead of a position, so that insertions and
+ * deletions cause no item to be skipped or repeated.
  *
- * @param read Gets the items from behind a key on, in order; undefined is the beginning.
+ * @param read Returns the items that follow a key, in order; from the beginning if it is undefined.
  * @throws CatalogError InvalidInput for a token of another list.
  */
 export async function readPage<Item, Key>(
@@ -46,10 +46,10 @@ export async function readPage<Item, Key>(
 }
 
 /**
- * Reads one page of a list that is searched a piece at a time: as `readPage`, but what reads it
- * says itself where the next page begins, and a page may have no items and not be the last.
+ * Reads one page of a list that is scanned in parts, like `readPage`. `read` itself returns the start of the next page,
+ * and a page that is not the last one may be empty.
  *
- * @param most The most items of a page; fewer for those that may be large.
+ * @param most The maximum number of items of a page; lower for items that may be large.
  */
 export async function readScannedPage<Item, Key>(
   list: List<Key>,
@@ -59,7 +59,7 @@ export async function readScannedPage<Item, Key>(
   most = pageSizeMax,
 ): Promise<{ readonly items: Item[]; readonly page_token?: string }> {
   const limit = Math.min(request.limit ?? most, most);
-  // An empty token is the beginning: the protocol lets it stand for "no more" in answers.
+  // An empty token stands for the beginning, because the protocol lets it stand for "no more" in responses.
   const after = request.page_token ? readToken(list, request.page_token) : undefined;
   const asked = Math.min(limit, most * readAtFirst);
   let { items, next } = fitting(await read(after, asked), pageLengthMax, keyOf);
@@ -74,19 +74,19 @@ export async function readScannedPage<Item, Key>(
   return { items, page_token: Buffer.from(JSON.stringify([list.name, next])).toString("base64url") };
 }
 
-/** Some of a list's items, and where what follows them begins; undefined where nothing does. */
+/** Some items of a list with the key that the next page follows; undefined for the last page. */
 interface Part<Item, Key> {
   readonly items: Item[];
   readonly next: Key | undefined;
 }
 
-/** As much of a part as has so many characters, and one item of it in any case. */
+/** Truncates the list to `lengthMax` characters but keeps at least one item. */
 function fitting<Item, Key>(
   { items, next }: Part<Item, Key>,
   lengthMax: number,
   keyOf: (item: Item) => Key,
 ): Part<Item, Key> {
-  // Between the brackets, without the commas. Most pages fit as a whole.
+  // The length excludes the brackets and the commas. Most pages fit as a whole.
   if (lengthOf(items) - items.length - 1 <= lengthMax) return { items, next };
   let length = 0;
   for (const [index, item] of items.entries()) {
@@ -97,7 +97,7 @@ function fitting<Item, Key>(
   return { items, next };
 }
 
-/** How many items like the longest of these would still fit into the page. */
+/** Returns the number of items like the longest of these that still fit into the page. */
 function roomFor(items: readonly unknown[]): number {
   return Math.floor((pageLengthMax - lengthOf(items)) / Math.max(1, ...items.map(lengthOf)));
 }

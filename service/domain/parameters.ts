@@ -1,7 +1,7 @@
 import { type AnyContract, contracts, managementContracts } from "@tiltyard/protocol";
 import type { TransactionRecord } from "../store/transactions.ts";
 
-/** The fields of a request that name its object and its caller, not the work. */
+/** The fields of a request that identify its object and its caller and are no parameters. */
 const ofEveryRequest: readonly string[] = ["id", "database", "indexName", "delimiter", "identity", "context"];
 
 /** The prefix of the table properties that define a view. A refresh has them as parameters too. */
@@ -23,7 +23,7 @@ export function parametersOf(request: Readonly<Record<string, unknown>>): Record
   return Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
 }
 
-/** Whether a property is a parameter of such a job, set or not: its value is fixed once the job is open. */
+/** Reports whether a property is a parameter of such a job. Parameters are fixed once the job is open, even unset ones. */
 export function isParameter(operation: string, name: string): boolean {
   return name.startsWith(viewDefinitionPrefix) || namesByOperation.get(operation)?.has(name) === true;
 }

@@ -13,15 +13,15 @@ const Policy = z.object(TablePolicy);
 export type Policy = z.infer<typeof Policy>;
 type PolicyName = keyof typeof TablePolicy;
 
-/** The properties of a table that hold its policy, each as JSON. */
+/** The properties of a table that contain its policy, each as JSON. */
 const names = Object.keys(TablePolicy) as PolicyName[];
-/** Nothing of the table was seen yet: what it has already may open a job. */
+/** The initial state, in which existing rows may open a job. */
 const nothingSeen = { version: 0, fragment: -1 } as const;
 const policyKinds: readonly Automation["kind"][] = ["compact", "build_index", "clean_up"];
 
 type Properties = TableRecord["properties"];
 
-/** @throws CatalogError InvalidInput for a property that is no policy. */
+/** Returns the policy of a table. @throws CatalogError InvalidInput if a property is not a valid policy. */
 export function policyIn(properties: Properties): Policy {
   const given = Object.fromEntries(
     names.flatMap((name) => (properties[name] === undefined ? [] : [[name, parseJson(name, properties[name])]])),
@@ -33,10 +33,10 @@ export function policyIn(properties: Properties): Policy {
 }
 
 /**
- * Begins to open the jobs of a table's policy, and opens no more of what it no longer has.
+ * Registers the automations of a table's policy and deletes those that it no longer has.
  *
- * @returns The table as it is then.
- * @throws CatalogError InvalidInput for properties that are no policy.
+ * @returns The updated table.
+ * @throws CatalogError InvalidInput for an invalid policy.
  */
 export async function applyPolicy(
   session: Session,

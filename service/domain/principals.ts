@@ -13,7 +13,7 @@ import type { Session } from "../store/store.ts";
 import { prepareAudit } from "./audit.ts";
 import type { Origin } from "./transaction.ts";
 
-/** A new key: its secret is stored nowhere else. */
+/** A new key. Its secret is stored nowhere else. */
 export interface NewApiKey {
   readonly id: string;
   readonly key: string;
@@ -22,10 +22,10 @@ export interface NewApiKey {
 }
 
 /**
- * Makes an API key for a principal.
+ * Creates an API key for a principal.
  *
- * @param grant A role to give it at the same time.
- * @throws CatalogError InvalidInput for what cannot be the name of a principal.
+ * @param grant A role to grant at the same time.
+ * @throws CatalogError InvalidInput for an invalid name of a principal.
  */
 export async function createApiKey(
   session: Session,
@@ -45,7 +45,7 @@ export async function createApiKey(
 
 /** Revokes a key with its tokens. @returns The name of the transaction. @throws CatalogError ApiKeyNotFound */
 export async function revokeApiKey(session: Session, origin: Origin, id: string): Promise<string> {
-  // The next start would install a key of the settings again.
+  // The next start would install a deleted key of the configuration again.
   const principal = isReservedKeyId(id)
     ? await records.revokeApiKeyInPlace(session, id)
     : await records.deleteApiKey(session, id);
@@ -57,10 +57,10 @@ export async function revokeApiKey(session: Session, origin: Origin, id: string)
 }
 
 /**
- * Gives a principal a role on a namespace, in place of the one that it had there.
+ * Grants a principal a role on a namespace and replaces its former role there.
  *
  * @returns The name of the transaction.
- * @throws CatalogError InvalidInput for what cannot be the name of a principal.
+ * @throws CatalogError InvalidInput for an invalid name of a principal.
  */
 export async function putGrant(
   session: Session,
@@ -82,7 +82,7 @@ export async function putGrant(
   return audit.name;
 }
 
-/** @returns The name of the transaction. @throws CatalogError GrantNotFound */
+/** Revokes a grant. @returns The name of the transaction. @throws CatalogError GrantNotFound */
 export async function revokeGrant(
   session: Session,
   origin: Origin,

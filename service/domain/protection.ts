@@ -5,13 +5,13 @@ import { prepareAudit } from "./audit.ts";
 import { requireTable } from "./require.ts";
 import type { Origin } from "./transaction.ts";
 
-/** The property that keeps a table from being dropped while it is `true`. */
+/** The property that protects a table from being dropped while its value is `true`. */
 const protection = "protected";
 
-/** A text that the properties of every protected table contain, and few others. */
+/** A text that the properties of every protected table contain, and of few others. */
 export const protectedText = `"${protection}":"true"`;
 
-/** New properties for a table, which keep its protection. */
+/** Returns the new properties of a table with its current protection. */
 export function withProtectionOf(
   table: Pick<TableRecord, "properties">,
   properties: TableRecord["properties"],
@@ -23,7 +23,7 @@ function isProtected({ properties }: Pick<TableRecord, "properties">): boolean {
   return properties[protection] === "true";
 }
 
-/** @throws CatalogError InvalidTableState for a table that is protected. */
+/** Requires that a table is not protected. @throws CatalogError InvalidTableState */
 export function requireUnprotected(table: TableRecord): void {
   if (isProtected(table))
     throw new CatalogError(

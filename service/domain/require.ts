@@ -8,14 +8,14 @@ import { findTable, type TableRecord } from "../store/tables.ts";
 import type { TransactionRecord } from "../store/transactions.ts";
 import { mainBranch } from "./branch.ts";
 
-/** @throws CatalogError NamespaceNotFound */
+/** Returns an existing namespace. @throws CatalogError NamespaceNotFound */
 export async function requireNamespace(session: Session, identifier: Identifier): Promise<NamespaceRecord> {
   const namespace = await findNamespace(session, identifier);
   if (namespace !== undefined) return namespace;
   throw new CatalogError("NamespaceNotFound", `namespace ${formatIdentifier(identifier)} does not exist`);
 }
 
-/** @throws CatalogError TableNotFound, or InvalidInput when the identifier is that of the root namespace */
+/** Returns an existing table. @throws CatalogError TableNotFound; InvalidInput for the identifier of the root namespace. */
 export async function requireTable(session: Session, identifier: Identifier): Promise<TableRecord> {
   const table = await findTable(session, requireTableIdentifier(identifier));
   if (table !== undefined) return table;
@@ -27,7 +27,7 @@ export function tableNotFound(identifier: Identifier): CatalogError {
 }
 
 /**
- * Makes sure that a table can be made under this name.
+ * Requires that a table can be created under a name.
  *
  * @throws CatalogError NamespaceNotFound, TableAlreadyExists
  */
@@ -37,7 +37,10 @@ export async function requireFreeName(session: Session, identifier: Identifier):
     throw new CatalogError("TableAlreadyExists", `table ${formatIdentifier(identifier)} already exists`);
 }
 
-/** As `requireBranch` of a commit, but only a branch that has records. @throws CatalogError TableBranchNotFound */
+/**
+ * Requires a branch with records, unlike `requireBranch`, which also adopts branches. @throws CatalogError
+ * TableBranchNotFound
+ */
 export async function requireRecordedBranch(session: Session, table: TableRecord, branch: string): Promise<void> {
   if (branch === mainBranch || (await findBranch(session, table.id, branch))?.highestVersion !== undefined) return;
   throw branchNotFound(table, branch);
@@ -55,14 +58,17 @@ function requireTableIdentifier(identifier: Identifier): Identifier {
   return identifier;
 }
 
-/** @throws CatalogError TransactionNotFound */
+/** Returns an existing transaction. @throws CatalogError TransactionNotFound */
 export async function requireTransaction(session: Session, identifier: Identifier): Promise<TransactionRecord> {
   const transaction = (await findJob(session, identifier)) ?? (await findAuditRecord(session, identifier));
   if (transaction !== undefined) return transaction;
   throw new CatalogError("TransactionNotFound", `transaction ${formatIdentifier(identifier)} does not exist`);
 }
 
-/** @throws CatalogError TransactionNotFound, or ConcurrentModification for a transaction that is no job */
+/**
+ * Returns an existing job. @throws CatalogError TransactionNotFound; ConcurrentModification if the transaction is not a
+ * job.
+ */
 export async function requireJob(session: Session, identifier: Identifier): Promise<TransactionRecord> {
   const job = await findJob(session, identifier);
   if (job !== undefined) return job;

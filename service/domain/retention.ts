@@ -2,14 +2,14 @@ import { deleteExpiredRecords } from "../store/audit.ts";
 import { deleteExpiredJobs } from "../store/jobs.ts";
 import type { Store } from "../store/store.ts";
 
-/** How many records one step deletes: it takes some milliseconds. */
+/** The number of records that one step deletes within some milliseconds. */
 const stepRows = 1_000;
 
 /**
- * Deletes the oldest audit records and jobs whose retention is over, as many as one database transaction may, so
- * that other writers wait briefly. Open ones are kept.
+ * Deletes the oldest expired audit records and jobs, in one database transaction of limited size, so that other writers
+ * wait only briefly. Open ones are retained.
  *
- * @returns How many were deleted; when there are none, it is done for now.
+ * @returns The number of deleted records; 0 if none has expired.
  */
 export async function deleteExpiredTransactions(store: Store, retentionMs: number): Promise<number> {
   const beforeMillis = Date.now() - retentionMs;

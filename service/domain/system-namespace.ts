@@ -4,7 +4,7 @@ import type { Store } from "../store/store.ts";
 import { prepareAudit } from "./audit.ts";
 import type { Origin } from "./transaction.ts";
 
-/** Creates the namespace of Geneva's records before the first function of a table. Geneva's clients expect it. */
+/** Creates the namespace of Geneva's records before the first function of a table. Geneva's clients expect it to exist. */
 export async function ensureSystemNamespace(
   { store, isolatedNamespaces }: { readonly store: Store; readonly isolatedNamespaces: readonly string[] },
   origin: Origin,
@@ -15,7 +15,7 @@ export async function ensureSystemNamespace(
   const audit = prepareAudit({ ...origin, contract: contracts.createNamespace, objects: [identifier] });
   await store.write(async (session) => {
     if ((await findNamespace(session, identifier)) !== undefined) return;
-    // An isolated namespace may be dropped while this waits.
+    // The isolated namespace may have been dropped since this request started.
     if (identifier.length > 1 && (await findNamespace(session, identifier.slice(0, -1))) === undefined) return;
     await insertNamespace(session, { identifier, properties: {} });
     await audit.record(session);

@@ -9,35 +9,35 @@ export interface Caller {
   readonly requestId: string;
 }
 
-/** Where a change comes from: its caller, and the delimiter of its request. */
+/** The origin of a change: its caller and the delimiter of its request. */
 export interface Origin {
   readonly caller: Caller;
   readonly request?: { readonly delimiter: string };
 }
 
 export interface Change extends Origin {
-  /** The operation: a contract, or one of the catalog's own. */
+  /** The operation: a contract, or an internal one of the catalog. */
   readonly contract: Pick<AnyContract, "operationId">;
-  /** The identifiers of what is changed, the main one first. */
+  /** The identifiers of the changed objects, the main one first. */
   readonly objects: readonly Identifier[];
   readonly properties?: Readonly<Record<string, string>>;
 }
 
-/** The names of what the protocol calls a transaction: an audit record, or a job. */
+/** The names of a transaction of the protocol: an audit record or a job. */
 export interface TransactionNames {
   readonly id: string;
   /**
-   * How an answer names it: by its namespace and its id, as any object is, so that its name alone
-   * decides the right to see it. The namespace holds all that the transaction changes.
+   * The identifier in responses. It consists of a namespace and an id, like that of any object, so that the name alone
+   * determines which callers may see the transaction. The namespace contains all changed objects.
    */
   readonly identifier: Identifier;
-  /** The identifier as one string, in the delimiter of the request. */
+  /** The identifier as a string with the delimiter of the request. */
   readonly name: string;
-  /** The name of an earlier transaction on the same objects: a retry answers that one. */
+  /** Returns the name of an earlier transaction on the same objects, which a retry reports. */
   nameOf(id: string): string;
 }
 
-/** Gives a change its id and its names, which may be needed before it is recorded. */
+/** Assigns an id and names to a change, which may be needed before it is recorded. */
 export function newTransaction(change: Change): {
   readonly names: TransactionNames;
   readonly opened: Omit<NewTransaction, "status">;
@@ -62,7 +62,7 @@ export function newTransaction(change: Change): {
   };
 }
 
-/** What `DescribeTransaction` and `AlterTransaction` answer. */
+/** Converts a transaction to the response of `DescribeTransaction` and `AlterTransaction`. */
 export function toAnswer(record: TransactionRecord) {
   return {
     status: record.status,
@@ -78,7 +78,7 @@ export function toAnswer(record: TransactionRecord) {
   };
 }
 
-/** The innermost namespace that all the objects are in. */
+/** Returns the innermost namespace that contains all objects. */
 function commonNamespace(objects: readonly Identifier[]): Identifier {
   const [first = [], ...others] = objects.map((object) => object.slice(0, -1));
   const differs = first.findIndex((part, index) => others.some((other) => other[index] !== part));

@@ -4,10 +4,10 @@ import type { CredentialVendors } from "../storage/credentials.ts";
 import { parseLocation } from "../storage/location.ts";
 
 /**
- * Credentials for a table's folder, in the answers that have its location: to write for a caller
- * that may write the table, to read for all others. A request gets them unless it declines them.
+ * Vends credentials for the folder of a table, for responses with its location. They allow writing if the caller may
+ * write the table, and reading otherwise. Requests receive them unless they decline them.
  *
- * @param uri Of the table's location.
+ * @param uri The location of the table.
  * @throws CatalogError ServiceUnavailable, InvalidInput
  */
 export async function vendCredentials(

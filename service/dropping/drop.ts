@@ -8,17 +8,17 @@ import { findTable, listTables, listTablesWith, type TableRecord } from "../stor
 import { insertTask } from "../store/tasks.ts";
 import { purgeOf } from "./purge.ts";
 
-/** Returns whether a namespace has neither tables nor namespaces. */
+/** Reports whether a namespace contains neither tables nor namespaces. */
 export async function isEmpty(session: Session, namespace: Identifier): Promise<boolean> {
   const tables = await listTables(session, namespace, "", { limit: 1, includeDeclared: true });
   return tables.length === 0 && (await listChildNamespaces(session, namespace, "", 1)).length === 0;
 }
 
 /**
- * Drops a table: removes its name. A task purges its objects and records, at once or after the retention of a soft
- * delete. Until then, no other table can have its location.
+ * Drops a table by removing its name. A task purges its objects and records, either at once or after the retention of a
+ * soft delete. Until then, no other table can have its location.
  *
- * @throws CatalogError InvalidTableState for a table that is protected.
+ * @throws CatalogError InvalidTableState if the table is protected.
  */
 export async function dropTable(session: Session, table: TableRecord, retentionMs: number): Promise<void> {
   requireUnprotected(table);
@@ -28,9 +28,9 @@ export async function dropTable(session: Session, table: TableRecord, retentionM
 }
 
 /**
- * Deregisters a table without a change of its objects. Its location stays reserved for it; a task deletes its records.
+ * Deregisters a table without changing its objects. Its location stays reserved, and a task deletes its records.
  *
- * @throws CatalogError InvalidTableState for a table that is protected.
+ * @throws CatalogError InvalidTableState if the table is protected.
  */
 export async function deregisterTable(session: Session, table: TableRecord): Promise<void> {
   requireUnprotected(table);
@@ -40,15 +40,15 @@ export async function deregisterTable(session: Session, table: TableRecord): Pro
   await insertTask(session, { kind: "forget", subject: String(id) });
 }
 
-/** How many tables and namespaces one database transaction drops: it takes some milliseconds. */
+/** The number of tables and namespaces that one database transaction drops within some milliseconds. */
 const droppedAtOnce = 200;
 
 /**
- * Drops everything in a namespace, in several database transactions, so that other requests wait briefly. It refuses a
- * namespace with a protected table before it drops anything.
+ * Drops everything in a namespace in several database transactions, so that other requests wait only briefly. A
+ * protected table prevents the drop before anything is dropped.
  *
  * @param finish Runs in the last transaction, in which the namespace is empty.
- * @throws CatalogError InvalidTableState when a table in it is protected.
+ * @throws CatalogError InvalidTableState if a table in the namespace is protected.
  */
 export async function dropContents(
   store: Store,

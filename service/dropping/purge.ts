@@ -7,19 +7,19 @@ import { deleteTable } from "../store/tables.ts";
 import { deleteSomeVersions } from "../store/version-ranges.ts";
 import type { Lease } from "../tasks/lease.ts";
 
-/** The number of records that one database transaction deletes, in some milliseconds. */
+/** The number of records that one database transaction deletes within some milliseconds. */
 const deletedAtOnce = 1_000;
 
-/** The task that purges a dropped table. */
+/** Returns the task that purges a dropped table. */
 export function purgeOf(tableId: number) {
   return { kind: "purge", subject: String(tableId) } as const;
 }
 
 /**
- * Purges the objects of a dropped table, and then its records in batches, which frees its location. Idempotent: after an
- * interruption, the next call continues.
+ * Purges the objects of a dropped table and then, in batches, its records, which frees its location. The purge is
+ * idempotent: after an interruption, the next call continues.
  *
- * @returns The remaining retention in milliseconds, while the table can still be undropped.
+ * @returns The remaining retention in milliseconds if the table can still be undropped.
  */
 export async function purgeTable(
   parts: { readonly store: Store; readonly storage: Storage; readonly dropRetentionMs: number },
@@ -46,7 +46,7 @@ export async function purgeTable(
   return undefined;
 }
 
-/** Deletes the records of a table without name and objects, in batches. */
+/** Deletes the records of a table without a name and objects, in batches. */
 export async function forgetRecords(store: Store, tableId: number, lease: Lease): Promise<void> {
   for (let isMore = true; isMore; ) {
     lease.requireValid();

@@ -8,15 +8,15 @@ import type { Session } from "../store/store.ts";
 import { deleteTask } from "../store/tasks.ts";
 import { purgeOf } from "./purge.ts";
 
-/** The database counts tables in 32 bits. */
+/** The highest id of a table, which the database stores in 32 bits. */
 const tableIdMax = 2 ** 31 - 1;
 
 /**
  * Undrops a table.
  *
- * @param dropped The id of the table, and its former name if that decided the rights of the caller.
- * @param to The new name; the former one when undefined.
- * @returns The name of the table and of the transaction.
+ * @param dropped The id of the table, and its former name if the rights of the caller depend on it.
+ * @param to The new name; the former one if undefined.
+ * @returns The names of the table and of the transaction.
  * @throws CatalogError TableNotFound, NamespaceNotFound, TableAlreadyExists
  */
 export async function undropTable(
@@ -28,7 +28,7 @@ export async function undropTable(
   const isTableId = Number.isInteger(dropped.id) && dropped.id > 0 && dropped.id <= tableIdMax;
   const found = isTableId ? await findDroppedTable(session, dropped.id) : undefined;
   const { identifier: expected = found?.identifier } = dropped;
-  // Compares part by part: joined parts of different names may have the same text.
+  // The comparison uses parts, because joined parts of different names may be equal.
   if (found === undefined || !isDeepStrictEqual(expected, found.identifier))
     throw new CatalogError("TableNotFound", "no dropped table has this id and name; see the list of dropped tables");
   const identifier = to ?? found.identifier;

@@ -10,12 +10,12 @@ import type { Lease } from "../tasks/lease.ts";
 import { findRef, listRefs, type Ref, type RefKind, refKey } from "./ref-files.ts";
 import { tagKind } from "./tags.ts";
 
-/** The file of a branch, as Lance writes it. */
+/** The file of a branch in Lance's format. */
 const BranchContents = z.object({
   /** Null for the main branch. */
   parentBranch: z.string().nullish(),
   parentVersion: z.int().min(0),
-  /** In seconds since the epoch. */
+  /** The time of creation in seconds since the epoch. */
   createAt: z.int().min(0),
   manifestSize: z.int().min(0),
   metadata: z.record(z.string(), z.string()).optional(),
@@ -27,7 +27,7 @@ export type BranchContents = z.infer<typeof BranchContents>;
 export const branchKind: RefKind<BranchContents> = { folder: "_refs/branches", contents: BranchContents };
 
 /**
- * Requires that no branch has a name. A branch with records and without a file exists too: its creation is in progress,
+ * Requires that no branch has a name. A branch with records but without a file also exists: its creation is in progress
  * or was interrupted.
  *
  * @throws CatalogError TableBranchAlreadyExists
@@ -45,12 +45,12 @@ export async function requireFreeBranchName(
   );
 }
 
-/** A branch without dependents, with the parts to delete. */
+/** A branch without dependents and the objects to delete. */
 export interface DeletableBranch {
   readonly name: string;
-  /** The key of its file, which may be missing: an interrupted deletion continues. */
+  /** The key of the branch file. The file may be missing, because an interrupted deletion continues. */
   readonly key: string;
-  /** The folders of other branches inside its folder. */
+  /** The folders of other branches inside the branch folder. */
   readonly nested: readonly string[];
 }
 
@@ -92,14 +92,17 @@ export async function requireDeletable(
   };
 }
 
-/** Returns whether a branch descends from another one. */
+/** Reports whether a branch descends from another one. */
 function isBasedOn(branch: Ref<BranchContents>, name: string, on: Ref<BranchContents> | undefined): boolean {
   if (branch.contents.parentBranch === name) return true;
   const [mine = [], theirs = []] = [branch, on].map((each) => each?.contents.identifier?.version_mapping);
   return theirs.length > 0 && mine.length > theirs.length && theirs.every(([, id], depth) => mine[depth]?.[1] === id);
 }
 
-/** Deletes the file, the objects and the records of a branch, in this order: records allow a retry of the deletion. */
+/**
+ * Deletes the file, the objects and the records of a branch, in this order, because the records allow a retry of the
+ * deletion.
+ */
 export async function deleteBranch(
   { store, storage }: { readonly store: Store; readonly storage: Storage },
   table: TableRecord,

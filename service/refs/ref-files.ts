@@ -21,7 +21,7 @@ export interface RefKind<Contents> {
 export interface Ref<Contents> {
   readonly name: string;
   readonly contents: Contents;
-  /** The key of its file. */
+  /** The key of the file. */
   readonly key: string;
   /** The state of the file, for `replace`. */
   readonly revision: string;
@@ -37,12 +37,12 @@ interface Parts {
   readonly storage: Storage;
 }
 
-/** Returns the key of the file of a ref: Lance encodes slashes in the names of branches. */
+/** Returns the key of the file of a ref. Lance encodes slashes in the names of branches. */
 export function refKey(table: TableRecord, kind: RefKind<unknown>, name: string): string {
   return `${parseLocation(table.location).path}/${kind.folder}/${encodeURIComponent(name)}.json`;
 }
 
-/** @returns undefined when no ref has the name. */
+/** Returns the ref with a name; undefined if none exists. */
 export async function findRef<Contents>(
   { storage }: Parts,
   table: TableRecord,
@@ -53,7 +53,7 @@ export async function findRef<Contents>(
   return readRef(objects, kind, { name, key: refKey(table, kind, name) });
 }
 
-/** Lists the refs of a table that follow the name `after`, by name. */
+/** Lists the refs of a table whose names follow `after`, in the order of their names. */
 export async function listRefs<Contents>(
   { storage }: Parts,
   table: TableRecord,
@@ -67,7 +67,7 @@ export async function listRefs<Contents>(
   const found: Ref<Contents>[] = [];
   for (let from = 0; from < files.length && found.length < limit; from += readAtOnce) {
     const batch = files.slice(from, from + readAtOnce);
-    // Leaves out files that are deleted during the listing.
+    // Files that are deleted during the listing are skipped.
     const read = await Promise.all(batch.map((file) => readRef(objects, kind, file)));
     found.push(...read.filter((ref) => ref !== undefined));
   }
@@ -75,8 +75,8 @@ export async function listRefs<Contents>(
 }
 
 /**
- * Changes the refs of a table, one change at a time among all processes of the database. Lance's clients change refs at
- * any time.
+ * Changes the refs of a table. Only one process of the database changes them at a time, but Lance's clients can change
+ * refs concurrently.
  *
  * @throws CatalogError TableNotFound, ConcurrentModification, ServiceUnavailable
  */
@@ -103,7 +103,10 @@ async function listFiles(objects: ObjectStore, folder: string): Promise<RefFile[
   return files.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Reads encoded and plain slashes, as Lance does: in some stores, a plain slash is a folder. */
+/**
+ * Decodes the name of a ref. Like Lance, it accepts both encoded and plain slashes; a plain slash is a folder in some
+ * stores.
+ */
 function nameOf(file: string): string | undefined {
   if (!file.endsWith(".json")) return undefined;
   try {

@@ -9,10 +9,10 @@ import type { Storage } from "../storage/storage.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { findRef, type Ref, type RefKind } from "./ref-files.ts";
 
-/** File names of every store can have this length. */
+/** The maximum length of the name of a tag, which all stores support in file names. */
 const tagLengthMax = 200;
 
-/** The file of a tag, as Lance writes it. Moving the tag keeps other fields. */
+/** The file of a tag in Lance's format. A move of the tag keeps unknown fields. */
 const TagContents = z.looseObject({
   /** Null for the main branch. */
   branch: z.string().nullish(),
@@ -24,8 +24,8 @@ export type TagContents = z.infer<typeof TagContents>;
 export const tagKind: RefKind<TagContents> = { folder: "_refs/tags", contents: TagContents };
 
 /**
- * Validates the name of a new tag by the rules of Lance, in ASCII: pylance 14 cannot list the tags of a table with a
- * tag in other letters.
+ * Validates the name of a new tag by the rules of Lance, restricted to ASCII because pylance 14 cannot list the tags of
+ * a table if one contains other letters.
  *
  * @throws CatalogError InvalidInput
  */
@@ -38,7 +38,7 @@ export function checkNewTag(tag: string): void {
   );
 }
 
-/** @throws CatalogError TableTagNotFound */
+/** Returns an existing tag. @throws CatalogError TableTagNotFound */
 export async function requireTag(
   parts: { readonly storage: Storage },
   table: TableRecord,
@@ -52,16 +52,16 @@ export async function requireTag(
   );
 }
 
-/** Returns the version of a tag in the form of responses. */
+/** Returns the version of a tag in the format of responses. */
 export function versionOfTag({ contents }: Ref<TagContents>): { readonly version: number; readonly branch?: string } {
   const { version, branch } = contents;
   return { version, ...(typeof branch === "string" && { branch }) };
 }
 
 /**
- * Resolves the version of a request, a number or a tag; undefined is the latest.
+ * Resolves the version of a request, which is a number or a tag; undefined stands for the latest version.
  *
- * @throws CatalogError InvalidInput for a tag together with a version or a branch, TableTagNotFound
+ * @throws CatalogError InvalidInput for a tag together with a version or a branch; TableTagNotFound
  */
 export async function versionAsked(
   parts: { readonly storage: Storage },
@@ -79,8 +79,8 @@ export async function versionAsked(
 }
 
 /**
- * Creates the contents of a tag. The manifest of its version must exist: a client may have cleaned it up while the
- * catalog still has its record.
+ * Creates the contents of a tag. The manifest of the version must exist, because a client may have deleted it although
+ * the catalog still has its record.
  *
  * @throws CatalogError TableBranchNotFound, TableVersionNotFound
  */

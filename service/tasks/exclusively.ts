@@ -4,7 +4,7 @@ import { acquireLease, releaseLease } from "../store/leases.ts";
 import type { Store } from "../store/store.ts";
 import { type Lease, leaseMs, underLease } from "./lease.ts";
 
-/** How long a request waits for another one that holds the lease. */
+/** The polling intervals of a request that waits for another holder of the lease. */
 const retries = {
   retries: Number.POSITIVE_INFINITY,
   minTimeout: 5,
@@ -15,9 +15,9 @@ const retries = {
 };
 
 /**
- * Runs work while no other process on this database runs work with the same name.
+ * Runs work while no other process of this database runs work with the same name.
  *
- * @throws CatalogError ServiceUnavailable when another process holds the lease for too long.
+ * @throws CatalogError ServiceUnavailable if another process holds the lease for too long.
  */
 export async function exclusively<Result>(
   store: Store,
@@ -34,7 +34,7 @@ export async function exclusively<Result>(
   try {
     return await underLease(acquire, work);
   } finally {
-    // A lease that cannot be released now expires.
+    // A lease that cannot be released now expires later.
     await store.write((session) => releaseLease(session, name, holder)).catch(() => undefined);
   }
 }

@@ -1,29 +1,32 @@
 /**
  * The exclusive right of a process to work on an object for a limited time. When it expires, another process may start,
- * even while this one is paused: `requireValid` precedes each step that is not idempotent.
+ * even if this one is only paused, so `requireValid` must precede each step that is not idempotent.
  */
 export interface Lease {
-  /** @throws Error when the lease may have expired. A step in the same turn of the event loop is safe. */
+  /**
+   * Requires that the lease is still valid for a step in the same turn of the event loop. @throws Error if it may have
+   * expired.
+   */
   requireValid(): void;
 }
 
-/** The duration of a lease, by the clock of the database. */
+/** The duration of a lease, measured by the clock of the database. */
 export const leaseMs = 60_000;
-/** How long after a renewal its holder starts steps. No step lasts as long as the rest of the lease. */
+/** The time after a renewal in which its holder may start steps. No step lasts as long as the rest of the lease. */
 const beginsWithinMs = 25_000;
-/** The interval of renewals. */
+/** The interval between renewals. */
 const renewEveryMs = 8_000;
 
 /**
- * Runs work under a lease that this process has just acquired, and renews it until the work ends.
+ * Runs work under a newly acquired lease and renews the lease until the work ends.
  *
- * @param renew Resolves to false when the lease is lost.
+ * @param renew Resolves to false if the lease is lost.
  */
 export async function underLease<Result>(
   renew: () => Promise<boolean>,
   work: (lease: Lease) => Promise<Result>,
 ): Promise<Result> {
-  // A monotonic clock runs on while the process is paused, and is never set back.
+  // A monotonic clock continues while the process is paused and is never set back.
   let validUntil = performance.now() + beginsWithinMs;
   const timer = setInterval(() => {
     const asked = performance.now();
@@ -31,7 +34,7 @@ export async function underLease<Result>(
       (isOurs) => {
         validUntil = isOurs ? Math.max(validUntil, asked + beginsWithinMs) : Number.NEGATIVE_INFINITY;
       },
-      // After a short outage of the database the next renewal succeeds, or the lease expires.
+      // After a short outage of the database, the next renewal succeeds; otherwise the lease expires.
       () => undefined,
     );
   }, renewEveryMs);

@@ -12,33 +12,33 @@ import {
 } from "../store/tasks.ts";
 import { type Lease, leaseMs, underLease } from "./lease.ts";
 
-/** The number of concurrent tasks of a process: a task that waits for an unavailable store blocks no other. */
+/** The number of concurrent tasks of a process. A task that waits for an unavailable store must not block all others. */
 const tasksAtOnce = 4;
 /** The interval at which a process polls for due tasks, including those of other processes. */
 const pollEveryMs = 5_000;
 const backoff = { firstMs: 1_000, mostMs: 600_000 };
-/** How long a stopping process waits for work in progress. Another process does the rest. */
+/** The time for which a stopping process waits for work in progress. Another process continues unfinished work. */
 const stopsWithinMs = 10_000;
 
 /**
- * Does the work of a kind of task. An interrupted handler is retried from its start.
+ * Performs the work of a kind of task. An interrupted handler is retried from its start.
  *
- * @returns The delay until the next call, in milliseconds; undefined when the work is done.
+ * @returns The delay until the next call in milliseconds; undefined if the work is done.
  */
 export type TaskHandler = (subject: string, lease: Lease) => Promise<number | undefined>;
 
 export interface Worker {
   /** Starts polling. */
   start(): void;
-  /** Polls now, because a task was inserted. */
+  /** Polls immediately after the insertion of a task. */
   wake(): void;
-  /** Does all due work. A failed task waits for its retry. */
+  /** Completes all due work. A failed task waits for its retry. */
   drain(): Promise<void>;
-  /** Claims no more tasks, and waits briefly for work in progress. */
+  /** Stops claiming tasks and waits briefly for work in progress. */
   stop(): Promise<void>;
 }
 
-/** Creates a worker for the tasks of the database, which all of its processes share. */
+/** Creates a worker for the tasks of the database, which all its processes share. */
 export function createWorker(parts: {
   readonly store: Store;
   readonly log: Log;
