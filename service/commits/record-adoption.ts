@@ -2,8 +2,11 @@ import type { Identifier } from "@tiltyard/protocol";
 import { prepareAudit, unknownCaller } from "../domain/audit.ts";
 import { automationOf } from "../domain/automation.ts";
 import { mainBranch } from "../domain/branch.ts";
+import { principalOfJob } from "../domain/job.ts";
 import { tableNotFound } from "../domain/require.ts";
+import type { Caller } from "../domain/transaction.ts";
 import { emptyBranch, findBranch, raiseBranch } from "../store/branches.ts";
+import { findOpenJobs } from "../store/jobs.ts";
 import type { Session, Store } from "../store/store.ts";
 import { findTableById, type TableRecord } from "../store/tables.ts";
 import { deleteTask, holdTask, insertTask, noteTask } from "../store/tasks.ts";
@@ -146,9 +149,22 @@ async function auditAdoption(
   const versions = found.map(({ version }) => version);
   const [first, last] = [Math.min(...versions), Math.max(...versions)];
   const properties = { branch, version: String(first), ...(last !== first && { last_version: String(last) }) };
-  const audit = prepareAudit({ ...byItself("AdoptTableVersion", table), properties });
+  const origin = byItself("AdoptTableVersion", table);
+  const audit = prepareAudit({ ...origin, caller: await writerOf(session, table, branch), properties });
   await audit.record(session);
   return audit.id;
+}
+
+/** Geneva commits without the catalog, to main. */
+const genevaOperations = ["AlterTableBackfillColumns", "RefreshMaterializedView"];
+
+/** Returns the running job of Geneva on a table. Several such jobs cannot be told apart: then the writer is unknown. */
+async function writerOf(session: Session, { identifier }: TableRecord, branch: string): Promise<Caller> {
+  const open = branch === mainBranch ? await findOpenJobs(session, identifier) : [];
+  const running = open.filter(({ status, operation }) => status === "Running" && genevaOperations.includes(operation));
+  const [job] = running;
+  if (job === undefined || running.length > 1) return unknownCaller;
+  return { principal: { name: principalOfJob(job) }, requestId: job.requestId };
 }
 
 /**

@@ -1,10 +1,11 @@
-import { CatalogError, formatIdentifier, type Identifier, jobPrefix, managementContracts } from "@tiltyard/protocol";
+import { CatalogError, type Identifier, managementContracts } from "@tiltyard/protocol";
 import { generateApiKey, hashApiKey } from "../auth/api-key.ts";
 import { afterEndMs, grantsOfAttempt } from "../auth/job-key.ts";
 import { isOpen, latestAttempt } from "../store/jobs.ts";
 import { deleteJobKeys, type JobAttempt, putApiKey } from "../store/principals.ts";
 import type { Session } from "../store/store.ts";
 import { prepareAudit } from "./audit.ts";
+import { principalOfJob } from "./job.ts";
 import type { NewApiKey } from "./principals.ts";
 import { requireJob } from "./require.ts";
 import type { Origin } from "./transaction.ts";
@@ -28,7 +29,7 @@ export async function createJobKey(
   if (!isOpen(job) || latest !== attempt)
     throw new CatalogError("ConcurrentModification", `the job is ${job.status}, and its latest attempt is ${latest}`);
   await deleteJobKeys(session, job.id, Date.now() - afterEndMs);
-  const principal = `${jobPrefix}${formatIdentifier([...job.namespace, job.id])} for ${job.principal}`;
+  const principal = principalOfJob(job);
   const { id, key } = generateApiKey();
   const of = { id: job.id, attempt, creator: origin.caller.principal.name };
   await putApiKey(session, id, principal, hashApiKey(key), of);

@@ -3,7 +3,9 @@ import {
   type AlterTransactionAction,
   CatalogError,
   defaultDelimiter,
+  formatIdentifier,
   type Identifier,
+  jobPrefix,
   type TransactionStatus,
 } from "@tiltyard/protocol";
 import { insertJob, isOpen, updateJob } from "../store/jobs.ts";
@@ -30,6 +32,11 @@ export function prepareJob(change: Change): NewJob {
   requireFitting("the job's parameters", change.properties ?? {}, parametersLengthMax);
   const { names, opened } = newTransaction(change);
   return { ...names, opened, open: (session) => insertJob(session, { ...opened, status: "Queued" }) };
+}
+
+/** Returns the principal that the audit names for the changes of a job: the job and its opener. */
+export function principalOfJob({ namespace, id, principal }: TransactionRecord): string {
+  return `${jobPrefix}${formatIdentifier([...namespace, id])} for ${principal}`;
 }
 
 /** The allowed transitions of a job. A status without any is final. */

@@ -16,6 +16,7 @@ import {
   uniqueName,
   useCatalog,
 } from "../support/catalog.ts";
+import { createFilms } from "../support/rows.ts";
 
 const catalog = useCatalog();
 
@@ -73,6 +74,30 @@ describe("a version that a writer committed without the catalog", () => {
     expect(readText(`/${pathOf(table)}/_versions/${finalName(2)}`)).toBe("a backfill");
     expect((await commit(catalog, table, 3)).status).toBe(200);
     expect(await versionsOf(table)).toEqual([1, 2, 3]);
+  });
+
+  test.each([
+    { columns: ["c"], names: "job" },
+    { columns: ["c", "d"], names: "unknown" },
+    { columns: [], names: "unknown" },
+  ])("is attributed to $names while backfills of $columns run", async ({ columns, names }) => {
+    const id = await createFilms(catalog);
+    const new_columns = ["c", "d"].map((name) => ({ name, computed: "id * 2" }));
+    await catalog.call("alterTableAddColumns", { id, new_columns });
+    const { location = "", version = 0 } = (await catalog.call("describeTable", { id, load_detailed_metadata: true }))
+      .body;
+    const jobs: string[] = [];
+    for (const column of columns) {
+      const { job_id } = (await catalog.call("alterTableBackfillColumns", { id, column })).body;
+      const actions = [{ setStatusAction: { status: "Running" } }];
+      await catalog.call("alterTransaction", { id: job_id.split("$"), actions });
+      jobs.push(job_id);
+    }
+    commitExternally({ id, location }, version + 1);
+    await catalog.call("listTableVersions", { id });
+    const { body } = await catalog.call("listTransactions", { id: id.slice(0, -1), ascending: false });
+    const adoption = body.transactions.find(({ operation }) => operation === "AdoptTableVersion");
+    expect(adoption?.principal).toBe(names === "job" ? `job:${jobs[0]} for bootstrap` : "unknown");
   });
 
   test("is adopted once by concurrent readers", async () => {
