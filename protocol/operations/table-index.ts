@@ -30,7 +30,7 @@ const newIndex = {
   num_bits: upTo(numbers.bits),
   sample_rate: upTo(numbers.samples),
   max_iterations: upTo(numbers.iterations),
-  target_partition_size: upTo(numbers.partitions),
+  target_partition_size: upTo(numbers.partitions).describe("Not built by this catalog: give num_partitions."),
   m: upTo(numbers.neighbours),
   ef_construction: upTo(numbers.candidates),
   with_position: optional(z.boolean()),

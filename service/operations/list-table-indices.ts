@@ -1,22 +1,72 @@
-import type { contracts } from "@tiltyard/protocol";
+import { CatalogError, type contracts } from "@tiltyard/protocol";
+import { requireVersion } from "../commits/read.ts";
+import { branchOf } from "../domain/branch.ts";
 import { keyText, readPage } from "../domain/page.ts";
+import { requireTable } from "../domain/require.ts";
 import type { ResultOf } from "../rows/call.ts";
 import type { Readings } from "../rows/child/operations.ts";
-import type { Handler } from "./handler.ts";
+import { indicesOf, type ManifestIndex } from "../rows/manifest-indices.ts";
+import type { VersionRequest } from "../rows/rows.ts";
+import { readManifest } from "../rows/schema-metadata.ts";
+import type { Catalog, Handler } from "./handler.ts";
 
-export const listTableIndices: Handler<typeof contracts.listTableIndices> = async (request, { rows }, caller) => {
-  const { result: indices } = await rows.read("indices", { ...request, caller }, {});
-  indices.sort((a, b) => (a.name < b.name ? -1 : 1));
+export const listTableIndices: Handler<typeof contracts.listTableIndices> = async (request, catalog, caller) => {
+  const { rows } = catalog;
+  const { version, result } = await rows.read("indices", { ...request, caller }, {});
+  const at = { id: request.id, branch: request.branch, version, caller };
+  const recorded = new Map((await recordedIndices(catalog, at)).map((index) => [index.name, index]));
+  const names = [...new Set([...result.map(({ name }) => name), ...recorded.keys()])].toSorted();
   const { items, ...page } = await readPage(
     { name: "indices", key: keyText },
     request,
-    async (after = "", limit) => indices.filter(({ name }) => name > after).slice(0, limit),
-    ({ name }) => name,
+    async (after = "", limit) => names.filter((name) => name > after).slice(0, limit),
+    (name) => name,
   );
-  return { indexes: items.map(toIndexContent), ...page };
+  const known = new Map(result.map((index) => [index.name, index]));
+  const indexes = items.map(async (name) => {
+    const index = known.get(name) ?? (await withStats(rows, at, recorded.get(name)));
+    return toIndexContent({ ...index, columns: [...(recorded.get(name)?.columns ?? index.columns)] });
+  });
+  return { indexes: await Promise.all(indexes), ...page };
 };
 
-function toIndexContent(index: ResultOf<Readings["indices"]>[number]) {
+type Index = Pick<ResultOf<Readings["indices"]>[number], "name" | "indexType" | "columns"> &
+  Partial<ResultOf<Readings["indices"]>[number]>;
+
+/** Returns the indices of the manifest; none for a manifest that this catalog cannot read. */
+export async function recordedIndices(catalog: Catalog, at: VersionRequest): Promise<readonly ManifestIndex[]> {
+  const table = await requireTable(catalog.store.read, at.id);
+  const record = await requireVersion(catalog, table, branchOf(at), at.version);
+  try {
+    return indicesOf(await readManifest(catalog, table, record));
+  } catch (error) {
+    if (error instanceof CatalogError && error.kind === "Unsupported") return [];
+    throw error;
+  }
+}
+
+/** Describes an index whose type the library does not list. */
+async function withStats(rows: Catalog["rows"], at: VersionRequest, index: ManifestIndex | undefined): Promise<Index> {
+  if (index === undefined) throw new Error("an index is in the list of the library or in the manifest");
+  const { name, uuid, columns, typeUrl, segments } = index;
+  const { result: stats } = await rows.read("indexStats", at, { name });
+  return {
+    name,
+    indexUuid: uuid,
+    columns: [...columns],
+    typeUrl,
+    indexType: /(\w+)IndexDetails$/.exec(typeUrl)?.[1]?.toUpperCase() ?? stats?.indexType ?? "",
+    numSegments: segments,
+    ...(stats !== null && { numIndexedRows: stats.numIndexedRows, numUnindexedRows: stats.numUnindexedRows }),
+  };
+}
+
+/** Writes a type as requests have it: the library's `IvfFlat` is `IVF_FLAT`. */
+function wireType(type: string): string {
+  return type.replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
+}
+
+function toIndexContent(index: Index) {
   const { createdAt, indexDetails } = index;
   return {
     index_name: index.name,
@@ -24,7 +74,7 @@ function toIndexContent(index: ResultOf<Readings["indices"]>[number]) {
     columns: index.columns,
     // An index is listed once it is committed, which is when it is done.
     status: "SUCCEEDED",
-    index_type: index.indexType,
+    index_type: wireType(index.indexType),
     ...(index.typeUrl !== undefined && { type_url: index.typeUrl }),
     ...(index.numIndexedRows !== undefined && { num_indexed_rows: index.numIndexedRows }),
     ...(index.numUnindexedRows !== undefined && { num_unindexed_rows: index.numUnindexedRows }),

@@ -1,4 +1,5 @@
 import { CatalogError, type ErrorKind, messageOf } from "@tiltyard/protocol";
+import { lanceLibrary } from "../version.ts";
 
 /**
  * What the library's messages say of a failure that the caller can do something about; the first that fits counts. Where
@@ -29,6 +30,9 @@ const kinds: readonly (readonly [RegExp, ErrorKind, string?])[] = [
     "InvalidInput",
   ],
 ];
+/** The library's messages about data that a newer one wrote; it panics at types that it does not know. */
+const newerData =
+  /^panic in async function|expected type url|(cannot be (read|written) by|upgrade) (this version of )?lance|unknown \w*( \w+)? ?version/i;
 const messageLengthMax = 500;
 /** Lance's clients delete the manifests of old versions without the catalog, which keeps their records. */
 const missingManifest = /dataset at path .*\/_versions\/[^/]*\.manifest was not found/i;
@@ -49,10 +53,20 @@ export function translate(error: unknown, failure: unknown): unknown {
   if (failure !== undefined) return failure;
   const [, file] = missingFile.exec(text) ?? [];
   if (file !== undefined) return new CatalogError("Internal", missingFrom(file), { cause: error });
+  if (newerData.test(text)) return new CatalogError("Unsupported", beyondLibrary(legible(text)), { cause: error });
   const found = kinds.find(([pattern]) => pattern.test(text));
   if (found === undefined) return error;
   const [, kind, message = legible(text)] = found;
   return new CatalogError(kind, message, { cause: error });
+}
+
+function beyondLibrary(text: string): string {
+  return `${lanceLibrary} of this catalog cannot process this version of the table, which a newer library may have written. Open it with that library (${text}).`;
+}
+
+/** Whether the library gave no reason: it panicked. */
+export function isPanic({ message }: Error): boolean {
+  return sentenceOf(message).startsWith("Panic");
 }
 
 function missingFrom(file: string): string {
@@ -70,9 +84,13 @@ const notOfRows =
 export function unreadableRows(error: Error): Error {
   const text = sentenceOf(error.message);
   if (notOfRows.test(text)) return error;
-  return new CatalogError("InvalidInput", `the rows of the Arrow stream cannot be read: ${legible(text)}`, {
-    cause: error,
-  });
+  return new CatalogError(
+    "InvalidInput",
+    `${lanceLibrary} cannot read the rows of the Arrow stream, or the table: ${legible(text)}`,
+    {
+      cause: error,
+    },
+  );
 }
 
 /** What the library's bindings put before the sentence of the library itself. */

@@ -150,7 +150,7 @@ interface Section {
   readonly content: Uint8Array;
 }
 
-function readFile(file: Uint8Array): { readonly sections: readonly Section[]; readonly manifest: Section } {
+export function readFile(file: Uint8Array): { readonly sections: readonly Section[]; readonly manifest: Section } {
   const bytes = Buffer.from(file.buffer, file.byteOffset, file.byteLength);
   const footer = bytes.subarray(-footerBytes);
   if (footer.toString("latin1", footerBytes - magic.length) !== magic) throw unsupported("it is no file of Lance");
@@ -169,39 +169,42 @@ function readFile(file: Uint8Array): { readonly sections: readonly Section[]; re
   return { sections: all.slice(0, -1), manifest };
 }
 
-interface Field {
+export interface Field {
   readonly number: number;
   /** Behind the tag; that of a text or a message begins with its length. */
   readonly value: Uint8Array;
   /** With the tag. */
   readonly bytes: Uint8Array;
+  /** Whether the value has a length: a text, a message, or numbers in one value. */
+  readonly isPacked: boolean;
 }
 
-function readFields(message: Uint8Array): readonly Field[] {
+export function readFields(message: Uint8Array): readonly Field[] {
   const reader = new BinaryReader(message);
   const fields: Field[] = [];
   while (reader.pos < reader.len) {
     const start = reader.pos;
     const [number, type] = reader.tag();
     const value = reader.skip(type, number);
-    fields.push({ number, value, bytes: message.subarray(start, reader.pos) });
+    const bytes = message.subarray(start, reader.pos);
+    fields.push({ number, value, bytes, isPacked: type === WireType.LengthDelimited });
   }
   return fields;
 }
 
-function last(fields: readonly Field[], number: number): BinaryReader | undefined {
+export function last(fields: readonly Field[], number: number): BinaryReader | undefined {
   const field = fields.findLast((each) => each.number === number);
   return field && new BinaryReader(field.value);
 }
 
 /** The messages of a field, in order. */
-function messages(fields: readonly Field[], number: number): readonly (readonly Field[])[] {
+export function messages(fields: readonly Field[], number: number): readonly (readonly Field[])[] {
   return fields
     .filter((field) => field.number === number)
     .map(({ value }) => readFields(new BinaryReader(value).bytes()));
 }
 
-function uint(fields: readonly Field[], number: number): bigint | undefined {
+export function uint(fields: readonly Field[], number: number): bigint | undefined {
   const reader = last(fields, number);
   return reader && BigInt(reader.uint64());
 }

@@ -25,7 +25,7 @@ import type { Changes, Readings } from "./child/operations.ts";
 import type { RowsQuery } from "./child/query.ts";
 import { ChildEnded, type ChildOptions, createChild, type RowsChild } from "./child-process.ts";
 import { type Attempt, createContained, type Sender } from "./contained.ts";
-import { translate, unreadableRows } from "./errors.ts";
+import { isPanic, translate, unreadableRows } from "./errors.ts";
 import { createGateway, type ServedView } from "./gateway.ts";
 import type { TableView } from "./table-view.ts";
 import { viewOfTable, viewOfVersion } from "./view.ts";
@@ -187,6 +187,7 @@ export function createRows(parts: CommitParts, options: ChildOptions): Rows {
           `the change was committed (${commits.transactionName}), but the process that made it ended before it answered: do not repeat it`,
           { cause: error },
         );
+      if (options.rows !== undefined && error instanceof LibraryError && isPanic(error)) throw unreadableRows(error);
       const known = told(error, served);
       throw options.rows !== undefined && known instanceof LibraryError ? unreadableRows(known) : known;
     } finally {

@@ -12,7 +12,10 @@ import {
   FixedSizeList,
   Float32,
   Int32,
+  Struct,
   Table,
+  Timestamp,
+  TimeUnit,
   tableFromJSON,
   tableToIPC,
   Utf8,
@@ -126,6 +129,30 @@ describe("a vector search", () => {
     ]);
     const refused = { k: 1, vector: { single_vector: [0, 0] }, minimum_nprobes: 3, maximum_nprobes: 2 };
     expect((await catalog.call("queryTable", { id, ...refused })).error).toMatchObject({ status: 400 });
+  });
+});
+
+describe("a timestamp whose zone has a colon", () => {
+  test("is written in a zone that Lance's library reads", async () => {
+    const id = [uniqueName("zones")];
+    const zone = (name: string) => new Timestamp(TimeUnit.MICROSECOND, name);
+    const column = (name: string) => vectorFromArray([0, 1], zone(name));
+    const nested = vectorFromArray([{ at: 0 }, { at: 1 }], new Struct([new Field("at", zone("+00:00"), true)]));
+    const times = new Table({ id: vectorFromArray([1, 2]), at: column("+05:30"), nested, utc: column("UTC") });
+    const body = tableToIPC(times, "stream");
+    expect((await catalog.call("createTable", { id }, { body })).body).toMatchObject({ version: 1 });
+    expect((await catalog.call("insertIntoTable", { id }, { body })).body).toMatchObject({ version: 2 });
+    const merge = { id, on: ["id"], when_matched_update_all: true };
+    expect((await catalog.call("mergeInsertIntoTable", merge, { body })).body).toMatchObject({ version: 3 });
+    const data_type = { type: "timestamp[us, tz=-03:30]" };
+    const column_of = { name: "later", data_type };
+    expect((await catalog.call("alterTableAddColumns", { id, new_columns: [column_of] } as never)).status).toBeLessThan(
+      500,
+    );
+    const { schema } = (await catalog.call("remoteDescribeTable", { id })).body;
+    const types = schema.fields.map(({ type }) => type.fields?.[0]?.type.type ?? type.type);
+    expect(types.slice(1, 4)).toEqual(["timestamp:us:+0530", "timestamp:us:+0000", "timestamp:us:UTC"]);
+    expect(await ids(id, { filter: "at < timestamp '2000-01-01 00:00:00+05:30'" })).toHaveLength(4);
   });
 });
 

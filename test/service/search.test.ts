@@ -67,17 +67,19 @@ describe("a full-text query without a column", () => {
 });
 
 describe("an option of an index", () => {
-  test("is 406 for a type that does not have it, and one that is off is not", async () => {
+  test("is 406 where the library lacks it, and one that is off or of another type is not", async () => {
     const id = await createTexts([]);
     const build = async (more: object) =>
       (await catalog.call("remoteCreateTableIndex", { id, column: "title", index_type: "FTS", ...more } as never))
         .status;
     expect(await build({ split_identifiers: true })).toBe(406);
-    expect(await build({ num_partitions: 2 })).toBe(406);
-    expect(await build({ index_type: "BTREE", target_partition_size: 100 })).toBe(406);
+    for (const index_type of ["ZONEMAP", "BLOOMFILTER", "NGRAM", "IVF_SQ"])
+      expect(await build({ index_type })).toBe(406);
+    expect(await build({ index_type: "IVF_FLAT", target_partition_size: 100 })).toBe(406);
+    expect(await build({ index_type: "IVF_HNSW_PQ", num_bits: 4 })).toBe(406);
     expect(await build({ block_size: 100 })).toBe(400);
     expect(await build({ split_identifiers: false, block_size: 256, lance_tokenizer: null })).toBe(200);
-    expect(await build({ index_type: "BTREE", with_position: false, name: "by_title" })).toBe(200);
+    expect(await build({ index_type: "BTREE", num_partitions: 1, name: "by_title" })).toBe(200);
   });
 
   test("replaces an index of the same name unless it says otherwise", async () => {

@@ -41,6 +41,25 @@ export function readFields(file: Buffer): Metadata & { readonly fields: readonly
   return { fields: (schema?.tables(1) ?? []).map(fieldOf), ...(schema && metadataOf(schema, 2)) };
 }
 
+/**
+ * Writes the zones of timestamps as Lance 12 reads them, in a message with a schema: `+05:30` becomes `+0530`, which is the
+ * same zone.
+ */
+export function writePlainZones(message: FlatTable): void {
+  const visit = (field: FlatTable) => {
+    const type = kinds[field.byte(2)] === "timestamp" ? field.table(3) : undefined;
+    const zone = type?.text(1);
+    if (zone !== undefined) type?.shorten(1, plainZone(zone));
+    for (const child of field.tables(5)) visit(child);
+  };
+  for (const field of message.table(2)?.tables(1) ?? []) visit(field);
+}
+
+/** Returns a zone without the colon of its offset. */
+export function plainZone(zone: string): string {
+  return zone.replace(/^([+-]\d\d):(\d\d)$/, "$1$2");
+}
+
 /** Numbers are the indices of fields in the tables of Schema.fbs, second arguments their defaults. */
 function fieldOf(field: FlatTable): ArrowField {
   const dictionary = field.table(4);

@@ -1,5 +1,5 @@
 import { CatalogError, type JsonArrowDataType, type JsonArrowSchema } from "@tiltyard/protocol";
-import { type ArrowField, readFields } from "./arrow-field.ts";
+import { type ArrowField, plainZone, readFields } from "./arrow-field.ts";
 
 /** The schema of an Arrow IPC file as the protocol writes schemas in JSON. */
 export function readSchema(file: Buffer): JsonArrowSchema {
@@ -86,7 +86,8 @@ const inLance: Readonly<Record<string, string>> = {
 export function toLanceType(type: JsonArrowDataType): JsonArrowDataType {
   if (sameInLance.includes(type.type) || /^u?int(8|16|32|64)$/.test(type.type)) return { type: type.type };
   // LanceDB's client writes them as Lance does.
-  if (Object.values(inLance).includes(type.type) || withParameters.test(type.type)) return { type: type.type };
+  if (Object.values(inLance).includes(type.type) || withParameters.test(type.type))
+    return { type: type.type.replace(/(?<=^timestamp:\w+:)\S+$/, plainZone) };
   const name = inLance[type.type];
   if (name !== undefined) return { type: name };
   const [, bits] = /^decimal(128|256)$/.exec(type.type) ?? [];

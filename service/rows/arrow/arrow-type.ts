@@ -1,5 +1,6 @@
 import { CatalogError, type JsonArrowDataType } from "@tiltyard/protocol";
 import type { DataType, Field } from "apache-arrow";
+import { plainZone } from "./arrow-field.ts";
 
 type Arrow = typeof import("apache-arrow");
 
@@ -64,7 +65,7 @@ export function toArrowType(arrow: Arrow, type: JsonArrowDataType): DataType {
     return new arrow.FixedSizeList(type.length, toArrowField(arrow, item));
   if (type.type === "fixed_size_binary" && type.length !== undefined) return new arrow.FixedSizeBinary(type.length);
   const [, unit, zone] = /^timestamp\[(s|ms|us|ns)(?:, tz=([^\]]+))?\]$/.exec(type.type) ?? [];
-  if (unit !== undefined) return new arrow.Timestamp(units.indexOf(unit), zone ?? null);
+  if (unit !== undefined) return new arrow.Timestamp(units.indexOf(unit), zone === undefined ? null : plainZone(zone));
   const [, precision, scale] = /^decimal128\((\d+), (\d+)\)$/.exec(type.type) ?? [];
   if (precision !== undefined) return new arrow.Decimal(Number(scale), Number(precision), 128);
   throw new CatalogError(

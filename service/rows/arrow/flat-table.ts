@@ -44,6 +44,17 @@ export class FlatTable {
     });
   }
 
+  /** Replaces a text by one that is not longer, in its place. */
+  shorten(index: number, text: string): void {
+    this.#read(index, (at) => {
+      const start = this.#follow(at);
+      const length = this.#bytes.readUInt32LE(start);
+      if (Buffer.byteLength(text) > length) throw new RangeError("a text in its place cannot become longer");
+      this.#bytes.fill(0, start + 4, start + 4 + length);
+      this.#bytes.writeUInt32LE(this.#bytes.write(text, start + 4), start);
+    });
+  }
+
   table(index: number): FlatTable | undefined {
     return this.#read(index, (at) => new FlatTable(this.#bytes, this.#follow(at)));
   }

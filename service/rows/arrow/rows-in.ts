@@ -1,3 +1,4 @@
+import { writePlainZones } from "./arrow-field.ts";
 import { ArrowFileWriter, type ArrowMessage, dictionaryIn, messageKinds, readMessage, rowsIn } from "./arrow-file.ts";
 import { ByteReader, fileBytes, notArrow, readBody, readHead, tooLarge } from "./message-stream.ts";
 
@@ -23,6 +24,7 @@ export async function* readFiles(stream: ReadableStream<Uint8Array>): AsyncGener
     if (head === undefined) throw notArrow("it does not begin with a schema");
     const schema = readMessage(head.bytes);
     if (schema.kind !== messageKinds.schema) throw notArrow("it does not begin with a schema");
+    writePlainZones(schema.table);
     const file = new FileInMemory(schema);
     const dictionaries = new Map<number, ArrowMessage>();
     let dictionaryBytes = 0;

@@ -32,54 +32,68 @@ const fts = {
   block_size: "blockSize",
 } as const;
 
-/** How the library makes each type of index, and the options that the type has. */
-const types: Readonly<Record<string, readonly [keyof Lancedb["Index"] & string, Readonly<Record<string, string>>]>> = {
-  BTREE: ["btree", {}],
-  BITMAP: ["bitmap", {}],
-  LABEL_LIST: ["labelList", {}],
-  FM: ["fm", {}],
-  FTS: ["fts", fts],
-  INVERTED: ["fts", fts],
-  IVF_FLAT: ["ivfFlat", ivf],
-  IVF_PQ: ["ivfPq", { ...ivf, num_sub_vectors: "numSubVectors", num_bits: "numBits" }],
-  IVF_RQ: ["ivfRq", { ...ivf, num_bits: "numBits" }],
-  IVF_HNSW_PQ: ["hnswPq", { ...hnsw, num_sub_vectors: "numSubVectors" }],
-  IVF_HNSW_SQ: ["hnswSq", hnsw],
-};
+/** A type of index: how the library makes it, its options, and those that only Lance's other libraries have. */
+interface IndexType {
+  readonly make: keyof Lancedb["Index"] & string;
+  readonly options: Readonly<Record<string, string>>;
+  readonly lacks?: readonly (keyof IndexRequest)[];
+}
+const lacks = {
+  fts: ["index_operators", "lance_tokenizer", "preserve_original", "split_identifiers", "split_on_numerics"],
+  vector: ["target_partition_size"],
+  hnswPq: ["target_partition_size", "num_bits"],
+} as const;
 
-/** Fields of a request that are no options of its index. */
-const general = ["id", "identity", "context", "branch", "column", "index_type", "name", "metric_type", "replace"];
-const ofPath = ["indexName", "delimiter", "database"];
+const types: Readonly<Record<string, IndexType>> = {
+  BTREE: { make: "btree", options: {} },
+  BITMAP: { make: "bitmap", options: {} },
+  LABEL_LIST: { make: "labelList", options: {} },
+  FM: { make: "fm", options: {} },
+  FTS: { make: "fts", options: fts, lacks: lacks.fts },
+  INVERTED: { make: "fts", options: fts, lacks: lacks.fts },
+  IVF_FLAT: { make: "ivfFlat", options: ivf, lacks: lacks.vector },
+  IVF_PQ: {
+    make: "ivfPq",
+    options: { ...ivf, num_sub_vectors: "numSubVectors", num_bits: "numBits" },
+    lacks: lacks.vector,
+  },
+  IVF_RQ: { make: "ivfRq", options: { ...ivf, num_bits: "numBits" }, lacks: lacks.vector },
+  IVF_HNSW_PQ: { make: "hnswPq", options: { ...hnsw, num_sub_vectors: "numSubVectors" }, lacks: lacks.hnswPq },
+  IVF_HNSW_SQ: { make: "hnswSq", options: hnsw, lacks: lacks.vector },
+};
+/** Types that only Lance's other libraries build. */
+const typesElsewhere = ["ZONEMAP", "BLOOMFILTER", "NGRAM", "RTREE", "IVF_SQ", "IVF_HNSW_FLAT"];
 
 /**
- * Returns the library's index for a request.
+ * Returns the library's index for a request. Options of other types have no effect.
  *
- * @throws CatalogError InvalidInput for an unknown type, and an option that it does not have; Unsupported for one that
- *   the library does not have.
+ * @throws CatalogError InvalidInput for an unknown type; Unsupported for a type or an option that the library lacks.
  */
 export function indexOf(make: Lancedb["Index"], request: IndexRequest): Index {
-  const { index_type: given, ...fields } = request;
-  const [maker, names] = types[given.toUpperCase()] ?? [];
-  if (maker === undefined || names === undefined)
+  const name = request.index_type.toUpperCase();
+  if (typesElsewhere.includes(name))
+    throw new CatalogError("Unsupported", `index_type: this catalog cannot build ${name}; pylance and lancedb can`);
+  const type = types[name];
+  if (type === undefined)
     throw new CatalogError("InvalidInput", `index_type: must be one of ${[...scalarTypes, ...vectorTypes].join(", ")}`);
-  const checked: Readonly<Record<string, unknown>> = {
-    ...fields,
+  // A switch that is off asks for nothing.
+  const lacking = type.lacks?.find((option) => request[option] !== undefined && request[option] !== false);
+  if (lacking !== undefined)
+    throw new CatalogError(
+      "Unsupported",
+      `${lacking}: this catalog cannot build ${name} with this option; leave it out`,
+    );
+  const values: Readonly<Record<string, unknown>> = {
+    ...request,
     distance_type: distanceOf(request),
     base_tokenizer: tokenizerOf(request),
     language: languageOf(request),
   };
-  const isGiven = ([name, value]: [string, unknown]) => value !== undefined && ![...general, ...ofPath].includes(name);
-  const options = Object.entries(checked).filter(isGiven);
-  // A switch that is off asks for nothing.
-  const [superfluous] = options.find(([name, value]) => !(name in names) && value !== false) ?? [];
-  if (superfluous !== undefined)
-    throw new CatalogError(
-      "Unsupported",
-      `${superfluous}: this catalog cannot build an index of the type ${given} with this option; leave it out`,
-    );
-  const known = options.flatMap(([name, value]) => (names[name] === undefined ? [] : [[names[name], value]]));
+  const options = Object.entries(type.options).flatMap(([field, option]) =>
+    values[field] === undefined ? [] : [[option, values[field]]],
+  );
   // The table above holds each option to its maker.
-  return (make[maker] as (options: object) => Index)(Object.fromEntries(known));
+  return (make[type.make] as (options: object) => Index)(Object.fromEntries(options));
 }
 
 const distances = ["l2", "cosine", "dot", "hamming"];

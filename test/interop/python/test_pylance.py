@@ -1,6 +1,8 @@
 """pylance, unmodified, commits through the catalog."""
 
 import datetime
+import json
+import urllib.error
 
 import lance
 import pyarrow as pa
@@ -274,3 +276,29 @@ def test_errors_have_the_types_that_pylance_has_for_them(catalog, table):
     with pytest.raises(errors.NamespaceNotEmptyError):
         client.drop_namespace(DropNamespaceRequest(id=table[:1]))
     assert client.list_tables(ListTablesRequest(id=table[:1])).tables == ["table"]
+
+
+@pytest.mark.parametrize(
+    "options, rows",
+    [
+        ({}, pa.table({"id": [1], "at": pa.array([0], pa.timestamp("us", "+05:30"))})),
+        ({"data_storage_version": "2.3"}, pa.table({"id": [1]})),
+    ],
+    ids=["a zone with a colon", "file version 2.3"],
+)
+def test_data_that_only_a_newer_library_reads_is_406_with_the_version_of_the_catalogs(catalog, table, options, rows):
+    lance.write_dataset(rows, namespace_client=catalog.client(), table_id=table, **options)
+    path = "%24".join(table)
+    for operation, body in {
+        "query": {"k": 1},
+        "count_rows": {"predicate": "id > 0"},
+        "update": {"updates": [["id", "2"]]},
+        "delete": {"predicate": "id = 1"},
+        "add_columns": {"new_columns": [{"name": "twice", "expression": "id * 2"}]},
+        "create_index": {"column": "id", "index_type": "BTREE"},
+    }.items():
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            catalog.post(f"/v1/table/{path}/{operation}", body)
+        assert refused.value.code == 406, operation
+        assert "@lancedb/lancedb" in json.load(refused.value)["detail"]
+    assert lance.dataset(namespace_client=catalog.client(), table_id=table).count_rows() == 1

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import lance
 import lancedb
 import pyarrow as pa
 import pytest
@@ -205,3 +206,33 @@ def test_a_database_is_a_namespace_where_the_operator_says_so(tmp_path):
         assert remote.open_table("b", namespace_path=["inner"]).count_rows() == 4
         everything = lancedb.connect_namespace("rest", {"uri": own.url, "headers.x-api-key": own.key})
         assert everything.open_table("b", namespace_path=["films", "inner"]).count_rows() == 4
+
+
+def test_every_index_is_listed_by_its_physical_path(catalog, remote, namespace):
+    docs = pa.table({"id": [1, 2], "docs": [[{"content": "apple pie"}], [{"content": "x"}]], "tags": [["a"], ["b"]]})
+    table = remote.create_table("docs", docs, namespace_path=[namespace])
+    table.create_index("id", config=BTree())
+    table.create_index("docs.content", config=FTS())
+    dataset = lance.dataset(namespace_client=catalog.client(), table_id=[namespace, "docs"])
+    for kind, column in (("ZONEMAP", "id"), ("BLOOMFILTER", "id"), ("LABEL_LIST", "tags")):
+        dataset.create_scalar_index(column, kind, name=kind.lower())
+    assert sorted(index.name for index in table.list_indices()) == [
+        "bloomfilter",
+        "docs.content_idx",
+        "id_idx",
+        "label_list",
+        "zonemap",
+    ]
+    path = f"/v1/table/{namespace}%24docs"
+    listed = catalog.post(f"{path}/index/list")["indexes"]
+    assert {index["index_name"]: (index["index_type"], index["columns"]) for index in listed} == {
+        "bloomfilter": ("BLOOMFILTER", ["id"]),
+        "docs.content_idx": ("FTS", ["docs.item.content"]),
+        "id_idx": ("BTREE", ["id"]),
+        "label_list": ("LABEL_LIST", ["tags"]),
+        "zonemap": ("ZONEMAP", ["id"]),
+    }
+    assert [index["num_indexed_rows"] for index in listed] == [2] * 5
+    assert all(len(index["index_uuid"]) == 36 for index in listed)
+    assert catalog.post(f"{path}/stats")["num_indices"] == 5
+    assert [index["index_name"] for index in catalog.post(f"{path}/index/list", {"limit": 1})["indexes"]] == ["bloomfilter"]

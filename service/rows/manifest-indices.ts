@@ -1,0 +1,78 @@
+import { BinaryReader } from "@bufbuild/protobuf/wire";
+import { type Field, last, messages, readFields, readFile, uint } from "./manifest-file.ts";
+
+/** An index in a manifest. The library for Node does not list the types that it cannot build. */
+export interface ManifestIndex {
+  readonly name: string;
+  readonly uuid: string;
+  /** Paths of fields as they are stored: `docs.item.content` for a field of structs in a list. */
+  readonly columns: readonly string[];
+  readonly typeUrl: string;
+  /** Parts of the rows that are indexed each on its own. */
+  readonly segments: number;
+}
+
+/** Numbers of fields in the messages of Lance's `table.proto`. */
+const ofManifest = { fields: 1, indexSection: 6 } as const;
+const ofField = { name: 2, id: 3, parentId: 4 } as const;
+const ofSection = { indices: 1 } as const;
+const ofIndex = { uuid: 1, fields: 2, name: 3, details: 6 } as const;
+const ofUuid = { bytes: 1 } as const;
+const ofDetails = { typeUrl: 1 } as const;
+/** Lance's own indices, which no user created. */
+const internal = "__lance";
+
+/** Returns the indices of a manifest by name. @throws CatalogError Unsupported */
+export function indicesOf(file: Uint8Array): readonly ManifestIndex[] {
+  const { sections, manifest } = readFile(file);
+  const fields = readFields(manifest.content);
+  const start = Number(uint(fields, ofManifest.indexSection) ?? -1n);
+  const section = sections.find((each) => each.start === start);
+  if (section === undefined) return [];
+  const paths = pathsOf(messages(fields, ofManifest.fields));
+  const all = messages(readFields(section.content), ofSection.indices).map((index) => ({
+    name: last(index, ofIndex.name)?.string() ?? "",
+    uuid: uuidOf(messages(index, ofIndex.uuid)[0] ?? []),
+    columns: numbers(index, ofIndex.fields).map((id) => paths.get(id) ?? ""),
+    typeUrl: last(messages(index, ofIndex.details)[0] ?? [], ofDetails.typeUrl)?.string() ?? "",
+  }));
+  const byName = Map.groupBy(
+    all.filter(({ name }) => !name.startsWith(internal)),
+    ({ name }) => name,
+  );
+  return [...byName.values()].flatMap(([first, ...others]) =>
+    first === undefined ? [] : { ...first, segments: 1 + others.length },
+  );
+}
+
+/** Returns the paths of fields by their ids; parents come before their children. */
+function pathsOf(fields: readonly (readonly Field[])[]): ReadonlyMap<number, string> {
+  const paths = new Map<number, string>();
+  for (const field of fields) {
+    const parent = paths.get(last(field, ofField.parentId)?.int32() ?? -1);
+    const name = quoted(last(field, ofField.name)?.string() ?? "");
+    paths.set(last(field, ofField.id)?.int32() ?? 0, parent === undefined ? name : `${parent}.${name}`);
+  }
+  return paths;
+}
+
+function quoted(name: string): string {
+  return /^[\p{L}\p{N}_]+$/u.test(name) ? name : `\`${name.replaceAll("`", "``")}\``;
+}
+
+/** Reads a field of numbers, which is packed into one value or repeats. */
+function numbers(fields: readonly Field[], number: number): number[] {
+  return fields.flatMap((field) => {
+    if (field.number !== number) return [];
+    if (!field.isPacked) return [new BinaryReader(field.value).int32()];
+    const reader = new BinaryReader(new BinaryReader(field.value).bytes());
+    const values: number[] = [];
+    while (reader.pos < reader.len) values.push(reader.int32());
+    return values;
+  });
+}
+
+function uuidOf(uuid: readonly Field[]): string {
+  const hex = Buffer.from(last(uuid, ofUuid.bytes)?.bytes() ?? []).toString("hex");
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+}
