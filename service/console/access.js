@@ -34,7 +34,7 @@ const limit = 100;
 const principalsMax = 1000;
 const roleOptions = roles.map((role) => /** @type {const} */ ([role, role]));
 
-/** Roles, and the API keys of the catalog. @param {PageProps} props */
+/** The page of roles and API keys. @param {PageProps} props */
 export function AccessPage({ caller, tab }) {
   const managesKeys = may(caller, "admin", []);
   const part = managesKeys && tab === "keys" ? "keys" : "grants";
@@ -49,7 +49,7 @@ export function AccessPage({ caller, tab }) {
     ${part === "keys" ? html`<${Keys} key="keys" />` : html`<${Grants} key="grants" caller=${caller} />`}`;
 }
 
-/** The principals that are known, for the fields that want one. */
+/** Renders the known principals as suggestions for the fields that expect one. */
 function Principals() {
   const { result } = useLoaded((signal) => call("listPrincipals", { limit: principalsMax }, signal));
   return html`<datalist id="principals">${result?.principals.map(({ principal }) => html`<option value=${principal} />`)}</datalist>`;
@@ -58,7 +58,7 @@ function Principals() {
 const principalField = () =>
   field("Principal", input({ name: "principal", required: true, maxlength: 256, list: "principals" }));
 
-/** A form that does something. @param {{ title: string, action: string, fields: Children, submit: (text: (name: string) => string) => Promise<void> }} props */
+/** A form that submits an action. @param {{ title: string, action: string, fields: Children, submit: (text: (name: string) => string) => Promise<void> }} props */
 function ActionForm({ title, action, fields, submit }) {
   const { run, failed, isBusy } = useAction();
   /** @param {Event} event */
@@ -72,7 +72,7 @@ function ActionForm({ title, action, fields, submit }) {
   </article></form>`;
 }
 
-/** Takes something back, after asking, and says how that ended. */
+/** Returns a function that revokes an item after a confirmation, and the message about the outcome. */
 function useRevoking() {
   const { run, failed } = useAction();
   const [done, setDone] = useState("");

@@ -13,7 +13,7 @@ import { announce, empty, facts, failure, hint, html, icon, mono, monoEntries, s
 
 const limit = 50;
 
-/** The namespaces and tables of a namespace. A caller without a role on the root starts at the namespaces of its grants. @param {PageProps} props */
+/** The page of the namespaces and tables of a namespace. A caller without a role on the root starts at the namespaces of its grants. @param {PageProps} props */
 export function BrowsePage({ id, caller }) {
   const title = id.at(-1) ?? "Catalog";
   useTitle(title);
@@ -61,7 +61,7 @@ function NamespacePage({ title, id, caller }) {
     )}`;
 }
 
-/** A list of links. @param {"folder" | "table"} kind @param {readonly (readonly [name: string, href: string])[]} items */
+/** Renders a list of links. @param {"folder" | "table"} kind @param {readonly (readonly [name: string, href: string])[]} items */
 const rows = (kind, items) =>
   html`<ul class="rows">${items.map(
     ([name, href]) =>
@@ -99,7 +99,7 @@ function Tables({ id }) {
   return html`<${Pages} pages=${pages} show=${show} empty=${none} more="Show more tables" />`;
 }
 
-/** Tables that can be undropped; nothing is shown while there are none. @param {{ id: Identifier }} props */
+/** Lists tables that can be undropped; renders nothing without any. @param {{ id: Identifier }} props */
 function DroppedTables({ id }) {
   /** @typedef {import("./calls.js").AnswerTo<"listDroppedTables">["dropped_tables"][number]} Dropped */
   const pages = usePages(

@@ -12,7 +12,8 @@ const includes = (held, role) => includedRoles[held].some((each) => each === rol
 const contains = (outer, id) => outer.every((part, index) => id[index] === part);
 
 /**
- * Whether a caller has a role on an object. The catalog decides by itself; this only hides what it would refuse.
+ * Reports whether a caller has a role on an object. It only hides what the catalog would reject; the catalog decides
+ * itself.
  *
  * @param {Caller} caller
  * @param {Role} role
@@ -22,7 +23,7 @@ export function may(caller, role, id) {
   return caller.grants.some((grant) => includes(grant.role, role) && contains(grant.namespace, id));
 }
 
-/** The namespaces on which a caller has a role, without those that are in another one of them. @param {Caller} caller @param {Role} role */
+/** Returns the namespaces on which a caller has a role, without those inside another one. @param {Caller} caller @param {Role} role */
 export function entriesOf(caller, role) {
   const namespaces = caller.grants.filter((grant) => includes(grant.role, role)).map(({ namespace }) => namespace);
   return namespaces

@@ -11,14 +11,14 @@ import { operations } from "./contracts.js";
  * @typedef {import("./contracts.js").AnswerTo<Name>} AnswerTo
  */
 
-/** Where the service is, whatever path it is served under. */
+/** The URL of the service, whatever path it is served under. */
 const base = new URL(".", document.baseURI);
 const storageKey = "tiltyard.credential";
 
-/** What the catalog answered instead of a result, or that it gave no answer. */
+/** An error response of the catalog, or the lack of a response. */
 export class ApiError extends Error {
   /**
-   * @param {number} status 0 when there was no answer.
+   * @param {number} status The HTTP status; 0 without a response.
    * @param {string} message
    */
   constructor(status, message) {
@@ -29,7 +29,7 @@ export class ApiError extends Error {
 
 /** @type {Credential | undefined} */
 let credential = readCredential();
-/** Called when the credential is no longer accepted. */
+/** The listener for a credential that is no longer accepted. */
 let onUnauthenticated = () => {};
 
 /** @returns {Credential | undefined} */
@@ -45,10 +45,10 @@ function readCredential() {
 export const isSignedIn = () => credential !== undefined;
 
 /**
- * Keeps the credential for as long as the tab is open: in its session storage, or in memory
- * where there is none. It is never a part of a URL.
+ * Stores the credential until the tab closes: in its session storage, or in memory if that is unavailable. The
+ * credential is never part of a URL.
  *
- * @param {Credential | undefined} next Undefined forgets it.
+ * @param {Credential | undefined} next The new credential; undefined deletes the current one.
  */
 export function setCredential(next) {
   credential = next;
@@ -56,7 +56,7 @@ export function setCredential(next) {
     if (next === undefined) sessionStorage.removeItem(storageKey);
     else sessionStorage.setItem(storageKey, JSON.stringify(next));
   } catch {
-    // Kept in memory alone.
+    // The credential remains in memory.
   }
 }
 
@@ -65,7 +65,7 @@ export function whenUnauthenticated(listener) {
   onUnauthenticated = listener;
 }
 
-/** What joins an identifier's parts in a request: `$`, unless a part has it. @param {Identifier} id */
+/** Returns the delimiter of an identifier in a request: `$`, unless a part contains it. @param {Identifier} id */
 export function delimiterFor(id) {
   let delimiter = "$";
   while (id.some((part) => part.includes(delimiter))) delimiter = delimiter === "$" ? "~" : `${delimiter}~`;
@@ -73,7 +73,7 @@ export function delimiterFor(id) {
 }
 
 /**
- * Calls an operation, as its contract says.
+ * Calls an operation according to its contract.
  *
  * @template {OperationName} Name
  * @param {Name} name

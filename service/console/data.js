@@ -12,12 +12,12 @@ import { empty, hint, html, note, sentence, table } from "./view.js";
 
 const rowsAtFirst = 20;
 const rowsMax = 100;
-/** The characters of a value that stands on one line. */
+/** The maximum number of characters of a value on a single line. */
 const shortMax = 24;
-/** In CSS pixels. */
+/** The maximum size of a thumbnail in CSS pixels. */
 const thumbnailMax = { width: 160, height: 80 };
 
-/** The first rows of a table. @param {import("./main.js").PageProps} props */
+/** Shows the first rows of a table. @param {import("./main.js").PageProps} props */
 export function Rows({ id }) {
   const [limit, setLimit] = useState(rowsAtFirst);
   const onMore = limit < rowsMax ? () => setLimit(rowsMax) : undefined;
@@ -72,17 +72,18 @@ function cellOf(value) {
   </div>`;
 }
 
-/** A text that shows where it was cut. @param {Value} value */
+/** Returns a text with a mark if it is truncated. @param {Value} value */
 function cutText({ text, length, unit }) {
   if (length === undefined) return text;
   if (unit === "items") return text.endsWith("]") ? `${text.slice(0, -1)}, …]` : `${text}…`;
-  // Of bytes the first are shown, each as two digits; an image has words.
+  // Bytes are shown as two digits each; the text of an image is a description instead.
   const isWhole = unit === "bytes" && text.length + 1 >= 3 * length;
   return isWhole || text === "" || /^\w+ image$/.test(text) ? text : `${text} …`;
 }
 
 /**
- * Draws an image on a canvas: the page's policy lets in no image but the console's own, and the bytes never get an address.
+ * Draws an image on a canvas, because the page's content security policy blocks all images but those of the console
+ * itself. The bytes never have a URL.
  *
  * @param {{ image: NonNullable<Value["image"]>, label: string }} props
  */

@@ -5,19 +5,19 @@ import { useLayoutEffect, useRef, useState } from "./libraries/hooks.js";
 import { field, html, input, textsOf } from "./view.js";
 
 /**
- * What is listed: a namespace, and what the fields of the filter have.
+ * The filter of a list: a namespace and the values of the form's fields.
  *
  * @typedef {{ namespace: import("./format.js").Identifier, filter: { table?: string, principal?: string }, text: (name: string) => string }} Chosen
  */
 
 /**
- * A form that says which of many things are shown, and what is shown for it.
+ * Shows a form with filters, and the filtered list below it.
  *
  * @param {object} props
  * @param {import("./format.js").Identifier} props.id
  * @param {import("./caller.js").Caller} props.caller
- * @param {import("./view.js").Children} [props.more] Fields beside namespace, table and principal.
- * @param {(chosen: Chosen, key: number) => import("./view.js").Children} props.show The key is another one each time.
+ * @param {import("./view.js").Children} [props.more] The fields in addition to namespace, table and principal.
+ * @param {(chosen: Chosen, key: number) => import("./view.js").Children} props.show Renders the list. The key is different each time.
  */
 export function Filtered({ id, caller, more, show }) {
   const start = id.length > 0 ? id : (entriesOf(caller, "reader")[0] ?? []);
@@ -30,7 +30,7 @@ export function Filtered({ id, caller, more, show }) {
     if (form.current === null) return;
     const text = textsOf(form.current);
     const namespace = parseName(text("namespace"));
-    // A table may be written as it is called in the namespace, or by its whole identifier.
+    // A table may be entered by its name in the namespace or by its whole identifier.
     const table = parseName(text("table"));
     const whole = table.length === 1 ? [...namespace, ...table] : table;
     const filter = { table: whole.join(delimiterFor(namespace)), principal: text("principal") };

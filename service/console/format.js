@@ -29,7 +29,7 @@ export const timeOfDay = (millis) => timeOnly.format(millis);
 /** @param {number} millis */
 export const day = (millis) => dayOnly.format(millis);
 
-/** @param {number} count In bytes. */
+/** @param {number} count The number of bytes. */
 export function bytes(count) {
   const names = ["bytes", "KiB", "MiB", "GiB"];
   const power = Math.min(names.length - 1, count === 0 ? 0 : Math.floor(Math.log2(count) / 10));
@@ -37,11 +37,11 @@ export function bytes(count) {
   return `${power === 0 ? value : value.toFixed(1)} ${names[power]}`;
 }
 
-/** An identifier as people read it. @param {Identifier} id */
+/** Formats an identifier for display. @param {Identifier} id */
 export const nameOf = (id) => (id.length === 0 ? "the whole catalog" : id.join("$"));
 
 /**
- * An identifier as people write it: its parts, separated by `$`; nothing and `$` are the root.
+ * Parses an identifier that a user entered: its parts, separated by `$`. Nothing and `$` stand for the root.
  *
  * @param {string} text
  * @returns {Identifier}

@@ -13,14 +13,14 @@ import { empty, hint, html } from "./view.js";
 const limit = 50;
 export const mainBranch = "main";
 
-/** The tags of a table, by their names: they are few, as branches are. @param {Identifier} id @param {AbortSignal} signal */
+/** Reads all tags of a table by name. Like branches, they are few. @param {Identifier} id @param {AbortSignal} signal */
 export const readTags = (id, signal) =>
   readAll(
     (page) => call("listTableTags", { id, ...page }, signal),
     ({ tags }) => tags,
   );
 
-/** The versions of a table, by branch. @param {import("./main.js").PageProps} props */
+/** Shows the versions of a table by branch. @param {import("./main.js").PageProps} props */
 export function History({ id }) {
   const [branch, setBranch] = useState(mainBranch);
   const loaded = useLoaded(async (signal) => {
@@ -45,7 +45,7 @@ export function History({ id }) {
 }
 
 /**
- * The versions of a branch as a line through time, the latest first, with a heading for each day.
+ * Shows the versions of a branch as a timeline, the latest first, with a heading for each day.
  *
  * @param {{ id: Identifier, branch: string, tags: Tags }} props
  */

@@ -3,12 +3,12 @@ import { announce, html, loading, messageOf, problem } from "./view.js";
 
 /** @typedef {import("./view.js").Children} Children */
 
-/** How often a list is read on by itself when a page has nothing and is not the last. */
+/** The maximum number of empty pages that a list skips without a click. */
 const emptyPagesMax = 20;
-/** The longest pause between two calls of a service that gives no answer. */
+/** The longest pause between two calls of a service that does not respond. */
 const pauseMaxMs = 60_000;
 
-/** @param {string} title What the browser calls the page. */
+/** @param {string} title The title of the page in the browser. */
 export function useTitle(title) {
   useLayoutEffect(() => {
     document.title = `${title} · Tiltyard`;
@@ -16,7 +16,7 @@ export function useTitle(title) {
 }
 
 /**
- * What a call answers, loaded when the component is first shown.
+ * Loads the result of a call when the component is first shown.
  *
  * @template Result
  * @param {(signal: AbortSignal) => Promise<Result>} load
@@ -38,12 +38,12 @@ export function useLoaded(load) {
 }
 
 /**
- * Shows what was loaded, or that it is still loading, or what went wrong.
+ * Shows the loaded result, the progress of the load, or its error.
  *
  * @template Result
  * @param {{ result?: Result, error?: unknown, reload: () => void }} loaded
  * @param {(result: Result) => Children} show
- * @param {(error: unknown) => Children | undefined} [instead] What to show for a failure that is expected.
+ * @param {(error: unknown) => Children | undefined} [instead] Renders an expected error.
  */
 export function shown({ result, error, reload }, show, instead) {
   if (error !== undefined) return instead?.(error) ?? problem(error, reload);
@@ -51,7 +51,7 @@ export function shown({ result, error, reload }, show, instead) {
 }
 
 /**
- * A list that is read page by page; `items` is undefined until the first page was read.
+ * Loads a list page by page; `items` is undefined until the first page is loaded.
  *
  * @template Item
  * @template Answer
@@ -117,7 +117,7 @@ export async function readAll(load, entriesOf) {
 }
 
 /**
- * Shows a list that is read page by page, with a button for its next page.
+ * Shows a list that is loaded page by page, with a button for its next page.
  *
  * @template Item
  * @param {object} props
@@ -128,11 +128,11 @@ export async function readAll(load, entriesOf) {
  */
 export function Pages({ pages: { items, next, error, more, reload }, show, empty, more: text }) {
   const root = useRef(/** @type {HTMLElement | null} */ (null));
-  /** How many items there were when the keyboard was used to read on. */
+  /** The number of items when the keyboard requested the next page. */
   const before = useRef(/** @type {number | undefined} */ (undefined));
   const [isBusy, setBusy] = useState(false);
   useLayoutEffect(() => {
-    // The button that was pressed may be gone: the keyboard goes on from the first of the new rows.
+    // The pressed button may no longer exist, so the focus moves to the first of the new rows.
     const row = root.current?.querySelectorAll("tbody > tr, li")[before.current ?? -1];
     const target = row?.querySelector("a, button");
     if (target instanceof HTMLElement) target.focus();
@@ -154,14 +154,14 @@ export function Pages({ pages: { items, next, error, more, reload }, show, empty
 }
 
 /**
- * Calls `work` again and again, while the page can be seen. After a failure the pause doubles.
+ * Calls `work` repeatedly while the page is visible. After a failure, the pause doubles.
  *
  * @param {object} options
  * @param {number} options.everyMs
  * @param {boolean} [options.isOn]
- * @param {boolean} [options.isNow] Calls it at once, too.
- * @param {(signal: AbortSignal) => Promise<boolean>} options.work Answers whether there is more to come.
- * @returns {string} What is wrong now; empty when nothing is.
+ * @param {boolean} [options.isNow] Also calls `work` immediately.
+ * @param {(signal: AbortSignal) => Promise<boolean>} options.work Returns whether another call is needed.
+ * @returns {string} The current problem; empty without one.
  */
 export function usePoll({ everyMs, isOn = true, isNow = false, work }) {
   const [wrong, setWrong] = useState("");
@@ -209,7 +209,7 @@ export function usePoll({ everyMs, isOn = true, isNow = false, work }) {
   return wrong;
 }
 
-/** Carries out what a button is for, once at a time. */
+/** Runs the action of a button, once at a time. */
 export function useAction() {
   const [state, setState] = useState({ isBusy: false, failed: "" });
   /** @param {() => Promise<unknown>} work */

@@ -14,14 +14,14 @@ import { TransactionsPage } from "./transactions.js";
 import { html } from "./view.js";
 
 /**
- * What a page gets.
+ * The props of a page.
  *
  * @typedef {import("./caller.js").Caller} Caller
  * @typedef {{ id: import("./format.js").Identifier, tab: string | undefined, caller: Caller }} PageProps
  */
 
 /**
- * The pages, and for each one the link that leads to it.
+ * The pages, each with the link of the navigation that belongs to it.
  *
  * @type {ReadonlyMap<string, readonly [page: (props: PageProps) => import("./view.js").Children, link: string]>}
  */
@@ -34,7 +34,7 @@ const pages = new Map([
   ["access", [AccessPage, "access"]],
 ]);
 
-/** The sign-in form, until there is a caller. */
+/** Shows the sign-in form until the caller is known. */
 function App() {
   const [{ isKept, caller, message }, setSession] = useState(
     /** @type {{ isKept: boolean, caller?: Caller, message?: string }} */ ({ isKept: isSignedIn() }),
@@ -44,7 +44,7 @@ function App() {
       whenUnauthenticated(() => {
         setCredential(undefined);
         const message = "Your credential is not accepted any more. Sign in again.";
-        // The form tells by itself that it was given a wrong credential.
+        // The form itself reports a wrong credential.
         setSession((before) => (before.isKept ? { isKept: false, message } : before));
       }),
     [],
@@ -60,7 +60,7 @@ function App() {
     : html`<${SignInPage} onCaller=${onCaller} message=${message} />`;
 }
 
-/** Asks for the caller of a credential that the tab has kept. @param {{ onCaller: (caller: Caller) => void }} props */
+/** Describes the caller of a credential that the tab has stored. @param {{ onCaller: (caller: Caller) => void }} props */
 function Resumed({ onCaller }) {
   const described = useLoaded((signal) => call("describeCaller", {}, signal));
   useEffect(() => {
@@ -69,7 +69,7 @@ function Resumed({ onCaller }) {
   return html`<main class="container">${shown(described, () => "")}</main>`;
 }
 
-/** The page that the URL's fragment names, in the frame of all pages. @param {{ caller: Caller, onSignOut: () => void }} props */
+/** Shows the page of the URL's fragment within the frame of all pages. @param {{ caller: Caller, onSignOut: () => void }} props */
 function Console({ caller, onSignOut }) {
   const [{ page, id, tab }, setRoute] = useState(currentRoute);
   useEffect(() => {
@@ -82,9 +82,9 @@ function Console({ caller, onSignOut }) {
   const last = useRef(/** @type {string | undefined} */ (undefined));
   useLayoutEffect(() => {
     const current = document.querySelector("nav.tabs [aria-current=page]");
-    // On a narrow screen the tabs are wider than what is seen of them.
+    // On a narrow screen, the tabs are wider than their visible part.
     current?.scrollIntoView({ block: "nearest", inline: "center" });
-    // What was pressed is gone: start at the heading, or stay where the tabs are.
+    // The pressed element no longer exists, so the focus moves to the heading, or to the tabs if they remain.
     const isSame = last.current === place;
     const target = isSame ? current : document.querySelector("h1");
     if (last.current !== undefined && target instanceof HTMLElement) target.focus({ preventScroll: isSame });

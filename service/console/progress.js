@@ -2,7 +2,7 @@ import { html } from "./view.js";
 
 /** @typedef {import("./calls.js").AnswerTo<"describeJob">["job"]} Job */
 
-/** E.g. `250/1000 rows, 50 rows/s, 15 s left`, as `tiltyard jobs watch` says it; empty while nothing is known. @param {Job} job */
+/** Returns a text such as `250/1000 rows, 50 rows/s, 15 s left`, in the format of `tiltyard jobs watch`; empty while nothing is known. @param {Job} job */
 export function progressText({ status, progress }) {
   const { rows_committed: committed = 0, rows_total: total, rows_per_second: rate } = progress;
   if (total === undefined) return "";
@@ -19,14 +19,14 @@ export function duration(seconds) {
 }
 
 /**
- * A bar, and beside it what it stands for in words.
+ * Renders a bar with a text beside it.
  *
- * @param {string} label What the bar measures, for screen readers.
+ * @param {string} label The description of the bar for screen readers.
  * @param {string} words
- * @param {{ done?: number | undefined, total?: number, hidden?: boolean }} bar It moves without an end in sight while `done` is undefined.
+ * @param {{ done?: number | undefined, total?: number, hidden?: boolean }} bar The bar is indeterminate while `done` is undefined.
  */
 export function progressBar(label, words, { done, total = 1, hidden }) {
-  // An element that once had a value keeps one: without a value it is another element.
+  // The keys differ because an element keeps the value that it once had.
   const bar =
     done === undefined
       ? html`<progress key="endless" aria-label=${label} hidden=${hidden} />`
@@ -34,10 +34,10 @@ export function progressBar(label, words, { done, total = 1, hidden }) {
   return html`<div class="progress">${bar}<span class="hint">${words}</span></div>`;
 }
 
-/** What is said of a job whose rows are not known. @type {Readonly<Record<string, string>>} */
+/** The text for a job whose number of rows is unknown. @type {Readonly<Record<string, string>>} */
 const withoutRows = { Queued: "waiting for a runner", Running: "starting" };
 
-/** How far a job is. @param {string} label @param {Job} job */
+/** Renders the progress of a job. @param {string} label @param {Job} job */
 export function jobProgress(label, job) {
   const { rows_committed: committed = 0, rows_total: total } = job.progress;
   const isOpen = job.status in withoutRows;

@@ -1,7 +1,7 @@
 /** @typedef {import("./format.js").Identifier} Identifier */
 
 /**
- * Where in the console one is. It is the fragment of the URL, which no server gets to see.
+ * The current location in the console. It is the fragment of the URL, which browsers do not send to servers.
  *
  * @typedef {{ readonly page: string, readonly id: Identifier, readonly tab: string | undefined }} Route
  */

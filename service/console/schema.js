@@ -15,11 +15,11 @@ import { announce, empty, failure, hint, html, messageOf, mono, note, section, t
  * @typedef {Readonly<Record<string, { all: number, missing: number } | string>>} Counts By column; a text says why there is none.
  */
 
-/** The status of an operation that the catalog does not carry out. */
+/** The status of an operation that the catalog does not support. */
 const unsupported = 406;
 const depthMax = 6;
 
-/** The columns of a table, and how those are computed that are. @param {import("./main.js").PageProps} props */
+/** Shows the columns of a table and the definitions of computed ones. @param {import("./main.js").PageProps} props */
 export function Schema({ id, caller }) {
   const described = useLoaded((signal) => call("describeTable", { id, load_detailed_metadata: true }, signal));
   const mayFill = may(caller, "writer", id);
@@ -49,7 +49,7 @@ export function Schema({ id, caller }) {
   );
 }
 
-/** @param {Field} field @param {readonly string[]} outer The names of the fields that it is in. @returns {Parameters<typeof table>[1][number][]} */
+/** @param {Field} field @param {readonly string[]} outer The names of the enclosing fields. @returns {Parameters<typeof table>[1][number][]} */
 function fieldRows(field, outer) {
   const path = [...outer, field.name];
   const style = { "--depth": Math.min(outer.length, depthMax) };
@@ -73,8 +73,6 @@ function typeOf(type) {
   const more = [...inner, ...(type.length === undefined ? [] : [String(type.length)])];
   return more.length === 0 ? type.type : `${type.type}<${more.join(", ")}>`;
 }
-
-// ----- Computed columns
 
 /** @param {{ id: Identifier, fields: readonly Field[], mayFill: boolean }} props */
 function ComputedColumns({ id, fields, mayFill }) {
@@ -106,7 +104,8 @@ function ComputedColumns({ id, fields, mayFill }) {
 }
 
 /**
- * How a column is computed, as Geneva and lancedb say it in the column's metadata; undefined when it is not.
+ * Returns the definition of a computed column, as Geneva and lancedb store it in the column's metadata; undefined for
+ * any other column.
  *
  * @param {Readonly<Record<string, string>>} metadata
  * @returns {Computation | undefined}
@@ -145,7 +144,7 @@ const computedBy = ({ what, source, inputs, isAutomatic }) =>
     ${isAutomatic && html`<div class="hint">filled by itself when rows are added</div>`}
   </div>`;
 
-/** Counts rows one column after the other: each is a scan of a column. @param {Identifier} id @param {readonly string[]} columns */
+/** Counts rows one column after the other, because each count scans a column. @param {Identifier} id @param {readonly string[]} columns */
 function useCounts(id, columns) {
   const [counts, setCounts] = useState(/** @type {Counts} */ ({}));
   useEffect(() => {
@@ -172,7 +171,7 @@ function useCounts(id, columns) {
   return counts;
 }
 
-/** How many rows of a column are filled. @param {string} column @param {Counts} counts */
+/** Renders the number of filled rows of a column. @param {string} column @param {Counts} counts */
 function filled(column, { [column]: known }) {
   const label = `Rows of ${column} that are filled`;
   if (known === undefined) return progressBar(label, "counting", {});
@@ -183,10 +182,9 @@ function filled(column, { [column]: known }) {
 }
 
 /**
- * A button that opens a job, and leads to it.
+ * Renders a button that opens a job and navigates to it.
  *
- * @param {{ label: string, text: string, open: () => Promise<{ job_id: string }>, id: Identifier }} props `id` is that of the table: the
- *   job's id has the same delimiter.
+ * @param {{ label: string, text: string, open: () => Promise<{ job_id: string }>, id: Identifier }} props `id` is that of the table: the id of the job has the same delimiter.
  */
 function JobButton({ label, text, open, id }) {
   const { run, failed, isBusy } = useAction();
@@ -199,7 +197,7 @@ function JobButton({ label, text, open, id }) {
   return html`<div><button type="button" class="outline small" aria-label=${label} aria-disabled=${isBusy} onClick=${start}>${text}</button>${failure(failed)}</div>`;
 }
 
-/** What a materialized view is computed from. @param {Identifier} id @param {Readonly<Record<string, string>>} metadata @param {boolean} mayFill */
+/** Renders the source of a materialized view. @param {Identifier} id @param {Readonly<Record<string, string>>} metadata @param {boolean} mayFill */
 function viewOf(id, metadata, mayFill) {
   const name = metadata["geneva::view::base_table"];
   if (name === undefined) return null;

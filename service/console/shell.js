@@ -8,10 +8,10 @@ import { html, icon } from "./view.js";
 export const mark = html`<img src="console/icon.svg" alt="" width="26" height="26" />`;
 
 /**
- * What is around every page.
+ * Renders the frame of every page.
  *
  * @param {import("./caller.js").Caller} caller
- * @param {string} page The one that is shown.
+ * @param {string} page The name of the current page.
  * @param {() => void} onSignOut
  * @param {Children} content
  */
@@ -38,18 +38,18 @@ export function shell(caller, page, onSignOut, content) {
 
 /** @param {Event} event */
 function skip(event) {
-  // The fragment of the URL says which page this is.
+  // The default action would change the fragment of the URL, which identifies the page.
   event.preventDefault();
   document.getElementById("main")?.focus();
 }
 
 /**
- * Links to parts, of which one is shown.
+ * Renders links to parts of a page and marks the current one.
  *
  * @param {string} label
- * @param {string} name Of the class.
- * @param {readonly (readonly string[])[]} parts Key and text of each.
- * @param {string} shown The key of the one that is shown.
+ * @param {string} name The CSS class.
+ * @param {readonly (readonly string[])[]} parts The key and the text of each part.
+ * @param {string} shown The key of the current part.
  * @param {(key: string) => string} href
  */
 export const links = (label, name, parts, shown, href) =>
@@ -57,7 +57,7 @@ export const links = (label, name, parts, shown, href) =>
     ([key = "", text]) => html`<a href=${href(key)} aria-current=${key === shown ? "page" : undefined}>${text}</a>`,
   )}</nav>`;
 
-/** Chooses between light and dark; until then the system's own preference holds. */
+/** Switches between light and dark colours. Before the first use, the system's preference applies. */
 function ThemeButton() {
   const [chosen, setChosen] = useState(document.documentElement.dataset.theme);
   const isDark = (chosen ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
@@ -68,14 +68,14 @@ function ThemeButton() {
     try {
       localStorage.setItem("tiltyard.theme", theme);
     } catch {
-      // It holds until the page is loaded again.
+      // Without storage, the choice is lost when the page is reloaded.
     }
   }
   const label = isDark ? "Use light colours" : "Use dark colours";
   return html`<button type="button" class="quiet small" aria-label=${label} title=${label} onClick=${toggle}>${icon(isDark ? "sun" : "moon")}</button>`;
 }
 
-/** Where something is, as links; the last one is the page itself. @param {readonly (readonly [text: Children, href?: string])[]} steps */
+/** Renders a path of links. The last step is the page itself. @param {readonly (readonly [text: Children, href?: string])[]} steps */
 export const breadcrumb = (steps) =>
   html`<nav aria-label="breadcrumb"><ul>${steps.map(
     ([text, href], index) =>
@@ -88,7 +88,7 @@ export const breadcrumb = (steps) =>
       }</li>`,
   )}</ul></nav>`;
 
-/** Where an object is. @param {import("./format.js").Identifier} id @param {import("./caller.js").Caller} caller */
+/** Renders the path to an object. @param {import("./format.js").Identifier} id @param {import("./caller.js").Caller} caller */
 export function breadcrumbOf(id, caller) {
   const entries = entriesOf(caller, "reader");
   const isReadable = (/** @type {number} */ length) =>

@@ -7,7 +7,7 @@ import { failure, html, messageOf } from "./view.js";
 /** The kinds of credentials. */
 const kinds = /** @type {const} */ ({ "api-key": "API key", token: "Token" });
 
-/** @param {{ onCaller: (caller: import("./caller.js").Caller) => void, message?: string }} props `message` says why one has to sign in again. */
+/** @param {{ onCaller: (caller: import("./caller.js").Caller) => void, message?: string }} props `message` explains why another sign-in is needed. */
 export function SignInPage({ onCaller, message = "" }) {
   useTitle("Sign in");
   const [kind, setKind] = useState(/** @type {keyof typeof kinds} */ ("api-key"));

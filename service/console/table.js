@@ -26,7 +26,7 @@ import {
 
 /** @typedef {import("./main.js").PageProps} PageProps */
 
-/** What a table's page shows, by what the URL calls it. */
+/** The parts of a table's page by their name in the URL. */
 const tabs = /** @type {const} */ ([
   ["history", "History", History],
   ["schema", "Schema", Schema],
@@ -37,7 +37,7 @@ const tabs = /** @type {const} */ ([
   ["details", "Details", Details],
 ]);
 
-/** One table: its versions, columns, rows, tags, jobs and transactions. @param {PageProps} props */
+/** The page of a table with its versions, columns, rows, tags, jobs and transactions. @param {PageProps} props */
 export function TablePage({ id, tab, caller }) {
   const name = id.at(-1) ?? "";
   const [key, label, Part] = tabs.find(([each]) => each === tab) ?? tabs[0];
@@ -56,7 +56,7 @@ export function TablePage({ id, tab, caller }) {
 }
 
 /**
- * What is listed by namespace, of a table alone.
+ * Returns a component that restricts a list of a namespace to one table.
  *
  * @param {string} what
  * @param {typeof JobList | typeof TransactionList} List

@@ -36,7 +36,7 @@ const periodField = field(
   ]),
 );
 
-/** The transactions of a namespace, as they happen. @param {import("./main.js").PageProps} props */
+/** The page of the transactions of a namespace, updated live. @param {import("./main.js").PageProps} props */
 export function TransactionsPage({ id, caller }) {
   useTitle("Transactions");
   /** @param {import("./filters.js").Chosen} chosen @param {number} key */
@@ -50,8 +50,8 @@ export function TransactionsPage({ id, caller }) {
 }
 
 /**
- * The transactions of a namespace, latest first. While it is live, new ones appear and those that
- * are not over yet change.
+ * Lists the transactions of a namespace, the latest first. While it is live, new transactions appear, and those without
+ * a final status are updated.
  *
  * @param {{ namespace: Identifier, filter: Filter }} props
  */
@@ -111,13 +111,13 @@ async function describe(id, signal) {
   try {
     return await call("describeTransaction", { id }, signal);
   } catch (error) {
-    // A name whose parts have the delimiter in them cannot be told apart again.
+    // A name whose parts contain the delimiter cannot be split unambiguously.
     if (error instanceof ApiError && error.status === 404) return undefined;
     throw error;
   }
 }
 
-/** A transaction, with all that is known of it below it while it is open. @param {Transaction} transaction @param {boolean} isOpened @param {boolean} isFresh @param {(name: string) => void} toggle */
+/** Renders a transaction, with its details below it while it is expanded. @param {Transaction} transaction @param {boolean} isOpened @param {boolean} isFresh @param {(name: string) => void} toggle */
 function rowOf(transaction, isOpened, isFresh, toggle) {
   const { transaction_id: key, status, operation, principal, created_at_millis: at } = transaction;
   const objects = transaction.objects.map(nameOf);

@@ -5,7 +5,7 @@ import { Fragment, h, render } from "./libraries/preact.js";
 
 /** @typedef {import("./libraries/preact.js").ComponentChildren} Children */
 
-/** What a page shows, as markup in a template. Text in it is always text: no value is read as markup. */
+/** Renders markup from a template. Values are always text and never parsed as markup. */
 export const html = htm.bind(h);
 
 const shapes = {
@@ -19,17 +19,17 @@ const shapes = {
   lock: "M5.5 9h9v7h-9zM7.5 9V6.8a2.5 2.5 0 0 1 5 0V9",
 };
 
-/** A drawing that says nothing that the text beside it does not say. @param {keyof typeof shapes} name */
+/** Renders a decorative icon, which screen readers skip. @param {keyof typeof shapes} name */
 export const icon = (name) =>
   html`<svg viewBox="0 0 20 20" class="icon" aria-hidden="true"><path d=${shapes[name]} /></svg>`;
 
-/** Announces what happened to screen readers. @param {string} text */
+/** Announces an event to screen readers. @param {string} text */
 export function announce(text) {
   const region = document.getElementById("announcements");
   if (region !== null) region.textContent = text;
 }
 
-/** A button that copies a text. @param {string} text @param {string} what What the text is, e.g. "location". */
+/** Renders a button that copies a text. @param {string} text @param {string} what The kind of the text, such as "location". */
 export function copyButton(text, what) {
   const copy = (/** @type {Event} */ { currentTarget: button }) =>
     navigator.clipboard.writeText(text).then(
@@ -42,7 +42,7 @@ export function copyButton(text, what) {
   return html`<button type="button" class="quiet small" aria-label=${`Copy the ${what}`} title=${`Copy the ${what}`} onClick=${copy}>${icon("copy")}</button>`;
 }
 
-/** What the catalog says of an error begins like the middle of a sentence. @param {string} text */
+/** Converts an error message of the catalog, which begins in lower case, to a sentence. @param {string} text */
 export function sentence(text) {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.?!]$/.test(text) ? "" : "."}`;
 }
@@ -51,11 +51,11 @@ export function sentence(text) {
 export const messageOf = (error) =>
   error instanceof ApiError ? sentence(error.message) : `The console failed: ${error}`;
 
-/** What went wrong, in words, with what to do. @param {unknown} error @param {() => void} retry */
+/** Renders an error with a button to retry. @param {unknown} error @param {() => void} retry */
 export const problem = (error, retry) =>
   html`<div class="box problem" role="alert"><p>${messageOf(error)}</p><button type="button" class="outline" onClick=${retry}>Try again</button></div>`;
 
-/** Why an action failed; nothing while it has not. @param {string} text */
+/** Renders the reason of a failed action; empty without a failure. @param {string} text */
 export const failure = (text) => html`<p class="failure" role="alert">${text}</p>`;
 
 export const loading = () => html`<p class="loading" role="status">Loading…</p>`;
@@ -63,7 +63,7 @@ export const loading = () => html`<p class="loading" role="status">Loading…</p
 /** @param {Children} children */
 export const empty = (children) => html`<div class="box empty">${children}</div>`;
 
-/** Why something cannot be shown, when that is no error. @param {Children} children */
+/** Renders the reason why something cannot be shown although no error occurred. @param {Children} children */
 export const note = (children) => html`<div class="box note">${children}</div>`;
 
 /** @param {Children} children */
@@ -75,11 +75,11 @@ export const mono = (children) => html`<span class="mono">${children}</span>`;
 /** @param {string} status */
 export const statusOf = (status) => html`<span class=${`status ${status.toLowerCase()}`}>${status}</span>`;
 
-/** How long ago it was. @param {number} millis Since the epoch. */
+/** Renders the age of a time. @param {number} millis The milliseconds since the epoch. */
 export const time = (millis) =>
   html`<time datetime=${new Date(millis).toISOString()} title=${dateAndTime(millis)}>${ago(millis)}</time>`;
 
-/** Names, and what is known of each; nothing for what is not known. @param {readonly (readonly [string, Children])[]} entries */
+/** Renders a list of names and values. Unknown values are skipped. @param {readonly (readonly [string, Children])[]} entries */
 export const facts = (entries) =>
   html`<dl>${entries
     .filter(([, value]) => value !== undefined && value !== false && value !== "")
@@ -95,11 +95,10 @@ export function section(title, content) {
 }
 
 /**
- * A table. On a narrow screen each row is a card, with the names of the columns in it.
+ * Renders a table. On a narrow screen, each row is a card that contains the names of the columns.
  *
- * @param {readonly string[]} columns Their headings; an empty one is that of buttons.
- * @param {readonly { key: string | number, cells: readonly Children[], class?: string | undefined, detail?: Children }[]} rows What
- *   `detail` has is shown below the row, over its whole width.
+ * @param {readonly string[]} columns The headings; empty for a column of buttons.
+ * @param {readonly { key: string | number, cells: readonly Children[], class?: string | undefined, detail?: Children }[]} rows The rows. The `detail` is shown below the row over its whole width.
  * @param {{ caption?: string, class?: string }} [more]
  */
 export function table(columns, rows, { caption, class: name = "" } = {}) {
@@ -116,18 +115,18 @@ export function table(columns, rows, { caption, class: name = "" } = {}) {
   </table>`;
 }
 
-/** A label with its control. @param {string} label @param {Children} control */
+/** Renders a control with its label. @param {string} label @param {Children} control */
 export const field = (label, control) => html`<label>${label}${control}</label>`;
 
-/** A control for a text. @param {Readonly<Record<string, unknown>>} attributes */
+/** Renders a text field. @param {Readonly<Record<string, unknown>>} attributes */
 export const input = (attributes) =>
   html`<input type="text" autocomplete="off" spellcheck=${false} ...${attributes} />`;
 
-/** A control to choose one of several. @param {string} name @param {readonly (readonly [value: string, text: string])[]} options */
+/** Renders a choice between options. @param {string} name @param {readonly (readonly [value: string, text: string])[]} options */
 export const select = (name, options) =>
   html`<select name=${name}>${options.map(([value, text]) => html`<option value=${value}>${text}</option>`)}</select>`;
 
-/** @param {HTMLFormElement} form @returns {(name: string) => string} What the fields of a form have. */
+/** @param {HTMLFormElement} form @returns {(name: string) => string} Returns the trimmed value of a field. */
 export function textsOf(form) {
   const data = new FormData(form);
   return (name) => String(data.get(name) ?? "").trim();
@@ -138,8 +137,8 @@ export function textsOf(form) {
  *
  * @param {string} title
  * @param {Children} text
- * @param {Children} actions Buttons, whose value is what the dialog answers.
- * @returns {Promise<string>} Empty when it was closed without a button.
+ * @param {Children} actions The buttons, whose values are the possible results.
+ * @returns {Promise<string>} The value of the button; empty if the dialog was closed without one.
  */
 export function dialog(title, text, actions) {
   const host = document.body.appendChild(document.createElement("div"));
@@ -164,7 +163,7 @@ export function dialog(title, text, actions) {
 }
 
 /**
- * Asks before something is done that cannot be undone.
+ * Asks for confirmation before an action that cannot be undone.
  *
  * @param {{ title: string, text: Children, action: string, keep?: string }} question
  */

@@ -27,15 +27,15 @@ const requestIdLengthMax = 128;
 export interface AppDeps extends AuthenticationDeps, PageDeps {
   readonly catalog: Catalog;
   readonly createLimiter: Store["createLimiter"];
-  /** Requests per second of one principal; undefined is no limit. */
+  /** The maximum number of requests per second for each principal; undefined means unlimited. */
   readonly requestsPerSecond: number | undefined;
   readonly bodyMemory: BodyMemory;
-  /** Whether the database that LanceDB's remote client names is a namespace of this catalog. */
+  /** Interprets the database name of LanceDB's remote client as a namespace of this catalog. */
   readonly remoteDatabases: boolean;
   readonly log: Log;
 }
 
-/** Creates the service: every step of a request in the order in which it runs. */
+/** Creates the service. The steps of a request are listed in the order in which they run. */
 export function createApp(deps: AppDeps): Hono<AppEnv> {
   const app = new Hono<AppEnv>({ getPath: encodedPath });
   app.use(
@@ -71,8 +71,8 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
 }
 
 /**
- * Returns the path as it is encoded, so that only the paths of the protocol match. Lance's Rust client encodes a space
- * as a plus; every client encodes a plus as `%2B`.
+ * Returns the path in its encoded form, so that only the paths of the protocol match. Lance's Rust client encodes a
+ * space as a plus; every client encodes a plus as `%2B`.
  */
 function encodedPath({ url }: Request): string {
   const start = url.indexOf("/", url.indexOf("//") + 2);
@@ -80,7 +80,7 @@ function encodedPath({ url }: Request): string {
   return (end === -1 ? url.slice(start) : url.slice(start, end)).replaceAll("+", "%20");
 }
 
-/** Names the operation for log and metrics, and the server's version for LanceDB's remote client. */
+/** Sets the name of the operation for the log and the metrics, and the server's version for LanceDB's remote client. */
 function labelOperation({ operationId }: AnyContract) {
   return createMiddleware<AppEnv>(async function labelOperation(c, next) {
     c.set("operation", operationId);
@@ -93,7 +93,7 @@ function isRemoteClient(c: AppContext): boolean {
   return c.req.header(remoteHeaders.database) !== undefined;
 }
 
-/** LanceDB's client reads any 404 as a missing table, so that an unknown operation is 406 to it. */
+/** Creates the error of an unknown path. LanceDB's client interprets any 404 as a missing table, so it receives a 406. */
 function nothingAt(c: AppContext): CatalogError {
   return isRemoteClient(c)
     ? new CatalogError("Unsupported", `this catalog has no operation ${c.req.method} ${c.req.path}`)

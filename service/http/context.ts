@@ -10,13 +10,13 @@ export interface Target extends PathFields {
   readonly pathId: string | undefined;
 }
 
-/** The memory that the body of one request holds. */
+/** The memory that the body of one request occupies. */
 export interface BodyReservation extends Disposable {
-  /** @throws CatalogError ServiceUnavailable when all bodies together would exceed their share. */
+  /** Reserves more memory. @throws CatalogError ServiceUnavailable if all bodies together would exceed their share. */
   grow(bytes: number, from: { readonly isAnonymous: boolean }): void;
 }
 
-/** The state that middleware passes along with a request. Each variable is set by the middleware of its name. */
+/** The state that middleware attaches to a request. Each variable is set by the middleware of its name. */
 export interface AppEnv {
   /** Node's request and response; an empty object when a test calls `app.request(path, init, {})`. */
   readonly Bindings: Partial<HttpBindings>;
@@ -33,9 +33,9 @@ export interface AppEnv {
     target: Target;
     /** The validated request: the fields of path, query and body in one object. */
     request: Readonly<Record<string, unknown>>;
-    /** Unknown fields of the request, which had no effect. */
+    /** The unknown fields of the request, which had no effect. */
     ignoredFields?: readonly string[];
-    /** Whether a stream of rows failed after its 200 was sent. */
+    /** Reports whether a stream of rows failed after the status 200 was sent. */
     hasFailedRows?: boolean;
   };
 }

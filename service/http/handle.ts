@@ -8,7 +8,7 @@ import { openBody } from "./middleware/drain-body.ts";
 import { isArrow } from "./middleware/json-body.ts";
 import type { Operation } from "./operations.ts";
 
-/** Runs the handler of an operation and renders its result as JSON, as a stream of rows, or as an empty response. */
+/** Runs the handler of an operation and renders its result as JSON, as a stream of rows or as an empty response. */
 export function handle(
   { contract, handler }: Operation,
   { catalog, log }: { readonly catalog: Catalog; readonly log: Log },
@@ -29,10 +29,13 @@ export function handle(
   };
 }
 
-/** Operations without rows never read their stream. */
+/** The stream of operations without rows, which never read it. */
 const emptyStream = new ReadableStream<Uint8Array>({ start: (controller) => controller.close() });
 
-/** Logs a failure in the middle of the rows: the status was sent, so that only a closed connection reports it. */
+/**
+ * Logs a failure in the middle of the rows. The status was already sent, so the client can detect the failure only by
+ * the closed connection.
+ */
 function reportingFailure(rows: ReadableStream<Uint8Array>, c: AppContext, log: Log): ReadableStream<Uint8Array> {
   async function* read() {
     try {

@@ -11,14 +11,14 @@ import type { AppContext, AppEnv } from "./context.ts";
 import { type AuthenticationDeps, verifyCredential } from "./middleware/authenticate.ts";
 
 export const tokenPath = "/oauth/token";
-/** A grant has three fields; the longest is a key. */
+/** The maximum size of a token request, which has three fields; the longest is a key. */
 const formBytesMax = 8 * 1024;
 const formTimeoutMs = 15_000;
 const Grant = z.object({ grant_type: z.literal("client_credentials"), client_secret: z.string().optional() });
 
 /**
- * Serves the client-credentials grant (RFC 6749, section 4.4): the client's secret is an API key, and the token speaks
- * for the principal of that key.
+ * Serves the client-credentials grant (RFC 6749, section 4.4). The client's secret is an API key, and the token
+ * authenticates the principal of that key.
  */
 export function oauthToken(issuer: DevelopmentIssuer, deps: AuthenticationDeps): MiddlewareHandler<AppEnv>[] {
   return [
@@ -65,7 +65,7 @@ function basicSecret(c: AppContext): string | undefined {
   return decodeURIComponentOr(secret.join(":"));
 }
 
-/** RFC 6749 form-encodes the parts of Basic authentication; many clients leave that out. */
+/** Decodes a part of Basic authentication. RFC 6749 requires form encoding, but many clients omit it. */
 function decodeURIComponentOr(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -74,7 +74,7 @@ function decodeURIComponentOr(text: string): string {
   }
 }
 
-/** Renders the service's error body with the `error` that OAuth clients read. */
+/** Renders the error body of the service with the `error` field that OAuth clients read. */
 function refuse(c: AppContext, oauthError: string, kind: ErrorKind, message: string): Response {
   const error = new CatalogError(kind, message);
   const body = { ...error.toResponse(c.req.path, c.var.requestId), error: oauthError, error_description: message };

@@ -10,14 +10,17 @@ export interface Operation {
   readonly handler: Handler<AnyContract>;
 }
 
-/** Every operation: the protocol's, those of management, and those of LanceDB's remote client. */
+/** All operations: those of the protocol, of management, and of LanceDB's remote client. */
 export const operations: readonly Operation[] = [
   ...join(contracts, handlers),
   ...join(managementContracts, managementHandlers),
   ...join(remoteContracts, remoteHandlers),
 ];
 
-/** The registries' own types bind each handler to its contract, and fail to compile when one is missing. */
+/**
+ * Joins contracts with their handlers. The types of the registries bind each handler to its contract and do not compile
+ * if one is missing.
+ */
 function join(
   contractsByName: Readonly<Record<string, AnyContract>>,
   handlersByName: Readonly<Record<string, unknown>>,
@@ -28,7 +31,7 @@ function join(
   }));
 }
 
-/** Writes a path of the protocol as Hono does: `/v1/table/{id}/describe` becomes `/v1/table/:id/describe`. */
+/** Converts a path of the protocol to Hono's syntax: `/v1/table/{id}/describe` becomes `/v1/table/:id/describe`. */
 export function routePath({ path }: AnyContract): string {
   return path.replaceAll(/\{(\w+)\}/g, ":$1");
 }

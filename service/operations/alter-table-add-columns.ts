@@ -8,8 +8,8 @@ const contract = contracts.alterTableAddColumns;
 type NewColumn = RequestOf<typeof contract>["new_columns"][number];
 
 /**
- * Adds columns. An expression is evaluated at once; computed columns and those of functions begin without values, which
- * a job fills in.
+ * Adds columns. Expressions are evaluated immediately; computed columns and function columns start without values,
+ * which a job fills in.
  */
 export const alterTableAddColumns: Handler<typeof contract> = async (request, catalog, caller) => {
   request.new_columns.forEach(requireOneDefinition);

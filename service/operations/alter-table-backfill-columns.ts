@@ -11,8 +11,8 @@ import type { Handler } from "./handler.ts";
 const contract = contracts.alterTableBackfillColumns;
 
 /**
- * Opens a job only: it runs on a Ray cluster, and its runner changes its status. The runner reads its parameters and
- * not the table, so that they have the manifest of the function, too.
+ * Opens a job, which runs on a Ray cluster and whose status its runner changes. The runner reads only the parameters
+ * and not the table, so they also contain the manifest of the function.
  */
 export const alterTableBackfillColumns: Handler<typeof contract> = async (request, catalog, caller) => {
   const { store, rows } = catalog;
@@ -22,7 +22,7 @@ export const alterTableBackfillColumns: Handler<typeof contract> = async (reques
   const stored = await checkBackfill(rows, { ...request, caller });
   const completed = { ...request, manifest: request.manifest ?? stored.manifest };
   const job_id = await openTableJob(store, { contract, request: completed, caller });
-  // Of a column that was added past the catalog this is the first that it hears.
+  // The catalog first learns about externally added columns here.
   if (stored.isAutomatic) await store.write((session) => noteTask(session, automationOf(table.id)));
   return { job_id };
 };

@@ -4,7 +4,7 @@ import { requireJob } from "../domain/require.ts";
 import { toAnswer } from "../domain/transaction.ts";
 import type { Handler } from "./handler.ts";
 
-/** Moves a job on. What the audit has cannot be altered. */
+/** Changes the status and the properties of a job. Audit records cannot be altered. */
 export const alterTransaction: Handler<typeof contracts.alterTransaction> = async (request, { store }) => {
   const job = await store.write(async (session) => {
     const present = await requireJob(session, request.id);

@@ -19,21 +19,21 @@ export type Operation = RequestOf<typeof contracts.batchCommitTables>["operation
 export type Result = ResponseOf<typeof contracts.batchCommitTables>["results"][number];
 type Member<Name extends keyof Operation> = NonNullable<Operation[Name]>;
 
-/** One operation of the batch. It was prepared before anything is changed. */
+/** One operation of the batch, which was prepared before any change. */
 export interface Step {
-  /** A version that gets its place before the commit point. */
+  /** A version that is placed before the commit point. */
   readonly entry?: Entry;
-  /** What the operation does at the commit point. @returns Its result, or the version to put in its place after. */
+  /** Applies the operation at the commit point. @returns The result, or a version to place afterwards. */
   readonly apply?: (session: Session, transactionId: string) => Promise<Result | LocatedVersion>;
 }
 
-/** Prepares the operations of a batch in their order: each sees what those before it change. */
+/** Prepares the operations of a batch in order. Each one sees the changes of its predecessors. */
 export async function prepareSteps(
   operations: readonly Operation[],
   catalog: Catalog,
   caller: AuthorizedCaller,
 ): Promise<readonly Step[]> {
-  /** The paths of the tables that the batch itself changed so far, with the locations of those that it declares. */
+  /** The paths of the tables that the batch has changed so far, with the locations of those that it declares. */
   const changed = new Map<string, string | undefined>();
   const steps: Step[] = [];
   for (const operation of operations) {
@@ -81,7 +81,7 @@ async function createVersion(
   const prepared = await prepareVersion(catalog, table, request);
   await requireReadableBases(catalog, manifestOf(prepared), mayRead(caller));
   if (!changed.has(toPath(identifier))) return { entry: { identifier, prepared } };
-  // What the version follows is made by the batch itself.
+  // The batch itself creates the state that this version follows.
   return {
     apply: async (session, transactionId) => {
       const { location } = prepared;

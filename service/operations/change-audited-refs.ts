@@ -8,15 +8,15 @@ import type { AuthorizedCaller, Catalog } from "./handler.ts";
 interface RefChange {
   readonly contract: AnyContract;
   readonly request: { readonly id: Identifier; readonly delimiter: string };
-  /** The tag or the branch, for the audit. */
+  /** The name of the tag or branch, for the audit. */
   readonly properties: Readonly<Record<string, string>>;
 }
 
 /**
- * Changes a tag or a branch of a table, one change at a time, and records it in the audit.
+ * Changes a tag or a branch of a table, one change at a time, and records the change in the audit.
  *
- * @param prepare Checks what the change needs, and returns the change. A request that it refuses is not in the audit.
- * @returns The answer of all these operations.
+ * @param prepare Validates the change and returns it. A rejected request is not recorded in the audit.
+ * @returns The common response of these operations.
  */
 export async function changeAuditedRefs(
   { contract, request, properties }: RefChange,

@@ -14,17 +14,17 @@ import type { Catalog, Handler } from "./handler.ts";
 
 const contract = contracts.createMaterializedView;
 
-/** A view is a table without rows at first, which the compute side fills when it is refreshed. */
+/** Creates a view: a table without rows, which the compute side fills at the first refresh. */
 export const createMaterializedView: Handler<typeof contract> = async (request, catalog, caller) => {
   const properties = definitionOf(request);
-  // Before anything is made: a view that no refresh could be opened for is of no use.
+  // A view without a possible refresh is useless, so this check precedes all changes.
   const refresh = prepareRefresh({ properties }, { id: request.id, delimiter: request.delimiter }, caller);
   const schema = await readSchema(request.output_schema);
   await ensureSystemNamespace(catalog, { caller, request }, request.id);
   const id = sourceOfView(request);
   const source = id && (await describeSource(catalog, id));
   const described = source === undefined ? schema : await withMetadata(schema, viewMetadata(request, source));
-  // As Geneva makes views itself.
+  // Geneva itself creates views this way.
   const stableRowIds = source?.hasStableRowIds ?? false;
   const change = { contract, request, caller, properties };
   const { version } = await makeTable(catalog, change, described.stream(), { stableRowIds });
@@ -35,14 +35,14 @@ export const createMaterializedView: Handler<typeof contract> = async (request, 
   return { version, job_id: refresh.name };
 };
 
-/** @throws CatalogError TableNotFound, TableVersionNotFound, Unsupported */
+/** Returns the state of the source. @throws CatalogError TableNotFound, TableVersionNotFound, Unsupported */
 async function describeSource(catalog: Catalog, id: Identifier): Promise<ViewSource> {
   const table = await requireTable(catalog.store.read, id);
   const latest = await requireVersion(catalog, table, mainBranch, undefined);
   return { version: latest.version, hasStableRowIds: hasStableRowIds(await readManifest(catalog, table, latest)) };
 }
 
-/** A schema's message is how an Arrow stream begins; here nothing comes after it. */
+/** Reads the message of a schema, which is the beginning of an Arrow stream without the rest. */
 async function readSchema(base64: string): Promise<Blob> {
   const schema = new Blob([Buffer.from(base64, "base64")]);
   try {

@@ -7,7 +7,7 @@ const contract = contracts.createTableIndex;
 export const createTableIndex: Handler<typeof contract> = (request, catalog, caller) =>
   createIndex(contract, request, catalog, caller);
 
-/** Builds an index; the answer follows when it is complete. */
+/** Builds an index and responds when the index is complete. */
 export async function createIndex(
   by: typeof contracts.createTableIndex | typeof contracts.createTableScalarIndex,
   request: IndexRequest,

@@ -19,7 +19,7 @@ export const createTableVersion: Handler<typeof contract> = async (request, cata
 
   const [record] = await commit(catalog, async (session) => {
     const record = await recordVersion(session, await requireTable(session, identifier), prepared, audit.id);
-    // A retried commit was recorded the first time.
+    // The first attempt of a retried commit already has an audit record.
     if (record.transactionId === audit.id) await audit.record(session);
     return [{ location, record }];
   });

@@ -9,16 +9,16 @@ import type { Handler } from "./handler.ts";
 const contract = contracts.createTable;
 
 /**
- * Creates a table together with its rows. Overwriting one makes a new version of it, so that its former rows can be
- * restored.
+ * Creates a table together with its rows. Overwriting a table creates a new version of it, so that its former rows can
+ * be restored.
  */
 export const createTable: Handler<typeof contract> = async (request, catalog, caller) => {
   const { store, rows } = catalog;
   const { id, mode = "Create", properties } = request;
-  // Java's client sends an empty map for none.
+  // Java's client sends an empty map if no options are set.
   if (Object.keys(request.storage_options ?? {}).length > 0)
     throw new CatalogError("Unsupported", "storage_options: this catalog writes with its own; leave them out");
-  // Before rows are written.
+  // An invalid policy must be rejected before rows are written.
   policyIn(properties ?? {});
   const present = await findTable(store.read, id);
   if (present !== undefined && mode === "Create")

@@ -8,7 +8,7 @@ export const deleteFromTable: Handler<typeof contract> = async (request, catalog
   return answer;
 };
 
-/** Deletes rows, and counts them. */
+/** Deletes rows and returns their number. */
 export async function deleteRows(request: RequestOf<typeof contract>, { rows }: Catalog, caller: AuthorizedCaller) {
   const { predicate } = request;
   const { result, transaction } = await rows.change("delete", { contract, request, caller }, { predicate });

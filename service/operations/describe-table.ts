@@ -32,7 +32,7 @@ export const describeTable: Handler<typeof contracts.describeTable> = async (req
   };
 };
 
-/** The fields that need the dataset. A table that is only declared has none of them. */
+/** Returns the fields that need the dataset. A table that is only declared has none of them. */
 async function detailsOf({ rows }: Catalog, at: VersionRequest) {
   const { version, result } = await rows.read("details", at, {});
   const { schema, summary } = result;

@@ -3,6 +3,6 @@ import { requireTransaction } from "../domain/require.ts";
 import { toAnswer } from "../domain/transaction.ts";
 import type { Handler } from "./handler.ts";
 
-/** What the protocol calls a transaction is an audit record or a job. */
+/** Describes a transaction of the protocol, which is an audit record or a job. */
 export const describeTransaction: Handler<typeof contracts.describeTransaction> = async (request, { store }) =>
   toAnswer(await requireTransaction(store.read, request.id));

@@ -7,7 +7,10 @@ import type { Handler } from "./handler.ts";
 
 const contract = contracts.dropNamespace;
 
-/** Cascade takes several database transactions: when one fails, the namespace remains with the rest of its contents. */
+/**
+ * Drops a namespace. Cascade needs several database transactions: if one fails, the namespace remains with the rest of
+ * its contents.
+ */
 export const dropNamespace: Handler<typeof contract> = async (request, catalog, caller) => {
   const { id: identifier, mode = "Fail", behavior = "Restrict" } = request;
   const { store } = catalog;

@@ -55,7 +55,7 @@ import { updateTable } from "./update-table.ts";
 import { updateTableSchemaMetadata } from "./update-table-schema-metadata.ts";
 import { updateTableTag } from "./update-table-tag.ts";
 
-/** The handler of every operation of the protocol: one that is missing does not compile. */
+/** The handlers of all operations of the protocol. A missing one does not compile. */
 export const handlers: { readonly [Name in OperationName]: Handler<Contracts[Name]> } = {
   alterTableAddColumns,
   alterTableAlterColumns,

@@ -72,7 +72,7 @@ function toIndexContent(index: Index) {
     index_name: index.name,
     index_uuid: index.indexUuid ?? "",
     columns: index.columns,
-    // An index is listed once it is committed, which is when it is done.
+    // An index is listed only after its commit, when it is complete.
     status: "SUCCEEDED",
     index_type: wireType(index.indexType),
     ...(index.typeUrl !== undefined && { type_url: index.typeUrl }),

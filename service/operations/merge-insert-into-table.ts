@@ -12,7 +12,7 @@ export const mergeInsertIntoTable: Handler<typeof contract> = async (request, ca
   return answer;
 };
 
-/** Merges rows. The answer also counts the rows written and the attempts. */
+/** Merges rows. The response also contains the number of written rows and of attempts. */
 export async function mergeRows(request: Request, catalog: Catalog, caller: AuthorizedCaller) {
   const { store, rows } = catalog;
   const change = { contract, request, caller };

@@ -4,7 +4,7 @@ import { openOnce } from "../domain/open-job.ts";
 import { requireTable } from "../domain/require.ts";
 import type { Handler } from "./handler.ts";
 
-/** Opens a job only, as `AlterTableBackfillColumns` does. */
+/** Opens a job, like `AlterTableBackfillColumns`. */
 export const refreshMaterializedView: Handler<typeof contracts.refreshMaterializedView> = async (
   request,
   { store },

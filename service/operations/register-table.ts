@@ -35,7 +35,7 @@ export const registerTable: Handler<typeof contract> = async (request, catalog, 
     { locking: "tables" },
   );
   worker.wake();
-  // The table is there from now on. Its versions are adopted, as those of any writer past the catalog.
+  // The table exists from now on. Its versions are adopted like those of any writer outside the catalog.
   await adoptTable(catalog, table, branches, audit.id);
   return { transaction_id: audit.name, location: location.uri, properties };
 };

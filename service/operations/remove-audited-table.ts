@@ -11,10 +11,10 @@ interface Removal {
 }
 
 /**
- * Removes a table from the catalog, and records it in the audit.
+ * Removes a table from the catalog and records the removal in the audit.
  *
- * @param remove Removes it, in the transaction of its record in the audit.
- * @returns The answer of all these operations.
+ * @param remove Removes the table in the transaction of its audit record.
+ * @returns The common response of these operations.
  * @throws CatalogError TableNotFound
  */
 export async function removeAuditedTable(

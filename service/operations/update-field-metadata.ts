@@ -17,7 +17,7 @@ interface Field {
   readonly type: { readonly fields?: readonly Field[] | undefined };
 }
 
-/** The metadata of the field at a path, in which a segment with a dot stands in backticks. */
+/** Returns the metadata of the field at a path. Segments that contain a dot are in backticks. */
 function findField(fields: readonly Field[], path: string): Record<string, string> {
   const segments = [...path.matchAll(/`((?:[^`]|``)*)`|[^.]+/g)].map(([plain, quoted]) =>
     quoted === undefined ? plain : quoted.replaceAll("``", "`"),

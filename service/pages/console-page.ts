@@ -20,7 +20,7 @@ const libraries = {
   "pico.css": import.meta.resolve("@picocss/pico/css/pico.jade.min.css"),
 } as const;
 
-/** Loads everything from this service, allows nothing inline, and lets no other site frame the page. */
+/** The headers of the page. It may load everything from this service, nothing inline, and no other site may frame it. */
 const headers = secureHeaders({
   strictTransportSecurity: false,
   contentSecurityPolicy: {
@@ -51,11 +51,11 @@ export function mountConsole(app: Hono): void {
   for (const name of readdirSync(folder)) serveFile(name, join(folder, name));
   for (const [name, url] of Object.entries(libraries)) serveFile(`libraries/${name}`, fileURLToPath(url));
   serve("/console/contracts.js", contractsModule(), "text/javascript");
-  // The links of the page are relative, so that they work under any path.
+  // The links of the page are relative, so they work under any path.
   app.get("/console/", (c) => c.redirect("../console"));
 }
 
-/** Replaces package names by paths, since a browser resolves no package: `preact/hooks` imports `preact`. */
+/** Replaces package names by paths, because browsers resolve no package names: `preact/hooks` imports `preact`. */
 function withPaths(script: string): string {
   return script.replaceAll('from"preact"', 'from"./preact.js"');
 }

@@ -22,10 +22,10 @@ const page = `<!doctype html>
 `;
 const assets = ["swagger-ui.css", "swagger-ui-bundle.js", "swagger-ui-standalone-preset.js"] as const;
 
-/** OpenAPI documents by path. */
+/** The OpenAPI documents by path. */
 type Documents = Readonly<Record<string, { readonly title: string }>>;
 
-/** Serves Swagger UI, with every script and style from this service. */
+/** Serves Swagger UI with all scripts and styles from this service. */
 export function mountDocsPage(app: Hono, documents: Documents): void {
   const folder = dirname(fileURLToPath(import.meta.resolve("swagger-ui-dist/package.json")));
   // Swagger UI sets styles on its elements and shows data: images.
@@ -46,7 +46,7 @@ export function mountDocsPage(app: Hono, documents: Documents): void {
   for (const name of assets) app.get(`/docs/${name}`, serveStatic({ root: folder, path: name }));
 }
 
-/** Starts Swagger UI with a choice of documents. */
+/** Renders the script that starts Swagger UI with a choice of documents. */
 function startScript(documents: Documents): string {
   const urls = Object.entries(documents).map(([path, { title }]) => ({ url: path.slice(1), name: title }));
   return `SwaggerUIBundle({

@@ -21,7 +21,7 @@ export interface DocumentedOperations {
   readonly contracts: readonly AnyContract[];
 }
 
-/** The OpenAPI document of operations, made from their contracts. */
+/** Creates the OpenAPI document of operations from their contracts. */
 export function openApiDocument({
   title,
   description,
@@ -61,7 +61,7 @@ function operationOf(contract: AnyContract, method: "GET" | "POST"): ZodOpenApiO
   const names = [...contract.path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
   const primary = contract.methods.includes("POST") ? "POST" : "GET";
   return {
-    // An operation id is unique in a document, so the second method of an operation goes without.
+    // An operation id must be unique in a document, so only the primary method has it.
     ...(method === primary && { operationId: contract.operationId }),
     summary: contract.summary,
     tags: [tagOf(contract)],
@@ -78,7 +78,7 @@ function operationOf(contract: AnyContract, method: "GET" | "POST"): ZodOpenApiO
   };
 }
 
-/** The resource of an operation: what its path has behind the version. */
+/** Returns the resource of an operation: the segment of its path after the version. */
 function tagOf({ path }: AnyContract): string {
   return /\/v1\/(\w+)/.exec(path)?.[1]?.replace("_", " ") ?? "";
 }
@@ -86,7 +86,7 @@ function tagOf({ path }: AnyContract): string {
 function requestBodyOf(contract: AnyContract): NonNullable<ZodOpenApiOperationObject["requestBody"]> {
   const rows = { "application/vnd.apache.arrow.stream": { schema: binary } };
   if (contract.content === "arrow") return { content: rows };
-  // Where no field is required, an absent body and `null` are the empty request.
+  // If no field is required, an absent body and `null` are the empty request.
   const required = !contract.body.safeParse({}).success;
   const whole = contract.bareField === undefined ? contract.body : contract.body.shape[contract.bareField];
   const schema = required ? whole : contract.body.nullable();

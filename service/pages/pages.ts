@@ -6,7 +6,7 @@ import { mountConsole } from "./console-page.ts";
 import { mountDocsPage } from "./docs-page.ts";
 import { openApiDocument } from "./openapi.ts";
 
-/** The OpenAPI documents by path. The protocol's own document has the operations of the protocol only. */
+/** The OpenAPI documents by path. The document of the protocol contains only the operations of the protocol. */
 const documents = {
   "/openapi.json": {
     title: "Tiltyard catalog",
@@ -27,9 +27,9 @@ const documents = {
 } as const;
 
 export interface PageDeps {
-  /** Issues tokens in development; undefined when tokens come from an OIDC issuer. */
+  /** The issuer of development tokens; undefined if an OIDC issuer issues the tokens. */
   readonly developmentIssuer: DevelopmentIssuer | undefined;
-  /** Whether the service accepts requests: false once it is stopping. */
+  /** Reports whether the service accepts requests; false while it stops. */
   readonly isReady: () => Promise<boolean>;
   readonly metrics: Metrics;
 }
@@ -37,12 +37,12 @@ export interface PageDeps {
 /**
  * Serves the routes outside the API, which need no credential: documents, docs, console, health, metrics.
  *
- * @param tokenPath The path where development tokens are issued.
+ * @param tokenPath The path that issues development tokens.
  */
 export function pages({ metrics, isReady, developmentIssuer }: PageDeps, tokenPath: string): Hono {
   const app = new Hono();
   for (const [path, document] of Object.entries(documents)) {
-    // Rendering takes a fifth of a start, and few processes need it.
+    // Rendering lasts a fifth of a start, and few processes need the document.
     let rendered: ReturnType<typeof openApiDocument> | undefined;
     app.get(path, (c) => {
       rendered ??= openApiDocument({ ...document, tokenUrl: developmentIssuer && tokenPath });

@@ -4,7 +4,7 @@ import type { Handler } from "../operations/handler.ts";
 
 const contract = contracts.alterTableAddColumns;
 
-/** Columns of a schema come as an Arrow stream, and begin without values. */
+/** Adds columns. The columns of a schema arrive as an Arrow stream and start without values. */
 export const remoteAlterTableAddColumns: Handler<typeof remoteContracts.remoteAlterTableAddColumns> = async (
   request,
   catalog,

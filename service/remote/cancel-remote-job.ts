@@ -5,7 +5,7 @@ import type { Handler } from "../operations/handler.ts";
 import { isOpen } from "../store/jobs.ts";
 import { remoteState } from "./job-state.ts";
 
-/** Canceling what has ended is no error to LanceDB's client, and changes nothing. */
+/** Cancels a job. For LanceDB's client, the cancellation of an ended job succeeds without an effect. */
 export const cancelRemoteJob: Handler<typeof remoteContracts.cancelRemoteJob> = async (request, { store }, caller) => {
   const id = parseIdentifier(request.job_id, request.delimiter);
   const { status } = await store.write(async (session) => {

@@ -4,7 +4,7 @@ import type { Handler } from "../operations/handler.ts";
 import { mergeRows } from "../operations/merge-insert-into-table.ts";
 import { updateTable } from "../operations/update-table.ts";
 
-// The client takes each count that it does not find for 0.
+// The client interprets missing counts as 0, so the responses of the protocol's operations suffice.
 
 export const remoteMergeInsertIntoTable: Handler<typeof remoteContracts.remoteMergeInsertIntoTable> = mergeRows;
 

@@ -20,7 +20,7 @@ export const describeRemoteJob: Handler<typeof remoteContracts.describeRemoteJob
   };
 };
 
-/** What is not known of a job is 0: the client takes no result without it. */
+/** Returns the result of a job with 0 for unknown numbers, because the client requires every number. */
 function resultOf({ progress, result }: Job) {
   const { rows_committed = 0, rows_total = rows_committed, rows_skipped_on_error = 0 } = progress;
   const { rows_assigned = rows_committed, source_version = 0, published_version } = result;

@@ -2,7 +2,7 @@ import { formatIdentifier, type remoteContracts } from "@tiltyard/protocol";
 import { requireTable } from "../domain/require.ts";
 import type { Handler } from "../operations/handler.ts";
 
-/** LanceDB's client opens a table only with its version and its schema. */
+/** Describes a table with its version and its schema, without which LanceDB's client cannot open it. */
 export const remoteDescribeTable: Handler<typeof remoteContracts.remoteDescribeTable> = async (
   request,
   { store, rows },

@@ -2,8 +2,8 @@ import { type AnyContract, CatalogError, type ErrorKind } from "@tiltyard/protoc
 import type { Handler } from "../operations/handler.ts";
 
 /**
- * Errors that LanceDB's client would misread: it takes any 404 for a missing table, and retries a 409 in vain. It
- * detects an existing table by a 400 with the words of its message.
+ * The errors that LanceDB's client would misinterpret: any 404 means a missing table to it, and it retries a 409 in
+ * vain. It detects an existing table by a 400 with certain words in its message.
  */
 const malformed: readonly ErrorKind[] = [
   "TableAlreadyExists",
@@ -14,7 +14,7 @@ const malformed: readonly ErrorKind[] = [
   "InvalidTableState",
 ];
 
-/** Carries out an operation, with errors that LanceDB's client understands. */
+/** Wraps a handler so that LanceDB's client can interpret its errors. */
 export function inDialect<C extends AnyContract>(handler: Handler<C>): Handler<C> {
   return async (request, catalog, caller) => {
     try {

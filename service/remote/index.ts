@@ -18,7 +18,10 @@ import { refusePause } from "./refuse-pause.ts";
 import { prewarmTableData, prewarmTableIndex, remoteCreateTableIndex } from "./remote-table-index.ts";
 import { remoteRenameTable } from "./rename-remote-table.ts";
 
-/** The handler of every operation in the dialect of LanceDB's remote client: those of the protocol are carried out by the protocol's. */
+/**
+ * The handlers of all operations in the dialect of LanceDB's remote client. Those that the protocol shares use its
+ * handlers.
+ */
 export const remoteHandlers: { readonly [Name in keyof RemoteContracts]: Handler<RemoteContracts[Name]> } = {
   remoteListTables: inDialect(remoteListTables),
   remoteCreateTable: inDialect(handlers.createTable),

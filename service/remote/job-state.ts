@@ -1,6 +1,6 @@
 import type { RemoteJobState, TransactionStatus } from "@tiltyard/protocol";
 
-/** A job's status in the words of LanceDB's client, which knows no waiting. */
+/** The status of a job in terms of LanceDB's client, which has no state for waiting jobs. */
 export const remoteState: Readonly<Record<TransactionStatus, RemoteJobState>> = {
   Queued: "IN_PROGRESS",
   Running: "IN_PROGRESS",

@@ -3,7 +3,7 @@ import { requireNamespace } from "../domain/require.ts";
 import type { Handler } from "../operations/handler.ts";
 import { listTables } from "../store/tables.ts";
 
-/** The client reads no page token: a request without a limit gets the whole list, up to this length. */
+/** The maximum length of the response to a request without a limit. The client reads no page tokens. */
 const limitMax = 10_000;
 
 export const remoteListTables: Handler<typeof remoteContracts.remoteListTables> = async (request, { store }) => {

@@ -12,7 +12,7 @@ export const getLsmStats: Handler<typeof remoteContracts.getLsmStats> = async (r
   return { lsm_stats: null };
 };
 
-/** @throws CatalogError Unsupported for a table with rows in Lance's MemWAL, which queries here would miss. */
+/** Requires a table without rows in Lance's MemWAL, which queries would miss. @throws CatalogError Unsupported */
 async function requireNoLsm(request: Omit<VersionRequest, "caller">, { rows }: Catalog, caller: AuthorizedCaller) {
   const { result: hasLsm } = await rows.read("hasLsm", { ...request, caller }, {});
   if (hasLsm)

@@ -6,7 +6,7 @@ import { rowsAsStream } from "../rows/arrow/arrow-rows.ts";
 import { isOpen } from "../store/jobs.ts";
 import { remoteState } from "./job-state.ts";
 
-/** The columns that LanceDB's documentation names, and when each happened. */
+/** The columns in LanceDB's documentation, with the time of each event. */
 const columns = {
   state: "text",
   updated_by: "text",
@@ -20,7 +20,7 @@ type Event = { readonly [Name in keyof typeof columns]: string | number };
 
 const filterPattern = /^\s*(\w+)\s*=\s*'((?:[^']|'')*)'\s*$/;
 
-/** A job keeps how it is and no history: its events are its beginning, its latest attempt and its end. */
+/** Lists the events of a job: its start, its latest attempt and its end. Jobs store their current state and no history. */
 export const queryRemoteJobEvents: Handler<typeof remoteContracts.queryRemoteJobEvents> = async (
   { job_id, delimiter, limit, filter },
   { store },
@@ -45,7 +45,7 @@ function eventsOf(job: Job): readonly Event[] {
   ];
 }
 
-/** @throws CatalogError InvalidInput */
+/** Parses a filter. @throws CatalogError InvalidInput */
 function readFilter(filter: string | undefined): (event: Event) => boolean {
   if (filter === undefined) return () => true;
   const [, column = "", value = ""] = filterPattern.exec(filter) ?? [];

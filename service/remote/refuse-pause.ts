@@ -2,7 +2,7 @@ import { CatalogError, parseIdentifier, type remoteContracts } from "@tiltyard/p
 import { requireJob } from "../domain/require.ts";
 import type { Handler } from "../operations/handler.ts";
 
-/** A retried job resumes where it stopped, so that cancel and retry do what a pause would. */
+/** Rejects a pause. Cancel and retry have the same effect, because a retried job resumes from its checkpoints. */
 export const refusePause: Handler<
   typeof remoteContracts.pauseRemoteJob | typeof remoteContracts.resumeRemoteJob
 > = async (request, { store }) => {

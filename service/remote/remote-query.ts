@@ -1,10 +1,10 @@
 import { CatalogError, type FtsQuery, numbers, type RemoteFtsQuery, type RemoteQuery } from "@tiltyard/protocol";
 import type { RowsQuery } from "../rows/child/query.ts";
 
-/** What the client sends for "all rows" is 2^63-1, which no JSON number of JavaScript is. */
+/** The limit that replaces the client's value for "all rows", 2^63-1, which JavaScript cannot represent as a number. */
 const allRows = 2 ** 31 - 1;
 
-/** A query of LanceDB's dialect as the protocol has it. @throws CatalogError InvalidInput */
+/** Converts a query of LanceDB's dialect to the protocol's. @throws CatalogError InvalidInput */
 export function toProtocol(query: Omit<RemoteQuery, "id">): RowsQuery {
   const { columns, vector, full_text_query: text, order_by, ...same } = query;
   return {

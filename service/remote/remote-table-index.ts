@@ -8,7 +8,7 @@ export const remoteCreateTableIndex: Handler<typeof remoteContracts.remoteCreate
   caller,
 ) => createTableIndex({ ...request, distance_type: request.distance_type ?? request.metric_type }, catalog, caller);
 
-/** The library's cache is the same for all requests. */
+/** Loads an index into the library's cache, which all requests share. */
 export const prewarmTableIndex: Handler<typeof remoteContracts.prewarmTableIndex> = async (
   request,
   { rows },

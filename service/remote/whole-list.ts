@@ -1,7 +1,7 @@
-/** As much as one answer may have, where a client reads no token. */
+/** The maximum number of pages in one response to clients that read no page tokens. */
 const pagesMax = 50;
 
-/** Reads the pages of a list one after the other. */
+/** Reads all pages of a list in sequence. */
 export async function readWhole<Page extends { readonly page_token?: string | undefined }>(
   read: (page_token: string | undefined) => Promise<Page>,
 ): Promise<Page[]> {

@@ -1,4 +1,4 @@
-/** Groups items into lists of `size`; the last may be shorter. */
+/** Groups items into lists of `size`. The last list may be shorter. */
 export async function* inBatches<Item>(items: AsyncIterable<Item>, size: number): AsyncIterable<Item[]> {
   let batch: Item[] = [];
   for await (const item of items) {

@@ -1,14 +1,17 @@
 import { CatalogError } from "@tiltyard/protocol";
 import type { Location } from "./location.ts";
 
-/** The rights of credentials: `read` lists and gets the objects of a folder, `write` also puts and deletes them. */
+/**
+ * The rights of credentials. `read` allows listing and reading the objects of a folder; `write` also allows writing and
+ * deleting them.
+ */
 export type StorageAccess = "read" | "write";
 
 export interface CredentialRequest {
-  /** The folder of a table, to which the credentials are limited. */
+  /** The folder of a table to which the credentials are restricted. */
   readonly location: Location;
   readonly access: StorageAccess;
-  /** Appears in the log of the cloud, where possible. */
+  /** The name in the log of the cloud, where possible. */
   readonly principal: string;
 }
 
@@ -16,14 +19,14 @@ export interface CredentialRequest {
  * Vends credentials that expire after an hour at most.
  *
  * @returns The `storage_options` of a Lance client.
- * @throws CatalogError ServiceUnavailable when the cloud issues none, InvalidInput for a location that its policies
- *   cannot express.
+ * @throws CatalogError ServiceUnavailable if the cloud issues none; InvalidInput for a location that its policies
+ * cannot express.
  */
 export type CredentialVendor = (request: CredentialRequest) => Promise<Record<string, string>>;
 
 /**
- * Creates the error of a cloud that issues no credentials. The cause is logged, not answered, because it may name roles
- * and accounts, and only its message: errors of Google's library contain the failed request with its token.
+ * Creates the error of a cloud that issues no credentials. The cause is only logged, because it may name roles and
+ * accounts. Only its message is logged, because errors of Google's library contain the failed request with its token.
  */
 export function noCredentials({ location }: CredentialRequest, cause: unknown): CatalogError {
   return new CatalogError(

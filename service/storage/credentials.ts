@@ -7,11 +7,11 @@ export interface VendingOptions {
 }
 
 export interface CredentialVendors {
-  /** @returns undefined for a location that needs no credentials, or whose cloud is not configured. */
+  /** Returns the vendor of a location; undefined if it needs no credentials or its cloud is not configured. */
   for(location: Location): Promise<CredentialVendor | undefined>;
 }
 
-/** Loads the library of a cloud when a location needs it first. */
+/** Creates the vendors. The library of a cloud is loaded when a location first needs it. */
 export function createCredentialVendors(options: VendingOptions): CredentialVendors {
   const opened = new Map<string, Promise<CredentialVendor | undefined>>();
 

@@ -6,17 +6,17 @@ import { codeOf } from "@tiltyard/protocol";
 import type { StoredObject } from "./object-store.ts";
 
 const syncToDisk = promisify(fsync);
-/** A pipe without a process at its other end is opened at once, too. */
+/** The flags to open a file for reading. Non-blocking mode also opens a pipe without a writer immediately. */
 export const openToRead = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
-/** @returns undefined when there is no such file. */
+/** Finds a file. @returns undefined if it does not exist. */
 export function findFile(file: string): StoredObject | undefined {
-  // Most lookups find nothing, and an error costs more than the call.
+  // Most lookups find nothing, and an exception is more expensive than the call.
   const found = orMissing(() => lstatSync(file, { throwIfNoEntry: false }));
   return found?.isFile() ? toStoredObject(found) : undefined;
 }
 
-/** Syncs a file and its name (fsync). @returns undefined when there is no such file. */
+/** Syncs a file and its name (fsync). @returns undefined if it does not exist. */
 export async function persistFile(file: string): Promise<StoredObject | undefined> {
   const descriptor = orMissing(() => openSync(file, openToRead));
   if (descriptor === undefined) return undefined;
@@ -30,7 +30,7 @@ export async function persistFile(file: string): Promise<StoredObject | undefine
   }
 }
 
-/** Syncs a file, or a folder (fsync), which makes the names in it durable. */
+/** Syncs a file, or a folder with the names in it (fsync). */
 export async function syncFile(file: string): Promise<void> {
   const descriptor = openSync(file, openToRead);
   try {
@@ -40,14 +40,14 @@ export async function syncFile(file: string): Promise<void> {
   }
 }
 
-/** Creates a folder and its parents, with durable names. */
+/** Creates a folder and its parents with durable names. */
 export async function makeFolder(folder: string): Promise<void> {
   const first = await mkdir(folder, { recursive: true });
   if (first === undefined) return;
   for (let made = folder; made.length >= first.length; made = dirname(made)) await syncFile(dirname(made));
 }
 
-/** Writes a file beside another one, complete and synced (fsync), for as long as the work lasts. */
+/** Writes a complete and synced (fsync) temporary file beside another one and deletes it after the work. */
 export async function withTemporary<Result>(
   file: string,
   content: string | Uint8Array,
@@ -63,8 +63,8 @@ export async function withTemporary<Result>(
 }
 
 /**
- * A hard link has the identity of its file. A reused inode number has another birth time, which nothing changes; some
- * file systems have no birth time.
+ * Converts the metadata of a file. A hard link has the identity of its file. A reused inode number has a different
+ * birth time, which never changes; some file systems have no birth time.
  */
 function toStoredObject({ ino, size, mtimeMs, birthtimeMs }: Stats): StoredObject {
   return { identity: `${ino}:${size}:${birthtimeMs || mtimeMs}`, modifiedAtMillis: mtimeMs, sizeBytes: size };
@@ -79,7 +79,7 @@ export function orMissing<Result>(work: () => Result): Result | undefined {
   }
 }
 
-/** Whether an error says that no such file exists. */
+/** Reports whether an error means that a file does not exist. */
 export function isMissing(error: unknown): boolean {
   return ["ENOENT", "ENOTDIR", "ENAMETOOLONG", "ELOOP"].includes(codeOf(error) ?? "");
 }

@@ -1,12 +1,12 @@
 import { CatalogError } from "@tiltyard/protocol";
 import { readBytesMax } from "./object-store.ts";
 
-/** Creates the error of an unavailable store. The cause is logged, not answered: it may name hosts and accounts. */
+/** Creates the error of an unavailable store. The cause is only logged, because it may name hosts and accounts. */
 export function unavailable(key: string, cause: unknown): CatalogError {
   return new CatalogError("ServiceUnavailable", `The storage of ${key} cannot be used now; try again.`, { cause });
 }
 
-/** Runs a request to a cloud. @throws CatalogError ServiceUnavailable when it fails. */
+/** Runs a request to a cloud. @throws CatalogError ServiceUnavailable if it fails. */
 export async function orUnavailable<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
@@ -15,7 +15,7 @@ export async function orUnavailable<Result>(key: string, work: () => Promise<Res
   }
 }
 
-/** Refuses an object that is read as a whole and is larger than expected. */
+/** Rejects an object that is read as a whole and exceeds the expected size. @throws CatalogError InvalidTableState */
 export function requireReadable(key: string, sizeBytes: number, bytesMax: number = readBytesMax): void {
   if (sizeBytes > bytesMax)
     throw new CatalogError("InvalidTableState", `${key} has ${sizeBytes} bytes, and is to have ${bytesMax} at most`);

@@ -17,15 +17,16 @@ import { LinkGuard } from "./links.ts";
 import type { Copied, ListedObject, ObjectStore, ReadObject, StoredObject } from "./object-store.ts";
 
 /**
- * Opens the local file system, or one that every replica mounts. Calls that read or change metadata alone are
- * synchronous: they last microseconds, less than handing them to a thread. Calls that wait for the disk are asynchronous.
+ * Opens the local file system, or a file system that every replica mounts. Calls that only read or change metadata are
+ * synchronous, because they need only microseconds, less than a transfer to a thread. Calls that wait for the disk are
+ * asynchronous.
  *
- * @param rootPaths Absolute paths of the folders in which tables may live. Paths in them must not lead elsewhere through
- *   a link; this is checked where a commit or a deletion begins.
+ * @param rootPaths The absolute paths of the folders that may contain tables. Paths in them must not lead elsewhere
+ * through a link; commits and deletions check this before they begin.
  */
 export function openFileStore(rootPaths: readonly string[] = []): ObjectStore {
   const links = new LinkGuard(rootPaths);
-  /** Runs work at a path that leads through no link. */
+  /** Runs work at a path without links to other folders. */
   const inside = <Result>(key: string, path: string, work: () => Promise<Result>) =>
     guarded(key, async () => {
       links.require(path);
@@ -49,7 +50,7 @@ export function openFileStore(rootPaths: readonly string[] = []): ObjectStore {
   };
 }
 
-/** Links a file under a second name, which appears at once. File systems without hard links get a copy of its content. */
+/** Links a file under a second name, which appears atomically. File systems without hard links copy its content instead. */
 async function copy(from: string, to: string): Promise<Copied> {
   try {
     linkSync(from, to);
@@ -65,8 +66,8 @@ async function copy(from: string, to: string): Promise<Copied> {
 }
 
 /**
- * Renames a file over another one. This process does nothing else between the lookup and the rename; a process that is
- * late has no file to rename any more.
+ * Renames a file over another one. This process does nothing else between the lookup and the rename, and a slower
+ * process no longer has a file to rename.
  */
 async function moveOver(from: string, to: string, replaced: StoredObject): Promise<Copied> {
   const there = findFile(to);
@@ -81,13 +82,13 @@ async function moveOver(from: string, to: string, replaced: StoredObject): Promi
   return { outcome: "copied" };
 }
 
-/** The content is complete and synced (fsync) before its name appears. */
+/** Copies the content. It is complete and synced (fsync) before its name appears. */
 async function copyContent(from: string, to: string): Promise<Copied> {
   const temporary = `${to}.${crypto.randomUUID()}.tmp`;
   await copyFile(from, temporary);
   try {
     await syncFile(temporary);
-    // Without hard links there is no rename that spares an existing file: this is the nearest to it.
+    // Without hard links, no rename preserves an existing file, and this check is the best approximation.
     if (findFile(to) !== undefined) return { outcome: "exists" };
     await rename(temporary, to);
   } finally {
@@ -109,7 +110,7 @@ async function read(key: string, bytesMax?: number): Promise<ReadObject | undefi
   }
 }
 
-/** A file that is written again is another one, with a time of its own should it get the number of the old one. */
+/** Returns the revision of a file. A rewritten file is a new file, whose time differs even if its inode number is reused. */
 function revisionOf({ ino, mtimeNs }: { readonly ino: bigint; readonly mtimeNs: bigint }): string {
   return `${ino}:${mtimeNs}`;
 }
@@ -143,12 +144,12 @@ async function remove(file: string, only: StoredObject | undefined): Promise<voi
   });
 }
 
-/** The suffix of a folder that is being deleted: no location and no branch has a backslash in its name. */
+/** The suffix of a folder that is being deleted. Names of locations and branches contain no backslash. */
 const deletedSuffix = "\\tiltyard-deleted";
 
 /**
- * Removes a whole folder from its location by one rename, and deletes it under a name that no table has: a process that
- * was paused in the middle deletes nothing of the next table there.
+ * Removes a folder from its location by one rename and deletes it under a name that no table has. A process that was
+ * paused during the deletion thus deletes nothing of the next table at the location.
  */
 async function removeFolder(folder: string, proceed: () => void = () => {}): Promise<void> {
   const aside = `${folder}${deletedSuffix}`;
@@ -158,7 +159,7 @@ async function removeFolder(folder: string, proceed: () => void = () => {}): Pro
     renameSync(folder, aside);
   } catch (error) {
     if (isMissing(error)) return;
-    // A mount point, or a parent that may not be changed: then it is deleted where it is.
+    // The folder is a mount point or its parent is read-only, so its content is deleted in place.
     if (!["EBUSY", "EXDEV", "EACCES", "EPERM"].includes(codeOf(error) ?? "")) throw error;
     await rm(folder, { recursive: true, force: true });
     return;

@@ -1,12 +1,12 @@
 import { DownscopedClient, GoogleAuth } from "google-auth-library";
 import { type CredentialRequest, type CredentialVendor, noCredentials } from "./credential-vendor.ts";
 
-/** The scope of the exchanged token; the result is limited to one folder. */
+/** The scope of the exchanged token. The resulting token is restricted to one folder. */
 const scopes = "https://www.googleapis.com/auth/cloud-platform";
 
 /**
- * Vends tokens of the catalog's own account that are limited to one folder. They expire with their source token, after an
- * hour at most. The source has Google's application default credentials.
+ * Vends tokens of the catalog's own account that are restricted to one folder. They expire with their source token,
+ * after an hour at most. The source uses Google's application default credentials.
  */
 export function createGcsVendor(): CredentialVendor {
   const auth = new GoogleAuth({ scopes });
@@ -27,7 +27,7 @@ export function createGcsVendor(): CredentialVendor {
   };
 }
 
-/** Returns the boundary of a token, which may list and use the objects of one folder. */
+/** Returns the access boundary of a token that may list and use the objects of one folder. */
 export function accessBoundary({ location, access }: Omit<CredentialRequest, "principal">) {
   const name = `projects/_/buckets/${location.bucket}/objects/${location.path}/`;
   // JSON strings are also strings of the Common Expression Language.

@@ -9,14 +9,14 @@ import {
   storeSilenceMaxMs,
 } from "./object-store.ts";
 
-/** The number of retries of the S3 client. By default this client retries for ten minutes, while a commit waits. */
+/** The number of retries, as in the S3 client. By default, Google's client retries for ten minutes while a commit waits. */
 const retriesMax = 2;
 const deletedAtOnce = 32;
 
-/** Opens a bucket of Google Cloud Storage, with Google's application default credentials. */
+/** Opens a bucket of Google Cloud Storage with Google's application default credentials. */
 export function openGcsStore(bucketName: string): ObjectStore {
   const storage = new Storage({ timeout: storeSilenceMaxMs, retryOptions: { maxRetries: retriesMax } });
-  // The address of an emulator includes the path of the API, which the client adds again to uploads.
+  // The address of an emulator includes the path of the API, which the client adds again for uploads.
   storage.apiEndpoint = storage.apiEndpoint.replace(/\/storage\/v1$/, "");
   const bucket = storage.bucket(bucketName);
 
@@ -35,11 +35,11 @@ export function openGcsStore(bucketName: string): ObjectStore {
     requireReadable(key, Number(metadata.size), bytesMax);
     const { generation } = metadata;
     const content = await orMissing(key, () => bucket.file(key, { generation }).download());
-    // A missing generation was replaced or deleted: reading again shows which.
+    // A missing generation was replaced or deleted. A second read determines which.
     return content === undefined ? read(key, bytesMax) : { bytes: content[0], revision: String(generation) };
   }
 
-  /** @returns False when the object has another generation; the generation of a missing object is 0. */
+  /** Writes an object. @returns False if the object has another generation; the generation of a missing object is 0. */
   async function putIf(
     ifGenerationMatch: number | string,
     key: string,
@@ -72,7 +72,7 @@ export function openGcsStore(bucketName: string): ObjectStore {
       const there = await metadataOf(to);
       if (there !== undefined && describe(there).identity !== replaced?.identity) return { outcome: "exists" };
       try {
-        // A concurrent writer may precede this copy. The generation of a missing object is 0.
+        // A concurrent writer may overtake this copy. The generation of a missing object is 0.
         const preconditionOpts = { ifGenerationMatch: there?.generation ?? 0 };
         await bucket.file(from).copy(bucket.file(to), { preconditionOpts });
       } catch (error) {

@@ -1,7 +1,7 @@
 import { userInfo } from "node:os";
 import type { Location } from "./location.ts";
 
-/** Returns the identity with which this process reaches a location: an ARN, a service account, or a local user. */
+/** Returns the identity with which this process accesses a location: an ARN, a service account or a local user. */
 export async function storageIdentity({ scheme }: Location): Promise<string> {
   switch (scheme) {
     case "file":

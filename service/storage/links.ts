@@ -5,29 +5,29 @@ import { orMissing } from "./durable-files.ts";
 
 interface Root {
   readonly path: string;
-  /** The path without links when it was last resolved. */
+  /** The path with all links resolved, as of the last lookup. */
   realPath: string | undefined;
 }
 
 /**
- * Refuses paths below the roots that lead elsewhere through a symbolic link. This prevents mistakes, not attackers that
- * change links between two steps. A root may itself be a link.
+ * Rejects paths below the roots that lead elsewhere through a symbolic link. This check prevents mistakes, not
+ * attackers that change links between two steps. A root itself may be a link.
  */
 export class LinkGuard {
   readonly #roots: readonly Root[];
 
-  /** @param rootPaths Absolute paths of the folders in which tables may live. */
+  /** @param rootPaths The absolute paths of the folders that may contain tables. */
   constructor(rootPaths: readonly string[]) {
     this.#roots = rootPaths.map((path) => ({ path, realPath: undefined }));
   }
 
-  /** @throws CatalogError InvalidTableState when a path below a root leads elsewhere through a link. */
+  /** Requires that a path below a root does not lead elsewhere. @throws CatalogError InvalidTableState */
   require(path: string): void {
     const root = this.#roots.find((each) => path.startsWith(`${each.path}/`));
     if (root === undefined) return;
     const isInside = (real: string) => real === `${root.realPath}${path.slice(root.path.length)}`;
     const real = realPathOf(path);
-    // What is made below a missing folder lies where its nearest ancestor leads.
+    // A new file below a missing folder will be inside the nearest existing ancestor.
     if (real === undefined) this.require(dirname(path));
     if (real === undefined || isInside(real)) return;
     root.realPath = realPathOf(root.path);

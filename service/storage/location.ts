@@ -4,16 +4,16 @@ import { LRUCache } from "lru-cache";
 /** A folder in the local file system, in S3 or in Google Cloud Storage, for a table or the warehouse. */
 export interface Location {
   readonly scheme: "file" | "s3" | "gs";
-  /** Empty for `file`. */
+  /** The name of the bucket; empty for `file`. */
   readonly bucket: string;
-  /** The decoded path inside the store, without a leading or trailing slash: `manifest_path` starts with it. */
+  /** The decoded path inside the store without a leading or trailing slash. `manifest_path` starts with it. */
   readonly path: string;
-  /** The normalized URI: the same folder always has the same text. */
+  /** The normalized URI. Equal folders have equal URIs. */
   readonly uri: string;
 }
 
 const locationLengthMax = 2048;
-/** A commit reads the location of its table half a dozen times. */
+/** The size of the cache. A commit parses the location of its table half a dozen times. */
 const locationsKept = 4_096;
 const kept = new LRUCache<string, Location>({ max: locationsKept });
 const controlCharacter = /\p{Cc}/u;
@@ -51,7 +51,7 @@ export function childLocation(parent: Location, ...segments: readonly string[]):
   return locationOf(parent.scheme, parent.bucket, [parent.path, ...segments].filter(Boolean).join("/"));
 }
 
-/** Returns whether `inner` is `outer` or lies inside it. */
+/** Reports whether `inner` equals `outer` or is inside it. */
 export function contains(outer: Location, inner: Location): boolean {
   return `${inner.uri}/`.startsWith(outer.uri.endsWith("/") ? outer.uri : `${outer.uri}/`);
 }
@@ -67,7 +67,7 @@ function locationOf(scheme: Location["scheme"], bucket: string, path: string): L
   return { scheme, bucket, path, uri: `${scheme}://${bucket}/${encoded}`.replace(/\/$/, "") };
 }
 
-/** Encodes the characters that have a meaning in a URI, and leaves the rest readable. */
+/** Encodes only the characters that have a meaning in a URI, so that the rest stays readable. */
 function encodeSegment(segment: string): string {
   return encodeURIComponent(segment).replace(/%(24|2B|2C|3A|3D|40)/g, (encoded) => decodeURIComponent(encoded));
 }

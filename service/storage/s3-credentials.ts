@@ -3,15 +3,15 @@ import { AssumeRoleCommand, PackedPolicyTooLargeException, STSClient } from "@aw
 import { CatalogError } from "@tiltyard/protocol";
 import { type CredentialRequest, type CredentialVendor, noCredentials } from "./credential-vendor.ts";
 
-/** The maximum of AWS for role chaining: the catalog's own credentials are often those of a role. */
+/** The maximum lifetime that AWS allows for role chaining. The catalog's own credentials often belong to a role. */
 const lifetimeSeconds = 3600;
-/** The maximum length of a session policy, which AWS packs further. */
+/** The maximum length of a session policy, which AWS compresses further. */
 const policyLengthMax = 2048;
 const sessionNameLengthMax = 64;
 
 /**
- * Vends sessions of a role, each limited to one folder by a session policy. Credentials, region and endpoint come from
- * AWS's default provider chain.
+ * Vends sessions of a role, each restricted to one folder by a session policy. Credentials, region and endpoint are
+ * those of AWS's default provider chain.
  *
  * @param RoleArn A role with access to every table, which bounds the rights of its sessions.
  */
@@ -54,8 +54,8 @@ function tooLong(): CatalogError {
 }
 
 /**
- * Returns the policy of a session, which may list and use the objects of one folder. KMS keys are used through S3 alone,
- * and thus for the objects of the folder; the role limits the keys.
+ * Returns the policy of a session that may list and use the objects of one folder. KMS keys can be used only through S3
+ * and thus only for the objects of the folder; the role restricts the keys.
  *
  * @param partition `aws`, or another partition such as `aws-cn`.
  * @returns A policy document as JSON in ASCII.
@@ -102,7 +102,7 @@ function escapeWildcards(path: string): string {
   return path.replace(/[*?$]/g, (character) => `\${${character}}`);
 }
 
-/** Returns the session name for CloudTrail: the principal, in the characters that AWS allows. */
+/** Returns the session name for CloudTrail, which is the principal in the characters that AWS allows. */
 function sessionName(principal: string): string {
   return `tiltyard-${principal.replace(/[^\w+=,.@-]/g, "_")}`.slice(0, sessionNameLengthMax);
 }

@@ -14,11 +14,11 @@ import { orUnavailable, requireReadable, unavailable } from "./errors.ts";
 import { type ListedObject, type ObjectStore, type StoredObject, storeSilenceMaxMs } from "./object-store.ts";
 
 export interface S3Options {
-  /** Puts the bucket into the path, as most S3 servers other than Amazon's require. */
+  /** Places the bucket in the path, as most S3 servers other than Amazon's require. */
   readonly forcePathStyle: boolean;
 }
 
-/** Opens a bucket of S3. Region, credentials and endpoint come from AWS's default provider chain. */
+/** Opens a bucket of S3. Region, credentials and endpoint are those of AWS's default provider chain. */
 export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
   const client = new S3Client({
     forcePathStyle: options.forcePathStyle,
@@ -44,7 +44,7 @@ export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
     return head && describe(head.ETag, head.LastModified, head.ContentLength);
   }
 
-  /** @returns The new object's ETag; undefined when the condition does not hold. */
+  /** Writes an object. @returns The new object's ETag; undefined if the condition is not met. */
   async function putIf(condition: { IfNoneMatch: "*" } | { IfMatch: string }, Key: string, Body: string | Uint8Array) {
     try {
       const { ETag = "" } = await client.send(new PutObjectCommand({ Bucket, Key, Body, ...condition }));
@@ -61,7 +61,7 @@ export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
     persist: find,
     syncFolder: async () => {},
     copy: async (from, Key, replaced) => {
-      // Not every S3 server supports conditional writes, so this looks first.
+      // Some S3 servers ignore conditional writes, so a lookup precedes the write.
       const there = await find(Key);
       if (there !== undefined && there.identity !== replaced?.identity) return { outcome: "exists" };
       const source = await orMissing(from, () => client.send(new GetObjectCommand({ Bucket, Key: from })));
@@ -78,7 +78,7 @@ export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
       try {
         requireReadable(Key, found.ContentLength ?? 0, bytesMax);
       } catch (error) {
-        // Otherwise the connection waits for a reader.
+        // An unread body would occupy its connection.
         if (found.Body instanceof Readable) found.Body.destroy();
         throw error;
       }
@@ -117,7 +117,7 @@ function describe(etag = "", modified = new Date(0), sizeBytes = 0): StoredObjec
   return { identity: etag, modifiedAtMillis: modified.getTime(), sizeBytes };
 }
 
-/** Returns whether a conditional request failed: a concurrent write, another state of the object, or no object. */
+/** Reports whether a conditional request failed because of a concurrent write, a changed object or a missing object. */
 function isConditionFailure(error: unknown): boolean {
   return (
     [409, 412].includes(statusOf(error) ?? 0) || (error instanceof S3ServiceException && error.name === "NoSuchKey")

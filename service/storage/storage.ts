@@ -9,11 +9,11 @@ export interface Storage {
 
 export interface StorageOptions {
   readonly s3ForcePathStyle: boolean;
-  /** Absolute paths of the folders in which tables may live. */
+  /** The absolute paths of the folders that may contain tables. */
   readonly fileRoots?: readonly string[];
 }
 
-/** Loads the library of a cloud when a location needs it first. */
+/** Creates the storage. The library of a cloud is loaded when a location first needs it. */
 export function createStorage(options: StorageOptions): Storage {
   const opened = new Map<string, Promise<ObjectStore>>();
 

@@ -5,13 +5,13 @@ import type { AppEnv } from "../context.ts";
 
 const traceparentPattern = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
-/** Returns a trace context in the form of W3C Trace Context, and undefined for any other text. */
+/** Returns a valid W3C trace context; undefined for any other text. */
 export function validTraceparent(text: string | undefined): string | undefined {
   return text !== undefined && traceparentPattern.test(text) ? text : undefined;
 }
 
 /**
- * Logs each operation and observes its duration once the response is sent. Fields are named one by one, so that no
+ * Logs each operation and records its duration after the response. The logged fields are listed explicitly so that no
  * credential reaches the log. Pages (console, docs, health, metrics) are not logged.
  */
 export function accessLog({ log, metrics }: { readonly log: Log; readonly metrics: Metrics }) {

@@ -16,9 +16,9 @@ export interface AuthenticationDeps {
 const Envelope = z.object({ identity: Identity.nullish() }).catch({});
 
 /**
- * Authenticates the caller. `Authorization` wins over `x-api-key`, and headers win over the body's `identity`; the
- * first credential that is present counts, valid or not. A body is read before authentication only when the headers
- * hold no credential, and then only a small one.
+ * Authenticates the caller. `Authorization` has precedence over `x-api-key`, and headers have precedence over the
+ * `identity` of the body; only the first credential counts, valid or not. A body is read before authentication only if
+ * the headers contain no credential, and only if it is small.
  */
 export function authenticate(deps: AuthenticationDeps) {
   return createMiddleware<AppEnv>(async function authenticate(c, next) {
@@ -28,7 +28,10 @@ export function authenticate(deps: AuthenticationDeps) {
   });
 }
 
-/** @throws CatalogError Unauthenticated; Throttling for an address that sent too many invalid credentials. */
+/**
+ * Verifies a credential. @throws CatalogError Unauthenticated; Throttling for an address with too many invalid
+ * credentials.
+ */
 export async function verifyCredential(credential: Credential | undefined, c: AppContext, deps: AuthenticationDeps) {
   try {
     return await deps.authenticator.authenticate(credential);

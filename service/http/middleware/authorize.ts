@@ -3,7 +3,7 @@ import { createMiddleware } from "hono/factory";
 import { authorize as requireAccess } from "../../auth/authenticator.ts";
 import type { AppEnv } from "../context.ts";
 
-/** Checks the rights that the path requires, before the body is read. @throws CatalogError PermissionDenied */
+/** Checks the rights that the path requires before the body is read. @throws CatalogError PermissionDenied */
 export function authorizePath({ access }: AnyContract) {
   return createMiddleware<AppEnv>(async function authorizePath(c, next) {
     requireAccess(principalOf(c.var), access(c.var.target));
@@ -11,7 +11,7 @@ export function authorizePath({ access }: AnyContract) {
   });
 }
 
-/** Checks the rights that the fields of query and body require in addition. @throws CatalogError PermissionDenied */
+/** Checks the additional rights that fields of the query and the body require. @throws CatalogError PermissionDenied */
 export function authorizeFields({ bodyAccess }: AnyContract) {
   return createMiddleware<AppEnv>(async function authorizeFields(c, next) {
     requireAccess(principalOf(c.var), bodyAccess(c.var.request as never));
@@ -19,7 +19,7 @@ export function authorizeFields({ bodyAccess }: AnyContract) {
   });
 }
 
-/** Answers 406 to operations on rows when the operator has turned them off. */
+/** Rejects operations on rows with 406 if the operator has disabled them. */
 export function rowsEnabled({ onRows }: AnyContract, { dataOperations }: { readonly dataOperations: boolean }) {
   return createMiddleware<AppEnv>(async function rowsEnabled(_, next) {
     if (onRows && !dataOperations)
@@ -31,7 +31,7 @@ export function rowsEnabled({ onRows }: AnyContract, { dataOperations }: { reado
   });
 }
 
-/** Returns the caller. `authenticate` runs first in every operation; its absence is a bug. */
+/** Returns the caller. Its absence is a bug, because `authenticate` precedes this call in every operation. */
 export function principalOf({ principal }: Partial<AppEnv["Variables"]>) {
   if (principal === undefined) throw new Error("the request was not authenticated");
   return principal;

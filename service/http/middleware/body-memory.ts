@@ -2,7 +2,7 @@ import { bodies, CatalogError } from "@tiltyard/protocol";
 import { createMiddleware } from "hono/factory";
 import type { AppEnv, BodyReservation } from "../context.ts";
 
-/** Each kind of body has its own share of the memory, so that none starves the others. */
+/** The shares of the kinds of bodies in the memory. Separate shares prevent one kind from starving the others. */
 const shares = { anonymous: 1 / 8, small: 3 / 8, large: 1 / 2 } as const;
 type Kind = keyof typeof shares;
 
@@ -38,7 +38,7 @@ export function createBodyMemory(bytesMax: number): BodyMemory {
   };
 }
 
-/** Accounts for the memory of a request's body until the request is answered. */
+/** Accounts for the memory of a request's body until the response. */
 export function bodyMemory(memory: BodyMemory) {
   return createMiddleware<AppEnv>(async function bodyMemory(c, next) {
     using reservation = memory.reserve();

@@ -1,12 +1,12 @@
 import ipaddr from "ipaddr.js";
 import type { AppContext } from "../context.ts";
 
-/** Returns the network address that limits are counted by. */
+/** Returns the network address that limits apply to. */
 export type ClientAddress = (c: AppContext) => string;
 
 /**
  * @param trustedProxies The number of proxies in front of the service. Each of them appends the address of its peer to
- *   `X-Forwarded-For`; entries further to the left are claims of the caller.
+ * `X-Forwarded-For`; entries further to the left are unverified claims of the caller.
  */
 export function createClientAddress(trustedProxies: number): ClientAddress {
   return (c) => {
@@ -16,7 +16,10 @@ export function createClientAddress(trustedProxies: number): ClientAddress {
   };
 }
 
-/** Returns the first valid address: an IPv4 address, or the /64 network that one IPv6 customer holds. */
+/**
+ * Returns the first valid address. It is an IPv4 address or the /64 network of an IPv6 address, which usually belongs
+ * to a single customer.
+ */
 export function networkOf(...addresses: readonly (string | undefined)[]): string {
   const address = addresses.find((each) => each !== undefined && ipaddr.isValid(each));
   if (address === undefined) return "unknown";

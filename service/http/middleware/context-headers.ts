@@ -2,10 +2,10 @@ import { createMiddleware } from "hono/factory";
 import type { AppEnv } from "../context.ts";
 import { validTraceparent } from "./access-log.ts";
 
-/** The form that Hono's `requestId` accepts, so that an id is safe in a header and in the log. */
+/** The format that Hono's `requestId` accepts, which is safe in a header and in the log. */
 const requestIdPattern = /^[\w=-]{1,128}$/;
 
-/** Honours `header.x-request-id` and `header.traceparent` of the body's context; headers of the request win. */
+/** Applies `header.x-request-id` and `header.traceparent` of the body's context. Headers of the request have precedence. */
 export function contextHeaders() {
   return createMiddleware<AppEnv>(async function contextHeaders(c, next) {
     const context = c.var.request.context as Readonly<Record<string, string>> | undefined;

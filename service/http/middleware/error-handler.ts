@@ -5,8 +5,8 @@ import type { Log } from "../../log.ts";
 import type { AppContext, AppEnv } from "../context.ts";
 
 /**
- * Renders every error as the one error body. An error other than CatalogError is a bug: its response reveals only the
- * request id, and the log has its cause.
+ * Renders every error in the error format of the protocol. An error other than CatalogError is a bug: its response
+ * contains only the request id, and its cause is logged.
  */
 export function errorHandler(log: Log): ErrorHandler<AppEnv> {
   return function errorHandler(error, c) {

@@ -4,14 +4,14 @@ import type { AppContext, AppEnv } from "../context.ts";
 import { openBody } from "./drain-body.ts";
 import { checkJsonBounds } from "./json-bounds.ts";
 
-/** A JSON body has to arrive within this time; streams of rows have no such limit. */
+/** The time within which a JSON body must arrive. Streams of rows have no such limit. */
 const bodyTimeoutMs = 15_000;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * Reads the JSON body and smooths out the quirks of the protocol before `zValidator("json")`: a missing body, an empty
- * one and `null` mean `{}`; a `bareField` is the whole body on the wire; and clients send JSON under any content type,
- * where Hono's validator would ignore it. An Arrow stream is left to the handler.
+ * Reads the JSON body and normalizes it for `zValidator("json")`. A missing body, an empty one and `null` mean `{}`; a
+ * `bareField` is the whole body on the wire; and clients send JSON under any content type, while Hono's validator would
+ * ignore it. An Arrow stream remains unread for the handler.
  */
 export function jsonBody(contract: AnyContract) {
   const { bareField, bodySize } = contract;
@@ -26,7 +26,7 @@ export function jsonBody(contract: AnyContract) {
   });
 }
 
-/** Whether the body of this request is an Arrow stream. */
+/** Reports whether the body of this request is an Arrow stream. */
 export function isArrow({ content }: AnyContract, c: AppContext): boolean {
   if (content !== "either") return content === "arrow";
   return c.req.header("content-type")?.startsWith("application/vnd.apache.arrow") ?? false;
@@ -35,8 +35,8 @@ export function isArrow({ content }: AnyContract, c: AppContext): boolean {
 /**
  * Reads and parses the JSON body once; later calls return the same value. Requests other than POST have no body.
  *
- * @throws CatalogError PayloadTooLarge, ServiceUnavailable, or InvalidInput for a body that is slow, broken off, not
- *   UTF-8, not JSON, or out of bounds.
+ * @throws CatalogError PayloadTooLarge, ServiceUnavailable; InvalidInput if the body is slow, incomplete, not UTF-8,
+ * not JSON, or exceeds the bounds.
  */
 export async function readJson(
   c: AppContext,
@@ -64,7 +64,10 @@ function parse(bytes: Uint8Array, bounds: BodyBounds): unknown {
   }
 }
 
-/** Reserves memory for the declared length, which Node enforces; a body without one is counted as it arrives. */
+/**
+ * Reserves memory for the declared length, which Node enforces. A body without a declared length is counted during its
+ * arrival.
+ */
 async function readBytes(
   c: AppContext,
   bytesMax: number,

@@ -3,19 +3,19 @@ import { type BodyBounds, CatalogError } from "@tiltyard/protocol";
 const [quote, backslash, comma, colon] = ['"', "\\", ",", ":"].map((each) => each.charCodeAt(0));
 const [openArray, closeArray, openObject, closeObject] = ["[", "]", "{", "}"].map((each) => each.charCodeAt(0));
 const prototypeKey = "__proto__";
-/** The length of that key with each of its characters escaped. */
+/** The length of that key if all its characters are escaped. */
 const prototypeKeyBytesMax = 6 * prototypeKey.length;
 
 /**
- * Counts the values and keys of a JSON text in one pass over its bytes before it is parsed, because a parsed value needs
- * many times the memory of its text. Invalid JSON is left to the parser.
+ * Counts the values and keys of a JSON text in one pass over its bytes before it is parsed, because a parsed value
+ * needs many times the memory of its text. Invalid JSON passes this check; the parser rejects it.
  *
- * @throws CatalogError InvalidInput for a body with too many values or keys, with too many levels, or with the key
- *   `__proto__`, which would set the prototype of an object.
+ * @throws CatalogError InvalidInput if the body has too many values, keys or levels, or the key `__proto__`, which
+ * would set the prototype of an object.
  */
 export function checkJsonBounds(json: Uint8Array, bounds: BodyBounds): void {
   let [values, keys, depth] = [1, 0, 0];
-  /** The bounds of the last string. */
+  /** The start and the end of the last string. */
   let [start, end, hasEscapes] = [0, 0, false];
   for (let at = 0; at < json.length; at += 1) {
     const byte = json[at];

@@ -5,34 +5,31 @@ import { invalidInput } from "../../domain/invalid-input.ts";
 import type { AppEnv } from "../context.ts";
 import { isArrow } from "./json-body.ts";
 
-/** The response header that names the fields of a request that had no effect. */
+/** The response header that lists the fields of a request that had no effect. */
 const ignoredHeader = "x-ignored-fields";
 const ignoredMax = 20;
 
-/**
- * Names of fields that limit the effect of a request. Each group has the names that clients and people use for the same
- * thing.
- */
+/** The names of fields that limit the effect of a request. Each group contains common names for the same concept. */
 const limiting = [
   ["predicate", "filter", "where", "condition", "only_if", "when", "sql"],
   ["branch", "branch_name", "ref"],
   ["version", "at_version", "version_number", "tag"],
   ["dry_run", "preview", "validate_only", "simulate"],
 ] as const;
-/** Longer names may differ from a known one in two letters. */
+/** The lengths of names with tolerated typos: of one letter, and of two letters. */
 const typos = { lengthMin: 4, lengthOfTwoMin: 7 };
 
 interface UnknownField {
-  /** The name with the fields around it: `query.filtr`. */
+  /** The name with its enclosing fields, such as `query.filtr`. */
   readonly path: string;
   readonly name: string;
-  /** Names that the object may have. */
+  /** The names that the object may contain. */
   readonly known: readonly string[];
 }
 
 /**
- * Refuses unknown fields that would have limited what the request changes or reads. Names all other unknown fields, which
- * newer clients may send, in the log and a response header.
+ * Rejects unknown fields that would have limited what the request changes or reads. Reports all other unknown fields,
+ * which newer clients may send, in the log and in a response header.
  *
  * @throws CatalogError InvalidInput
  */
@@ -58,7 +55,10 @@ export function knownFields(contract: AnyContract) {
   });
 }
 
-/** Finds the fields of a JSON value that its schema lacks. Clients send null for what they leave out. */
+/**
+ * Finds the fields of a JSON value that its schema lacks. A null counts as absent, because clients send it for unset
+ * fields.
+ */
 function unknownIn(schema: z.ZodType, value: unknown, path: string): UnknownField[] {
   if (typeof value !== "object" || value === null) return [];
   const options = structuresIn(schema);
@@ -77,7 +77,7 @@ function unknownIn(schema: z.ZodType, value: unknown, path: string): UnknownFiel
   });
 }
 
-/** Returns the objects and arrays that a schema accepts; a map of free names is neither. */
+/** Returns the objects and arrays that a schema accepts. Maps with arbitrary names are not included. */
 function structuresIn(schema: z.ZodType): (z.ZodObject | z.ZodArray)[] {
   if (schema instanceof z.ZodObject || schema instanceof z.ZodArray) return [schema];
   if (schema instanceof z.ZodUnion) return schema.options.flatMap((each) => structuresIn(each as z.ZodType));
@@ -87,7 +87,7 @@ function structuresIn(schema: z.ZodType): (z.ZodObject | z.ZodArray)[] {
   return [];
 }
 
-/** Explains why an unknown field must not be ignored; undefined for one that may be. */
+/** Explains why an unknown field must not be ignored; undefined if it may be. */
 function problemOf({ path, name, known }: UnknownField): string | undefined {
   const folded = fold(name);
   if (known.includes(name)) return `${path}: belongs in the JSON body`;
@@ -111,7 +111,7 @@ function isTypo(given: string, known: string): boolean {
   return Math.abs(given.length - known.length) <= most && distance(given, known) <= most;
 }
 
-/** Counts the letters to add, remove or replace. */
+/** Returns the number of letters to add, remove or replace. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (const [i, letter] of [...a].entries()) {

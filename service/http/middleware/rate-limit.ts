@@ -6,7 +6,7 @@ import type { AppEnv } from "../context.ts";
 
 const minuteSeconds = 60;
 
-/** Limits the requests per second of each principal; undefined is no limit. */
+/** Limits the requests per second of each principal; undefined means unlimited. */
 export function rateLimit(createLimiter: Store["createLimiter"], requestsPerSecond: number | undefined) {
   const limiter =
     requestsPerSecond === undefined ? undefined : createLimiter({ points: requestsPerSecond, durationSeconds: 1 });
@@ -18,10 +18,10 @@ export function rateLimit(createLimiter: Store["createLimiter"], requestsPerSeco
   });
 }
 
-/** Counts a refused credential. @throws CatalogError Throttling when its address sent too many in a minute. */
+/** Counts a rejected credential. @throws CatalogError Throttling if its address sent too many within a minute. */
 export type FailedCredentials = (address: string, refusal: CatalogError) => Promise<void>;
 
-/** Only refusals count, so that an address that others share does not lock out their valid credentials. */
+/** Limits rejected credentials. Valid ones do not count, so that callers that share an address cannot lock each other out. */
 export function limitFailedCredentials(createLimiter: Store["createLimiter"], perMinute: number): FailedCredentials {
   const limiter = createLimiter({ points: perMinute, durationSeconds: minuteSeconds });
   return (address, { message }) =>

@@ -14,8 +14,8 @@ import type { AppContext, AppEnv } from "../context.ts";
 /**
  * Reads the object from the path.
  *
- * @param remoteDatabases Whether ids begin with the database that LanceDB's client names.
- * @throws CatalogError InvalidInput for an id or a delimiter that is invalid.
+ * @param remoteDatabases Prepends the database of LanceDB's client to ids.
+ * @throws CatalogError InvalidInput if the id or the delimiter is invalid.
  */
 export function target({ path }: AnyContract, { remoteDatabases }: { readonly remoteDatabases: boolean }) {
   const hasId = path.includes("{id}");
@@ -44,7 +44,7 @@ function databaseOf(c: AppContext): Identifier | undefined {
   return [name, ...(prefix?.split("/").filter((part) => part !== "") ?? [])];
 }
 
-/** Hono leaves a sequence that it cannot decode as it is, so that it would become part of a name. */
+/** Rejects invalid escape sequences. Hono would leave them unchanged, and they would become part of a name. */
 function checkEncoding(path: string): void {
   if (!path.includes("%")) return;
   try {

@@ -9,14 +9,14 @@ import { isArrow, jsonBody } from "./json-body.ts";
 import { knownFields } from "./known-fields.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
-/** The outputs of the two validators; an Arrow stream has no JSON. */
+/** The outputs of the two validators. An Arrow stream has no JSON. */
 type Validated = { out: { query: Fields; json: Fields | undefined } };
 
 /**
- * Validates query and JSON body against the contract, and joins their fields with those of the path. Where query and
- * body both have a field, the body wins.
+ * Validates the query and the JSON body against the contract and combines their fields with those of the path. If both
+ * the query and the body contain a field, the body has precedence.
  *
- * @throws CatalogError InvalidInput that lists the problems with their paths.
+ * @throws CatalogError InvalidInput with all problems and their paths.
  */
 export function validate(contract: AnyContract): readonly MiddlewareHandler<AppEnv>[] {
   return [jsonBody(contract), knownFields(contract), validateQuery(contract), validateBody(contract), joinFields()];
@@ -58,7 +58,7 @@ function joinFields() {
   });
 }
 
-/** Zod nests the problem of a map's key. */
+/** Returns the message of an issue. Zod nests the issue of a map's key. */
 function problemOf(issue: z.core.$ZodIssue): string {
   return issue.code === "invalid_key" ? (issue.issues[0]?.message ?? issue.message) : issue.message;
 }

@@ -2,24 +2,24 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { networkOf } from "../middleware/client-address.ts";
 
-/** Requests that arrived while the event loop was busy are read within this time, before connections are evicted. */
+/** The delay before connections are evicted. Within it, the event loop reads requests that arrived while it was busy. */
 const graceMs = 100;
 
 export interface IdleLimits {
-  /** Idle connections of all clients together. */
+  /** The maximum number of idle connections of all clients together. */
   readonly idleMax: number;
-  /** Idle connections of one address; undefined is no limit, for a service behind a proxy. */
+  /** The maximum number of idle connections of each address; undefined means unlimited, for a service behind a proxy. */
   readonly idlePerAddressMax: number | undefined;
   readonly onEvict: () => void;
 }
 
 /**
- * Closes the connections that have been idle the longest when there are too many. A connection is idle until the
- * headers of a request have arrived, and again after the response, so that a client that sends requests is kept.
+ * Closes the longest idle connections if too many are idle. A connection is idle until the headers of a request have
+ * arrived and again after the response, so active clients keep their connections.
  */
 export function limitIdleConnections(server: Server, limits: IdleLimits): void {
   const { idleMax, idlePerAddressMax = idleMax, onEvict } = limits;
-  /** In the order in which they became idle. */
+  /** The idle connections, in the order in which they became idle. */
   const idle = new Set<Socket>();
   const idleOf = new Map<string, Set<Socket>>();
   const requestsOf = new WeakMap<Socket, number>();
@@ -33,7 +33,7 @@ export function limitIdleConnections(server: Server, limits: IdleLimits): void {
     idle.add(socket);
     if (isEvicting || (idle.size <= idleMax && neighbours.size <= idlePerAddressMax)) return;
     isEvicting = true;
-    // A timer runs before the event loop reads what has arrived; an immediate runs after it.
+    // A timer runs before the event loop reads new data; an immediate runs after it.
     setTimeout(() => setImmediate(evict), graceMs).unref();
   };
   const becomeBusy = (socket: Socket) => {

@@ -8,25 +8,25 @@ import type { AppEnv } from "../context.ts";
 import { type IdleLimits, limitIdleConnections } from "./idle-connections.ts";
 
 const headersTimeoutMs = 10_000;
-/** A long stream of rows arrives as slowly as it is computed. */
+/** The timeout of a request. A long stream of rows arrives only as fast as its rows are computed. */
 const requestTimeoutMs = 3_600_000;
-/** How often Node checks both timeouts. */
+/** The interval at which Node checks both timeouts. */
 const timeoutCheckMs = 1_000;
-/** How long accepted requests may run once the service is stopping. */
+/** The time for which accepted requests may continue while the service stops. */
 const drainMs = 25_000;
 const closeIdleEveryMs = 50;
-/** How long a client may read the response to a request that was not HTTP. */
+/** The time for which a client can read the response to an invalid HTTP request. */
 const lingerMs = 1_000;
 
-/** Creates the Node server of an app. Node's own refusals are rendered as the error body of the service. */
+/** Creates the Node server of an app. Node's own rejections are rendered in the error format of the service. */
 export function createHttpServer(app: Hono<AppEnv>, idle: IdleLimits): Server {
   const listener = getRequestListener(app.fetch, {
-    // The middleware drainBody does it, with time for long bodies.
+    // The middleware `drainBody` replaces this feature and allows more time for long bodies.
     autoCleanupIncoming: false,
     errorHandler: () => Response.json(invalidRequest(), { status: 400 }),
   });
   const serve = (incoming: IncomingMessage, outgoing: ServerResponse) => {
-    // A client that keeps its connection busy would delay the end.
+    // A client that reuses its connection would delay the shutdown.
     if (!server.listening) outgoing.shouldKeepAlive = false;
     if (incoming.headersDistinct.host?.length === 1) return listener(incoming, outgoing);
     const body = JSON.stringify(invalidRequest("the request must have one Host header"));
@@ -49,7 +49,7 @@ export function createHttpServer(app: Hono<AppEnv>, idle: IdleLimits): Server {
   return server;
 }
 
-/** @returns The URL of the server. @throws Error of the system, such as EADDRINUSE. */
+/** Starts listening. @returns The URL of the server. @throws Error of the system, such as EADDRINUSE. */
 export async function listen(server: Server, { host, port }: { readonly host: string; readonly port: number }) {
   server.listen(port, host);
   await once(server, "listening");
@@ -57,10 +57,10 @@ export async function listen(server: Server, { host, port }: { readonly host: st
   return `http://${host.includes(":") ? `[${host}]` : host}:${address.port}`;
 }
 
-/** Stops listening, waits for requests in progress, and aborts those that take too long. */
+/** Stops listening, waits for requests in progress, and aborts those that last too long. */
 export async function close(server: Server): Promise<void> {
   const closed = new Promise((resolve) => server.close(resolve));
-  // A client keeps its connection open after its last response, which would delay the end.
+  // Clients keep their connections open after the last response, which would delay the shutdown.
   const idle = setInterval(() => server.closeIdleConnections(), closeIdleEveryMs);
   const overdue = setTimeout(() => server.closeAllConnections(), drainMs);
   await closed;
@@ -68,7 +68,7 @@ export async function close(server: Server): Promise<void> {
   clearTimeout(overdue);
 }
 
-/** Answers what Node's parser refuses, and closes the connection. */
+/** Responds to a request that Node's parser rejected and closes the connection. */
 function refuseInvalidRequest({ code }: NodeJS.ErrnoException, socket: Socket): void {
   if (!socket.writable) return;
   const body = JSON.stringify(invalidRequest(reasonOf(code)));

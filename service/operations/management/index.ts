@@ -26,7 +26,7 @@ import { revokeGrant } from "./revoke-grant.ts";
 import { undropTable } from "./undrop-table.ts";
 import { unprotectTable } from "./unprotect-table.ts";
 
-/** The handler of every operation of management. */
+/** The handlers of all operations of management. */
 export const managementHandlers: {
   readonly [Name in keyof ManagementContracts]: Handler<ManagementContracts[Name]>;
 } = {

@@ -3,7 +3,7 @@ import { keyText, readScannedPage } from "../../domain/page.ts";
 import { listTransactions as list } from "../../store/transaction-lists.ts";
 import type { Handler } from "../handler.ts";
 
-/** Each may have 256 KiB of properties. */
+/** The maximum number of transactions of a page. Each may have 256 KiB of properties. */
 const pageSizeMax = 100;
 
 export const listTransactions: Handler<typeof managementContracts.listTransactions> = async (request, { store }) => {
