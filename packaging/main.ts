@@ -1,6 +1,6 @@
 /**
- * Makes what is published: a tarball for npm of each workspace, and the wheel and source distribution of the package that
- * runs jobs. Run it by `npm run packages -- DIR`.
+ * Builds the published packages: an npm tarball for each workspace, and the wheel and source distribution of the
+ * package that runs jobs. Run it with `npm run packages -- DIR`.
  */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -31,7 +31,7 @@ function makePackages(destination: string, repository: string | undefined): void
     const compiled = join(temporary, "compiled");
     compile(compiled);
     mkdirSync(destination, { recursive: true });
-    // The package has the sources of the images that its components build.
+    // The package contains the sources of the images that its components build.
     const images = [catalogImage, rayImage].flatMap(({ sources }) => sourceFiles(checkout, sources));
     for (const workspace of workspaces) {
       const staging = join(temporary, "npm", workspace);

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { run } from "./run.ts";
 
 const texts = z.record(z.string(), z.string());
-/** A workspace's package.json, as this reads it. */
+/** The fields of a workspace's package.json that packaging reads. */
 const Manifest = z.looseObject({
   name: z.string(),
   version: z.string(),
@@ -17,23 +17,23 @@ const Manifest = z.looseObject({
 });
 type Manifest = z.infer<typeof Manifest>;
 
-/** Where a package is made, and from what. */
+/** The folders and the repository that a package is built from. */
 export interface Sources {
   readonly checkout: string;
-  /** What tsc wrote, with a folder for each workspace. */
+  /** The output folder of tsc, with a subfolder for each workspace. */
   readonly compiled: string;
-  /** What packages say where their source is; npm's provenance compares it with where they were built. */
+  /** The repository in the manifests. npm's provenance compares it with the repository of the build. */
   readonly repository: string | undefined;
 }
 
-/** What every package has, from the checkout. */
+/** The files of the checkout that every package contains. */
 const common = ["LICENSE", "CHANGELOG.md"];
 
 /**
- * Lays out a package as npm publishes it: a workspace's modules as JavaScript, where their sources are in the checkout,
- * so that each finds what it reads beside itself.
+ * Lays out a package for publication: the modules of a workspace as JavaScript, at the paths of their sources in the
+ * checkout, so that relative file references still work.
  *
- * @param more Further files, by the folder that they go to.
+ * @param more Additional files by target folder.
  */
 export function stagePackage(
   workspace: string,
@@ -63,25 +63,28 @@ export function stagePackage(
   writeFileSync(join(staging, "package.json"), `${JSON.stringify(published, undefined, 2)}\n`);
 }
 
-/** @returns The name of the tarball that npm made of a staged package. */
+/** Packs a staged package into an npm tarball. */
 export function packStaged(staging: string, destination: string): void {
   run(...npm("pack", "--loglevel=error", "--pack-destination", destination), { cwd: staging });
 }
 
-/** npm as `npm run` was started by; a Node beside it may be another one. */
+/** Returns the npm that started this script. The npm beside the current Node may be a different one. */
 function npm(...args: readonly string[]): [string, readonly string[]] {
   const cli = process.env.npm_execpath;
   return cli === undefined ? ["npm", args] : [process.execPath, [cli, ...args]];
 }
 
-/** tsc leaves the names of sources in declarations, and in functions whose `using` it rewrites. */
+/** Replaces the names of sources. tsc keeps them in declarations and in functions whose `using` it rewrites. */
 function withoutSources(file: string, text: string): string {
   return file.endsWith(".ts") || file.endsWith(".js")
     ? text.replaceAll(/(from |import\()"(\.[^"]+)\.ts"/g, '$1"$2.js"')
     : text;
 }
 
-/** The manifest of the workspace, with JavaScript in place of TypeScript and the dependencies that the modules name. */
+/**
+ * Returns the manifest of the workspace with JavaScript in place of TypeScript and only the dependencies that its
+ * modules import.
+ */
 function publishedManifest(manifest: Manifest, modules: string): object {
   const { private: _, exports, bin, files, dependencies, ...rest } = manifest;
   const isUsed = (name: string) => modules.includes(`"${name}"`) || modules.includes(`"${name}/`);
@@ -97,7 +100,7 @@ function publishedManifest(manifest: Manifest, modules: string): object {
   };
 }
 
-/** Modules with types are libraries; programs are only run. */
+/** Returns the export of a module. Libraries have types; programs are only run. */
 function exported(path: string, name: string): unknown {
   const javascript = toJavaScript(path);
   return name === "." ? { types: path.replace(/\.ts$/, ".d.ts"), default: javascript } : javascript;

@@ -2,11 +2,11 @@ import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { run } from "./run.ts";
 
-/** Of the same version as the interop tests check the package with. */
+/** The build tool. The interop tests check the package with the same version. */
 const hatchling = "hatchling==1.33.0";
 
 /**
- * Makes the wheel and the source distribution of the package that runs jobs.
+ * Builds the wheel and the source distribution of the package that runs jobs.
  *
  * @param staging An empty folder.
  */

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { characters, items, list, text } from "./bounds.ts";
 import { count, Properties } from "./fields.ts";
 
-/** Arrow's types as the protocol writes them in JSON. */
+/** An Arrow type in the JSON format of the protocol. */
 export const JsonArrowDataType = z
   .object({
     type: text(characters.name),

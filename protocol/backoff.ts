@@ -1,14 +1,14 @@
-/** How long retries wait. */
+/** The limits of the delay between retries. */
 export interface Backoff {
   readonly firstMs: number;
   readonly mostMs: number;
 }
 
 /**
- * How long to wait before a retry: twice as long each time, and not as long as all others.
+ * Returns the delay before a retry in milliseconds. It doubles with each retry and is randomized, so that clients do
+ * not retry simultaneously.
  *
- * @param retries How many there were before this one.
- * @returns Milliseconds.
+ * @param retries The number of previous retries.
  */
 export function backoffMs(retries: number, { firstMs, mostMs }: Backoff): number {
   return Math.min(mostMs, firstMs * 2 ** retries) * (0.5 + Math.random() / 2);

@@ -1,83 +1,86 @@
 /**
- * How much a request may hold: the one place for the bounds of what the protocol calls strings, maps and arrays. They
- * are in the schemas, and so in the OpenAPI document, and are checked before the values inside.
+ * The bounds of the strings, maps and arrays of requests. All of them are defined here. They are part of the schemas
+ * and thus of the OpenAPI document, and are checked before the values inside.
  */
 import { z } from "zod";
 import { problemOfSql } from "./sql.ts";
 
-/** The most characters of a string. */
+/** The maximum number of characters of a string. */
 export const characters = {
-  /** What is called by it: a tag, a branch, an index, a type. */
+  /** A name, such as that of a tag, a branch, an index or a type. */
   name: 1024,
-  /** Where something is: a location, a manifest, a field. */
+  /** A path, such as that of a location, a manifest or a field. */
   path: 8 * 1024,
-  /** Where a list goes on: the longest identifier, in Base64. */
+  /** A page token, which can contain the longest identifier in Base64. */
   token: 64 * 1024,
-  /** What is said about something: an expression, a filter, all properties together. */
+  /** A text, such as an expression, a filter or all properties together. */
   text: 256 * 1024,
-  /** What is handed on whole to the compute side: a view's definition, a function, a manifest of code. */
+  /** A document for the compute side, such as the definition of a view, a function or a manifest of code. */
   document: 1024 * 1024,
-  /** A credential. The service takes shorter ones, and says so itself. */
+  /** A credential. The service itself rejects long ones with a specific error. */
   credential: 32 * 1024,
 } as const;
 
-/** The most items of an array. */
+/** The maximum number of items of an array. */
 export const items = {
-  /** Versions that are committed, or tables that are changed, together. */
+  /** The versions or tables that one request changes together. */
   batch: 10_000,
   ranges: 1_000,
   actions: 1_000,
-  /** Columns of a table that one request names or changes. */
+  /** The columns of a table that one request names or changes. */
   columns: 10_000,
-  /** Numbers of a query's vector, and how many such vectors a query may have. */
+  /** The numbers of a query vector, and the vectors of a query. */
   dimensions: 65_536,
   vectors: 1_024,
-  /** Members of a full-text query at one of its levels. */
+  /** The members of a full-text query at each level. */
   clauses: 256,
 } as const;
 
-/** The most entries of a map. */
+/** The maximum number of entries of a map. */
 export const entries = {
   properties: 1_000,
   context: 100,
 } as const;
 
-/** The largest numbers that Lance takes memory for, which it does before it looks whether there is any. */
+/** The maxima of numbers for which Lance allocates memory without checking its availability. */
 export const numbers = {
-  /** Rows that a search among vectors finds, with those that it skips and those that it compares again. */
+  /** The rows that a vector search finds, including skipped and refined ones. */
   found: 1_000_000,
-  /** Candidates that a search keeps, partitions that it looks into, and what it makes of one row. */
+  /** The candidates that a search keeps, the partitions that it probes, and the values that it derives from one row. */
   candidates: 65_536,
   partitions: 1_048_576,
-  /** Parts, bits, samples, iterations and neighbours of an index. */
+  /** The parts, bits, samples, iterations and neighbours of an index. */
   subVectors: 65_536,
   bits: 16,
   samples: 65_536,
   iterations: 10_000,
   neighbours: 1_024,
   tokenLength: 1_000_000,
-  /** Documents in a block of a full-text index. */
+  /** The documents in a block of a full-text index. */
   blockSize: 256,
 } as const;
 
-/** The limits of a JSON body as a whole, which no schema has: they are checked before the body is parsed. */
+/** The limits of a whole JSON body, which no schema can express. They are checked before the body is parsed. */
 export interface BodyBounds {
   readonly bytes: number;
-  /** Numbers, strings, arrays, ..., with those inside of others. */
+  /** The numbers, strings, arrays and other values, including nested ones. */
   readonly values: number;
-  /** Keys of objects, whether they repeat or not. */
+  /** The keys of objects, including repeated ones. */
   readonly keys: number;
   readonly depth: number;
 }
 
-/** `small` for what needs no more, `large` where a batch, a vector or a document does. */
+/** The limits by size: `large` for bodies with a batch, a vector or a document, `small` for all others. */
 export const bodies = {
   small: { bytes: 64 * 1024, values: 8_192, keys: 4_096, depth: 128 },
   large: { bytes: 4 * 1024 * 1024, values: 262_144, keys: 65_536, depth: 128 },
 } as const satisfies Record<string, BodyBounds>;
 export type BodySize = keyof typeof bodies;
 
-/** A string of so many characters at most. Half of a surrogate pair is no text: no database and no file keeps it. */
+/**
+ * Creates the schema of a string with at most `charactersMax` characters. Lone surrogates are rejected, because
+ * databases and files cannot store them.
+ */
 export function text(charactersMax: number) {
   return z
     .string()
@@ -85,10 +88,10 @@ export function text(charactersMax: number) {
     .refine((value) => value.isWellFormed(), "is not valid Unicode");
 }
 
-/** Schemas whose text Lance reads as SQL. A test finds every one of them in the contracts. */
+/** The schemas whose text Lance parses as SQL. A test verifies that the contracts use every one of them. */
 export const sqlExpressions = z.registry<{ readonly language: "sql" }>();
 
-/** An SQL expression within the bounds that Lance can parse and evaluate. */
+/** Creates the schema of an SQL expression within the bounds that Lance can parse and evaluate. */
 export function sqlExpression(charactersMax: number = characters.text) {
   return text(charactersMax)
     .superRefine((sql, context) => {
@@ -98,12 +101,15 @@ export function sqlExpression(charactersMax: number = characters.text) {
     .register(sqlExpressions, { language: "sql" });
 }
 
-/** An array of at most `itemsMax` items. Zod checks the length before the items. */
+/** Creates the schema of an array with at most `itemsMax` items. Zod checks the length before the items. */
 export function list<Item extends z.ZodType>(item: Item, itemsMax: number): z.ZodArray<Item> {
   return z.array(item).max(itemsMax);
 }
 
-/** A map of at most `entriesMax` entries, whose keys and texts have at most `charactersMax` characters together. */
+/**
+ * Creates the schema of a map with at most `entriesMax` entries, whose keys and texts have at most `charactersMax`
+ * characters in total.
+ */
 export function map<Value extends z.ZodType>(
   value: Value,
   entriesMax: number,

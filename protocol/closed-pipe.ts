@@ -3,7 +3,7 @@ interface Output {
   on(event: "error", listener: (error: Error & { readonly code?: string }) => void): unknown;
 }
 
-/** A reader of a program's output, such as `head`, may leave when it has enough: that does not end the program. */
+/** Ignores closed pipes. A reader of the output, such as `head`, may exit early, which must not terminate the program. */
 export function ignoreClosedPipes(outputs: readonly Output[]): void {
   for (const output of outputs)
     output.on("error", (error) => {

@@ -4,14 +4,17 @@ import type { ErrorStatus } from "./errors.ts";
 import { commonRequest } from "./fields.ts";
 import { defaultDelimiter, type Identifier } from "./identifier.ts";
 
-/** What a principal may do with an object and everything under it. A runner carries out the jobs there, and does nothing else. */
+/**
+ * The roles of a principal on an object and everything below it. A runner executes the jobs there and has no other
+ * rights.
+ */
 export const roles = ["reader", "writer", "admin", "runner"] as const;
 export type Role = (typeof roles)[number];
 
-/** The role of a job where Geneva keeps its records: it commits versions, and deletes, renames and replaces nothing. */
+/** The role of a job on Geneva's records. It allows commits of versions, but no deletion, renaming or replacement. */
 export type RoleOfJob = "committer";
 
-/** The roles that each one includes. */
+/** The roles that each role includes. */
 export const includedRoles = {
   reader: ["reader"],
   writer: ["reader", "writer", "committer"],
@@ -20,71 +23,83 @@ export const includedRoles = {
   committer: ["reader", "committer"],
 } as const satisfies Readonly<Record<Role | RoleOfJob, readonly (Role | RoleOfJob)[]>>;
 
-/** One right that a request needs. */
+/** A right that a request needs. */
 export interface Access {
   readonly role: Role;
-  /** One that does as well, though it does not include the other. */
+  /** An alternative role that does not include `role`. */
   readonly orRole?: Role | RoleOfJob;
-  /** `anywhere` for a role on any object: what the path of a batch tells, which names its objects in its body. */
+  /**
+   * The object; `anywhere` for a role on any object, which the path of a batch needs because its objects are named only
+   * in the body.
+   */
   readonly object: Identifier | "anywhere";
 }
 
 /**
- * What an operation of the protocol is, apart from doing it. The router, the OpenAPI
- * document, the client, the access checks and the metrics are made from contracts.
+ * The definition of an operation without its implementation. The router, the OpenAPI document, the client, the access
+ * checks and the metrics are derived from contracts.
  */
 export interface Contract<
   Query extends z.ZodObject = z.ZodObject,
   Body extends z.ZodObject = z.ZodObject,
   Response extends z.ZodType = z.ZodType,
 > {
-  /** The protocol's operation id. */
+  /** The operation id of the protocol. */
   readonly operationId: string;
   readonly summary: string;
   readonly methods: readonly ("GET" | "POST")[];
-  /** With parameters in braces: `/v1/table/{id}/describe`. */
+  /** The path with parameters in braces, such as `/v1/table/{id}/describe`. */
   readonly path: string;
   readonly query: Query;
-  /** The JSON body. An absent body, `{}` and `null` are the same empty request. */
+  /** The JSON body. An absent body, `{}` and `null` are all the empty request. */
   readonly body: Body;
-  /** What a POST carries: JSON as `body` says, an Arrow stream, or either, as its content type says. */
+  /** The content of a POST: JSON according to `body`, an Arrow stream, or either, depending on the content type. */
   readonly content: "json" | "arrow" | "either";
-  /** The field of `body` that is the whole body on the wire, without the object around it; the answer is then bare too. */
+  /**
+   * The field of `body` that is the whole body on the wire, without an enclosing object. The response then has no
+   * enclosing object either.
+   */
   readonly bareField: string | undefined;
-  /** The JSON answer; `noContent`, `arrowFile` or `arrowStream` for another one. */
+  /** The schema of the JSON response; `noContent`, `arrowFile` or `arrowStream` for any other response. */
   readonly response: Response;
   /** The HTTP status of success. */
   readonly status: 200 | 201 | 202;
-  /** The statuses that the operation may answer besides success and `commonErrors`. */
+  /** The error statuses of the operation in addition to `commonErrors`. */
   readonly errors: readonly ErrorStatus[];
-  /** How much a JSON body may hold. */
+  /** The size limit of the JSON body. */
   readonly bodySize: BodySize;
   /**
-   * The rights that a request needs for the object in its path: they are checked before its body is read. All rights
-   * depend on the request alone, so that a refusal does not reveal what exists.
+   * Returns the rights that a request needs for the object in its path. They are checked before the body is read. All
+   * rights depend only on the request, so that a rejection does not reveal which objects exist.
    */
   readonly access: (path: PathFields) => readonly Access[];
-  /** The rights that a request needs besides those, as its query and its body tell. */
+  /** Returns the additional rights that the query and the body require. */
   readonly bodyAccess: (request: RequestFields<Query, Body>) => readonly Access[];
-  /** Whether a second request, with the same fields as the first, changes nothing more and answers the same. */
+  /** Reports whether repeating a request with the same fields changes nothing more and returns the same response. */
   readonly idempotent: boolean;
-  /** Whether it reads or writes rows, which an operator may turn off; then it is answered with 406. */
+  /**
+   * Reports whether the operation reads or writes rows. An operator can disable such operations, which are then
+   * rejected with 406.
+   */
   readonly onRows: boolean;
 }
 
-/** What the path and the query of any operation tell. */
+/** The fields of any operation in its path and its query. */
 export interface PathFields {
-  /** The parsed id of the path; `[]` for an operation that has none. */
+  /** The parsed id of the path; `[]` for an operation without one. */
   readonly id: Identifier;
-  /** The name of the index in the path; empty for an operation that has none. */
+  /** The name of the index in the path; empty for an operation without one. */
   readonly indexName: string;
-  /** What joins the parts of identifiers in this request and its answer. */
+  /** The delimiter of identifiers in this request and its response. */
   readonly delimiter: string;
-  /** The namespace that LanceDB's client is in, with which `id` begins; absent for other clients. */
+  /** The namespace of LanceDB's client, with which `id` begins; absent for other clients. */
   readonly database?: Identifier | undefined;
 }
 
-/** Of an object without fields zod tells that any field of it is `never`, which no other type could add fields to. */
+/**
+ * Removes index signatures. Zod infers one of type `never` for an object without fields, which would conflict with all
+ * added fields.
+ */
 type Named<Fields> = { [Name in keyof Fields as string extends Name ? never : Name]: Fields[Name] };
 
 type RequestFields<Query extends z.ZodObject, Body extends z.ZodObject> = Omit<
@@ -94,29 +109,29 @@ type RequestFields<Query extends z.ZodObject, Body extends z.ZodObject> = Omit<
   Omit<z.infer<Body>, "id"> &
   PathFields;
 
-/** A contract of which no more is known than what all have. */
+/** A contract with unknown types of its fields. */
 export type AnyContract = Omit<Contract, "bodyAccess"> & { readonly bodyAccess: (request: never) => readonly Access[] };
 
-/** The parsed request of a contract: the id of the path, and the fields of query and body in one object. */
+/** The parsed request of a contract: the id of the path with the fields of the query and the body in one object. */
 export type RequestOf<C> = C extends { readonly bodyAccess: (request: infer Request) => readonly Access[] }
   ? Request
   : never;
 
-/** The answer of a contract; `undefined` for an answer without a body. */
+/** The response of a contract; `undefined` for a response without a body. */
 export type ResponseOf<C extends AnyContract> = z.infer<C["response"]>;
 
-/** Statuses that any operation may answer. */
+/** The error statuses that any operation may return. */
 export const commonErrors = [400, 401, 403, 413, 500, 503] as const satisfies readonly ErrorStatus[];
 
-/** The response schema of an operation that answers with its status alone. */
+/** The response schema of an operation that returns only a status. */
 export const noContent = z.undefined();
 
-/** The response schema of an operation that answers with an Arrow IPC file, in pieces. */
+/** The response schema of an operation that streams an Arrow IPC file. */
 export const arrowFile = z.custom<ReadableStream<Uint8Array>>((value) => value instanceof ReadableStream);
-/** As `arrowFile`, in Arrow's format for streams. */
+/** The response schema of an operation that returns an Arrow IPC stream. */
 export const arrowStream = z.custom<ReadableStream<Uint8Array>>((value) => value instanceof ReadableStream);
 
-/** The media type of an answer that is Arrow; undefined for others. */
+/** Returns the media type of an Arrow response; undefined for other responses. */
 export function arrowTypeOf(response: z.ZodType): string | undefined {
   if (response === arrowFile) return "application/vnd.apache.arrow.file";
   return response === arrowStream ? "application/vnd.apache.arrow.stream" : undefined;
@@ -125,18 +140,21 @@ export function arrowTypeOf(response: z.ZodType): string | undefined {
 const noFields = z.object({});
 const commonFields = z.object(commonRequest);
 
-/** Whether an operation changes nothing. */
+/** Reports whether an operation changes nothing. */
 export function onlyReads({ methods, access }: AnyContract): boolean {
   const anyPath: PathFields = { id: ["namespace", "name"], indexName: "index", delimiter: defaultDelimiter };
   return !methods.includes("POST") || access(anyPath).every(({ role }) => role === "reader");
 }
 
-/** Whether a client may retry an operation whose response was lost: it reads only, or its contract says so. */
+/**
+ * Reports whether a client may retry an operation whose response was lost, because the operation only reads or its
+ * contract declares it idempotent.
+ */
 export function isIdempotent(contract: AnyContract): boolean {
   return contract.idempotent || onlyReads(contract);
 }
 
-/** Fills in what most contracts share: a POST with a JSON body, answered with 200. */
+/** Creates a contract with defaults that most contracts share: a POST with a JSON body and the status 200. */
 export function defineContract<
   Query extends z.ZodObject = typeof noFields,
   Body extends z.ZodObject = typeof commonFields,
@@ -162,7 +180,7 @@ export function defineContract<
     bodySize: "small",
     bodyAccess: () => [],
     ...contract,
-    // What is absent has the type that its type parameter defaults to.
+    // An absent schema has the default of its type parameter.
     bareField: contract.bareField as BareField,
     query: contract.query ?? (noFields as unknown as Query),
     body: contract.body ?? (commonFields as unknown as Body),
@@ -170,12 +188,12 @@ export function defineContract<
   };
 }
 
-/** The access rule of most operations: a role on the object that the path names. */
+/** The access rule of most operations: a role on the object in the path. */
 export function onPath(role: Role, orRole?: Access["orRole"]) {
   return ({ id }: { readonly id: Identifier }): readonly Access[] => [{ role, object: id, ...(orRole && { orRole }) }];
 }
 
-/** The access rule of a batch, as far as its path tells. */
+/** The access rule of the path of a batch: a role on any object. */
 export function anywhere(role: Role) {
   return (): readonly Access[] => [{ role, object: "anywhere" }];
 }

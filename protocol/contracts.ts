@@ -62,7 +62,7 @@ import {
 } from "./operations/table-version.ts";
 import { alterTransaction, describeTransaction } from "./operations/transaction.ts";
 
-/** Every operation of the protocol, by its operation id in camelCase. */
+/** The contracts of all operations of the protocol, by operation id in camelCase. */
 export const contracts = {
   createNamespace,
   listNamespaces,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** `type` and `title` of the error body, by HTTP status (requirements.md part 7). */
+/** The `type` and the `title` of the error body by HTTP status. */
 const statuses = {
   400: { type: "/errors/bad-request", title: "Malformed request" },
   401: { type: "/errors/unauthorized-request", title: "No valid authentication credentials for the operation" },
@@ -17,10 +17,9 @@ const statuses = {
 export type ErrorStatus = keyof typeof statuses;
 
 /**
- * What can go wrong, with the protocol's error code and the HTTP status that carries it.
- * The names and codes are those of the protocol's `ErrorResponse`; the last five are
- * answers of management and to requests that reach no operation, under the nearest code of
- * the protocol.
+ * The kinds of errors, with the error code of the protocol and the HTTP status. Names and codes are those of the
+ * protocol's `ErrorResponse`. The last five are errors of management and of requests that match no operation; they use
+ * the nearest code of the protocol.
  */
 const kinds = {
   Unsupported: { code: 0, status: 406 },
@@ -56,7 +55,7 @@ const kinds = {
 
 export type ErrorKind = keyof typeof kinds;
 
-/** The one error body of the service: the requirement's five fields, and the protocol's `code` and `error`. */
+/** The error body of the service: five standard fields, and `code` and `error` of the protocol. */
 export const ErrorResponse = z
   .object({
     type: z.string().describe("A path of the form /errors/<kind>"),
@@ -71,14 +70,11 @@ export const ErrorResponse = z
   .meta({ id: "ErrorResponse" });
 export type ErrorResponse = z.infer<typeof ErrorResponse>;
 
-/**
- * A failure that the caller is told about. Anything else that is thrown is a bug and
- * becomes a 500 that tells nothing but the request's id.
- */
+/** An error for the caller. Any other thrown value is a bug and becomes a 500 that contains only the request id. */
 export class CatalogError extends Error {
   override readonly name = "CatalogError";
   readonly kind: ErrorKind;
-  /** Seconds until a retry makes sense; becomes the `Retry-After` header. */
+  /** The number of seconds before a retry, which becomes the `Retry-After` header. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(
@@ -99,7 +95,7 @@ export class CatalogError extends Error {
     return kinds[this.kind].status;
   }
 
-  /** @param instance The request's path. */
+  /** Converts the error to an error body. @param instance The path of the request. */
   toResponse(instance: string, requestId?: string): ErrorResponse {
     return {
       ...statuses[this.status],
@@ -113,7 +109,7 @@ export class CatalogError extends Error {
   }
 }
 
-/** The `title` of an error status, for the OpenAPI document. */
+/** Returns the `title` of an error status for the OpenAPI document. */
 export function titleOf(status: ErrorStatus): string {
   return statuses[status].title;
 }
@@ -134,7 +130,7 @@ export function formatError(error: unknown): string {
   return isBug && error instanceof Error ? (error.stack ?? error.message) : messageOf(error);
 }
 
-/** Returns whether a request without an answer, or with an answer of this HTTP status, may succeed later. */
+/** Reports whether a request without a response, or with this response status, may succeed later. */
 export function isTransientStatus(status: number | undefined): boolean {
   return status === undefined || status === 429 || status >= 500;
 }

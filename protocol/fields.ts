@@ -3,12 +3,15 @@ import { characters, entries, list, map, text } from "./bounds.ts";
 import type { ErrorStatus } from "./errors.ts";
 import { identifierLimits, problemOfIdentifier } from "./identifier.ts";
 
-/** An optional field of a request: generated clients send `null` for what they leave out. */
+/** Creates the schema of an optional field of a request. Generated clients send `null` for unset fields. */
 export function optional<Schema extends z.ZodType>(schema: Schema) {
   return schema.nullish().transform((value) => value ?? undefined);
 }
 
-/** A word that the protocol takes in any letter case and in PascalCase or snake_case, e.g. `ExistOk`, `exist_ok`. */
+/**
+ * Creates the schema of a word that the protocol accepts in any letter case, as PascalCase or snake_case, such as
+ * `ExistOk` or `exist_ok`.
+ */
 export function word<const Words extends readonly [string, ...string[]]>(words: Words) {
   const fold = (given: string) => given.replaceAll("_", "").toLowerCase();
   const byFolded = new Map<string, Words[number]>(words.map((each) => [fold(each), each]));
@@ -29,7 +32,7 @@ function snakeCase(word: string): string {
   return word.replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase();
 }
 
-/** An object that has exactly one of its fields, each of them an object itself. */
+/** Creates the schema of an object that contains exactly one of its fields, each of which is an object. */
 export function exactlyOneOf<Shape extends z.ZodRawShape>(shape: Shape) {
   const names = Object.keys(shape);
   return z
@@ -42,7 +45,10 @@ export function exactlyOneOf<Shape extends z.ZodRawShape>(shape: Shape) {
     });
 }
 
-/** An integer from 0 to 2^53-1. The protocol says int64: what JSON cannot carry exactly is refused, never rounded. */
+/**
+ * An integer from 0 to 2^53-1. The protocol's type is int64, but integers that JSON cannot represent exactly are
+ * rejected instead of rounded.
+ */
 export const count = z.int().min(0);
 
 export const Identity = z
@@ -54,15 +60,18 @@ export const Context = map(text(characters.path), entries.context).meta({
   description: "Free-form entries that a caller and the service hand each other.",
 });
 
-/** What a request may say about an object. */
+/** The properties of an object in a request. */
 export const Properties = map(text(characters.text), entries.properties);
 
-/** What is known of an object: what made it may have had other bounds, and jobs add to it as they go on. */
+/**
+ * The properties of an object in a response. They have no bounds, because an object may predate the bounds, and jobs
+ * add properties while they run.
+ */
 export const AnsweredProperties = z.record(z.string(), z.string());
 
 const { partsMax, partLengthMax, delimiterLengthMax, noControlCharacters } = identifierLimits;
 
-/** An object's identifier as a list of its parts. */
+/** The identifier of an object as a list of its parts. */
 export const id = list(z.string(), partsMax)
   .superRefine((parts, context) => {
     const problem = problemOfIdentifier(parts);
@@ -75,14 +84,14 @@ export const id = list(z.string(), partsMax)
     },
   });
 
-/** An object's identifier in a path, for the OpenAPI document: `parseIdentifier` reads it. */
+/** The identifier of an object in a path, for the OpenAPI document. `parseIdentifier` parses it. */
 export const pathId = z
   .string()
   .min(1)
   .meta({ override: { pattern: noControlCharacters } })
   .describe("An identifier, its parts joined by the delimiter; the delimiter alone is the root.");
 
-/** The query parameter of every operation, for the OpenAPI document: `parseIdentifier` reads it. */
+/** The query parameter of every operation, for the OpenAPI document. `parseIdentifier` uses it. */
 export const delimiter = z
   .string()
   .min(1)
@@ -90,7 +99,7 @@ export const delimiter = z
   .meta({ override: { pattern: noControlCharacters } })
   .describe("Joins the parts of identifiers; $ when absent.");
 
-/** The fields that every request body may have. */
+/** The fields that every request body may contain. */
 export const commonRequest = {
   identity: optional(Identity),
   context: optional(Context),
@@ -99,23 +108,23 @@ export const commonRequest = {
 
 export const branch = optional(text(characters.name)).describe("The branch to use; the main branch when absent.");
 
-/** A field of a table: nested fields behind dots, and a segment that has a dot itself in backticks. */
+/** The path of a field of a table. Dots separate nested fields; a segment that itself contains a dot is in backticks. */
 export const fieldPath = text(characters.path).min(1);
 
-/** Columns that Lance itself makes: a table that had one of these could not be read. */
+/** The columns that Lance itself adds. A table with a column of such a name would be unreadable. */
 const reservedColumns = ["_rowid", "_rowaddr", "_rowoffset", "_row_created_at_version", "_row_last_updated_at_version"];
 
-/** What a new column is called. */
+/** The name of a new column. */
 export const columnName = text(characters.path)
   .min(1)
   .refine((name) => !reservedColumns.includes(name), `must not be one of ${reservedColumns.join(", ")}`);
 
-/** The statuses of what reads a dataset: 406 where the library for that is not installed. */
+/** The error statuses of operations that read a dataset; 406 means that the library for datasets is not installed. */
 export const datasetReadErrors = [404, 406] as const satisfies readonly ErrorStatus[];
-/** The statuses of what changes one. */
+/** The error statuses of operations that change a dataset. */
 export const datasetErrors = [...datasetReadErrors, 409] as const satisfies readonly ErrorStatus[];
 
-/** How the OpenAPI document shows a query parameter, which is text on the wire. */
+/** Overrides the schema of a query parameter in the OpenAPI document, because parameters are text on the wire. */
 export function shownAs(shown: Readonly<Record<string, unknown>>) {
   return {
     override: ({ jsonSchema }: { readonly jsonSchema: Record<string, unknown> }) => {
@@ -131,12 +140,12 @@ export const queryBoolean = z
   .transform((text) => text === "true")
   .meta(shownAs({ type: "boolean" }));
 
-/** A list in a query, as a parameter that repeats. */
+/** Creates the schema of a list in a query, which is a repeated parameter. */
 export function queryList<Item extends z.ZodType>(item: Item, itemsMax: number) {
   return z.preprocess((given) => (typeof given === "string" ? [given] : given), list(item, itemsMax).min(1));
 }
 
-/** An integer in a query, from a least one on. */
+/** Creates the schema of an integer in a query with a lower bound. */
 export const queryInteger = (minimum: number) =>
   text(characters.path)
     .regex(/^-?\d+$/, "must be an integer")
@@ -144,13 +153,13 @@ export const queryInteger = (minimum: number) =>
     .pipe(z.int().min(minimum))
     .meta(shownAs({ type: "integer", minimum, maximum: Number.MAX_SAFE_INTEGER }));
 
-/** Where a list goes on, and how many items it may answer. */
+/** The page token and the maximum number of items of a list. */
 export const pageQuery = {
   page_token: text(characters.token).optional().describe("The `page_token` of the answer before this one."),
   limit: queryInteger(1).optional().describe("The most items to answer, from 1 on."),
 };
 
-/** What the service hands back to a caller, in any answer that is an object. */
+/** The context that the service returns in every response that is an object. */
 export const context = Context.optional();
 
 export const pageResponse = {

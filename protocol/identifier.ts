@@ -1,17 +1,17 @@
 import { CatalogError } from "./errors.ts";
 
-/** The parts of an object's identifier, outermost namespace first; `[]` is the root namespace. */
+/** The parts of an object's identifier, the outermost namespace first; `[]` is the root namespace. */
 export type Identifier = readonly string[];
 
-/** Joins the parts of an identifier in a path when the request names no other delimiter. */
+/** The delimiter of identifiers in paths, unless the request specifies another one. */
 export const defaultDelimiter = "$";
 
-/** What the text of an identifier and of a delimiter may be: the rules below, for the OpenAPI document. */
+/** The rules for identifiers and delimiters, also for the OpenAPI document. */
 export const identifierLimits = {
   partsMax: 32,
   partLengthMax: 256,
   delimiterLengthMax: 16,
-  /** As a regular expression of JSON Schema, which has no name for them in every dialect. */
+  /** A regular expression of JSON Schema. Not every dialect has a name for control characters. */
   noControlCharacters: "^[^\\u0000-\\u001f\\u007f-\\u009f]*$",
 } as const;
 
@@ -21,14 +21,14 @@ const controlCharacter = /\p{Cc}/u;
 /**
  * Splits the `id` of a path into its parts. An id that equals the delimiter is the root namespace.
  *
- * @throws CatalogError InvalidInput when the delimiter or a part is not valid.
+ * @throws CatalogError InvalidInput if the delimiter or a part is invalid.
  */
 export function parseIdentifier(id: string, delimiter: string = defaultDelimiter): Identifier {
   checkDelimiter(delimiter);
   return id === delimiter ? [] : checkIdentifier(id.split(delimiter));
 }
 
-/** @throws CatalogError InvalidInput for what cannot join the parts of identifiers. */
+/** Validates a delimiter and returns it. @throws CatalogError InvalidInput */
 export function checkDelimiter(delimiter: string): string {
   if (delimiter === "" || isLonger(delimiter, delimiterLengthMax) || controlCharacter.test(delimiter))
     throw new CatalogError(
@@ -38,19 +38,19 @@ export function checkDelimiter(delimiter: string): string {
   return delimiter;
 }
 
-/** Writes an identifier as the single string that `parseIdentifier` reads. */
+/** Formats an identifier as a string that `parseIdentifier` can parse. */
 export function formatIdentifier(identifier: Identifier, delimiter: string = defaultDelimiter): string {
   return identifier.length === 0 ? delimiter : identifier.join(delimiter);
 }
 
-/** @throws CatalogError InvalidInput that names the first rule that the identifier breaks. */
+/** Validates an identifier and returns it. @throws CatalogError InvalidInput with the first violated rule. */
 export function checkIdentifier(identifier: Identifier): Identifier {
   const problem = problemOfIdentifier(identifier);
   if (problem !== undefined) throw new CatalogError("InvalidInput", `id: ${problem}`);
   return identifier;
 }
 
-/** The first rule that an identifier breaks; undefined for a valid one. */
+/** Returns the first rule that an identifier violates; undefined for a valid one. */
 export function problemOfIdentifier(identifier: Identifier): string | undefined {
   if (identifier.length > partsMax) return `has ${identifier.length} parts, at most ${partsMax} are allowed`;
   return identifier.map(problemOfPart).find((problem) => problem !== undefined);
@@ -64,7 +64,7 @@ function problemOfPart(part: string): string | undefined {
   return undefined;
 }
 
-/** Counts characters, which is what a JSON Schema counts: some of them are two of JavaScript's code units. */
+/** Counts characters instead of code units, like JSON Schema. */
 function isLonger(text: string, characters: number): boolean {
   return text.length > characters && [...text].length > characters;
 }

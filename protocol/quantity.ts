@@ -7,13 +7,13 @@ const units: Readonly<Record<string, number>> = {
 };
 const pattern = /^(\d+(?:\.\d+)?)([a-zA-Z]*)$/;
 
-/** The number that a Kubernetes quantity such as `500m` or `2Gi` stands for; NaN for what is none. */
+/** Returns the number of a Kubernetes quantity such as `500m` or `2Gi`; NaN if it is invalid. */
 export function amountOf(quantity: string | number): number {
   const [, amount, unit = ""] = pattern.exec(String(quantity)) ?? [];
   return Number(amount) * (units[unit] ?? Number.NaN);
 }
 
-/** An amount of memory: a Kubernetes quantity such as `8Gi`, or a number, which is bytes. */
+/** An amount of memory: a Kubernetes quantity such as `8Gi`, or a number of bytes. */
 export const Memory = z
   .union([z.string(), z.number()], "must be a quantity such as 8Gi, or a number of bytes")
   .transform((given, context) => {

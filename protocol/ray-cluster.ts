@@ -2,10 +2,10 @@ import { z } from "zod";
 import { isAtLeast, labelValue, platformDefaults, rayLogs, rayVersionMin } from "./platform.ts";
 import { Memory } from "./quantity.ts";
 
-/** Ways to sign in to Kubernetes; `config_method` of requirements.md 2.8. */
+/** The methods of signing in to Kubernetes (`config_method`). */
 export const configMethods = ["LOCAL", "IN_CLUSTER", "EKS_AUTH", "GKE_AUTH"] as const;
 
-/** A name that Kubernetes takes for objects, and Ray for what it makes of it. */
+/** Creates the schema of a name that both Kubernetes objects and the names that Ray derives from it can have. */
 const objectName = (lengthMax: number) =>
   z
     .string({ error: ({ input }) => (input === undefined ? "is required" : undefined) })
@@ -14,19 +14,28 @@ const objectName = (lengthMax: number) =>
       `must be lower-case letters, digits and dashes, begin with a letter, ${lengthMax} characters at most`,
     );
 
-/** KubeRay makes `<name>-head-svc` and names of pods of it, which have 63 characters at most. */
+/**
+ * The name of a cluster. KubeRay derives `<name>-head-svc` and the names of pods from it, which have at most 63
+ * characters.
+ */
 const clusterName = objectName(40);
 
 const labels = z.record(z.string(), z.string());
 const environment = z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be a variable's name"), z.string());
 const cpus = z.int().positive();
-/** A longer lease would keep an orphan too long, and be renewed later than a timer can wait. */
+/**
+ * The maximum lease. A longer one would keep an orphan too long, and its renewal would exceed the maximum delay of a
+ * timer.
+ */
 const leaseSecondsMax = 30 * 24 * 60 * 60;
-/** The first Ray that can require a token, and the first KubeRay that generates one for every cluster. */
+/**
+ * The first version of Ray that can require a token, and the first version of KubeRay that generates a token for every
+ * cluster.
+ */
 export const tokenRayVersionMin = [2, 52] as const;
 export const tokenOperatorVersionMin = [1, 6] as const;
 
-/** Folders that every pod of Ray mounts. */
+/** The folders that every pod of Ray mounts. */
 export const rayFolder = rayLogs.folder;
 export const sharedMemoryFolder = "/dev/shm";
 const ownFolders: readonly string[] = [rayFolder, sharedMemoryFolder];
@@ -36,7 +45,7 @@ const rayVersion = z
   .regex(/^\d+\.\d+\.\d+$/, "must be a version such as 2.60.0")
   .refine((text) => isAtLeast(text, rayVersionMin), `must be ${rayVersionMin.join(".")} or later`);
 
-/** What head and workers have in common; the defaults of the cluster when absent. */
+/** The parameters that the head and workers share. Absent ones have the default of the cluster. */
 const group = {
   serviceAccount: z.string().optional(),
   nodeSelector: labels.optional(),
@@ -66,7 +75,7 @@ const WorkerGroup = z
     path: ["maxReplicas"],
     message: "must not be less than minReplicas",
   })
-  // Workers with a GPU feed it, so they get more of everything.
+  // Workers with a GPU need more CPU and memory to feed it.
   .transform((worker) => ({
     ...worker,
     numCpus: worker.numCpus ?? (worker.numGpus > 0 ? 8 : 4),
@@ -81,7 +90,7 @@ const Volume = z.strictObject({
     .refine((path) => !ownFolders.includes(path), `must not be one of Ray's: ${ownFolders.join(", ")}`),
 });
 
-/** The parameters of requirements.md 2.8 and what else a Ray cluster in production needs. docs/reference/ray-cluster.md lists them. */
+/** The parameters of a Ray cluster in production. docs/reference/ray-cluster.md lists them. */
 export const ClusterParameters = z
   .strictObject({
     name: clusterName,
@@ -96,31 +105,34 @@ export const ClusterParameters = z
     serviceAccount: z.string().default(platformDefaults.serviceAccount),
     rayVersion: rayVersion.default(platformDefaults.rayVersion),
     image: z.string().optional(),
-    /** Of groups with a GPU that name none; that of all others when `image` alone is given. */
+    /** The image of groups with a GPU that specify none; the image of all other groups if only `image` is specified. */
     gpuImage: z.string().optional(),
-    /** The selectors of the stack's nodes, for groups that name none. */
+    /** The node selectors of the stack, for groups that specify none. */
     nodeSelectors: z.strictObject({ head: labels, workerCpu: labels, workerGpu: labels }).prefault(defaultSelectors()),
-    /** Of the head when its group names none. */
+    /** The priority class of the head if its group specifies none. */
     headPriorityClass: z.string().optional(),
     headGroup: HeadGroup.prefault({}),
     workerGroups: z.array(WorkerGroup).default([]),
     env: environment.default({}),
-    /** Claims of the namespace that all pods mount: where tables or models are that are no objects of a store. */
+    /** The volume claims of the namespace that all pods mount, for tables or models outside an object store. */
     volumes: z.array(Volume).default([]),
-    /** A side car in each pod that keeps Ray's logs: the image of Fluent Bit, and a config map of the namespace. */
+    /** The side car in each pod that preserves Ray's logs: the image of Fluent Bit and a config map of the namespace. */
     logs: z.strictObject({ image: z.string().min(1), configMap: objectName(63) }).optional(),
-    /** Where jobs find the catalog, which they are told in TILTYARD_CATALOG_URL. */
+    /** The URL of the catalog, which jobs receive as TILTYARD_CATALOG_URL. */
     catalogUrl: z.string().optional(),
-    /** A secret of the namespace whose key `apiKey` is a key of the catalog: TILTYARD_API_KEY in jobs. */
+    /** A secret of the namespace whose key `apiKey` is a key of the catalog, which jobs receive as TILTYARD_API_KEY. */
     catalogKeySecret: objectName(63).optional(),
-    /** Redis, for a head that can be restarted without losing the cluster. */
+    /** The Redis with which the head can be restarted without the loss of the cluster. */
     gcsFaultTolerance: z
       .strictObject({ redisAddress: z.string(), redisPasswordSecret: z.string().optional() })
       .optional(),
     timeoutSeconds: z.int().positive().default(900),
     leaseSeconds: z.int().min(30).max(leaseSecondsMax).default(120),
     adopt: z.boolean().default(false),
-    /** `token`: Ray requires a token, which KubeRay generates and keeps in a secret named after the cluster. */
+    /**
+     * The authentication. With `token`, Ray requires a token, which KubeRay generates and stores in a secret named
+     * after the cluster.
+     */
     auth: z.enum(["none", "token"]).default("token"),
   })
   .superRefine((parameters, context) => {
@@ -147,7 +159,7 @@ export const ClusterParameters = z
       if (parameters[name] === undefined) problem([name], `is required with configMethod ${configMethod}`);
   });
 export type ClusterParameters = z.infer<typeof ClusterParameters>;
-/** What a caller may leave out is optional here. */
+/** The parameters of a caller, where those with defaults are optional. */
 export type ClusterOptions = z.input<typeof ClusterParameters>;
 
 function defaultSelectors() {
@@ -156,7 +168,7 @@ function defaultSelectors() {
   return { head: label(labelKeys.head), workerCpu: label(labelKeys.workerCpu), workerGpu: label(labelKeys.workerGpu) };
 }
 
-/** Parameters that are not valid. The message lists every problem with its path. */
+/** An error that lists all invalid parameters with their paths. */
 export class ParameterError extends Error {
   override readonly name = "ParameterError";
   readonly problems: readonly string[];
@@ -167,15 +179,15 @@ export class ParameterError extends Error {
   }
 }
 
-/** @throws ParameterError */
+/** Parses parameters with names in camelCase. @throws ParameterError */
 export function parseParameters(options: unknown): ClusterParameters {
   return parse(options, (path) => path.join("."));
 }
 
 /**
- * The same from a file with the names of requirements.md 2.8: `worker_groups`, `num_cpus`.
+ * Parses parameters with names in snake_case, as in a file: `worker_groups`, `num_cpus`.
  *
- * @param layers Each with either spelling of its names; the later ones win.
+ * @param layers The parameters, with either spelling of their names. Later layers have precedence.
  * @throws ParameterError
  */
 export function parseFileParameters(...layers: readonly object[]): ClusterParameters {
@@ -185,9 +197,9 @@ export function parseFileParameters(...layers: readonly object[]): ClusterParame
 }
 
 /**
- * The Ray cluster of jobs that name it: with one group of CPU workers where it has none.
+ * Parses the parameters of the Ray cluster of a job. Without worker groups, it has one group of CPU workers.
  *
- * @param layers As `parseFileParameters` has them.
+ * @param layers The layers of `parseFileParameters`.
  * @throws ParameterError
  */
 export function parseJobCluster(name: string, ...layers: readonly object[]): ClusterParameters {
@@ -202,7 +214,10 @@ function parse(options: unknown, format: (path: PropertyKey[]) => string): Clust
   );
 }
 
-/** Maps whose keys are the caller's, labels and variables: how many levels of names are ours in each. */
+/**
+ * The maps with keys that the caller chooses, such as labels and variables, with the number of outer levels whose keys
+ * are parameters.
+ */
 const levelsOfOurs: Readonly<Record<string, number>> = { nodeSelector: 0, env: 0, nodeSelectors: 1 };
 
 function toCamelCase(value: unknown, levels = Number.POSITIVE_INFINITY): unknown {

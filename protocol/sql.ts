@@ -1,21 +1,25 @@
 /**
- * Bounds on SQL expressions, checked before Lance reads one: Lance parses and plans recursively, and reserves memory for
- * the results of functions such as `repeat` without a limit. docs/internals/rows.md has the measurements.
+ * The bounds on SQL expressions, which are checked before Lance parses one. Lance parses and plans recursively and
+ * reserves memory for the results of functions such as `repeat` without a limit. docs/internals/rows.md contains the
+ * measurements.
  */
 export const sqlBounds = {
-  /** Words, numbers, strings, signs and white space: an IN list of 20,000 values has 60,000. */
+  /** The words, numbers, strings, signs and white space: an IN list of 20,000 values has 60,000. */
   tokens: 65_536,
-  /** Operators and function calls of an expression. */
+  /** The operators and function calls of an expression. */
   operators: 4_096,
-  /** Operators of one chain, such as `a + b + c`. AND, OR and commas end a chain: Lance plans those without recursion. */
+  /**
+   * The operators of one chain, such as `a + b + c`. AND, OR and commas end a chain, because Lance plans them without
+   * recursion.
+   */
   chain: 128,
-  /** Parentheses, brackets and CASE inside each other. */
+  /** The nesting of parentheses, brackets and CASE. */
   depth: 32,
-  /** Factor by which nested functions may lengthen a value. */
+  /** The factor by which nested functions may lengthen a value. */
   growth: 65_536,
 } as const;
 
-/** One token after any white space and comments: a number, a word, a string or quoted name, or an operator. */
+/** Matches one token after any white space and comments: a number, a word, a string or quoted name, or an operator. */
 const tokens = new RegExp(
   [
     /\d[\d_]*(?:\.\d*)?(?:[eE][+-]?\d+)?/,
@@ -38,18 +42,18 @@ const operatorWords = new Set([
   ...["not", "is", "in", "like", "ilike", "similar", "rlike", "regexp", "between", "div", "xor", "escape", "as"],
 ]);
 
-/** Functions whose number argument is a length, with the index of that argument; -1 for every argument. */
+/** The functions with a length as a numeric argument, and the index of that argument; -1 for every argument. */
 const lengths: Readonly<Record<string, number>> = {
   ...{ repeat: 1, lpad: 1, rpad: 1, space: 0 },
   ...{ array_repeat: 1, list_repeat: 1, array_resize: 1, list_resize: 1 },
   ...{ range: -1, generate_series: -1, sequence: -1 },
 };
-/** Functions that may put their third argument in place of each character. */
+/** The functions that may replace each character by their third argument. */
 const replacing = ["replace", "regexp_replace"];
 
-/** Parentheses, brackets or CASE that are still open. */
+/** An unclosed parenthesis, bracket or CASE. */
 interface Frame {
-  /** The function that is called; empty for none. */
+  /** The called function; empty for none. */
   readonly name: string;
   readonly isCase: boolean;
   readonly args: Argument[];
@@ -59,12 +63,12 @@ interface Frame {
 }
 
 interface Argument {
-  /** The number or text that the argument consists of; undefined for any other argument. */
+  /** The number or text that is the whole argument; undefined for any other argument. */
   literal: number | string | undefined;
   isEmpty: boolean;
 }
 
-/** Returns the reason why an SQL expression is refused; undefined for one within the bounds. */
+/** Returns the reason why an SQL expression is rejected; undefined for one within the bounds. */
 export function problemOfSql(sql: string): string | undefined {
   const outer = frameOf("", false);
   const frames = [outer];
@@ -98,7 +102,7 @@ export function problemOfSql(sql: string): string | undefined {
     note(top, undefined);
   };
 
-  /** The name that the previous token was; a parenthesis after it begins a call. */
+  /** The previous token if it was a name. A parenthesis after it begins a call. */
   let name = "";
   tokens.lastIndex = 0;
   for (let match = tokens.exec(sql); match !== null && problem === undefined; match = tokens.exec(sql)) {
@@ -131,7 +135,7 @@ export function problemOfSql(sql: string): string | undefined {
       if (isBounded(top.name)) top.args.push({ literal: undefined, isEmpty: true });
     } else {
       count(top.chain + 1);
-      // A sign before a number is a part of the literal.
+      // A sign before a number is part of the literal.
       if (!((token === "-" || token === "+") && top.args.at(-1)?.isEmpty)) note(top, undefined);
     }
   }
@@ -144,7 +148,7 @@ function isDigit(character: string): boolean {
   return character >= "0" && character <= "9";
 }
 
-/** Whether the arguments of a function decide how long its result is. */
+/** Reports whether the arguments of a function determine the length of its result. */
 function isBounded(name: string): boolean {
   return name in lengths || replacing.includes(name) || name === "arrow_cast";
 }
@@ -153,7 +157,7 @@ function frameOf(name: string, isCase: boolean): Frame {
   return { name, isCase, args: [{ literal: undefined, isEmpty: true }], chain: 0, growth: 1 };
 }
 
-/** Adds a token to the argument that is being read: a literal counts while nothing else stands beside it. */
+/** Adds a token to the current argument. A literal counts only if the argument contains no other token. */
 function note({ args }: Frame, literal: number | string | undefined): void {
   const last = args.at(-1);
   if (last === undefined) return;
@@ -161,7 +165,7 @@ function note({ args }: Frame, literal: number | string | undefined): void {
   last.isEmpty = false;
 }
 
-/** Returns how much longer a function makes its arguments, or the reason why the call is refused. */
+/** Returns the factor by which a function lengthens its arguments, or the reason why the call is rejected. */
 function factorOf(name: string, args: readonly Argument[]): number | string {
   const index = lengths[name];
   if (index !== undefined) {

@@ -3,9 +3,8 @@ import { z } from "zod";
 const nodeSelector = z.record(z.string(), z.string());
 
 /**
- * What a Tiltyard stack tells other programs: all that a client needs to make a Ray cluster
- * on it and to reach its catalog. `infra/` writes it and `client/` reads it. An output that a
- * variant does not have is absent.
+ * The outputs of a Tiltyard stack, which contain everything that a client needs to create a Ray cluster and to access
+ * the catalog. `infra/` writes them and `client/` reads them. Outputs that a variant does not have are absent.
  */
 export const StackOutputs = z.object({
   variant: z
@@ -87,5 +86,5 @@ export const StackOutputs = z.object({
 });
 export type StackOutputs = z.infer<typeof StackOutputs>;
 
-/** Outputs that the engine encrypts and that no log may show. */
+/** The outputs that the engine encrypts and that must not appear in logs. */
 export const secretOutputs = ["kubeconfig", "catalogApiKey"] as const satisfies readonly (keyof StackOutputs)[];

@@ -9,7 +9,7 @@ import { listTableRows } from "./row.ts";
 import { listDroppedTables, protectTable, undropTable, unprotectTable } from "./table.ts";
 import { listTransactions } from "./transaction.ts";
 
-/** What this catalog does besides the protocol: principals and roles, the audit, jobs, and dropped tables. */
+/** The contracts of this catalog in addition to the protocol: principals and roles, the audit, jobs, and dropped tables. */
 export const managementContracts = {
   describeCaller,
   listPrincipals,

@@ -6,10 +6,13 @@ import { transactionStatuses } from "../operations/transaction.ts";
 
 const principalLengthMax = 256;
 
-/** The prefixes of principals that own no API key; owners of keys have none, so that no kind can act as another. */
+/**
+ * The prefixes of principals without an API key. Owners of keys cannot have them, so no kind of principal can act as
+ * another.
+ */
 export const tokenPrefix = "oidc:";
 export const jobPrefix = "job:";
-/** Names that the audit has for the catalog itself. */
+/** The names that the audit uses for the catalog itself. */
 const reserved: readonly string[] = ["operator", "unknown"];
 
 export const PrincipalName = text(principalLengthMax)
@@ -30,7 +33,7 @@ export const Grant = z
 /** Milliseconds since the epoch. */
 export const timeMillis = z.int().min(0);
 
-/** Statuses in a query, separated by commas or as a parameter that repeats. */
+/** The statuses in a query, separated by commas or as repeated parameters. */
 export const statusesInQuery = z
   .preprocess((given) => (Array.isArray(given) ? given.join(",") : given), text(characters.name))
   .transform((given) => given.split(",").map((each) => each.trim()))

@@ -3,15 +3,15 @@ import { characters, numbers, text } from "../bounds.ts";
 import { defineContract, onPath } from "../contract.ts";
 import { commonRequest, context, count, fieldPath, branch as inBranch, optional } from "../fields.ts";
 
-/** What a job that looks after a table is answered with. */
+/** The response of operations that open maintenance jobs. */
 const MaintenanceResponse = z
   .object({ context, job_id: z.string().describe("The id of the job that does it.") })
   .meta({ id: "MaintenanceResponse" });
 
-/** It is there to be refused: what is meant for a branch must not be done to main. */
+/** The branch is part of the schema so that other branches are rejected instead of ignored, which would change `main`. */
 const branch = inBranch.describe("Only main: a job looks after no other branch.");
 
-/** What any of these may say about where it runs. */
+/** The fields about the execution of a job, which all these operations share. */
 const running = {
   concurrency: optional(count.min(1)).describe(
     "How many tasks of Ray run at a time; as many as it has room for when absent.",

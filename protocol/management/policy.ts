@@ -3,7 +3,7 @@ import { defineContract, onPath } from "../contract.ts";
 import { commonRequest, context, count } from "../fields.ts";
 import { buildIndexFields, cleanUpFields, compactFields } from "./maintenance.ts";
 
-/** Lance's own, which a compaction takes when it is told nothing. */
+/** Lance's own default of a compaction. */
 export const defaultRowsPerFragment = 1024 * 1024;
 
 const Compaction = z
@@ -31,7 +31,10 @@ const CleanUp = z
   })
   .meta({ id: "CleanUpPolicy" });
 
-/** When the catalog opens jobs that look after a table: when, and the fields of the request that opens such a job. */
+/**
+ * The conditions under which the catalog opens maintenance jobs for a table, with the fields of the requests that open
+ * them.
+ */
 export const TablePolicy = {
   auto_compact: Compaction.optional(),
   auto_build_index: z

@@ -3,10 +3,10 @@ import { defineContract, roles } from "../contract.ts";
 import { context, count, pageQuery, pageResponse } from "../fields.ts";
 import { Grant, PrincipalName } from "./fields.ts";
 
-/** The right to manage the catalog's principals, their keys and their roles. */
+/** The right to manage the principals of the catalog, their keys and their roles. */
 export const onRoot = () => [{ role: "admin", object: [] }] as const;
 
-/** The key of a job has a role that no other principal can have. */
+/** A grant of the caller. The key of a job has a role that no other principal can have. */
 const CallerGrant = Grant.extend({ role: z.enum([...roles, "committer"]) }).meta({ id: "CallerGrant" });
 
 export const describeCaller = defineContract({

@@ -2,19 +2,19 @@ import { z } from "zod";
 import { defineContract, onPath } from "../contract.ts";
 import { context, count, datasetReadErrors, queryInteger } from "../fields.ts";
 
-/** How much of a table the list of its first rows tells. */
+/** The limits of the list of the first rows of a table. */
 export const shown = {
   rows: 100,
   columns: 64,
-  /** Characters of a text. */
+  /** The characters of a text. */
   characters: 300,
-  /** Items of a list. */
+  /** The items of a list. */
   items: 8,
-  /** Of bytes that are no image. */
+  /** The bytes of binary values other than images. */
   bytes: 16,
-  /** Bytes of one image; a larger one is not answered. */
+  /** The bytes of an image. Larger images are omitted. */
   imageBytes: 256 * 1024,
-  /** Bytes of all values of an answer: what does not fit is not answered. */
+  /** The bytes of all values of a response. Values beyond this limit are omitted. */
   answerBytes: 4 * 1024 * 1024,
 } as const;
 

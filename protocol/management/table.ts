@@ -3,7 +3,7 @@ import { defineContract, onPath } from "../contract.ts";
 import { commonRequest, context, id, optional, pageQuery, pageResponse } from "../fields.ts";
 import { timeMillis } from "./fields.ts";
 
-/** The catalog counts its tables in 32 bits. */
+/** The id of a dropped table, which the catalog stores in 32 bits. */
 const droppedId = z.int32().min(0);
 
 const DroppedTable = z
@@ -45,7 +45,7 @@ export const undropTable = defineContract({
   bodyAccess: (request) => [{ role: "writer", object: request.new_id ?? request.id }],
 });
 
-/** The answer of protecting a table and of doing so no more. */
+/** The response of protecting and of unprotecting a table. */
 const ProtectionResponse = z
   .object({ context, transaction_id: z.string(), protected: z.boolean() })
   .meta({ id: "ProtectionResponse" });

@@ -26,14 +26,14 @@ const UdtfEntry = z
   })
   .meta({ id: "MaterializedViewUdtfEntry" });
 
-/** A source query as Geneva writes it. */
+/** A source query in Geneva's format. */
 const SourceQuery = z.looseObject({ source_table: z.string().min(1) });
 
-/** Parses a source query; undefined for one that Geneva did not write. */
+/** Parses a source query; undefined if it is not in Geneva's format. */
 export function readSourceQuery(text: string): z.infer<typeof SourceQuery> | undefined {
   try {
     const query = JSON.parse(text);
-    // As it was written: the order of its fields stays.
+    // The result of `JSON.parse` keeps the order of the fields.
     return SourceQuery.safeParse(query).success ? query : undefined;
   } catch {
     return undefined;
@@ -41,9 +41,9 @@ export function readSourceQuery(text: string): z.infer<typeof SourceQuery> | und
 }
 
 /**
- * The table that a view is computed from; undefined for a query that Geneva did not write.
+ * Returns the source table of a view; undefined if the query is not in Geneva's format.
  *
- * @throws CatalogError InvalidInput for a name that no table can have.
+ * @throws CatalogError InvalidInput for an invalid name of a table.
  */
 export function sourceOfView(request: { readonly source_query: string }): Identifier | undefined {
   const query = readSourceQuery(request.source_query);
@@ -76,7 +76,7 @@ export const createMaterializedView = defineContract({
   errors: datasetErrors,
   bodySize: "large",
   access: onPath("writer"),
-  // The answer reveals the version of the source, and refreshes copy its rows.
+  // The response reveals the version of the source, and refreshes copy its rows.
   bodyAccess: (request) => {
     const source = sourceOfView(request);
     return source === undefined ? [] : [{ role: "reader", object: source }];

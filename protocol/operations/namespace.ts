@@ -28,7 +28,7 @@ export const createNamespace = defineContract({
     .meta({ id: "CreateNamespaceResponse" }),
   errors: [404, 409],
   access: onPath("writer", "committer"),
-  // Overwrite drops what is there, so it needs the right to drop.
+  // Overwrite drops the existing namespace, so it needs the right to drop.
   bodyAccess: (request) => (request.mode === "Overwrite" ? onPath("admin")(request) : []),
 });
 
@@ -81,7 +81,7 @@ export const namespaceExists = defineContract({
   access: onPath("reader"),
 });
 
-/** Fields that both lists of tables share. */
+/** The query fields that both lists of tables share. */
 const listTablesQuery = z.object({
   ...pageQuery,
   include_declared: queryBoolean.optional().describe("Also list tables that have no version yet; true when absent."),

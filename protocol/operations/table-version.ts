@@ -28,7 +28,7 @@ export const TableVersion = z
   .meta({ id: "TableVersion" });
 export type TableVersion = z.infer<typeof TableVersion>;
 
-/** What creates a version, alone and in a batch. */
+/** The fields that create a version, individually and in a batch. */
 const newVersion = {
   version: count,
   branch,

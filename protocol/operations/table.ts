@@ -127,7 +127,7 @@ export const tableExists = defineContract({
   access: onPath("reader"),
 });
 
-/** What is answered for a table that is no longer there. */
+/** The response fields for a table that no longer exists. */
 const goneTable = {
   context,
   transaction_id: z.string().optional(),
@@ -171,7 +171,7 @@ export const renameTable = defineContract({
   bodyAccess: (request) => [{ role: "writer", object: renamedTo(request) }],
 });
 
-/** The new identifier of a table. Java's client sends an empty `new_namespace_id` for none. */
+/** Returns the new identifier of a table. Java's client sends an empty `new_namespace_id` if it is unset. */
 export function renamedTo(request: {
   readonly id: Identifier;
   readonly new_table_name: string;
@@ -216,7 +216,7 @@ export const alterTableBackfillColumns = defineContract({
   access: onPath("writer"),
 });
 
-/** What a change of a table's columns or metadata answers: the version that it made. */
+/** The response fields of a change of columns or metadata, including the created version. */
 const changed = { context, transaction_id: z.string().optional(), version: count };
 
 export const restoreTable = defineContract({
@@ -295,7 +295,7 @@ export const getTableStats = defineContract({
   access: onPath("reader"),
 });
 
-/** A column that a user's function computes, in jobs. */
+/** A column that a function of a user computes in jobs. */
 const VirtualColumn = z
   .object({
     input_columns: optional(list(fieldPath, items.columns)),

@@ -27,7 +27,7 @@ const AlterTransactionAction = exactlyOneOf({
 }).meta({ id: "AlterTransactionAction" });
 export type AlterTransactionAction = z.infer<typeof AlterTransactionAction>;
 
-/** What describe and alter answer about a transaction. */
+/** The response fields of describing and altering a transaction. */
 const transaction = {
   status: z.enum(transactionStatuses),
   context: Context.describe("The principal, the operation, its objects, and the time."),
