@@ -94,7 +94,8 @@ function publishedManifest(manifest: Manifest, modules: string): object {
     ...(exports && { exports: mapped(exports, (path, name) => exported(path, name)) }),
     files: ["**"],
     dependencies: Object.fromEntries(
-      Object.entries(dependencies).filter(([name]) => name.startsWith("@types/") || isUsed(name)),
+      // The command's package depends on programs that it starts and does not import.
+      Object.entries(dependencies).filter(([name]) => /^@(types|tiltyard)\//.test(name) || isUsed(name)),
     ),
     publishConfig: { access: "public" },
   };

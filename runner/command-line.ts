@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createCatalogClient, createManagementClient, JobsApi } from "@tiltyard/client";
 import { formatError } from "@tiltyard/protocol";
+import { onNpmExit } from "@tiltyard/protocol/parent";
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { type Environment, readConfig } from "./config.ts";
 import { CatalogJobs } from "./jobs.ts";
@@ -82,6 +83,7 @@ async function run(options: Options): Promise<void> {
   const stopped = new AbortController();
   const { signal } = stopped;
   for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stopped.abort());
+  using _ = onNpmExit(() => stopped.abort());
   const environment = readConfig(process.env);
   const catalog = catalogOf(options, environment);
   await using ray = rayOf(options, environment, signal);

@@ -197,6 +197,9 @@ const Environment = z.object({
   TILTYARD_ALLOW_INSECURE: flag,
 });
 
+/** The names of all settings. */
+export const settingNames: readonly string[] = Object.keys(Environment.shape);
+
 /** An error that lists all invalid settings with their names. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
@@ -263,7 +266,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     vending: values.TILTYARD_VEND_CREDENTIALS ? { s3Role: values.TILTYARD_VEND_S3_ROLE } : undefined,
     logLevel: values.TILTYARD_LOG_LEVEL,
     unknownVariables: Object.keys(set).filter(
-      (name) => name.startsWith("TILTYARD_") && !(name in Environment.shape) && !ofOtherPrograms.includes(name),
+      (name) => name.startsWith("TILTYARD_") && !settingNames.includes(name) && !ofOtherPrograms.includes(name),
     ),
   };
 }

@@ -1,5 +1,6 @@
 import { type Logger, pino } from "pino";
 import sonicBoom from "sonic-boom";
+import { prettyLine } from "./pretty-log.ts";
 
 export type Log = Logger;
 
@@ -19,8 +20,8 @@ process.once("exit", () => {
 });
 
 /**
- * Creates the log of the service, which writes JSON lines to standard output asynchronously. The service never waits
- * for the reader of its log, and neither a full disk nor a closed pipe stops it. The destination is a newer version of
+ * Creates the log of the service on standard output: lines for people on a terminal, JSON lines elsewhere. It writes
+ * asynchronously: the service never waits for the reader of its log, and neither a full disk nor a closed pipe stops it. The destination is a newer version of
  * pino's, because the one that pino 10 bundles never returns from a flush to a full disk.
  */
 export function createLog(level: string): Log {
@@ -41,7 +42,13 @@ export function createLog(level: string): Log {
     dropped = 0;
   });
   destination.on("error", () => undefined);
-  const log = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
+  const stream = process.stdout.isTTY
+    ? {
+        write: (line: string) => void destination.write(prettyLine(line)),
+        flush: (done: () => void) => destination.flush(done),
+      }
+    : destination;
+  const log = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream);
   return log;
 }
 

@@ -1,3 +1,4 @@
+import { onNpmExit } from "@tiltyard/protocol/parent";
 import { failuresOf, reportOf } from "./error-message.ts";
 import { exitCodes } from "./exit-codes.ts";
 
@@ -26,6 +27,7 @@ export async function interruptible(work: (signal: AbortSignal) => Promise<void>
   const stop = () => controller.abort();
   process.on("SIGINT", interrupt).on("SIGTERM", interrupt);
   process.stdout.on("error", stop);
+  using _ = onNpmExit(stop);
   try {
     await work(signal);
   } catch (error) {

@@ -1,5 +1,7 @@
+import { closest } from "@tiltyard/protocol";
+import { onNpmExit } from "@tiltyard/protocol/parent";
 import { developmentKeyFile } from "../auth/reserved-keys.ts";
-import { type Config, readConfig } from "../config.ts";
+import { type Config, readConfig, settingNames } from "../config.ts";
 import { createLog, flushLog, type Log } from "../log.ts";
 import { describeDatabase } from "../store/database.ts";
 
@@ -14,11 +16,19 @@ export async function serve(): Promise<void> {
   process.env.UV_THREADPOOL_SIZE ??= String(poolThreads);
   const config = readConfig(process.env);
   const log = createLog(config.logLevel);
-  for (const name of config.unknownVariables) log.warn(`${name} is set, but no such setting exists`);
+  for (const name of config.unknownVariables) {
+    const meant = closest(name, settingNames);
+    const advice = meant === undefined ? "" : `. Did you mean ${meant}?`;
+    log.warn(`${name} is set, but no such setting exists${advice}`);
+  }
   const { startService } = await import("../start.ts");
   const service = await startService(config, log);
-  const stop = async (signal: string) => {
-    log.info({ signal }, "stopping");
+  let isStopping = false;
+  const stop = async (reason: string) => {
+    // npm ends after the signal that it shares with its child.
+    if (isStopping) return;
+    isStopping = true;
+    log.info({ reason }, "stopping");
     setTimeout(() => kill(log), stopTimeoutMs).unref();
     await service.stop();
     log.info("stopped");
@@ -26,6 +36,7 @@ export async function serve(): Promise<void> {
   };
   // A second signal ends the process at once, as it does by default.
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, stop);
+  onNpmExit(() => void stop("npm ended"));
   process.stderr.write(welcome(config, service.url));
 }
 

@@ -1,5 +1,5 @@
 import { type AnyContract, CatalogError, contracts, managementContracts, remoteContracts } from "@tiltyard/protocol";
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import type { DevelopmentIssuer } from "../auth/development-issuer.ts";
 import type { Metrics } from "../metrics.ts";
 import { mountConsole } from "./console-page.ts";
@@ -55,7 +55,13 @@ export function pages({ metrics, isReady, developmentIssuer }: PageDeps, tokenPa
     if (await isReady()) return c.json({ status: "ready" });
     throw new CatalogError("ServiceUnavailable", "the service is not ready");
   });
+  // A relative path also works behind a proxy that serves the catalog below a path.
+  app.get("/", (c, next) => (isBrowser(c) ? c.redirect("console") : next()));
   mountDocsPage(app, documents);
   mountConsole(app);
   return app;
+}
+
+function isBrowser(c: Context): boolean {
+  return c.req.header("accept")?.includes("text/html") ?? false;
 }

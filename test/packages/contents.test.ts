@@ -157,3 +157,9 @@ function importsOf(file: string): string[] {
 function packageOf(specifier: string): string {
   return specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
 }
+
+test("the package of the command installs the catalog and the runner", () => {
+  expect(Object.keys(unpack("tiltyard").manifest.dependencies)).toEqual(
+    ["client", "protocol", "runner", "service"].map((name) => `@tiltyard/${name}`),
+  );
+});

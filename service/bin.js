@@ -1,0 +1,4 @@
+#!/usr/bin/env node
+import "@tiltyard/protocol/node-version";
+
+await import("@tiltyard/service/command");

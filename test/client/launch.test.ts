@@ -1,0 +1,55 @@
+/** How programs start and end. */
+import { existsSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { expect, test } from "vitest";
+import { startProgram } from "../support/process.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+
+const olderNode = (version: string) =>
+  `data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"${version}"}})`;
+
+test.each(["tiltyard/bin.js", "service/bin.js", "runner/bin.js"])(
+  "%s ends with one sentence under an old Node",
+  async (bin) => {
+    const { code, stdout, stderr } = await startProgram(["--import", olderNode("20.19.0"), bin, "--version"]).finished;
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toBe(
+      "Tiltyard needs Node 24.0 or later, and this is Node 20.19.0: install a newer one from https://nodejs.org\n",
+    );
+  },
+);
+
+test.each(["tiltyard/bin.js", "service/bin.js", "runner/bin.js"])("%s is the program of its package", async (bin) => {
+  const manifest = JSON.parse(readFileSync(join(bin, "../package.json"), "utf8"));
+  expect(Object.values(manifest.bin)).toEqual(["./bin.js"]);
+  expect(await startProgram([bin, "--version"]).finished).toMatchObject({ code: 0, stdout: `${manifest.version}\n` });
+});
+
+/**
+ * Starts a program as the child of a shell, as npm does, and ends the shell with SIGTERM. Resolves when the last of them
+ * has ended and so closed the output.
+ */
+async function endShell(args: string, started: string, settings: Readonly<Record<string, string>>): Promise<void> {
+  const shell = `${JSON.stringify(process.execPath)} ${resolve("tiltyard/bin.js")} ${args}; true`;
+  const npm = `const shell = require("node:child_process").spawn("sh", ["-c", ${JSON.stringify(shell)}], { stdio: "inherit" });
+    process.on("SIGTERM", () => shell.kill("SIGTERM"));`;
+  const program = startProgram(["--eval", npm], { npm_command: "exec", ...settings });
+  await program.printed(started);
+  program.child.kill("SIGTERM");
+  await program.finished;
+}
+
+test("serve ends in order when npm, its parent, ends", async () => {
+  const folder = temporaryFolder("tiltyard launch ");
+  await endShell("serve", "curl", { TILTYARD_DATA_DIR: folder, TILTYARD_PORT: "0" });
+  // SQLite deletes its log when the database is closed.
+  expect([existsSync(join(folder, "catalog.sqlite")), existsSync(join(folder, "catalog.sqlite-wal"))]).toEqual([
+    true,
+    false,
+  ]);
+});
+
+test("watching a job ends when npm, its parent, ends", async () => {
+  const settings = { TILTYARD_CATALOG_URL: "http://127.0.0.1:1", TILTYARD_API_KEY: "a-key-of-24-characters-x" };
+  await endShell("jobs watch 1", "still trying", settings);
+});
