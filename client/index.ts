@@ -6,8 +6,7 @@ export {
   parseFileParameters,
   parseParameters,
 } from "@tiltyard/protocol";
-export * from "./catalog/catalog-client.ts";
-export * from "./catalog/errors.ts";
+export * from "./catalog/index.ts";
 export { type ConnectParameters, connect } from "./kubernetes/connect.ts";
 export { ConnectError } from "./kubernetes/connect-error.ts";
 export { KubernetesError } from "./kubernetes/kubernetes-error.ts";

@@ -101,10 +101,12 @@ function publishedManifest(manifest: Manifest, modules: string): object {
   };
 }
 
+const libraries = [".", "./catalog"];
+
 /** Returns the export of a module. Libraries have types; programs are only run. */
 function exported(path: string, name: string): unknown {
   const javascript = toJavaScript(path);
-  return name === "." ? { types: path.replace(/\.ts$/, ".d.ts"), default: javascript } : javascript;
+  return libraries.includes(name) ? { types: path.replace(/\.ts$/, ".d.ts"), default: javascript } : javascript;
 }
 
 function toJavaScript(path: string): string {

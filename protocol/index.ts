@@ -8,6 +8,7 @@ export * from "./contracts.ts";
 export { millisecondsOf } from "./duration.ts";
 export * from "./errors.ts";
 export { Context, delimiter, Identity, pathId } from "./fields.ts";
+export * from "./http-request.ts";
 export * from "./identifier.ts";
 export * from "./management/contracts.ts";
 export { jobPrefix, KeyOwner, PrincipalName, tokenPrefix } from "./management/fields.ts";

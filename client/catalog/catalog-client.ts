@@ -4,11 +4,12 @@ import {
   arrowFile,
   type Contracts,
   contracts,
-  formatIdentifier,
+  httpRequest,
   isIdempotent,
   type ManagementContracts,
   managementContracts,
   type ResponseOf,
+  requestShape,
 } from "@tiltyard/protocol";
 import pRetry from "p-retry";
 import type { z } from "zod";
@@ -151,26 +152,16 @@ function call(
 async function callOnce(
   client: CatalogClientOptions,
   contract: AnyContract,
-  { id, indexName = "", context: ownContext, ...fields }: Request,
+  { context: ownContext, ...fields }: Request,
   { signal, body: arrow }: CallOptions,
 ): Promise<unknown> {
   const context = { ...client.context, ...ownContext };
-  const queryNames = Object.keys(contract.query.shape);
-  const query = Object.entries(fields).filter(([name, value]) => queryNames.includes(name) && value !== undefined);
-  const rest = Object.fromEntries(Object.entries(fields).filter(([name]) => !queryNames.includes(name)));
-  const path = contract.path
-    .replace("{id}", encodeURIComponent(formatIdentifier(id ?? [])))
-    .replace("{index_name}", encodeURIComponent(indexName));
-  const parameters = new URLSearchParams(
-    query.flatMap(([name, value]) => [value].flat().map((each): [string, string] => [name, String(each)])),
-  );
-  const url = `${client.url.replace(/\/+$/, "")}${path}${query.length > 0 ? `?${parameters}` : ""}`;
-  const method = contract.methods.includes("POST") ? "POST" : "GET";
-  const json = JSON.stringify(
-    contract.bareField === undefined
-      ? { ...rest, ...(Object.keys(context).length > 0 && { context: withoutHeaders(context) }) }
-      : rest[contract.bareField],
-  );
+  const hasContext = Object.keys(context).length > 0;
+  const { method, path, json } = httpRequest(requestShape(contract), {
+    ...fields,
+    ...(hasContext && { context: withoutHeaders(context) }),
+  });
+  const url = client.url.replace(/\/+$/, "") + path;
   const isArrow = contract.content === "arrow";
 
   using silence = new SilenceLimit(client.timeoutMs ?? timeoutMsDefault);

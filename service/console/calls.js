@@ -1,4 +1,4 @@
-import { operations } from "./contracts.js";
+import { httpRequest, operations } from "./contracts.js";
 
 /**
  * @typedef {import("./contracts.js").OperationName} OperationName
@@ -65,13 +65,6 @@ export function whenUnauthenticated(listener) {
   onUnauthenticated = listener;
 }
 
-/** Returns the delimiter of an identifier in a request: `$`, unless a part contains it. @param {Identifier} id */
-export function delimiterFor(id) {
-  let delimiter = "$";
-  while (id.some((part) => part.includes(delimiter))) delimiter = delimiter === "$" ? "~" : `${delimiter}~`;
-  return delimiter;
-}
-
 /**
  * Calls an operation according to its contract.
  *
@@ -81,17 +74,14 @@ export function delimiterFor(id) {
  * @param {AbortSignal} [signal]
  * @returns {Promise<AnswerTo<Name>>}
  */
-export async function call(name, { id = [], ...fields }, signal) {
-  const { method, path, query } = operations[name];
-  const delimiter = delimiterFor(id);
-  const url = new URL(path.slice(1).replace("{id}", encodeURIComponent(id.join(delimiter) || delimiter)), base);
-  if (delimiter !== "$") url.searchParams.set("delimiter", delimiter);
-  /** @type {Record<string, unknown>} */
-  const body = {};
-  for (const [field, value] of Object.entries(fields)) {
-    if (!query.includes(field)) body[field] = value;
-    else if (String(value ?? "") !== "") url.searchParams.set(field, String(value));
-  }
+export async function call(name, request, signal) {
+  const shape = operations[name];
+  // Filters that are not set are empty.
+  const isUnset = (/** @type {[string, unknown]} */ [field, value]) =>
+    shape.query.includes(field) && String(value ?? "") === "";
+  const given = Object.fromEntries(Object.entries(request).filter((each) => !isUnset(each)));
+  const { method, path, json } = httpRequest(shape, given);
+  const url = new URL(path.slice(1), base);
 
   let response;
   let text;
@@ -101,7 +91,7 @@ export async function call(name, { id = [], ...fields }, signal) {
       headers: { ...credentialHeaders(), ...(method === "POST" && { "content-type": "application/json" }) },
       credentials: "omit",
       cache: "no-store",
-      body: method === "POST" ? JSON.stringify(body) : null,
+      body: json ?? null,
       signal: signal ?? null,
     });
     text = await response.text();

@@ -1,5 +1,5 @@
-/** The types of the module that service/pages/console-page.ts generates from the contracts. */
-import type { AnyContract, Contracts, ManagementContracts, ResponseOf } from "@tiltyard/protocol";
+/** The types of the module that service/pages/console-page.ts renders from the contracts. */
+import type { AnyContract, Contracts, ManagementContracts, RequestShape, ResponseOf } from "@tiltyard/protocol";
 import type { z } from "zod";
 
 type Operations = Contracts & ManagementContracts;
@@ -15,7 +15,5 @@ export type RequestTo<Name extends OperationName> = { readonly id?: readonly str
 export type AnswerTo<Name extends OperationName> = ResponseOf<Operations[Name]>;
 
 /** The method and the path of each operation, and the names of the fields in its query. */
-export const operations: Readonly<
-  Record<OperationName, { readonly method: "GET" | "POST"; readonly path: string; readonly query: readonly string[] }>
->;
-export { includedRoles, roles, transactionStatuses } from "@tiltyard/protocol";
+export const operations: Readonly<Record<OperationName, RequestShape>>;
+export { delimiterFor, httpRequest, includedRoles, roles, transactionStatuses } from "@tiltyard/protocol";

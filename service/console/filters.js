@@ -1,5 +1,5 @@
 import { entriesOf } from "./caller.js";
-import { delimiterFor } from "./calls.js";
+import { delimiterFor } from "./contracts.js";
 import { parseName } from "./format.js";
 import { useLayoutEffect, useRef, useState } from "./libraries/hooks.js";
 import { field, html, input, textsOf } from "./view.js";

@@ -1,6 +1,6 @@
 import { may } from "./caller.js";
-import { call, delimiterFor } from "./calls.js";
-import { transactionStatuses } from "./contracts.js";
+import { call } from "./calls.js";
+import { delimiterFor, transactionStatuses } from "./contracts.js";
 import { ago, dateAndTime, nameOf } from "./format.js";
 import { useLayoutEffect, useRef, useState } from "./libraries/hooks.js";
 import { shown, useAction, useLoaded, usePoll, useTitle } from "./loading.js";

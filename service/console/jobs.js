@@ -1,4 +1,5 @@
-import { call, delimiterFor } from "./calls.js";
+import { call } from "./calls.js";
+import { delimiterFor } from "./contracts.js";
 import { Filtered } from "./filters.js";
 import { nameOf } from "./format.js";
 import { endedStatuses, isOpen, noRunner, openStatuses, silentSince, titleOf } from "./job.js";

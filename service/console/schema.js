@@ -1,5 +1,6 @@
 import { may } from "./caller.js";
-import { ApiError, call, delimiterFor } from "./calls.js";
+import { ApiError, call } from "./calls.js";
+import { delimiterFor } from "./contracts.js";
 import { nameOf } from "./format.js";
 import { useEffect, useState } from "./libraries/hooks.js";
 import { shown, useAction, useLoaded } from "./loading.js";

@@ -1,5 +1,6 @@
 import { may } from "./caller.js";
-import { call, delimiterFor } from "./calls.js";
+import { call } from "./calls.js";
+import { delimiterFor } from "./contracts.js";
 import { Rows } from "./data.js";
 import { nameOf } from "./format.js";
 import { History, mainBranch, readTags } from "./history.js";

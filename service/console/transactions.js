@@ -1,5 +1,5 @@
-import { ApiError, call, delimiterFor } from "./calls.js";
-import { transactionStatuses } from "./contracts.js";
+import { ApiError, call } from "./calls.js";
+import { delimiterFor, transactionStatuses } from "./contracts.js";
 import { Filtered } from "./filters.js";
 import { dateAndTime, nameOf } from "./format.js";
 import { isOpen, openStatuses } from "./job.js";

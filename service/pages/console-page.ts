@@ -1,7 +1,16 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { contracts, includedRoles, managementContracts, roles, transactionStatuses } from "@tiltyard/protocol";
+import {
+  contracts,
+  delimiterFor,
+  httpRequest,
+  includedRoles,
+  managementContracts,
+  requestShape,
+  roles,
+  transactionStatuses,
+} from "@tiltyard/protocol";
 import type { Hono } from "hono";
 import { secureHeaders } from "hono/secure-headers";
 
@@ -62,12 +71,13 @@ function withPaths(script: string): string {
 
 /** Renders the part of the contracts that the console needs; service/console/contracts.d.ts declares its types. */
 function contractsModule(): string {
-  const operations = Object.entries({ ...contracts, ...managementContracts }).map(([name, contract]) => {
-    const method = contract.methods.includes("POST") ? "POST" : "GET";
-    return [name, { method, path: contract.path, query: Object.keys(contract.query.shape) }];
-  });
+  const operations = Object.entries({ ...contracts, ...managementContracts }).map(([name, contract]) => [
+    name,
+    requestShape(contract),
+  ]);
   const exported = { operations: Object.fromEntries(operations), includedRoles, roles, transactionStatuses };
-  return Object.entries(exported)
-    .map(([name, value]) => `export const ${name} = ${JSON.stringify(value)};\n`)
-    .join("");
+  const values = Object.entries(exported).map(([name, value]) => `export const ${name} = ${JSON.stringify(value)};\n`);
+  // The text of a function at run time is JavaScript.
+  const functions = [delimiterFor, httpRequest].map((each) => `export ${each}\n`);
+  return [...values, ...functions].join("");
 }

@@ -6,13 +6,14 @@ import {
   type Contracts,
   contracts,
   ErrorResponse,
-  formatIdentifier,
   type ManagementContracts,
   managementContracts,
   type RemoteContracts,
   type ResponseOf,
   type Role,
   remoteContracts,
+  requestShape,
+  httpRequest as toHttp,
 } from "@tiltyard/protocol";
 import { afterAll, beforeAll } from "vitest";
 import { generateApiKey, hashApiKey } from "../../service/auth/api-key.ts";
@@ -143,31 +144,14 @@ export function useCatalog(environment: Readonly<Record<string, string>> = {}): 
   });
 }
 
-/** Converts a request to HTTP: fields of the query to query parameters, all others to JSON. */
+/** Converts a request to HTTP as clients do. An index has a name unless the request gives one. */
 export function httpRequest(
   contract: AnyContract,
   request: Readonly<Record<string, unknown>>,
   options: { readonly delimiter?: string } = {},
 ): { readonly path: string; readonly init: RequestInit } {
-  const delimiter = options.delimiter ?? "$";
-  const identifier = request.id as string[] | undefined;
-  const id = encodeURIComponent(formatIdentifier(identifier ?? [], delimiter));
-  const query = new URLSearchParams(options.delimiter === undefined ? {} : { delimiter });
-  const body: Record<string, unknown> = {};
-  const { indexName = "an_index", ...fields } = request;
-  for (const [name, value] of Object.entries(fields))
-    if (name in contract.query.shape && !(name in contract.body.shape))
-      for (const each of [value].flat()) query.append(name, String(each));
-    else body[name] = value;
-  const method = contract.methods.includes("POST") ? "POST" : "GET";
-  const { bareField } = contract;
-  return {
-    path: `${contract.path.replace("{id}", id).replace("{index_name}", encodeURIComponent(`${indexName}`))}?${query}`,
-    init:
-      method === "GET" || contract.content === "arrow"
-        ? { method }
-        : { method, body: JSON.stringify(bareField === undefined ? body : body[bareField]) },
-  };
+  const { method, path, json } = toHttp(requestShape(contract), { indexName: "an_index", ...request }, options);
+  return { path, init: json === undefined || contract.content === "arrow" ? { method } : { method, body: json } };
 }
 
 async function readAnswer<Name extends OperationName>(

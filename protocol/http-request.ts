@@ -1,0 +1,61 @@
+import type { AnyContract } from "./contract.ts";
+
+/** The parts of a contract that decide how a request is sent. */
+export interface RequestShape {
+  readonly method: "GET" | "POST";
+  /** With parameters in braces: `/v1/table/{id}/describe`. */
+  readonly path: string;
+  /** The fields that travel as query parameters. */
+  readonly query: readonly string[];
+  /** The field that is the whole body, without the object around it. */
+  readonly bareField: string | undefined;
+}
+
+export interface HttpRequest {
+  readonly method: "GET" | "POST";
+  /** The path with its query. */
+  readonly path: string;
+  /** The JSON body of a POST. */
+  readonly json: string | undefined;
+}
+
+export function requestShape({ methods, path, query, body, bareField }: AnyContract): RequestShape {
+  const method = methods.includes("POST") ? "POST" : "GET";
+  return { method, path, query: Object.keys(query.shape).filter((name) => !(name in body.shape)), bareField };
+}
+
+/** Returns a delimiter that no part of an identifier contains: `$` for most. */
+export function delimiterFor(id: readonly string[]): string {
+  let delimiter = "$";
+  while (id.some((part) => part.includes(delimiter))) delimiter = delimiter === "$" ? "~" : `${delimiter}~`;
+  return delimiter;
+}
+
+/**
+ * Converts a request to HTTP: the identifier goes into the path, fields of the query become parameters, all others JSON.
+ * Lists become repeated parameters. Without a delimiter, chooses one that fits the identifier.
+ *
+ * The console runs the text of this function in browsers, so that it uses nothing of this module but `delimiterFor`.
+ */
+export function httpRequest(
+  shape: RequestShape,
+  request: Readonly<Record<string, unknown>> & { readonly id?: readonly string[]; readonly indexName?: string },
+  options: { readonly delimiter?: string } = {},
+): HttpRequest {
+  const { id = [], indexName = "", ...fields } = request;
+  const delimiter = options.delimiter ?? delimiterFor(id);
+  const parameters = new URLSearchParams(options.delimiter === undefined && delimiter === "$" ? {} : { delimiter });
+  const body: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(fields))
+    if (!shape.query.includes(name)) body[name] = value;
+    else if (value !== undefined) for (const each of [value].flat()) parameters.append(name, String(each));
+  const path = shape.path
+    .replace("{id}", encodeURIComponent(id.length === 0 ? delimiter : id.join(delimiter)))
+    .replace("{index_name}", encodeURIComponent(indexName));
+  const content = shape.bareField === undefined ? body : body[shape.bareField];
+  return {
+    method: shape.method,
+    path: parameters.size === 0 ? path : `${path}?${parameters}`,
+    json: shape.method === "POST" ? JSON.stringify(content) : undefined,
+  };
+}
