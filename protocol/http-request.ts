@@ -33,9 +33,8 @@ export function delimiterFor(id: readonly string[]): string {
 
 /**
  * Converts a request to HTTP: the identifier goes into the path, fields of the query become parameters, all others JSON.
- * Lists become repeated parameters. Without a delimiter, chooses one that fits the identifier.
- *
- * The console runs the text of this function in browsers, so that it uses nothing of this module but `delimiterFor`.
+ * Lists become repeated parameters. The console runs the text of this function in browsers, so that it uses nothing else of
+ * this module.
  */
 export function httpRequest(
   shape: RequestShape,
@@ -43,8 +42,8 @@ export function httpRequest(
   options: { readonly delimiter?: string } = {},
 ): HttpRequest {
   const { id = [], indexName = "", ...fields } = request;
-  const delimiter = options.delimiter ?? delimiterFor(id);
-  const parameters = new URLSearchParams(options.delimiter === undefined && delimiter === "$" ? {} : { delimiter });
+  const { delimiter = "$" } = options;
+  const parameters = new URLSearchParams(delimiter === "$" ? {} : { delimiter });
   const body: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(fields))
     if (!shape.query.includes(name)) body[name] = value;

@@ -1,4 +1,4 @@
-import { httpRequest, operations } from "./contracts.js";
+import { delimiterFor, httpRequest, operations } from "./contracts.js";
 
 /**
  * @typedef {import("./contracts.js").OperationName} OperationName
@@ -80,7 +80,7 @@ export async function call(name, request, signal) {
   const isUnset = (/** @type {[string, unknown]} */ [field, value]) =>
     shape.query.includes(field) && String(value ?? "") === "";
   const given = Object.fromEntries(Object.entries(request).filter((each) => !isUnset(each)));
-  const { method, path, json } = httpRequest(shape, given);
+  const { method, path, json } = httpRequest(shape, given, { delimiter: delimiterFor(request.id ?? []) });
   const url = new URL(path.slice(1), base);
 
   let response;
