@@ -144,6 +144,7 @@ export const deleteFromTable = defineContract({
     .meta({ id: "DeleteFromTableRequest" }),
   response: z.object({ context, transaction_id, version: count.optional() }).meta({ id: "DeleteFromTableResponse" }),
   errors: datasetErrors,
+  bodySize: "large",
   access: onPath("writer"),
   onRows: true,
 });
@@ -259,6 +260,7 @@ export const countTableRows = defineContract({
     .meta({ id: "CountTableRowsRequest" }),
   response: count,
   errors: datasetReadErrors,
+  bodySize: "large",
   access: onPath("reader"),
   onRows: true,
 });

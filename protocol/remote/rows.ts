@@ -34,6 +34,7 @@ export const remoteDeleteFromTable = defineContract({
   body: deleteFromTable.body,
   response: z.object({ num_deleted_rows: count, version: count }),
   errors: datasetErrors,
+  bodySize: "large",
   access: onPath("writer"),
   onRows: true,
 });

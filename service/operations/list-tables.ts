@@ -11,7 +11,7 @@ export const listTables: Handler<typeof contracts.listTables> = async (request, 
     JSON.stringify(["tables", id, includeDeclared, page_token, limit]),
     () =>
       readPage(
-        { name: "tables", key: keyText },
+        { name: "tables", key: keyText, takesKeys: true },
         request,
         (after = "", count) => listNames(store.read, id, after, { limit: count, includeDeclared }),
         (name) => name,

@@ -1,7 +1,6 @@
 import { contracts, type RequestOf } from "@tiltyard/protocol";
-import { isWritten } from "../commits/read.ts";
-import { branchOf, mainBranch } from "../domain/branch.ts";
 import { requireTable } from "../domain/require.ts";
+import { inTurn, isUnwritten } from "./first-version.ts";
 import type { AuthorizedCaller, Catalog, Handler } from "./handler.ts";
 
 const contract = contracts.mergeInsertIntoTable;
@@ -14,11 +13,15 @@ export const mergeInsertIntoTable: Handler<typeof contract> = async (request, ca
 
 /** Merges rows. The response also contains the number of written rows and of attempts. */
 export async function mergeRows(request: Request, catalog: Catalog, caller: AuthorizedCaller) {
+  return inTurn(catalog, request, () => merge(request, catalog, caller));
+}
+
+async function merge(request: Request, catalog: Catalog, caller: AuthorizedCaller) {
   const { store, rows } = catalog;
   const change = { contract, request, caller };
   const sent = { rows: caller.body };
   const table = await requireTable(store.read, request.id);
-  if (branchOf(request) === mainBranch && !(await isWritten(catalog, table))) {
+  if (await isUnwritten(catalog, table, request)) {
     const { result, transaction } = await rows.change("write", change, { mode: "append" }, { ...sent, empty: table });
     const none = { num_updated_rows: 0, num_deleted_rows: 0, num_attempts: 1 };
     return { ...transaction, ...none, num_inserted_rows: result.rows, num_rows: result.rows, version: result.version };

@@ -675,6 +675,40 @@ describe("writers at once", () => {
     expect(await versionsOf(id)).toHaveLength(10);
   });
 
+  const times = Array.from({ length: 8 }, (_, index) => index);
+
+  test.each([["exist_ok"], ["overwrite"]])("all succeed in creating one table with the mode %s", async (mode) => {
+    const id = [uniqueName("raced")];
+    const body = arrowStream(films.slice(0, 1));
+    const answers = await Promise.all(times.map(() => catalog.call("createTable", { id, mode } as never, { body })));
+    expect(answers.map(({ status }) => status)).toEqual(times.map(() => 200));
+    expect(await ids(id)).toEqual([1]);
+  });
+
+  test("all insert into a table that was only declared", async () => {
+    const id = [uniqueName("raced")];
+    await catalog.call("declareTable", { id });
+    const insert = (row: number) =>
+      catalog.call("insertIntoTable", { id }, { body: arrowStream([{ id: row, title: "x" }]) });
+    expect((await Promise.all(times.map(insert))).map(({ status }) => status)).toEqual(times.map(() => 200));
+    expect((await ids(id)).toSorted()).toEqual(times);
+  });
+
+  test.each([["create"], ["exist_ok"], ["overwrite"]])("write a declared table with the mode %s", async (mode) => {
+    const id = [uniqueName("declared")];
+    const { location } = (await catalog.call("declareTable", { id, properties: { owner: "me" } })).body;
+    const { body } = await catalog.call("createTable", { id, mode } as never, { body: arrowStream(films) });
+    expect(body).toMatchObject({ location, version: 1, properties: { owner: "me" } });
+    expect((await catalog.call("createTable", { id }, { body: arrowStream(films) })).error.status).toBe(409);
+  });
+
+  test("change the same rows, each once", async () => {
+    const id = await createFilms(catalog);
+    const update = () => catalog.call("updateTable", { id, predicate: "id = 1", updates: [["title", "title || '!'"]] });
+    expect((await Promise.all(times.map(update))).map(({ status }) => status)).toEqual(times.map(() => 200));
+    expect((await catalog.call("countTableRows", { id, predicate: "title = 'Stalker!!!!!!!!'" })).body).toBe(1);
+  });
+
   test("are not held up by a rate limit that their own requests used up", async () => {
     const limited = await startTestCatalog({ TILTYARD_RATE_LIMIT: "1" });
     try {
