@@ -1,6 +1,6 @@
 /**
- * Checks the words of the project's text against the list in CONTRIBUTING.md, as part of `npm run check`. It prints each
- * line that has one that is not ours, and what to write instead.
+ * Checks the words of the project's text against the list in CONTRIBUTING.md, as part of `npm run check`. It prints
+ * each line that contains a word of the list, with its replacement.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, globSync, readFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import { join } from "node:path";
 
 const root = join(import.meta.dirname, "..");
 const types = ["ts", "js", "md", "py", "yaml"];
-/** What is no prose: the UNIX user in quotes, and code on a page of Markdown. */
+/** The parts that are not prose: the UNIX user in quotes, and code in Markdown. */
 const nameInQuotes = /(["'`])nobody\1/g;
 const codeInMarkdown = /`[^`\n]*`/g;
 
@@ -23,7 +23,7 @@ const instead: readonly (readonly [RegExp, string])[] = [
   [/\btr(y|ies|ied) anew\b/i, "retry"],
 ];
 
-/** What git has and what is new; in a tarball, all that is there. */
+/** Returns all tracked and new files; in a tarball, all files. */
 function textFiles(): readonly string[] {
   const patterns = types.map((type) => `*.${type}`);
   const git = spawnSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard", ...patterns], {
@@ -49,7 +49,7 @@ function problemsOf(path: string): readonly string[] {
   );
 }
 
-// This file has the words themselves. Another may be deleted, which git does not know before the commit.
+// This file itself contains the words. A tracked file may be deleted before the commit.
 const isRead = (path: string) => path !== "test/words.ts" && existsSync(join(root, path));
 const problems = textFiles().filter(isRead).flatMap(problemsOf);
 if (problems.length > 0) {

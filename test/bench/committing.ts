@@ -7,14 +7,14 @@ import { finalName, pathOf, type TestTable } from "../support/table.ts";
 import { send } from "./load.ts";
 import type { Server } from "./servers.ts";
 
-/** Clients that commit, each to a table of its own, until this process ends. */
+/** Clients that commit, each to a separate table, until this process exits. */
 export interface Committing {
-  /** How many commits were acknowledged so far. */
+  /** Returns the number of acknowledged commits so far. */
   acknowledged(): number;
   /**
-   * Looks for what was acknowledged, once the service has stopped.
+   * Checks the acknowledged commits after the service has stopped.
    *
-   * @throws Error when a commit is lost, or more is staged than one commit a client.
+   * @throws Error if a commit is lost, or if more than one commit per client is staged.
    */
   check(): void;
 }
@@ -39,13 +39,13 @@ export async function startCommitting(server: Server, folder: string, clients: n
       const recorded = readColumn(folder, "select count(*) from table_versions")[0];
       if (lost.length > 0 || Number(recorded) < all.length) throw new Error("acknowledged commits were lost");
       const staged = tables.flatMap((table) => readdirSync(`/${pathOf(table)}/_versions`)).filter(isStaged);
-      // Each client had one request that was not answered any more at the most.
+      // Each client had at most one request without a response.
       if (staged.length > clients) throw new Error(`${staged.length} staged manifests are left`);
     },
   };
 }
 
-/** What the database of a service that has stopped answers: the first column of each row. */
+/** Returns the first column of each row of a query on the database of a stopped service. */
 export function readColumn(folder: string, sql: string): unknown[] {
   const database = new Database(join(folder, "catalog.sqlite"), { readonly: true });
   try {
@@ -64,7 +64,7 @@ async function declareTables(server: Server, count: number): Promise<TestTable[]
   return tables;
 }
 
-/** @returns undefined when there is no such manifest. */
+/** Returns the content of a manifest; undefined if it does not exist. */
 function contentOf(table: TestTable, version: number): string | undefined {
   try {
     return readFileSync(`/${pathOf(table)}/_versions/${finalName(version)}`, "utf8");

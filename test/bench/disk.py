@@ -1,4 +1,4 @@
-"""Makes commits durable and does nothing else, until the time is over: disk.ts says what that tells.
+"""Commits durably for some seconds without any other work. disk.ts explains the measurement.
 
 disk.py FOLDER WAY IN_FLIGHT SECONDS
 """
@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 MANIFEST = b"manifest " * 113
 TABLES_PER_COMMIT = 32
-# As many as the catalog has.
+# The catalog has the same number of threads.
 SYNCING_THREADS = 16
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -45,7 +45,7 @@ def stage(table, version):
 
 
 def commit(group, placed):
-    """Commits a group. What is left of the group before, which has its final names, goes with it."""
+    """Commits a group and finishes the previous group, whose manifests have their final names."""
     names = {table for table, *_ in [*group, *placed]}
     make_durable([staged for _, _, staged, _ in group] + list(names))
     for _, _, staged, _ in placed:
@@ -74,7 +74,7 @@ latencies, commits, placed = [], 0, []
 cpu_before = time.process_time()
 elapsed = cpu_of_staging = 0.0
 while elapsed < seconds:
-    # Clients stage their manifests: that is no part of a commit, and is not counted.
+    # Staging is the work of clients and not part of a commit, so it is not counted.
     cpu = time.process_time()
     group = [stage(tables[(commits + each) % len(tables)], (commits + each) // len(tables)) for each in range(in_flight)]
     cpu_of_staging += time.process_time() - cpu

@@ -5,20 +5,20 @@ import { read } from "../support/tools.ts";
 import { mediansOf } from "./table.ts";
 
 /**
- * How a group of manifests and their names are made durable: by one sync of the file system, which Node does not offer,
- * or by a sync of each file and each folder, in as many threads as Node has for them.
+ * The methods of making a group of manifests and their names durable: one sync of the file system, which Node does not
+ * offer, or a sync of each file and folder in as many threads as Node has for them.
  */
 export const diskWays = ["syncfs", "each"] as const;
 export type DiskWay = (typeof diskWays)[number];
 
-/** What the disk gave in each round. */
+/** The measurements of the disk in each round. */
 export type DiskRounds = Readonly<Record<DiskWay, readonly DiskMeasurement[]>>;
-/** Medians of the rounds. */
+/** The medians of the rounds. */
 export type DiskMedians = Readonly<Record<DiskWay, DiskMeasurement>>;
 
 export type DiskMeasurement = z.infer<typeof Printed>;
 
-/** What disk.py prints. */
+/** The output of disk.py. */
 const Printed = z.object({
   requests: z.number(),
   requestsPerSecond: z.number(),
@@ -28,17 +28,18 @@ const Printed = z.object({
 });
 
 /**
- * Measures what the disk gives: how many versions a second a program commits that does nothing else, and has as many
- * commits in flight as there are connections. It shares out all that can be shared: it syncs the staged manifests of
- * the commits in flight together, records them in one transaction of SQLite (WAL, synchronous=FULL), links them to their
- * final names, and acknowledges all of them. What is left of a group goes with the next one: its final names are durable
- * by the next sync, then its staged names are deleted, and the next transaction notes it.
+ * Measures the limit of the disk: the number of versions per second that a program without any other work commits, with
+ * one commit in flight per connection. The program shares all work that can be shared. It syncs the staged manifests of
+ * the commits in flight together, records them in one transaction of SQLite (WAL, synchronous=FULL), links them to
+ * their final names, and acknowledges all of them. The rest of a group is part of the next one: the next sync makes its
+ * final names durable, then its staged names are deleted, and the next transaction records that.
  *
- * That is the limit, because no commit may be acknowledged before its manifest, the manifest's name and its record are
- * durable, and because a staged name may be deleted only when the final one is durable. There is no network, no
- * validation, no audit and no other reader. The manifests are staged off the clock, as clients do that.
+ * No commit can be faster, because it may be acknowledged only after its manifest, the name of the manifest and its
+ * record are durable, and because a staged name may be deleted only after the final one is durable. The measurement has
+ * no network, no validation, no audit and no other readers. As with real clients, the staging of manifests is not
+ * measured.
  *
- * @param python Any Python 3: it reaches `syncfs`.
+ * @param python Any Python 3, which can call `syncfs`.
  */
 export async function measureDisk(
   python: string,
@@ -46,7 +47,7 @@ export async function measureDisk(
   way: DiskWay,
   { connections, seconds }: { readonly connections: number; readonly seconds: number },
 ): Promise<DiskMeasurement> {
-  // Its files stay until the benchmark ends: the disk would be busy with the deletion while others are measured.
+  // The files remain until the benchmark ends, because their deletion would occupy the disk during other measurements.
   const files = join(folder, crypto.randomUUID());
   mkdirSync(files, { recursive: true });
   const args = [join(import.meta.dirname, "disk.py"), files, way, String(connections), String(seconds)];
@@ -54,7 +55,7 @@ export async function measureDisk(
   return Printed.parse(JSON.parse(printed));
 }
 
-/** @returns undefined when nothing was measured. */
+/** Returns the medians; undefined without a measurement. */
 export function diskMediansOf(rounds: DiskRounds | undefined): DiskMedians | undefined {
   if (rounds === undefined) return undefined;
   const names = Printed.keyof().options;

@@ -1,7 +1,10 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 
-/** Makes a folder inside the project, on a real disk as data is in earnest, that goes away with this process. */
+/**
+ * Creates a folder inside the project that is deleted when this process exits. It is on a real disk, like data in
+ * production.
+ */
 export function makeFolder(): string {
   const cache = resolve(import.meta.dirname, "../../.cache");
   mkdirSync(cache, { recursive: true });

@@ -15,7 +15,7 @@ import { readUsage } from "./process-usage.ts";
 import { type Server, startTiltyard } from "./servers.ts";
 import { median } from "./table.ts";
 
-/** How much a catalog holds: tables, and versions of the first of them. */
+/** The size of a catalog: the number of tables, and of versions of the first one. */
 const Size = z.object({
   tables: upTo(100_000_000).default(1_000_000),
   versions: upTo(100_000_000).default(1_000_000),
@@ -30,7 +30,7 @@ const roundSeconds = 1;
 const versionsPerRound = 2_000;
 const pauseMs = 5;
 
-/** Compares a small catalog with a large one, and deletes all versions of a table while others ask for something. */
+/** Compares a small catalog with a large one, and deletes all versions of a table while other clients send requests. */
 export async function measureGrowth(args: readonly string[]): Promise<void> {
   const large = readArguments(args, Size);
   const folder = makeFolder();
@@ -59,7 +59,7 @@ export async function measureGrowth(args: readonly string[]): Promise<void> {
         ["large", ofLarge],
       ] as const) {
         const measurement = await loads[size][name](server);
-        // The first round only warms up.
+        // The first round is only a warm-up.
         if (round > 0) measured[size].push(measurement);
       }
     const us = (size: "small" | "large") => median(measured[size].map(({ cpuUsPerRequest }) => cpuUsPerRequest));
@@ -86,7 +86,7 @@ function loadsOf(size: Size, dataDir: string) {
     measure(server, { connections: 8, seconds: roundSeconds }, make);
   return {
     "describe-table": during(() => {
-      // A step that has no divisor in common with the number of tables comes to all of them.
+      // A step without a common divisor with the number of tables reaches all of them.
       next = (next + 7_919) % size.tables;
       return on(next, "describe");
     }),
@@ -105,7 +105,7 @@ function loadsOf(size: Size, dataDir: string) {
         requests.push(on(0, "version/create", { version, manifest_path, naming_scheme: "V2" }));
       }
       requests.reverse();
-      // What was staged and not used is committed first the next time.
+      // Staged but unused versions are committed first in the next measurement.
       return measure(server, { connections: 1, seconds: roundSeconds }, () => requests.pop()).then((measurement) => {
         version -= requests.length;
         return measurement;

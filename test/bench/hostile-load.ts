@@ -8,21 +8,27 @@ import { between, readArguments } from "./options.ts";
 import { type ProcessUsage, readUsage } from "./process-usage.ts";
 import { startTiltyard } from "./servers.ts";
 
-/** What Node gives itself in a pod of 512 MiB. With more to take it collects garbage later, which looks like a leak. */
+/**
+ * The heap size that Node chooses in a pod with 512 MiB. With a larger heap, garbage is collected later, which
+ * resembles a leak.
+ */
 const podHeap = "--max-old-space-size=256";
 const committers = 8;
-/** One in so many connections misbehaves. */
+/** The share of misbehaving connections: one in this number. */
 const misbehavingEvery = 10;
 const samples = 10;
 const bodyBytes = 8 * 1024 * 1024;
 const slowByteEveryMs = 100;
 const misbehavedForMs = 3_000;
-/** What a leak is more than: a heap breathes, and a connection or two may be on its way. */
+/**
+ * The growth beyond which memory or handles count as a leak. The heap size varies, and some connections may be in
+ * progress.
+ */
 const residentGrowthMax = 1.2;
 const handleGrowthMax = 20;
 const handlesCloseWithinMs = 30_000;
 const handlesLookEveryMs = 100;
-/** A request that takes longer than this is stuck. */
+/** The duration beyond which a request counts as stuck. */
 const stuckMs = 60_000;
 
 const Options = z.object({
@@ -31,10 +37,10 @@ const Options = z.object({
 });
 
 /**
- * Loads the catalog for long: most connections describe a table, some commit, and a tenth of
- * them misbehave. Then it is told to stop under load, and what it acknowledged is looked for.
+ * Loads the catalog for a long time: most connections describe a table, some commit, and a tenth of them misbehave.
+ * Then the service is stopped under load, and its acknowledged commits are checked.
  *
- * @throws Error when memory or handles grow, a request is stuck or fails, or a commit is lost.
+ * @throws Error if memory or handles grow, a request is stuck or fails, or a commit is lost.
  */
 export async function measureLoad(args: readonly string[]): Promise<void> {
   const { seconds, connections } = readArguments(args, Options);
@@ -66,11 +72,11 @@ export async function measureLoad(args: readonly string[]): Promise<void> {
   }
   isOver = true;
   await Promise.all(misbehaving);
-  // In the first half the heap grows to what it needs for a collection now and then.
+  // During the first half, the heap grows to its normal size between collections.
   const [before, after] = [usages[samples / 2 - 1], usages.at(-1)];
   if (after === undefined || before === undefined) throw new Error("there are too few samples");
   if (after.residentMiB > before.residentMiB * residentGrowthMax) throw new Error("the memory of the service grows");
-  // The connections of clients that are gone are closed a moment later.
+  // The connections of disconnected clients are closed with a short delay.
   const deadline = performance.now() + handlesCloseWithinMs;
   while (readUsage(server.pid).handles > handlesBefore + handleGrowthMax) {
     if (performance.now() > deadline) throw new Error("the service keeps handles of clients that are gone");
@@ -82,25 +88,25 @@ export async function measureLoad(args: readonly string[]): Promise<void> {
   process.exit(0);
 }
 
-/** Ways of clients to be a nuisance. Each resolves when it is over. */
+/** The kinds of misbehaving clients. Each resolves when its misbehaviour ends. */
 const misbehaviours: readonly ((server: Target) => Promise<void>)[] = [
-  // A body that comes byte by byte, and never ends.
+  // A body that arrives byte by byte and never ends.
   async (server) => {
     const socket = await open(server, head(server, 1_000));
     const dripping = setInterval(() => socket.write(" "), slowByteEveryMs);
     await closeAfter(socket, misbehavedForMs);
     clearInterval(dripping);
   },
-  // Half a request, and then nothing.
+  // Half a request without a continuation.
   async (server) =>
     closeAfter(await open(server, "POST /v1/table/t_0/describe HTTP/1.1\r\nhost: a\r\ncontent-le"), misbehavedForMs),
-  // A body that is too large, and is sent all the same.
+  // A body that exceeds the limit but is sent anyway.
   async (server) => {
     const socket = await open(server, head(server, bodyBytes));
     socket.write(Buffer.alloc(bodyBytes, " "));
     await closeAfter(socket, misbehavedForMs);
   },
-  // One that is too large and does not tell its length.
+  // A body that exceeds the limit without a declared length.
   async (server) => {
     const socket = await open(server, head(server, undefined));
     const chunk = Buffer.alloc(64 * 1024, " ");
@@ -108,7 +114,7 @@ const misbehaviours: readonly ((server: Target) => Promise<void>)[] = [
       socket.write(Buffer.concat([Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, Buffer.from("\r\n")]));
     await closeAfter(socket, misbehavedForMs);
   },
-  // A whole request whose client does not wait for the answer.
+  // A whole request of a client that does not wait for the response.
   async (server) => closeAfter(await open(server, `${head(server, 2)}{}`), 1),
 ];
 
@@ -121,14 +127,14 @@ function head({ headers }: Target, bodyLength: number | undefined): string {
 async function open({ url }: Target, text: string): Promise<Socket> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
-  // The service may close the connection whenever it has had enough.
+  // The service may close the connection at any time.
   socket.on("error", () => {}).resume();
   await happened(socket, "connect", "close");
   socket.write(text);
   return socket;
 }
 
-/** An error is none of these, and is followed by the close. */
+/** Resolves after one of the events. An error does not count; the close that follows it does. */
 function happened(socket: Socket, ...events: readonly string[]): Promise<void> {
   return new Promise((resolve) => {
     for (const event of events) socket.once(event, () => resolve());

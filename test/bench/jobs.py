@@ -1,8 +1,8 @@
-"""How long it takes to fill a column: jobs.py tiltyard URL KEY_FILE ROWS, or jobs.py geneva FOLDER ROWS. Prints seconds.
+"""Measures the seconds to fill a column: jobs.py tiltyard URL KEY_FILE ROWS, or jobs.py geneva FOLDER ROWS.
 
-Both fill a column of like rows, twice the number of the row: a job that a REST call asks for, until the catalog
-says that it has ended, and a backfill of Geneva in this process over a folder, with a vectorized function on a Ray
-that has started before.
+Both fill a column of equal rows with twice the number of the row: a job opened by a REST call, until the catalog
+reports its end, and a backfill of Geneva in this process over a folder, with a vectorized function on a Ray that is
+already running.
 """
 
 import json

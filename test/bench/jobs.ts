@@ -15,7 +15,7 @@ const program = join(import.meta.dirname, "jobs.py");
 
 const Options = z.object({ rows: upTo(100_000_000).default(1_000_000), rounds: numbers.rounds.default(3) });
 
-/** Fills a column of many rows by a job, and in turn by Geneva alone on a Ray of its own, and prints how long each took. */
+/** Fills a column of many rows alternately by a job and by Geneva alone on a separate Ray, and prints each duration. */
 export async function measureJobs(args: readonly string[]): Promise<void> {
   const { rows, rounds } = readArguments(args, Options);
   const python = preparePython();
@@ -33,7 +33,7 @@ export async function measureJobs(args: readonly string[]): Promise<void> {
   }
 }
 
-/** Everything is fresh, as it is for Geneva; what is measured begins when the runner's Ray is there. */
+/** Measures one job in a new catalog, as Geneva has a new folder. The measurement begins when the runner's Ray is ready. */
 async function fillByJob(python: string, folder: string, rows: number): Promise<number> {
   await using catalog = await startTiltyard(folder);
   await using _ = await startRunner(python, catalog.url, developmentKeyFile(folder));
@@ -71,7 +71,7 @@ function printed(child: ChildProcess, text: string): Promise<void> {
   });
 }
 
-/** @returns The number that the program prints last. */
+/** Runs the program. @returns The last number that it prints. */
 async function run(python: string, args: readonly string[]): Promise<number> {
   const child = spawn(python, [program, ...args], { stdio: ["ignore", "pipe", "pipe"] });
   let [stdout, stderr] = ["", ""];

@@ -1,7 +1,7 @@
 import { Client } from "undici";
 import { readUsage } from "./process-usage.ts";
 
-/** Where load goes, and the headers that all its requests have. */
+/** The target of the load and the headers of all its requests. */
 export interface Target {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -11,11 +11,11 @@ export interface Target {
 export interface LoadRequest {
   readonly method: "GET" | "POST";
   readonly path: string;
-  /** JSON as text. */
+  /** The body as JSON text. */
   readonly body?: string;
 }
 
-/** The next request of a connection, the first of which has number 0; undefined when it has none left. */
+/** Returns the next request of a connection, counted from 0; undefined when no request remains. */
 export type NextRequest = (connection: number) => LoadRequest | undefined;
 
 export interface Measurement {
@@ -25,19 +25,19 @@ export interface Measurement {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly longestMs: number;
-  /** Processor time of the server. */
+  /** The processor time of the server per request. */
   readonly cpuUsPerRequest: number;
-  /** Of the server, at the end. */
+  /** The resident memory of the server at the end. */
   readonly residentMiB: number;
 }
 
 const requestTimeoutMs = 120_000;
 
 /**
- * Keeps every connection busy with one request at a time for a number of seconds, or until
- * one of them has no request left. The first request of each opens it and is not counted.
+ * Keeps every connection busy with one request at a time for a number of seconds, or until a connection has no request
+ * left. The first request of each connection opens it and is not counted.
  *
- * @throws Error when an answer is not 2xx.
+ * @throws Error if the status of a response is not 2xx.
  */
 export async function measure(
   target: Target,
@@ -76,7 +76,7 @@ export async function measure(
   }
 }
 
-/** Sends one request on a connection of its own. @returns The body of its answer. */
+/** Sends one request on a new connection. @returns The body of the response. */
 export async function send(target: Target, request: LoadRequest): Promise<string> {
   const client = connect(target);
   try {
@@ -94,7 +94,7 @@ async function sendNext(client: Client, target: Target, request: LoadRequest | u
   if (request !== undefined) await sendOn(client, target, request);
 }
 
-/** `dispatch` takes about half of the processor time that `request` takes, which the servers get instead. */
+/** Sends one request. `dispatch` needs about half of the processor time of `request`, which leaves more for the servers. */
 function sendOn(client: Client, target: Target, { method, path, body }: LoadRequest): Promise<string> {
   const headers = body === undefined ? target.headers : { ...target.headers, "content-type": "application/json" };
   return new Promise((resolve, reject) => {
@@ -121,7 +121,7 @@ function sendOn(client: Client, target: Target, { method, path, body }: LoadRequ
   });
 }
 
-/** What latencies of requests that were sent for so long tell. */
+/** Summarizes the latencies of requests that were sent during some seconds. */
 export function summarize(latenciesMs: readonly number[], seconds: number) {
   const sorted = latenciesMs.toSorted((one, other) => one - other);
   const percentile = (share: number) => sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;

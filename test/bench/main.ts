@@ -24,8 +24,8 @@ import { measureStart } from "./start.ts";
 import { measureByWrk, type WrkMeasurement } from "./wrk.ts";
 
 /**
- * How long a fresh server is loaded before it is measured. V8 goes on compiling what runs
- * often for some seconds, the more code the longer; the adapter comes compiled.
+ * The duration of the load before a new server is measured. V8 continues to compile hot code for some seconds, longer
+ * for more code; the adapter is already compiled.
  */
 const warmUpSeconds = { tiltyard: 12, before: 12, restAdapter: 1, bareHono: 2 } as const satisfies Record<
   ServerName,
@@ -33,11 +33,11 @@ const warmUpSeconds = { tiltyard: 12, before: 12, restAdapter: 1, bareHono: 2 } 
 >;
 
 /**
- * A measurement with fewer requests for each connection is repeated for longer: those that have no answer when it ends
- * are not counted, although the server has worked on them.
+ * The minimum number of requests per connection, below which a measurement is repeated for longer. Requests without a
+ * response at the end are not counted, although the server has worked on them.
  */
 const requestsPerConnectionMin = 5;
-/** A server that has answered nothing so far tells no rate. */
+/** The maximum extension of a measurement, because a server without any response has no known rate. */
 const timesLongerMax = 8;
 
 try {
@@ -51,7 +51,7 @@ try {
   else await bench(readOptions(process.argv.slice(2), process.env));
 } catch (error) {
   process.stderr.write(`bench: ${error instanceof Error ? error.message : error}\n`);
-  // Its load may still run.
+  // The load of the failed measurement may still be running.
   process.exit(1);
 }
 
@@ -82,7 +82,7 @@ async function bench(options: BenchOptions): Promise<void> {
   writeFileSync(options.json, `${JSON.stringify(report, null, 2)}\n`);
 }
 
-/** Measures all servers in turn. They are fresh, so that no scenario meets what another one left behind. */
+/** Measures all servers in turn. They are new, so that no scenario is affected by the data of another one. */
 async function* runScenario(scenario: Scenario, options: BenchOptions, folder: string): AsyncGenerator<ScenarioResult> {
   const size: LoadSize = { connections: Math.max(...options.connections), tables: options.tables };
   await using tiltyard = await startTiltyard(join(folder, "tiltyard"));
@@ -102,7 +102,7 @@ async function* runScenario(scenario: Scenario, options: BenchOptions, folder: s
     const server = servers[name];
     if (server === undefined) return [];
     const [target, load] = server;
-    // What others left is written before, as disk.py does.
+    // Pending writes of others must not delay this measurement; disk.py syncs first too.
     if (scenario.isOfDisk) execFileSync("sync");
     const measured = await measureByWrk(target, { connections, seconds }, await load.take({ seconds, connections }));
     load.sent?.(measured.sent);
@@ -118,7 +118,7 @@ async function* runScenario(scenario: Scenario, options: BenchOptions, folder: s
       ? { syncfs: [], each: [] }
       : undefined;
     for (let round = 0; round < options.rounds; round += 1) {
-      // In turn forwards and backwards: what one leaves to the disk does not always fall to the same next one.
+      // The order alternates, so that the pending disk writes of one server do not always affect the same successor.
       for (const name of round % 2 === 0 ? serverNames : serverNames.toReversed())
         rounds[name].push(...(await measureFor(name, options.seconds, connections)));
       const load = { connections, seconds: options.seconds };

@@ -5,18 +5,18 @@ import { type Scenario, scenarios } from "./scenarios.ts";
 
 export interface BenchOptions {
   readonly rounds: number;
-  /** How long one measurement lasts, in whole seconds. */
+  /** The duration of one measurement in seconds. */
   readonly seconds: number;
-  /** Numbers of connections that every scenario is measured with. */
+  /** The numbers of connections that every scenario is measured with. */
   readonly connections: readonly number[];
-  /** How many tables there are to look for. */
+  /** The number of tables. */
   readonly tables: number;
   readonly scenarios: readonly Scenario[];
-  /** Another checkout to measure beside this one. */
+  /** Another checkout to compare with this one. */
   readonly before: string | undefined;
-  /** Where the figures go as JSON. */
+  /** The file for the figures as JSON. */
   readonly json: string | undefined;
-  /** The Python that has pylance. */
+  /** A Python with pylance. */
   readonly python: string;
 }
 
@@ -43,7 +43,7 @@ const listUpTo = (most: number) =>
     .transform((text) => text.split(",").map(Number))
     .pipe(z.array(z.int().min(1).max(most)));
 
-/** What the options that several modes have may be. */
+/** The schemas of the options that several modes share. */
 export const numbers = {
   rounds: upTo(100),
   seconds: upTo(60),
@@ -61,8 +61,10 @@ const Options = z.object({
 });
 
 /**
+ * Parses the options.
+ *
  * @param args The arguments of the command.
- * @throws Error that says what is wrong, and how the command is used.
+ * @throws Error with the problem and the usage of the command.
  */
 export function readOptions(args: readonly string[], environment: NodeJS.ProcessEnv): BenchOptions {
   const { only, before, json, ...given } = readArguments(args, Options);
@@ -70,9 +72,9 @@ export function readOptions(args: readonly string[], environment: NodeJS.Process
 }
 
 /**
- * Reads the options that a schema names, each with a value.
+ * Parses the options of a schema, each with a value.
  *
- * @throws Error that says what is wrong, and how the command is used.
+ * @throws Error with the problem and the usage of the command.
  */
 export function readArguments<Schema extends z.ZodObject>(args: readonly string[], schema: Schema): z.infer<Schema> {
   try {
@@ -84,7 +86,7 @@ export function readArguments<Schema extends z.ZodObject>(args: readonly string[
   }
 }
 
-/** @returns The path of the Python that has pylance. */
+/** Returns the path of a Python with pylance. */
 export function pythonOf(environment: NodeJS.ProcessEnv): string {
   return environment.TILTYARD_BENCH_PYTHON ?? preparePython();
 }
@@ -93,7 +95,7 @@ function scenariosNamed(names: string): readonly Scenario[] {
   return names.split(",").map(scenarioNamed);
 }
 
-/** @throws Error when there is none of that name. */
+/** Returns the scenario with a name. @throws Error if none exists. */
 export function scenarioNamed(name: string): Scenario {
   const found = scenarios.find((scenario) => scenario.name === name);
   if (found === undefined)

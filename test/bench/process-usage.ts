@@ -1,14 +1,17 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** What a process, by default with its children, has used since it began, and what it holds now. Only Linux tells, so all is NaN elsewhere. */
+/**
+ * The resources that a process, by default with its children, has used since its start and occupies now. All values are
+ * NaN except on Linux.
+ */
 export interface ProcessUsage {
   readonly cpuMs: number;
   readonly residentMiB: number;
-  /** Open files, sockets and pipes. */
+  /** The number of open files, sockets and pipes. */
   readonly handles: number;
 }
 
-/** Linux counts processor time in hundredths of a second for every program. */
+/** The unit of Linux's processor times: one hundredth of a second for every program. */
 const tickMs = 10;
 
 export function readUsage(pid: number, { children = true } = {}): ProcessUsage {
@@ -18,14 +21,14 @@ export function readUsage(pid: number, { children = true } = {}): ProcessUsage {
   return { cpuMs: sum("cpuMs"), residentMiB: sum("residentMiB"), handles: sum("handles") };
 }
 
-/** The processes that a process has started. */
+/** Returns the child processes of a process. */
 export function childrenOf(pid: number): readonly number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
   return children === "" ? [] : children.split(" ").map(Number);
 }
 
 function readOne(pid: number): ProcessUsage {
-  // The name of the program, in parentheses, may have spaces in it.
+  // The name of the program is in parentheses and may contain spaces.
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
   const residentKiB = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
   return {

@@ -1,7 +1,7 @@
-"""Adds tables to a folder that RestAdapter serves, as copies of one that it declared: reference_fill.py FOLDER ID < IDS
+"""Adds tables to a folder that RestAdapter serves, as copies of a declared one: reference_fill.py FOLDER ID < IDS
 
-Each declare writes the whole catalog again, which is the Lance table __manifest, so that 100,000 of them would take
-hours and leave some 100 GB. Here one write adds the rows of all.
+Each declare rewrites the whole catalog, which is the Lance table __manifest. Thus 100,000 of them would last hours
+and write some 100 GB. Here one write adds the rows of all tables.
 """
 
 import secrets

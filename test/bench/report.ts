@@ -4,16 +4,16 @@ import { type DiskMeasurement, type DiskRounds, type DiskWay, diskMediansOf, dis
 import { count, mediansOf, percent, row } from "./table.ts";
 import type { WrkMeasurement } from "./wrk.ts";
 
-/** `before` is another checkout of Tiltyard, which is measured only where one is named. */
+/** The names of the servers. `before` is another checkout of Tiltyard, which is measured only if it is specified. */
 export const serverNames = ["tiltyard", "before", "restAdapter", "bareHono"] as const;
 export type ServerName = (typeof serverNames)[number];
 
-/** The measurements of a scenario, one for each round. */
+/** The measurements of a scenario, one per round. */
 export interface ScenarioResult {
   readonly name: string;
   readonly connections: number;
   readonly rounds: Readonly<Record<ServerName, readonly WrkMeasurement[]>>;
-  /** What the disk gave to a program that does nothing else. */
+  /** The measurements of a program that does nothing but write to the disk. */
   readonly disk: DiskRounds | undefined;
 }
 
@@ -33,7 +33,7 @@ const diskTitles = {
 const columns = ["", "requests/s", "p50 ms", "p99 ms", "CPU us", "MiB", "load", "requests/s of the rounds"];
 const widths = [26, 12, 10, 10, 10, 8, 8, 26];
 
-/** The medians of a scenario over its rounds, and how ours compare with the others. */
+/** Returns the medians of a scenario over its rounds, and the ratios of ours to the others. */
 export function summarizeScenario({ name, connections, rounds, disk }: ScenarioResult) {
   const medians = {
     tiltyard: mediansOf(rounds.tiltyard, figures),
@@ -61,7 +61,7 @@ export function summarizeScenario({ name, connections, rounds, disk }: ScenarioR
   };
 }
 
-/** A scenario as lines of text. */
+/** Formats a scenario as lines of text. */
 export function formatScenario(result: ScenarioResult): string {
   const summary = summarizeScenario(result);
   const { name, connections, medians, toBefore, toRestAdapter, toBareHono, ofDisk, toDisk } = summary;
@@ -103,14 +103,14 @@ export function formatScenario(result: ScenarioResult): string {
   ].join("\n");
 }
 
-/** The surroundings as a line of text. */
+/** Formats the surroundings as a line of text. */
 export function formatSurroundings({ cpu, cores, memoryGiB, node, pylance }: Surroundings): string {
   return `${cpu}, ${cores} cores, ${memoryGiB} GiB, Node ${node}, pylance ${pylance}`;
 }
 
 type Surroundings = ReturnType<typeof describeSurroundings>;
 
-/** What the figures depend on besides Tiltyard. @throws Error when the Python has no pylance. */
+/** Describes the machine and the versions that the figures depend on. @throws Error if the Python has no pylance. */
 export function describeSurroundings(python: string) {
   const findVersion = "from importlib.metadata import version; print(version('pylance'))";
   return {

@@ -1,10 +1,10 @@
 /**
- * How much memory the service takes for long streams of rows: it is sent a stream, asked for
- * all of the rows again, and its resident memory is read before and after.
+ * Measures the memory that the service needs for long streams of rows. It sends a stream, reads all rows again, and
+ * compares the resident memory before and after.
  *
  *   node test/bench/rows.ts [--mebibytes 2048] [--batch-mebibytes 8]
  *
- * The rows are vectors of random numbers, which no encoding makes smaller. It needs Linux.
+ * The rows are vectors of random numbers, which no encoding can compress. It requires Linux.
  */
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -97,7 +97,7 @@ function* writeStream(): Generator<Uint8Array> {
   yield whole.subarray(whole.length - endBytes);
 }
 
-/** Says what the service has in memory, and the most that it had since this was last asked. */
+/** Prints the current memory of the service and its peak since the previous call. */
 function report(what: string): void {
   const status = readFileSync(`/proc/${service.child.pid}/status`, "utf8");
   const mebibytes = (name: string) => Math.round(Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1]) / 1024);

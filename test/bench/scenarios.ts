@@ -6,45 +6,48 @@ import { type LoadRequest, send } from "./load.ts";
 import type { Server } from "./servers.ts";
 import type { Requests } from "./wrk.ts";
 
-/** One kind of request. Every server gets it on tables of its own. */
+/** A kind of request. Every server receives it for separate tables. */
 export interface Scenario {
   readonly name: string;
-  /** Makes what the requests need on a server that holds nothing yet. */
+  /** Prepares an empty server for the requests. */
   readonly prepare: (server: Server, size: LoadSize) => Promise<PreparedLoad>;
-  /** Whether what the disk gives is measured beside it. */
+  /** Enables the measurement of the disk in addition. */
   readonly isOfDisk?: boolean;
 }
 
 export interface LoadSize {
-  /** The most that are open at a time. */
+  /** The maximum number of simultaneous connections. */
   readonly connections: number;
-  /** How many tables the namespace has. */
+  /** The number of tables of the namespace. */
   readonly tables: number;
 }
 
 export interface PreparedLoad {
-  /** The requests of the next measurement, in the order in which they are to be sent. */
+  /** Returns the requests of the next measurement in their order. */
   readonly take: (load: { readonly seconds: number; readonly connections: number }) => Promise<Requests>;
-  /** Hears how many of the requests that were taken last were sent. */
+  /** Receives the number of sent requests of the last measurement. */
   readonly sent?: (count: number) => void;
 }
 
 const namespace = "bench";
-/** The most names of one answer of the catalog. RestAdapter has no such limit. */
+/** The maximum number of names in one response of the catalog. RestAdapter has no such limit. */
 const listLimit = 1_000;
-/** More than any server answers on this machine, so that no list ends early. */
+/** More changes per second than any server on this machine handles, so that no list ends early. */
 const changesPerSecondMax = 40_000;
-/** More versions than any server commits on this machine, for the first measurement of each. */
+/** More versions per second than any server on this machine commits, for the first measurement of each. */
 const versionsPerSecondMax = 5_000;
-/** How much more is staged than the last measurement committed: what is not is written to the disk beside what is measured. */
+/**
+ * The ratio of staged versions to those that the last measurement committed. Unused ones are additional writes during
+ * the measurement.
+ */
 const stagedPerCommitted = 3;
 const versionsPerSecondMin = 500;
 const manifest = Buffer.alloc(1024, "manifest ");
-/** Requests that prepare a server are sent so many at a time. */
+/** The number of concurrent requests that prepare a server. */
 const sentAtOnce = 32;
 /**
- * Versions are committed to so many tables for each connection, in turn: the version before has its answer long before
- * the next one is sent, on whichever connection.
+ * The number of tables per connection that versions are committed to in turn, so that the previous version has its
+ * response long before the next one is sent, on whichever connection.
  */
 const tablesPerConnection = 32;
 
@@ -95,10 +98,10 @@ export const scenarios = [
       return {
         take: async (load) => {
           const { seconds } = load;
-          // What so many connections commit tells nothing of others.
+          // The rate of another number of connections is no indication.
           if (load.connections !== measured.connections) versionsPerSecond = versionsPerSecondMax;
           measured = load;
-          // A version is in doubt whose request was the last when a measurement ended: its table is left.
+          // The last request of the previous measurement left its version in doubt, so its table is no longer used.
           for (const [index, history] of ring.entries()) if (history.isInDoubt) ring[index] = await open();
           order = Array.from({ length: Math.ceil(versionsPerSecond * seconds) }, (_, number) =>
             at(ring, number % ring.length),
@@ -115,7 +118,7 @@ export const scenarios = [
   },
 ] as const satisfies readonly Scenario[];
 
-/** What is sent to a server that does nothing. */
+/** The request to a server that does nothing. */
 export const constantRequest = onTable(tableName(0), "describe");
 
 async function onEachTable(server: Server, size: LoadSize, operation: string): Promise<PreparedLoad> {
@@ -124,7 +127,7 @@ async function onEachTable(server: Server, size: LoadSize, operation: string): P
   return { take: async () => ({ list, mayRepeat: true }) };
 }
 
-/** Requests each of which makes something new. */
+/** Prepares requests that each create something new. */
 function manyNew(requestOf: (number: number) => LoadRequest): PreparedLoad {
   let taken = 0;
   return {
@@ -148,12 +151,12 @@ async function makeNamespace(server: Server): Promise<void> {
   await send(server, { method: "POST", path: `/v1/namespace/${namespace}/create?delimiter=%24`, body: "{}" });
 }
 
-/** @returns The location of the new table. */
+/** Declares a table. @returns Its location. */
 async function declare(server: Server, table: string): Promise<string> {
   return JSON.parse(await send(server, onTable(table, "declare"))).location;
 }
 
-/** A request as Lance's clients write it: the identifier percent-encoded, the delimiter named. */
+/** Returns a request as Lance's clients send it, with a percent-encoded identifier and an explicit delimiter. */
 function onTable(table: string, operation: string, body: object = {}): LoadRequest {
   return {
     method: "POST",
@@ -171,11 +174,11 @@ function tableName(number: number): string {
 }
 
 interface History {
-  /** Whether the outcome of its last request is unknown. */
+  /** Reports whether the outcome of the last request is unknown. */
   isInDoubt: boolean;
-  /** Writes the staged manifest of the next version, as a client does before it commits. @returns The commit. */
+  /** Writes the staged manifest of the next version, as a client does before a commit. @returns The commit. */
   stage(): LoadRequest;
-  /** The request that was made last is not sent. */
+  /** Reverts the last call of `stage`, whose commit is not sent. */
   takeBack(): void;
 }
 

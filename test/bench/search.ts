@@ -15,7 +15,7 @@ const partitions = 512;
 const subVectors = 16;
 const found = 10;
 const probes = 20;
-/** How many different vectors are searched by. */
+/** The number of different search vectors. */
 const searches = 1_000;
 const warmUpSeconds = 4;
 const name = "points";
@@ -25,14 +25,14 @@ const Options = z.object({
   rounds: numbers.rounds.default(3),
   seconds: z.coerce.number().min(0.1).default(5),
   connections: numbers.connections.default([1, 16]),
-  /** A folder that a run made, to be measured again. */
+  /** The folder of an earlier run, to measure it again. */
   table: z.string().optional(),
   before: z.string().optional(),
 });
 
 /**
- * Measures searches by vectors in a table with an IVF_PQ index: through the catalog, in both of its dialects, through
- * pylance's RestAdapter, and by lancedb, which opens the folder itself, all on the same files.
+ * Measures vector searches in a table with an IVF_PQ index: through the catalog in both of its dialects, through
+ * pylance's RestAdapter, and by lancedb, which opens the folder directly. All use the same files.
  */
 export async function measureSearch(args: string[]): Promise<void> {
   const options = readArguments(args, Options);
@@ -85,14 +85,14 @@ export async function measureSearch(args: string[]): Promise<void> {
   }
 }
 
-/** Around some hundred centers, as what is searched mostly is. */
+/** The centers of clusters, which real data mostly has. */
 const centers = Array.from({ length: 500 }, () => Array.from({ length: dimension }, () => 4 * normal()));
 function randomVector(): number[] {
   const center = centers[Math.floor(Math.random() * centers.length)] ?? [];
   return center.map((each) => each + normal());
 }
 
-/** Close to normally distributed. */
+/** Returns an approximately normally distributed number. */
 function normal(): number {
   return Math.random() + Math.random() + Math.random() + Math.random() - 2;
 }
@@ -109,7 +109,7 @@ async function makeTable(folder: string, rows: number): Promise<void> {
   await table?.createIndex("vector", { config: Index.ivfPq({ numPartitions: partitions, numSubVectors: subVectors }) });
 }
 
-/** A catalog with the table. */
+/** Starts a catalog with the table. */
 async function startWith(lance: string, folder: string, checkout?: string): Promise<Server> {
   const server = await startTiltyard(folder, [], { checkout });
   const copy = join(folder, "warehouse", `${name}.lance`);

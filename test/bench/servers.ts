@@ -8,11 +8,11 @@ import { environmentWith } from "../support/process.ts";
 import type { Target } from "./load.ts";
 import { coresOf } from "./wrk.ts";
 
-/** A server in a process of its own, on loopback. */
+/** A server in a separate process on the loopback interface. */
 export interface Server extends Target, AsyncDisposable {
   readonly pid: number;
   /**
-   * Adds copies of a table that was declared, as if each had been declared too; absent where requests do that fast.
+   * Adds copies of a declared table as if each had been declared too; absent if requests are fast enough.
    *
    * @param id The table, with `$` as delimiter, like its copies.
    */
@@ -25,10 +25,10 @@ const stopTimeoutMs = 5_000;
 const printedCharacters = 4_000;
 
 /**
- * The catalog as it runs in earnest, with the settings of its image: it checks tokens, and writes its log to a file.
+ * Starts the catalog as in production, with the settings of its image. It verifies tokens and writes its log to a file.
  *
- * @param checkout The folder of another checkout, with its packages installed.
- * @param headers Those of an earlier start over the same folder; a token is fetched when absent.
+ * @param checkout The folder of another checkout with installed packages.
+ * @param headers The headers of an earlier start over the same folder; a token is fetched when absent.
  */
 export async function startTiltyard(
   folder: string,
@@ -57,7 +57,7 @@ interface TiltyardOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** The RestAdapter of pylance over a folder. It checks no credentials. */
+/** Starts pylance's RestAdapter over a folder. It checks no credentials. */
 export async function startReference(folder: string, python: string): Promise<Server> {
   mkdirSync(folder, { recursive: true });
   const program = start(python, [join(import.meta.dirname, "reference.py"), folder]);
@@ -77,19 +77,19 @@ export async function startBareHono(): Promise<Server> {
 
 interface StartOptions {
   readonly environment?: Readonly<Record<string, string>>;
-  /** A file descriptor; standard output is thrown away when absent. */
+  /** A file descriptor; standard output is discarded when absent. */
   readonly stdout?: number;
-  /** This checkout when absent. */
+  /** The working directory; this checkout when absent. */
   readonly cwd?: string;
 }
 
 interface Program {
   readonly child: ChildProcess;
-  /** The end of what it has printed on standard error so far. */
+  /** Returns the end of standard error so far. */
   readonly printed: () => string;
 }
 
-/** Starts a program with these settings and no others of Tiltyard's. It is ended with this process at the latest. */
+/** Starts a program with only these settings of Tiltyard. It exits with this process at the latest. */
 function start(command: string, args: readonly string[], options: StartOptions = {}): Program {
   const [first = command, ...rest] = [...coresOf("server"), command, ...args];
   const child = spawn(first, rest, {
@@ -98,7 +98,8 @@ function start(command: string, args: readonly string[], options: StartOptions =
     stdio: ["pipe", options.stdout ?? "ignore", "pipe"],
   });
   const kill = () => child.kill("SIGKILL");
-  // Before the folders of the servers are deleted, which is done at the exit too.
+  // The program must exit before the folders of the servers are deleted, which also happens at the exit of this
+  // process.
   process.prependOnceListener("exit", kill);
   child.once("close", () => process.off("exit", kill));
   let printed = "";
@@ -108,7 +109,7 @@ function start(command: string, args: readonly string[], options: StartOptions =
   return { child, printed: () => printed };
 }
 
-/** Waits for the address that a server prints on standard error once it listens. */
+/** Waits for the address that a server prints on standard error when it listens. */
 async function announcedUrl({ child, printed }: Program): Promise<string> {
   const deadline = AbortSignal.timeout(startTimeoutMs);
   return new Promise((resolve, reject) => {
@@ -124,7 +125,7 @@ async function announcedUrl({ child, printed }: Program): Promise<string> {
 }
 
 function serverOf({ child, printed }: Program, url: string, headers: Readonly<Record<string, string>> = {}): Server {
-  // What is measured fails then, but does not know why.
+  // The measurement fails too, but without the reason.
   const tell = (code: number | null, signal: string | null) =>
     process.stderr.write(`bench: ${child.spawnargs.join(" ")} ended with ${code ?? signal}: ${printed()}\n`);
   child.once("close", tell);

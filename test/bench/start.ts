@@ -18,12 +18,12 @@ const Options = z.object({
   json: z.string().optional(),
 });
 
-/** How long a server that has answered once is left alone before its memory is read. */
+/** The idle time between the first response of a server and the reading of its memory. */
 const idleMs = 1_000;
 const connections = 32;
 const loadSeconds = 1;
 
-/** A server that is started again and again, over what it stored the first time. */
+/** A server that is started repeatedly over its stored data. */
 interface Subject {
   readonly name: string;
   readonly start: () => Promise<Server>;
@@ -31,10 +31,10 @@ interface Subject {
 }
 
 interface StartMeasurement {
-  /** From the start of its process to its first answer. */
+  /** The time from the start of the process to its first response. */
   readonly firstAnswerMs: number;
   readonly idleMiB: number;
-  /** After some time of load. */
+  /** The resident memory after some time of load. */
   readonly loadedMiB: number;
 }
 
@@ -74,7 +74,7 @@ export async function measureStart(args: readonly string[], environment: NodeJS.
   writeFileSync(options.json, `${JSON.stringify(report, null, 2)}\n`);
 }
 
-/** Each server makes its tables once, which also brings its program into the page cache. */
+/** Creates the tables of each server once, which also loads its program into the page cache. */
 async function prepareSubjects(options: z.infer<typeof Options>, python: string): Promise<readonly Subject[]> {
   const folder = makeFolder();
   const [ours, theirs] = [join(folder, "tiltyard"), join(folder, "rest-adapter")];

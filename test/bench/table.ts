@@ -1,4 +1,7 @@
-/** @param widths How many characters each column has. @returns A line of a table: the first cell at its left, the others at their right. */
+/**
+ * Returns a line of a table, with the first cell left-aligned and the others right-aligned. @param widths The width of
+ * each column in characters.
+ */
 export function row(cells: readonly string[], widths: readonly number[]): string {
   return cells
     .map((cell, index) => (index === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[index] ?? 0)))
@@ -11,7 +14,7 @@ export function median(values: readonly number[]): number {
   return ((low ?? Number.NaN) + (high ?? Number.NaN)) / 2;
 }
 
-/** @returns The median of each figure. */
+/** Returns the median of each figure. */
 export function mediansOf<Name extends string>(
   measurements: readonly Readonly<Record<Name, number>>[],
   names: readonly Name[],
@@ -20,12 +23,12 @@ export function mediansOf<Name extends string>(
   return Object.fromEntries(medians) as Record<Name, number>;
 }
 
-/** @returns A part of one in percent. */
+/** Formats a fraction in percent. */
 export function percent(part: number): string {
   return `${Math.round(part * 100)}%`;
 }
 
-/** @returns A number with its noun, such as `2 processes`. */
+/** Formats a number with its noun, such as `2 processes`. */
 export function count(number: number, noun: string): string {
   return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : noun.endsWith("s") ? "es" : "s"}`;
 }

@@ -10,16 +10,16 @@ import type { LoadRequest, Measurement, Target } from "./load.ts";
 import { readUsage } from "./process-usage.ts";
 import { percent } from "./table.ts";
 
-/** A load that took more than this of one core would be measured itself. */
+/** The maximum share of a core that the load generator may use. Beyond it, the load itself would be measured. */
 const busyMax = 0.9;
 const requestTimeoutSeconds = 30;
 
-/** Where lists of requests are, once there is one. */
+/** The folder of the request lists, once one exists. */
 let folder: string | undefined;
 
-/** What wrk.lua prints. */
+/** The output of wrk.lua. */
 const Printed = z.object({
-  /** Requests that were sent, those without an answer at the end among them. */
+  /** The number of sent requests, including those without a response at the end. */
   sent: z.number(),
   requests: z.number(),
   seconds: z.number(),
@@ -32,24 +32,24 @@ const Printed = z.object({
 });
 
 export interface WrkMeasurement extends Measurement {
-  /** Of the list, those without an answer at the end among them. */
+  /** The number of sent requests of the list, including those without a response at the end. */
   readonly sent: number;
-  /** How busy wrk was: 1 is one core. */
+  /** The load of wrk, where 1 is one core. */
   readonly loadBusy: number;
 }
 
 export interface Requests {
   readonly list: readonly LoadRequest[];
-  /** Whether the list may be sent again from its beginning. */
+  /** Allows the list to be sent again from its beginning. */
   readonly mayRepeat: boolean;
 }
 
 /**
- * Keeps connections busy with one request at a time, by wrk, a program in C. Where there are more than two cores, it has
- * the last one to itself.
+ * Keeps connections busy with one request at a time by wrk, a program in C. On machines with more than two cores, it
+ * runs alone on the last one.
  *
- * @param load Whole seconds.
- * @throws Error when an answer is no success, when the list was too short, or when the load was the limit.
+ * @param load The duration in whole seconds.
+ * @throws Error if a response is no success, the list was too short, or the load generator was the limit.
  */
 export async function measureByWrk(
   target: Target,
@@ -89,12 +89,15 @@ export async function measureByWrk(
   };
 }
 
-/** @param busy How busy the program was that made the load: 1 is one core. @throws Error when it was the limit. */
+/**
+ * Requires that the load generator was not the limit. @param busy The load of the generator, where 1 is one core.
+ * @throws Error
+ */
 export function refuseBusyLoad(program: string, busy: number): void {
   if (busy > busyMax) throw new Error(`${program} was busy for ${percent(busy)} of the time: the load was the limit`);
 }
 
-/** The command that puts a program on the cores of its own; empty where there are not enough to share out. */
+/** Returns the command that pins a program to its cores; empty if the machine has too few to divide. */
 export function coresOf(part: "load" | "server"): readonly string[] {
   const cores = availableParallelism();
   if (cores <= 2 || process.platform !== "linux") return [];

@@ -1,6 +1,6 @@
 /**
- * Checks what is installed for production: that every licence is allowed, and that the registry
- * knows of no vulnerability of high severity. Run it by `npm run check:dependencies`.
+ * Checks the production dependencies: every licence must be allowed, and the registry must know of no vulnerability of
+ * high severity. Run it with `npm run check:dependencies`.
  */
 import { spawnSync } from "node:child_process";
 import { auditVerdict, Bom, licenceProblems } from "./verdicts.ts";
@@ -8,7 +8,7 @@ import { auditVerdict, Bom, licenceProblems } from "./verdicts.ts";
 const npm = process.env.npm_execpath;
 if (npm === undefined) throw new Error("run this by npm run check:dependencies");
 
-/** @returns What an npm command printed, as JSON. */
+/** Runs an npm command. @returns Its output, parsed as JSON. */
 function readNpm(...args: readonly string[]): unknown {
   const { stdout, stderr, error } = spawnSync(process.execPath, [npm ?? "", ...args], {
     encoding: "utf8",

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Licences that ask for no more than to be named. */
+/** The licences that require no more than attribution. */
 const allowedLicences = new Set([
   "0BSD",
   "Apache-2.0",
@@ -14,10 +14,10 @@ const allowedLicences = new Set([
   "Python-2.0",
 ]);
 
-/** Packages whose `package.json` names no licence of SPDX, with the one that their licence file is. */
+/** The packages whose `package.json` contains no SPDX licence, with the licence of their licence file. */
 const readLicences: Readonly<Record<string, string>> = { "@logdna/tail-file": "MIT" };
 
-/** What of a CycloneDX document is read: `npm sbom` writes it of the installed packages. */
+/** The parsed fields of the CycloneDX document of the installed packages, which `npm sbom` writes. */
 export const Bom = z.object({
   components: z.array(
     z.object({
@@ -37,7 +37,7 @@ export const Bom = z.object({
   ),
 });
 
-/** @returns A line for each component without a licence that is allowed. */
+/** Returns a line for each component without an allowed licence. */
 export function licenceProblems({ components }: z.infer<typeof Bom>): readonly string[] {
   return components.flatMap(({ name, version, licenses }) => {
     const found = licenses.length > 0 ? licenses : [readLicences[name] ?? "none"];
@@ -45,7 +45,7 @@ export function licenceProblems({ components }: z.infer<typeof Bom>): readonly s
   });
 }
 
-/** Reads the expressions that packages have: licences joined by AND or by OR. */
+/** Evaluates a licence expression: licences joined by AND or by OR. */
 function isAllowed(expression: string): boolean {
   const text = expression.replaceAll(/[()]/g, "");
   if (text.includes(" AND ")) return !text.includes(" OR ") && text.split(" AND ").every(isAllowed);
@@ -56,16 +56,16 @@ const Finding = z.object({ name: z.string(), severity: z.string(), range: z.stri
 const AuditReport = z.object({ vulnerabilities: z.record(z.string(), Finding) });
 const AuditRefused = z.object({ statusCode: z.int().min(400).max(499), message: z.string() });
 
-/** What an audit came to. */
+/** The result of an audit. */
 export type AuditVerdict =
   | { readonly kind: "audited"; readonly problems: readonly string[] }
-  /** The registry takes no audits: nothing is known. */
+  /** The registry does not support audits, so nothing is known. */
   | { readonly kind: "refused"; readonly why: string };
 
 /**
- * Reads what `npm audit --json` printed.
+ * Parses the output of `npm audit --json`.
  *
- * @throws Error when that is no verdict: the registry could not be reached, or failed.
+ * @throws Error if the output contains no result because the registry failed or could not be reached.
  */
 export function auditVerdict(printed: unknown): AuditVerdict {
   const report = AuditReport.safeParse(printed);

@@ -22,7 +22,7 @@ afterEach(() => {
   rmSync(elsewhere, { recursive: true });
 });
 
-/** A small disk of its own takes the rights of root, which CI has. */
+/** Mounts or unmounts a small disk, which requires root. CI runs as root. */
 function mount(...args: readonly string[]): void {
   try {
     execFileSync("mount", args, { stdio: "pipe" });
@@ -31,7 +31,7 @@ function mount(...args: readonly string[]): void {
   }
 }
 
-/** Takes all that is left of the disk. @returns What gives it free again. */
+/** Fills the rest of the disk. @returns A function that frees the space again. */
 function fill(): () => void {
   const file = join(disk, "ballast");
   const descriptor = openSync(file, "w");
@@ -62,7 +62,7 @@ test("a database whose disk is full loses nothing, answers 503 and what can be r
 
   for (const endsBy of ["room", "crash"]) {
     const free = fill();
-    // The log of the database may have some room in it.
+    // The log of the database may have some space left.
     while ((await declareStatus()) === 200);
     expect(await declareStatus()).toBe(503);
     expect((await post(service, "/v1/table/table/describe"))?.status).toBe(200);

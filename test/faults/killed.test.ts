@@ -14,11 +14,11 @@ import {
 } from "../support/service-process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
-/** How often the service is killed; `.ci/run` and releases do more than a developer waits for. */
+/** The number of kills. `.ci/run` and releases use more than a developer would wait for. */
 const kills = Number(process.env.TILTYARD_FAULTS_KILLS ?? 200);
-/** One in so many kills comes while the service starts. */
+/** The interval of kills during the start of the service: one in this number. */
 const killStartingEvery = 5;
-/** It lives for so many commits at most, and then for a moment. */
+/** The maximum number of commits before a kill, which follows after a short time. */
 const commitsPerLifeMax = 20;
 const killWithinMs = 20;
 
@@ -106,7 +106,7 @@ test("a backup that is taken under load restores to what was acknowledged before
 
   for (const name of ["first", "second", "third"]) {
     expect(await runCatalogCommand(["restore", join(backups, name), "--force"], settings)).toMatchObject({ code: 0 });
-    // What was committed after the backup is found in the warehouse again.
+    // The commits after the backup are found in the warehouse again.
     await service.start();
     await expectKept(service, table, committer.acknowledged);
     await service.kill("SIGTERM");
@@ -118,15 +118,15 @@ async function untilAcknowledged(committer: { readonly acknowledged: readonly un
   while (committer.acknowledged.length < count) await delay(5);
 }
 
-/** Brings the write-ahead log into the database file. */
+/** Checkpoints the write-ahead log into the database file. */
 function checkpoint(file: string): void {
   using database = new DisposableDatabase(file);
   database.pragma("wal_checkpoint(TRUNCATE)");
 }
 
-/** How many records a database has; they must be whole and without a gap. */
+/** Counts the records of a database, which must be complete and without a gap. */
 function countVersions(file: string): number {
-  // A copy, so that nothing of the file that is examined is changed.
+  // The query runs on a copy so that the examined file does not change.
   const copy = join(temporaryFolder("tiltyard-examined-"), "copy.sqlite");
   copyFileSync(file, copy);
   expect(existsSync(`${copy}-wal`)).toBe(false);

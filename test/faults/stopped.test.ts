@@ -15,9 +15,9 @@ import {
 import { finalName, pathOf, type TestTable } from "../support/table.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
-/** How long a process is stopped, one time after the other: most often so that it is stopped somewhere else. */
+/** The durations of successive stops, most of them short so that the process stops at many different points. */
 const stopsMs = [1_000, 30_000, 500, 2_000, 1_000, 500];
-/** How long a location may be taken by a deletion whose process was stopped. */
+/** The time within which a location must be free again if the process of its deletion was stopped. */
 const freeWithinMs = 120_000;
 
 let postgres: PostgresServer | undefined;
@@ -42,7 +42,7 @@ async function startTwoOverOneFile(): Promise<readonly ServiceProcess[]> {
   return [first, second];
 }
 
-/** A client that drops a table and puts another one at the same location, again and again. */
+/** Starts a client that repeatedly drops a table and creates another one at the same location. */
 function startDropper(service: Parameters<typeof post>[0], location: string) {
   let isStopped = false;
   const rounds: { readonly problem: string | undefined }[] = [];
@@ -59,7 +59,7 @@ function startDropper(service: Parameters<typeof post>[0], location: string) {
     const declared = await vi.waitFor(
       async () => {
         const answer = await ask("/declare", { location });
-        // An answer that was lost may have declared it.
+        // A request whose response was lost may have declared the table.
         const there = answer.status === 409 ? await ask("/describe") : answer;
         expect(there.status).toBe(200);
         return there;
@@ -108,7 +108,7 @@ test.each([
     const [first] = services;
     if (first === undefined) throw new Error("a service runs");
     const up = new Set(services);
-    // The requests that the stopped process has are answered when it goes on; others go to those that run.
+    // The stopped process completes its requests after it continues; others are sent to running processes.
     const service = anyOf(services, (each) => up.has(each));
     const tables = [await first.declare("one"), await first.declare("two")];
     const writers = tables.flatMap((table, index) =>
@@ -135,7 +135,7 @@ test.each([
   },
 );
 
-// Each waits for half a minute.
+// The tests are concurrent because each waits for half a minute.
 describe.concurrent("a service that is told to stop ends in time", () => {
   test("when its log has no reader", async () => {
     await using service = createServiceProcess(undefined, { TILTYARD_LOG_LEVEL: "info" });
@@ -143,7 +143,7 @@ describe.concurrent("a service that is told to stop ends in time", () => {
     const url = /at (http:\S+)/.exec(await program.printed("curl"))?.[1] ?? "";
     const { child } = program;
     child.stdout?.pause();
-    // More than a pipe holds.
+    // The log lines exceed the capacity of a pipe.
     const path = `/v1/namespace/${"n".repeat(8_000)}/describe`;
     for (let request = 0; request < 200; request += 1) await post({ ...service, url: () => url }, path);
     child.kill("SIGTERM");

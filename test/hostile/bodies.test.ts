@@ -1,7 +1,7 @@
 /**
- * Every operation of the protocol and of management, and the token endpoint, with the worst bodies that their schemas
- * let a client make: no other client waits for long, the service's memory stays small, and no answer is a failure.
- * The operations and their bodies come from the OpenAPI documents, so that a new operation is in here by itself.
+ * The worst bodies that the schemas allow, for every operation of the protocol and of management and for the token
+ * endpoint: no other client waits for long, the memory of the service stays small, and no response is a server error.
+ * The operations and their bodies are those of the OpenAPI documents, so new operations are included automatically.
  */
 import type { AnyContract } from "@tiltyard/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -12,7 +12,7 @@ import { type RawRequest, startWatchedService, type WatchedService } from "./ser
 import { type Budget, type JsonSchema, worstBodies } from "./worst-bodies.ts";
 
 const waitMaxMs = 250;
-/** What really holds the service up does so again; what a busy machine does, does not. */
+/** The number of attempts. A real blockage of the service repeats; one by a busy machine does not. */
 const attempts = 3;
 const residentMaxMiB = 400;
 const largeBytes = 4 * 1024 * 1024;
@@ -63,7 +63,7 @@ afterAll(async () => {
   await service[Symbol.asyncDispose]();
 });
 
-/** Sends a request, and checks what it did to the others. @returns Its status. */
+/** Sends a request and checks its effect on other clients. @returns Its status. */
 async function sendHostile(what: string, request: RawRequest): Promise<number> {
   let [waitedMs, status, text] = [Number.POSITIVE_INFINITY, 0, ""];
   for (let attempt = 0; attempt < attempts && waitedMs > waitMaxMs; attempt += 1) {
@@ -91,7 +91,7 @@ function pathOf(contract: AnyContract): string {
   return contract.path.replace("{id}", encodeURIComponent(id)).replace("{index_name}", "an_index");
 }
 
-/** What the published document says that a body may be. */
+/** Returns the schema and the limits of a body according to the published document. */
 function bodyOf(contract: AnyContract) {
   const document = documents.find(({ paths }) => contract.path in paths);
   const body = document?.paths[contract.path]?.post?.requestBody;

@@ -107,7 +107,7 @@ function statusMiB(pid: number, field: "VmRSS" | "VmHWM"): number {
 
 /** Sends bytes unchanged. The service may answer before it received all of them. */
 function sendRaw(url: string, { method, path, headers, body = "" }: RawRequest): Promise<Answer> {
-  // The service is to go on with the connection.
+  // The service must be able to reuse the connection.
   const agent = new Agent({ keepAlive: true });
   const answered = new Promise<Answer>((resolve, reject) => {
     const bytes = Buffer.from(body);
@@ -116,7 +116,7 @@ function sendRaw(url: string, { method, path, headers, body = "" }: RawRequest):
       let text = "";
       response.setEncoding("utf8");
       response.on("data", (chunk: string) => {
-        // Answers with rows are long.
+        // Responses with rows are long, so only their beginning is stored.
         if (text.length < 1_000_000) text += chunk;
       });
       response.on("end", () => resolve({ status: response.statusCode ?? 0, text }));

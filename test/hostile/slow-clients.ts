@@ -1,4 +1,4 @@
-/** Holds connections open that send a byte a second, as many as it is told, from a process of its own. */
+/** Holds a number of connections open, each of which sends a byte per second. It runs in a separate process. */
 import { connect, type Socket } from "node:net";
 
 const [url = "", count = "0", kind = "headers"] = process.argv.slice(2);
@@ -9,7 +9,7 @@ const first = {
   body: "POST /v1/namespace/kept/describe HTTP/1.1\r\nhost: a\r\ncontent-length: 60000\r\n\r\n",
 };
 
-/** A client that is cut off comes again. */
+/** Holds a connection and reconnects when the service closes it. */
 function hold(): void {
   const socket: Socket = connect(Number(port), hostname);
   const dripping = setInterval(() => socket.write("x"), everyMs);

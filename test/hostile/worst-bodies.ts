@@ -1,4 +1,4 @@
-/** The worst bodies that an operation's published schema lets a client make. */
+/** Generates the worst bodies that the published schema of an operation allows. */
 import { kept } from "./kept.ts";
 
 /** A schema of the OpenAPI document. */
@@ -21,7 +21,7 @@ export interface JsonSchema {
 
 export type Resolve = (schema: JsonSchema) => JsonSchema;
 
-/** What a body may be as a whole, as the document's description of it tells. */
+/** The limits of a whole body, as the document's description specifies them. */
 export interface Budget {
   readonly bytes: number;
   readonly values: number;
@@ -29,19 +29,19 @@ export interface Budget {
   readonly depth: number;
 }
 
-/** Stands where something else is put into a body. */
+/** The placeholder for a value in a body. */
 const here = "@here@";
-/** Recursive schemas are followed so often. */
+/** The maximum number of levels to which recursive schemas are followed. */
 const placeDepthMax = 5;
 
-/** Something in a body, and the body around it with `here` in its place. */
+/** A value in a body, and the enclosing body with `here` in its place. */
 interface Place {
   readonly name: string;
   readonly schema: JsonSchema;
   readonly around: (inside: unknown) => unknown;
 }
 
-/** @returns JSON texts, each with a name that says what is bad about it. */
+/** Generates JSON texts, each with a name that describes its problem. */
 export function* worstBodies(schema: JsonSchema, resolve: Resolve, budget: Budget): Generator<[string, string]> {
   yield* ofAnySchema(budget);
   for (const place of placesIn({ name: "body", schema, around: (inside) => inside }, resolve, 0)) {
@@ -83,7 +83,7 @@ export function* worstBodies(schema: JsonSchema, resolve: Resolve, budget: Budge
   }
 }
 
-/** What has nothing to do with what an operation expects. */
+/** Generates bodies that are bad regardless of the schema. */
 function* ofAnySchema(budget: Budget): Generator<[string, string]> {
   const { bytes, depth, keys } = budget;
   const free = { ...budget, values: Infinity, keys: Infinity };
@@ -107,7 +107,7 @@ function* ofAnySchema(budget: Budget): Generator<[string, string]> {
   yield ["blanks", " ".repeat(bytes)];
 }
 
-/** The arrays, maps and strings of a schema, each within a body that is valid around it. */
+/** Finds the arrays, maps and strings of a schema, each with a valid enclosing body. */
 function* placesIn(place: Place, resolve: Resolve, depth: number): Generator<Place> {
   const own = real(place.schema, resolve);
   const inside = (name: string, schema: JsonSchema, around: (inside: unknown) => unknown): Place => ({
@@ -134,18 +134,18 @@ function* placesIn(place: Place, resolve: Resolve, depth: number): Generator<Pla
   }
 }
 
-/** What a schema is apart from being nullable. */
+/** Returns the schema without its nullable alternative. */
 function real(schema: JsonSchema, resolve: Resolve): JsonSchema {
   const own = resolve(schema);
   const variant = own.anyOf?.find(({ type }) => type !== "null");
   return variant === undefined ? own : real(variant, resolve);
 }
 
-/** Stands where a value is to be another one each time. */
+/** The placeholder for a value that differs each time. */
 const counter = "@number@";
 let lists = 0;
 
-/** The least value that a schema takes. @param kind Which one, where a value is one of several. */
+/** Returns the smallest value that a schema accepts. @param kind The index of the alternative, if several exist. */
 export function sample(schema: JsonSchema, resolve: Resolve, kind = 0): unknown {
   const own = real(schema, resolve);
   if (own.enum !== undefined) return own.enum[0];
@@ -154,7 +154,7 @@ export function sample(schema: JsonSchema, resolve: Resolve, kind = 0): unknown 
   if (type === "object") {
     const required = [...(own.required ?? []), ...(own.oneOf?.[kind]?.required ?? [])];
     const fields = required.map((name) => [name, sample(own.properties?.[name] ?? {}, resolve, kind)]);
-    // The first kind makes something, and the others change what is there.
+    // The first kind creates an object, and the others change existing ones.
     const id = kind === 0 ? [kept.namespace, `t_${counter}`] : kept.table.split("$");
     return { ...Object.fromEntries(fields), ...(own.properties?.id !== undefined && { id }) };
   }
@@ -162,7 +162,7 @@ export function sample(schema: JsonSchema, resolve: Resolve, kind = 0): unknown 
   return type === "boolean" ? true : `x${counter}`;
 }
 
-/** A value in which every field is there, and every one is wrong. */
+/** Returns a value that contains every field, each with a wrong value. */
 function almost(schema: JsonSchema, resolve: Resolve): string {
   const own = real(schema, resolve);
   if (own.type !== "object") return own.type === "string" ? "1" : '"x"';
@@ -179,7 +179,7 @@ function entries(value: string, budget: Budget, most = Number.POSITIVE_INFINITY)
   return `{${Array.from({ length }, (_, key) => `"${key.toString(36)}":${value}`).join()}}`;
 }
 
-/** A text as often as it fits, with commas between. */
+/** Repeats a text as often as the limits allow, separated by commas. */
 function repeat(text: string, { bytes, values, keys }: Budget, more = 1, most = Number.POSITIVE_INFINITY): string {
   const count = (pattern: RegExp) => text.match(pattern)?.length ?? 0;
   const ofOne = { values: more + count(/[,[{]/g), keys: Math.max(1, count(/:/g)) };

@@ -35,15 +35,15 @@ export interface TestApiServer {
   readonly clusters: Map<string, StoredObject>;
   pods: V1Pod[];
   events: object[];
-  /** Called after the creation of a RayCluster, as an operator would be. */
+  /** Runs after the creation of a RayCluster, like an operator. */
   onCreate: (cluster: StoredObject) => void;
-  /** Called after the deletion of a RayCluster. */
+  /** Runs after the deletion of a RayCluster. */
   onDelete: () => void;
   /** The time of the server, which differs from that of this machine. */
   now: () => number;
-  /** Answers the next requests with this status instead. */
+  /** The statuses of the next responses, in place of the normal ones. */
   failNext: number[];
-  /** The number of next requests to create a RayCluster that succeed and lose their answers. */
+  /** The number of next requests to create a RayCluster that succeed but whose responses are lost. */
   loseCreations: number;
   /** Selects the requests that get 403. */
   forbids: (request: IncomingMessage) => boolean;
@@ -177,7 +177,7 @@ const readyStatus: V1Pod["status"] = {
   ],
 };
 
-/** Returns the event that says why no node has the pod. */
+/** The status of a pod that no node can run, with the reason. */
 export const unschedulable: V1Pod["status"] = {
   phase: "Pending",
   conditions: [{ type: "PodScheduled", status: "False", reason: "Unschedulable", message: "0/3 nodes are available" }],

@@ -4,7 +4,7 @@ import { createBodyMemory } from "../../service/http/middleware/body-memory.ts";
 import { createLog } from "../../service/log.ts";
 import { createMetrics } from "../../service/metrics.ts";
 
-/** A bug that the handlers of a test app run into. */
+/** The message of a bug in the handlers of a test app. */
 export const secretOfTheService = "secret detail";
 
 /** Creates an app whose callers are all admins, over a catalog that fails with a bug on every access. */

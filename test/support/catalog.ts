@@ -50,7 +50,7 @@ export interface TestCatalog {
     request?: Readonly<Record<string, unknown>>,
     options?: CallOptions,
   ): Promise<Answer<Name>>;
-  /** Sends any request, with the admin's key unless headers are given. */
+  /** Sends any request, with the key of the administrator unless headers are specified. */
   fetch(path: string, init?: RequestInit): Promise<Response>;
   stop(): Promise<void>;
 }
@@ -83,9 +83,9 @@ export async function startTestCatalog(
     TILTYARD_DATA_DIR: dataDir,
     TILTYARD_DATABASE_URL: database.url,
     TILTYARD_LOG_LEVEL: "silent",
-    // Object stores of the tests do not exist.
+    // The object stores of the tests do not exist.
     TILTYARD_NEW_CATALOG: "1",
-    // All tests have the same address.
+    // All tests share one address.
     TILTYARD_FAILED_CREDENTIALS: "1000000",
     TILTYARD_BOOTSTRAP_API_KEY: "admin-key-of-the-tests-0123456789",
     ...environment,
@@ -129,7 +129,7 @@ export async function startTestCatalog(
   };
 }
 
-/** One catalog for all tests of a file. */
+/** Starts one catalog for all tests of a file. */
 export function useCatalog(environment: Readonly<Record<string, string>> = {}): TestCatalog {
   let started: TestCatalog | undefined;
   beforeAll(async () => {

@@ -1,10 +1,10 @@
 import { offering, zonesOfAws, zonesOfGoogle } from "./zones.ts";
 
-/** Emulates the cloud answers that the Pulumi program reads. */
+/** The emulated responses of clouds that the Pulumi program reads. */
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** Outputs that a cloud adds to the inputs of a new resource. */
+/** The outputs that a cloud adds to the inputs of a new resource. */
 const outputs: Readonly<Record<string, (name: string, inputs: Values) => Values>> = {
   "gcp:container/cluster:Cluster": () => ({
     endpoint: "192.0.2.10",
@@ -137,7 +137,7 @@ const answers: Readonly<Record<string, Values | ((inputs: Values, region: string
   "gcp:organizations/getClientConfig:getClientConfig": { accessToken: "a token for the registry" },
 };
 
-/** @throws Error for a function without an emulation. */
+/** Returns the emulated response of a function. @throws Error for a function without an emulation. */
 export function cloudAnswers(token: string, inputs: Values, region = "eu-central-1"): Values {
   const answer = answers[token];
   if (answer === undefined) throw new Error(`the program called ${token}, which nothing answers here`);

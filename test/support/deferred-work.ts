@@ -16,7 +16,7 @@ const makeDue = statement((db, _: Record<never, never>) =>
     .where((eb) => eb.or([eb("kind", "!=", "purge"), eb("attempts", ">", 0)])),
 );
 
-/** Runs all deferred work at once, like another process over the same database whose time has come. */
+/** Runs all deferred work immediately, like another process of the same database when the work is due. */
 export async function doDeferredWork(
   database: Database,
   { dropRetentionMs = 0, storage = createStorage({ s3ForcePathStyle: false }) } = {},

@@ -31,7 +31,7 @@ function ruleOf(call: Rule["call"], path: unknown): Rule | undefined {
   return rule;
 }
 
-/** Returns a function that says whether the rule has changed: a hanging call continues then. */
+/** Returns a function that reports whether the rule has changed, after which a hanging call continues. */
 function untilLifted(): () => boolean {
   const text = fs.readFileSync(ruleFile, "utf8");
   return () => fs.readFileSync(ruleFile, "utf8") !== text;

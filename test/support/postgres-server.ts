@@ -146,7 +146,7 @@ export async function runSql(url: string, text: string, values: unknown[] = []):
   }
 }
 
-/** Returns whether the server accepts connections. A refused password also proves that. */
+/** Reports whether the server accepts connections. A rejected password also proves that. */
 async function accepts(port: number): Promise<boolean> {
   const client = new pg.Client({ host: "127.0.0.1", port, user: "nobody", password: "none", database: "postgres" });
   try {

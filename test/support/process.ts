@@ -24,7 +24,7 @@ export interface Program extends Running {
   readonly child: ChildProcess;
 }
 
-/** The programs of a failed test must not outlive it. Vitest ends a test's process by a signal. */
+/** The running programs, which must not outlive a failed test. Vitest terminates the process of a test by a signal. */
 const running = new Set<ChildProcess>();
 const killAll = () => {
   for (const child of running) child.kill("SIGKILL");
@@ -35,7 +35,7 @@ process.once("SIGTERM", () => {
   process.kill(process.pid, "SIGTERM");
 });
 
-/** The environment of a program with these settings and no others of Tiltyard's; a service is one process unless they say more. */
+/** Returns the environment of a program with only these settings of Tiltyard. */
 export function environmentWith(settings: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("TILTYARD_"));
   return { ...Object.fromEntries(inherited), ...settings };
@@ -102,7 +102,7 @@ export function childrenOf(pid: number): number[] {
   return stdout.split("\n").filter(Boolean).map(Number);
 }
 
-/** Runs the service's command line to its end. */
+/** Runs the command line of the service and waits for its exit. */
 export function runCatalogCommand(
   args: readonly string[],
   environment: Readonly<Record<string, string>>,

@@ -95,7 +95,7 @@ export async function startTestDashboard(): Promise<TestDashboard> {
   return dashboard;
 }
 
-/** Ray's message: a stack trace inside a stack trace. */
+/** Returns Ray's error message, a stack trace inside a stack trace. */
 function taken(id: string): string {
   return `Traceback (most recent call last):
 RuntimeError: Request failed with status code 400: Traceback (most recent call last):

@@ -19,9 +19,9 @@ export interface Asked {
   readonly protect: boolean;
   readonly retainOnDelete: boolean;
   readonly ignoreChanges: readonly string[];
-  /** The id of an object that is adopted; empty for one that is created. */
+  /** The id of an adopted object; empty for a created one. */
   readonly importId: string;
-  /** The names of the hooks that run before it is created. */
+  /** The names of the hooks that run before the creation. */
   readonly hooks: readonly string[];
   /** URNs. */
   readonly dependencies: readonly string[];
@@ -64,7 +64,7 @@ export function settingsOf(variant: string, settings: Settings = {}): Record<str
   );
 }
 
-/** The day that tests take for today: versions that they name are supported, whenever the tests run. */
+/** The date that the tests use as today, so that their versions are always supported. */
 export const testDate = new Date("2026-06-15");
 
 /** Pulumi's runtime is global, so stacks run one after the other. */

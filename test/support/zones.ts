@@ -15,7 +15,7 @@ export function zonesOfGoogle(region: string): readonly string[] {
   return ["a", "b", "c"].map((letter) => `${region}-${letter}`);
 }
 
-/** The first zone has no machines with a GPU. */
+/** Matches machines with a GPU, which the first zone does not have. */
 const rare = /^(g2|a2|a3|g6|g5|p4|p5)[-.a-z]/;
 
 /** Returns the zones that have a machine. */
