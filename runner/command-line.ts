@@ -67,7 +67,7 @@ function tiltyardRunner(): Command {
     .option("--max-jobs <number>", "the most jobs at a time", count, 2)
     .option("--max-jobs-per-principal <number>", "the most jobs of one principal at a time", count, 2)
     .option("--attempts <number>", "the most attempts of a job", count, 3)
-    .option("--lease-seconds <number>", "how long an attempt runs without an accepted heartbeat", count, 20)
+    .option("--lease-seconds <number>", "how long an attempt runs without an accepted heartbeat", count, 60)
     .option("--room-minutes <number>", "how long an attempt waits for room on the cluster", count, 60)
     .action(run)
     .exitOverride();

@@ -60,6 +60,20 @@ export function jobsCommand(): Command {
       print(options, lines, lines.join("\n"));
     },
   );
+
+  addOfOne(jobs, "errors", "list the errors that Geneva recorded for batches or rows of a job").action(
+    async (id: string, options: CatalogOptions) => {
+      const { errors } = await managementOf(options).listJobErrors({ id: parseIdentifier(id) });
+      if (options.json) return void process.stdout.write(`${JSON.stringify(errors)}\n`);
+      const shown = errors.map(({ type, message, column, fragment_id, row_address }) => ({
+        column,
+        fragment: fragment_id ?? "",
+        row: row_address ?? "",
+        error: `${type}: ${message.split("\n", 1)[0]}`,
+      }));
+      printTable(options, shown, ["column", "fragment", "row", "error"]);
+    },
+  );
   addOpeningCommands(jobs);
   addPolicyCommand(jobs);
   return jobs;

@@ -1,7 +1,16 @@
 import type { AnyContract } from "../contract.ts";
 import { createApiKey, listApiKeys, revokeApiKey } from "./api-key.ts";
 import { listGrants, putGrant, revokeGrant } from "./grant.ts";
-import { cancelJob, createJobKey, describeJob, describeJobLog, listJobs, openJob, retryJob } from "./job.ts";
+import {
+  cancelJob,
+  createJobKey,
+  describeJob,
+  describeJobLog,
+  listJobErrors,
+  listJobs,
+  openJob,
+  retryJob,
+} from "./job.ts";
 import { buildTableIndex, cleanUpTable, compactTable } from "./maintenance.ts";
 import { putTablePolicy } from "./policy.ts";
 import { describeCaller, listPrincipals } from "./principal.ts";
@@ -26,6 +35,7 @@ export const managementContracts = {
   cancelJob,
   retryJob,
   describeJobLog,
+  listJobErrors,
   compactTable,
   buildTableIndex,
   cleanUpTable,

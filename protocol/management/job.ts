@@ -14,6 +14,7 @@ import {
 } from "../fields.ts";
 import { transactionStatuses } from "../operations/transaction.ts";
 import { PrincipalName, statusesInQuery, timeMillis } from "./fields.ts";
+import { shown } from "./row.ts";
 
 const jobId = z.string().describe("As DescribeTransaction takes it.");
 
@@ -142,4 +143,26 @@ export const describeJobLog = defineContract({
   response: z.object({ context, lines: z.array(z.string()) }).meta({ id: "DescribeJobLogResponse" }),
   errors: jobErrors,
   access: onPath("reader"),
+});
+
+const JobFailure = z
+  .object({
+    type: z.string().describe("The class of the exception."),
+    message: z.string().describe(`Cut after ${shown.characters} characters.`),
+    column: z.string(),
+    fragment_id: z.string().optional(),
+    row_address: z.string().optional().describe("Of the row, where Geneva knows it."),
+    timestamp: z.string(),
+  })
+  .meta({ id: "JobFailure", description: "An error that Geneva recorded of a batch or a row." });
+
+export const listJobErrors = defineContract({
+  operationId: "ListJobErrors",
+  summary: `List the first ${shown.rows} errors that Geneva recorded for batches or rows of a job`,
+  methods: ["GET"],
+  path: "/management/v1/job/{id}/error/list",
+  response: z.object({ context, errors: z.array(JobFailure) }).meta({ id: "ListJobErrorsResponse" }),
+  errors: jobErrors,
+  access: onPath("reader"),
+  onRows: true,
 });

@@ -1,3 +1,4 @@
+import { tableFromArrays, tableToIPC } from "apache-arrow";
 import { describe, expect, test } from "vitest";
 import { declareTable, uniqueName, useCatalog } from "../support/catalog.ts";
 import { createFilms } from "../support/rows.ts";
@@ -149,6 +150,37 @@ describe("management of jobs", () => {
     expect((await catalog.call("describeJobLog", { id: job_id.split("$") })).body.lines).toEqual(["one", "two"]);
   });
 
+  test("lists the errors that Geneva recorded for a job, and none for others", async () => {
+    const [a, b] = [await createComputed("twice"), await createComputed("twice")];
+    const first = (await backfill(a, "twice")).body.job_id;
+    const second = (await backfill(b, "twice")).body.job_id;
+    const errorsOf = async (job: string) => (await catalog.call("listJobErrors", { id: job.split("$") })).body.errors;
+    expect(await errorsOf(first)).toEqual([]);
+    const records = tableFromArrays({
+      error_type: ["ValueError", "TypeError"],
+      error_message: ["x".repeat(2_000), "not of this job"],
+      column_name: ["twice", "twice"],
+      job_id: [first, "another"],
+      fragment_id: [3, 4].map(BigInt),
+      row_address: [null, 4n],
+      attempt: [1, 1].map(BigInt),
+      timestamp: [new Date(1_000), new Date(2_000)],
+    });
+    await catalog.call("createNamespace", { id: ["__system"] });
+    const id = ["__system", "geneva_errors"];
+    expect((await catalog.call("createTable", { id }, { body: tableToIPC(records, "stream") })).status).toBe(200);
+    expect(await errorsOf(first)).toEqual([
+      {
+        type: "ValueError",
+        message: "x".repeat(300),
+        column: "twice",
+        fragment_id: "3",
+        timestamp: "1970-01-01T00:00:01",
+      },
+    ]);
+    expect(await errorsOf(second)).toEqual([]);
+  });
+
   test("lists jobs of a namespace, a table, a status and a principal, and no audit records", async () => {
     const [a, b] = [await createComputed("twice"), await createComputed("twice")];
     const first = (await backfill(a, "twice")).body.job_id;
@@ -200,7 +232,7 @@ describe("management of jobs", () => {
       parameters: { column: "c" },
     });
     const [record] = (await catalog.call("listTransactions", { table: id.join("$") })).body.transactions.slice(-1);
-    for (const name of ["describeJob", "describeJobLog", "cancelJob", "retryJob"] as const) {
+    for (const name of ["describeJob", "describeJobLog", "listJobErrors", "cancelJob", "retryJob"] as const) {
       expect((await catalog.call(name, { id: ["nothing"] })).error.status).toBe(404);
       expect((await catalog.call(name, { id: record?.transaction_id.split("$") ?? [] })).error.status).toBe(409);
     }

@@ -12,6 +12,7 @@ import { describeJobLog } from "./describe-job-log.ts";
 import { listApiKeys } from "./list-api-keys.ts";
 import { listDroppedTables } from "./list-dropped-tables.ts";
 import { listGrants } from "./list-grants.ts";
+import { listJobErrors } from "./list-job-errors.ts";
 import { listJobs } from "./list-jobs.ts";
 import { listPrincipals } from "./list-principals.ts";
 import { listTableRows } from "./list-table-rows.ts";
@@ -40,6 +41,7 @@ export const managementHandlers: {
   openJob,
   listJobs,
   describeJobLog,
+  listJobErrors,
   describeJob,
   cancelJob,
   listApiKeys,

@@ -4,13 +4,19 @@ import { rawQueryOf } from "./lancedb.ts";
 import type { OpenTable } from "./open-table.ts";
 import { readEach, type ShownColumn, shownColumn } from "./shown-column.ts";
 
+interface Request {
+  readonly limit: number;
+  /** All rows when absent. */
+  readonly filter?: string | undefined;
+}
+
 type FirstRows = ResponseOf<typeof managementContracts.listTableRows>;
 
 /**
  * Reads the first rows of a table as text and images for people. The library itself cuts long values and returns one row
  * at a time, which bounds the memory.
  */
-export async function readFirstRows(dataset: OpenTable, rowsMax: number): Promise<FirstRows> {
+export async function readFirstRows(dataset: OpenTable, { limit, filter }: Request): Promise<FirstRows> {
   const { fields } = readSchema(await dataset.schema());
   const names = fields.slice(0, shown.columns).map(({ name }) => name);
   const columns = await Promise.all(
@@ -23,7 +29,7 @@ export async function readFirstRows(dataset: OpenTable, rowsMax: number): Promis
     version: dataset.version,
     columns: names.map((name, index) => ({ name, is_shown: columns[index] !== undefined })),
     columns_in_all: fields.length,
-    rows: await readRows(dataset, columns, rowsMax),
+    rows: await readRows(dataset, columns, { limit, filter }),
   };
 }
 
@@ -41,12 +47,13 @@ async function isPlanned({ table }: OpenTable, column: ShownColumn): Promise<boo
 async function readRows(
   { table }: OpenTable,
   columns: readonly (ShownColumn | undefined)[],
-  rowsMax: number,
+  { limit, filter }: Request,
 ): Promise<FirstRows["rows"]> {
   const { tableFromIPC } = await import("apache-arrow");
   const expressions = columns.flatMap((column) => column?.expressions ?? []);
   if (expressions.length === 0) return [];
-  const query = await rawQueryOf(table.query().select(selectionOf(expressions)).limit(rowsMax));
+  const selected = table.query().select(selectionOf(expressions)).limit(limit);
+  const query = await rawQueryOf(filter === undefined ? selected : selected.where(filter));
   const batches = await query.execute(1);
   const rows: FirstRows["rows"] = [];
   let bytesLeft: number = shown.answerBytes;

@@ -41,7 +41,7 @@ const readings = {
   analyze: async (dataset: OpenTable, query: RowsQuery) =>
     (await buildQuery(dataset.lancedb, dataset.table, query)).analyzePlan(),
   hasLsm: async (dataset: OpenTable, _: object) => (await dataset.raw.getLsmWriteSpec()) !== null,
-  firstRows: (dataset: OpenTable, { limit }: { readonly limit: number }) => readFirstRows(dataset, limit),
+  firstRows: readFirstRows,
 };
 export type Readings = typeof readings;
 

@@ -257,6 +257,13 @@ def test_of_a_line_that_is_written_over_the_log_keeps_what_a_terminal_shows():
     assert tail.text().splitlines() == ["ends as Windows does", "done: 100%"]
 
 
+def test_the_log_has_no_colors():
+    tail = LogTail("secret-key")
+    tail.add("\x1b[36m(worker pid=1)\x1b[0m computed\x1b[K\n\x1b]8;;http://x\x07link\x1b[3")
+    tail.add("1;1m begun")
+    assert tail.text().splitlines() == ["(worker pid=1) computed", "link begun"]
+
+
 def test_an_error_that_names_a_file_whose_name_is_no_text_is_told(catalog, job):
     attempt, stops = begin(catalog, job)
     attempt.end("Failed", {"reason": "no file caf\udce9.png"})

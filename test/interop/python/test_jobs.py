@@ -81,6 +81,25 @@ def test_a_udf_that_fails_ends_the_job_with_its_own_words(catalog, runner, films
     assert "attempt.2" not in found["properties"]
 
 
+def test_errors_of_rows_are_found_by_geneva_and_by_management(catalog, runner, films):
+    @geneva.udf(data_type=pa.int64(), on_error=geneva.skip_on_error())
+    def even_length(title: str) -> int:
+        if int(title.split()[1]) % 2 == 1:
+            raise ValueError(f"odd: {title}")
+        return len(title)
+
+    opened = open_with_geneva(catalog, films)
+    opened.add_columns({"even_length": even_length})
+    job = backfill(catalog, films, "even_length")
+    assert ended(catalog, runner, job)["status"] == "Succeeded"
+    odd = {f"odd: Film {number}" for number in range(1, ROWS, 2)}
+    found = open_with_geneva(catalog, films).get_errors(job_id=job)
+    assert {error.error_message for error in found} == odd
+    told = catalog.get(f"/management/v1/job/{job.replace('$', '%24')}/error/list")["errors"]
+    assert {error["message"] for error in told} == odd
+    assert {(error["type"], error["column"]) for error in told} == {("ValueError", "even_length")}
+
+
 def test_geneva_in_its_remote_mode_works_as_it_is(catalog, runner, table):
     """What it calls a database of LanceDB Cloud is this catalog."""
     films = write_films(catalog, [f"remote_{table[0]}"])

@@ -8,7 +8,9 @@ from datetime import timedelta
 from typing import Any
 
 from tiltyard.job import needs
+from tiltyard.job.geneva_errors import name_table_in_errors, system_namespace
 from tiltyard.job.geneva_functions import require_workers_for_column, require_workers_for_view
+from tiltyard.job.geneva_resume import commit_granularity, filter_of_rest
 from tiltyard.job.job import Job, JobError, Report, Result
 
 POLL_SECONDS = 1.0
@@ -18,8 +20,6 @@ APPLIER_MEMORY = "JOB__APPLIER_DEFAULT_MEMORY_BYTES"
 
 # Set by the runner for a job on a Ray with an autoscaler.
 AUTOSCALES = "TILTYARD_RAY_AUTOSCALES"
-# Set for a job of a team: the namespace of Geneva's records, which is the only one that its key may write to.
-SYSTEM_NAMESPACE = "TILTYARD_SYSTEM_NAMESPACE"
 # What Geneva takes when a request says nothing, and what it needs beside its appliers.
 CONCURRENCY = 8
 DRIVER_CPUS = 1
@@ -58,8 +58,10 @@ def backfill(job: Job, report: Report) -> Result:
         **{name: int(parameters[name]) for name in BACKFILL_INTEGERS if name in parameters},
         **{name: float(parameters[name]) for name in BACKFILL_NUMBERS if name in parameters},
     }
-    if "where" in parameters:
-        arguments["where"] = parameters["where"]
+    where = parameters.get("where") or filter_of_rest(table, parameters["column"])
+    if where is not None:
+        arguments["where"] = where
+    arguments.setdefault("commit_granularity", commit_granularity(table))
     source_version = table.version
 
     def run(fitted: dict[str, Any]) -> None:
@@ -70,7 +72,10 @@ def backfill(job: Job, report: Report) -> Result:
         running.result()
         _report_tracker(tracker, report)
 
-    _run_fitted(run, arguments)
+    try:
+        _run_fitted(run, arguments)
+    finally:
+        name_table_in_errors(job)
     table.checkout_latest()
     return {"source_version": source_version, "published_version": table.version}
 
@@ -103,7 +108,7 @@ def _open_table(job: Job) -> Any:
     db = geneva.connect(
         namespace_client_impl="rest",
         namespace_client_properties=job.connection.properties,
-        system_namespace=os.environ.get(SYSTEM_NAMESPACE, "__system").split("$"),
+        system_namespace=system_namespace(),
         # Geneva's own check for a newer version; without it some refreshes fail although all rows are there.
         read_consistency_interval=timedelta(0),
     )

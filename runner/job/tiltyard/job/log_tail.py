@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import deque
 from typing import TextIO
 
 LINES = 40
 LENGTH_MAX = 4_000
+# Colors and other commands to a terminal.
+CONTROL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 
 
 class LogTail:
@@ -38,8 +41,8 @@ class LogTail:
 
 
 def _shown(line: str) -> str:
-    """What a terminal shows of a line that was written over."""
-    return line.rstrip("\r").rsplit("\r", 1)[-1]
+    """Returns the text that a terminal shows of a line that was written over, without colors."""
+    return CONTROL.sub("", line.rstrip("\r").rsplit("\r", 1)[-1])
 
 
 class _Tee:

@@ -1,0 +1,34 @@
+import { type managementContracts, shown, systemNamespaceOf } from "@tiltyard/protocol";
+import { requireJob } from "../../domain/require.ts";
+import { findTable } from "../../store/tables.ts";
+import type { Handler } from "../handler.ts";
+
+/** The table in which Geneva records errors of batches and rows. */
+const errorsTable = "geneva_errors";
+
+/** Whoever may read a job may read Geneva's records of its errors. */
+export const listJobErrors: Handler<typeof managementContracts.listJobErrors> = async (request, catalog) => {
+  const { store, rows, isolatedNamespaces } = catalog;
+  const job = await requireJob(store.read, request.id);
+  const identifier = [...job.namespace, job.id];
+  const id = [...systemNamespaceOf(identifier, isolatedNamespaces), errorsTable];
+  if ((await findTable(store.read, id)) === undefined) return { errors: [] };
+  const filter = `job_id = '${identifier.join("$").replaceAll("'", "''")}'`;
+  const at = { id, caller: { principal: { name: "catalog" } } };
+  const { result } = await rows.read("firstRows", at, { limit: shown.rows, filter });
+  const names = result.columns.map(({ name }) => name);
+  return {
+    errors: result.rows.map((row) => {
+      const text = (name: string) => row[names.indexOf(name)]?.text;
+      const [fragment, address] = [text("fragment_id"), text("row_address")];
+      return {
+        type: text("error_type") ?? "",
+        message: text("error_message") ?? "",
+        column: text("column_name") ?? "",
+        ...(fragment !== undefined && { fragment_id: fragment }),
+        ...(address !== undefined && { row_address: address }),
+        timestamp: text("timestamp") ?? "",
+      };
+    }),
+  };
+};
