@@ -57,14 +57,15 @@ function exitCodeOf({ status }: Job): number {
   return status === "Canceled" ? exitCodes.jobStopped : exitCodes.ok;
 }
 
-/** E.g. `Running [#####---------------] 250/1000 rows, 50 rows/s, 15 s left`. */
+/** Returns one line such as `Running [#####---------------] 250/1000 rows, 50 rows/s, 15 s left`. */
 export function describeProgress(job: Job): string {
-  const { rows_committed: committed = 0, rows_total: total, rows_per_second: rate } = job.progress;
+  const { rows_total: total, rows_per_second: rate } = job.progress;
   const attempt = job.attempt > 1 ? ` (attempt ${job.attempt})` : "";
   if (total === undefined) return [`${job.status}${attempt}`, waitingFor(job)].filter((text) => text !== "").join(": ");
+  const done = rowsDone(job.progress);
   const isRunning = job.status === "Running" && rate !== undefined && rate > 0;
-  const left = isRunning ? [`${rate} rows/s`, `${durationOf((total - committed) / rate)} left`] : [];
-  return `${job.status}${attempt} ${bar(committed, total)} ${[countOf(job.progress), ...left].join(", ")}`;
+  const left = isRunning ? [`${rate} rows/s`, `${durationOf((total - done) / rate)} left`] : [];
+  return `${job.status}${attempt} ${bar(done, total)} ${[countOf(job.progress), ...left].join(", ")}`;
 }
 
 /** What a job that has not ended waits for, or what its latest attempt fell over. */
@@ -72,8 +73,15 @@ export function waitingFor({ status, reason = "" }: Job): string {
   return status === "Queued" || status === "Running" ? reason : "";
 }
 
-export function countOf({ rows_committed = 0, rows_total = 0 }: Job["progress"]): string {
-  return `${rows_committed}/${rows_total} rows`;
+/** Returns a count such as `250/1000 rows`. A job whose rows all have values already has none to compute. */
+export function countOf(progress: Job["progress"]): string {
+  const { rows_total = 0 } = progress;
+  return rows_total === 0 ? "no rows to compute" : `${rowsDone(progress)}/${rows_total} rows`;
+}
+
+/** Rows in checkpoints are computed, but not committed yet. */
+function rowsDone({ rows_committed = 0, rows_checkpointed = 0, rows_total = 0 }: Job["progress"]): number {
+  return Math.max(rows_committed, Math.min(rows_checkpointed, rows_total));
 }
 
 function durationOf(seconds: number): string {

@@ -50,11 +50,22 @@ describe("tiltyard jobs", () => {
     expect(await program.finished).toMatchObject({ code: 0, stdout: "Succeeded\n" });
   });
 
+  test("watch shows rows in checkpoints, which are not committed yet", async () => {
+    const job = await open();
+    const rows = { total: "1000", committed: "100", checkpointed: "500" };
+    const progress = Object.entries(rows).map(([name, count]) => [`progress.rows_${name}`, count]);
+    await alter(job, "Running", Object.fromEntries(progress));
+    const program = start("watch", job);
+    expect(await program.printed("1000 rows")).toContain("Running [##########----------] 500/1000 rows\n");
+    await alter(job, "Canceled");
+    await program.finished;
+  });
+
   test("watch shows a job without rows as done", async () => {
     const job = await open();
     await alter(job, "Running", { "progress.rows_total": "0" });
     await alter(job, "Succeeded");
-    expect((await start("watch", job).finished).stderr).toBe("Succeeded [####################] 0/0 rows\n");
+    expect((await start("watch", job).finished).stderr).toBe("Succeeded [####################] no rows to compute\n");
   });
 
   test.each([
