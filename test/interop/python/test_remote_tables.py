@@ -7,7 +7,8 @@ import lancedb
 import pyarrow as pa
 import pytest
 from catalog import Catalog
-from lancedb.index import FTS, BTree, IvfPq
+from lancedb.index import FTS, BTree, IvfFlat, IvfPq
+from lancedb.permutation import Permutation, permutation_builder
 from lancedb.query import BoostQuery, MatchQuery, MultiMatchQuery, PhraseQuery
 
 SCHEMA = pa.schema([("id", pa.int64()), ("title", pa.string()), ("vector", pa.list_(pa.float32(), 4))])
@@ -236,3 +237,33 @@ def test_every_index_is_listed_by_its_physical_path(catalog, remote, namespace):
     assert all(len(index["index_uuid"]) == 36 for index in listed)
     assert catalog.post(f"{path}/stats")["num_indices"] == 5
     assert [index["index_name"] for index in catalog.post(f"{path}/index/list", {"limit": 1})["indexes"]] == ["bloomfilter"]
+
+
+def test_text_without_a_column_is_found_as_in_a_local_table(remote, namespace, tmp_path):
+    local = lancedb.connect(tmp_path).create_table("films", rows(0, 300))
+    films = remote.create_table("films", rows(0, 300), namespace_path=[namespace])
+    queries = ['"quick dog"', "dog", MatchQuery("qick", "title", fuzziness=1), MatchQuery("qick", "title", fuzziness=10)]
+    found = []
+    for table in (local, films):
+        table.create_index("title", config=FTS(with_position=True, block_size=256))
+        with pytest.raises(Exception, match="already exists"):
+            table.create_index("title", config=FTS(with_position=True), replace=False)
+        answers = [table.search(query, query_type="fts").limit(500).to_arrow() for query in queries]
+        answers.append(table.search("quick dog", query_type="fts").phrase_query().limit(500).to_arrow())
+        found.append([sorted(zip(answer["id"].to_pylist(), answer["_score"].to_pylist())) for answer in answers])
+    assert found[0] == found[1]
+    assert [len(answer) for answer in found[0]][:2] == [75, 150]
+
+
+def test_an_index_of_bits_compares_by_hamming_distance(remote, namespace):
+    bits = pa.array([[number % 256] * 8 for number in range(300)], pa.list_(pa.uint8(), 8))
+    table = remote.create_table("bits", pa.table({"id": list(range(300)), "bits": bits}), namespace_path=[namespace])
+    table.create_index("bits", config=IvfFlat(distance_type="hamming", num_partitions=1))
+    assert table.index_stats("bits_idx").distance_type == "hamming"
+    assert ids(table.search([7] * 8, vector_column_name="bits").distance_type("hamming").limit(2)) == [7, 263]
+
+
+def test_the_data_loader_reads_a_table(films):
+    assert (films.get_lsm_write_spec(), films.get_lsm_stats()) == (None, None)
+    shuffled = permutation_builder(films).shuffle().execute()
+    assert Permutation.from_tables(films, shuffled).num_rows == 300
