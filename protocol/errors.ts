@@ -10,6 +10,7 @@ const statuses = {
   406: { type: "/errors/unsupported-operation", title: "Unsupported operation" },
   409: { type: "/errors/conflict", title: "The namespace has been concurrently modified" },
   413: { type: "/errors/payload-too-large", title: "Request body too large" },
+  415: { type: "/errors/unsupported-media-type", title: "Unsupported media type" },
   500: { type: "/errors/server-error", title: "Internal Server Error" },
   503: { type: "/errors/service-unavailable", title: "Slow down" },
 } as const;
@@ -18,7 +19,7 @@ export type ErrorStatus = keyof typeof statuses;
 
 /**
  * The kinds of errors, with the error code of the protocol and the HTTP status. Names and codes are those of the
- * protocol's `ErrorResponse`. The last five are errors of management and of requests that match no operation; they use
+ * protocol's `ErrorResponse`. The last six are errors of management and of requests that match no operation; they use
  * the nearest code of the protocol.
  */
 const kinds = {
@@ -51,6 +52,7 @@ const kinds = {
   RouteNotFound: { code: 0, status: 404 },
   MethodNotAllowed: { code: 0, status: 405 },
   PayloadTooLarge: { code: 13, status: 413 },
+  UnsupportedMediaType: { code: 13, status: 415 },
 } as const satisfies Record<string, { code: number; status: ErrorStatus }>;
 
 export type ErrorKind = keyof typeof kinds;

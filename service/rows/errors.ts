@@ -26,7 +26,7 @@ const kinds: readonly (readonly [RegExp, ErrorKind, string?])[] = [
   ],
   [/(column|field)( path)? \S+ (does not exist|not found)|no field named|no vector column/i, "TableColumnNotFound"],
   [
-    /^invalid input|invalid expression|^column '.*' already exists|invalid user input|schema error|parsing statement|sql parser|not supported|unsupported|unprocessable|datafusion|query execution error: execution error|arrow error|^LanceError\((Arrow|Schema)\)|divide by zero/i,
+    /^invalid input|invalid expression|^column '.*' already exists|invalid user input|schema error|parsing statement|sql parser|not supported|unsupported|unprocessable|failed to construct the fuzzy query|datafusion|query execution error: execution error|arrow error|^LanceError\((Arrow|Schema)\)|divide by zero/i,
     "InvalidInput",
   ],
 ];

@@ -1,3 +1,4 @@
+import { gzipSync } from "node:zlib";
 import { type AnyContract, ErrorResponse } from "@tiltyard/protocol";
 import { describe, expect, test } from "vitest";
 import { createTestApp } from "../support/app.ts";
@@ -51,6 +52,12 @@ describe("an unknown field that would limit the effect", () => {
     expect((await catalog.call("updateTable", misnamed as never)).error.status).toBe(400);
     expect((await catalog.call("countTableRows", { id, predicate: "id > 0" })).body).toBe(films.length);
   });
+});
+
+test("a compressed body is 415, and not taken for an empty one", async () => {
+  const [body, compressed] = [gzipSync("{}"), { ...headers, "content-encoding": "gzip" }];
+  for (const path of ["/v1/table/a$b/delete", "/v1/table/a$b/insert"])
+    expect((await app.request(path, { method: "POST", headers: compressed, body }, {})).status).toBe(415);
 });
 
 describe("another unknown field", () => {

@@ -3,7 +3,9 @@ import {
   Field,
   FixedSizeList,
   Float32,
+  Float64,
   Int32,
+  List,
   Schema,
   Table,
   TimestampMicrosecond,
@@ -147,6 +149,20 @@ describe("a change", () => {
     await catalog.call("remoteAlterTableAlterColumns", { id, alterations: [{ path: "vector", data_type }] });
     const { schema } = (await catalog.call("remoteDescribeTable", { id })).body;
     expect(schema.fields[1]?.type.fields?.[0]?.type).toEqual({ type: "halffloat" });
+  });
+
+  test("changes a list to another list type", async () => {
+    const id = [uniqueName("lists")];
+    const lists = new Table({ numbers: vectorFromArray([[1, 2]], new List(new Field("item", new Float64(), true))) });
+    await catalog.call("createTable", { id }, { body: tableToIPC(lists, "stream") });
+    const item = { name: "item", nullable: true, type: { type: "float32" } };
+    for (const type of ["list", "large_list"]) {
+      const alterations = [{ path: "numbers", data_type: { type, fields: [item] } }];
+      expect((await catalog.call("alterTableAlterColumns", { id, alterations })).status).toBe(200);
+      const { schema } = (await catalog.call("describeTable", { id, load_detailed_metadata: true })).body;
+      expect(schema?.fields[0]?.type).toMatchObject({ type, fields: [{ type: { type: "float32" } }] });
+    }
+    expect((await catalog.call("countTableRows", { id, predicate: "array_length(numbers) = 2" })).body).toBe(1);
   });
 
   test("is refused by 400 where the client would take 404 or 409 for something else", async () => {

@@ -16,6 +16,9 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 export function jsonBody(contract: AnyContract) {
   const { bareField, bodySize } = contract;
   return createMiddleware<AppEnv>(async function jsonBody(c, next) {
+    const encoding = c.req.header("content-encoding") ?? "identity";
+    if (encoding.toLowerCase() !== "identity")
+      throw new CatalogError("UnsupportedMediaType", `content-encoding: send the body as it is, without ${encoding}`);
     if (!isArrow(contract, c)) {
       const json = await readJson(c, bodies[bodySize], { isAnonymous: false });
       const body = bareField === undefined ? json : { [bareField]: json };

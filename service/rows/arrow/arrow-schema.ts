@@ -96,5 +96,7 @@ export function toLanceType(type: JsonArrowDataType): JsonArrowDataType {
   const [item] = type.fields ?? [];
   if (type.type === "fixed_size_list" && type.length !== undefined && item !== undefined)
     return { type: type.type, length: type.length, fields: [{ ...item, type: toLanceType(item.type) }] };
+  if ((type.type === "list" || type.type === "large_list") && item !== undefined)
+    return { type: type.type, fields: [{ ...item, type: toLanceType(item.type) }] };
   throw new CatalogError("InvalidInput", `data_type: a column cannot be changed to ${JSON.stringify(type.type)}`);
 }
