@@ -4,7 +4,7 @@ import { bucketOf, cidr, dnsLabel, filled, hostName, objectName, quantity, textM
 const Resources = z.strictObject({ cpu: quantity.default("500m"), memory: quantity.default("1Gi") });
 
 const PostgresUrl = z.strictObject({
-  /** Kept as a secret. */
+  /** The URL of the database, which is stored as a secret. */
   url: z
     .string()
     .refine(
@@ -13,7 +13,10 @@ const PostgresUrl = z.strictObject({
     ),
 });
 
-/** Rejects URLs that a special character of the password splits at the wrong place. */
+/**
+ * Reports whether a text is a complete URL of PostgreSQL. A special character in the password can split a URL at the
+ * wrong place.
+ */
 function isPostgresUrl(text: string): boolean {
   if (!/^postgres(ql)?:\/\/\S+$/.test(text) || !URL.canParse(text)) return false;
   const { username, password, hostname, pathname, hash } = new URL(text);
@@ -25,51 +28,57 @@ function isPercentEncoded(text: string): boolean {
   return !/%(?![0-9a-f]{2})/i.test(text);
 }
 
-/** What a catalog has on every kind of cluster. */
+/** The settings of a catalog on every kind of cluster. */
 const everywhere = {
   enabled: z.boolean().default(true),
-  /** Its own: the right to make Ray clusters in a namespace is the right to mount any secret there. */
+  /**
+   * The namespace of the catalog, separate from Ray's, because the right to create Ray clusters in a namespace implies
+   * the right to mount any secret there.
+   */
   namespace: dnsLabel.optional(),
-  /** Built from this checkout and pushed to the cluster's registry when absent. */
+  /** The image; built from this checkout and pushed to the cluster's registry when absent. */
   image: filled.optional(),
-  /** PostgreSQL only: SQLite has one writer. */
+  /** The number of pods. More than one requires PostgreSQL, because SQLite supports only one writer. */
   replicas: z.int().positive().optional(),
   volumeSize: quantity.default("20Gi"),
-  /** Copies the catalog on the volume of SQLite into PostgreSQL before the first pods of PostgreSQL start. */
+  /** Copies the catalog from the volume of SQLite into PostgreSQL before the first pods with PostgreSQL start. */
   moveFrom: z.literal("sqlite", "must be sqlite").optional(),
-  /** `false` releases the volume of SQLite: a later `up` may delete it, and a catalog may start without it. */
+  /** Keeps the volume of SQLite. With `false`, a later `up` may delete the volume, and a catalog may start without it. */
   keepVolume: z.boolean().default(true),
   resources: Resources.prefault({}),
   oidc: z.strictObject({ issuer: z.url(), audience: filled, jwksUrl: z.url().optional() }).optional(),
-  /** Requests a second for one principal. */
+  /** The maximum number of requests per second for each principal. */
   rateLimit: z.int().positive().optional(),
-  /** Namespaces besides its own and Ray's whose pods may call the catalog. */
+  /** The namespaces, in addition to its own and Ray's, whose pods may call the catalog. */
   allowedNamespaces: z.array(dnsLabel).default([]),
-  /** Addresses from which it may be called, such as a load balancer's that reaches pods itself. */
+  /** The addresses that may call the catalog, such as those of a load balancer that connects to pods directly. */
   allowedCidrs: z.array(cidr).default([]),
   ingress: z
     .strictObject({
       host: hostName,
       className: filled,
       /**
-       * A Kubernetes secret of the type tls in the catalog's namespace; cert-manager makes it when asked to by an
-       * annotation. Load balancers of clouds can have certificates of the cloud instead.
+       * A TLS secret in the namespace of the catalog, which cert-manager can create if an annotation requests it. Load
+       * balancers of clouds can use certificates of the cloud instead.
        */
       tlsSecret: objectName.optional(),
       annotations: textMap.default({}),
     })
     .optional(),
-  /** A gateway of Gateway API that exists, with a listener for HTTPS, and the host that it serves the catalog as. */
+  /** An existing gateway of Gateway API with an HTTPS listener, and the host name of the catalog. */
   gateway: z
     .strictObject({ host: hostName, name: objectName, namespace: dnsLabel, sectionName: dnsLabel.optional() })
     .optional(),
-  /** A secret in the catalog's namespace whose keys are environment variables, for object stores without workload identity. */
+  /**
+   * A secret in the namespace of the catalog whose keys are environment variables, for object stores without workload
+   * identity.
+   */
   environmentSecret: objectName.optional(),
-  /** Ports besides 443 that the catalog may call, e.g. of an object store inside the network. */
+  /** The ports in addition to 443 that the catalog may call, such as that of an object store inside the network. */
   egressPorts: z.array(z.int().positive().max(65_535)).default([]),
 };
 
-/** On a cluster of the stack's own, the stack can create a PostgreSQL database of the cloud. */
+/** The database. On its own clusters, the stack can create a PostgreSQL database of the cloud. */
 const createdDatabase = z
   .union([z.enum(["sqlite", "postgres"]), PostgresUrl], "must be sqlite, postgres, or {url: postgres://...}")
   .default("sqlite");
@@ -81,14 +90,14 @@ const givenDatabase = z
   )
   .default("sqlite");
 
-/** A catalog whose backups the stack can store in a bucket of the cloud. */
+/** Creates the schema of a catalog whose backups the stack can store in a bucket of the cloud. */
 const onCloud = <Its extends typeof createdDatabase | typeof givenDatabase>(scheme: "s3" | "gs", database: Its) =>
   z.strictObject({
     ...everywhere,
     database,
-    /** SQLite only: a copy of every change, at most seconds behind, in a bucket that Ray cannot use. */
+    /** Enables a continuous copy of SQLite, at most seconds behind, in a bucket that Ray cannot access. */
     litestream: z.union([z.boolean(), z.strictObject({ bucket: bucketOf(scheme) })]).default(false),
-    /** Whether the catalog hands out credentials for tables, each held to one of them. */
+    /** Lets the catalog vend credentials, each of which is restricted to one table. */
     vendCredentials: z.boolean().default(false),
   });
 
@@ -106,7 +115,7 @@ export const CatalogOnExisting = z.strictObject({
       "must be {bucket: s3://... or gs://...}",
     )
     .default(false),
-  /** `file:` buckets only: the claim of a volume that all nodes can mount, mounted at the bucket's path. */
+  /** The claim of a volume for `file:` buckets, which all nodes can mount, mounted at the path of the bucket. */
   volumeClaim: objectName.optional(),
 });
 
@@ -117,5 +126,5 @@ type OnExisting = z.output<typeof CatalogOnExisting>;
 export type CatalogSettings = Omit<OnCloud, "enabled" | "namespace" | "vendCredentials"> &
   Partial<Pick<OnCloud, "vendCredentials"> & Pick<OnExisting, "volumeClaim">>;
 
-/** The defaults. */
+/** The default settings of a catalog. */
 export const catalogDefaults: CatalogSettings = CatalogOnExistingGke.parse({});

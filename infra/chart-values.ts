@@ -3,7 +3,7 @@ import { isMap } from "./setting-types.ts";
 
 export type ChartValues = Readonly<Record<string, unknown>>;
 
-/** What of a chart's values is the stack's alone, by its path, and why. */
+/** The chart values that only the stack may set, by path, with the reason. */
 const kept = {
   kuberayOperator: {
     watchNamespace: "the operator has rights in the namespaces of the stack alone",
@@ -34,7 +34,7 @@ const valuesFor = (chart: Chart) =>
 
 const everywhere = { kuberayOperator: valuesFor("kuberayOperator").optional(), kueue: valuesFor("kueue").optional() };
 
-/** Values of charts that are added to those of the stack, by the chart. */
+/** The additional values of charts, by chart. */
 export const ChartsEverywhere = z.strictObject(everywhere).prefault({});
 export const ChartsOnEks = z
   .strictObject({
@@ -45,7 +45,7 @@ export const ChartsOnEks = z
   .prefault({});
 export type ChartValuesOf<Its extends string> = { readonly [chart in Its]?: ChartValues | undefined };
 
-/** Adds values to those of the stack: maps are merged, all else takes the place of what was there. */
+/** Merges additional values into those of the stack. Maps are merged; all other values are replaced. */
 export function merged(own: ChartValues, more: ChartValues | undefined = {}): Record<string, unknown> {
   const both = Object.entries(more).map(([key, value]) => {
     const before = own[key];

@@ -3,56 +3,59 @@ import type { ClusterProvider } from "./components/cluster-provider.ts";
 import type { Architecture } from "./machines.ts";
 
 /**
- * A Kubernetes cluster as the platform and the catalog need it, whatever it runs on. The
- * components `GkeCluster`, `EksCluster` and `ExistingCluster` are the three of them.
+ * A Kubernetes cluster with everything that the platform and the catalog need from it. The components `GkeCluster`,
+ * `EksCluster` and `ExistingCluster` implement it.
  */
 export interface Cluster extends pulumi.ComponentResource {
-  /** Whether the stack made it: nothing else runs on it then. */
+  /** Reports whether the stack created the cluster. Nothing else runs on such a cluster. */
   readonly isOwn: boolean;
   readonly kubernetes: ClusterProvider;
-  /** How a client finds the cluster and signs in to it; outputs of the stack. */
+  /** The access data of clients, which are outputs of the stack. */
   readonly access: ClusterAccess;
   /**
-   * Of the catalog's volume; the cluster's default when undefined. It is no output: a class that is replaced would have
-   * the volume replaced with it.
+   * The storage class of the catalog's volume; the default class of the cluster if undefined. It is not an output,
+   * because a replacement of the class would then replace the volume.
    */
   readonly storageClass: string | undefined;
-  /** Labels of the nodes for controllers and the catalog; any node when empty. */
+  /** The labels of the nodes for controllers and the catalog; empty for any node. */
   readonly coreSelector: Readonly<Record<string, string>>;
-  /** Of those nodes: for which images are built. */
+  /** The architecture of those nodes, for which images are built. */
   readonly architecture: Architecture;
-  /** Principals that may make Ray clusters, as subjects of a role binding. */
+  /** The principals that may create Ray clusters, as subjects of a role binding. */
   readonly clients: readonly ClusterSubject[];
-  /** Nodes and what is on them: what has to be there before pods can run, and must go after them. */
+  /** The nodes and their dependencies, which must exist before pods can run and must be deleted after them. */
   readonly nodes: readonly pulumi.Resource[];
   readonly services: CloudServices;
-  /** Lets the named principals make Ray clusters for a team, and use its folder of the bucket. */
+  /** Allows principals to create Ray clusters for a team and to use its folder of the bucket. */
   createTeamClient(name: string, team: TeamClientArgs): TeamClient;
 }
 
-/** What a cluster has besides machines, from its cloud or its operator: a bucket, identities of pods, a registry. */
+/**
+ * The services of a cluster in addition to machines, from its cloud or its operator: a bucket, identities of pods, a
+ * registry.
+ */
 export interface CloudServices {
-  /** Where the tables are. */
+  /** The URI of the bucket with the tables. */
   readonly bucketUri: pulumi.Output<string>;
-  /** Variables that pods need to use the bucket: what an object store's library cannot find out by itself. */
+  /** The environment variables that pods need to use the bucket, which the libraries of object stores cannot detect. */
   readonly podEnvironment: Readonly<Record<string, string>>;
-  /** From where load balancers call pods themselves, their health checks too, by the class of an ingress. */
+  /** The addresses of load balancers, including health checks, that connect to pods directly, by ingress class. */
   readonly loadBalancerRanges: Readonly<Record<string, readonly string[]>>;
-  /** Whether gateways of the cluster are GKE's, whose health checks call `/` unless a policy says otherwise. */
+  /** Reports whether gateways of the cluster are GKE's, whose health checks call `/` by default. */
   readonly hasGkeGateways: boolean;
-  /** Lets pods of one service account, and no others, use the bucket with the tables. */
+  /** Allows only the pods of one service account to use the bucket with the tables. */
   createIdentity(name: string, account: IdentityArgs): PodIdentity;
   /**
-   * Lets the catalog hand out credentials for tables of the bucket.
+   * Allows the catalog to vend credentials for tables of the bucket.
    *
-   * @returns The role that it assumes for that; undefined where it uses its own.
+   * @returns The role that the catalog assumes; undefined if it uses its own identity.
    */
   createVendingRole(identity: PodIdentity): pulumi.Output<string> | undefined;
-  /** A place for copies of the catalog's database, which one identity may use, and Ray may not. */
+  /** Creates storage for copies of the catalog's database, which one identity may use and Ray may not. */
   createBackups(identity: PodIdentity): Backups;
-  /** A place for an image of this name that the nodes can pull from; undefined where the stack has none. */
+  /** Creates a repository for an image that the nodes can pull; undefined if the stack has no registry. */
   createImageRepository(image: string): ImageRepository | undefined;
-  /** The name under which nodes pull a public image: that of a copy nearby where the stack keeps some. */
+  /** Returns the name under which nodes pull a public image, which is a cached copy if the stack has a cache. */
   cachedImage(image: string): pulumi.Input<string>;
 }
 
@@ -71,20 +74,20 @@ export type ClusterSubject = { readonly kind: "User" | "Group"; readonly name: p
 
 export interface TeamClientArgs {
   readonly principals: readonly string[];
-  /** In the bucket, ending in a slash. */
+  /** The folder in the bucket, with a trailing slash. */
   readonly folder: string;
 }
 
 export interface TeamClient {
   readonly clients: readonly ClusterSubject[];
-  /** The role to take, on AWS. */
+  /** The role that clients assume on AWS. */
   readonly roleName: pulumi.Output<string> | undefined;
 }
 
-/** The identity of pods, and their part of the bucket: a folder, ending in a slash, or all of it when absent. */
+/** The service account of pods and their folder of the bucket, with a trailing slash; the whole bucket when absent. */
 export interface IdentityArgs extends ServiceAccountName {
   readonly folder?: string;
-  /** Of the service account, where the stack makes no identities. */
+  /** The annotations of the service account on clusters where the stack creates no identities. */
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
@@ -93,31 +96,31 @@ export interface ServiceAccountName {
   readonly name: string;
 }
 
-/** What pods of a service account are to the cloud. */
+/** The cloud identity of the pods of a service account. */
 export interface PodIdentity {
-  /** They make it so on the service account. */
+  /** The annotations that assign the identity to the service account. */
   readonly annotations: pulumi.Output<Record<string, string>>;
-  /** The name of the role on EKS, the e-mail address of the account on GKE; empty on an existing cluster. */
+  /** The name of the role on EKS or the e-mail address of the account on GKE; empty on an existing cluster. */
   readonly principal: pulumi.Output<string>;
 }
 
 export interface Backups {
   readonly uri: pulumi.Output<string>;
-  /** Of the bucket, on AWS. */
+  /** The region of the bucket on AWS. */
   readonly region: string | undefined;
 }
 
 /** A PostgreSQL database for the catalog. */
 export interface Database {
-  /** Kept as a secret. */
+  /** The URL, which is a secret. */
   readonly url: pulumi.Input<string>;
-  /** The name of the snapshot that outlives the stack; undefined without one, or where the cloud names it. */
+  /** The name of the snapshot that outlives the stack; undefined without one or if the cloud chooses the name. */
   readonly finalSnapshot?: pulumi.Output<string> | undefined;
 }
 
-/** Where the stack pushes an image that it builds. */
+/** The repository for an image that the stack builds. */
 export interface ImageRepository {
-  /** Without a tag. */
+  /** The name without a tag. */
   readonly name: pulumi.Output<string>;
   readonly registry: {
     readonly address: pulumi.Input<string>;

@@ -19,36 +19,36 @@ import { type Team, teamNamespace } from "./team-settings.ts";
 
 const projectName = "tiltyard";
 
-/** What is worked out from the settings, on every variant. */
+/** The values that are derived from the settings on every variant. */
 interface WorkedOut {
   readonly teams: readonly Team[];
-  /** Of the nodes of each role. */
+  /** The architecture of the nodes of each role. */
   readonly architectures: Readonly<Record<NodeRole, Architecture>>;
-  /** How pods choose nodes of a role. */
+  /** The node selectors of pods by role. */
   readonly nodeSelectors: Readonly<Record<NodeRole, Readonly<Record<string, string>>>>;
   readonly ray: {
     readonly version: string;
-    /** Whether Ray clusters require a token. */
+    /** Reports whether Ray clusters require a token. */
     readonly auth: "token" | "none";
     readonly image: string;
     readonly gpuImage: string;
     readonly allowedNamespaces: readonly string[];
-    /** What the stack's own images have, in place of those two; undefined where it builds none. */
+    /** The content of the stack's own images, which replace those two; undefined if the stack builds none. */
     readonly build: { readonly packages: readonly string[]; readonly gpu: boolean } | undefined;
   };
 }
 
-/** And where there is a cloud. */
+/** The additional derived values on clouds. */
 interface OnCloud extends WorkedOut, Placed {
   readonly nodePools: readonly NodePool[];
 }
 
 type Config<V extends Variant, More> = Omit<SettingsOf<V>, keyof More | "catalog"> &
   More & { readonly catalog: SettingsOf<V>[keyof SettingsOf<V> & "catalog"] & { readonly namespace: string } };
-/** Of the cloud, from its provider's own settings. */
+/** The values from the settings of the cloud's provider. */
 interface Placed {
   readonly region: string;
-  /** Those that the provider gives to all that it makes, for what others make. */
+  /** The tags that the provider sets on its resources, for resources that others create. */
   readonly tags: Readonly<Record<string, string>>;
 }
 export type ExistingConfig = Config<"existing", WorkedOut>;
@@ -59,18 +59,18 @@ export type EksConfig = Config<
   "eks",
   OnCloud & {
     readonly clientRole: string;
-    /** The credentials of the cloud's provider, where they are set; a kubeconfig has to use the same. */
+    /** The explicit credentials of the cloud's provider, which a kubeconfig must use too. */
     readonly credentials: { readonly profileName?: string; readonly roleArn?: string };
   }
 >;
 
-/** The settings of a stack, checked as a whole; docs/reference/stack.md lists them. */
+/** The validated settings of a stack. docs/reference/stack.md lists them. */
 export type StackConfig = ExistingConfig | ExistingGkeConfig | ExistingEksConfig | GkeConfig | EksConfig;
 
-/** Settings that are not valid. The message lists every problem with its path; Pulumi shows it without a trace. */
+/** An error that lists all invalid settings with their paths. Pulumi prints it without a stack trace. */
 export class StackConfigError extends pulumi.RunError {}
 
-/** @throws StackConfigError */
+/** Reads and validates the settings of the stack. @throws StackConfigError */
 export function readStackConfig(): StackConfig {
   const today = new Date();
   const config = parseStackConfig(pulumi.runtime.allConfig(), today);
@@ -78,7 +78,7 @@ export function readStackConfig(): StackConfig {
   return config;
 }
 
-/** Settings that are valid, but should be changed soon. */
+/** Returns warnings about valid settings that should be changed soon. */
 export function warningsOf(config: StackConfig, today: Date): string[] {
   const notice = "nodePools" in config ? supportNotice(config, today) : undefined;
   return notice === undefined ? [] : [notice.message];
@@ -87,8 +87,10 @@ export function warningsOf(config: StackConfig, today: Date): string[] {
 type All = Readonly<Record<string, string>>;
 
 /**
+ * Validates settings.
+ *
  * @param all Pulumi's settings by their full names: `tiltyard:variant`, `gcp:project`, ...
- * @param today The date by which support of versions has ended or has not.
+ * @param today The date for checks of the end of support.
  * @throws StackConfigError
  */
 export function parseStackConfig(all: All, today: Date): StackConfig {
@@ -103,7 +105,8 @@ export function parseStackConfig(all: All, today: Date): StackConfig {
     for (const [path, message] of Object.entries(messages))
       problems.push(`${path}: ${given[key] === undefined ? "is required; it " : ""}${message}`);
   }
-  // These problems come first: rules about several settings would report wrong ones after them.
+  // Problems of individual settings are reported first, because rules about several settings would produce follow-up
+  // errors.
   for (const { needs, problemsOf } of rules)
     if (needs.every((key) => key in settings || !(key in settingsOfVariant[variant])))
       problems.push(...problemsOf(settings as Settings, today));
@@ -113,7 +116,7 @@ export function parseStackConfig(all: All, today: Date): StackConfig {
   return workOut(settings as Settings, cloud);
 }
 
-/** The first message about each value, by its path: the others follow from the same mistake. */
+/** Returns the first message about each value by path, because further ones usually have the same cause. */
 function firstMessages(key: string, issues: readonly z.core.$ZodIssue[]): Readonly<Record<string, string>> {
   const messages: Record<string, string> = {};
   for (const { path, message } of issues) messages[[key, ...path].join(".")] ??= message;
@@ -131,7 +134,7 @@ function variantIn(all: All): Variant {
   throw notValid([`variant: ${given === "" ? "is required; it " : ""}must be one of ${variants.join(", ")}`]);
 }
 
-/** The settings of this program, their structures read. */
+/** Returns the settings of this program with parsed structures. */
 function settingsIn(all: All, variant: Variant, problems: string[]): Record<string, unknown> {
   const given: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(all)) {
@@ -147,7 +150,7 @@ function settingsIn(all: All, variant: Variant, problems: string[]): Record<stri
   return given;
 }
 
-/** The region or project of the cloud's own provider, and its credentials. */
+/** Returns the region or project of the cloud's provider and its credentials. */
 function cloudIn(all: All, variant: Variant, problems: string[]) {
   const isGoogles = variant === "gke" || variant === "existing-gke";
   const cloud = isGoogles ? "gcp" : "aws";
@@ -166,17 +169,20 @@ function cloudIn(all: All, variant: Variant, problems: string[]) {
   };
 }
 
-/** The providers accept text alone. */
+/** The schema of tags. The providers accept only text. */
 const Tags = z.record(z.string(), z.string());
 
-/** `aws:defaultTags` is `{tags: {...}}`, `gcp:defaultLabels` the labels themselves. */
+/**
+ * Returns the tags of the provider: `aws:defaultTags` is `{tags: {...}}`, while `gcp:defaultLabels` contains the labels
+ * directly.
+ */
 function tagsIn(all: All, cloud: "gcp" | "aws", problems: string[]): Readonly<Record<string, string>> {
   if (cloud === "gcp") return readJson(all, "gcp:defaultLabels", Tags, "{KEY: VALUE}", problems) ?? {};
   const tags = z.object({ tags: Tags.default({}) });
   return readJson(all, "aws:defaultTags", tags, "{tags: {KEY: VALUE}}", problems)?.tags ?? {};
 }
 
-/** The last of the roles, which the provider assumes one after the other. */
+/** Returns the last role of the chain that the provider assumes. */
 function assumedRole(all: All, problems: string[]): string | undefined {
   const role = z.object({ roleArn: z.string().optional() });
   const roles =
@@ -191,7 +197,7 @@ function assumedRole(all: All, problems: string[]): string | undefined {
   return roles?.at(-1)?.roleArn;
 }
 
-/** A setting of a cloud's provider that is a structure; undefined where it is absent or not valid. */
+/** Parses a structured setting of a cloud's provider; undefined if it is absent or invalid. */
 function readJson<Value>(
   all: All,
   key: string,
@@ -206,7 +212,7 @@ function readJson<Value>(
   return parsed.data;
 }
 
-/** The value that the text is JSON of; the text itself where it is not JSON. */
+/** Parses a text as JSON; returns the text itself if it is not JSON. */
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -226,7 +232,7 @@ function workOut(settings: Settings, cloud: ReturnType<typeof cloudIn>): StackCo
     ray: rayOf(settings, nodePools, ofRoles),
   };
   const { region, project, credentials, tags } = cloud;
-  // Alike but for their types: each variant has a catalog of its own.
+  // The branches differ only in their types, because each variant has a different type of catalog.
   switch (settings.variant) {
     case "existing":
       return { ...settings, ...workedOut, catalog: { ...settings.catalog, namespace } };
@@ -252,7 +258,7 @@ function workOut(settings: Settings, cloud: ReturnType<typeof cloudIn>): StackCo
   }
 }
 
-/** Ray's own images where the settings name none. */
+/** Returns the settings of Ray, with Ray's own images as the default. */
 function rayOf(
   settings: Settings,
   nodePools: readonly NodePool[],
@@ -262,7 +268,7 @@ function rayOf(
   const { version, allowedNamespaces, packages } = ray;
   const image = ray.image ?? rayImage(version, ofRoles.head);
   const gpuImage = ray.gpuImage ?? ray.image ?? rayGpuImage(version, ofRoles.workerGpu);
-  // An existing cluster may have GPU nodes of which the settings say nothing.
+  // An existing cluster may have GPU nodes that the settings do not mention.
   const gpu = !("nodePools" in settings) || nodePools.some(({ role }) => role === "workerGpu");
   const build = buildsRayImages(settings) ? { packages, gpu } : undefined;
   const auth = ray.auth ?? (tokenHindrance(settings) === undefined ? "token" : "none");

@@ -14,7 +14,7 @@ import { Runner } from "./components/runner/runner.ts";
 import type { EksConfig, GkeConfig, StackConfig } from "./config.ts";
 import { type Outputs, rayParameters, stackOutputs } from "./outputs.ts";
 
-/** Everything that a stack consists of. */
+/** Deploys all parts of a stack. */
 export async function deploy(config: StackConfig): Promise<Outputs> {
   const { cluster, database } = await createCluster(config);
   const { namespace, serviceAccount, operator, monitoring, rayLogs, quota, teams, kueue, chartValues } = config;
@@ -56,7 +56,7 @@ export async function deploy(config: StackConfig): Promise<Outputs> {
 
 interface ClusterAndDatabase {
   readonly cluster: Cluster;
-  /** The catalog's. */
+  /** The database of the catalog. */
   readonly database: "sqlite" | Database;
 }
 
@@ -88,7 +88,7 @@ async function createCluster(config: StackConfig): Promise<ClusterAndDatabase> {
   }
 }
 
-/** Creates a PostgreSQL database of the cloud where the settings ask for one. */
+/** Creates a PostgreSQL database of the cloud if the settings request one. */
 function withDatabase(cluster: GkeCluster | EksCluster, { catalog }: GkeConfig | EksConfig): ClusterAndDatabase {
   const { enabled, database, replicas = 2 } = catalog;
   if (database !== "postgres") return { cluster, database };

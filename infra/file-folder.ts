@@ -1,4 +1,4 @@
-/** The folder that a `file://` URI names. */
+/** Returns the folder of a `file://` URI. */
 export function fileFolder(uri: string): string {
   return uri.slice("file://".length);
 }

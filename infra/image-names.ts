@@ -1,4 +1,4 @@
-/** Registries that clouds can keep a copy of. */
+/** The registries that clouds can cache. */
 export type Upstream = "docker-hub" | "quay" | "kubernetes";
 
 const hosts: Readonly<Record<string, Upstream>> = {
@@ -7,7 +7,7 @@ const hosts: Readonly<Record<string, Upstream>> = {
   "registry.k8s.io": "kubernetes",
 };
 
-/** Which registry an image is from, and its name there, with its tag if it has one; undefined for any other registry. */
+/** Returns the registry of an image and its name there, including a tag; undefined for any other registry. */
 export function upstreamOf(image: string): { readonly upstream: Upstream; readonly name: string } | undefined {
   const [host = "", ...rest] = image.split("/");
   const hasHost = rest.length > 0 && /[.:]|^localhost$/.test(host);

@@ -1,15 +1,15 @@
 import { globSync } from "node:fs";
 import { sep } from "node:path";
 
-/** A Dockerfile, and what it is about. */
+/** A Dockerfile and its sources. */
 export interface ImageContent {
-  /** In the checkout, as what it copies. */
+  /** The path of the Dockerfile in the checkout. */
   readonly dockerfile: string;
-  /** Patterns of what the Dockerfile copies into the image, and of what says so. */
+  /** The patterns of the files that the Dockerfile copies into the image, and of the files that define the build. */
   readonly sources: readonly string[];
 }
 
-/** The catalog, and the runner of its jobs. */
+/** The image of the catalog and of the runner of its jobs. */
 export const catalogImage: ImageContent = {
   dockerfile: "Dockerfile",
   sources: [
@@ -21,13 +21,13 @@ export const catalogImage: ImageContent = {
   ],
 };
 
-/** Ray, with what the catalog's jobs need. */
+/** The image of Ray with the dependencies of the catalog's jobs. */
 export const rayImage: ImageContent = {
   dockerfile: "Dockerfile.ray",
   sources: ["Dockerfile.ray", "Dockerfile.ray.dockerignore", "runner/job/**/*.*"],
 };
 
-/** @returns What the patterns name, relative to the folder, always in the same order. */
+/** Returns the files that match the patterns, relative to the folder and in a stable order. */
 export function sourceFiles(folder: string, sources: readonly string[]): readonly string[] {
   const exclude = ["**/node_modules/**", "**/__pycache__/**"];
   const files = globSync([...sources], { cwd: folder, exclude }).map((file) => file.split(sep).join("/"));

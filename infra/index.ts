@@ -1,5 +1,5 @@
 import { readStackConfig } from "./config.ts";
 import { deploy } from "./deploy.ts";
 
-/** The program of the stack: Pulumi calls it, and what it returns are the stack's outputs. */
+/** The program of the stack. Pulumi calls it, and its result becomes the outputs of the stack. */
 export default () => deploy(readStackConfig());

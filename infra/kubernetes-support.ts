@@ -1,7 +1,7 @@
 import type { Reading } from "./settings.ts";
 import { gkeOperatorPairs, kubernetesSupport, versions } from "./versions.ts";
 
-/** Warnings begin so many days before the end of support. */
+/** The number of days before the end of support at which warnings begin. */
 const noticeDays = 92;
 
 type Cloud = Extract<
@@ -9,18 +9,18 @@ type Cloud = Extract<
   { readonly variant: "gke" | "eks" }
 >;
 
-/** What to do about the end of support of the Kubernetes version that a stack asks for. */
+/** The advice about the end of support of a stack's Kubernetes version. */
 interface Notice {
   readonly message: string;
-  /** Whether the stack is refused for it. */
+  /** Reports whether the stack is rejected. */
   readonly isRefusal: boolean;
 }
 
 /**
  * Compares the Kubernetes version of a stack with the end of its support.
  *
- * @param today The date that counts.
- * @returns A notice in the last three months of support and afterwards; undefined for versions that are not known here.
+ * @param today The current date.
+ * @returns A notice from three months before the end of support; undefined for unknown versions.
  */
 export function supportNotice(settings: Cloud, today: Date): Notice | undefined {
   const { variant } = settings;
@@ -37,7 +37,7 @@ export function supportNotice(settings: Cloud, today: Date): Notice | undefined 
   const isPair = variant === "gke" && version in gkeOperatorPairs;
   return {
     message: `kubernetesVersion: ${support} ${hasEnded ? "ended" : "ends"} on ${end}. ${advice}`,
-    // Whether such a cluster can still be created is GKE's decision: requirements.md 9 names these versions.
+    // Versions with a pinned operator add-on are not rejected: GKE itself decides whether it still creates such clusters.
     isRefusal: hasEnded && !isPair,
   };
 }

@@ -1,6 +1,6 @@
 /**
- * The parts of a stack, for other Pulumi programs: a place for Ray clusters, and the catalog, on a cluster that the
- * program has. A cluster of another kind is a component that implements {@link Cluster}.
+ * The parts of a stack for other Pulumi programs: an environment for Ray clusters, and the catalog, on a cluster of the
+ * program. A cluster of a different kind is a component that implements {@link Cluster}.
  */
 export type {
   Backups,

@@ -1,18 +1,18 @@
-/** What is known of the clouds' machines by their names. */
+/** The known properties of the clouds' machines by name. */
 
 export type Cloud = "gke" | "eks";
 
-/** As Kubernetes and container registries call them. */
+/** The architectures in the terms of Kubernetes and container registries. */
 export const architectures = ["amd64", "arm64"] as const;
 export type Architecture = (typeof architectures)[number];
 
-/** The label that each node has by itself; GKE taints its Arm nodes with the same key. */
+/** The label that Kubernetes sets on each node. GKE taints its Arm nodes with the same key. */
 export const architectureLabel = "kubernetes.io/arch";
 
 const armOf: Readonly<Record<Cloud, RegExp>> = {
-  // Axion, Ampere Altra, and Grace beside GPUs.
+  // The families with Axion and Ampere Altra, and with Grace beside GPUs.
   gke: /^(t2a|c4a|n4a|a4x)-/,
-  // Graviton has a g behind the generation: m7g, c7gn, im4gn. g6 is a GPU behind which there is none.
+  // Graviton machines have a g after the generation: m7g, c7gn, im4gn. The g of g6 stands for a GPU.
   eks: /^[a-z]+\d+g[a-z]*\./,
 };
 
@@ -20,7 +20,7 @@ export function architectureOf(machineType: string, cloud: Cloud): Architecture 
   return armOf[cloud].test(machineType) ? "arm64" : "amd64";
 }
 
-/** Machines of Google that take no other disk: the fourth generation and later. */
+/** Matches Google's machines that support only Hyperdisk: the fourth generation and later. */
 const onlyHyperdisk = /^(n4|c4|x4|m4|a4|h4)/;
 
 export function takesOnlyHyperdisk(machineType: string): boolean {
@@ -37,7 +37,7 @@ const eksSizes: Readonly<Record<number, string>> = {
   ...{ 2: "large", 4: "xlarge", 8: "2xlarge", 16: "4xlarge", 32: "8xlarge", 48: "12xlarge", 64: "16xlarge" },
 };
 
-/** The machine without GPUs that has just these CPUs and this memory; undefined when none is known. */
+/** Returns the machine without GPUs that has exactly these CPUs and this memory; undefined if none is known. */
 export function machineOf(cpus: number, memoryGb: number, cloud: Cloud): string | undefined {
   const perCpu = memoryGb / cpus;
   if (cloud === "gke")

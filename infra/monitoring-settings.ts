@@ -5,14 +5,14 @@ import { dnsLabel, labelKey, labels, labelValueText } from "./setting-types.ts";
 const namespaceOf = { "prometheus-operator": "monitoring", google: "gmp-system" } as const;
 type Collector = keyof typeof namespaceOf;
 
-/** The collector of the metrics of Ray and of the catalog, and whether Grafana shows them. */
+/** Creates the schema of the collector of Ray's and the catalog's metrics, with an option for Grafana. */
 function monitoringBy<const Its extends Collector>(...collectors: readonly [Its, ...Its[]]) {
   const named = collectors.map((collector) =>
     z.strictObject({
       collector: z.literal(collector),
-      /** Where it runs: pods there, and no others, may read the metrics. */
+      /** The namespace of the collector. Only pods there may read the metrics. */
       namespace: dnsLabel.default(namespaceOf[collector]),
-      /** Of the monitors, where a Prometheus takes those with certain labels alone. */
+      /** The labels of the monitors, for a Prometheus that selects them by labels. */
       labels: labels.default({}),
       dashboards,
     }),
@@ -21,7 +21,7 @@ function monitoringBy<const Its extends Collector>(...collectors: readonly [Its,
   return z.union([none, ...named], `must name a collector: none, ${collectors.join(", ")}`).prefault({});
 }
 
-/** Label and value by which the side car of Grafana's chart finds dashboards; false is none. */
+/** The label and the value by which the side car of Grafana's chart finds dashboards; false for none. */
 const dashboards = z
   .union([z.boolean(), z.strictObject({ label: labelKey, value: labelValueText })])
   .transform((given) => (given === true ? { label: "grafana_dashboard", value: "1" } : given))
@@ -31,10 +31,10 @@ export const Monitoring = monitoringBy("prometheus-operator");
 export const MonitoringOnGke = monitoringBy("prometheus-operator", "google");
 export type MonitoringSettings = z.output<typeof MonitoringOnGke>;
 
-/** Of a stack that is told nothing. */
+/** The default: no monitoring. */
 export const noMonitoring: MonitoringSettings = { collector: "none", dashboards: false };
 
-/** Namespaces from which metrics are read; empty without a collector. */
+/** Returns the namespaces that may read metrics; empty without a collector. */
 export function collectorNamespaces(monitoring: MonitoringSettings): readonly string[] {
   return monitoring.collector === "none" ? [] : [monitoring.namespace];
 }

@@ -2,7 +2,7 @@ import { platformDefaults } from "@tiltyard/protocol";
 import { reservedLabel } from "./node-pools.ts";
 import type { Reading } from "./settings.ts";
 
-/** What clouds refuse as the name of something that the stack makes, or that a label would not tell apart. */
+/** Returns the problems of names that clouds would reject, or that labels could not distinguish. */
 export function problemsOfNames(
   settings: Reading<"clusterName" | "clientRole" | "teams" | "labelDomain" | "labelKeys">,
 ): string[] {
@@ -37,7 +37,10 @@ function problemsOfRoles(settings: OnEks): string[] {
     .map((name) => `clientRole: roles of IAM have ${roleNameMax} characters at most: ${name}`);
 }
 
-/** Geneva's own name on a cluster of the default name, and on others one that no other stack of the account has. */
+/**
+ * Returns the name of the client role: Geneva's own on a cluster with the default name, and a unique one of the account
+ * on others.
+ */
 export function clientRoleOf({ clientRole, clusterName }: Pick<OnEks, "clientRole" | "clusterName">): string {
   if (clientRole !== undefined) return clientRole;
   const { clientRole: geneva } = platformDefaults;

@@ -1,14 +1,17 @@
 import { addressesOf } from "./setting-types.ts";
 import type { Reading, Settings } from "./settings.ts";
 
-/** What clouds refuse of a network that the stack makes. */
+/** Returns the problems of a new network that clouds would reject. */
 export function problemsOfNetwork(settings: Reading<"network">): string[] {
   if (settings.variant === "eks") return problemsOnAws(settings.network);
   if (settings.variant === "gke") return problemsOnGoogle(settings.network);
   return [];
 }
 
-/** A VPC has 16 bits at least, a subnet 28 at most. Public subnets are a 16th of it, of more than three zones a 64th. */
+/**
+ * Returns the problems on AWS. The prefix of a VPC has at least 16 bits, that of a subnet at most 28. Public subnets
+ * are a 16th of the VPC, or a 64th with more than three zones.
+ */
 function problemsOnAws(network: (Settings & { variant: "eks" })["network"]): string[] {
   if (network.isAdopted) return [];
   const [longest, zones] = (network.zones?.length ?? 3) <= 3 ? [24, "three zones"] : [22, "more than three zones"];

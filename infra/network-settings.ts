@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { cidr, isMap } from "./setting-types.ts";
 
-/** From where the public endpoint may be called; empty is from everywhere. */
+/** The addresses that may call the public endpoint; empty for all. */
 const authorizedNetworks = z.array(cidr).default([]);
 
-/** A network that names a `vpc` is one that is there; what is asked of one that is made has no meaning then. */
+/** Creates the schema of a network. With a `vpc`, the network is adopted, and the settings of new networks are rejected. */
 function madeOrAdopted<Made extends z.ZodRawShape, Adopted extends z.ZodRawShape>(made: Made, adopted: Adopted) {
   return z.preprocess(
     (given) => (isMap(given) ? { ...given, isAdopted: "vpc" in given } : given),
@@ -21,7 +21,7 @@ function madeOrAdopted<Made extends z.ZodRawShape, Adopted extends z.ZodRawShape
 
 const gke = {
   controlPlaneCidr: cidr.default("10.49.0.0/28"),
-  /** Whether the Kubernetes API has an address that the internet can reach; without it there is Google's DNS endpoint. */
+  /** Exposes the Kubernetes API at a public address. Without one, clients use Google's DNS endpoint. */
   publicEndpoint: z.boolean().default(true),
 };
 const inProject = (kind: string) =>
@@ -30,7 +30,7 @@ const inProject = (kind: string) =>
 export const GkeNetwork = madeOrAdopted(
   {
     ...gke,
-    /** Addresses of nodes. */
+    /** The addresses of nodes. */
     cidr: cidr.default("10.40.0.0/16"),
     podCidr: cidr.default("10.44.0.0/14"),
     serviceCidr: cidr.default("10.48.0.0/20"),
@@ -40,7 +40,7 @@ export const GkeNetwork = madeOrAdopted(
     vpc: z.strictObject({
       network: inProject("networks"),
       subnetwork: inProject("subnetworks"),
-      /** Names of the subnetwork's secondary ranges. */
+      /** The names of the subnetwork's secondary ranges. */
       podRange: z.string(),
       serviceRange: z.string(),
     }),
@@ -49,7 +49,7 @@ export const GkeNetwork = madeOrAdopted(
 
 export const EksNetwork = madeOrAdopted(
   {
-    /** Addresses of nodes and of pods. */
+    /** The addresses of nodes and pods. */
     cidr: cidr.default("10.40.0.0/16"),
     publicEndpoint: z
       .literal(
@@ -57,22 +57,25 @@ export const EksNetwork = madeOrAdopted(
         "must be true where the stack makes its network: a private endpoint is reachable only from within it; name a vpc",
       )
       .default(true),
-    /** By default the first three that EKS can be in. Another set is another network, and so another cluster. */
+    /**
+     * The zones; by default the first three that support EKS. Different zones require a new network and thus a new
+     * cluster.
+     */
     zones: z
       .array(z.string())
       .min(2, "must name two zones at least")
       .max(7, "must name seven zones at most")
       .optional(),
-    /** One gateway is cheaper, one a zone survives the loss of a zone. */
+    /** A single gateway is cheaper; one per zone survives the loss of a zone. */
     natGateways: z.enum(["single", "perZone"]).default("single"),
   },
   {
     publicEndpoint: z.boolean().default(true),
     vpc: z.strictObject({
       id: z.string().regex(/^vpc-/, "must be the id of a VPC"),
-      /** Of nodes, with a way out. */
+      /** The subnets of nodes, with a route to the internet. */
       privateSubnetIds: z.array(z.string()).min(2, "must name two subnets at least, in two zones"),
-      /** Of load balancers. */
+      /** The subnets of load balancers. */
       publicSubnetIds: z.array(z.string()).default([]),
     }),
   },

@@ -11,8 +11,8 @@ import {
 import { labelKey, labelName, labels, labelValueText } from "./setting-types.ts";
 
 /**
- * What runs on a node. Ray's three roles are those of requirements.md 2.7; `core` nodes carry
- * the controllers and the catalog, apart from Ray, so that an idle stack can be small.
+ * The roles of nodes: the three roles of Ray, and `core` for the controllers and the catalog, separate from Ray so that
+ * an idle stack can be small.
  */
 export const nodeRoles = ["core", "head", "workerCpu", "workerGpu"] as const;
 export type NodeRole = (typeof nodeRoles)[number];
@@ -25,7 +25,7 @@ export const LabelKeys = z.strictObject({
 });
 export type LabelKeys = z.infer<typeof LabelKeys>;
 
-/** The label of the nodes of a role; requirements.md 2.7. */
+/** Returns the label of the nodes of a role. */
 export function roleLabels(
   { labelDomain, labelKeys }: { readonly labelDomain: string; readonly labelKeys: LabelKeys },
   role: NodeRole,
@@ -42,9 +42,9 @@ const Taint = z.strictObject({
 export type Taint = z.infer<typeof Taint>;
 
 /**
- * What keeps pods off nodes that are not for them. A GPU is kept for pods that request one: both clouds' admission
- * (ExtendedResourceToleration) lets them in. Head and CPU nodes are only shunned by others, because Geneva's own
- * Ray clusters tolerate nothing: they would wait for ever.
+ * Returns the default taints of a role. GPU nodes are reserved for pods that request GPUs, which the admission of both
+ * clouds (ExtendedResourceToleration) lets tolerate the taint. The taints of head and CPU nodes are only preferences,
+ * because Geneva's own Ray clusters have no tolerations and would wait forever.
  *
  * @param labels The labels of the pool's nodes.
  */
@@ -54,7 +54,7 @@ function defaultTaints(role: NodeRole, labels: Readonly<Record<string, string>>)
   return Object.entries(labels).map(([key, value]) => ({ key, value, effect: "PreferNoSchedule" }));
 }
 
-/** A taint as both clouds' APIs write it. */
+/** Returns a taint in the format of both clouds' APIs. */
 export function cloudTaint({ key, value, effect }: Taint) {
   return { key, value, effect: effect.replace(/(?!^)([A-Z])/g, "_$1").toUpperCase() };
 }
@@ -66,7 +66,7 @@ const poolName = z
 const Pool = z.strictObject({
   name: poolName,
   role: z.enum(nodeRoles, `must be one of ${nodeRoles.join(", ")}`),
-  /** One, or on EKS several of one size, of which the cloud takes what it has. */
+  /** One machine, or on EKS several machines of one size, from which the cloud chooses available ones. */
   machineType: z
     .union([z.string(), z.tuple([z.string()], z.string())], "must be a machine, or a list of machines")
     .optional(),
@@ -84,26 +84,26 @@ const Pool = z.strictObject({
   diskType: z.string().optional(),
 });
 
-/** A group of nodes of one kind, which the autoscaler makes larger and smaller. */
+/** A group of equal nodes that the autoscaler resizes. */
 export interface NodePool {
   readonly name: string;
   readonly role: NodeRole;
-  /** The cloud's names of the machines that its nodes may be, the preferred one first. */
+  /** The cloud's names of the possible machines, the preferred one first. */
   readonly machineTypes: readonly [string, ...string[]];
   readonly architecture: Architecture;
-  /** How many GPUs a node has. */
+  /** The number of GPUs of a node. */
   readonly gpus: number;
-  /** GKE's name of the GPU, e.g. `nvidia-l4`. */
+  /** GKE's name of the GPU, such as `nvidia-l4`. */
   readonly gpuType: string | undefined;
-  /** The boot disk, in GiB. */
+  /** The size of the boot disk in GiB. */
   readonly diskGb: number;
-  /** The cloud's name of the boot disk's kind. */
+  /** The cloud's name of the boot disk's type. */
   readonly diskType: string;
   readonly spot: boolean;
-  /** The fewest and the most nodes, over all zones. */
+  /** The minimum and the maximum number of nodes across all zones. */
   readonly min: number;
   readonly max: number;
-  /** Where its nodes are; those of the cluster's zones that offer the machine when undefined. */
+  /** The zones of the nodes; those of the cluster that offer the machine if undefined. */
   readonly zones: readonly string[] | undefined;
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
@@ -140,7 +140,7 @@ export const NodePools = z.array(Pool).superRefine((pools, context) => {
 /**
  * Finds the machine of each pool.
  *
- * @returns The pools, or what is wrong with them, each with its path.
+ * @returns The pools, or their problems with paths.
  */
 export function resolvePools(
   settings: readonly PoolSettings[],
@@ -185,7 +185,7 @@ export function resolvePools(
   return { pools, problems };
 }
 
-/** An empty name when there is none of its size. */
+/** Returns the machines of a pool. The name is empty if no machine has its size. */
 function machinesOf({ machineType, cpus, memoryGb, gpus }: PoolSettings, cloud: Cloud): [string, ...string[]] {
   if (Array.isArray(machineType)) return machineType;
   const fits = cpus === undefined || memoryGb === undefined || gpus > 0 ? undefined : machineOf(cpus, memoryGb, cloud);
@@ -196,7 +196,7 @@ function architecturesOf(pools: readonly NodePool[], role: NodeRole): Architectu
   return [...new Set(pools.filter((pool) => pool.role === role).map(({ architecture }) => architecture))];
 }
 
-/** For which machines the images of a role's pods have to be; another one where no pool has the role. */
+/** Returns the architecture of the images for each role; the fallback if no pool has the role. */
 export function architecturesOfRoles(
   pools: readonly NodePool[],
   otherwise: Architecture = "amd64",
@@ -210,8 +210,8 @@ export function ofEachRole<Value>(its: (role: NodeRole) => Value): Record<NodeRo
 }
 
 /**
- * How pods of a role choose their nodes. Arm nodes are chosen by their architecture as well: GKE taints them, and lets
- * in pods that say so.
+ * Returns the node selector of pods of a role. Arm nodes are also selected by their architecture, because GKE taints
+ * them and admits only pods with that selector.
  */
 export function withArchitecture(
   labels: Readonly<Record<string, string>>,
@@ -220,13 +220,16 @@ export function withArchitecture(
   return architecture === "arm64" ? { ...labels, [architectureLabel]: architecture } : labels;
 }
 
-/** Pods tolerate a taint whose key is a label that they select: those nodes are kept for them. */
+/**
+ * Returns the selector and the tolerations of pods. Pods tolerate taints whose keys are labels of their selector,
+ * because those nodes are reserved for them.
+ */
 export function placedOn(selector: Readonly<Record<string, string>>) {
   const tolerations = Object.keys(selector).map((key) => ({ key, operator: "Exists" }));
   return { nodeSelector: selector, tolerations };
 }
 
-/** The pools of a stack that names none: one node for controllers, and empty pools for Ray. */
+/** Returns the default pools of a stack: one node for controllers, and empty pools for Ray. */
 export function defaultPools(cloud: Cloud): PoolSettings[] {
   const machines = {
     gke: { core: "e2-standard-4", head: "n2-standard-8", workerCpu: "n2-standard-16", workerGpu: "g2-standard-16" },

@@ -9,7 +9,7 @@ import type { StackConfig } from "./config.ts";
 import { fileFolder } from "./file-folder.ts";
 import type { NodeRole } from "./node-pools.ts";
 
-/** The outputs as the program has them: some are known only when the stack is up. */
+/** The outputs in the program. Some are known only after the deployment. */
 export type Outputs = { readonly [Name in keyof StackOutputs]: pulumi.Input<StackOutputs[Name]> };
 
 interface Deployed {
@@ -22,7 +22,7 @@ interface Deployed {
   readonly runner: Runner | undefined;
 }
 
-/** What the stack tells other programs. What a variant does not have is left out. */
+/** Returns the outputs for other programs. Outputs that a variant does not have are omitted. */
 export function stackOutputs(deployed: Deployed): Outputs {
   const { config, cluster, platform, images, catalog, runner } = deployed;
   const outputs: Outputs = {
@@ -78,7 +78,7 @@ function logsOf({ logs }: RayPlatform): Outputs["rayLogs"] {
   return logs && pulumi.output(logs.image).apply((image) => ({ image, configMap: logs.configMap }));
 }
 
-/** What of a Ray cluster the settings determine, as parameters of docs/reference/ray-cluster.md. */
+/** Returns the parameters of a Ray cluster that the settings determine (docs/reference/ray-cluster.md). */
 export function rayParameters({ config, platform, images }: Pick<Deployed, "config" | "platform" | "images">) {
   const { head, workerCpu, workerGpu } = config.nodeSelectors;
   const [volume, logs] = [tablesVolume(config), logsOf(platform)];
@@ -93,7 +93,10 @@ export function rayParameters({ config, platform, images }: Pick<Deployed, "conf
   };
 }
 
-/** The claim with the tables of a `file:` bucket, and where pods mount it: at the path of its URI, so that locations hold. */
+/**
+ * Returns the claim with the tables of a `file:` bucket and its mount path, which is the path of the URI so that
+ * locations remain valid.
+ */
 function tablesVolume(config: StackConfig): StackOutputs["tablesVolume"] {
   if (config.variant !== "existing" || config.catalog.volumeClaim === undefined) return undefined;
   return { claim: config.catalog.volumeClaim, path: fileFolder(config.bucket) };
@@ -106,7 +109,7 @@ function nodeLimits(config: StackConfig): StackOutputs["nodeLimits"] {
   return { head: most("head"), workerCpu: most("workerCpu"), workerGpu: most("workerGpu") };
 }
 
-/** What `pulumi destroy` leaves: what was there before, what is to be kept, and the last copy of a database. */
+/** Returns the objects that `pulumi destroy` retains: buckets that it adopted or keeps, and the last copy of a database. */
 function keptOnDestroy({ config, cluster, database, catalog }: Deployed): Outputs["keptOnDestroy"] {
   if (config.variant === "existing") return undefined;
   const { bucket, keepData } = config;

@@ -15,7 +15,7 @@ const principalsOf = {
   },
 } as const;
 
-/** Problems of the named principals: each has the form that the variant wants. */
+/** Returns the problems of principals that do not have the format of the variant. */
 export function problemsOfPrincipals(settings: Reading<"clientPrincipals" | "adminPrincipals" | "teams">): string[] {
   const { variant, clientPrincipals } = settings;
   const { pattern, form } = principalsOf[variant];

@@ -2,7 +2,7 @@ import { ParameterError, parseJobCluster } from "@tiltyard/protocol";
 import { z } from "zod";
 import { dnsLabel } from "./setting-types.ts";
 
-/** What a Ray cluster of a job has of the stack and of its job. */
+/** The parameters of a job's Ray cluster that the stack or the job determines. */
 const determined = [
   "name",
   "namespace",
@@ -24,7 +24,7 @@ const Template = z
       `must not have ${determined.filter((name) => name in (input as object)).join(", ")}, which the stack determines`,
   });
 
-/** What the runner would refuse when it starts is refused before anything is deployed. */
+/** Templates that the runner would reject at its start are rejected before the deployment. */
 const Templates = z.record(dnsLabel, Template).superRefine((templates, context) => {
   for (const [name, template] of Object.entries(templates))
     for (const problem of problemsOf(name, template)) {
@@ -46,21 +46,21 @@ function problemsOf(name: string, template: object): readonly string[] {
 /** The settings of a runner of jobs. */
 export const Runner = z.strictObject({
   enabled: z.boolean().default(true),
-  /** The Ray clusters that jobs may have, by the names that requests give; `default` for those that give none. */
+  /** The Ray clusters of jobs by the names that requests specify; `default` is for requests without a name. */
   rayClusters: Templates.refine((templates) => "default" in templates, "must have one that is named default").default({
     default: { worker_groups: [{}] },
     gpu: { worker_groups: [{ num_gpus: 1 }] },
   }),
-  /** Of Kueue, which then lets each job begin. */
+  /** The queue of Kueue, which then admits each job. */
   queue: dnsLabel.optional(),
   maxJobs: z.int().positive().default(10),
   maxJobsPerPrincipal: z.int().positive().default(5),
   attempts: z.int().positive().default(3),
-  /** How long a job may wait for room before it has failed. */
+  /** The time in minutes that a job may wait for capacity before it fails. */
   roomMinutes: z.int().positive().default(60),
 });
 
 export type RunnerSettings = Omit<z.output<typeof Runner>, "enabled">;
 
-/** Of a runner that is told nothing. */
+/** The default settings of a runner. */
 export const runnerDefaults: RunnerSettings = Runner.parse({});

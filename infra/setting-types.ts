@@ -1,4 +1,4 @@
-/** Kinds of values that settings have. */
+/** The types of the values of settings. */
 import { amountOf } from "@tiltyard/protocol";
 import { z } from "zod";
 
@@ -8,7 +8,7 @@ export const dnsLabel = z
   .string()
   .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, "must be lower-case letters, digits and dashes, 63 at most");
 
-/** The name of a secret or a volume claim, which Kubernetes lets have dots, as cert-manager's often do. */
+/** The name of a secret or a volume claim. Kubernetes allows dots in it, which cert-manager's names often contain. */
 export const objectName = z
   .string()
   .max(253)
@@ -17,7 +17,7 @@ export const objectName = z
     "must be lower-case letters, digits, dashes and dots",
   );
 
-/** EKS `CreateCluster`. */
+/** The rule of EKS (`CreateCluster`). */
 export const eksClusterName = z
   .string()
   .regex(/^[A-Za-z0-9][\w-]{0,99}$/, "must be letters, digits, dashes and underscores, 100 at most");
@@ -30,7 +30,10 @@ export function isMap(value: unknown): value is Readonly<Record<string, unknown>
   return typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }
 
-/** `pulumi config set --path` stores whole numbers and booleans as such, also where text is expected. */
+/**
+ * Accepts numbers and booleans as text, because `pulumi config set --path` stores them as such even where text is
+ * expected.
+ */
 function asText<Its extends z.ZodType>(schema: Its) {
   return z.preprocess(
     (given) => (typeof given === "number" || typeof given === "boolean" ? String(given) : given),
@@ -40,12 +43,12 @@ function asText<Its extends z.ZodType>(schema: Its) {
 
 export const textMap = z.record(z.string(), asText(z.string()));
 
-/** The values of labels, and their keys behind the domain, as Kubernetes accepts them. */
+/** The rule of Kubernetes for the values of labels and for their keys after the domain. */
 const nameOfLabel = /^[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?$/;
 const labelForm = "must be letters, digits, dashes, dots and underscores, 63 at most";
 export const labelName = z.string().regex(nameOfLabel, labelForm);
 export const labelValueText = asText(z.union([labelName, z.literal("")], labelForm));
-/** With a domain or without one. */
+/** A label key with or without a domain. */
 export const labelKey = z.string().refine((key) => {
   const [name = "", itsDomain, ...more] = key.split("/").toReversed();
   return nameOfLabel.test(name) && more.length === 0 && (itsDomain === undefined || domain.test(itsDomain));
@@ -56,19 +59,19 @@ export const labels = z.record(z.string(), labelValueText).superRefine((given, c
       context.addIssue({ code: "custom", path: [key], message });
 });
 
-/** YAML reads 1.30 as the number 1.3. */
+/** A version in quotes. YAML would parse 1.30 as the number 1.3. */
 const versionText = z.string("must be in quotes, or it is read as a number");
 export const version = versionText.regex(/^\d+\.\d+(\.\d+)?$/, "must be a version such as 1.6.2");
 export const minorVersion = versionText.regex(/^\d+\.\d+$/, "must be a minor version such as 1.35");
 
-/** No version before it has been run for years: what is lower lost its last digit as a number. */
+/** The lowest plausible minor version. Lower ones have lost their last digit as a number. */
 const kubernetesMinorMin = 20;
 export const kubernetesVersion = minorVersion.refine(
   (text) => Number(text.split(".")[1]) >= kubernetesMinorMin,
   'must be in quotes, as "1.30" is, or it is read as a number',
 );
 
-/** Clouds refuse a range whose address has bits that the mask does not cover. */
+/** A range of addresses. Clouds reject an address with bits outside the mask. */
 export const cidr = z
   .cidrv4("must be a range of addresses such as 10.0.0.0/16")
   .refine(
@@ -81,7 +84,7 @@ function hasHostBits(range: string): boolean {
   return first % 2 ** (32 - length) !== 0;
 }
 
-/** The first and the last address of a range as numbers, and how many bits its addresses share. */
+/** Returns the first and the last address of a range as numbers, and the number of common bits. */
 export function addressesOf(range: string): { readonly first: number; readonly last: number; readonly length: number } {
   const [address = "", length = "32"] = range.split("/");
   const first = address.split(".").reduce((sum, octet) => sum * 256 + Number(octet), 0);
@@ -93,7 +96,7 @@ export const quantity = asText(z.string(quantityForm).refine((text) => amountOf(
 
 const bucketForm = /^(s3|gs):\/\/[a-z0-9][-a-z0-9._]+(\/[^\s*?[\]${}]*)?$|^file:\/\/\/\S+$/;
 
-/** The URI of a bucket, with an optional folder, without a slash at its end. */
+/** Creates the schema of the URI of a bucket with an optional folder and without a trailing slash. */
 export function bucketOf(...schemes: readonly ("s3" | "gs" | "file")[]) {
   const message = `must be ${schemes.map((scheme) => (scheme === "file" ? "file:///..." : `${scheme}://...`)).join(" or ")}`;
   return z

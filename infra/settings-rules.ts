@@ -22,7 +22,7 @@ interface Rule {
   problemsOf(settings: Settings, today: Date): readonly string[];
 }
 
-/** A rule on several settings. It is checked once each setting that it reads is valid by itself. */
+/** Creates a rule about several settings, which is checked only if all of them are valid individually. */
 function rule<const Name extends SettingName>(
   needs: readonly Name[],
   problemsOf: (settings: Reading<Name>, today: Date) => readonly string[],
@@ -66,21 +66,27 @@ function problemsOfRay(settings: Reading<"ray" | "operator">): string[] {
   return auth === "token" && hindrance !== undefined ? [`ray.auth: token needs ${hindrance}`] : [];
 }
 
-/** Returns the version that Ray clusters of a stack lack for tokens; undefined when they can require one. */
+/** Returns the version that Ray clusters of a stack need for tokens; undefined if they already support them. */
 export function tokenHindrance({ ray, operator }: Reading<"ray" | "operator">): string | undefined {
   if (!isAtLeast(ray.version, tokenRayVersionMin)) return `a ray.version of ${tokenRayVersionMin.join(".")} or later`;
-  // Google does not say which operator its add-on has.
+  // Google does not document the operator version of its add-on.
   const operatorVersion = operator.source === "none" ? undefined : (operator.version ?? "1.0");
   if (operatorVersion === undefined || isAtLeast(operatorVersion, tokenOperatorVersionMin)) return undefined;
   return `an operator.version of ${tokenOperatorVersionMin.join(".")} or later`;
 }
 
-/** Whether the stack builds images of Ray for jobs: it runs some, has a registry, and the settings name no image. */
+/**
+ * Reports whether the stack builds images of Ray for jobs: it runs jobs, has a registry, and the settings specify no
+ * image.
+ */
 export function buildsRayImages({ variant, ray, catalog, runner }: Reading<"ray" | "catalog" | "runner">): boolean {
   return variant !== "existing" && ray.build && ray.image === undefined && catalog.enabled && runner.enabled;
 }
 
-/** Heads and CPU workers have one image, and Ray's own are for one architecture each. */
+/**
+ * Returns the problems of Ray's image. Heads and CPU workers share one image, and each of Ray's own images supports
+ * only one architecture.
+ */
 function problemsOfRayImage(
   settings: Reading<"ray" | "catalog" | "runner" | "nodePools" | "labelDomain" | "labelKeys">,
 ): string[] {
@@ -90,7 +96,7 @@ function problemsOfRayImage(
   return [`ray.image: is required where heads are ${head} and CPU workers ${workerCpu}: one image that is for both`];
 }
 
-/** Pairs of versions that are known not to work; requirements.md 1 and 9. */
+/** Returns the problems of version pairs that are known not to work. */
 function problemsOfOperator(settings: Reading<"operator" | "kubernetesVersion">): string[] {
   const { variant, operator } = settings;
   if (operator.source === "gke-addon" && variant !== "gke")
@@ -131,7 +137,7 @@ function problemsOfKubeconfig(settings: Reading<"kubeconfig">): string[] {
   return existsSync(resolve(kubeconfig)) ? [] : ["kubeconfig: is neither a kubeconfig nor the path of a file"];
 }
 
-/** Values of a chart that the stack does not install. */
+/** Returns the problems of values for charts that the stack does not install. */
 function problemsOfCharts({ operator, kueue, chartValues }: Reading<"operator" | "kueue" | "chartValues">): string[] {
   const problems: string[] = [];
   if (chartValues.kuberayOperator !== undefined && operator.source !== "helm")
@@ -141,7 +147,10 @@ function problemsOfCharts({ operator, kueue, chartValues }: Reading<"operator" |
   return problems;
 }
 
-/** ECR takes prefixes of 30 characters: the name, and what the copies are of. */
+/**
+ * Returns the problems of the image cache. ECR allows prefixes of 30 characters, which contain the name of the cluster
+ * and of the registry.
+ */
 function problemsOfImageCache({ clusterName, ...settings }: Reading<"clusterName" | "imageCache">): string[] {
   const longest = 30 - "/quay".length;
   const isOnAws = "imageCache" in settings && typeof settings.imageCache === "object";
@@ -149,7 +158,10 @@ function problemsOfImageCache({ clusterName, ...settings }: Reading<"clusterName
   return [`imageCache: needs a clusterName of ${longest} characters at most`];
 }
 
-/** The right to make Ray clusters in a namespace is the right to mount its secrets and run as its accounts. */
+/**
+ * Returns the problems of namespaces. The right to create Ray clusters in a namespace implies the right to mount its
+ * secrets and to use its accounts.
+ */
 function problemsOfNamespaces({ namespace, catalog }: Reading<"namespace" | "catalog">): string[] {
   if (catalog.namespace === namespace)
     return [
@@ -201,12 +213,18 @@ const certificateAnnotations = [
   "networking.gke.io/managed-certificates",
 ];
 
-/** The AWS controller also finds the certificate of ACM for the host by itself. */
+/**
+ * Reports whether an ingress has a certificate of the cloud. The AWS controller also finds the ACM certificate of the
+ * host automatically.
+ */
 function hasOwnCertificate({ className, annotations }: { className: string; annotations: Record<string, string> }) {
   return className === "alb" || certificateAnnotations.some((annotation) => annotation in annotations);
 }
 
-/** Google peers a network with that of its databases once, for all of its users. */
+/**
+ * Returns the problems of the database. Google peers a network with its databases only once, for all users of the
+ * network.
+ */
 function problemsOfDatabase(settings: Reading<"catalog" | "network">): string[] {
   if (settings.variant !== "gke" || !settings.network.isAdopted || settings.catalog.database !== "postgres") return [];
   return [
@@ -214,7 +232,7 @@ function problemsOfDatabase(settings: Reading<"catalog" | "network">): string[] 
   ];
 }
 
-/** `s3://name`, without a folder. */
+/** Returns `s3://name` without a folder. */
 function nameOf(bucket: string | undefined): string | undefined {
   return bucket?.split("/").slice(0, 3).join("/");
 }

@@ -41,18 +41,18 @@ const Operator = z.discriminatedUnion(
       chart: z.string().default(charts.kuberayOperator.chart),
       repository: z.string().default(charts.kuberayOperator.repository),
     }),
-    /** The version is that of the add-on, which GKE chooses by the version of Kubernetes. */
+    /** The version of the add-on, which GKE derives from the version of Kubernetes. */
     z.strictObject({ source: z.literal("gke-addon"), version: minorVersion.optional() }),
     z.strictObject({
       source: z.literal("none"),
-      /** Where the operator that is there runs; it has to reach Ray's dashboards. */
+      /** The namespace of the existing operator, which must be able to call Ray's dashboards. */
       namespace: dnsLabel.optional(),
     }),
   ],
   "must be {source: helm}, {source: gke-addon} or {source: none}",
 );
 export type OperatorSettings = z.output<typeof Operator>;
-/** `source: helm` may be left out. */
+/** The operator, with `source: helm` as the default. */
 const OperatorOrItsVersion = z.preprocess((given) => (isMap(given) ? { source: "helm", ...given } : given), Operator);
 
 const pythonPackage = z
@@ -63,26 +63,29 @@ const pythonPackage = z
   );
 
 const Ray = z.strictObject({
-  /** Whether Ray clusters require a token; `token` when absent, where the versions of Ray and KubeRay have it. */
+  /** The authentication of Ray clusters; `token` when absent, if the versions of Ray and KubeRay support it. */
   auth: z.enum(["token", "none"], "must be token or none").optional(),
   version: version.default(platformDefaults.rayVersion),
   image: filled.optional(),
-  /** Of workers with a GPU. */
+  /** The image of workers with a GPU. */
   gpuImage: filled.optional(),
-  /** Whether the stack builds Dockerfile.ray, which jobs need, where it has a registry and no image is named. */
+  /** Builds Dockerfile.ray, which jobs need, if the stack has a registry and no image is specified. */
   build: z.boolean().default(true),
-  /** Of Python, in the images that are built. */
+  /** The additional Python packages of the built images. */
   packages: z.array(pythonPackage).default([]),
-  /** Namespaces whose pods may reach Ray's, such as that of Prometheus. Access to a head is code execution on it. */
+  /**
+   * The namespaces whose pods may connect to Ray's, such as that of Prometheus. Access to a head means code execution
+   * on it.
+   */
   allowedNamespaces: z.array(dnsLabel).default([]),
 });
 
 const time = z.iso.datetime("must be a time such as 2026-01-03T00:00:00Z");
 
-/** The least that GKE counts as a window. */
+/** The minimum length of a maintenance window that GKE accepts. */
 const windowMsMin = 4 * 60 * 60_000;
 
-/** The whole of Saturday and of Sunday. */
+/** The maintenance window; by default all of Saturday and Sunday. */
 const Maintenance = z
   .strictObject({
     start: time.default("2026-01-03T00:00:00Z"),
@@ -107,18 +110,18 @@ const everywhere = {
   ray: Ray.prefault({}),
   quota: Quota.optional(),
   kueue: Kueue.optional(),
-  /** Whether Ray's logs outlive a Ray cluster, in the logs of the cloud or of the cluster. */
+  /** Preserves Ray's logs after the deletion of a Ray cluster, in the logs of the cloud or of the cluster. */
   rayLogs: z.boolean().default(false),
   runner: Runner.prefault({}),
   clientPrincipals: z.array(z.string()).default([]),
 };
 
-/** A cluster outside of the stack. */
+/** The settings of a cluster outside the stack. */
 const existing = {
   kubeconfig: z.string().optional(),
   context: z.string().optional(),
   deleteNamespace: z.boolean().default(false),
-  /** Of its nodes. */
+  /** The architecture of its nodes. */
   architecture: z.enum(architectures, `must be ${architectures.join(" or ")}`).default("amd64"),
 };
 
@@ -128,7 +131,7 @@ const onClouds = {
   adminPrincipals: z.array(z.string()).default([]),
 };
 
-/** Copies of public images in the cloud's registry. Docker Hub gives them to AWS for an account of it alone. */
+/** The cache of public images in the cloud's registry. On AWS, Docker Hub requires an account for it. */
 const imageCacheOnGke = { imageCache: z.boolean().default(false) };
 const imageCacheOnEks = {
   imageCache: z
@@ -147,11 +150,11 @@ const imageCacheOnEks = {
     .optional(),
 };
 
-/** Of GKE. Other channels than EXTENDED end with the standard support of a version. */
+/** The release channels of GKE. Channels other than EXTENDED end with the standard support of a version. */
 const releaseChannels = ["RAPID", "REGULAR", "STABLE", "EXTENDED"] as const;
 const supportTypes = ["STANDARD", "EXTENDED"] as const;
 
-/** The settings of each variant. Settings that a variant would ignore are refused. */
+/** The settings of each variant. Settings that a variant would ignore are rejected. */
 export const settingsOfVariant = {
   existing: {
     ...everywhere,
@@ -211,14 +214,14 @@ export const settingsOfVariant = {
     ...StorageOnEks,
     monitoring: Monitoring,
     bucket: bucketOf("s3").optional(),
-    /** An account has one role of a name: stacks of other clusters have another one by default. */
+    /** The name of the client role, which must be unique in the account. By default, it differs between clusters. */
     clientRole: z
       .string()
       .regex(/^[\w+=,.@-]+$/, "must be letters, digits and any of + = , . @ - _")
       .optional(),
-    /** Whether a control plane is upgraded at the end of standard support, or stays for a surcharge of AWS. */
+    /** The support type: at the end of standard support, the control plane is either upgraded or kept for a surcharge. */
     supportType: z.enum(supportTypes, `must be ${supportTypes.join(" or ")}`).default("STANDARD"),
-    /** The release of the nodes' image; the newest one of each `pulumi up` when absent. */
+    /** The release of the nodes' image; the newest one at each `pulumi up` when absent. */
     nodeRelease: z
       .string()
       .regex(/^\d+\.\d+\.\d+-\d{8}$/, "must be a release of the EKS-optimized image such as 1.36.1-20261118")
@@ -234,12 +237,12 @@ export type SettingsOf<V extends Variant> = { readonly variant: V } & z.output<
 export type Settings = { [V in Variant]: SettingsOf<V> }[Variant];
 export type SettingName = { [V in Variant]: Exclude<keyof SettingsOf<V>, "variant"> }[Variant];
 
-/** The named settings of a stack, as far as its variant has them: all that a rule may read. */
+/** The settings that a rule may read, as far as the variant has them. */
 export type Reading<Name extends SettingName> = {
   [V in Variant]: { readonly variant: V } & Pick<SettingsOf<V>, Name & keyof SettingsOf<V>>;
 }[Variant];
 
-/** The settings that are text; all others are structures: they are written as YAML and arrive as JSON. */
+/** The settings that are text. All others are structures, which are written as YAML and arrive as JSON. */
 export const textual: ReadonlySet<string> = new Set([
   ...["kubeconfig", "context", "clusterName", "namespace", "serviceAccount"],
   ...[

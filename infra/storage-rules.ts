@@ -1,6 +1,6 @@
 import type { Reading, Settings } from "./settings.ts";
 
-/** What is kept must be where it is kept; how it is kept, with what reads it. */
+/** Returns the problems of settings of storage that contradict each other. */
 export function problemsOfStorage(
   settings: Reading<"catalog" | "bucket" | "keepData" | "objectVersionDays" | "encryptionKey">,
 ): string[] {
@@ -21,7 +21,10 @@ export function problemsOfStorage(
   return problems;
 }
 
-/** Clouds take a key or a secret of the region of what uses it: `arn:aws:kms:REGION:...`, `projects/KEYS/locations/REGION/...`. */
+/**
+ * Returns the problems of keys and secrets in a different region than their users: `arn:aws:kms:REGION:...`,
+ * `projects/KEYS/locations/REGION/...`.
+ */
 export function problemsOfRegion(settings: Settings, region: string): string[] {
   const key = "encryptionKey" in settings ? settings.encryptionKey : undefined;
   const cache = "imageCache" in settings && typeof settings.imageCache === "object" ? settings.imageCache : undefined;

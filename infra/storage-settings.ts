@@ -1,16 +1,16 @@
 import { z } from "zod";
 
-/** What a cloud keeps for the stack, and how. */
+/** The settings of the stored data of a stack. */
 const everywhere = {
   deletionProtection: z.boolean().default(true),
   keepData: z.boolean().default(false),
-  /** How many days objects that were replaced or deleted can be brought back; they cannot when absent. */
+  /** The number of days for which replaced or deleted objects can be restored; disabled when absent. */
   objectVersionDays: z.int().positive().optional(),
 };
 
 export const StorageOnGke = {
   ...everywhere,
-  /** A key that is there, for buckets, disks, the database and the secrets of Kubernetes; Google's own when absent. */
+  /** An existing key for buckets, disks, the database and the secrets of Kubernetes; Google's own when absent. */
   encryptionKey: z
     .string()
     .regex(
@@ -22,7 +22,7 @@ export const StorageOnGke = {
 
 export const StorageOnEks = {
   ...everywhere,
-  /** A key that is there, for buckets, disks, the database and the secrets of Kubernetes; AWS' own when absent. */
+  /** An existing key for buckets, disks, the database and the secrets of Kubernetes; AWS's own when absent. */
   encryptionKey: z
     .string()
     .regex(

@@ -1,7 +1,7 @@
 import type { Reading } from "./settings.ts";
 import { teamNamespace } from "./team-settings.ts";
 
-/** Namespaces are of one team each, and queues are as long as a quota. */
+/** Returns the problems of teams, such as names or namespaces that are not unique and queues without a quota. */
 export function problemsOfTeams({
   variant,
   namespace,

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { dnsLabel, quantity, textMap } from "./setting-types.ts";
 import { versions } from "./versions.ts";
 
-/** The most that pods of a namespace ask for together; with Kueue, what its queue lets in. */
+/** The limit of the total requests of a namespace's pods; with Kueue, the capacity of its queue. */
 export const Quota = z.strictObject({
   cpu: quantity,
   memory: quantity,
@@ -11,24 +11,27 @@ export const Quota = z.strictObject({
 export type QuotaSettings = z.output<typeof Quota>;
 
 const team = {
-  /** Also of its folder of the bucket, which is where the catalog puts the tables of the namespace of this name. */
+  /**
+   * The name of the team and of its folder in the bucket, where the catalog stores the tables of the namespace with
+   * this name.
+   */
   name: z
     .string()
     .regex(/^[a-z]([-a-z0-9]{0,18}[a-z0-9])?$/, "must be lower-case letters, digits and dashes, 20 at most"),
-  /** Of its Ray clusters; that of the stack with the team's name when absent. */
+  /** The namespace of its Ray clusters; that of the stack with the team's name as suffix when absent. */
   namespace: dnsLabel.optional(),
-  /** Principals that may make Ray clusters there, written as those of the stack are. */
+  /** The principals that may create Ray clusters there, in the format of those of the stack. */
   clientPrincipals: z.array(z.string()).default([]),
   quota: Quota.optional(),
 };
 
 export const Teams = z.array(z.strictObject(team)).default([]);
-/** Of a cluster whose pods have identities that the stack does not make. */
+/** The teams of a cluster whose identities the stack does not create. */
 export const TeamsOnExisting = z
   .array(z.strictObject({ ...team, serviceAccountAnnotations: textMap.default({}) }))
   .default([]);
 
-/** A team whose names are all there. */
+/** A team with all its names. */
 export interface Team {
   readonly name: string;
   readonly namespace: string;
@@ -44,7 +47,7 @@ export function teamNamespace(
   return team.namespace ?? `${namespace}-${team.name}`;
 }
 
-/** Queues in front of Ray jobs: of a Kueue that the stack installs, or of one that is there. */
+/** The queues of Ray jobs: of a Kueue that the stack installs, or of an existing one. */
 export const Kueue = z.discriminatedUnion("source", [
   z.strictObject({ source: z.literal("helm"), version: z.string().default(versions.kueue) }),
   z.strictObject({ source: z.literal("none") }),

@@ -1,13 +1,13 @@
 /**
- * Everything that a stack takes from elsewhere, pinned. A newer version is tried on a test
- * stack and then written here; nothing else in the program names one.
+ * The pinned versions of all external parts of a stack. Newer versions are tested on a test stack first; no other file
+ * contains a version.
  */
 export const versions = {
-  /** On EKS. GKE follows its release channel unless `kubernetesVersion` is set. */
+  /** The version of Kubernetes on EKS. GKE follows its release channel unless `kubernetesVersion` is set. */
   kubernetes: "1.36",
-  /** The KubeRay operator's chart, which has the operator's own version. */
+  /** The version of the KubeRay operator and of its chart. */
   kuberayOperator: "1.6.2",
-  /** Of the chart alone: which autoscaler it runs is the matter of the Kubernetes version. */
+  /** The version of the chart. The version of the autoscaler itself depends on that of Kubernetes. */
   clusterAutoscalerChart: "9.59.0",
   nvidiaDevicePluginChart: "0.17.4",
   litestream: "0.5.8",
@@ -18,13 +18,13 @@ export const versions = {
 
 export const charts = {
   kuberayOperator: { chart: "kuberay-operator", repository: "https://ray-project.github.io/kuberay-helm/" },
-  /** From a registry of images: its whole address is its name. */
+  /** The chart is in a container registry, so its name is its full address. */
   kueue: { chart: "oci://registry.k8s.io/kueue/charts/kueue" },
   clusterAutoscaler: { chart: "cluster-autoscaler", repository: "https://kubernetes.github.io/autoscaler" },
   nvidiaDevicePlugin: { chart: "nvidia-device-plugin", repository: "https://nvidia.github.io/k8s-device-plugin" },
 } as const;
 
-/** The autoscaler simulates the scheduler of one minor version of Kubernetes: the two go together. */
+/** The versions of the autoscaler, which simulates the scheduler of one minor version of Kubernetes and must match it. */
 const autoscalers: Readonly<Record<string, string>> = {
   "1.33": "1.33.6",
   "1.34": "1.34.5",
@@ -32,7 +32,10 @@ const autoscalers: Readonly<Record<string, string>> = {
   "1.36": "1.36.1",
 };
 
-/** The autoscaler for a version of Kubernetes; for one that is not known here, that of the next lower or the lowest one. */
+/**
+ * Returns the autoscaler for a version of Kubernetes; for an unknown version, that of the next lower or of the lowest
+ * one.
+ */
 export function autoscalerVersion(kubernetesVersion: string): string {
   const minorOf = (version: string) => Number(version.split(".")[1]);
   const known = Object.keys(autoscalers);
@@ -48,11 +51,11 @@ interface Support {
 }
 
 /**
- * How long clouds support a minor version of Kubernetes; read on 2026-11-25.
+ * The end of the support of minor versions of Kubernetes by cloud, as of 2026-11-25.
  *
  * - EKS: https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html
  * - GKE: https://cloud.google.com/kubernetes-engine/docs/release-schedule; extended support ends 24 months after the
- *   version is available in the channel REGULAR (https://cloud.google.com/kubernetes-engine/versioning).
+ * version is available in the channel REGULAR (https://cloud.google.com/kubernetes-engine/versioning).
  *
  * https://endoflife.date/amazon-eks and https://endoflife.date/google-kubernetes-engine list the same dates.
  */
@@ -77,8 +80,8 @@ export const kubernetesSupport: Readonly<Record<"gke" | "eks", Readonly<Record<s
   },
 };
 
-/** GKE's operator add-on: the operator that each Kubernetes version has; requirements.md 9. */
+/** The operator version of GKE's add-on for each version of Kubernetes. */
 export const gkeOperatorPairs: Readonly<Record<string, string>> = { "1.30": "1.1", "1.31": "1.2" };
 
-/** From this version on, an operator that the stack deploys itself works on every Kubernetes; requirements.md 9. */
+/** The first operator version that works on every version of Kubernetes if the stack itself deploys it. */
 export const selfDeployedAnywhere = [1, 3] as const;

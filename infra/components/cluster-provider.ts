@@ -5,7 +5,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { annotations, type OwnedObject, refusalOf, stackId, stackLabel } from "./ownership.ts";
 
 export interface ClusterProviderArgs {
-  /** The text of a kubeconfig; the user's own when absent. */
+  /** The content of a kubeconfig; the default kubeconfig of the user when absent. */
   readonly kubeconfig?: string | pulumi.Output<string> | undefined;
   readonly context?: string | undefined;
   readonly clusterIdentifier?: pulumi.Input<string>;
@@ -14,7 +14,7 @@ export interface ClusterProviderArgs {
 // biome-ignore lint/suspicious/noExplicitAny: the metadata of any kind, of which parts may be outputs.
 type Metadata = Readonly<Record<string, any>>;
 
-/** Reads objects of the cluster. Neither a missing object nor a kind that the cluster does not know is an error. */
+/** Reads objects of the cluster. Missing objects and unknown kinds are not errors. */
 export class LiveObjects {
   readonly #api: KubernetesObjectApi;
 
@@ -35,8 +35,9 @@ export class LiveObjects {
   }
 
   /**
-   * Removes the owners of an object's fields. An interrupted or an earlier `up` owns them as another field manager, with which
-   * server-side apply would conflict. Without any manager, the API server would invent one that owns everything.
+   * Removes the owners of an object's fields. An interrupted or earlier `up` owns the fields as a different field
+   * manager, with which server-side apply would conflict. Without any manager, the API server would create one that
+   * owns everything.
    */
   async disown({ apiVersion, kind, metadata: { name, namespace } }: OwnedObject): Promise<void> {
     const fieldsV1 = { "f:metadata": { "f:annotations": { [`f:${annotations.urn}`]: {} } } };
@@ -57,12 +58,12 @@ async function unlessUnknown<Found>(read: () => Promise<Found>): Promise<Found |
   }
 }
 
-/** A check before an object is created. It throws an error to prevent that. */
+/** A check before the creation of an object, which throws an error to prevent it. */
 export type CreationCheck = (live: LiveObjects, wanted: OwnedObject) => Promise<void>;
 
 /**
- * The Pulumi provider of a stack's Kubernetes objects. It takes over an object that exists only when {@link refusalOf}
- * finds no objection: every component that creates objects with it passes {@link owned} to them.
+ * The Pulumi provider of a stack's Kubernetes objects. It adopts an existing object only if {@link refusalOf} has no
+ * objection. Every component that creates objects with it must pass {@link owned} to them.
  */
 export class ClusterProvider extends kubernetes.Provider {
   readonly #name: string;
@@ -80,7 +81,7 @@ export class ClusterProvider extends kubernetes.Provider {
         ...(context !== undefined && { context }),
         ...(clusterIdentifier !== undefined && { clusterIdentifier }),
         enableServerSideApply: true,
-        // Otherwise a stack could not come up again over what it has retained.
+        // Without this option, a stack could not start again over its retained objects.
         upsertExistingObjects: true,
       },
       options,
@@ -97,27 +98,27 @@ export class ClusterProvider extends kubernetes.Provider {
   }
 
   /**
-   * A resource hook for `hooks.beforeCreate`.
+   * Creates a resource hook for `hooks.beforeCreate`.
    *
-   * @param name Unique among the hooks of this provider.
+   * @param name The name, which is unique among the hooks of this provider.
    */
   beforeCreate(name: string, check: CreationCheck): pulumi.ResourceHook {
-    // The engine calls a hook outside of the context of the program, without which Pulumi knows no stack.
+    // The engine calls a hook outside the context of the program, in which Pulumi knows no stack.
     const inProgram = AsyncLocalStorage.snapshot();
     return new pulumi.ResourceHook(
       `${this.#name}-${name}`,
       ({ newInputs = {} }) =>
         inProgram(async () => {
-          // A preview may not know the name yet.
+          // The name may be unknown during a preview.
           if (typeof newInputs.metadata?.name !== "string") return;
           await check(new LiveObjects(await this.#config()), newInputs as unknown as OwnedObject);
         }),
-      // The preview of a stack that creates its cluster has no API server to ask.
+      // The preview of a stack that creates its cluster has no API server.
       { onDryRun: !pulumi.Output.isInstance(this.#kubeconfig) },
     );
   }
 
-  /** Options with which the objects below a component are marked as the stack's, and checked before they are created. */
+  /** Returns options that mark the objects below a component as the stack's and check them before their creation. */
   owned<Options extends pulumi.ResourceOptions>(options?: Options) {
     return { ...options, transformations: [...(options?.transformations ?? []), this.#own] } as Options;
   }
@@ -142,12 +143,15 @@ export class ClusterProvider extends kubernetes.Provider {
   }
 }
 
-/** A promise, because the output depends on the parent, and so on all of its children: on the resource itself. */
+/**
+ * Returns the URN as a promise, because the output depends on the parent and thus on all its children, including the
+ * resource itself.
+ */
 function urnOf(name: string, type: string, parent: pulumi.Resource | undefined): Promise<string> {
   return new Promise((resolve) => pulumi.createUrn(name, type, parent).apply(resolve));
 }
 
-/** @throws Error when the object exists and the stack must not take it over. */
+/** Rejects an existing object that the stack must not adopt. @throws Error */
 async function refuseOthers(live: LiveObjects, wanted: OwnedObject, isRetained: boolean): Promise<void> {
   const { apiVersion, kind, metadata } = wanted;
   const found = await live.find(apiVersion, kind, metadata.name, metadata.namespace);

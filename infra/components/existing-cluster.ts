@@ -8,22 +8,25 @@ import { ClusterProvider } from "./cluster-provider.ts";
 import { OwnServices, type OwnServicesArgs } from "./own-services.ts";
 
 interface AnyExistingClusterArgs {
-  /** Itself, or the path of a file; the user's own when absent. */
+  /** The content of a kubeconfig or the path of a file; the default kubeconfig of the user when absent. */
   readonly kubeconfig?: string | undefined;
   readonly context?: string | undefined;
-  /** What outputs call the cluster. */
+  /** The name of the cluster in outputs. */
   readonly clusterName: string;
-  /** Principals that may make Ray clusters: `user:NAME` or `group:NAME`. */
+  /** The principals that may create Ray clusters: `user:NAME` or `group:NAME`. */
   readonly clientPrincipals?: readonly string[];
-  /** Of its nodes; `amd64` when absent. */
+  /** The architecture of its nodes; `amd64` when absent. */
   readonly architecture?: Architecture;
 }
 
-/** What the cluster has of its keeper, or what makes it have more: the resources of a cloud, below this one. */
+/**
+ * The arguments of a cluster, with the services of its operator, or with a function that creates cloud services as
+ * children of this component.
+ */
 export type ExistingClusterArgs = AnyExistingClusterArgs &
   (OwnServicesArgs | { readonly services: (parent: pulumi.Resource) => CloudServices });
 
-/** A cluster that is there already: kind, k3s, on-premises, or one of a cloud outside of the stack. */
+/** An existing cluster: kind, k3s, on-premises, or a cluster of a cloud outside the stack. */
 export class ExistingCluster extends pulumi.ComponentResource implements Cluster {
   readonly isOwn = false;
   readonly kubernetes: ClusterProvider;
@@ -57,7 +60,7 @@ function createProvider(name: string, { kubeconfig, context }: AnyExistingCluste
   return new ClusterProvider(`${name}-kubernetes`, { kubeconfig: text, context }, { parent });
 }
 
-/** A kubeconfig may be given itself, or by its path. */
+/** Returns the content of a kubeconfig, which may be specified directly or by its path. */
 function contentOf(kubeconfig: string): string {
   const path = resolve(kubeconfig);
   return existsSync(path) ? readFileSync(path, "utf8") : kubeconfig;

@@ -6,7 +6,7 @@ export interface GrantedRoleArgs {
   readonly name: string;
   /** The name of the role's binding; that of the role when absent. */
   readonly bindingName?: string;
-  /** Limits the role to one namespace; the role applies to the whole cluster when absent. */
+  /** The namespace of the role; the whole cluster when absent. */
   readonly namespace?: string;
   readonly rules: readonly Rule[];
   readonly subjects: readonly (ClusterSubject | ServiceAccountSubject)[];
@@ -46,7 +46,7 @@ export function createGrantedRole(
   }
 }
 
-/** Copies the lists: Pulumi's types do not accept readonly ones. */
+/** Copies the lists, because Pulumi's types do not accept readonly ones. */
 function toRule({ apiGroups, resources, resourceNames, verbs }: Rule) {
   return {
     apiGroups: [...apiGroups],

@@ -7,22 +7,25 @@ import type { ImageRepository } from "../cluster.ts";
 import { type ImageContent, sourceFiles } from "../image-sources.ts";
 import type { Architecture } from "../machines.ts";
 
-/** The installed package has the sources of images in a folder of its own. */
+/** The folder with the sources of images in the installed package. */
 const packaged = join(import.meta.dirname, "../images");
 const root = existsSync(packaged) ? packaged : join(import.meta.dirname, "../..");
-/** From where Pulumi runs the program and its plugins. An absolute path would be another image for each checkout. */
+/**
+ * The context relative to the working directory of Pulumi. An absolute path would produce a different image for each
+ * checkout.
+ */
 const context = relative(process.cwd(), root) || ".";
-/** What an image is made of. */
+/** The sources and the parameters of an image. */
 export interface ImageSource extends ImageContent {
   readonly architectures: readonly Architecture[];
   readonly buildArgs?: Readonly<Record<string, string>>;
 }
 
 /**
- * An image that is built from these sources and pushed. It is built again when something
- * of it changed: its tag tells its content, and is the same for the same content everywhere.
+ * Builds an image from its sources and pushes it. The image is rebuilt when its content changes: the tag is a hash of
+ * the content and thus equal for equal content everywhere.
  *
- * @returns Its name with its digest, so that what runs is what was built.
+ * @returns The name with the digest, so that the running image is the built one.
  */
 export function buildImage(
   name: string,
@@ -51,7 +54,7 @@ export function buildImage(
 function contentTag({ sources, buildArgs = {} }: ImageSource): string {
   const hash = createHash("sha256");
   for (const file of sourceFiles(root, sources)) {
-    // Git may write the ends of lines as the machine likes them.
+    // Git may convert line endings depending on the machine.
     const text = readFileSync(join(root, file), "utf8").replaceAll("\r\n", "\n");
     hash.update(`${file}\0${text}\0`);
   }

@@ -5,15 +5,15 @@ import type { Cluster } from "../cluster.ts";
 export interface NamespaceArgs {
   readonly cluster: Cluster;
   readonly namespace: string;
-  /** The level of Pod Security that is refused on a cluster of the stack's own. */
+  /** The level of Pod Security that is enforced on a cluster that the stack created. */
   readonly enforce: "baseline" | "restricted";
-  /** Whether it goes with the stack where the cluster is not the stack's. */
+  /** Deletes the namespace with the stack on a cluster that the stack did not create. */
   readonly deleteNamespace: boolean;
 }
 
 /**
- * Server-side apply takes over a namespace that is there. It may hold what is not the stack's, so it stays when the
- * stack goes, unless a setting says otherwise. When it goes, what is in it goes first, then the nodes, then the network.
+ * Creates a namespace, or adopts an existing one by server-side apply. It may contain objects that do not belong to the
+ * stack, so by default it is retained. On deletion, its content is deleted first, then the nodes, then the network.
  */
 export function createNamespace(
   name: string,
@@ -26,7 +26,7 @@ export function createNamespace(
       metadata: {
         name: namespace,
         labels: {
-          // Says what would be refused; what runs here besides the stack is not refused.
+          // This label only warns, because workloads of others may run here.
           "pod-security.kubernetes.io/warn": "restricted",
           ...(cluster.isOwn && { "pod-security.kubernetes.io/enforce": enforce }),
         },

@@ -1,4 +1,4 @@
-/** Parts of network policies. */
+/** The parts of network policies. */
 import type * as pulumi from "@pulumi/pulumi";
 
 /** Selects one namespace by the label that Kubernetes sets on each. */
@@ -6,7 +6,7 @@ export function namespaceNamed(namespace: string) {
   return { matchLabels: { "kubernetes.io/metadata.name": namespace } };
 }
 
-/** Selects the pods of a namespace: all of them, or those with these labels. */
+/** Selects the pods of a namespace: all of them, or those with certain labels. */
 export function podsOf(namespace: string, matchLabels?: Readonly<Record<string, string>>) {
   return {
     namespaceSelector: namespaceNamed(namespace),
@@ -14,7 +14,7 @@ export function podsOf(namespace: string, matchLabels?: Readonly<Record<string, 
   };
 }
 
-/** A TCP port of a rule. */
+/** Returns a TCP port of a rule. */
 export function tcp(port: pulumi.Input<number>) {
   return { protocol: "TCP", port };
 }

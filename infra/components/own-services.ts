@@ -2,15 +2,15 @@ import * as pulumi from "@pulumi/pulumi";
 import type { Backups, CloudServices, IdentityArgs, PodIdentity } from "../cluster.ts";
 
 export interface OwnServicesArgs {
-  /** Where the tables are: `s3://...`, `gs://...` or `file:///...`. */
+  /** The location of the tables: `s3://...`, `gs://...` or `file:///...`. */
   readonly bucket: string;
-  /** Where Litestream copies the catalog's database to, if it does: a bucket that Ray cannot use. */
+  /** The destination of Litestream's copies of the catalog's database, if enabled: a bucket that Ray cannot access. */
   readonly backups?: string | undefined;
-  /** What the cluster's own way of giving pods an identity asks for. */
+  /** The annotations that the identity mechanism of the cluster requires. */
   readonly serviceAccountAnnotations?: Readonly<Record<string, string>>;
 }
 
-/** What a cluster has from its operator: nothing is made. */
+/** The services of a cluster that its operator provides. The stack creates nothing. */
 export class OwnServices implements CloudServices {
   readonly bucketUri: pulumi.Output<string>;
   readonly podEnvironment = {};

@@ -4,13 +4,13 @@ import * as pulumi from "@pulumi/pulumi";
 export const stackLabel = "tiltyard.dev/stack";
 
 export const annotations = {
-  /** The resource of the stack that the object is. */
+  /** The resource of the stack that corresponds to the object. */
   urn: "tiltyard.dev/urn",
-  /** The id of the Pulumi provider that created the object: equal only within one state of a stack. */
+  /** The id of the Pulumi provider that created the object. It is equal only within one state of a stack. */
   deployment: "tiltyard.dev/deployment",
 } as const;
 
-/** An object as the API server or the program has it. */
+/** An object of the API server or of the program. */
 export interface OwnedObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -23,21 +23,21 @@ export interface OwnedObject {
   };
 }
 
-/** Kinds that people create for a stack, and that a stack leaves behind on purpose. */
+/** The kinds that users create for a stack, or that a stack retains on purpose. */
 const adoptedKinds: readonly string[] = ["Namespace", "PersistentVolumeClaim"];
 
 /**
- * Decides whether a stack may take over an object that exists. It may take over
+ * Decides whether a stack may adopt an existing object. It may adopt
  *
- * - an object that the same state of the stack created in an `up` that was interrupted: the state does not know of it;
- * - an object that the stack has retained, when a deletion of the resource would retain it again;
+ * - an object that an interrupted `up` of the same state created, which the state does not contain;
+ * - an object that the stack has retained, if the deletion of the resource would retain it again;
  * - a namespace or a claim without an owner.
  *
- * Anything else could be deleted together with the stack although others use it.
+ * Any other object could be deleted together with the stack although others use it.
  *
  * @param wanted The object as the stack would create it, with its marks.
- * @param isRetained Whether the stack leaves the object behind when it deletes the resource.
- * @returns The reason for a refusal; undefined when the stack may take it over.
+ * @param isRetained Reports whether the stack retains the object when it deletes the resource.
+ * @returns The reason for a rejection; undefined if the stack may adopt the object.
  */
 export function refusalOf(wanted: OwnedObject, live: OwnedObject, isRetained: boolean): string | undefined {
   const what = describe(live);
@@ -74,7 +74,7 @@ function command(verb: string, { kind, metadata: { name, namespace } }: OwnedObj
   return ["kubectl", verb, kind.toLowerCase(), name, ...more, ...where].join(" ");
 }
 
-/** `ORGANIZATION.PROJECT.STACK`, as far as a label holds it. */
+/** Returns `ORGANIZATION.PROJECT.STACK`, shortened to the maximum length of a label. */
 export function stackId(): string {
   const id = [pulumi.getOrganization(), pulumi.getProject(), pulumi.getStack()].join(".");
   return id.slice(0, 63).replace(/[^A-Za-z0-9]+$/, "");

@@ -3,8 +3,8 @@ import { createGrantedRole } from "../granted-role.ts";
 import type { CatalogPlace, Child } from "./catalog.ts";
 
 /**
- * Allows clients of Ray to find the catalog's pods and to forward a port to them. They can neither read its secrets nor
- * use its account, and run nothing in its namespace.
+ * Allows clients of Ray to find the catalog's pods and to forward a port to them. The clients cannot read its secrets,
+ * use its account or run pods in its namespace.
  */
 export function createCatalogAccess(
   name: string,

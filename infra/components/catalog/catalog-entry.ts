@@ -6,28 +6,31 @@ import { metadataOf } from "./catalog-names.ts";
 
 const healthPath = "/health/ready";
 
-/** GKE's controller has no IngressClass: it reads the annotation, and ignores an ingress that names a class. */
+/**
+ * The annotation with the class of GKE's controller, which has no IngressClass and ignores an ingress that specifies a
+ * class.
+ */
 const classAnnotation = "kubernetes.io/ingress.class";
 const gceClasses: readonly string[] = ["gce", "gce-internal"];
 
-/** Annotations that a controller needs to serve the catalog, by the class of its ingresses. */
+/** The annotations that a controller needs to serve the catalog, by ingress class. */
 const annotationsOf: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   gce: { [classAnnotation]: "gce", "kubernetes.io/ingress.allow-http": "false" },
   "gce-internal": { [classAnnotation]: "gce-internal", "kubernetes.io/ingress.allow-http": "false" },
   alb: {
-    // The catalog's service has no node ports.
+    // The service of the catalog has no node ports.
     "alb.ingress.kubernetes.io/target-type": "ip",
     "alb.ingress.kubernetes.io/listen-ports": '[{"HTTPS":443}]',
     "alb.ingress.kubernetes.io/healthcheck-path": healthPath,
   },
   nginx: {
-    // The catalog limits bodies itself; the controller would refuse rows of more than a megabyte.
+    // The catalog itself limits bodies, while the controller would reject rows of more than a megabyte.
     "nginx.ingress.kubernetes.io/proxy-body-size": "0",
     "nginx.ingress.kubernetes.io/proxy-request-buffering": "off",
   },
 };
 
-/** Creates the ingress or the route by which the catalog is reached from outside of the cluster. */
+/** Creates the ingress or the route for access from outside the cluster. */
 export function createCatalogEntry(name: string, place: CatalogPlace, child: Child): void {
   const { ingress, gateway } = place.settings;
   if (ingress !== undefined) createIngress(name, place, ingress, child);
@@ -55,7 +58,7 @@ function createIngress(
   );
 }
 
-/** A route of Gateway API to a gateway that exists. */
+/** Creates a route of Gateway API for an existing gateway. */
 function createRoute(
   name: string,
   place: CatalogPlace,

@@ -4,7 +4,7 @@ import { createDashboard } from "../monitoring/grafana.ts";
 import { createMonitor } from "../monitoring/monitors.ts";
 import type { CatalogPlace, Child } from "./catalog.ts";
 
-/** Shows the catalog's metrics to the collector of the stack, and to Grafana. */
+/** Registers the catalog's metrics with the collector of the stack and with Grafana. */
 export function createCatalogMonitoring(name: string, { monitoring, namespace }: CatalogPlace, child: Child): void {
   const series = { selector: { matchLabels: catalogLabels }, ports: ["http"] as const };
   createMonitor(`${name}-monitor`, { monitoring, namespace, monitorName: catalogName, ...series }, child);

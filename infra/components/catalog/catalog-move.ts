@@ -7,12 +7,12 @@ import { dataVolume } from "./pod-parts.ts";
 
 export const moveName = `${catalogName}-move`;
 
-/** The old pod may hold the file and the volume for some moments. */
+/** The maximum number of attempts, because the old pod may still use the file and the volume for a short time. */
 const attemptsMax = 10;
 
 /**
- * Copies the catalog from its volume into PostgreSQL, and compares every row. The job runs once: a second one would find
- * a database that is not empty.
+ * Copies the catalog from its volume into PostgreSQL and compares every row. The job runs only once, because a second
+ * run would find a database that is not empty.
  */
 export function createMove(
   name: string,
@@ -51,7 +51,7 @@ export function createMove(
         },
       },
     },
-    // A later image is no reason to move again.
+    // A later image must not repeat the move.
     { ...child, ignoreChanges: ["spec"], customTimeouts: { create: "60m" } },
   );
 }

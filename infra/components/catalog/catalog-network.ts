@@ -7,13 +7,16 @@ import type { CatalogPlace, Child } from "./catalog.ts";
 import { createCatalogEntry } from "./catalog-entry.ts";
 import { metadataOf } from "./catalog-names.ts";
 
-/** The name under which a cloud lists the addresses of its gateways. */
+/** The key of the addresses of a cloud's gateways. */
 const gatewayClass = "gateway";
 const postgresPort = 5432;
-/** Where pods on Google's and Amazon's nodes get their identity. */
+/** The metadata servers that provide the identity of pods on Google's and Amazon's nodes. */
 const metadataServers = ["169.254.169.254/32", "169.254.170.23/32", "169.254.169.252/32"];
 
-/** The catalog's service and its entry from outside, and a network policy for its callers and for what it may reach. */
+/**
+ * Creates the catalog's service, its entry from outside, and a network policy for its callers and its outgoing
+ * connections.
+ */
 export function createCatalogNetwork(
   name: string,
   place: CatalogPlace,
@@ -43,7 +46,7 @@ function createPolicy(
   const gatewayNamespaces = gateway === undefined ? [] : [gateway.namespace];
   const callers = [...collectorNamespaces(monitoring), ...gatewayNamespaces, ...allowedNamespaces];
   const namespaces = [...platform.namespaces, ...callers].map((each) => podsOf(each));
-  // Some load balancers call pods themselves, from addresses of the cloud.
+  // Some load balancers connect to pods directly, from addresses of the cloud.
   const ranges = cluster.services.loadBalancerRanges;
   const className = gateway === undefined ? ingress?.className : gatewayClass;
   const loadBalancers = ranges[className ?? ""] ?? [];
@@ -59,7 +62,7 @@ function createPolicy(
         ingress: [{ from: [{ podSelector: {} }, ...namespaces, ...addresses], ports: [tcp(catalogPort)] }],
         egress: [
           toNameServers,
-          // Object stores, and the issuer of tokens.
+          // The catalog calls object stores and the issuer of tokens.
           { ports: [443, ...databasePort, ...settings.egressPorts].map(tcp) },
           { to: metadataServers.map((cidr) => ({ ipBlock: { cidr } })), ports: [80, 988].map(tcp) },
         ],

@@ -7,7 +7,7 @@ import type { CatalogPlace } from "./catalog.ts";
 import type { Litestream } from "./litestream.ts";
 import { containerSecurity, dataVolume, secretsOf, userId } from "./pod-parts.ts";
 
-/** The catalog gives requests that it has accepted 25 seconds when it is told to stop. */
+/** The grace period of the pod. On shutdown, the catalog allows accepted requests 25 seconds. */
 const stopSeconds = 40;
 
 export interface CatalogPodArgs {
@@ -15,15 +15,15 @@ export interface CatalogPodArgs {
   readonly serviceAccount: pulumi.Input<string>;
   /** The name of the secret with further variables. */
   readonly secret: pulumi.Input<string>;
-  /** The role whose sessions are handed out for tables; undefined where there is none. */
+  /** The role whose sessions are vended for tables; undefined if vending is disabled. */
   readonly vendingRole: pulumi.Output<string> | undefined;
-  /** Undefined without it. */
+  /** The containers of Litestream; undefined if it is disabled. */
   readonly litestream: Litestream | undefined;
 }
 
 type PodSpec = kubernetes.types.input.core.v1.PodSpec;
 
-/** What every pod on the catalog's image has: its account, its node, its user. */
+/** Returns the common part of all pods with the catalog's image: their account, node and user. */
 export function basePodSpec({ cluster, platform }: CatalogPlace, { serviceAccount }: CatalogPodArgs) {
   return {
     serviceAccountName: serviceAccount,
@@ -41,7 +41,7 @@ export function basePodSpec({ cluster, platform }: CatalogPlace, { serviceAccoun
   } satisfies Omit<PodSpec, "containers">;
 }
 
-/** What every container on the catalog's image has: its settings, its secrets, its resources. */
+/** Returns the common part of all containers with the catalog's image: their settings, secrets and resources. */
 export function baseContainer(place: CatalogPlace, args: CatalogPodArgs) {
   const { resources, environmentSecret } = place.settings;
   return {
@@ -51,13 +51,13 @@ export function baseContainer(place: CatalogPlace, args: CatalogPodArgs) {
     securityContext: containerSecurity,
     resources: {
       requests: { cpu: resources.cpu, memory: resources.memory },
-      // Memory is limited to the request; CPU may also use what is idle on the node.
+      // Memory is limited to the request; CPU may also use idle capacity of the node.
       limits: { memory: resources.memory },
     },
   };
 }
 
-/** The pod of the catalog. Only its volumes depend on the database. */
+/** Returns the pod of the catalog. Only its volumes depend on the kind of the database. */
 export function catalogPodSpec(place: CatalogPlace, args: CatalogPodArgs) {
   const { cluster, settings } = place;
   const isSqlite = settings.database === "sqlite";
@@ -75,7 +75,7 @@ export function catalogPodSpec(place: CatalogPlace, args: CatalogPodArgs) {
         startupProbe: { httpGet: { path: "/health/live", port: "http" }, periodSeconds: 2, failureThreshold: 60 },
         livenessProbe: { httpGet: { path: "/health/live", port: "http" }, periodSeconds: 10, timeoutSeconds: 5 },
         readinessProbe: { httpGet: { path: "/health/ready", port: "http" }, periodSeconds: 5, timeoutSeconds: 5 },
-        // Requests still arrive for a moment after the deletion of the pod; SIGTERM follows after that.
+        // Requests still arrive for a short time after the deletion of the pod. SIGTERM follows after this delay.
         lifecycle: { preStop: { sleep: { seconds: 5 } } },
         volumeMounts: [
           dataMount,
@@ -88,7 +88,7 @@ export function catalogPodSpec(place: CatalogPlace, args: CatalogPodArgs) {
     ],
     volumes: [
       { name: "tmp", emptyDir: { sizeLimit: "256Mi" } },
-      // With PostgreSQL the volume has the development keys alone.
+      // With PostgreSQL, the volume contains only the development keys.
       ...(isSqlite ? [] : [{ name: dataVolume.name, emptyDir: { sizeLimit: "64Mi" } }]),
       ...(isSqlite && litestream !== undefined ? [litestream.volume] : []),
       ...(settings.volumeClaim === undefined
@@ -98,7 +98,7 @@ export function catalogPodSpec(place: CatalogPlace, args: CatalogPodArgs) {
   } satisfies PodSpec;
 }
 
-/** The settings of the catalog that are no secrets; docs/reference/settings.md. */
+/** Returns the public settings of the catalog (docs/reference/settings.md). */
 function environment(
   { cluster, platform, settings }: CatalogPlace,
   { vendingRole }: CatalogPodArgs,
@@ -110,8 +110,8 @@ function environment(
     TILTYARD_DATA_DIR: dataVolume.path,
     TILTYARD_WAREHOUSE: cluster.services.bucketUri,
     TILTYARD_AUTH: oidc === undefined ? "development" : "oidc",
-    // API keys and the catalog's own tokens are required all the same. The network policy
-    // refuses all other pods, and an ingress is not made without an issuer.
+    // API keys and the catalog's own tokens are required nevertheless. The network policy blocks all other pods, and an
+    // ingress requires an issuer.
     TILTYARD_ALLOW_INSECURE: oidc === undefined ? "1" : undefined,
     TILTYARD_OIDC_ISSUER: oidc?.issuer,
     TILTYARD_OIDC_AUDIENCE: oidc?.audience,

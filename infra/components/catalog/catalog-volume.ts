@@ -9,8 +9,8 @@ import { metadataOf } from "./catalog-names.ts";
 const released = "catalog.keepVolume: false lets the catalog start without it";
 
 /**
- * Creates the volume of SQLite, which holds the whole catalog. It is no template of the stateful set: those cannot
- * change, and a volume may grow.
+ * Creates the volume of SQLite, which contains the whole catalog. It is not a template of the stateful set, because
+ * templates cannot change and a volume may need to grow.
  */
 export function createVolume(name: string, place: CatalogPlace, child: Child): pulumi.Output<string> {
   const { cluster, settings, deletionProtection } = place;
@@ -19,7 +19,7 @@ export function createVolume(name: string, place: CatalogPlace, child: Child): p
     {
       metadata: {
         ...metadataOf(place),
-        // The claim is bound when its pod has a node. Waiting for that here would never end.
+        // The claim is bound only when its pod has a node, so waiting for it here would never end.
         annotations: { "pulumi.com/skipAwait": "true" },
       },
       spec: {
@@ -33,13 +33,13 @@ export function createVolume(name: string, place: CatalogPlace, child: Child): p
       protect: cluster.isOwn && deletionProtection && settings.keepVolume,
       retainOnDelete: !cluster.isOwn && settings.keepVolume,
       hooks: { beforeCreate: [cluster.kubernetes.beforeCreate(`${name}-volume`, refuseSecondVolume(place))] },
-      // The volume keeps the class that it was created with.
+      // The volume keeps its original class.
       ignoreChanges: ["spec.storageClassName"],
     },
   ).metadata.name;
 }
 
-/** Options for the pods of a catalog on PostgreSQL: they do not start while the records are elsewhere. */
+/** Returns the options of pods with PostgreSQL, which must not start while the records are elsewhere. */
 export function afterVolume(name: string, place: CatalogPlace, child: Child): Child {
   const { cluster, settings } = place;
   if (settings.moveFrom !== undefined || !settings.keepVolume) return child;
@@ -47,7 +47,7 @@ export function afterVolume(name: string, place: CatalogPlace, child: Child): Ch
   return { ...child, hooks: { beforeCreate: [check] } };
 }
 
-/** Options for the pod of a catalog on SQLite: a switch back from PostgreSQL moves nothing. */
+/** Returns the options of the pod with SQLite, which warns that a switch back from PostgreSQL copies no data. */
 export function beforeSqlite(name: string, { cluster, namespace }: CatalogPlace, child: Child): Child {
   const check: CreationCheck = async (live) => {
     if ((await live.find("apps/v1", "Deployment", catalogName, namespace)) !== undefined)
@@ -69,7 +69,7 @@ function refuseEmptyCatalog({ namespace }: CatalogPlace): CreationCheck {
   };
 }
 
-/** Another namespace is another volume. */
+/** Returns a check that rejects a second volume in a different namespace. */
 function refuseSecondVolume({ namespace, settings }: CatalogPlace): CreationCheck {
   return async (live) => {
     if (!settings.keepVolume) return;

@@ -8,7 +8,7 @@ import { type CatalogPodArgs, catalogPodSpec } from "./catalog-pod.ts";
 import { afterVolume, beforeSqlite, createVolume } from "./catalog-volume.ts";
 import { dataVolume } from "./pod-parts.ts";
 
-/** Creates the pods of the catalog: one with a volume, or several on PostgreSQL. */
+/** Creates the pods of the catalog: one with a volume, or several with PostgreSQL. */
 export function createCatalogWorkload(name: string, place: CatalogPlace, pod: CatalogPodArgs, child: Child): void {
   const { database, moveFrom } = place.settings;
   if (database === "sqlite") {
@@ -25,7 +25,7 @@ export function createCatalogWorkload(name: string, place: CatalogPlace, pod: Ca
   );
 }
 
-/** Stops the catalog on SQLite, then copies its volume. The volume stays. */
+/** Stops the catalog on SQLite and then copies its volume, which remains. */
 function createMoveFromSqlite(name: string, place: CatalogPlace, pod: CatalogPodArgs, child: Child) {
   const claimName = createVolume(name, place, child);
   const onSqlite: CatalogPlace = { ...place, settings: { ...place.settings, database: "sqlite" } };

@@ -16,26 +16,26 @@ import { createCatalogNetwork } from "./catalog-network.ts";
 import { createCatalogWorkload } from "./catalog-workload.ts";
 import { createLitestream } from "./litestream.ts";
 
-/** The settings of a catalog, with its database in place of the setting that asks for one. */
+/** The settings of a catalog with its database instead of the setting that requests one. */
 export interface CatalogOptions extends Omit<CatalogSettings, "database"> {
   readonly database: "sqlite" | Database;
 }
 
 export interface CatalogArgs extends Partial<CatalogOptions> {
   readonly cluster: Cluster;
-  /** Whose Ray jobs use it. */
+  /** The platform whose Ray jobs use the catalog. */
   readonly platform: RayPlatform;
-  /** Of the catalog alone; that of the platform with `-catalog` when absent. */
+  /** The namespace of the catalog; that of the platform with the suffix `-catalog` when absent. */
   readonly namespace?: string | undefined;
-  /** Whether the namespace, and on it the volume, goes with the stack on a cluster that is not its own. */
+  /** Deletes the namespace, and thus the volume, with the stack on a cluster that the stack did not create. */
   readonly deleteNamespace?: boolean;
-  /** Whether Pulumi refuses to delete the volume on a cluster of the stack's own; true when absent. */
+  /** Makes Pulumi refuse to delete the volume on a cluster that the stack created; true when absent. */
   readonly deletionProtection?: boolean;
-  /** The collector of its metrics; none when absent. */
+  /** The collector of the catalog's metrics; none when absent. */
   readonly monitoring?: MonitoringSettings;
 }
 
-/** Where a catalog is put, and how. */
+/** The location and the settings of a catalog. */
 export interface CatalogPlace {
   readonly cluster: Cluster;
   readonly namespace: string;
@@ -48,21 +48,21 @@ export interface CatalogPlace {
 export type Child = pulumi.CustomResourceOptions & { readonly parent: pulumi.Resource };
 
 /**
- * The catalog: one pod with SQLite on a volume, or several over PostgreSQL, and what belongs to a service that is left
- * alone: a namespace, an identity and an API key of its own, a way in and no other, and a say when nodes are drained.
+ * The catalog: one pod with SQLite on a volume, or several with PostgreSQL. It has a namespace, an identity and an API
+ * key of its own, one ingress path and a PodDisruptionBudget.
  */
 export class Catalog extends pulumi.ComponentResource {
   readonly namespace: string;
-  /** For pods of the cluster. */
+  /** The URL for pods of the cluster. */
   readonly url: string;
-  /** With the role admin; a secret. */
+  /** The API key with the role admin, which is a secret. */
   readonly apiKey: pulumi.Output<string>;
-  /** With the role runner; a secret. */
+  /** The API key with the role runner, which is a secret. */
   readonly runnerKey: pulumi.Output<string>;
-  /** Of the catalog, and of the runner of its jobs. */
+  /** The image of the catalog and of the runner of its jobs. */
   readonly image: pulumi.Output<string>;
   readonly publicUrl: string | undefined;
-  /** Where copies of its database are; undefined without Litestream. */
+  /** The URI of the copies of the database; undefined without Litestream. */
   readonly backupsUri: pulumi.Output<string> | undefined;
 
   constructor(name: string, args: CatalogArgs, options?: pulumi.ComponentResourceOptions) {
@@ -119,7 +119,7 @@ function imageOf(name: string, { cluster, settings }: CatalogPlace, parent: pulu
   return buildImage(`${name}-image`, repository, source, parent);
 }
 
-/** An account of its own: the catalog needs the bucket, and nothing of Kubernetes. */
+/** Creates a separate account, because the catalog needs the bucket but no rights in Kubernetes. */
 function createServiceAccount(
   name: string,
   place: CatalogPlace,
@@ -133,7 +133,7 @@ function createServiceAccount(
   ).metadata.name;
 }
 
-/** The variables that are secrets. Another value makes another secret, and so new pods. */
+/** Creates the secret variables. Different values create a new secret and thus new pods. */
 function createSecret(
   name: string,
   { namespace }: CatalogPlace,

@@ -10,10 +10,10 @@ const image = `litestream/litestream:${versions.litestream}`;
 const settingsFolder = "/etc/litestream";
 const settingsFile = "litestream.yml";
 
-/** What Litestream adds to the catalog's pod. */
+/** The parts that Litestream adds to the catalog's pod. */
 export interface Litestream {
   readonly restore: Container;
-  /** Begins before the catalog and ends after it: the last changes are copied, too. */
+  /** The container that starts before the catalog and stops after it, so that it also copies the last changes. */
   readonly replicate: Container;
   readonly volume: kubernetes.types.input.core.v1.Volume;
 }
@@ -21,8 +21,8 @@ export interface Litestream {
 type Container = kubernetes.types.input.core.v1.Container;
 
 /**
- * Litestream copies every change to the bucket while the catalog runs. Before it runs, a volume that is lost is filled
- * from the bucket; one that has a database, and a new stack, are left as they are.
+ * Creates the settings of Litestream, which copies every change to the bucket while the catalog runs. Before the
+ * catalog starts, a lost volume is restored from the bucket. A volume with a database and a new stack stay unchanged.
  */
 export function createLitestream(name: string, place: CatalogPlace, backups: Backups, child: Child): Litestream {
   const configMap = createSettings(name, place, backups, child);
@@ -42,7 +42,7 @@ function createSettings(
   { uri, region }: Backups,
   child: Child,
 ): pulumi.Output<string> {
-  // Without a region, Litestream asks S3 where the bucket is, which is a right of its own.
+  // Without a region, Litestream queries the bucket's location from S3, which needs an additional right.
   const query = region === undefined ? "" : `?region=${region}`;
   const settings = uri.apply((bucket) =>
     JSON.stringify({ dbs: [{ path: dataVolume.databaseFile, replica: { url: `${bucket}/litestream${query}` } }] }),

@@ -1,13 +1,13 @@
-/** What the containers of the catalog's pod have in common. */
+/** The common parts of the containers in the catalog's pod. */
 import type * as pulumi from "@pulumi/pulumi";
 
-/** The user `node` of the image. */
+/** The id of the user `node` of the image. */
 export const userId = 1000;
 
-/** Where the catalog keeps its database, in the pod. */
+/** The volume of the catalog's database in the pod. */
 export const dataVolume = { name: "data", path: "/data", databaseFile: "/data/catalog.sqlite" } as const;
 
-/** What Pod Security's level `restricted` asks for, and a file system that cannot be written. */
+/** The security context that the level `restricted` of Pod Security requires, with a read-only file system. */
 export const containerSecurity = {
   allowPrivilegeEscalation: false,
   readOnlyRootFilesystem: true,
@@ -15,7 +15,7 @@ export const containerSecurity = {
   capabilities: { drop: ["ALL"] },
 };
 
-/** Variables from secrets, as far as there are such. */
+/** Returns the references to existing secrets with variables. */
 export function secretsOf(...names: readonly (pulumi.Input<string> | undefined)[]) {
   return names.filter((name) => name !== undefined).map((name) => ({ secretRef: { name } }));
 }

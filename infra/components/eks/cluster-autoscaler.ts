@@ -13,10 +13,11 @@ import { autoscalerStatements, policyOf, trustServiceAccount } from "./policies.
 const serviceAccount = "cluster-autoscaler";
 
 /**
- * Makes groups larger and smaller. It is told the groups and their limits, instead of finding them by tags: its limits
- * then hold, and not those of EKS, which cannot be changed without setting the number of nodes.
+ * Creates the autoscaler of the node groups. The groups and their limits are configured explicitly instead of
+ * discovered by tags, so that these limits apply. The limits of EKS cannot change without resetting the number of
+ * nodes.
  *
- * @returns What must be there as long as nodes are wanted.
+ * @returns The resources that must exist as long as the nodes.
  */
 export function createAutoscaler(name: string, context: AddonContext, groups: readonly NodeGroup[]): pulumi.Resource[] {
   const { config, account, cluster, parent } = context;
@@ -56,7 +57,7 @@ export function createAutoscaler(name: string, context: AddonContext, groups: re
             "balance-similar-node-groups": true,
             "enforce-node-group-min-size": true,
             "skip-nodes-with-system-pods": false,
-            // Pods that could run anywhere get a core node, and never open a group of Ray.
+            // Pods without a node selector get a core node and never scale up a group of Ray.
             expander: "priority,least-waste",
           },
           expanderPriorities: prioritiesOf(groups),
@@ -69,7 +70,7 @@ export function createAutoscaler(name: string, context: AddonContext, groups: re
   return [chart];
 }
 
-/** Groups by regular expressions; the highest number first. */
+/** Returns the priorities of groups by regular expressions; the highest number is preferred. */
 function prioritiesOf(groups: readonly NodeGroup[]) {
   const core = groups.filter(({ isCore }) => isCore).map(({ limits }) => pulumi.interpolate`^${limits.name}$`);
   return { 20: core, 10: [".*"] };

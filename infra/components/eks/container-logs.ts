@@ -7,8 +7,8 @@ import { trustServiceAccount } from "./policies.ts";
 const logDays = 30;
 
 /**
- * CloudWatch's agent, which keeps what containers print: EKS itself keeps nothing of it. It would make the log group
- * itself, for ever.
+ * Creates CloudWatch's agent, which stores the output of containers, because EKS itself does not. The log group is
+ * created here because the agent would create one without a retention period.
  */
 export function createContainerLogs(name: string, context: AddonContext, groups: readonly NodeGroup[]): void {
   const { config, account, oidcProvider, parent } = context;
@@ -28,7 +28,8 @@ export function createContainerLogs(name: string, context: AddonContext, groups:
     },
     parent,
   );
-  // By default the agent would also send the metrics of Container Insights and instrument applications, at a price.
+  // By default, the agent would also send the metrics of Container Insights and instrument applications, which costs
+  // extra.
   const settings = {
     containerLogs: { enabled: true },
     agent: { config: { agent: { region: config.region } } },

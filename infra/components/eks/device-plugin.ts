@@ -6,7 +6,7 @@ import type { AddonContext } from "./eks-addons.ts";
 import { release } from "./helm-release.ts";
 import type { NodeGroup } from "./node-group.ts";
 
-/** Makes GPUs something that pods can ask for, where there are some; requirements.md 5.1, variant B, 7. */
+/** Creates the device plugin that lets pods request GPUs, if a pool has any. */
 export function createDevicePlugin(name: string, context: AddonContext, groups: readonly NodeGroup[]): void {
   const { config } = context;
   const pools = config.nodePools.filter(({ gpus }) => gpus > 0);
@@ -25,7 +25,8 @@ export function createDevicePlugin(name: string, context: AddonContext, groups: 
       values: merged(
         {
           tolerations,
-          // In the place of the chart's, which wants labels of another operator. Pulumi leaves out what is null.
+          // This replaces the affinity of the chart, which expects the labels of a different operator. Pulumi omits
+          // null values.
           affinity: {
             nodeAffinity: {
               requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions }] },

@@ -4,26 +4,29 @@ import type { EksConfig } from "../../config.ts";
 
 export interface EksAccount {
   readonly id: string;
-  /** `aws`, or another one in GovCloud and in China; the second part of each ARN. */
+  /** The partition in ARNs: `aws`, or another one in GovCloud and China. */
   readonly partition: string;
 }
 
 /**
- * Looks up the account and the caller that makes the stack.
+ * Looks up the account and the caller that creates the stack.
  *
- * @throws RunError when `adminPrincipals` leaves out that caller, which the kubeconfig would lock out.
+ * @throws RunError if `adminPrincipals` does not include the caller, which the kubeconfig would lock out.
  */
 export async function findEksAccount({ adminPrincipals, credentials }: EksConfig): Promise<EksAccount> {
   const { accountId, arn } = await aws.getCallerIdentity();
   const [, partition = "aws"] = arn.split(":");
-  // `aws eks get-token` does not take the role that the provider alone takes.
+  // `aws eks get-token` does not assume the role that only the provider assumes.
   const isToldWho = adminPrincipals.length === 0 || credentials.roleArn !== undefined;
   if (!isToldWho && !adminPrincipals.some((principal) => isSame(principal, arn, accountId)))
     throw new pulumi.RunError(`adminPrincipals: must name you as well, or this stack locks you out: ${arn}`);
   return { id: accountId, partition };
 }
 
-/** A session of a role has the role's name, without its path: `arn:aws:sts::ACCOUNT:assumed-role/NAME/SESSION`. */
+/**
+ * Reports whether a principal is the caller. A session of a role contains the role's name without its path:
+ * `arn:aws:sts::ACCOUNT:assumed-role/NAME/SESSION`.
+ */
 function isSame(principal: string, callerArn: string, accountId: string): boolean {
   const [, , , , account, resource = ""] = principal.split(":");
   if (account !== accountId) return false;

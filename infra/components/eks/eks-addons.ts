@@ -10,7 +10,7 @@ import { createRole } from "./iam-role.ts";
 import type { NodeGroup } from "./node-group.ts";
 import { policyOf, trustServiceAccount } from "./policies.ts";
 
-/** The add-ons of an existing cluster. */
+/** The cluster and the services that add-ons need. */
 export interface AddonContext {
   readonly config: EksConfig;
   readonly account: EksAccount;
@@ -25,17 +25,17 @@ export interface AddonContext {
   readonly parent: pulumi.Resource;
 }
 
-/** The default class of the cluster. */
+/** The name of the default storage class of the cluster. */
 export const storageClassName = "gp3-encrypted";
 
-/** DNS in the version that goes with that of Kubernetes. */
+/** Creates DNS in the version that belongs to that of Kubernetes. */
 export function createDns(name: string, context: AddonContext, nodes: readonly NodeGroup[]): void {
   createAddon(name, "coredns", {}, context, nodes);
 }
 
 /**
- * The driver of volumes with its own role, and an encrypted default class that waits to see in which zone the pod lands.
- * The driver runs until its nodes are deleted, and its rights outlive the nodes: the volumes of the last pods are
+ * Creates the driver of volumes with its role, and an encrypted default class that waits for the zone of the pod. The
+ * driver runs until its nodes are deleted, and its rights outlive the nodes, because the volumes of the last pods are
  * deleted in between.
  */
 export function createVolumes(name: string, context: AddonContext) {
@@ -54,7 +54,7 @@ export function createVolumes(name: string, context: AddonContext) {
     context.parent,
   );
   return {
-    /** What nodes must not outlive. */
+    /** The resources that must outlive the nodes. */
     rights: policies,
     createDriver: (nodes: readonly NodeGroup[]) =>
       createAddon(
@@ -86,13 +86,13 @@ export function createVolumes(name: string, context: AddonContext) {
   };
 }
 
-/** Volumes that pods ask for are made by the driver, which does not know the tags of the stack. */
+/** Returns the setting that tags new volumes. The driver creates them without the tags of the stack by default. */
 function taggingVolumes(tags: Readonly<Record<string, string>>) {
   if (Object.keys(tags).length === 0) return {};
   return { configurationValues: JSON.stringify({ controller: { extraVolumeTags: tags } }) };
 }
 
-/** The default version of an add-on for a version of Kubernetes. */
+/** Returns the default version of an add-on for a version of Kubernetes. */
 export function addonVersion(
   addonName: string,
   kubernetesVersion: pulumi.Input<string>,
@@ -101,7 +101,10 @@ export function addonVersion(
   return aws.eks.getAddonVersionOutput({ addonName, kubernetesVersion }, { parent }).version;
 }
 
-/** Without a version, an add-on would keep its first version when Kubernetes is upgraded. */
+/**
+ * Creates an add-on with an explicit version. Without one, an add-on would keep its first version when Kubernetes is
+ * upgraded.
+ */
 export function createAddon(
   name: string,
   addonName: string,

@@ -9,11 +9,11 @@ import { resourcePrefix } from "./resource-prefix.ts";
 export interface EksBackupsArgs {
   readonly config: EksServicesConfig;
   readonly partition: string;
-  /** The role that writes them. */
+  /** The role that writes the backups. */
   readonly roleName: pulumi.Output<string>;
 }
 
-/** A bucket that Ray has no right to: a restore trusts what it finds there. */
+/** Creates a bucket that Ray cannot access, because a restore trusts its content. */
 export function createEksBackups(
   name: string,
   { config, partition, roleName }: EksBackupsArgs,

@@ -10,18 +10,18 @@ export interface EksBucketArgs {
     "region" | "deletionProtection" | "keepData" | "objectVersionDays" | "encryptionKey"
   >;
   readonly partition: string;
-  /** The beginning of its name, when it is made. */
+  /** The prefix of the name of a new bucket. */
   readonly prefix: string;
-  /** The URI of a bucket that is there already, with a folder if it is one of several. */
+  /** The URI of an existing bucket, with a folder if the bucket is shared. */
   readonly adopted: string | undefined;
 }
 
-/** A bucket for objects: made by the stack, or one that is there. */
+/** A bucket for objects, which the stack creates or adopts. */
 export class EksBucket extends pulumi.ComponentResource {
   readonly arn: pulumi.Output<string>;
-  /** With the folder of an adopted bucket. */
+  /** The URI with the folder of an adopted bucket. */
   readonly uri: pulumi.Output<string>;
-  /** The folder of an adopted bucket, ending in a slash; or empty. */
+  /** The folder of an adopted bucket with a trailing slash; empty for the whole bucket. */
   readonly #folder: string;
   readonly #config: EksBucketArgs["config"];
 
@@ -43,7 +43,7 @@ export class EksBucket extends pulumi.ComponentResource {
     this.registerOutputs();
   }
 
-  /** The rights of its users: on all of it, or on one folder alone, which ends in a slash. */
+  /** Returns the rights of users on the bucket or on one folder, which has a trailing slash. */
   use(folder = ""): pulumi.Output<readonly Statement[]> {
     const { region, encryptionKey } = this.#config;
     const key = encryptionKey === undefined ? [] : [useKeyInS3(encryptionKey, region)];
@@ -53,7 +53,7 @@ export class EksBucket extends pulumi.ComponentResource {
 
 function createBucket(name: string, { config, prefix }: EksBucketArgs, parent: pulumi.Resource): aws.s3.Bucket {
   const { deletionProtection, keepData, objectVersionDays, encryptionKey } = config;
-  // What guards a bucket stays with it.
+  // The protections of a bucket are retained together with it.
   const kept = { parent, retainOnDelete: keepData };
   const bucket = new aws.s3.Bucket(
     name,
@@ -75,7 +75,7 @@ function createBucket(name: string, { config, prefix }: EksBucketArgs, parent: p
           ? { applyServerSideEncryptionByDefault: { sseAlgorithm: "AES256" } }
           : {
               applyServerSideEncryptionByDefault: { sseAlgorithm: "aws:kms", kmsMasterKeyId: encryptionKey },
-              // Otherwise each object is a call of KMS, which has a limit and a price.
+              // Without a bucket key, each object causes a call of KMS, which is limited and charged.
               bucketKeyEnabled: true,
             },
       ],
@@ -83,7 +83,7 @@ function createBucket(name: string, { config, prefix }: EksBucketArgs, parent: p
     kept,
   );
   new aws.s3.BucketOwnershipControls(name, { ...of, rule: { objectOwnership: "BucketOwnerEnforced" } }, kept);
-  // Once on, versioning can be suspended alone.
+  // Versioning can be suspended but never disabled again.
   const versioning =
     objectVersionDays === undefined
       ? []

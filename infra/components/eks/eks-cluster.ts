@@ -35,7 +35,7 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
   readonly storageClass = storageClassName;
   readonly coreSelector: Readonly<Record<string, string>>;
   readonly architecture: Architecture;
-  /** The client role is an administrator of the cluster, as requirements.md 5.1 wants it, and needs no binding. */
+  /** The principals of role bindings; empty because the client role is an administrator of the cluster. */
   readonly clients: readonly ClusterSubject[] = [];
   readonly nodes: readonly pulumi.Resource[];
   readonly #name: string;
@@ -101,7 +101,7 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
     } as const;
   }
 
-  /** Creates node groups, and the add-ons that they need or that need them. */
+  /** Creates node groups with their add-ons. */
   #createNodes(): readonly pulumi.Resource[] {
     const name = this.#name;
     const { config, account } = this.#context;
@@ -109,7 +109,7 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
     const volumes = createVolumes(`${name}-ebs`, addons);
     const { role, rights } = createNodeRole(`${name}-nodes`, this.#context, this.#cluster);
     const key = grantKeyToNodes(`${name}-key`, { encryptionKey: config.encryptionKey, account }, this);
-    // The component of the cluster has the VPC CNI, without which nodes do not become ready.
+    // The component of the cluster includes the VPC CNI, without which nodes do not become ready.
     const needs = [this.#cluster, ...rights, ...this.#vpc.routes, ...volumes.rights, ...key];
     const groups = createNodeGroups(name, { ...addons, zones: this.#zones, vpc: this.#vpc, role, needs });
     const driver = volumes.createDriver(groups);

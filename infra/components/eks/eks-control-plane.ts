@@ -6,19 +6,19 @@ import { versions } from "../../versions.ts";
 import { addonVersion } from "./eks-addons.ts";
 import type { EksNetwork } from "./eks-network.ts";
 
-/** How many days the logs of the control plane are kept; EKS would create a group that keeps them forever. */
+/** The retention of the control plane's logs in days. EKS itself would create a log group without a limit. */
 const logDays = 90;
 
 export interface ControlPlaneArgs {
   readonly config: EksConfig;
   readonly vpc: EksNetwork;
-  /** Whether the log group exists, according to {@link findControlPlaneLogs}. */
+  /** Reports whether the log group exists, according to {@link findControlPlaneLogs}. */
   readonly hasLogs: boolean;
 }
 
 /**
- * Looks up the log group of the control plane. EKS writes its last lines after a stack has deleted the group, and so
- * creates the group again; the next stack adopts it.
+ * Looks up the log group of the control plane. EKS writes its last lines after a stack has deleted the group, which
+ * creates it again; the next stack adopts it.
  */
 export async function findControlPlaneLogs(config: EksConfig): Promise<boolean> {
   const name = logGroupName(config);
@@ -31,10 +31,10 @@ function logGroupName({ clusterName }: EksConfig): string {
 }
 
 /**
- * The cluster itself, without any node. `eks.Cluster` makes of itself: the cluster's own role and security group, the
- * OIDC provider, the add-ons `vpc-cni` and `kube-proxy`, and the kubeconfig; and it makes the creator of the cluster
- * its administrator. It makes no node group and no role of nodes, and so no entry for one: its entry would go before
- * the nodes, which could then not report that they are drained.
+ * Creates the cluster without nodes. `eks.Cluster` also creates the role and the security group of the cluster, the
+ * OIDC provider, the add-ons `vpc-cni` and `kube-proxy`, and the kubeconfig, and its creator becomes an administrator.
+ * It creates no node group, no role of nodes and no access entry for one: its entry would be deleted before the nodes,
+ * which could then not report that they are drained.
  */
 export function createControlPlane(
   name: string,
@@ -65,9 +65,9 @@ export function createControlPlane(
       skipDefaultSecurityGroups: true,
       createInstanceRole: false,
       nodeAssociatePublicIpAddress: false,
-      // `aws eks get-token` runs as the same principal as the provider, not as the one of the shell.
+      // `aws eks get-token` runs as the principal of the provider instead of that of the shell.
       providerCredentialOpts: credentials,
-      // Prefixes give a node room for many more pods; policies limit the catalog to its callers.
+      // Prefixes allow many more pods on a node. Network policies restrict the callers of the catalog.
       vpcCniOptions: {
         enablePrefixDelegation: true,
         enableNetworkPolicy: true,
@@ -83,9 +83,9 @@ export function createControlPlane(
 }
 
 /**
- * The cluster's kubeconfig. It has no credential in it: it calls `aws eks get-token`.
+ * Returns the kubeconfig of the cluster. It contains no credential but calls `aws eks get-token`.
  *
- * @param adminRole The role that it assumes, so that all administrators share one; undefined for the caller itself.
+ * @param adminRole The role that all administrators assume; undefined to use the caller itself.
  */
 export function kubeconfigOf(
   cluster: eks.Cluster,
@@ -102,7 +102,7 @@ function withRole(json: string, role: string): string {
   return JSON.stringify(config);
 }
 
-/** Leaves out the provider's role: administrators assume the admin role directly. */
+/** Removes the provider's role, because administrators assume the admin role directly. */
 function withoutRole(args: readonly string[]): string[] {
   const at = args.indexOf("--role");
   return at < 0 ? [...args] : args.toSpliced(at, 2);

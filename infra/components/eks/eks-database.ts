@@ -15,7 +15,7 @@ export interface RdsArgs {
   readonly clusterSecurityGroupId: pulumi.Output<string>;
 }
 
-/** An RDS instance in the private subnets, which the cluster's nodes alone can reach. */
+/** Creates an RDS instance in the private subnets, which only the nodes of the cluster can reach. */
 export function createRds(
   name: string,
   { config, vpc, replicas, clusterSecurityGroupId }: RdsArgs,
@@ -39,7 +39,7 @@ export function createRds(
     { parent },
   );
   const password = new random.RandomPassword(`${name}-password`, { length: 40, special: false }, { parent });
-  // A name that is taken by the snapshot of an earlier stack would make the deletion fail.
+  // The suffix avoids a conflict with the snapshot of an earlier stack, which would make the deletion fail.
   const suffix = new random.RandomId(`${name}-final`, { byteLength: 4 }, { parent });
   const finalSnapshot = pulumi.interpolate`${config.clusterName}-catalog-${suffix.hex}`;
   const instance = new aws.rds.Instance(

@@ -3,7 +3,7 @@ import type * as pulumi from "@pulumi/pulumi";
 import type { EksAccount } from "./eks-account.ts";
 import type { Statement } from "./policies.ts";
 
-/** The key is used by S3 alone, for principals that may read and write the objects. */
+/** Allows principals that may read and write objects to use the key, but only through S3. */
 export function useKeyInS3(keyArn: string, region: string): Statement {
   return {
     Effect: "Allow",
@@ -18,7 +18,7 @@ const diskOperations = [
   "DescribeKey",
 ];
 
-/** What the driver of volumes does with the key: it lets EC2 use it for the disks that it makes. */
+/** Allows the driver of volumes to let EC2 use the key for new disks. */
 export function useKeyForDisks(keyArn: string): readonly Statement[] {
   return [
     { Effect: "Allow", Action: diskOperations.map((operation) => `kms:${operation}`), Resource: keyArn },
@@ -32,9 +32,10 @@ export function useKeyForDisks(keyArn: string): readonly Statement[] {
 }
 
 /**
- * Lets the service that starts nodes encrypt their disks. Without it nodes end as soon as they start.
+ * Allows the service that starts nodes to encrypt their disks. Without this grant, nodes terminate immediately after
+ * their start.
  *
- * @returns What must be there as long as nodes are.
+ * @returns The resources that must exist as long as the nodes.
  */
 export function grantKeyToNodes(
   name: string,

@@ -5,7 +5,7 @@ import type { EksServicesConfig } from "./eks-services.ts";
 import type { Statement } from "./policies.ts";
 import { resourcePrefix } from "./resource-prefix.ts";
 
-/** What AWS keeps copies of, and the ends of the prefixes under which it does. A prefix has 30 characters at most. */
+/** The registries that AWS caches, and the ends of the prefixes of their copies. A prefix has at most 30 characters. */
 const upstreams: Readonly<Record<Upstream, { readonly url: string; readonly prefix: string }>> = {
   "docker-hub": { url: "registry-1.docker.io", prefix: "hub" },
   quay: { url: "quay.io", prefix: "quay" },
@@ -13,10 +13,10 @@ const upstreams: Readonly<Record<Upstream, { readonly url: string; readonly pref
 };
 
 /**
- * Copies of public images in the account's own registry, made when they are first pulled: a fleet of nodes behind one
- * address soon has what Docker Hub gives to an address.
+ * Creates a cache of public images in the account's own registry, which is filled by the first pull of each image. Many
+ * nodes behind one address would otherwise soon exhaust the pull limit of Docker Hub.
  *
- * @returns The name of an image as nodes pull it; undefined where the stack has no cache.
+ * @returns The name of an image as nodes pull it; undefined if the stack has no cache.
  */
 export function createEksImageCache(
   name: string,
@@ -47,7 +47,7 @@ export function createEksImageCache(
   };
 }
 
-/** What nodes need besides pulling: the first pull of an image makes its repository. */
+/** Returns the rights that nodes need in addition to pulling, because the first pull of an image creates its repository. */
 export function importImages(args: {
   readonly partition: string;
   readonly region: string;

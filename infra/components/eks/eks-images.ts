@@ -6,7 +6,7 @@ import { resourcePrefix } from "./resource-prefix.ts";
 
 const keptVersions = 10;
 
-/** A repository for an image that the stack builds. */
+/** Creates a repository for an image that the stack builds. */
 export function createEksImages(
   name: string,
   image: string,
@@ -17,7 +17,7 @@ export function createEksImages(
     name,
     {
       name: `${resourcePrefix(config)}/${image}`,
-      // Pods name the image by its digest. A build of the same sources elsewhere has another digest.
+      // Pods refer to the image by its digest. A build of the same sources on another machine has a different digest.
       imageTagMutability: "MUTABLE",
       imageScanningConfiguration: { scanOnPush: true },
       encryptionConfigurations: [{ encryptionType: "AES256" }],

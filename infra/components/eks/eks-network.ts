@@ -1,18 +1,18 @@
 import type * as pulumi from "@pulumi/pulumi";
 import type { AdoptedSubnets } from "./eks-zones.ts";
 
-/** Where a cluster is: a network that the stack makes, or one that is there. */
+/** The network of a cluster, which the stack creates or adopts. */
 export interface EksNetwork {
   readonly id: pulumi.Input<string>;
   readonly publicSubnetIds: readonly pulumi.Input<string>[];
   readonly privateSubnetIds: readonly pulumi.Input<string>[];
-  /** Nodes cannot join before they have a way out. */
+  /** The routes to the internet, without which nodes cannot join. */
   readonly routes: readonly pulumi.Resource[];
-  /** The private subnets in these zones. */
+  /** Returns the private subnets in these zones. */
   privateSubnetsIn(zones: readonly string[]): readonly pulumi.Input<string>[];
 }
 
-/** A network that is there, of which nothing is changed. */
+/** Returns an existing network, which stays unchanged. */
 export function adoptedNetwork(
   vpc: { readonly id: string; readonly publicSubnetIds: readonly string[] },
   subnets: AdoptedSubnets,

@@ -8,7 +8,7 @@ import { importImages } from "./eks-image-cache.ts";
 import { createRole } from "./iam-role.ts";
 import { accessCluster, policyOf, trustPrincipals, trustService } from "./policies.ts";
 
-/** What roles are made with. */
+/** The dependencies of roles. */
 export interface RoleContext {
   readonly parent: pulumi.Resource;
   readonly config: EksConfig;
@@ -18,9 +18,9 @@ export interface RoleContext {
 }
 
 /**
- * The role of the nodes, and what lets them join the cluster.
+ * Creates the role of the nodes and the access entry that lets them join the cluster.
  *
- * @returns The role, and what must be there as long as nodes are.
+ * @returns The role, and the resources that must exist as long as the nodes.
  */
 export function createNodeRole(
   name: string,
@@ -45,13 +45,14 @@ export function createNodeRole(
   const entry = new aws.eks.AccessEntry(
     name,
     { clusterName, principalArn: role.arn, type: "EC2_LINUX" },
-    // The cluster's component once made it: on a stack of that time it is the same entry.
+    // An earlier release created this entry in the cluster's component; on stacks of that release, it is the same
+    // entry.
     { parent, aliases: [{ name: name.replace("-nodes", "-defaultNodeGroupInstanceRole"), parent: cluster }] },
   );
   return { role, rights: [...policies, entry] };
 }
 
-/** The role that programs take to make Ray clusters; requirements.md 5.1, variant B, 2 and 3. */
+/** Creates the role that programs assume to create Ray clusters. */
 export function createClientRole(name: string, bucket: EksBucket, context: RoleContext): aws.iam.Role {
   const { clientRole: roleName, clientPrincipals: principals } = context.config;
   const role = createRoleOfClients(name, { roleName, principals, bucket, folder: "" }, context);
@@ -60,10 +61,10 @@ export function createClientRole(name: string, bucket: EksBucket, context: RoleC
 }
 
 /**
- * The role that clients of a team take. On the cluster it is a group that has its rights from Kubernetes, and is no
- * administrator.
+ * Creates the role that clients of a team assume. On the cluster, it belongs to a group with rights in Kubernetes and
+ * is not an administrator.
  *
- * @returns The role's ARN, known when it may be used on the cluster, and the group.
+ * @returns The role's ARN, which is known when the role can be used on the cluster, and the group.
  */
 export function createTeamRole(
   name: string,
@@ -110,9 +111,10 @@ function createRoleOfClients(
 }
 
 /**
- * The role for all principals that run `pulumi up`: EKS itself lets in the cluster's creator alone.
+ * Creates the role for all principals that run `pulumi up`. By default, EKS admits only the creator of the cluster.
  *
- * @returns The role's ARN, known when it may be used on the cluster; undefined when there are no `adminPrincipals`.
+ * @returns The role's ARN, which is known when the role can be used on the cluster; undefined without
+ * `adminPrincipals`.
  */
 export function createAdminRole(name: string, context: RoleContext): pulumi.Output<string> | undefined {
   const { config, account, clusterArn, parent } = context;

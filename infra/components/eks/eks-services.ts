@@ -10,7 +10,7 @@ import { createRole } from "./iam-role.ts";
 import { describeCluster, policyOf, trustPrincipals, trustServiceAccount } from "./policies.ts";
 import { resourcePrefix } from "./resource-prefix.ts";
 
-/** The settings of what AWS gives to a cluster, wherever the cluster came from. */
+/** The settings of AWS's services for a cluster, whether or not the stack created it. */
 export type EksServicesConfig = Pick<
   EksConfig,
   | "clusterName"
@@ -30,11 +30,11 @@ export interface EksServicesArgs {
   readonly partition: string;
   readonly clusterArn: pulumi.Output<string>;
   readonly oidcProvider: pulumi.Output<{ readonly arn: string; readonly url: string }>;
-  /** From where load balancers of the class `alb` call pods. */
+  /** The addresses from which load balancers of the class `alb` connect to pods. */
   readonly cidrs: readonly string[];
 }
 
-/** What AWS gives to a cluster besides machines: a bucket, roles for pods, a registry. */
+/** AWS's services for a cluster in addition to machines: a bucket, roles for pods, a registry. */
 export class EksServices implements CloudServices {
   readonly bucket: EksBucket;
   readonly bucketUri: pulumi.Output<string>;
@@ -62,7 +62,7 @@ export class EksServices implements CloudServices {
     this.loadBalancerRanges = { alb: args.cidrs, gateway: args.cidrs };
   }
 
-  /** A role for exactly one service account; requirements.md 5.1, variant B, 5 and 6. */
+  /** Creates a role for exactly one service account. */
   createIdentity(name: string, { namespace, name: accountName, folder }: IdentityArgs): PodIdentity {
     const { partition, clusterArn, oidcProvider } = this.#args;
     const { role } = createRole(
@@ -81,7 +81,7 @@ export class EksServices implements CloudServices {
     return { annotations, principal: role.name };
   }
 
-  /** A role that the catalog alone may assume, and that may do no more than the catalog itself. */
+  /** Creates a role that only the catalog may assume and whose rights do not exceed those of the catalog. */
   createVendingRole({ annotations }: PodIdentity): pulumi.Output<string> {
     const { role } = createRole(
       `${this.#name}-tables`,

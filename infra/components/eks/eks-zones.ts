@@ -3,29 +3,29 @@ import * as pulumi from "@pulumi/pulumi";
 import type { EksConfig } from "../../config.ts";
 import type { NodePool } from "../../node-pools.ts";
 
-/** How many zones a network has that names none. */
+/** The default number of zones of a network. */
 const zoneCount = 3;
 
-/** Zones in which EKS puts no control plane, by their ids: accounts have different names for them. */
+/** The ids of zones in which EKS places no control plane. Their names differ between accounts. */
 const withoutControlPlane = ["use1-az3", "usw1-az2", "cac1-az3"];
 
 export type AdoptedSubnets = readonly { readonly id: string; readonly zone: string }[];
 
 export interface EksZones {
-  /** Of the network. */
+  /** The zones of the network. */
   readonly network: readonly string[];
-  /** Of each pool, by its name: those of the network that offer its machine. */
+  /** The zones of each pool, by the name of the pool: those of the network that offer its machine. */
   readonly pools: ReadonlyMap<string, readonly string[]>;
-  /** The private subnets of a network that was there. */
+  /** The private subnets of an adopted network. */
   readonly subnets: AdoptedSubnets;
-  /** The addresses of a network that was there. */
+  /** The addresses of an adopted network. */
   readonly cidrs: readonly string[];
 }
 
 /**
- * Looks up where the stack can be, before anything of it is made.
+ * Looks up the zones of the stack before any of its resources is created.
  *
- * @throws RunError when a pool has no zone.
+ * @throws RunError if a pool has no zone.
  */
 export async function findEksZones(config: EksConfig): Promise<EksZones> {
   const { network, subnets, cidrs } = config.network.isAdopted

@@ -5,9 +5,9 @@ import type { ExistingEksConfig } from "../../config.ts";
 import { EksServices } from "./eks-services.ts";
 
 /**
- * What AWS gives to an EKS cluster outside of the stack: roles for its pods, a bucket, a registry.
+ * Looks up AWS's services for an EKS cluster outside the stack: roles for its pods, a bucket, a registry.
  *
- * @throws RunError when the cluster has no OIDC provider in IAM: then no pod can become a role.
+ * @throws RunError if the cluster has no OIDC provider in IAM, without which pods cannot assume roles.
  */
 export async function findExistingEks(
   name: string,

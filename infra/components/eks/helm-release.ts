@@ -1,4 +1,4 @@
-/** What all releases of charts have in common. */
+/** Returns the common options of chart releases. */
 export function release(
   { chart, repository }: { readonly chart: string; readonly repository: string },
   version: string,

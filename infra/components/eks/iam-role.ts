@@ -3,21 +3,21 @@ import type * as pulumi from "@pulumi/pulumi";
 
 export interface RoleArgs {
   readonly partition: string;
-  /** Chosen by AWS when absent. */
+  /** The name; chosen by AWS when absent. */
   readonly name?: string;
   readonly description: string;
-  /** The trust policy, as JSON. */
+  /** The trust policy as JSON. */
   readonly trust: pulumi.Input<string>;
-  /** What it may do, as JSON. */
+  /** The rights of the role as JSON. */
   readonly policy?: pulumi.Input<string>;
-  /** Names of policies that AWS keeps, with their paths. */
+  /** The names of AWS's managed policies with their paths. */
   readonly managedPolicies?: readonly string[];
 }
 
 /**
- * A role with its policies.
+ * Creates a role with its policies.
  *
- * @returns The role, and what must be there before it is used.
+ * @returns The role, and the resources that must exist before it is used.
  */
 export function createRole(
   name: string,

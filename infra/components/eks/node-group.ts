@@ -8,34 +8,40 @@ export interface NodeGroupArgs {
   readonly pool: NodePool;
   readonly cluster: { readonly name: pulumi.Output<string>; readonly version: pulumi.Input<string> };
   readonly role: aws.iam.Role;
-  /** What nodes need to join and to pull images: the rights of the role, the way out. It must outlive them. */
+  /**
+   * The resources that nodes need to join and to pull images: the rights of the role and the routes. They must outlive
+   * the nodes.
+   */
   readonly needs: readonly pulumi.Resource[];
   readonly subnetIds: readonly pulumi.Input<string>[];
-  /** The fewest and the most nodes of this group, which may be one of several of its pool. */
+  /** The minimum and the maximum number of nodes of this group, which may be one of several groups of its pool. */
   readonly min: number;
   readonly max: number;
 }
 
-/** The limits of a group as the autoscaler is told them. */
+/** The limits of a group in the settings of the autoscaler. */
 export interface AutoscalingGroup {
   readonly name: pulumi.Output<string>;
   readonly minSize: number;
   readonly maxSize: number;
 }
 
-/** As many nodes as EKS lets a group have. */
+/** The maximum number of nodes that EKS allows in a group. */
 const mostNodes = 450;
 
 const amiArchitecture = { amd64: "x86_64", arm64: "ARM_64" } as const;
 
-/** By this label the autoscaler knows that a node is to have GPUs, and waits for them instead of making another node. */
+/** The label that makes the autoscaler wait for the GPUs of a node instead of creating another node. */
 const acceleratorLabel = "k8s.amazonaws.com/accelerator";
 
-/** A managed node group whose nodes have their label from the first moment on, also when there is none yet. */
+/**
+ * A managed node group whose nodes have their labels from the start. The autoscaler also knows them while the group is
+ * empty.
+ */
 export class NodeGroup extends pulumi.ComponentResource {
   readonly group: aws.eks.NodeGroup;
   readonly limits: AutoscalingGroup;
-  /** Whether it is for controllers and the catalog. */
+  /** Reports whether the group is for controllers and the catalog. */
   readonly isCore: boolean;
 
   constructor(name: string, args: NodeGroupArgs, options?: pulumi.ComponentResourceOptions) {
@@ -58,11 +64,11 @@ export class NodeGroup extends pulumi.ComponentResource {
         launchTemplate: { id: template.id, version: template.latestVersion.apply(String) },
         labels: { ...pool.labels, ...(isGpu && { [acceleratorLabel]: pool.machineTypes[0].split(".")[0] ?? "" }) },
         ...(pool.taints.length > 0 && { taints: pool.taints.map(cloudTaint) }),
-        // EKS takes the number of nodes together with its limits. The number is the autoscaler's alone, so the limits
-        // that hold are told to it, and these never change.
+        // EKS sets the number of nodes together with its limits. Only the autoscaler controls the number, so the
+        // effective limits are part of the autoscaler's settings, and these never change.
         scalingConfig: { minSize: 0, maxSize: Math.max(mostNodes, max), desiredSize: min },
         releaseVersion: config.nodeRelease ?? newestRelease(pool, cluster.version, this),
-        // A third at a time: one by one, a large group would not be done within the time limit of an update.
+        // Nodes are updated a third at a time. One by one, a large group would exceed the time limit of an update.
         updateConfig: { maxUnavailablePercentage: 33 },
         nodeRepairConfig: { enabled: true },
       },
@@ -70,7 +76,7 @@ export class NodeGroup extends pulumi.ComponentResource {
         parent: this,
         ignoreChanges: [
           "scalingConfig",
-          // A type that is offered in another zone by now is no reason for other nodes.
+          // A machine type that a further zone offers now must not replace the nodes.
           ...(pool.zones === undefined ? ["subnetIds"] : []),
         ],
         dependsOn: [...args.needs],
@@ -83,7 +89,7 @@ export class NodeGroup extends pulumi.ComponentResource {
   }
 }
 
-/** The newest release of the image: without one, nodes keep the release that their group began with. */
+/** Returns the newest release of the image. Without a release, nodes keep the first one of their group. */
 function newestRelease(
   { architecture, gpus }: NodePool,
   kubernetesVersion: pulumi.Input<string>,
@@ -98,7 +104,7 @@ function createTemplate(name: string, config: EksConfig, pool: NodePool, parent:
   return new aws.ec2.LaunchTemplate(
     name,
     {
-      // Pods have identities of their own and need not reach the machine's: one hop ends at the node.
+      // Pods have separate identities and must not reach that of the machine: a single hop ends at the node.
       metadataOptions: { httpTokens: "required", httpPutResponseHopLimit: 1, httpEndpoint: "enabled" },
       blockDeviceMappings: [
         {
@@ -112,7 +118,7 @@ function createTemplate(name: string, config: EksConfig, pool: NodePool, parent:
           },
         },
       ],
-      // The provider tags the template; what is started by it has the tags of the template alone.
+      // The provider tags only the template, and its instances have only the tags within the template.
       tagSpecifications: ["instance", "volume", "network-interface"].map((resourceType) => ({
         resourceType,
         tags: { ...config.tags, Name: `${config.clusterName}-${pool.name}` },

@@ -15,8 +15,8 @@ export interface NodeGroupsArgs extends Pick<NodeGroupArgs, "cluster" | "role" |
 }
 
 /**
- * A group for each pool. A core pool has one for each of its zones: the volume of a pod there is in one zone, and the
- * autoscaler cannot tell a group in which zone to make the next node.
+ * Creates a group for each pool. A core pool has one group per zone, because a volume of one of its pods belongs to one
+ * zone, and the autoscaler cannot choose the zone of a group's next node.
  */
 export function createNodeGroups(name: string, args: NodeGroupsArgs): NodeGroup[] {
   const { config, zones, vpc, cluster, role, needs, parent } = args;
@@ -41,7 +41,10 @@ export function createNodeGroups(name: string, args: NodeGroupsArgs): NodeGroup[
   });
 }
 
-/** SQLite's volume holds the catalog to a zone anyway: nodes elsewhere would be of no use to it. */
+/**
+ * Reports whether a core pool needs only one zone. SQLite's volume binds the catalog to its zone, so nodes elsewhere
+ * would be useless.
+ */
 function isInOneZone({ catalog }: EksConfig, { zones }: NodePool): boolean {
   return zones === undefined && catalog.enabled && catalog.database === "sqlite";
 }

@@ -1,4 +1,4 @@
-/** The policy documents of the EKS variant: which principals may assume a role, and what a role may do. */
+/** The policy documents of the EKS variant: the principals that may assume a role, and the rights of a role. */
 
 import type { EksConfig } from "../../config.ts";
 import type { EksAccount } from "./eks-account.ts";
@@ -14,19 +14,18 @@ export interface Statement {
   readonly Condition?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
-/** @returns The document as JSON. */
+/** Returns the document as JSON. */
 export function policyOf(...statements: readonly Statement[]): string {
   return JSON.stringify({ Version: "2012-10-17", Statement: statements });
 }
 
-/** These users and roles may take a role; requirements.md 5.1, variant B, 2. */
+/** Allows users and roles to assume a role. */
 export function trustPrincipals(principals: readonly string[]): string {
   return policyOf({ Effect: "Allow", Principal: { AWS: principals }, Action: ["sts:AssumeRole"] });
 }
 
 /**
- * One service account of Kubernetes alone may assume a role, by the token of its pods;
- * requirements.md 5.1, variant B, 5.
+ * Allows only one service account of Kubernetes to assume a role, by the token of its pods.
  *
  * @param provider The ARN of the cluster's OIDC provider, and its URL with or without a scheme.
  */
@@ -49,7 +48,7 @@ export function trustServiceAccount(
   });
 }
 
-/** A service of AWS may take a role. */
+/** Allows a service of AWS to assume a role. */
 export function trustService(service: string): string {
   return policyOf({ Effect: "Allow", Principal: { Service: service }, Action: ["sts:AssumeRole"] });
 }
@@ -67,10 +66,10 @@ export const accessCluster = (clusterArn: string): Statement => ({
 });
 
 /**
- * List the bucket; get, put, delete and head its objects. There is no action to head an
- * object: S3 asks for the right to get it.
+ * Returns the rights to list the bucket and to get, put, delete and head its objects. S3 has no action for a head
+ * request, which needs the right to get.
  *
- * @param prefix The folder of the bucket in which the tables are, ending in a slash; or empty.
+ * @param prefix The folder of the bucket with the tables, with a trailing slash; empty for the whole bucket.
  */
 export const useBucket = (bucketArn: string, prefix: string): readonly Statement[] => [
   { Effect: "Allow", Action: ["s3:ListBucket"], Resource: bucketArn },
@@ -82,8 +81,8 @@ export const useBucket = (bucketArn: string, prefix: string): readonly Statement
 ];
 
 /**
- * What the cluster autoscaler does. What AWS offers to describe has no narrower resource;
- * what changes something is held to the groups of this cluster.
+ * Returns the rights of the cluster autoscaler. The describing actions support no narrower resource; the changing ones
+ * are restricted to the groups of this cluster.
  */
 export function autoscalerStatements(args: {
   readonly config: Pick<EksConfig, "clusterName" | "region">;

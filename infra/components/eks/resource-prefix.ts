@@ -1,6 +1,6 @@
 /**
- * How the names of buckets and repositories begin. A cluster that was made elsewhere may have capitals and underscores in
- * its name, which those refuse.
+ * Returns the prefix of the names of buckets and repositories. The name of an existing cluster may contain capitals and
+ * underscores, which those names must not contain.
  */
 export function resourcePrefix({ clusterName }: { readonly clusterName: string }): string {
   return clusterName

@@ -17,14 +17,14 @@ export interface VpcArgs {
 }
 
 /**
- * A network for the cluster: in each zone a private subnet for nodes and a public one for load
- * balancers and the gateways out, and a way to S3 that costs nothing.
+ * A network for the cluster. Each zone has a private subnet for nodes and a public one for load balancers and NAT
+ * gateways. The traffic to S3 uses a gateway endpoint, which is free.
  */
 export class Vpc extends pulumi.ComponentResource implements EksNetwork {
   readonly id: pulumi.Output<string>;
   readonly publicSubnetIds: readonly pulumi.Output<string>[];
   readonly privateSubnetIds: readonly pulumi.Output<string>[];
-  /** Nodes cannot join before they have a way out. */
+  /** The routes to the internet, without which nodes cannot join. */
   readonly routes: readonly pulumi.Resource[];
   readonly #name: string;
   readonly #config: EksConfig;
@@ -47,7 +47,7 @@ export class Vpc extends pulumi.ComponentResource implements EksNetwork {
     this.registerOutputs();
   }
 
-  /** The private subnets in these zones. */
+  /** Returns the private subnets in these zones. */
   privateSubnetsIn(zones: readonly string[]): readonly pulumi.Output<string>[] {
     return this.#zones.filter(({ name }) => zones.includes(name)).map((zone) => zone.private.id);
   }
@@ -65,7 +65,7 @@ export class Vpc extends pulumi.ComponentResource implements EksNetwork {
     const [publicRanges, privateRanges] = subnetRanges(this.#network.cidr, zones.length);
     return zones.map((name, index) => ({
       name,
-      // By these tags the load balancer controller finds where to put what.
+      // The load balancer controller finds the subnets by these tags.
       public: this.#createSubnet(`public-${index}`, name, publicRanges[index] ?? "", "kubernetes.io/role/elb"),
       private: this.#createSubnet(
         `private-${index}`,

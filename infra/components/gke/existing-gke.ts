@@ -7,9 +7,9 @@ import { createGkeKey } from "./gke-encryption.ts";
 import { GkeServices } from "./gke-services.ts";
 
 /**
- * What Google gives to a GKE cluster outside of the stack: accounts for its pods, a bucket, a registry.
+ * Looks up Google's services for a GKE cluster outside the stack: accounts for its pods, a bucket, a registry.
  *
- * @throws RunError when the cluster has no workload identity: then no pod can become an account.
+ * @throws RunError if the cluster has no workload identity, without which pods cannot act as accounts.
  */
 export async function findExistingGke(
   name: string,
@@ -40,7 +40,7 @@ export async function findExistingGke(
   };
 }
 
-/** The accounts with which nodes pull images; `default` is the account that each project has. */
+/** Returns the accounts with which nodes pull images; `default` stands for the default account of the project. */
 async function accountsOf(pools: readonly gcp.types.output.container.GetClusterNodePool[], projectId: string) {
   const named = pools.flatMap(({ nodeConfigs }) => nodeConfigs.map(({ serviceAccount }) => serviceAccount));
   const accounts = new Set(named.length === 0 ? ["default"] : named);

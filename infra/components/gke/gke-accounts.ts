@@ -4,13 +4,16 @@ import type { TeamClientArgs } from "../../cluster.ts";
 import type { GkeConfig } from "../../config.ts";
 import type { GkeBucket } from "./gke-bucket.ts";
 
-/** What accounts are made with: the project, known when its services are on. */
+/** The dependencies of accounts, including the project, which is known when its services are enabled. */
 export interface AccountContext {
   readonly parent: pulumi.Resource;
   readonly project: pulumi.Output<string>;
 }
 
-/** An account id has 30 characters at most, and is taken for 30 days after it was deleted: it gets a suffix. */
+/**
+ * Creates an account. Its id has a suffix, because an id is reserved for 30 days after the deletion of an account. An
+ * id has at most 30 characters.
+ */
 export function createAccount(
   name: string,
   displayName: string,
@@ -19,7 +22,10 @@ export function createAccount(
   return new gcp.serviceaccount.Account(name, { project, displayName }, { parent });
 }
 
-/** Nodes write logs and metrics, and pull images of the project's own registries; no access to any data. */
+/**
+ * Creates the account of nodes, which may write logs and metrics and pull images of the project's registries, but
+ * access no data.
+ */
 export function createNodeAccount(name: string, context: AccountContext): gcp.serviceaccount.Account {
   const account = createAccount(name, "Nodes of the cluster", context);
   grant(`${name}-role`, "roles/container.defaultNodeServiceAccount", account, context);
@@ -28,15 +34,16 @@ export function createNodeAccount(name: string, context: AccountContext): gcp.se
 }
 
 export interface ClientAccountArgs extends TeamClientArgs {
-  /** Undefined for those of the stack as a whole. */
+  /** The name of the team; undefined for the clients of the whole stack. */
   readonly team: string | undefined;
   readonly bucket: GkeBucket;
 }
 
 /**
- * The account that programs impersonate to make Ray clusters, and the principals that may do so. Each of their grants is
- * named by its member: by its place in the list, a grant that moves up is made before the one that was there is deleted,
- * and Google then has none. The places are aliases, because grants once were named so.
+ * Creates the account that programs impersonate to create Ray clusters, and grants that right to principals. Each grant
+ * is named after its member. If it were named after its position, a grant with a new position would be created before
+ * the deletion of the former one, which would remove it in Google. The positions are aliases, because grants were named
+ * so in earlier releases.
  */
 export function createClientAccount(
   name: string,
@@ -44,7 +51,7 @@ export function createClientAccount(
   context: AccountContext,
 ): gcp.serviceaccount.Account {
   const account = createAccount(name, `Makes Ray clusters${team === undefined ? "" : ` of ${team}`}`, context);
-  // Finds the cluster and signs in to it; what it may do there is the matter of its role in the namespace.
+  // This role allows clients to find the cluster and sign in. The role in the namespace determines their rights there.
   grant(`${name}-cluster`, "roles/container.clusterViewer", account, context);
   bucket.allowObjects(name, account.email, context.parent, folder);
   for (const [index, member] of [...new Set(principals)].entries())
@@ -56,7 +63,10 @@ export function createClientAccount(
   return account;
 }
 
-/** Principals that run `pulumi up`, besides the creator of the stack: administrators of the project's clusters. */
+/**
+ * Makes the principals that run `pulumi up` administrators of the project's clusters, in addition to the creator of the
+ * stack.
+ */
 export function grantAdmins(name: string, { adminPrincipals }: GkeConfig, { parent, project }: AccountContext): void {
   for (const [index, member] of [...new Set(adminPrincipals)].entries())
     new gcp.projects.IAMMember(

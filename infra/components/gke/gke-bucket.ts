@@ -4,24 +4,24 @@ import type { GkeConfig } from "../../config.ts";
 
 export interface GkeBucketArgs {
   readonly config: Pick<GkeConfig, "region" | "deletionProtection" | "keepData" | "objectVersionDays">;
-  /** Google's own when undefined. */
+  /** The encryption key; Google's own key if undefined. */
   readonly key: pulumi.Output<string> | undefined;
   readonly project: pulumi.Input<string>;
-  /** The URI of a bucket that is there already, with a folder if it is one of several. */
+  /** The URI of an existing bucket, with a folder if the bucket is shared. */
   readonly adopted: string | undefined;
 }
 
-/** A bucket for objects: made by the stack, or one that is there and only gets its permissions. */
+/** A bucket for objects, which the stack creates, or an existing one that only receives permissions. */
 export class GkeBucket extends pulumi.ComponentResource {
-  /** With the folder of an adopted bucket. */
+  /** The URI with the folder of an adopted bucket. */
   readonly uri: pulumi.Output<string>;
   readonly #bucket: pulumi.Output<string>;
   readonly #name: string;
-  /** The folder of an adopted bucket, ending in a slash; or empty. */
+  /** The folder of an adopted bucket with a trailing slash; empty for the whole bucket. */
   readonly #path: string = "";
-  /** The same as something that rights can be given on. */
+  /** The managed folder for the rights on that folder. */
   readonly #folder: gcp.storage.ManagedFolder | undefined;
-  /** Parts of it, by their names. */
+  /** The managed folders of parts, by name. */
   readonly #parts = new Map<string, gcp.storage.ManagedFolder>();
 
   constructor(name: string, args: GkeBucketArgs, options?: pulumi.ComponentResourceOptions) {
@@ -42,9 +42,9 @@ export class GkeBucket extends pulumi.ComponentResource {
   }
 
   /**
-   * Lets an account read, write, list and delete objects of this bucket or of its folder, and of no other.
+   * Allows an account to read, write, list and delete only the objects of this bucket or of its folder.
    *
-   * @param part A folder of that, ending in a slash; all of it when absent.
+   * @param part A folder within it, with a trailing slash; the whole when absent.
    */
   allowObjects(name: string, email: pulumi.Input<string>, parent: pulumi.Resource, part = ""): void {
     const grant = { role: "roles/storage.objectAdmin", member: pulumi.interpolate`serviceAccount:${email}` };
@@ -68,7 +68,7 @@ export class GkeBucket extends pulumi.ComponentResource {
   }
 
   #createFolder(name: string, path: string): gcp.storage.ManagedFolder {
-    // Its objects stay when it goes.
+    // Its objects remain after its deletion.
     return new gcp.storage.ManagedFolder(
       name,
       { bucket: this.#bucket, name: path, forceDestroy: true },

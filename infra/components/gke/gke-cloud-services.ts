@@ -8,7 +8,7 @@ import { GkeBucket } from "./gke-bucket.ts";
 import { createGkeImageCache } from "./gke-image-cache.ts";
 import { createGkeImages } from "./gke-images.ts";
 
-/** The settings of what Google gives to a cluster, wherever the cluster came from. */
+/** The settings of Google's services for a cluster, whether or not the stack created it. */
 export type GkeCloudConfig = Pick<
   GkeConfig,
   | "clusterName"
@@ -23,18 +23,21 @@ export type GkeCloudConfig = Pick<
 
 export interface GkeCloudServicesArgs extends AccountContext {
   readonly config: GkeCloudConfig;
-  /** `PROJECT.svc.id.goog`, known when it is there: the first cluster of a project makes it. */
+  /** The pool `PROJECT.svc.id.goog`, which is known when it exists: the first cluster of a project creates it. */
   readonly identityPool: pulumi.Output<string>;
-  /** What buckets are encrypted with; Google's own when undefined. */
+  /** The key of buckets; Google's own key if undefined. */
   readonly key: pulumi.Output<string> | undefined;
-  /** Whose right to pull images is given on the stack's registry; the others have it on the project. */
+  /**
+   * The accounts of nodes that receive the right to pull images on the stack's registry. All others have it on the
+   * project.
+   */
   readonly nodeEmails?: readonly string[];
 }
 
-/** Google's front ends and health checks. */
+/** The addresses of Google's front ends and health checks. */
 const googleFrontEnds = ["35.191.0.0/16", "130.211.0.0/22"];
 
-/** What Google gives to a cluster besides machines: a bucket, accounts for pods, a registry. */
+/** Google's services for a cluster in addition to machines: a bucket, accounts for pods, a registry. */
 export class GkeCloudServices implements CloudServices {
   readonly bucket: GkeBucket;
   readonly bucketUri: pulumi.Output<string>;
@@ -59,7 +62,7 @@ export class GkeCloudServices implements CloudServices {
     this.cachedImage = config.imageCache ? createGkeImageCache(`${name}-cache`, args) : (image) => image;
   }
 
-  /** A cloud service account for exactly one service account of Kubernetes; requirements.md 5.1, variant A. */
+  /** Creates a cloud service account for exactly one service account of Kubernetes. */
   createIdentity(name: string, { namespace, name: accountName, folder }: IdentityArgs): PodIdentity {
     const { parent, identityPool } = this.#args;
     const account = createAccount(`${this.#name}-${name}`, `Pods of ${namespace}/${accountName}`, this.#args);
@@ -79,7 +82,7 @@ export class GkeCloudServices implements CloudServices {
     return { annotations, principal: account.email };
   }
 
-  /** Google's tokens are narrowed by their holder. */
+  /** Returns no role, because the holder of Google's tokens restricts them itself. */
   createVendingRole(): undefined {}
 
   createBackups({ principal }: PodIdentity): Backups {

@@ -29,7 +29,7 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
   readonly #config: GkeConfig;
   readonly #context: AccountContext;
   readonly #network: GkeNetwork;
-  /** The key of disks, buckets and databases; Google's own when undefined. */
+  /** The key of disks, buckets and databases; Google's own key if undefined. */
   readonly #key: pulumi.Output<string> | undefined;
 
   constructor(name: string, config: GkeConfig, options?: pulumi.ComponentResourceOptions) {
@@ -50,7 +50,8 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
     this.access = this.#accessOf(cluster);
     this.kubernetes = new ClusterProvider(
       `${name}-kubernetes`,
-      // Without its id, a cluster at another address is taken for another one, and all that is on it for lost.
+      // The id identifies the cluster. Without it, the provider would interpret a new address as a new cluster and
+      // consider all its objects lost.
       { kubeconfig: this.access.kubeconfig, clusterIdentifier: cluster.id },
       { parent: this },
     );
@@ -91,7 +92,7 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
     return new GkeCloudServices(this.#name, { ...this.#context, config: this.#config, key: this.#key, identityPool });
   }
 
-  /** Creates the account of clients, and grants administrators their rights. */
+  /** Creates the account of clients and grants administrators their rights. */
   #createAccounts(): readonly ClusterSubject[] {
     const [config, { bucket }] = [this.#config, this.services];
     const ofStack = { team: undefined, principals: config.clientPrincipals, folder: "", bucket };
@@ -124,7 +125,7 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
     return createCloudSql(`${this.#name}-database`, args, this);
   }
 
-  /** GKE's own class, which knows neither Hyperdisk, nor a key, nor labels: a class of the stack's own where there is such. */
+  /** Creates a storage class if the stack uses Hyperdisk, a key or labels, which GKE's default class does not support. */
   #createStorageClass(): { readonly className: string; readonly made: readonly pulumi.Resource[] } {
     const { nodePools, tags } = this.#config;
     const needsHyperdisk = nodePools.some(

@@ -9,11 +9,11 @@ export interface ControlPlaneArgs {
   readonly project: pulumi.Output<string>;
   readonly network: GkeNetwork;
   readonly nodeEmail: pulumi.Output<string>;
-  /** What secrets are encrypted with; Google's own when undefined. */
+  /** The key of secrets; Google's own key if undefined. */
   readonly key: pulumi.Output<string> | undefined;
 }
 
-/** The regional cluster itself, without any node. */
+/** Creates the regional cluster without nodes. */
 export function createControlPlane(
   name: string,
   { config, project, network, nodeEmail, key }: ControlPlaneArgs,
@@ -34,7 +34,7 @@ export function createControlPlane(
         clusterSecondaryRangeName: network.podRange,
         servicesSecondaryRangeName: network.serviceRange,
       },
-      // Enforces network policies.
+      // This data plane enforces network policies.
       datapathProvider: "ADVANCED_DATAPATH",
       releaseChannel: { channel: config.releaseChannel },
       ...(kubernetesVersion !== undefined && { minMasterVersion: kubernetesVersion }),
@@ -48,7 +48,7 @@ export function createControlPlane(
         enablePrivateEndpoint: !ranges.publicEndpoint,
         masterIpv4CidrBlock: ranges.controlPlaneCidr,
       },
-      // Google's front end: principals with access to the cluster reach it by this name from any network.
+      // Google's front end has a DNS name, by which principals with access to the cluster reach it from any network.
       controlPlaneEndpointsConfig: { dnsEndpointConfig: { allowExternalTraffic: !ranges.publicEndpoint } },
       ...((!ranges.publicEndpoint || ranges.authorizedNetworks.length > 0) && {
         masterAuthorizedNetworksConfig: {
@@ -70,22 +70,23 @@ export function createControlPlane(
       monitoringConfig: { enableComponents: ["SYSTEM_COMPONENTS"], managedPrometheus: { enabled: true } },
       securityPostureConfig: { mode: "BASIC", vulnerabilityMode: "VULNERABILITY_DISABLED" },
       costManagementConfig: { enabled: true },
-      // The default pool of a new cluster is deleted at once; the stack's own pools have the nodes.
+      // The default pool of a new cluster is deleted immediately; nodes belong to the pools of the stack.
       removeDefaultNodePool: true,
       initialNodeCount: 1,
-      // It takes one node in each zone for some minutes: their disks must fit the SSD quota of a new project.
+      // The default pool has one node in each zone for some minutes. Their disks must fit the SSD quota of a new
+      // project.
       nodeConfig: { ...nodeDefaults(nodeEmail), diskType: "pd-standard", diskSizeGb: 30 },
       ...(key !== undefined && { databaseEncryption: { state: "ENCRYPTED", keyName: key } }),
       deletionProtection: config.deletionProtection,
     },
-    // GKE fills in what the first pool was made with, and moves the version on by itself.
+    // GKE sets the configuration of the first pool and upgrades the version itself.
     { parent, dependsOn: [...network.wayOut], ignoreChanges: ["nodeConfig", "initialNodeCount"] },
   );
 }
 
 /**
- * A kubeconfig with no credential in it: Google's own plugin gets one when it is used, from the application default
- * credentials, as Pulumi itself does. A machine without gcloud's own login has those too.
+ * Returns a kubeconfig without a credential. Google's plugin obtains one from the application default credentials at
+ * each use, like Pulumi itself. A machine without a gcloud login has those too.
  */
 export function kubeconfigOf(cluster: gcp.container.Cluster, { network }: GkeConfig): pulumi.Output<string> {
   const server = network.publicEndpoint

@@ -11,14 +11,14 @@ export interface CloudSqlArgs {
   readonly project: pulumi.Output<string>;
   readonly network: GkeNetwork;
   readonly replicas: number;
-  /** What it is encrypted with; Google's own when undefined. */
+  /** The encryption key; Google's own key if undefined. */
   readonly key: pulumi.Output<string> | undefined;
 }
 
-/** How long Google keeps the backup that it makes when the instance is deleted. */
+/** The number of days for which Google keeps the final backup of a deleted instance. */
 const finalBackupDays = 30;
 
-/** A Cloud SQL instance with an address inside the cluster's network only. */
+/** Creates a Cloud SQL instance with an address only inside the cluster's network. */
 export function createCloudSql(
   name: string,
   { config, project, network: { network }, replicas, key }: CloudSqlArgs,
@@ -35,7 +35,7 @@ export function createCloudSql(
       network,
       service: "servicenetworking.googleapis.com",
       reservedPeeringRanges: [range.name],
-      // Google refuses to end a peering for days after the last instance is gone.
+      // For days after the deletion of the last instance, Google refuses to delete a peering.
       deletionPolicy: "ABANDON",
     },
     { parent },
@@ -49,7 +49,7 @@ export function createCloudSql(
       deletionProtection: config.deletionProtection,
       ...(key !== undefined && { encryptionKeyName: key }),
       settings: {
-        // The provider labels no instance by itself.
+        // The provider does not label instances by default.
         ...(Object.keys(config.tags).length > 0 && { userLabels: config.tags }),
         edition: "ENTERPRISE",
         tier: "db-custom-2-7680",
@@ -63,7 +63,8 @@ export function createCloudSql(
     },
     { parent, dependsOn: [peering], protect: config.deletionProtection },
   );
-  // They are deleted with the instance. PostgreSQL refuses to drop a user that owns objects, or a database in use.
+  // The database and the user are deleted with the instance. PostgreSQL refuses to drop a user that owns objects or a
+  // database in use.
   const goesWithInstance = { project, instance: instance.name, deletionPolicy: "ABANDON" };
   const database = new gcp.sql.Database(`${name}-tiltyard`, { name: "tiltyard", ...goesWithInstance }, { parent });
   const password = new random.RandomPassword(`${name}-password`, { length: 40, special: false }, { parent });

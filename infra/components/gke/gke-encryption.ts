@@ -2,7 +2,7 @@ import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
 import type { AccountContext } from "./gke-accounts.ts";
 
-/** A part of Google that encrypts something of the stack. */
+/** A service of Google that encrypts resources of the stack. */
 export type KeyUser = "storage" | "compute" | "container" | "sqladmin";
 
 export interface GkeKeyArgs extends AccountContext {
@@ -12,11 +12,11 @@ export interface GkeKeyArgs extends AccountContext {
 }
 
 /**
- * Lets those parts of Google that encrypt something of the stack use the key, each as its own account. The rights stay
- * when the stack goes or gets another key: a bucket that is kept needs them, and so do other stacks of the project,
- * whose accounts these are too.
+ * Allows the services of Google that encrypt resources of the stack to use the key, each with its own account. The
+ * rights remain when the stack is destroyed or receives another key, because a retained bucket and other stacks of the
+ * project, which share these accounts, need them.
  *
- * @returns The key, known when they may use it; undefined without one.
+ * @returns The key, which is known when the services may use it; undefined without one.
  */
 export function createGkeKey(name: string, args: GkeKeyArgs): pulumi.Output<string> | undefined {
   const { encryptionKey, users, parent } = args;
@@ -36,7 +36,7 @@ export function createGkeKey(name: string, args: GkeKeyArgs): pulumi.Output<stri
   return pulumi.all(grants).apply(() => encryptionKey);
 }
 
-/** The account as which a part of Google works in a project. That of Cloud SQL is there when it is asked for. */
+/** Returns the account of a service of Google in a project. The account of Cloud SQL is created on request. */
 function agentOf(name: string, user: KeyUser, { project, projectId, parent }: GkeKeyArgs): pulumi.Input<string> {
   if (user === "storage") return gcp.storage.getProjectServiceAccountOutput({ project }, { parent }).emailAddress;
   if (user === "sqladmin")

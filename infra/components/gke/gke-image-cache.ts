@@ -3,7 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { type Upstream, upstreamOf } from "../../image-names.ts";
 import { cleanUp, type GkeImagesArgs, letNodesPull } from "./gke-images.ts";
 
-/** What Google keeps copies of. */
+/** The registries that Google caches. */
 const upstreams = {
   "docker-hub": { publicRepository: "DOCKER_HUB" },
   quay: { customRepository: { uri: "https://quay.io" } },
@@ -11,8 +11,8 @@ const upstreams = {
 } as const satisfies Record<Upstream, object>;
 
 /**
- * Copies of public images in the project's own registry, made when they are first pulled: a fleet of nodes behind one
- * address soon has what Docker Hub gives to an address.
+ * Creates a cache of public images in the project's own registry, which is filled by the first pull of each image. Many
+ * nodes behind one address would otherwise soon exhaust the pull limit of Docker Hub.
  *
  * @returns The name of an image as nodes pull it.
  */

@@ -9,11 +9,11 @@ const oldDays = 30;
 
 export interface GkeImagesArgs extends AccountContext {
   readonly config: Pick<GkeConfig, "region" | "project" | "clusterName">;
-  /** Nodes that are let in to it; those of the stack may read all registries of the project. */
+  /** The accounts of nodes that may pull from it. The nodes of the stack may read all registries of the project. */
   readonly nodeEmails?: readonly string[];
 }
 
-/** What is kept is only kept from being deleted: there has to be a rule that deletes. */
+/** The cleanup rules. A KEEP rule alone deletes nothing: it only exempts images from a DELETE rule. */
 export const cleanUp = {
   cleanupPolicies: [
     { id: "keep-newest", action: "KEEP", mostRecentVersions: { keepCount: keptVersions } },
@@ -22,7 +22,7 @@ export const cleanUp = {
   cleanupPolicyDryRun: false,
 };
 
-/** A registry for the images that the stack builds. @returns What names the place of an image in it. */
+/** Creates a registry for the images that the stack builds. @returns A function that returns the repository of an image. */
 export function createGkeImages(name: string, args: GkeImagesArgs): (image: string) => ImageRepository {
   const { config, parent, project } = args;
   const { region, project: projectId, clusterName } = config;
@@ -47,7 +47,7 @@ export function createGkeImages(name: string, args: GkeImagesArgs): (image: stri
   });
 }
 
-/** Nodes that have no right to the registries of the project. */
+/** Allows nodes without a right on the project's registries to pull images. */
 export function letNodesPull(
   name: string,
   repository: gcp.artifactregistry.Repository,

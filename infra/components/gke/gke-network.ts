@@ -2,15 +2,15 @@ import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
 import type { GkeConfig } from "../../config.ts";
 
-/** Where a cluster is: a network that the stack makes, or one that is there. */
+/** The network of a cluster, which the stack creates or adopts. */
 export interface GkeNetwork {
-  /** Ids. */
+  /** The ids of the network and the subnetwork. */
   readonly network: pulumi.Input<string>;
   readonly subnetwork: pulumi.Input<string>;
-  /** Names of secondary ranges. */
+  /** The names of the secondary ranges. */
   readonly podRange: string;
   readonly serviceRange: string;
-  /** The way out of nodes that have no public address: they cannot pull images before it is there. */
+  /** The NAT for nodes without a public address, without which they cannot pull images. */
   readonly wayOut: readonly pulumi.Resource[];
 }
 
@@ -20,10 +20,7 @@ export interface MadeNetworkArgs {
   readonly project: pulumi.Output<string>;
 }
 
-/**
- * A network of its own for the cluster, with ranges for pods and services (VPC-native), and a
- * way out for nodes that have no public address.
- */
+/** A network for the cluster with ranges for pods and services (VPC-native), and a NAT for nodes without a public address. */
 export class MadeNetwork extends pulumi.ComponentResource implements GkeNetwork {
   readonly network: pulumi.Output<string>;
   readonly subnetwork: pulumi.Output<string>;

@@ -4,11 +4,11 @@ import type { GkeConfig } from "../../config.ts";
 import { cloudTaint, type NodePool } from "../../node-pools.ts";
 import { zonesOffering } from "./gke-zones.ts";
 
-/** What all nodes of a cluster have in common: no more rights than a node needs, and a boot that is checked. */
+/** Returns the common settings of all nodes of a cluster: least-privilege rights and a verified boot. */
 export function nodeDefaults(serviceAccount: pulumi.Input<string>) {
   return {
     serviceAccount,
-    // What a node may do is decided by the roles of its account, not by scopes.
+    // The roles of the account, and not the scopes, determine the rights of a node.
     oauthScopes: ["https://www.googleapis.com/auth/cloud-platform"],
     workloadMetadataConfig: { mode: "GKE_METADATA" },
     shieldedInstanceConfig: { enableSecureBoot: true, enableIntegrityMonitoring: true },
@@ -21,7 +21,7 @@ export interface NodePoolContext {
   readonly project: pulumi.Output<string>;
   readonly cluster: gcp.container.Cluster;
   readonly nodeEmail: pulumi.Output<string>;
-  /** What disks are encrypted with; Google's own when undefined. */
+  /** The key of disks; Google's own key if undefined. */
   readonly key: pulumi.Output<string> | undefined;
   readonly parent: pulumi.Resource;
 }
@@ -40,12 +40,12 @@ export function createNodePool(name: string, pool: NodePool, context: NodePoolCo
       cluster: cluster.id,
       namePrefix: `${pool.name.slice(0, 12)}-`,
       nodeLocations: zones,
-      // A pool is born with as many in each zone. The least total makes none: it only keeps those that are there.
+      // The initial number applies to each zone. The total minimum creates no nodes; it only keeps existing ones.
       ...(pool.min > 0 && { initialNodeCount: zones.apply(({ length }) => Math.ceil(pool.min / length)) }),
       autoscaling: {
         totalMinNodeCount: pool.min,
         totalMaxNodeCount: pool.max,
-        // Spot machines and GPUs are taken from whichever zone has them.
+        // Spot machines and GPUs can be in whichever zone has capacity.
         locationPolicy: pool.spot || isGpu ? "ANY" : "BALANCED",
       },
       management: { autoRepair: true, autoUpgrade: true },
@@ -56,20 +56,20 @@ export function createNodePool(name: string, pool: NodePool, context: NodePoolCo
         diskSizeGb: pool.diskGb,
         diskType: pool.diskType,
         ...(key !== undefined && { bootDiskKmsKey: key }),
-        // The provider labels the pool; machines and their disks have these.
+        // The provider labels the pool; these labels apply to machines and their disks.
         ...(Object.keys(config.tags).length > 0 && { resourceLabels: config.tags }),
         imageType: "COS_CONTAINERD",
         spot: pool.spot,
         labels: pool.labels,
         ...(pool.taints.length > 0 && { taints: pool.taints.map(cloudTaint) }),
-        // Ray images are large: pods start while their image is still being read.
+        // Image streaming lets pods start while their image is still being read, because Ray images are large.
         gcfsConfig: { enabled: true },
         ...(isGpu && {
           guestAccelerators: [
             {
               type: pool.gpuType ?? "",
               count: pool.gpus,
-              // The drivers' kernel modules that GKE installs are signed, so secure boot stays on.
+              // The kernel modules of the drivers that GKE installs are signed, so secure boot remains enabled.
               gpuDriverInstallationConfig: { gpuDriverVersion: "DEFAULT" },
             },
           ],

@@ -2,10 +2,13 @@ import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
 import type { GkeConfig } from "../../config.ts";
 
-/** The provider reads the project by it each time that it looks at a service. */
+/** The service that the provider itself needs to read the project at each check of a service. */
 const first = "cloudresourcemanager.googleapis.com";
 
-/** What every stack on GKE calls: `containerfilesystem` streams images, `iamcredentials` lets clients become an account. */
+/**
+ * The services that every stack on GKE needs: `containerfilesystem` streams images, and `iamcredentials` lets clients
+ * impersonate an account.
+ */
 const always = ["artifactregistry", "compute", "container", "containerfilesystem", "iam", "iamcredentials", "storage"];
 
 const forDatabase = ["servicenetworking", "sqladmin"];
@@ -15,11 +18,11 @@ type GkeServicesConfig = Pick<GkeConfig, "project" | "encryptionKey"> & {
 };
 
 /**
- * Turns on the services of Google that the stack calls. They stay on when the stack goes:
- * something else in the project may have come to use them.
+ * Enables the services of Google that the stack calls. They remain enabled after the stack is destroyed, because other
+ * parts of the project may use them by then.
  */
 export class GkeServices extends pulumi.ComponentResource {
-  /** The id of the project, known when its services are on: what is made with it waits for them. */
+  /** The id of the project, which is known when its services are enabled, so that its users wait for them. */
   readonly project: pulumi.Output<string>;
 
   constructor(name: string, config: GkeServicesConfig, options?: pulumi.ComponentResourceOptions) {

@@ -2,8 +2,8 @@ import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
 
 /**
- * The zones of a region that have a machine type. A pool whose type is missing in one of its zones is refused as a
- * whole. A type of a family with GPUs (a2, a3, g2, ...) is where its GPUs are.
+ * Returns the zones of a region that offer a machine type. A pool is rejected if one of its zones lacks the type. A
+ * type of a family with GPUs (a2, a3, g2, ...) is offered in the zones of its GPUs.
  */
 export function zonesOffering(
   machineType: string,
@@ -29,7 +29,10 @@ export function zonesOffering(
   );
 }
 
-/** Machines made to measure are in no list; the standard ones of their family are, and they are in the same zones. */
+/**
+ * Returns the listed type for a machine type. Custom machines are not listed, but the standard ones of their family are
+ * in the same zones.
+ */
 function listedType(machineType: string): string {
   const [, family] = /^(?:([a-z0-9]+)-)?custom-/.exec(machineType) ?? [];
   return machineType.includes("custom-") ? `${family ?? "n1"}-standard-2` : machineType;

@@ -5,7 +5,7 @@ const failed = 'status=~"5.."';
 const percentile = (share: number) =>
   `histogram_quantile(${share}, sum by (le, operation) (rate(${duration}_bucket[5m])))`;
 
-/** What the catalog does, how fast, and what waits. */
+/** The dashboard of the catalog's requests, latencies and pending work. */
 export const catalogDashboard: Dashboard = {
   uid: "tiltyard-catalog",
   title: "Tiltyard: catalog",

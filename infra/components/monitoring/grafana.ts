@@ -2,29 +2,29 @@ import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
 import type { MonitoringSettings } from "../../monitoring-settings.ts";
 
-/** A panel with a line for each series of its queries. */
+/** A panel with one line for each series of its queries. */
 export interface Panel {
   readonly title: string;
-  /** In Grafana's words: `s`, `bytes`, `percentunit`, `reqps`, `short`. */
+  /** The unit in Grafana's terms: `s`, `bytes`, `percentunit`, `reqps`, `short`. */
   readonly unit: string;
-  /** PromQL, by what the legend calls its series. */
+  /** The PromQL queries, by the legend of their series. */
   readonly queries: Readonly<Record<string, string>>;
 }
 
 export interface Dashboard {
-  /** The same on each Grafana, so that an upgrade replaces what was there. */
+  /** The id, which is the same on each Grafana so that an upgrade replaces the dashboard. */
   readonly uid: string;
   readonly title: string;
-  /** What one can choose, and the metric whose label has its values. */
+  /** The label that can be selected, and the metric with its values. */
   readonly variable?: { readonly label: string; readonly metric: string };
   readonly panels: readonly Panel[];
 }
 
-/** Panels are two in a row; a row has 24 columns. */
+/** The size of a panel. A row has 24 columns and thus two panels. */
 const [width, height] = [12, 8];
 const datasource = { type: "prometheus", uid: "$" + "{datasource}" };
 
-/** A dashboard as Grafana imports it. */
+/** Returns a dashboard in Grafana's import format. */
 function grafanaJson({ uid, title, variable, panels }: Dashboard): string {
   return JSON.stringify({
     ...{ uid, title, schemaVersion: 39, editable: true, refresh: "30s", time: { from: "now-3h", to: "now" } },
@@ -63,7 +63,7 @@ export interface DashboardArgs {
   readonly dashboard: Dashboard;
 }
 
-/** Ships a dashboard as the side car of Grafana's chart finds it, in whichever namespace. */
+/** Creates a ConfigMap with a dashboard, which the side car of Grafana's chart finds in any namespace. */
 export function createDashboard(
   name: string,
   { monitoring: { dashboards }, namespace, dashboard }: DashboardArgs,

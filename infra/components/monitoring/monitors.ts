@@ -5,20 +5,20 @@ import type { MonitoringSettings } from "../../monitoring-settings.ts";
 export interface MonitorArgs {
   readonly monitoring: MonitoringSettings;
   readonly namespace: string;
-  /** Of the monitor. */
+  /** The name of the monitor. */
   readonly monitorName: string;
-  /** Which pods have the metrics. */
+  /** The selector of the pods with the metrics. */
   readonly selector: object;
-  /** Names of their ports. One that a pod does not have is left out. */
+  /** The names of their ports. Ports that a pod does not have are skipped. */
   readonly ports: readonly [string, ...string[]];
-  /** Labels of the pods that series have too, by the names that they have there. */
+  /** The labels of the pods that series have too, by their names in the series. */
   readonly labels?: Readonly<Record<string, string>>;
 }
 
 const path = "/metrics";
 const interval = "30s";
 
-/** Tells the collector of a stack, if it has one, which pods have metrics. */
+/** Registers pods with metrics with the collector of a stack, if it has one. */
 export function createMonitor(name: string, args: MonitorArgs, options: pulumi.CustomResourceOptions): void {
   const { monitoring, namespace, monitorName } = args;
   if (monitoring.collector === "none") return;
@@ -27,7 +27,7 @@ export function createMonitor(name: string, args: MonitorArgs, options: pulumi.C
   new kubernetes.apiextensions.CustomResource(name, { ...monitor, metadata }, options);
 }
 
-/** For the Prometheus operator. */
+/** Returns a monitor for the Prometheus operator. */
 function podMonitor({ selector, ports, labels = {} }: MonitorArgs) {
   const relabelings = Object.entries(labels).map(([targetLabel, label]) => ({
     sourceLabels: [`__meta_kubernetes_pod_label_${label.replace(/\W/g, "_")}`],
@@ -37,7 +37,7 @@ function podMonitor({ selector, ports, labels = {} }: MonitorArgs) {
   return { apiVersion: "monitoring.coreos.com/v1", kind: "PodMonitor", spec: { selector, podMetricsEndpoints } };
 }
 
-/** For Google's managed Prometheus. */
+/** Returns a monitor for Google's managed Prometheus. */
 function podMonitoring({ selector, ports, labels = {} }: MonitorArgs) {
   const fromPod = Object.entries(labels).map(([to, from]) => ({ from, to }));
   const endpoints = ports.map((port) => ({ port, path, interval }));

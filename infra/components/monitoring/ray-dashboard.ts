@@ -1,6 +1,6 @@
 import type { Dashboard } from "./grafana.ts";
 
-/** The label of series that names the RayCluster; monitors put it there. */
+/** The label of series that contains the name of the RayCluster, which monitors add. */
 export const rayClusterLabel = "ray_io_cluster";
 
 const chosen = `${rayClusterLabel}=~"$${rayClusterLabel}"`;
@@ -8,7 +8,7 @@ const by = (label: string, metric: string, more = "") =>
   `sum by (${rayClusterLabel}, ${label}) (${metric}{${[chosen, more].filter((each) => each !== "").join(", ")}})`;
 const cluster = `{{${rayClusterLabel}}}`;
 
-/** What Ray clusters have, use and wait for. Names and labels are those of Ray's own metrics. */
+/** The dashboard of the resources and pending work of Ray clusters. Names and labels are those of Ray's own metrics. */
 export const rayDashboard: Dashboard = {
   uid: "tiltyard-ray",
   title: "Tiltyard: Ray clusters",

@@ -8,7 +8,7 @@ export interface ClientRoleArgs {
   readonly clients: readonly ClusterSubject[];
 }
 
-/** Allows clients to create Ray clusters in the namespace, to watch them start, and to reach their dashboards. */
+/** Allows clients to create Ray clusters in the namespace, to watch their start, and to access their dashboards. */
 export function createClientRole(
   name: string,
   { namespace, serviceAccount, clients }: ClientRoleArgs,
@@ -23,15 +23,16 @@ export function createClientRole(
     { apiGroups: [""], resources: ["pods", "pods/log", "services", "events"], verbs: ["get", "list", "watch"] },
     { apiGroups: [""], resources: ["pods/portforward"], verbs: ["get", "create"] },
     { apiGroups: [""], resources: ["serviceaccounts", "resourcequotas"], verbs: ["get", "list"] },
-    // The token of a Ray cluster. A principal that may create Ray clusters can mount any secret of the namespace already.
+    // The secret contains the token of a Ray cluster. A principal that may create Ray clusters can mount any secret of
+    // the namespace anyway.
     { apiGroups: [""], resources: ["secrets"], verbs: ["get"] },
-    // Geneva's client reviews the service account's rights before it creates a cluster.
+    // Geneva's client reviews the rights of the service account before it creates a cluster.
     { apiGroups: ["authorization.k8s.io"], resources: ["localsubjectaccessreviews"], verbs: ["create"] },
   ];
   createGrantedRole(name, { name: `${serviceAccount}-client`, namespace, rules, subjects: clients }, options);
 }
 
-/** Allows clients to read the priority class of heads, as Geneva's client does. Classes belong to no namespace. */
+/** Allows clients to read the priority class of heads, which Geneva's client does. Classes belong to no namespace. */
 export function createClassReader(
   name: string,
   { clients, headPriorityClass }: { readonly clients: readonly ClusterSubject[]; readonly headPriorityClass: string },

@@ -7,23 +7,23 @@ import type { OperatorSettings } from "../../settings.ts";
 import { charts } from "../../versions.ts";
 import { priorityClasses } from "./ray-names.ts";
 
-/** The chart puts them on the operator's pods. */
+/** The labels that the chart sets on the operator's pods. */
 export const operatorLabels = { "app.kubernetes.io/name": "kuberay-operator" };
 
 export interface KubeRayOperatorArgs {
   readonly cluster: Cluster;
-  /** Of the Ray clusters; the operator is in the first one. */
+  /** The namespaces of Ray clusters. The operator is in the first one. */
   readonly namespaces: readonly [string, ...string[]];
   readonly operator: OperatorSettings;
-  /** Added to those of the chart that are given here. */
+  /** The additional values of the chart. */
   readonly values: ChartValues | undefined;
-  /** What its pods need: their namespace, their priority. */
+  /** The resources that its pods need: their namespace and their priority class. */
   readonly before: readonly pulumi.Resource[];
 }
 
 /**
- * The KubeRay operator, from its chart, in the first namespace of Ray clusters, and for those namespaces alone.
- * GKE's add-on is a part of the cluster, and an operator that is there already needs nothing.
+ * The KubeRay operator from its chart, installed in the first namespace of Ray clusters and restricted to all of them.
+ * GKE's add-on is part of the cluster, and an existing operator needs no resources.
  */
 export class KubeRayOperator extends pulumi.ComponentResource {
   constructor(
@@ -37,11 +37,11 @@ export class KubeRayOperator extends pulumi.ComponentResource {
       new kubernetes.helm.v3.Release(
         name,
         {
-          // A name of its own: the chart's objects that belong to no namespace are named after it.
+          // The unique name avoids conflicts, because the chart's cluster-wide objects are named after it.
           name: "kuberay-operator",
           chart: operator.chart,
           version: operator.version,
-          // A chart from an OCI registry has its whole address in its name.
+          // The name of a chart in an OCI registry is its full address.
           ...(!operator.chart.startsWith("oci://") && { repositoryOpts: { repo: operator.repository } }),
           namespace,
           atomic: true,

@@ -8,7 +8,7 @@ import { charts } from "../../versions.ts";
 import { namespaceNamed } from "../network-peers.ts";
 import { amountsOf } from "./quota.ts";
 
-/** The queue of each namespace, by which jobs name it. */
+/** The name of the queue in each namespace, which jobs refer to. */
 export const queueName = "ray";
 
 const apiVersion = "kueue.x-k8s.io/v1beta2";
@@ -16,16 +16,16 @@ const apiVersion = "kueue.x-k8s.io/v1beta2";
 export interface KueueArgs {
   readonly cluster: Cluster;
   readonly kueue: KueueSettings;
-  /** Added to those of the chart that are given here. */
+  /** The additional values of the chart. */
   readonly values: ChartValues | undefined;
   readonly queues: readonly { readonly namespace: string; readonly quota: QuotaSettings }[];
-  /** The namespaces of the queues, and what else must be there. */
+  /** The namespaces of the queues and other dependencies. */
   readonly before: readonly pulumi.Resource[];
 }
 
 /**
- * Kueue, and a queue for each namespace: a job that names it waits until what it asks for is left of the quota. Jobs
- * that name no queue are none of its business.
+ * Kueue with a queue for each namespace. A job with a queue waits until enough of the quota is free. Kueue ignores jobs
+ * without a queue.
  */
 export class Kueue extends pulumi.ComponentResource {
   constructor(name: string, args: KueueArgs, options?: pulumi.ComponentResourceOptions) {
@@ -70,7 +70,7 @@ function createQueue(
   const amounts = amountsOf(quota);
   const create = (suffix: string, kind: string, metadata: object, spec: object) =>
     new kubernetes.apiextensions.CustomResource(`${name}-${suffix}`, { apiVersion, kind, metadata, spec }, options);
-  // Pods choose their nodes themselves: there is one kind of node to a queue.
+  // Pods choose their nodes themselves, so a queue needs only one flavor.
   const flavor = create("flavor", "ResourceFlavor", { name: `tiltyard-${namespace}` }, {});
   const whole = create(
     "cluster",

@@ -3,12 +3,15 @@ import type * as pulumi from "@pulumi/pulumi";
 import { gpuResource } from "@tiltyard/protocol";
 import type { QuotaSettings } from "../../team-settings.ts";
 
-/** What of each resource a quota is. */
+/** Returns the amount of each resource of a quota. */
 export function amountsOf({ cpu, memory, gpus }: QuotaSettings): Readonly<Record<string, string>> {
   return { cpu, memory, [gpuResource]: String(gpus) };
 }
 
-/** The most that pods of a namespace ask for together. Those that ask for nothing would be refused: they get a little. */
+/**
+ * Creates the limit of the total requests of a namespace's pods. Pods without requests would be rejected, so they
+ * receive small defaults.
+ */
 export function createQuota(
   name: string,
   { namespace, quota }: { readonly namespace: string; readonly quota: QuotaSettings | undefined },

@@ -8,11 +8,11 @@ import { buildImage } from "../image-build.ts";
 /** The images of Ray's pods. */
 export interface RayImages {
   readonly image: pulumi.Input<string>;
-  /** Of workers with a GPU. */
+  /** The image of workers with a GPU. */
   readonly gpuImage: pulumi.Input<string>;
 }
 
-/** Builds Ray's images with what jobs need, or takes those that the settings name. */
+/** Builds Ray's images with the dependencies of jobs, or returns those that the settings specify. */
 export function rayImages(
   name: string,
   { ray, architectures }: StackConfig,

@@ -3,20 +3,20 @@ import type * as pulumi from "@pulumi/pulumi";
 import { rayLogs } from "@tiltyard/protocol";
 import { versions } from "../../versions.ts";
 
-/** Of the side car in Ray's pods. */
+/** The image of the side car in Ray's pods. */
 export const logsImage = `fluent/fluent-bit:${versions.fluentBit}`;
 
 export const logsConfigMap = "ray-logs";
 
-/** How often new files are detected, in seconds: a file that is deleted sooner is not kept. */
+/** The interval in seconds at which new files are detected. Files that are deleted sooner are lost. */
 const refreshSeconds = 2;
 
-/** As Fluent Bit reads it from its environment. */
+/** Returns a reference to an environment variable in Fluent Bit's syntax. */
 const variable = (name: string) => ["$", "{", name, "}"].join("");
 
 /**
- * The settings of the side cars that clients add to Ray's pods: they print what Ray writes to files, so that the logs
- * of the cloud, or whatever collects the output of containers, have it when the pods are gone.
+ * Creates the settings of the side cars that clients add to Ray's pods. They print the content of Ray's log files, so
+ * that the cloud or another collector of container output still has it after the deletion of the pods.
  */
 export function createRayLogs(name: string, namespace: string, options: pulumi.CustomResourceOptions): void {
   const { variables, folder, settingsFile } = rayLogs;
@@ -42,7 +42,7 @@ export function createRayLogs(name: string, namespace: string, options: pulumi.C
       outputs: [{ name: "stdout", match: "*", format: "json_lines" }],
     },
   };
-  // JSON is YAML.
+  // JSON is also valid YAML.
   const data = { [settingsFile]: JSON.stringify(settings) };
   new kubernetes.core.v1.ConfigMap(name, { metadata: { name: logsConfigMap, namespace }, data }, options);
 }

@@ -1,4 +1,4 @@
-/** Priority classes of a platform; pods of a lower one make room for those of a higher one. */
+/** Returns the priority classes of a platform. Pods of a higher class preempt those of a lower one. */
 export function priorityClasses(namespace: string) {
   return { control: `tiltyard-control-${namespace}`, head: `tiltyard-ray-head-${namespace}` };
 }

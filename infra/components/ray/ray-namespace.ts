@@ -11,10 +11,10 @@ import { createClientRole } from "./client-role.ts";
 import { createQuota } from "./quota.ts";
 import { createRayLogs } from "./ray-logs.ts";
 
-/** What all namespaces of Ray clusters of a platform have in common. */
+/** The settings that all namespaces of Ray clusters of a platform share. */
 export interface RayNamespaceSettings {
   readonly cluster: Cluster;
-  /** What pods of Ray clusters run as, in each of them. */
+  /** The service account of the pods of Ray clusters in each of them. */
   readonly serviceAccount: string;
   readonly deleteNamespace: boolean;
   readonly monitoring: MonitoringSettings;
@@ -23,20 +23,20 @@ export interface RayNamespaceSettings {
 
 export interface RayNamespaceArgs extends RayNamespaceSettings {
   readonly namespace: string;
-  /** Of its pods. */
+  /** The identity of its pods. */
   readonly identity: PodIdentity;
-  /** Principals that may make Ray clusters there. */
+  /** The principals that may create Ray clusters there. */
   readonly clients: readonly ClusterSubject[];
   readonly quota: QuotaSettings | undefined;
-  /** Whose pods may reach those of Ray, besides its own: peers of a network policy. */
+  /** The additional peers whose pods may connect to those of Ray, as peers of a network policy. */
   readonly peers: readonly object[];
 }
 
 /**
- * A namespace in which Ray clusters can be made: their service account, the right to make them, their quota, and a
- * network policy for their peers.
+ * Creates a namespace for Ray clusters with their service account, the right to create them, their quota, and a network
+ * policy for their peers.
  *
- * @returns What has to be there before something is put into it.
+ * @returns The resource that must exist before objects are created in the namespace.
  */
 export function createRayNamespace(
   name: string,
@@ -65,9 +65,9 @@ function createServiceAccount(
 }
 
 /**
- * A node with a Ray head on it is not drained while the head runs; workers may go, Ray starts their work again.
- * The budget asks for more heads than there can be: `maxUnavailable: 0` would be worked out from how many pods their
- * owner wants, which a RayCluster does not tell (it has no scale).
+ * Prevents a node with a running Ray head from being drained. Workers may be evicted, because Ray restarts their work.
+ * The budget requires more heads than can exist: `maxUnavailable: 0` would be derived from the desired number of pods,
+ * which a RayCluster does not expose (it has no scale subresource).
  */
 function protectHeads(name: string, namespace: string, options: pulumi.CustomResourceOptions): void {
   new kubernetes.policy.v1.PodDisruptionBudget(
@@ -80,17 +80,21 @@ function protectHeads(name: string, namespace: string, options: pulumi.CustomRes
   );
 }
 
-/** The largest number that the field takes. */
+/** The maximum value of the field. */
 const mostPods = 2 ** 31 - 1;
 
-/** KubeRay gives each Ray container a port of this name. The others are there on heads that declare them. */
+/**
+ * The names of the ports with metrics. KubeRay declares the first one on each Ray container; the others exist only on
+ * heads that declare them.
+ */
 const metricsPorts = ["metrics", "as-metrics", "dash-metrics"] as const;
 const metricsPortNumbers = [8080, 44217, 44227];
 const allRayPods = { matchExpressions: [{ key: "ray.io/cluster", operator: "Exists" }] };
 
 /**
- * Admits Ray's own pods of the namespace and the peers to Ray: access to a head is code execution on it. Policies cannot
- * compare labels, so that heads of one namespace are kept apart by their tokens. Collectors read metrics alone.
+ * Admits only Ray's own pods of the namespace and the peers to Ray, because access to a head means code execution on
+ * it. Policies cannot compare labels, so the heads of one namespace are separated only by their tokens. Collectors can
+ * access only metrics.
  */
 function keepToPeers(
   name: string,
@@ -116,7 +120,7 @@ function keepToPeers(
   );
 }
 
-/** Series of different clusters are told apart by the cluster's name. */
+/** Creates the monitor of Ray's pods. The name of the cluster distinguishes the series of different clusters. */
 function showMetrics(
   name: string,
   { namespace, monitoring }: Pick<RayNamespaceArgs, "namespace" | "monitoring">,

@@ -21,27 +21,27 @@ import { RayTeam } from "./ray-team.ts";
 
 export interface RayPlatformArgs {
   readonly cluster: Cluster;
-  /** `lancedb` when absent, where Geneva looks. */
+  /** The namespace; `lancedb` when absent, which is Geneva's default. */
   readonly namespace?: string;
-  /** What pods of Ray clusters run as; `geneva-service-account` when absent. */
+  /** The service account of the pods of Ray clusters; `geneva-service-account` when absent. */
   readonly serviceAccount?: string;
-  /** KubeRay from its chart when absent. */
+  /** The source of the operator; KubeRay's chart when absent. */
   readonly operator?: OperatorSettings;
-  /** Namespaces whose pods may reach Ray's. Access to a head is code execution on it. */
+  /** The namespaces whose pods may connect to Ray's. Access to a head means code execution on it. */
   readonly allowedNamespaces?: readonly string[];
-  /** Whether the namespace goes with the stack on a cluster that is not its own. */
+  /** Deletes the namespace with the stack on a cluster that the stack did not create. */
   readonly deleteNamespace?: boolean;
   /** The collector of Ray's metrics; none when absent. */
   readonly monitoring?: MonitoringSettings;
-  /** Whether Ray's logs outlive a Ray cluster. */
+  /** Preserves Ray's logs after the deletion of a Ray cluster. */
   readonly rayLogs?: boolean;
-  /** The most that pods of the namespace ask for together; all there is when absent. */
+  /** The limit of the total requests of the namespace's pods; unlimited when absent. */
   readonly quota?: QuotaSettings | undefined;
-  /** Further namespaces of Ray clusters, each with its principals and its part of the bucket. */
+  /** The additional namespaces of Ray clusters, each with its principals and its folder of the bucket. */
   readonly teams?: readonly Team[];
-  /** Queues in front of jobs, one for each namespace with a quota; none when absent. */
+  /** The queues of jobs, one for each namespace with a quota; none when absent. */
   readonly kueue?: KueueSettings | undefined;
-  /** Added to the values of charts. */
+  /** The additional values of charts. */
   readonly chartValues?: ChartValuesOf<"kuberayOperator" | "kueue">;
 }
 
@@ -55,25 +55,25 @@ const defaults = {
 type RayPlatformSettings = RayPlatformArgs & Required<Pick<RayPlatformArgs, keyof typeof defaults>>;
 
 /**
- * A place for Ray clusters: the namespace, the service account of their pods with its role
- * (requirements.md 2.7) and its right to the bucket (5.1), and the operator that makes them.
+ * The environment of Ray clusters: the namespace, the service account of their pods with its role and its right to the
+ * bucket, and the operator that creates them.
  */
 export class RayPlatform extends pulumi.ComponentResource {
   readonly namespace: string;
   readonly serviceAccount: string;
   readonly headPriorityClass: string;
-  /** Of the operator and of all else without which nothing works. */
+  /** The priority class of the operator and other essential pods. */
   readonly controlPriorityClass: string;
   readonly teams: readonly RayTeam[];
-  /** Of Ray clusters: its own and those of the teams. */
+  /** The namespaces of Ray clusters: that of the platform and those of the teams. */
   readonly namespaces: readonly [string, ...string[]];
-  /** Principals that may make Ray clusters, in one of them at least. */
+  /** The principals that may create Ray clusters in at least one of them. */
   readonly clients: readonly ClusterSubject[];
-  /** What clients need for a side car that keeps Ray's logs; undefined where they go with the pods. */
+  /** The parameters of a side car that preserves Ray's logs; undefined if it is disabled. */
   readonly logs: { readonly image: pulumi.Input<string>; readonly configMap: string } | undefined;
-  /** The name of the queue in each namespace that has a quota; undefined without queues. */
+  /** The name of the queue in each namespace with a quota; undefined without queues. */
   readonly queue: string | undefined;
-  /** What has to be there before pods of a controller run. */
+  /** The resources that must exist before the pods of a controller run. */
   readonly priorities: readonly pulumi.Resource[];
 
   constructor(name: string, args: RayPlatformArgs, options?: pulumi.ComponentResourceOptions) {
@@ -113,7 +113,7 @@ function createTeams(name: string, settings: RayPlatformSettings, parent: RayPla
   return settings.teams.map((team) => new RayTeam(`${name}-${team.name}`, { ...settings, peers, team }, { parent }));
 }
 
-/** Pods besides Ray's own that may connect to Ray's. An operator reaches their dashboards. */
+/** Returns the pods in addition to Ray's own that may connect to Ray's. An operator calls their dashboards. */
 function peersOf({ namespace, operator, allowedNamespaces }: RayPlatformSettings) {
   const itsNamespace = operator.source === "none" ? operator.namespace : undefined;
   const ofOperator = itsNamespace === undefined ? [podsOf(namespace, operatorLabels)] : [podsOf(itsNamespace)];
@@ -151,7 +151,7 @@ function createQueues(
   new Kueue(`${name}-kueue`, { cluster, kueue, values: chartValues.kueue, queues, before }, { parent: platform });
 }
 
-/** They belong to the whole cluster, on which other stacks may be, in other namespaces. */
+/** Creates the priority classes. They are cluster-wide, and other stacks in other namespaces may have their own. */
 function createPriorities(
   name: string,
   { controlPriorityClass, headPriorityClass }: Pick<RayPlatform, "controlPriorityClass" | "headPriorityClass">,

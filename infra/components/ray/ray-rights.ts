@@ -1,7 +1,7 @@
 import type * as pulumi from "@pulumi/pulumi";
 import { createGrantedRole } from "../granted-role.ts";
 
-/** Pods of a Ray cluster watch its pods, and scale and delete the cluster; requirements.md 2.7. */
+/** The rights of pods of a Ray cluster: they watch its pods, and scale and delete the cluster. */
 const rules = [
   { apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "watch"] },
   { apiGroups: ["ray.io"], resources: ["rayclusters"], verbs: ["get", "patch", "delete"] },
@@ -12,12 +12,12 @@ interface Account {
   readonly serviceAccount: string;
 }
 
-/** Grants the rights in the whole cluster, under the names that requirements.md 2.7 prescribes. */
+/** Grants the rights in the whole cluster under the names that Geneva expects. */
 export function createClusterRole(name: string, account: Account, options: pulumi.CustomResourceOptions): void {
   createGrantedRole(name, roleOf(account), options);
 }
 
-/** Grants the rights in one namespace: jobs of a team cannot reach the Ray clusters of another. */
+/** Grants the rights in one namespace, so that jobs of a team cannot access the Ray clusters of another. */
 export function createRoleInNamespace(name: string, account: Account, options: pulumi.CustomResourceOptions): void {
   createGrantedRole(name, { ...roleOf(account), namespace: account.namespace }, options);
 }

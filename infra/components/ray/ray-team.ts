@@ -9,17 +9,17 @@ export interface RayTeamArgs extends RayNamespaceSettings, Pick<RayNamespaceArgs
 }
 
 /**
- * A team: a namespace for its Ray clusters, an account of their pods that may use the team's folder of the bucket and
- * no other, and principals that may make such clusters, and have no rights on another team's.
+ * A team: a namespace for its Ray clusters, an account of their pods that may use only the team's folder of the bucket,
+ * and principals that may create such clusters but have no rights on those of other teams.
  */
 export class RayTeam extends pulumi.ComponentResource {
   readonly name: string;
   readonly namespace: string;
   readonly clients: readonly ClusterSubject[];
-  /** The role that its clients assume; undefined where the cloud has no such role. */
+  /** The role that its clients assume; undefined if the cloud has no such role. */
   readonly roleName: pulumi.Output<string> | undefined;
   readonly bucketUri: pulumi.Output<string>;
-  /** What has to be there before something is put into its namespace. */
+  /** The resource that must exist before objects are created in its namespace. */
   readonly ready: pulumi.Resource;
 
   constructor(name: string, args: RayTeamArgs, options?: pulumi.ComponentResourceOptions) {

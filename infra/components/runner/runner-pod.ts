@@ -6,16 +6,16 @@ import type { RunnerPlace } from "./runner.ts";
 
 const folder = "/etc/tiltyard";
 
-/** What a runner's pod is made of. */
+/** The parts of a runner's pod. */
 interface RunnerPodArgs {
   readonly account: pulumi.Input<string>;
-  /** The ConfigMap with its Ray clusters. */
+  /** The ConfigMap with the Ray clusters of jobs. */
   readonly file: pulumi.Input<string>;
-  /** The Secret with its key. */
+  /** The Secret with the API key. */
   readonly secret: pulumi.Input<string>;
 }
 
-/** The pod of the runner, on the catalog's image. It keeps nothing: another one goes on where it ended. */
+/** Returns the pod of the runner, which uses the catalog's image. It is stateless, so another pod can continue its work. */
 export function runnerPodSpec(
   { cluster, platform, catalog, settings }: RunnerPlace,
   { account, file, secret }: RunnerPodArgs,

@@ -11,11 +11,11 @@ import { runnerPodSpec } from "./runner-pod.ts";
 
 export interface RunnerArgs extends Partial<RunnerSettings> {
   readonly cluster: Cluster;
-  /** Where its jobs run. */
+  /** The platform that executes the jobs. */
   readonly platform: RayPlatform;
-  /** Whose jobs it runs; it is beside it, where no Ray job can run as it. */
+  /** The catalog with the jobs. The runner is in its namespace, where no Ray job can use the runner's account. */
   readonly catalog: Catalog;
-  /** Parameters of docs/reference/ray-cluster.md that each Ray cluster has, but for those that its template says. */
+  /** The default parameters of all Ray clusters (docs/reference/ray-cluster.md), which their templates can override. */
   readonly parameters?: Readonly<Record<string, unknown>>;
 }
 
@@ -27,15 +27,18 @@ export interface RunnerPlace extends Omit<RunnerArgs, keyof RunnerSettings> {
 type Child = pulumi.CustomResourceOptions & { readonly parent: pulumi.Resource };
 
 const labels = { "app.kubernetes.io/name": runnerName } as const;
-/** Of clouds, of kubeadm and k3s, of minikube, of MicroK8s: a policy sees the port that the service `kubernetes` leads to. */
+/**
+ * The ports of API servers of clouds, kubeadm and k3s, minikube, and MicroK8s. A network policy applies to the port
+ * behind the service `kubernetes`.
+ */
 const apiServerPorts = [443, 6443, 8443, 16443];
 
 /**
- * The runner of the catalog's jobs: each becomes a RayJob in the namespace of Ray. It has an account of its own,
- * which may do there what that needs, no identity in the cloud, and a key of the catalog that makes keys for jobs.
+ * The runner of the catalog's jobs, which creates a RayJob in the namespace of Ray for each job. Its account has only
+ * the rights that this needs and no identity in the cloud, and its API key may create keys for jobs.
  */
 export class Runner extends pulumi.ComponentResource {
-  /** The names that a job's request may give its Ray cluster. */
+  /** The names of Ray clusters that the request of a job may specify. */
   readonly rayClusters: readonly string[];
 
   constructor(name: string, args: RunnerArgs, options?: pulumi.ComponentResourceOptions) {
@@ -84,7 +87,7 @@ function createAccount(name: string, place: RunnerPlace, child: Child): pulumi.O
   return account.metadata.name;
 }
 
-/** The Ray clusters of jobs. Other ones make another file, and so another pod. */
+/** Creates the file of the Ray clusters of jobs. Different clusters create a new file and thus a new pod. */
 function createFile(name: string, place: RunnerPlace, child: Child): pulumi.Output<string> {
   const { platform, catalog, parameters, settings } = place;
   const everywhere = {
@@ -123,7 +126,7 @@ function createSecret(name: string, { catalog }: RunnerPlace, child: Child): pul
   ).metadata.name;
 }
 
-/** It takes no requests, and calls the catalog and the API server alone. */
+/** Creates the network policy of the runner, which accepts no connections and calls only the catalog and the API server. */
 function createPolicy(name: string, place: RunnerPlace, child: Child): void {
   new kubernetes.networking.v1.NetworkPolicy(
     name,
