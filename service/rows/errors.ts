@@ -41,57 +41,48 @@ const cleanedUp = "the version has a record, but no manifest any more: a client 
 const missingFile = /(?:not found: |object at location )[^,]*\/((?:data|_deletions|_indices)\/[^\s,]+)/i;
 
 /**
- * Translates an error of the library into one of the catalog. A refusal of the catalog itself while the library worked
- * is returned as it was; an error that cannot be the caller's fault is unchanged.
+ * Translates an error or a panic of the library into an error of the catalog. A refusal of the catalog itself while the
+ * library ran is returned unchanged, and so is an error of storage or of the machine. The library names many reasons in
+ * its own words only: any other error is the request's, which would fail again.
  *
- * @param failure What the library's view of the catalog refused last.
+ * @param failure The latest refusal of the library's view of the catalog.
+ * @param hasRows Whether the library read an Arrow stream of the request.
  */
-export function translate(error: unknown, failure: unknown): unknown {
-  if (error instanceof CatalogError) return error;
+export function translate(error: Error, failure: unknown, hasRows: boolean): unknown {
   const text = sentenceOf(messageOf(error));
+  // A panic names no reason, and broken rows are the likely one.
+  if (hasRows && text.startsWith("Panic")) return refusalWithoutName(error, text, hasRows);
   if (missingManifest.test(text)) return new CatalogError("TableVersionNotFound", cleanedUp, { cause: error });
   if (failure !== undefined) return failure;
   const [, file] = missingFile.exec(text) ?? [];
   if (file !== undefined) return new CatalogError("Internal", missingFrom(file), { cause: error });
   if (newerData.test(text)) return new CatalogError("Unsupported", beyondLibrary(legible(text)), { cause: error });
   const found = kinds.find(([pattern]) => pattern.test(text));
-  if (found === undefined) return error;
-  const [, kind, message = legible(text)] = found;
-  return new CatalogError(kind, message, { cause: error });
+  if (found !== undefined) {
+    const [, kind, message = legible(text)] = found;
+    return new CatalogError(kind, message, { cause: error });
+  }
+  return refusalWithoutName(error, text, hasRows);
+}
+
+/** Translates an error or a panic that the library names in its own words only. */
+function refusalWithoutName(error: Error, text: string, hasRows: boolean): Error {
+  if (notOfRequest.test(text)) return error;
+  const context = hasRows ? `${lanceLibrary} cannot read the rows of the Arrow stream, or the table: ` : "";
+  return new CatalogError("InvalidInput", `${context}${legible(text)}`, { cause: error });
 }
 
 function beyondLibrary(text: string): string {
   return `${lanceLibrary} of this catalog cannot process this version of the table, which a newer library may have written. Open it with that library (${text}).`;
 }
 
-/** Whether the library gave no reason: it panicked. */
-export function isPanic({ message }: Error): boolean {
-  return sentenceOf(message).startsWith("Panic");
-}
-
 function missingFrom(file: string): string {
   return `The table's file ${file} is missing. Bring it back from a backup, or restore a version that does not need it.`;
 }
 
-/** Failures of storage and of the machine, for which the rows of a request are not the reason. */
-const notOfRows =
+/** Failures of storage and of the machine, for which no request is the reason. */
+const notOfRequest =
   /\bio error|object store|generic \w+ error|os error|timed? ?out|connection|permission|no space|out of memory|not found/i;
-
-/**
- * Translates an error or a panic of the library while it read the rows of a request: the rows are broken in a way that
- * the library does not name, unless storage failed.
- */
-export function unreadableRows(error: Error): Error {
-  const text = sentenceOf(error.message);
-  if (notOfRows.test(text)) return error;
-  return new CatalogError(
-    "InvalidInput",
-    `${lanceLibrary} cannot read the rows of the Arrow stream, or the table: ${legible(text)}`,
-    {
-      cause: error,
-    },
-  );
-}
 
 /** What the library's bindings put before the sentence of the library itself. */
 const wrapping = /^(Failed to [^:]*: (GenericFailure, )?|lance error: )+/;

@@ -25,7 +25,7 @@ import type { Changes, Readings } from "./child/operations.ts";
 import type { RowsQuery } from "./child/query.ts";
 import { ChildEnded, type ChildOptions, createChild, type RowsChild } from "./child-process.ts";
 import { type Attempt, createContained, type Sender } from "./contained.ts";
-import { isPanic, translate, unreadableRows } from "./errors.ts";
+import { translate } from "./errors.ts";
 import { createGateway, type ServedView } from "./gateway.ts";
 import type { TableView } from "./table-view.ts";
 import { viewOfTable, viewOfVersion } from "./view.ts";
@@ -156,7 +156,7 @@ export function createRows(parts: CommitParts, options: ChildOptions): Rows {
       );
       return { version, result };
     } catch (error) {
-      const known = told(error, served);
+      const known = translated(error, served);
       // The next call opens the version again, unless the failure is the caller's.
       if (served.failure !== undefined || !(known instanceof CatalogError)) views.delete(key);
       throw known;
@@ -187,9 +187,7 @@ export function createRows(parts: CommitParts, options: ChildOptions): Rows {
           `the change was committed (${commits.transactionName}), but the process that made it ended before it answered: do not repeat it`,
           { cause: error },
         );
-      if (options.rows !== undefined && error instanceof LibraryError && isPanic(error)) throw unreadableRows(error);
-      const known = told(error, served);
-      throw options.rows !== undefined && known instanceof LibraryError ? unreadableRows(known) : known;
+      throw translated(error, served, options.rows !== undefined);
     } finally {
       served[Symbol.dispose]();
     }
@@ -311,6 +309,6 @@ async function readJson(response: IncomingMessage): Promise<never> {
 }
 
 /** Translates an error of the library; any other error is unchanged. */
-function told(error: unknown, { failure }: ServedView): unknown {
-  return error instanceof LibraryError ? translate(error, failure) : error;
+function translated(error: unknown, { failure }: ServedView, hasRows = false): unknown {
+  return error instanceof LibraryError ? translate(error, failure, hasRows) : error;
 }
