@@ -21,10 +21,9 @@ import { tablesCommand } from "./commands/tables.ts";
 import { version } from "./version.ts";
 
 /**
- * Carries out a command line, with the streams and the environment of this process, and sets the exit code.
- * A failure is printed.
+ * Runs a command line with the streams and the environment of this process and sets the exit code. Prints errors.
  *
- * @param args What comes after the program's name.
+ * @param args The arguments without the name of the program.
  */
 export async function runCommandLine(args: readonly string[]): Promise<void> {
   try {
@@ -71,7 +70,7 @@ function tiltyard(): Command {
   return program;
 }
 
-/** Commander would end the process with 1 for a wrong option, which here means something else. */
+/** Throws errors of Commander, which would exit with 1 for an invalid option, a code with a different meaning here. */
 function throwInsteadOfExit(command: Command): void {
   command.exitOverride();
   command.commands.forEach(throwInsteadOfExit);

@@ -2,7 +2,8 @@
 import { enableCompileCache } from "node:module";
 import { join } from "node:path";
 
-// Node keeps what it compiles for the next start. Its default is a folder that all users share, and so could hold code of others.
+// The cache speeds up the next start. Node's default folder is shared by all users and thus could contain code of
+// others.
 enableCompileCache(join(import.meta.dirname, "../.cache/compiled"));
 const { ignoreClosedPipes } = await import("@tiltyard/protocol");
 const { runCommandLine } = await import("./command-line.ts");

@@ -1,10 +1,10 @@
 import { type ClusterOptions, StackOutputs } from "@tiltyard/protocol";
 
 /**
- * The parameters of a Ray cluster that a Tiltyard stack determines. `outputs` is what
- * `pulumi stack output --json` prints.
+ * Returns the parameters of a Ray cluster that a Tiltyard stack determines. `outputs` is the output of `pulumi stack
+ * output --json`.
  *
- * @throws Error When they are not the outputs of a Tiltyard stack.
+ * @throws Error if `outputs` is not the output of a Tiltyard stack.
  */
 export function fromStackOutputs(outputs: unknown): Omit<ClusterOptions, "name"> {
   const stack = parseStackOutputs(outputs);
@@ -33,13 +33,13 @@ export function fromStackOutputs(outputs: unknown): Omit<ClusterOptions, "name">
   };
 }
 
-/** What Pulumi prints instead of a secret, without --show-secrets. */
+/** The text that Pulumi prints instead of a secret without --show-secrets. */
 const hidden = "[secret]";
 
 /**
- * What `pulumi stack output --json` printed, without the secrets that it did not show.
+ * Parses the output of `pulumi stack output --json` and omits hidden secrets.
  *
- * @throws Error When these are not the outputs of a Tiltyard stack.
+ * @throws Error if it is not the output of a Tiltyard stack.
  */
 export function parseStackOutputs(outputs: unknown): StackOutputs {
   const parsed = StackOutputs.safeParse(outputs);

@@ -27,24 +27,27 @@ interface Options extends KubernetesOptions {
 
 const pauseMs = { passes: 1_000, reaping: 30_000 };
 const cancelGraceMs = 6_000;
-/** Another runner may be about to submit what it has claimed. */
+/** The time in which another runner may still submit an attempt that it has claimed. */
 const resubmitMs = 5_000;
-/** Packages of a manifest are installed in that time. */
+/** The time in which the packages of a manifest should be installed. */
 const startMs = 15 * 60_000;
-/** A takeover waits longer than an attempt runs without a heartbeat, so that never two of them run. */
+/**
+ * The ratio of the time before a takeover to the lease, after which an attempt without a heartbeat stops itself. It
+ * ensures that two attempts never run at once.
+ */
 const takeOverFactor = 1.5;
 
 /**
- * Carries out a command line, with the streams and the environment of this process, and sets the exit code. A failure is
- * printed. The runner goes on until the process is told to stop.
+ * Runs a command line with the streams and the environment of this process and sets the exit code. Prints errors. The
+ * runner runs until the process receives a signal to stop.
  *
- * @param args What comes after the program's name.
+ * @param args The arguments without the name of the program.
  */
 export async function runCommandLine(args: readonly string[]): Promise<void> {
   try {
     await tiltyardRunner().parseAsync(args, { from: "user" });
   } catch (error) {
-    // 2 for a command line that is not valid, as the command `tiltyard` has it; commander has told what is wrong.
+    // The exit code of an invalid command line is 2, as in `tiltyard`. Commander has already printed the error.
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
     else {
       tell(formatError(error));
@@ -120,7 +123,7 @@ async function run(options: Options): Promise<void> {
   }
 }
 
-/** The Ray that is named, or one that is started here; undefined on Kubernetes, where each job gets its own. */
+/** Returns the specified Ray or one that is started here; undefined on Kubernetes, where each job has a separate one. */
 function rayOf({ address, local, numCpus }: Options, environment: Environment, signal: AbortSignal) {
   if (address !== undefined) {
     const named = { dashboardUrl: address, jobs: new JobsApi(address, environment.rayToken) };
@@ -129,7 +132,7 @@ function rayOf({ address, local, numCpus }: Options, environment: Environment, s
   return local === true ? new KeptRay({ env: environment.forRay, numCpus, signal, tell }) : undefined;
 }
 
-/** Without a setting, the catalog that `npm start` runs in this folder. */
+/** Returns the specified catalog, or the one that `npm start` runs in this folder. */
 function catalogOf({ catalog }: Options, environment: Environment): { readonly url: string; readonly apiKey: string } {
   const url = catalog ?? environment.catalogUrl ?? "http://127.0.0.1:2333";
   const development = join("data", "development.key");

@@ -1,13 +1,13 @@
-/** What the runner reads from the environment. Its key is never on the command line: others could see it there. */
+/** The settings that the runner reads from the environment. Its key is never on the command line, which others could see. */
 export interface Environment {
   readonly catalogUrl: string | undefined;
   readonly apiKey: string | undefined;
   readonly rayToken: string | undefined;
-  /** For Ray and so for jobs: without settings of Tiltyard's, which name the runner's own key. */
+  /** The environment for Ray and thus for jobs, without Tiltyard's settings, which include the runner's own key. */
   readonly forRay: NodeJS.ProcessEnv;
 }
 
-/** An empty variable counts as absent. */
+/** Returns a variable; an empty one counts as absent. */
 const text = (value: string | undefined) => value || undefined;
 
 export function readConfig(environment: NodeJS.ProcessEnv): Environment {

@@ -10,21 +10,21 @@ const jobOperations: readonly string[] = [
   "CleanUpTable",
 ];
 const claimPrefix = "attempt.";
-/** What an attempt sets when it begins to run; one process alone can. */
+/** The property that an attempt sets when it begins to run. Only one process can set it. */
 const begun = "started_at";
-/** How the reason of a job begins that waits. */
+/** The prefix of the reason of a waiting job. */
 const waitsFor = "it waits: ";
 
-/** A job of the catalog that has not ended. */
+/** An open job of the catalog. */
 export type OpenJob = Pick<
   Job,
   "operation" | "objects" | "principal" | "parameters" | "attempt" | "heartbeat" | "reason" | "platform"
 > & {
-  /** As the catalog answered it to the request for the job. */
+  /** The id in the response to the request that opened the job. */
   readonly id: string;
 };
 
-/** The jobs of a catalog: which are open, and their attempts. */
+/** The open jobs of a catalog and their attempts. */
 export class CatalogJobs {
   readonly #catalog: CatalogClient;
   readonly #management: ManagementClient;
@@ -34,7 +34,7 @@ export class CatalogJobs {
     this.#management = management;
   }
 
-  /** The oldest first. @throws CatalogRequestError, CatalogConnectionError */
+  /** Lists the open jobs, the oldest first. @throws CatalogRequestError, CatalogConnectionError */
   async listOpen(): Promise<readonly OpenJob[]> {
     const jobs: OpenJob[] = [];
     let pageToken: string | undefined;
@@ -50,16 +50,16 @@ export class CatalogJobs {
     return jobs;
   }
 
-  /** How a job is, and whether an attempt has begun to run; without a status when the catalog does not know it. */
+  /** Returns the status of a job and whether an attempt has begun to run; no status if the catalog does not know the job. */
   async stateOf(id: string): Promise<{ readonly status: TransactionStatus | undefined; readonly hasBegun: boolean }> {
     const described = await unlessMoved(() => this.#management.describeJob({ id: parseIdentifier(id) }));
     return { status: described?.job.status, hasBegun: described !== undefined && hasBegun(described.job) };
   }
 
   /**
-   * Claims the next attempt of a job in place of the latest one, which must still be the latest.
+   * Claims the next attempt of a job after the latest one, which must still be the latest.
    *
-   * @returns Whether it was claimed: of several runners one is.
+   * @returns Whether the attempt was claimed. Only one of several runners succeeds.
    */
   claimNext({ id, attempt }: OpenJob, note: Readonly<Record<string, string>>): Promise<boolean> {
     return this.#alter(id, [
@@ -70,32 +70,35 @@ export class CatalogJobs {
     ]);
   }
 
-  /** Gives a claim back that nothing came of. @returns false when something did. */
+  /** Releases a claim whose attempt did not begin. @returns False if the attempt began. */
   release({ id, attempt }: OpenJob): Promise<boolean> {
     return this.#alter(id, [
       requireProperty(claimOf(attempt + 1)),
-      // Before its first attempt a job is Queued; one that runs refuses this.
+      // A job is Queued before its first attempt; a running job rejects this action.
       attempt === 0 ? action({ setStatusAction: { status: "Queued" } }) : setProperty(claimOf(attempt), now()),
     ]);
   }
 
-  /** Makes the key that an attempt runs with. @returns undefined when another client changed the job's status. */
+  /** Creates the key of an attempt. @returns undefined if another client has changed the job's status. */
   makeKey(id: string, attempt: number): Promise<string | undefined> {
     return unlessMoved(async () => (await this.#management.createJobKey({ id: parseIdentifier(id), attempt })).key);
   }
 
-  /** A heartbeat in place of an attempt that does not run yet, with what it waits for. @returns false when it was taken over. */
+  /**
+   * Sends a heartbeat for an attempt that does not run yet, with the reason why it waits. @returns False if it was
+   * superseded.
+   */
   beat(job: OpenJob, lack: string | undefined): Promise<boolean> {
     return this.#alter(job.id, [...holding(job.attempt), ...waitingFor(job, lack)]);
   }
 
-  /** Says what a job waits for that runs, or that it waits no more. */
+  /** Records why a running job waits, or that it no longer waits. */
   async tellLack(job: OpenJob, lack: string | undefined): Promise<void> {
     const actions = waitingFor(job, lack);
     if (actions.length > 0) await this.#alter(job.id, actions);
   }
 
-  /** Ends a job after its last attempt. @returns false when another client changed its status. */
+  /** Fails a job after its last attempt. @returns False if another client has changed its status. */
   fail({ id, attempt }: OpenJob, note: Readonly<Record<string, string>>): Promise<boolean> {
     return this.#alter(id, [
       ...(attempt === 0 ? [] : holding(attempt)),
@@ -110,7 +113,7 @@ export class CatalogJobs {
   }
 }
 
-/** Whether the latest attempt of a job has begun to run. */
+/** Reports whether the latest attempt of a job has begun to run. */
 export function hasBegun({ platform }: Pick<Job, "platform">): boolean {
   return platform[begun] !== undefined;
 }
@@ -124,12 +127,12 @@ async function unlessMoved<Answer>(call: () => Promise<Answer>): Promise<Answer 
   }
 }
 
-/** One that is Running without an attempt is run by the client that set it to Running. */
+/** Reports whether runners execute a job. A Running job without an attempt is executed by the client that set its status. */
 function isForRunners({ operation, status, attempt }: Job): boolean {
   return jobOperations.includes(operation) && (status === "Queued" || attempt > 0);
 }
 
-/** What changes in the reason of a job that waits for something, or waits no more. */
+/** Returns the change of the reason of a job that waits or no longer waits. */
 function waitingFor({ reason }: OpenJob, lack: string | undefined): AlterTransactionAction[] {
   const wanted = lack && `${waitsFor}${lack}`;
   if (wanted !== undefined) return wanted === reason ? [] : [setProperty("reason", wanted)];
@@ -141,7 +144,7 @@ function claimOf(attempt: number): string {
   return `${claimPrefix}${attempt}`;
 }
 
-/** The catalog carries these out only while the attempt is the latest one. */
+/** Returns actions that the catalog applies only while the attempt is the latest one. */
 function holding(attempt: number): AlterTransactionAction[] {
   return [requireProperty(claimOf(attempt)), setProperty(claimOf(attempt), now())];
 }

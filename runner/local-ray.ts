@@ -1,6 +1,6 @@
 import { type LocalRay, startLocalRay } from "@tiltyard/client";
 
-/** A Ray of this machine that starts for the first job, and again after it has died. */
+/** A Ray of this machine that starts for the first job and restarts after its death. */
 export class KeptRay implements AsyncDisposable {
   readonly #env: NodeJS.ProcessEnv;
   readonly #numCpus: number | undefined;
@@ -18,7 +18,7 @@ export class KeptRay implements AsyncDisposable {
     [this.#signal, this.#tell] = [options.signal, options.tell];
   }
 
-  /** @throws LocalRayError */
+  /** Returns the running Ray or starts one. @throws LocalRayError */
   async get(): Promise<LocalRay> {
     const present = await this.#started;
     if (present !== undefined && !present.hasEnded) return present;
@@ -27,7 +27,7 @@ export class KeptRay implements AsyncDisposable {
       await present[Symbol.asyncDispose]();
     }
     this.#started = this.#start();
-    // One that did not start is tried again.
+    // A failed start is retried by the next call.
     this.#started.catch(() => {
       this.#started = undefined;
     });

@@ -14,25 +14,25 @@ export interface KubernetesOptions {
   readonly queue?: string;
 }
 
-/** The parameters of docs/reference/ray-cluster.md for each Ray cluster, and the teams, by their names. */
+/** The file of a runner: the parameters of each Ray cluster (docs/reference/ray-cluster.md) and the teams, by name. */
 const RunnerFile = z.strictObject({
   rayClusters: z.record(z.string(), z.record(z.string(), z.unknown())),
-  /** Where the jobs of a team run: the team whose name is that of the first namespace of a table. */
+  /** The namespaces of the teams' jobs, by the name of the team, which is the first namespace of its tables. */
   teams: z.record(z.string(), z.strictObject({ namespace: z.string(), queue: z.string().optional() })).default({}),
 });
 type Place = z.output<typeof RunnerFile>["teams"][string];
 
-/** Jobs on Kubernetes, and the deletion of Ray clusters whose owners died. */
+/** The platform of jobs on Kubernetes, with the deletion of orphaned Ray clusters. */
 interface RayJobs {
   readonly platform: Platform;
   readonly reap: (tell: (text: string) => void) => Promise<void>;
 }
 
 /**
- * Opens the RayJobs of a Kubernetes cluster: in one namespace, and in one for each team. Without a file, jobs have a Ray
+ * Opens the RayJobs of a Kubernetes cluster, in one namespace and in one for each team. Without a file, jobs have a Ray
  * cluster with one group of CPU workers.
  *
- * @throws ParameterError, ConnectError, and Error for files that are not valid and for missing rights.
+ * @throws ParameterError, ConnectError; Error for invalid files and missing rights.
  */
 export async function openRayJobs(
   { stackOutputs, file, queue }: KubernetesOptions,
@@ -76,10 +76,10 @@ async function requireRights(api: RayJobApi): Promise<RayJobApi> {
 }
 
 /**
- * Reads the Ray clusters of a runner's file, by their names.
+ * Parses the Ray clusters of a runner's file by name.
  *
- * @param stack Parameters of those that do not say otherwise.
- * @throws ParameterError, and Error for a file that is not valid.
+ * @param stack The default parameters.
+ * @throws ParameterError; Error for an invalid file.
  */
 export function templatesIn(content: unknown, stack: object): Readonly<Record<string, ClusterParameters>> {
   return templatesOf(parseFile(content).rayClusters, stack);
@@ -92,7 +92,7 @@ function parseFile(content: unknown): z.output<typeof RunnerFile> {
   throw new Error(`the file of the runner is not valid:\n  ${problems.join("\n  ")}`);
 }
 
-/** @param namespace That of a team; the templates' own when absent. */
+/** @param namespace The namespace of a team; that of the templates when absent. */
 function templatesOf(
   rayClusters: z.output<typeof RunnerFile>["rayClusters"],
   stack: object,

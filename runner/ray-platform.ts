@@ -15,9 +15,9 @@ import {
 } from "./platform.ts";
 import { runtimeOf } from "./runtime-env.ts";
 
-/** The Python package that runs a job inside Ray; it is uploaded with each, so that nothing has to be installed. */
+/** The Python package that runs a job inside Ray. It is uploaded with each job, so that no installation is needed. */
 const pythonPackage = join(import.meta.dirname, "job/tiltyard");
-/** In the job's working directory, which every node of the Ray gets. */
+/** The file in the job's working directory, which every node of the Ray receives. */
 const keyFile = "api-key";
 const idPattern = /^tiltyard-.+-(\d+)$/;
 
@@ -29,15 +29,15 @@ const states: Readonly<Record<JobDetails["status"], AttemptState>> = {
   STOPPED: "ended",
 };
 
-/** Where an attempt's job may come from and go to. */
+/** The connections of the platform. */
 export interface RayPlatformOptions {
-  /** The Ray of now: another one after the first has died. */
+  /** Returns the current Ray, which is a new one after the death of the previous one. */
   readonly ray: () => Promise<{ readonly dashboardUrl: string; readonly jobs: JobsApi }>;
   readonly catalogUrl: string;
   readonly leaseSeconds: number;
 }
 
-/** Runs attempts as jobs of one Ray, through its Jobs API. The name of a job is made from its attempt. */
+/** Runs attempts as jobs of one Ray through its Jobs API. The name of a job is derived from its attempt. */
 export class RayPlatform implements Platform {
   readonly #options: RayPlatformOptions;
 
@@ -64,7 +64,7 @@ export class RayPlatform implements Platform {
     const folder = mkdtempSync(join(tmpdir(), "tiltyard-job-"));
     try {
       cpSync(pythonPackage, join(folder, "tiltyard"), { recursive: true });
-      // Variables of a job are in Ray's logs and dashboard.
+      // Ray shows the variables of a job in its logs and dashboard, so the key is in a file.
       writeFileAtomic.sync(join(folder, keyFile), apiKey, { mode: 0o600 });
       await jobs.submit({
         entrypoint: entrypointOf(job.id, number, leaseSeconds),
@@ -91,7 +91,7 @@ export class RayPlatform implements Platform {
     }
   }
 
-  /** Ray forgets its jobs by itself; until then, `tiltyard ray job logs` shows them. */
+  /** Does nothing, because Ray deletes its jobs itself; until then, `tiltyard ray job logs` shows them. */
   async forget(): Promise<void> {}
 
   async lastLines({ jobId, number }: PlatformAttempt): Promise<string> {
@@ -109,7 +109,10 @@ export class RayPlatform implements Platform {
   }
 }
 
-/** Ray takes an id once, so that an attempt starts once however often it is submitted. */
+/**
+ * Returns the id of an attempt's job. Ray accepts each id once, so an attempt starts only once even if it is submitted
+ * repeatedly.
+ */
 function submissionIdOf(jobId: string, number: number): string {
   return `tiltyard-${bareIdOf(jobId)}-${number}`;
 }

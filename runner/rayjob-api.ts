@@ -12,13 +12,13 @@ import { clusterLabel, NamespaceApi, type RayClusterObject } from "@tiltyard/cli
 import { runnerRights } from "@tiltyard/protocol";
 
 const rayJobs = { group: "ray.io", version: "v1", plural: "rayjobs" } as const;
-/** What this runner's objects have, and no others. */
+/** The label that only objects of this runner have. */
 export const managedBy = { "app.kubernetes.io/managed-by": "tiltyard-runner" } as const;
 const selector = Object.entries(managedBy)
   .map(([label, value]) => `${label}=${value}`)
   .join();
 
-/** What is read of a RayJob. */
+/** The fields of a RayJob that the runner reads. */
 export interface RayJobObject extends KubernetesObject {
   readonly spec?: Readonly<Record<string, unknown>>;
   readonly status?: {
@@ -31,7 +31,7 @@ export interface RayJobObject extends KubernetesObject {
   };
 }
 
-/** What the runner does on the API server, in one namespace: RayJobs, and the Secrets with their keys. */
+/** The API of RayJobs and of the Secrets with their keys in one namespace. */
 export class RayJobApi extends NamespaceApi {
   readonly #authorization: AuthorizationV1Api;
 
@@ -40,7 +40,7 @@ export class RayJobApi extends NamespaceApi {
     this.#authorization = config.makeApiClient(AuthorizationV1Api);
   }
 
-  /** Which of its rights the runner lacks, as `create secrets`. @throws KubernetesError */
+  /** Returns the rights that the runner lacks, such as `create secrets`. @throws KubernetesError */
   async missingRights(): Promise<readonly string[]> {
     const wanted = runnerRights.flatMap(({ apiGroups: [group], resources: [resource], verbs }) =>
       verbs.map((verb) => ({ verb, group, resource })),
@@ -56,7 +56,7 @@ export class RayJobApi extends NamespaceApi {
     return (await Promise.all(reviews)).flat();
   }
 
-  /** @throws KubernetesError */
+  /** Lists the RayJobs of this runner. @throws KubernetesError */
   async list(): Promise<readonly RayJobObject[]> {
     const { items } = await this.try<{ readonly items: readonly RayJobObject[] }>("list RayJobs", () =>
       this.objects.listNamespacedCustomObject({ ...this.#where, labelSelector: selector }),
@@ -64,7 +64,7 @@ export class RayJobApi extends NamespaceApi {
     return items;
   }
 
-  /** The pods of Ray clusters, or those of them that do not run yet. @throws KubernetesError */
+  /** Returns the pods of Ray clusters, or only the pending ones. @throws KubernetesError */
   async pods(clusters: readonly string[], phase?: "Pending"): Promise<readonly V1Pod[]> {
     if (clusters.length === 0) return [];
     const labelSelector = `${clusterLabel} in (${clusters.join()})`;
@@ -75,28 +75,28 @@ export class RayJobApi extends NamespaceApi {
     return items;
   }
 
-  /** @returns undefined when there is none of that name. @throws KubernetesError */
+  /** Finds a RayJob. @returns undefined if none has the name. @throws KubernetesError */
   async find(name: string): Promise<RayJobObject | undefined> {
     return this.unless([404], `get the RayJob ${name}`, () =>
       this.objects.getNamespacedCustomObject({ ...this.#where, name }),
     );
   }
 
-  /** @returns undefined when there is one of that name. @throws KubernetesError */
+  /** Creates a RayJob. @returns undefined if the name is already in use. @throws KubernetesError */
   async create(job: RayJobObject): Promise<RayJobObject | undefined> {
     return this.unless([409], `create the RayJob ${job.metadata?.name}`, () =>
       this.objects.createNamespacedCustomObject({ ...this.#where, body: job }),
     );
   }
 
-  /** Deletes a RayJob with its cluster; one that is gone is no error. @throws KubernetesError */
+  /** Deletes a RayJob with its cluster if it exists. @throws KubernetesError */
   async delete(name: string): Promise<void> {
     await this.unless([404], `delete the RayJob ${name}`, () =>
       this.objects.deleteNamespacedCustomObject({ ...this.#where, name, propagationPolicy: "Background" }),
     );
   }
 
-  /** Makes a Secret, or changes the one of that name. @throws KubernetesError */
+  /** Creates or updates a Secret. @throws KubernetesError */
   async putSecret(name: string, stringData: Readonly<Record<string, string>>): Promise<void> {
     const { namespace } = this;
     const body = { metadata: { name, labels: managedBy }, stringData: { ...stringData } };
@@ -106,7 +106,7 @@ export class RayJobApi extends NamespaceApi {
     if (created === undefined) await this.#patchSecret(name, { stringData: body.stringData });
   }
 
-  /** Lets a Secret go when the RayJob of its name does. @throws KubernetesError */
+  /** Makes a RayJob the owner of the Secret with its name, so that both are deleted together. @throws KubernetesError */
   async giveSecret(name: string, { uid = "" }: V1ObjectMeta): Promise<void> {
     const owner = { apiVersion: "ray.io/v1", kind: "RayJob", name, uid };
     await this.#patchSecret(name, { metadata: { ownerReferences: [owner] } });
@@ -122,7 +122,7 @@ export class RayJobApi extends NamespaceApi {
     );
   }
 
-  /** One that is gone is no error. @throws KubernetesError */
+  /** Deletes a Secret if it exists. @throws KubernetesError */
   async deleteSecret(name: string): Promise<void> {
     const { namespace } = this;
     await this.unless([404], `delete the Secret ${name}`, () => this.core.deleteNamespacedSecret({ namespace, name }));

@@ -24,35 +24,38 @@ import { managedBy, type RayJobApi, type RayJobObject } from "./rayjob-api.ts";
 import { type Runtime, runtimeOf } from "./runtime-env.ts";
 
 const annotations = { job: "tiltyard.dev/job", attempt: "tiltyard.dev/attempt" } as const;
-/** Kueue admits what has this label: it takes `suspend` away when there is room. */
+/** The label by which Kueue admits RayJobs. It removes `suspend` when the quota allows. */
 const queueLabel = "kueue.x-k8s.io/queue-name";
-/** A head that is lost takes its job with it: another one would run the same attempt a second time. KubeRay 1.6. */
+/**
+ * The annotation that disables the restart of a head (KubeRay 1.6). A lost head loses its job, and another one would
+ * run the same attempt a second time.
+ */
 const noSecondHead = { "ray.io/disable-provisioned-head-restart": "true" } as const;
-/** The API server's words for an object that it will never take. */
+/** The statuses of the API server for an invalid object. */
 const invalid: readonly (number | undefined)[] = [400, 422];
 const defaultTemplate = "default";
 
-/** KubeRay's words for a RayJob that has ended. */
+/** KubeRay's statuses of an ended RayJob. */
 const ended: readonly (string | undefined)[] = ["Complete", "Failed", "ValidationFailed"];
 
-/** And for one that Kueue has not admitted yet. */
+/** KubeRay's statuses of a RayJob that Kueue has not admitted yet. */
 const suspended: readonly (string | undefined)[] = ["Suspended", "Suspending"];
 
 export interface RayJobOptions {
   readonly api: RayJobApi;
-  /** Ray clusters by the name that a request's `cluster` has. */
+  /** The Ray clusters by the name in a request's `cluster`. */
   readonly templates: Readonly<Record<string, ClusterParameters>>;
-  /** Kueue's queue; undefined where there is none. */
+  /** The queue of Kueue; undefined without one. */
   readonly queue: string | undefined;
-  /** The team whose jobs these are; undefined for those of no team. */
+  /** The team of the jobs; undefined for jobs of no team. */
   readonly team?: string | undefined;
   readonly catalogUrl: string;
   readonly leaseSeconds: number;
 }
 
 /**
- * Runs each attempt as a RayJob of KubeRay, on a Ray cluster of its own. Its name is made from the attempt, so
- * that of several runners one starts it; what it needs of them all is in the cluster.
+ * Runs each attempt as a RayJob of KubeRay on a separate Ray cluster. Its name is derived from the attempt, so only one
+ * of several runners can start it. The cluster contains all state that runners share.
  */
 export class RayJobPlatform implements Platform {
   readonly #options: RayJobOptions;
@@ -71,7 +74,7 @@ export class RayJobPlatform implements Platform {
     );
   }
 
-  /** The pods that do not run yet, of Ray clusters that are needed. */
+  /** Returns the pending pods of the Ray clusters in use. */
   async #waitingPods(rayJobs: readonly RayJobObject[]): Promise<readonly V1Pod[]> {
     const needed = rayJobs.filter(({ status }) => !ended.includes(status?.jobDeploymentStatus));
     return this.#options.api.pods(
@@ -92,7 +95,7 @@ export class RayJobPlatform implements Platform {
     const own = waiting.filter(({ metadata }) => metadata?.labels?.[clusterLabel] === cluster);
     const { stuck } = clusterState({ status: status?.rayClusterStatus ?? {} }, 1, own);
     if (stuck.length === 0) return undefined;
-    // A job that runs needs one worker, and goes on without the others.
+    // A running job needs one worker and continues without the others.
     const isRunning = state === "running" || state === "starting";
     if (isRunning && (await api.pods([cluster])).some(isReadyWorker)) return undefined;
     return stuck.join("; ");
@@ -103,18 +106,18 @@ export class RayJobPlatform implements Platform {
     const name = nameOf(job.id, number);
     const runtime = runtimeOf(job.parameters.manifest);
     const cluster = { ...withImages(this.#templateOf(job), runtime), catalogUrl, catalogKeySecret: name };
-    // The key is there before pods that would wait for it.
+    // The key must exist before the pods that would wait for it.
     await api.putSecret(name, { apiKey });
     const created = await api.create(this.#rayJob(job, number, cluster, runtime)).catch(async (error) => {
       if (!(error instanceof KubernetesError)) throw error;
-      // One that cannot be deleted now is no reason to tell another error.
+      // A failed deletion must not hide the original error.
       if (isRefusal(error)) await this.#withdrawKey(name).catch(() => undefined);
       throw invalid.includes(error.status) ? new NeedsError(error.message) : error;
     });
     if (created?.metadata !== undefined) await api.giveSecret(name, created.metadata);
   }
 
-  /** Another runner may have made a RayJob of this name, which needs the key. */
+  /** Deletes the key unless another runner has created a RayJob of this name, which needs it. */
   async #withdrawKey(name: string): Promise<void> {
     const { api } = this.#options;
     if ((await api.find(name)) === undefined) await api.deleteSecret(name);
@@ -131,7 +134,7 @@ export class RayJobPlatform implements Platform {
     await this.stop(attempt);
   }
 
-  /** What the job printed is in Ray's own message about its end. */
+  /** Returns the end of the output, which is part of Ray's message about the end of the job. */
   async lastLines({ jobId, number }: PlatformAttempt): Promise<string> {
     const found = await this.#options.api.find(nameOf(jobId, number));
     return lastLinesOf(found?.status?.message ?? "");
@@ -141,7 +144,7 @@ export class RayJobPlatform implements Platform {
     return { ray_job: `${this.#options.api.namespace}/${nameOf(jobId, number)}` };
   }
 
-  /** @throws NeedsError */
+  /** Returns the template of a job's Ray cluster. @throws NeedsError */
   #templateOf({ parameters }: OpenJob): ClusterParameters {
     const { templates } = this.#options;
     const name = parameters.cluster ?? defaultTemplate;
@@ -151,7 +154,7 @@ export class RayJobPlatform implements Platform {
     throw new NeedsError(`cluster: the runner has no Ray cluster ${JSON.stringify(name)}; it has: ${names}`);
   }
 
-  /** A team has Geneva's records of its own, which is all that a key of its jobs may write to. */
+  /** Returns the namespace of a team's Geneva records, the only one that keys of its jobs may write to. */
   get #records(): Readonly<Record<string, string>> {
     const { team } = this.#options;
     return team === undefined ? {} : { TILTYARD_SYSTEM_NAMESPACE: formatIdentifier([team, "__system"]) };
@@ -170,10 +173,10 @@ export class RayJobPlatform implements Platform {
       spec: {
         runtimeEnvYAML: JSON.stringify(env),
         entrypoint: entrypointOf(id, number, leaseSeconds),
-        // The operator submits it, so that no pod has to.
+        // The operator submits the job, so that no additional pod is needed.
         submissionMode: "HTTPMode",
         suspend: queue !== undefined,
-        // The runner attempts it again, which knows of heartbeats, too.
+        // The runner retries jobs itself, because it also considers heartbeats.
         backoffLimit: 0,
         shutdownAfterJobFinishes: true,
         rayClusterSpec: rayClusterSpec(
@@ -185,12 +188,15 @@ export class RayJobPlatform implements Platform {
   }
 }
 
-/** Whether the API server has done nothing: without an answer, or after a failure of its own, that is not known. */
+/**
+ * Reports whether the API server rejected a request without any effect. Without a response, or after a server error,
+ * the effect is unknown.
+ */
 function isRefusal({ status = 0 }: KubernetesError): boolean {
   return status >= 400 && status < 500;
 }
 
-/** Tells a job which workers its Ray cluster can have: there are none yet when it begins. */
+/** Returns the variables with the possible workers of a job's Ray cluster, which has none yet at its start. */
 function autoscaling({ workerGroups }: ClusterParameters): Readonly<Record<string, string>> {
   const workers = workerGroups.map(({ name, numCpus, numGpus, memory }) => ({
     name,
@@ -201,7 +207,7 @@ function autoscaling({ workerGroups }: ClusterParameters): Readonly<Record<strin
   return { TILTYARD_RAY_AUTOSCALES: "1", TILTYARD_RAY_WORKERS: JSON.stringify(workers) };
 }
 
-/** The images of a manifest go before those of a template. */
+/** Replaces the images of a template by those of a manifest. */
 function withImages(template: ClusterParameters, { headImage, workerImage }: Runtime): ClusterParameters {
   const { headGroup, workerGroups } = template;
   return {
@@ -216,7 +222,7 @@ function isReadyWorker({ metadata, status }: V1Pod): boolean {
   return isReady && metadata?.labels?.[nodeTypeLabel] !== "head";
 }
 
-/** KubeRay takes 47 characters. */
+/** Returns the name of an attempt's RayJob. KubeRay allows 47 characters. */
 function nameOf(jobId: string, number: number): string {
   return `job-${bareIdOf(jobId)}-${number}`;
 }
@@ -224,12 +230,15 @@ function nameOf(jobId: string, number: number): string {
 function toAttempt({ metadata, status }: RayJobObject): PlatformAttempt[] {
   const jobId = metadata?.annotations?.[annotations.job];
   const number = Number(metadata?.annotations?.[annotations.attempt]);
-  // One that is being deleted was stopped.
+  // A RayJob that is being deleted was stopped.
   if (jobId === undefined || !Number.isSafeInteger(number) || metadata?.deletionTimestamp !== undefined) return [];
   return [{ jobId, number, state: stateOf(status), message: status?.message?.split("\n")[0] ?? status?.reason }];
 }
 
-/** KubeRay calls a RayJob Running before Ray has its job, which may still wait for packages. */
+/**
+ * Returns the state of an attempt. KubeRay reports a RayJob as Running before Ray has its job, which may still install
+ * packages.
+ */
 function stateOf(status: RayJobObject["status"]): AttemptState {
   if (ended.includes(status?.jobDeploymentStatus)) return "ended";
   if (suspended.includes(status?.jobDeploymentStatus)) return "queued";

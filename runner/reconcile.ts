@@ -2,24 +2,24 @@ import { type CatalogJobs, hasBegun, type OpenJob } from "./jobs.ts";
 import { NeedsError, type Platform, type PlatformAttempt } from "./platform.ts";
 
 export interface Limits {
-  /** How often a job is attempted before it is Failed. */
+  /** The number of attempts before a job fails. */
   readonly attempts: number;
-  /** How many jobs run at a time, of all principals and of each. */
+  /** The maximum number of running jobs, in total and for each principal. */
   readonly jobs: number;
   readonly jobsPerPrincipal: number;
-  /** How long a claimed attempt may be unknown to the platform before it is submitted again, in milliseconds. */
+  /** The time in milliseconds before a claimed attempt that the platform does not know is submitted again. */
   readonly resubmitMs: number;
-  /** How long an attempt may be without a heartbeat before it is taken over, in milliseconds. */
+  /** The time in milliseconds before an attempt without a heartbeat is superseded. */
   readonly takeOverMs: number;
-  /** How long an attempt may wait for room, or for its first worker, in milliseconds. */
+  /** The maximum time in milliseconds that an attempt waits for resources or for its first worker. */
   readonly roomMs: number;
-  /** How long an attempt that has room may take to run, in milliseconds. */
+  /** The maximum time in milliseconds between the allocation of resources and the start of an attempt. */
   readonly startMs: number;
-  /** How long a job that was canceled may take to end by itself, in milliseconds. */
+  /** The time in milliseconds in which a canceled job should end by itself. */
   readonly cancelGraceMs: number;
 }
 
-/** Of an attempt whose platform tells no more. */
+/** The default reason of an attempt that the platform reports no reason for. */
 const noRoom = "its Ray cluster does not get ready: is the KubeRay operator running?";
 
 export interface Event {
@@ -28,11 +28,12 @@ export interface Event {
 }
 
 /**
- * Makes true what should be true of open jobs: each has one attempt, oldest first within the limits; what has
- * lost its heartbeat or ended without an outcome is attempted again; what has ended in the catalog is stopped.
+ * Reconciles open jobs: starts, retries and stops attempts until the platform matches the catalog. Each open job has
+ * one attempt, the oldest jobs first within the limits. A job whose attempt has lost its heartbeat or ended without an
+ * outcome is retried, and attempts of ended jobs are stopped.
  *
- * All that must last is in the catalog and on the platform. What is kept here is since when things have not
- * changed, as this process saw it, so that no clock of another machine counts; a new process waits anew.
+ * All durable state is in the catalog and on the platform. This process only keeps the times since which facts have not
+ * changed, as it observed them, so that clocks of other machines do not matter; a new process waits again.
  */
 export class Reconciler {
   readonly #jobs: CatalogJobs;
@@ -40,7 +41,7 @@ export class Reconciler {
   readonly #limits: Limits;
   readonly #tell: (event: Event) => void;
   readonly #unchanged = new Unchanged();
-  /** Which attempts were submitted anew, as their jobs were then: once is enough. */
+  /** The attempts that were submitted again, with the state of their jobs at that time. Each state is submitted only once. */
   #resubmitted = new Set<string>();
 
   constructor(
@@ -52,9 +53,9 @@ export class Reconciler {
     [this.#limits, this.#tell] = [limits, tell];
   }
 
-  /** One pass. It may fail half-way: the next one goes on. */
+  /** Runs one pass. It may fail halfway, and the next pass continues. */
   async reconcile(): Promise<void> {
-    // First the platform: an attempt that is seen ended has told the catalog its outcome before.
+    // The platform is read first: an attempt that has ended there has already reported its outcome to the catalog.
     const attempts = await this.#platform.list();
     const open = await this.#jobs.listOpen();
     const final = attempts.filter(({ jobId }) => open.every(({ id }) => id !== jobId));
@@ -77,7 +78,7 @@ export class Reconciler {
     if (failure !== undefined) throw failure;
   }
 
-  /** Whether an attempt of the job waits, runs, or may still run; what has ended is looked after. */
+  /** Reports whether an attempt of the job waits, runs, or may still run. Handles attempts that have ended. */
   async #isAttempted(job: OpenJob, attempts: readonly PlatformAttempt[]): Promise<boolean> {
     if (job.attempt === 0) return false;
     const attempt = attempts.find(({ jobId, number }) => jobId === job.id && number === job.attempt);
@@ -98,7 +99,10 @@ export class Reconciler {
     return this.#afterAttempt(job, attempt);
   }
 
-  /** Whether an attempt that is nowhere was claimed for this platform, by one that died or was cut off before it submitted it. */
+  /**
+   * Reports whether an unknown attempt was claimed for this platform by a runner that died or lost its connection
+   * before the submission.
+   */
   async #isUnsubmitted(job: OpenJob): Promise<boolean> {
     if (hasBegun(job) || this.#resubmitted.has(heartbeatKey(job))) return false;
     if (this.#unchanged.forMs(heartbeatKey(job)) < this.#limits.resubmitMs) return false;
@@ -106,7 +110,10 @@ export class Reconciler {
     return own.every(([name, value]) => job.platform[name] === value);
   }
 
-  /** Its name is made from it, so that it is there once; of several processes one begins. */
+  /**
+   * Submits an attempt again. Its name is derived from the attempt, so it exists only once, and only one of several
+   * processes begins.
+   */
   async #submitAnew(job: OpenJob): Promise<true> {
     this.#tell({ job: job.id, text: `attempt ${job.attempt} was not submitted; submitting it` });
     const apiKey = await this.#jobs.makeKey(job.id, job.attempt);
@@ -116,7 +123,10 @@ export class Reconciler {
     return true;
   }
 
-  /** Another attempt would wait for the same. What is there of this one is stopped as that of any job that has ended. */
+  /**
+   * Fails a job that waited too long, because another attempt would wait too. Its attempt is stopped like that of any
+   * ended job.
+   */
   async #endInVain(job: OpenJob, { lack = noRoom }: PlatformAttempt): Promise<true> {
     const text = `given up after ${Math.round(this.#limits.roomMs / 60_000)} min without room: ${lack}`;
     await this.#jobs.fail(job, { reason: text });
@@ -124,7 +134,7 @@ export class Reconciler {
     return true;
   }
 
-  /** @returns false when the job waits for its next attempt. */
+  /** Handles the end of an attempt. @returns False if the job waits for its next attempt. */
   async #afterAttempt(job: OpenJob, attempt: PlatformAttempt | undefined): Promise<boolean> {
     if (job.attempt < this.#limits.attempts) return false;
     const log = attempt === undefined ? "" : await this.#platform.lastLines(attempt);
@@ -135,7 +145,7 @@ export class Reconciler {
     return true;
   }
 
-  /** @returns What the first one failed with that could not be started: it is no hindrance to the others. */
+  /** Starts waiting jobs. @returns The first error. A job that cannot be started does not block the others. */
   async #startFairly(waiting: readonly OpenJob[], busy: readonly OpenJob[]): Promise<unknown> {
     const running = [...busy];
     const failures: unknown[] = [];
@@ -163,7 +173,7 @@ export class Reconciler {
       return true;
     } catch (error) {
       if (!(error instanceof NeedsError)) {
-        // What did not begin is no attempt. A claim that is kept is submitted anew, or taken over in time.
+        // An attempt that did not begin does not count. A claim that remains is submitted again or superseded later.
         if (await this.#isAbsent(job.id, number)) await this.#jobs.release(job).catch(() => {});
         throw error;
       }
@@ -173,7 +183,10 @@ export class Reconciler {
     }
   }
 
-  /** Whether the platform is known not to have an attempt: a start that failed half-way, or whose answer was lost, may have begun it. */
+  /**
+   * Reports whether the platform certainly has no attempt. A start that failed halfway, or whose response was lost, may
+   * have begun it.
+   */
   async #isAbsent(id: string, number: number): Promise<boolean> {
     try {
       return (await this.#platform.list()).every((each) => each.jobId !== id || each.number !== number);
@@ -182,7 +195,7 @@ export class Reconciler {
     }
   }
 
-  /** What has ended in the catalog stops by itself at its next heartbeat; what does not, is stopped. */
+  /** Stops attempts of ended jobs that do not stop themselves at their next heartbeat. */
   async #stopFinal(final: readonly PlatformAttempt[]): Promise<void> {
     for (const attempt of final) {
       if (attempt.state === "ended") {
@@ -190,7 +203,7 @@ export class Reconciler {
         continue;
       }
       const { status, hasBegun } = await this.#jobs.stateOf(attempt.jobId);
-      // One that was opened after the list was read is not final.
+      // A job that was opened after the list was read has not ended.
       if (status === "Queued" || status === "Running") continue;
       if (hasBegun && this.#unchanged.forMs(finalKey(attempt)) < this.#limits.cancelGraceMs) continue;
       this.#tell({ job: attempt.jobId, text: `attempt ${attempt.number} is stopped: the job is ${status ?? "gone"}` });
@@ -203,7 +216,7 @@ function heartbeatKey({ id, attempt, heartbeat }: OpenJob): string {
   return `heartbeat ${id} ${attempt} ${heartbeat}`;
 }
 
-/** Whether an attempt has no place yet to do its work: a queue gives it one in its own time. */
+/** Reports whether an attempt waits for resources. The wait in a queue does not count. */
 function needsRoom({ state, lack }: PlatformAttempt): boolean {
   return state === "waiting" || (state === "running" && lack !== undefined);
 }
@@ -220,11 +233,11 @@ function finalKey({ jobId, number }: PlatformAttempt): string {
   return `final ${jobId} ${number}`;
 }
 
-/** Since when facts are as they are, as this process saw them. */
+/** The times since which facts have not changed, as this process observed them. */
 class Unchanged {
   #since = new Map<string, number>();
 
-  /** Notes which facts there are now, and forgets the others. */
+  /** Records the current facts and deletes all others. */
   keep(facts: readonly string[]): void {
     const now = performance.now();
     this.#since = new Map(facts.map((fact) => [fact, this.#since.get(fact) ?? now]));

@@ -11,9 +11,9 @@ import { backoffMs, isTransientStatus } from "@tiltyard/protocol";
 const backoff = { firstMs: 2_000, mostMs: 30_000 };
 
 /**
- * Does some work again and again until the signal. Failures that may pass are told, and retried later and later.
+ * Repeats work until the signal. Transient failures are reported and retried with backoff.
  *
- * @throws What will not pass by itself.
+ * @throws Permanent failures.
  */
 export async function repeat(
   work: () => Promise<void>,
@@ -34,7 +34,7 @@ export async function repeat(
   }
 }
 
-/** Returns whether a retry of the whole work may succeed. */
+/** Reports whether a retry of the whole work may succeed. */
 function mayPass(error: unknown): error is Error {
   if (error instanceof CatalogRequestError) return isTransientStatus(error.status);
   return (

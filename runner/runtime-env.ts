@@ -4,7 +4,7 @@ import { NeedsError } from "./platform.ts";
 const texts = z.array(z.string()).nullish();
 const path = z.string().nullish();
 
-/** Of a `manifest`, which is Geneva's JSON, what has to do with where code runs. */
+/** The fields of a `manifest`, which is Geneva's JSON, that determine the environment of code. */
 const Manifest = z.looseObject({
   pip: texts,
   pip_extra_index_urls: texts,
@@ -18,7 +18,7 @@ const Manifest = z.looseObject({
   conda_environment_path: path,
 });
 
-/** What a job's manifest makes of where it runs. */
+/** The environment of a job as its manifest defines it. */
 export interface Runtime {
   /** Ray's own `runtime_env`. */
   readonly env: Readonly<Record<string, unknown>> & { readonly env_vars: Readonly<Record<string, string>> };
@@ -26,15 +26,15 @@ export interface Runtime {
   readonly workerImage: string | undefined;
 }
 
-/** Where Geneva finds the zips of a workspace, in a worker. */
+/** The variable with the zips of a workspace for Geneva in a worker. */
 const zipsVariable = "GENEVA_ZIPS";
 const ownPrefix = "TILTYARD_";
 
 /**
- * Ray's `runtime_env` of a manifest.
+ * Returns Ray's `runtime_env` of a manifest.
  *
- * @param manifest As the request had it.
- * @throws NeedsError for what only the machine of the caller has, and for what is no manifest.
+ * @param manifest The manifest of the request.
+ * @throws NeedsError if the manifest is invalid or requires files that exist only on the machine of the caller.
  */
 export function runtimeOf(manifest: string | undefined): Runtime {
   if (manifest === undefined) return { env: { env_vars: {} }, headImage: undefined, workerImage: undefined };

@@ -1,14 +1,14 @@
 import { parseIdentifier } from "@tiltyard/protocol";
 import { NeedsError, type Platform, type PlatformAttempt, type StartRequest } from "./platform.ts";
 
-/** Where Geneva keeps its records of all namespaces that are no team's. */
+/** The namespace of Geneva's records for all namespaces that belong to no team. */
 const systemNamespace = "__system";
-/** Jobs that run functions of callers. */
+/** The operations whose jobs run functions of callers. */
 const withFunctions: readonly string[] = ["AlterTableBackfillColumns", "RefreshMaterializedView"];
 
 /**
- * Runs each job where the team runs that owns the table: the team of the table's first namespace. Whatever a job of a
- * team executes has the service account, the quota and the queue of that team, and those of no other team.
+ * Runs each job in the namespace of the team that owns its table, which is named like the first namespace of the table.
+ * All code of a team's job has the service account, the quota and the queue of that team only.
  */
 export class TeamPlatform implements Platform {
   readonly #own: Platform;
@@ -16,7 +16,7 @@ export class TeamPlatform implements Platform {
 
   /**
    * @param own Runs jobs of tables that belong to no team.
-   * @param teams By the name of the team, which is that of its catalog namespace.
+   * @param teams The platforms of teams by name, which is that of their catalog namespace.
    */
   constructor(own: Platform, teams: ReadonlyMap<string, Platform>) {
     this.#own = own;
@@ -26,7 +26,7 @@ export class TeamPlatform implements Platform {
   async list(): Promise<readonly PlatformAttempt[]> {
     const places = [this.#own, ...this.#teams.values()];
     const lists = await Promise.all(
-      // An object in another team's namespace is none of the job's attempts, whatever it says.
+      // An object in another team's namespace is not an attempt of the job, whatever it claims.
       places.map(async (place) => (await place.list()).filter(({ jobId }) => this.#placeOf(jobId) === place)),
     );
     return lists.flat();
@@ -61,7 +61,7 @@ export class TeamPlatform implements Platform {
     return this.#placeOf(jobId).describe(jobId, number);
   }
 
-  /** A job has the namespace of its table. */
+  /** Returns the platform of a job. The id of a job begins with the namespace of its table. */
   #placeOf(jobId: string): Platform {
     return this.#placeOfTable(parseIdentifier(jobId));
   }

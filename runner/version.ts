@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** The runner's own version. */
+/** The version of the runner. */
 export const { version } = JSON.parse(readFileSync(new URL("./package.json", import.meta.url), "utf8")) as {
   readonly version: string;
 };

@@ -17,13 +17,13 @@ const pages = documents.filter((path) => path.startsWith("docs/"));
 const textOf = (path: string) => texts.get(path) ?? "";
 const proseOf = (path: string) => textOf(path).replace(/^( *)```.*?^\1```$/gms, "");
 
-/** The anchors of a page, as GitHub makes them of its headings. */
+/** Returns the anchors of a page, which GitHub derives from its headings. */
 function anchorsOf(path: string): string[] {
   const headings = [...proseOf(path).matchAll(/^#+ (.*)$/gm)].map(([, title = ""]) => title.toLowerCase());
   return headings.map((title) => title.replace(/[^\p{L}\p{N}_ -]/gu, "").replaceAll(" ", "-"));
 }
 
-/** The links of a page to files of the project, each as the file's path and the anchor. */
+/** Returns the links of a page to files of the project, each as a path and an anchor. */
 function linksOf(path: string): { link: string; target: string; anchor: string }[] {
   const links = [...proseOf(path).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = ""]) => link);
   return links.flatMap((link) => {
@@ -65,7 +65,7 @@ test("the index leads to every page", () => {
 });
 
 describe("the page of settings", () => {
-  /** What the rows of a page's tables are about: all names in their first cells. */
+  /** Returns the subjects of the rows of a page's tables, which are the names in their first cells. */
   const rowsOf = (path: string) => {
     const cells = [...textOf(path).matchAll(/^\| (.*?) \|/gm)].map(([, cell = ""]) => cell);
     return new Set(cells.flatMap((cell) => [...cell.matchAll(/`(\w+)`/g)].map(([, name = ""]) => name)));

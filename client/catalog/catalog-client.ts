@@ -18,44 +18,44 @@ import { CatalogConnectionError, CatalogRequestError } from "./errors.ts";
 import { SilenceLimit } from "./silence.ts";
 
 export interface CatalogClientOptions {
-  /** Where the catalog is, e.g. `http://127.0.0.1:2333`. */
+  /** The URL of the catalog, such as `http://127.0.0.1:2333`. */
   readonly url: string;
-  /** One of the two; an API key goes first. */
+  /** The API key. It has precedence over a token. */
   readonly apiKey?: string | undefined;
   readonly token?: string | (() => Promise<string>) | undefined;
   /**
-   * How long the catalog may be silent, in milliseconds: before it answers, and between two pieces of what is
-   * sent or received.
+   * The maximum silence of the catalog in milliseconds: before its response, and between two parts of a sent or
+   * received body.
    */
   readonly timeoutMs?: number;
-  /** How often an idempotent call is retried. */
+  /** The number of retries of an idempotent call. */
   readonly retries?: number;
   readonly fetch?: typeof fetch;
-  /** Entries that go with every request. */
+  /** The context entries that are sent with every request. */
   readonly context?: Context;
 }
 
 export interface CallOptions {
   readonly signal?: AbortSignal;
-  /** The Arrow stream of an operation that takes one. */
+  /** The Arrow stream of an operation that accepts one. */
   readonly body?: Uint8Array | ReadableStream<Uint8Array>;
 }
 
-/** A schema without fields has a type that forbids every field. */
+/** The query of an operation. A schema without fields has a type that forbids every field, which this type replaces. */
 type QueryOf<C extends AnyContract> = string extends keyof z.infer<C["query"]> ? object : Partial<z.infer<C["query"]>>;
 
-/** What a caller gives an operation: the id as its parts, the fields of query and body. */
+/** The request of an operation: the parts of the id and the fields of the query and the body. */
 export type CatalogRequest<C extends AnyContract> = {
   /** The parts of the object's identifier; the root namespace when absent. */
   readonly id?: readonly string[];
-  /** The name of the index, for the operations on one. */
+  /** The name of the index for the operations on one. */
   readonly indexName?: string;
 } & QueryOf<C> &
   Omit<z.input<C["body"]>, "id" | "context"> & { readonly context?: Context };
 
 /**
- * The answer, with the headers of the response in its context. An answer that is a number or a
- * text is just that; rows are an Arrow IPC file, held as a whole; a map is in the field that the request has it in.
+ * The response, whose context contains the headers of the HTTP response. A response that is a number or a text has no
+ * context; rows are an Arrow IPC file in memory; a map is in the same field as in the request.
  */
 export type CatalogAnswer<C extends AnyContract> =
   ResponseOf<C> extends number | string
@@ -70,7 +70,7 @@ export type CatalogAnswer<C extends AnyContract> =
         readonly context: Context;
       };
 
-/** Operations as methods. */
+/** The operations of a registry as methods. */
 type ClientOf<Registry extends Readonly<Record<string, AnyContract>>> = {
   readonly [Name in keyof Registry]: (
     request: CatalogRequest<Registry[Name]>,
@@ -78,9 +78,9 @@ type ClientOf<Registry extends Readonly<Record<string, AnyContract>>> = {
   ) => Promise<CatalogAnswer<Registry[Name]>>;
 };
 
-/** Every operation of the protocol as a method. */
+/** The client of the protocol, with every operation as a method. */
 export type CatalogClient = ClientOf<Contracts>;
-/** Every operation of management as a method. */
+/** The client of management, with every operation as a method. */
 export type ManagementClient = ClientOf<ManagementContracts>;
 
 const timeoutMsDefault = 30_000;
@@ -88,19 +88,18 @@ const retriesDefault = 4;
 const backoff = { minTimeout: 50, maxTimeout: 5_000, randomize: true };
 
 /**
- * A catalog, by its operations: `await catalog.describeTable({ id: ["films"] })`.
+ * Creates a client of a catalog with its operations as methods: `await catalog.describeTable({ id: ["films"] })`.
  *
- * Calls reject with `CatalogRequestError` when the catalog refused, and with
- * `CatalogConnectionError` when it gave no answer.
+ * Calls reject with `CatalogRequestError` if the catalog rejects the request, and with `CatalogConnectionError` if it
+ * does not respond.
  */
 export function createCatalogClient(options: CatalogClientOptions): CatalogClient {
   return createClient(contracts, options);
 }
 
 /**
- * The management of a catalog, by its operations: keys, roles, transactions, dropped tables.
- * `await management.listTransactions({ id: ["prod"], status: ["Failed"] })`. It rejects as the
- * catalog's client does.
+ * Creates a client of the management of a catalog: keys, roles, transactions, dropped tables. `await
+ * management.listTransactions({ id: ["prod"], status: ["Failed"] })`. Its errors are those of `createCatalogClient`.
  */
 export function createManagementClient(options: CatalogClientOptions): ManagementClient {
   return createClient(managementContracts, options);
@@ -110,7 +109,7 @@ function createClient<Registry extends Readonly<Record<string, AnyContract>>>(
   registry: Registry,
   options: CatalogClientOptions,
 ): ClientOf<Registry> {
-  // What fetch says of such a header has the whole key in it.
+  // The error of fetch about such a header would contain the whole key.
   for (const credential of [options.apiKey, options.token])
     if (typeof credential === "string" && !/^[\x20-\x7e]*$/.test(credential.trim()))
       throw new Error("the key or token of the catalog has characters that none has, such as a line break");
@@ -127,7 +126,7 @@ type Request = Readonly<Record<string, unknown>> & {
   readonly context?: Context;
 };
 
-/** Any call that is not idempotent may have been carried out although its answer was lost. */
+/** Calls an operation. If the response is lost, a call that is not idempotent may have succeeded. */
 function call(
   client: CatalogClientOptions,
   contract: AnyContract,
@@ -142,7 +141,7 @@ function call(
     shouldRetry: async ({ error, retryDelay }) => {
       if (error instanceof CatalogConnectionError) return true;
       if (!(error instanceof CatalogRequestError) || error.status !== 503) return false;
-      // What the catalog asks for beyond the backoff.
+      // The catalog may request a longer delay than the backoff.
       await sleep(Math.max((error.retryAfterSeconds ?? 0) * 1000 - retryDelay, 0), undefined, { signal });
       return true;
     },

@@ -1,16 +1,16 @@
 import { ErrorResponse } from "@tiltyard/protocol";
 
-/** What the catalog answered instead of a result. */
+/** An error response of the catalog. */
 export class CatalogRequestError extends Error {
   override readonly name = "CatalogRequestError";
   readonly operation: string;
   /** The HTTP status. */
   readonly status: number;
-  /** The protocol's error code; undefined when the answer was none of the catalog's. */
+  /** The error code of the protocol; undefined for a response that is not the catalog's. */
   readonly code: number | undefined;
-  /** Names the request in the catalog's log. */
+  /** The id of the request in the catalog's log. */
   readonly requestId: string | undefined;
-  /** How long the catalog asks to wait before a retry. */
+  /** The delay that the catalog requests before a retry. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(operation: string, response: Response, body: string) {
@@ -26,7 +26,7 @@ export class CatalogRequestError extends Error {
   }
 }
 
-/** The catalog gave no answer: it could not be reached, or the time was over. */
+/** The lack of a response: the catalog could not be reached, or the timeout expired. */
 export class CatalogConnectionError extends Error {
   override readonly name = "CatalogConnectionError";
 

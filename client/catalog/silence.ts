@@ -1,7 +1,7 @@
 /** The largest piece of a body that counts as progress. */
 const pieceBytes = 256 * 1024;
 
-/** Ends a request after a time without any byte sent or received, not after a total time. */
+/** Aborts a request after a time without any sent or received byte, instead of after a total time. */
 export class SilenceLimit implements Disposable {
   readonly #controller = new AbortController();
   readonly #limitMs: number;
@@ -16,7 +16,7 @@ export class SilenceLimit implements Disposable {
     return this.#controller.signal;
   }
 
-  /** The same bytes, each piece of which shows that it goes on. */
+  /** Returns the same bytes in pieces, each of which restarts the timer. */
   passing(body: Uint8Array | ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
     const stream = body instanceof Uint8Array ? ReadableStream.from(inPieces(body)) : body;
     return stream.pipeThrough(

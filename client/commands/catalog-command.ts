@@ -21,7 +21,7 @@ export function addCatalogCommand(to: Command, name: string, description: string
     .addOption(jsonOption());
 }
 
-/** Returns clients of the catalog that a command uses, and names the catalog on standard error. */
+/** Creates clients of the catalog for a command and prints the name of the catalog to standard error. */
 export function catalogOf(options: CatalogOptions): {
   readonly catalog: CatalogClient;
   readonly management: ManagementClient;
@@ -31,7 +31,7 @@ export function catalogOf(options: CatalogOptions): {
   return { catalog: createCatalogClient(target), management: createManagementClient(target) };
 }
 
-/** @throws UsageError */
+/** Creates a client of management. @throws UsageError */
 export function managementOf(options: CatalogOptions): ManagementClient {
   return createManagementClient(requiredCatalog(options));
 }

@@ -4,27 +4,28 @@ import { UsageError } from "./exit-codes.ts";
 import { defaultProfile, findProfile } from "./profiles.ts";
 import { httpUrl } from "./target.ts";
 
-/** The address of a catalog, and the key to it. */
+/** The URL of a catalog and its key. */
 export interface CatalogTarget {
   readonly url: string;
   readonly apiKey: string | undefined;
 }
 
-/** A catalog, and the setting that named it. */
+/** A catalog with the setting that specified it. */
 export interface NamedCatalog extends CatalogTarget {
   readonly from: string;
 }
 
-/** The options that name a catalog. A key is never on the command line, where other users of the machine could see it. */
+/** The options that specify a catalog. None contains a key, because other users of the machine can see command lines. */
 export interface CatalogTargetOptions {
   readonly url?: string;
-  /** The name of `--url` in commands that also address Ray or Kubernetes. */
+  /** The alternative to `--url` in commands that also address Ray or Kubernetes. */
   readonly catalog?: string;
   readonly profile?: string;
 }
 
 /**
- * Returns the catalog that the options or TILTYARD_CATALOG_URL name, or undefined. An empty variable counts as absent.
+ * Returns the catalog that the options or TILTYARD_CATALOG_URL specify; undefined without any. An empty variable counts
+ * as absent.
  *
  * @throws UsageError for an invalid URL and an unknown profile.
  */
@@ -41,7 +42,7 @@ export function catalogTarget({ url, catalog, profile }: CatalogTargetOptions): 
   return TILTYARD_CATALOG_URL ? named(TILTYARD_CATALOG_URL, "TILTYARD_CATALOG_URL") : undefined;
 }
 
-/** Returns the catalog of a command: the named one, that of the default profile, or the one of this machine. */
+/** Returns the catalog of a command: the specified one, that of the default profile, or the one on this machine. */
 export function requiredCatalog(options: CatalogTargetOptions): NamedCatalog {
   const port = process.env.TILTYARD_PORT || 2333;
   return catalogTarget(options) ?? ofProfile(defaultProfile) ?? named(`http://127.0.0.1:${port}`, "the default");
@@ -57,7 +58,7 @@ function ofProfile(name: string): NamedCatalog | undefined {
   return profile && { url: profile.url, apiKey: profile.apiKey, from: `the profile ${name}` };
 }
 
-/** Returns the development key of the data directory, for a catalog at a loopback address only. */
+/** Returns the development key of the data directory, but only for a catalog at a loopback address. */
 export function developmentKeyFor(url: string): string | undefined {
   const host = URL.parse(url)?.hostname ?? "";
   const file = join(process.env.TILTYARD_DATA_DIR || "data", "development.key");

@@ -8,7 +8,7 @@ const commands = {
   move: "copy the catalog of a SQLite file into an empty PostgreSQL database",
 } as const;
 
-/** Returns the commands on the catalog's database, which the service's package runs. */
+/** Creates the commands on the catalog's database, which the package of the service runs. */
 export function catalogCommands(): Command[] {
   return Object.entries(commands).map(([name, description]) =>
     handedOver(name, `${description} (tiltyard-catalog ${name})`, "catalog", [name]),

@@ -9,7 +9,7 @@ import { addTargetOptions, readTarget, type TargetOptions } from "./target.ts";
 
 type Options = TargetOptions & JsonOption;
 
-/** `cluster`: Ray clusters that stay. */
+/** Creates the command `cluster`, which manages Ray clusters that outlive it. */
 export function clusterCommand(): Command {
   const cluster = new Command("cluster").description("create Ray clusters that stay, list and delete them");
 
@@ -71,7 +71,7 @@ export function clusterCommand(): Command {
   return cluster;
 }
 
-/** Of these commands none needs a cluster's name but by its arguments. */
+/** Opens the API of Ray clusters. These commands receive the name of a cluster only as an argument. */
 async function openApi(options: Options): Promise<RayClusterApi> {
   const parameters = readTarget(options, "any");
   const [{ connect }, { RayClusterApi }] = await Promise.all([

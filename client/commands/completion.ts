@@ -1,6 +1,6 @@
 import { Argument, Command } from "commander";
 
-/** `completion`: a script for a shell that completes commands and options. */
+/** Creates the command `completion`, which prints a shell script that completes commands and options. */
 export function completionCommand(program: Command): Command {
   return new Command("completion")
     .description("print a completion script for your shell")
@@ -21,7 +21,7 @@ function scriptFor(shell: string, program: Command): string {
   return `${shell === "zsh" ? "autoload -U +X bashcompinit && bashcompinit\n" : ""}${bashScript(program)}`;
 }
 
-/** Returns a function for fish that prints the words after the present command. */
+/** Returns a function for fish that prints the possible words after the current command. */
 function fishScript(program: Command): string {
   const cases = pathsOf(program, []).map(([path, words]) => `    case '${path}'\n      set words ${words}`);
   return `function __tiltyard_words
@@ -39,7 +39,7 @@ complete -c tiltyard -a '(__tiltyard_words)'
 `;
 }
 
-/** Returns a function for bash that prints the words after the present command; zsh can call it too. */
+/** Returns a function for bash that prints the possible words after the current command; zsh can call it too. */
 function bashScript(program: Command): string {
   const cases = pathsOf(program, []).map(
     ([path, words]) => `    ${JSON.stringify(path)}) words=${JSON.stringify(words)} ;;`,

@@ -14,7 +14,7 @@ type Options = TargetOptions & JsonOption & { readonly pod: boolean; readonly pr
 
 const signs: Readonly<Record<Finding["result"], string>> = { ok: "ok", warning: "!!", failed: "XX", skipped: "--" };
 
-/** `doctor`: checks a deployment and this machine. */
+/** Creates the command `doctor`, which checks a deployment and this machine. */
 export function doctorCommand(): Command {
   return addTargetOptions(new Command("doctor"))
     .description("check this machine, the catalog, and the cluster with its permissions")
@@ -64,7 +64,7 @@ async function doctor(options: Options): Promise<void> {
   if (findings.some(({ result }) => result === "failed")) process.exitCode = exitCodes.unhealthy;
 }
 
-/** Connects to Kubernetes. A missing kubeconfig is a failure only for a user who named a cluster. */
+/** Connects to Kubernetes. A missing kubeconfig is a failure only if the options specify a cluster. */
 async function connectTo(
   parameters: ClusterParameters,
   { stackOutputs, file, namespace, context, configMethod }: Options,

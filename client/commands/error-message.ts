@@ -13,7 +13,7 @@ export function reportOf(error: unknown): string {
   return formatError(error);
 }
 
-/** The errors in one, in the order in which they came: cleaning up may fail after what it cleans up for. */
+/** Returns the errors within an error in chronological order, because cleanup may fail after the work itself. */
 export function failuresOf(error: unknown): readonly unknown[] {
   return isSuppressedError(error) ? [...failuresOf(error.suppressed), ...failuresOf(error.error)] : [error];
 }

@@ -2,15 +2,15 @@ import { onNpmExit } from "@tiltyard/protocol/parent";
 import { failuresOf, reportOf } from "./error-message.ts";
 import { exitCodes } from "./exit-codes.ts";
 
-/** What deletes a Ray cluster that an interrupted command left. */
+/** The advice about a Ray cluster that an interrupted command did not delete. */
 export const clusterLeftOver = "what is left over is deleted by: tiltyard cluster reap";
 
 /**
- * Runs work that is asked to stop and clean up by the first SIGINT or SIGTERM, and when the reader
- * of its output is gone; a second signal ends the process at once. Work that was interrupted
- * ends with the exit code of that. Any other failure is printed.
+ * Runs work that stops and cleans up after the first SIGINT or SIGTERM, or when the reader of its output closes the
+ * pipe. A second signal exits immediately. Interrupted work has the exit code of interruptions; other errors are
+ * printed.
  *
- * @param leftOver Advice about possible orphans after a failed clean-up.
+ * @param leftOver The advice about possible orphans after a failed cleanup.
  */
 export async function interruptible(work: (signal: AbortSignal) => Promise<void>, leftOver?: string): Promise<void> {
   const controller = new AbortController();

@@ -8,7 +8,7 @@ import { type CatalogTarget, catalogTarget } from "./catalog-target.ts";
 import { UsageError } from "./exit-codes.ts";
 import type { TargetOptions } from "./target.ts";
 
-/** What goes with a job. */
+/** The options of a job. */
 export interface JobOptions extends TargetOptions {
   readonly workingDir?: string;
   readonly env?: Readonly<Record<string, string>>;
@@ -58,7 +58,7 @@ function amount(text: string): number {
   return value;
 }
 
-/** Checked before a Ray cluster is created for it. */
+/** Validates a folder before a Ray cluster is created for the job. */
 function folder(path: string): string {
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw new InvalidArgumentError("It must be a folder.");
   return path;
@@ -76,12 +76,12 @@ export function jobRequest(command: readonly string[], options: JobOptions): Job
   };
 }
 
-/** Ray runs a line of a shell: each argument arrives as it was given here. */
+/** Quotes an argument, because Ray runs the command line in a shell. */
 function quote(argument: string): string {
   return /^[\w@%+=:,./-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", `'\\''`)}'`;
 }
 
-/** @throws UsageError */
+/** Returns the tracking that the options specify. @throws UsageError */
 export function trackingOf(
   options: JobOptions,
   target: CatalogTarget | undefined = catalogTarget(options),

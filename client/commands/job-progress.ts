@@ -11,17 +11,17 @@ export async function describeJob(management: ManagementClient, id: string): Pro
   return (await management.describeJob({ id: parseIdentifier(id) })).job;
 }
 
-/** A runner claims a queued job within seconds. */
+/** The time within which a runner normally claims a queued job. */
 const runnerTimeoutMs = 5_000;
 const noRunner =
   "no runner has claimed the job: is one connected, and below its limit of jobs? Start one: tiltyard runner --local";
 
-/** Whether a job waits for a runner to claim it. Jobs of OpenJob are run by their opener. */
+/** Reports whether a job waits for a runner. Jobs of OpenJob are executed by the client that opened them. */
 export function isUnclaimed({ status, attempt, operation, reason }: Job): boolean {
   return status === "Queued" && attempt === 0 && operation !== "OpenJob" && reason === undefined;
 }
 
-/** Follows a job until it has ended, also over a restart of the catalog. */
+/** Follows a job until it ends, even across a restart of the catalog. */
 export async function watchJob(
   management: ManagementClient,
   id: string,
@@ -68,7 +68,7 @@ export function describeProgress(job: Job): string {
   return `${job.status}${attempt} ${bar(done, total)} ${[countOf(job.progress), ...left].join(", ")}`;
 }
 
-/** What a job that has not ended waits for, or what its latest attempt fell over. */
+/** Returns the reason why an open job waits, or why its latest attempt failed. */
 export function waitingFor({ status, reason = "" }: Job): string {
   return status === "Queued" || status === "Running" ? reason : "";
 }

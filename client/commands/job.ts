@@ -14,12 +14,12 @@ interface Options extends TargetOptions, JsonOption {
   readonly address?: string;
 }
 
-/** `ray`: commands on Ray itself. */
+/** Creates the command `ray` with the commands on Ray itself. */
 export function rayCommand(): Command {
   return new Command("ray").description("submit jobs to a Ray cluster").addCommand(rayJobCommand());
 }
 
-/** `job`: the former name of `ray job`. */
+/** Creates the command `job`, the former name of `ray job`. */
 export function formerJobCommand(): Command {
   return rayJobCommand().hook("preAction", () => {
     process.stderr.write("warning: `tiltyard job` is deprecated and will be removed: use `tiltyard ray job`\n");
@@ -58,7 +58,7 @@ function rayJobCommand(): Command {
     .action(async (options: Options) => {
       await using opened = await open(options);
       const rows = (await opened.jobs.list()).map((each) => ({
-        // One that was not submitted but began with ray.init() has an id of another kind.
+        // A job that started with ray.init() instead of a submission has a different kind of id.
         id: each.submission_id ?? each.job_id ?? "",
         status: each.status,
         started: each.start_time ? new Date(each.start_time).toISOString() : "",

@@ -16,7 +16,7 @@ interface ListOptions extends CatalogOptions {
   readonly limit: number;
 }
 
-/** `jobs`: those of the catalog, which its runner runs. */
+/** Creates the command `jobs` for the jobs of the catalog, which its runner executes. */
 export function jobsCommand(): Command {
   const jobs = new Command("jobs").description("the catalog's jobs: open, list, watch, cancel and retry them");
 
@@ -104,7 +104,7 @@ async function listJobs(management: ManagementClient, options: ListOptions): Pro
   printTable(options, rows, ["id", "status", "target", "progress", "principal", "opened"]);
 }
 
-/** What a job fills: a table, and its column if it fills one. */
+/** Returns the target of a job: a table, and its column if the job fills one. */
 function targetOf({ objects, parameters }: Job): string {
   const [table = []] = objects;
   return [table.join("$"), ...(parameters.column === undefined ? [] : [parameters.column])].join(" ");

@@ -10,7 +10,7 @@ interface CreateOptions extends CatalogOptions {
   readonly namespace: string;
 }
 
-/** `keys`: create, list and revoke API keys. */
+/** Creates the command `keys`, which creates, lists and revokes API keys. */
 export function keysCommand(): Command {
   const keys = new Command("keys").description("create, list and revoke API keys of the catalog");
 

@@ -13,7 +13,7 @@ interface Options extends JsonOption {
   readonly profile: string;
 }
 
-/** `login`: stores the URL and the key of a catalog. */
+/** Creates the command `login`, which stores the URL and the key of a catalog. */
 export function loginCommand(): Command {
   return new Command("login")
     .description("store the URL and the key of a catalog for later commands")
@@ -36,7 +36,7 @@ Examples:
       const apiKey = process.env.TILTYARD_API_KEY || developmentKeyFor(url) || (await readKey());
       if (apiKey === "")
         throw new UsageError("No key was given: set TILTYARD_API_KEY, or write the key to standard input");
-      // The catalog refuses a wrong key before it is stored.
+      // The catalog rejects a wrong key before it is stored.
       const { principal } = await createManagementClient({ url, apiKey }).describeCaller({});
       storeProfile(options.profile, { url, apiKey });
       print(
@@ -47,7 +47,7 @@ Examples:
     });
 }
 
-/** `logout`: deletes a stored profile. */
+/** Creates the command `logout`, which deletes a stored profile. */
 export function logoutCommand(): Command {
   return new Command("logout")
     .description("delete the stored URL and key of a catalog")
@@ -61,7 +61,7 @@ export function logoutCommand(): Command {
     });
 }
 
-/** Reads a key from standard input. A terminal does not show it. */
+/** Reads a key from standard input without echo. */
 async function readKey(): Promise<string> {
   if (!process.stdin.isTTY) return (await text(process.stdin)).trim();
   process.stderr.write("API key: ");

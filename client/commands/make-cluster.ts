@@ -3,13 +3,13 @@ import { type ClusterState, formatState } from "../ray/cluster-state.ts";
 import type { RayCluster } from "../ray/provision.ts";
 import { bar, Progress } from "./output.ts";
 
-/** As `provisionRayCluster`, and tells how far the cluster has come. The command handles signals itself. */
+/** Creates a cluster like `provisionRayCluster` and shows its progress. The command handles signals itself. */
 export async function makeCluster(parameters: ClusterParameters, signal: AbortSignal): Promise<RayCluster> {
   const { name, namespace } = parameters;
   using progress = new Progress();
-  // Until there is a state to tell: an API server that does not answer is called for a while.
+  // This message remains until a state is known, because an unresponsive API server is called repeatedly.
   progress.tell(`creating the Ray cluster ${name} in ${namespace}`);
-  // Kubernetes' library takes a while to load: not for a wrong option.
+  // The library of Kubernetes loads slowly, so it is loaded only after the options are valid.
   const { provisionRayCluster } = await import("../ray/provision.ts");
   return await provisionRayCluster(parameters, {
     onProgress: (state) => progress.tell(describeProgress(name, state)),

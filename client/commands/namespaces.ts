@@ -4,7 +4,7 @@ import { pages } from "../catalog/pages.ts";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
 import { print, printTable } from "./output.ts";
 
-/** `namespaces`: list, create and drop namespaces. */
+/** Creates the command `namespaces`, which lists, creates and drops namespaces. */
 export function namespacesCommand(): Command {
   const namespaces = new Command("namespaces").description("list, create and drop namespaces of the catalog");
 

@@ -16,7 +16,10 @@ interface Opened {
   readonly job_id: string;
 }
 
-/** `jobs backfill` and the others that open a job: each is a request of the catalog, with its fields as options. */
+/**
+ * Adds `jobs backfill` and the other commands that open a job. Each sends a request to the catalog, with its fields as
+ * options.
+ */
 export function addOpeningCommands(jobs: Command): void {
   const { alterTableBackfillColumns, refreshMaterializedView } = contracts;
   addOpening(jobs, ["backfill", "table", "fill a computed column"], alterTableBackfillColumns, (target, request) =>

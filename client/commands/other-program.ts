@@ -1,14 +1,14 @@
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { Command } from "commander";
 
-/** Programs of packages that this one works without. */
+/** The programs of optional packages. */
 const programs = {
   catalog: "@tiltyard/service",
   runner: "@tiltyard/runner",
 } as const;
 type ProgramName = keyof typeof programs;
 
-/** A command that another program carries out, with all that comes after its name. */
+/** Creates a command that passes all its arguments to another program. */
 export function handedOver(
   name: string,
   description: string,
@@ -27,8 +27,8 @@ export function handedOver(
 }
 
 /**
- * In this process: of two, one would pass on signals that a supervisor or a shell sends to both, and the program takes
- * a second signal for haste.
+ * Runs a program in this process. With two processes, one would have to forward signals that a supervisor or a shell
+ * sends to both, and the program would interpret a second signal as a request to exit immediately.
  */
 export async function runProgram(program: ProgramName, args: readonly string[]): Promise<void> {
   const file = findProgram(program);
@@ -36,7 +36,7 @@ export async function runProgram(program: ProgramName, args: readonly string[]):
   await import(pathToFileURL(file).href);
 }
 
-/** A program's file, for this Node. @throws Error When it is not installed. */
+/** Returns the file of a program, for this version of Node. @throws Error if the program is not installed. */
 export function findProgram(program: ProgramName): string {
   try {
     return fileURLToPath(import.meta.resolve(`${programs[program]}/command`));

@@ -6,19 +6,19 @@ export interface JsonOption {
 
 export const jsonOption = () => new Option("--json", "print JSON");
 
-/** Adds `--limit`, a whole number above 0. */
+/** Creates the option `--limit`, a positive integer. */
 export function limitOption(description: string, limit: number): Option {
   return new Option("--limit <number>", description).default(limit).argParser(wholeNumber);
 }
 
-/** Parses a whole number above 0. @throws InvalidArgumentError */
+/** Parses a positive integer. @throws InvalidArgumentError */
 export function wholeNumber(text: string): number {
   const value = Number(text);
   if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError("It must be a whole number above 0.");
   return value;
 }
 
-/** Prints a result: as JSON with `--json`, as text otherwise. */
+/** Prints a result as JSON with `--json`, and as text otherwise. */
 export function print({ json }: JsonOption, value: unknown, text: string): void {
   process.stdout.write(`${json ? JSON.stringify(value) : text}\n`);
 }
@@ -43,10 +43,7 @@ export function printTable(
   process.stdout.write(`${lines.map(line).join("\n")}\n`);
 }
 
-/**
- * Tells on standard error how far something has come: on a terminal one line that changes,
- * elsewhere a line for each change.
- */
+/** Shows progress on standard error: on a terminal as one line that changes, elsewhere as one line per change. */
 export class Progress implements Disposable {
   readonly #stream = process.stderr;
   #isOpen = false;
@@ -58,7 +55,7 @@ export class Progress implements Disposable {
     this.#isOpen = true;
   }
 
-  /** Ends the line, so that others can write theirs. */
+  /** Ends the line before other output. */
   end(): void {
     if (this.#isOpen) this.#stream.write("\n");
     this.#isOpen = false;
@@ -69,7 +66,7 @@ export class Progress implements Disposable {
   }
 }
 
-/** A bar of a part of a whole, e.g. `[####----]`. Of nothing, all is done. */
+/** Renders a progress bar such as `[####----]`. It is full if the whole is 0. */
 export function bar(part: number, whole: number): string {
   const width = 20;
   const filled = whole === 0 ? width : Math.min(width, Math.round((part / whole) * width));

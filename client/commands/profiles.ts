@@ -9,20 +9,20 @@ const Profiles = z.record(z.string(), z.object({ url: z.string(), apiKey: z.stri
 type Profiles = z.infer<typeof Profiles>;
 export type Profile = Profiles[string];
 
-/** The profile of commands that name neither a catalog nor a profile. */
+/** The profile of commands that specify neither a catalog nor a profile. */
 export const defaultProfile = "default";
 
-/** Returns the file with all profiles, which only its owner may read. */
+/** Returns the file of all profiles, which only its owner may read. */
 export function profilesFile(): string {
   return join(process.env.XDG_CONFIG_HOME || join(homedir(), ".config"), "tiltyard", "profiles.json");
 }
 
-/** Returns a stored profile, or undefined when none has the name. @throws UsageError for an unusable file. */
+/** Returns a stored profile; undefined if none has the name. @throws UsageError for an unusable file. */
 export function findProfile(name: string): Profile | undefined {
   return readProfiles()[name];
 }
 
-/** Stores a profile, or deletes it when it is undefined. @throws UsageError for an unusable file. */
+/** Stores a profile, or deletes it if the value is undefined. @throws UsageError for an unusable file. */
 export function storeProfile(name: string, profile: Profile | undefined): void {
   const { [name]: _, ...others } = readProfiles();
   const file = profilesFile();

@@ -14,11 +14,11 @@ const install = `install Python ${pythonMin.join(".")} or later.`;
 const installVenv = "install its venv module, on Debian and Ubuntu with apt-get install python3-venv.";
 
 /**
- * Creates a Python environment with the packages of a requirements file. The environment is kept in the user's cache, one for
- * each content of the file and version of Python.
+ * Creates a Python environment with the packages of a requirements file. The environment is stored in the cache of the
+ * user, one for each content of the file and version of Python.
  *
  * @returns The folder of its programs.
- * @throws Error One sentence that names what this machine lacks.
+ * @throws Error with one sentence about the missing prerequisite.
  */
 export async function preparePython(requirements: string, progress: Progress, signal: AbortSignal): Promise<string> {
   const version = pythonVersion();
@@ -29,7 +29,7 @@ export async function preparePython(requirements: string, progress: Progress, si
   const done = join(folder, "done");
   if (existsSync(done) && readFileSync(done, "utf8") === version) return join(folder, "bin");
 
-  // An interrupted run leaves half of an environment.
+  // An interrupted run leaves an incomplete environment.
   rmSync(folder, { recursive: true, force: true });
   progress.tell(`creating a Python environment in ${folder}`);
   const venv = await run(["python3", "-m", "venv", folder], () => {}, signal);
@@ -53,7 +53,7 @@ export async function preparePython(requirements: string, progress: Progress, si
   }
 }
 
-/** Returns the version of python3 on the PATH. @throws Error when it is missing or too old. */
+/** Returns the version of python3 on the PATH. @throws Error if it is missing or too old. */
 export function pythonVersion(): string {
   const { error, stdout, status } = spawnSync("python3", ["-c", "import platform; print(platform.python_version())"], {
     encoding: "utf8",

@@ -25,7 +25,7 @@ import os, lance, lance.namespace, pyarrow as pa
 key = {"header.x-api-key": os.environ["TILTYARD_API_KEY"]}
 catalog = lance.namespace.RestNamespace(uri=os.environ["TILTYARD_CATALOG_URL"], **key)
 `;
-/** Any Lance client can create a table; this one has four fragments. */
+/** The script that creates the table. Any Lance client can create one; this one has four fragments. */
 const createTable = `${openCatalog}
 films = pa.table({"id": range(${rows}), "title": [f"Film number {number}" for number in range(${rows})]})
 lance.write_dataset(films, namespace_client=catalog, table_id=["${table}"], mode="create", max_rows_per_file=${rows / 4})
@@ -39,7 +39,7 @@ for film in films.to_table(limit=3).to_pylist():
     print("  ", film)
 `;
 
-/** `quickstart`: fills a column by a REST call on a machine with nothing but Node and Python. */
+/** Creates the command `quickstart`, which fills a column by a REST call on a machine with only Node and Python. */
 export function quickstartCommand(): Command {
   return new Command("quickstart")
     .description("start the catalog, the runner and Ray on this machine, and fill a column by a REST call")
@@ -84,7 +84,7 @@ async function prepareTable(catalog: CatalogTarget, python: string, env: NodeJS.
   await post(catalog, `/v1/table/${table}/add_columns`, { new_columns: [{ name: column, computed: expression }] });
 }
 
-/** Sends the request that the page shows for curl. */
+/** Sends the request that the guide sends with curl. */
 async function post({ url, apiKey }: CatalogTarget, path: string, body: object): Promise<Record<string, unknown>> {
   const headers = { "content-type": "application/json", ...(apiKey !== undefined && { "x-api-key": apiKey }) };
   const answer = await fetch(url + path, { method: "POST", headers, body: JSON.stringify(body) });

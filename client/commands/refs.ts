@@ -9,7 +9,7 @@ interface TagOptions extends CatalogOptions {
   readonly branch?: string;
 }
 
-/** `tags`: list, create, move and delete the tags of a table. */
+/** Creates the command `tags`, which lists, creates, moves and deletes the tags of a table. */
 export function tagsCommand(): Command {
   const tags = new Command("tags").description("list, create, move and delete the tags of a table");
 
@@ -54,7 +54,7 @@ interface BranchOptions extends CatalogOptions {
   readonly fromBranch?: string;
 }
 
-/** `branches`: list, create and delete the branches of a table. */
+/** Creates the command `branches`, which lists, creates and deletes the branches of a table. */
 export function branchesCommand(): Command {
   const branches = new Command("branches").description("list, create and delete the branches of a table");
 

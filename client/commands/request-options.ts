@@ -2,14 +2,20 @@ import type { AnyContract } from "@tiltyard/protocol";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { z } from "zod";
 
-/** Fields that a command has from elsewhere: its argument, the key in the environment; jobs work on main alone. */
+/**
+ * The fields without an option: the argument of the command, the key in the environment, and the branch, because jobs
+ * support only `main`.
+ */
 const fromElsewhere = ["id", "identity", "context", "branch"] as const;
 type FromElsewhere = (typeof fromElsewhere)[number];
 
 /** The fields of a request that a command has as options. */
 export type RequestFields<C extends AnyContract> = Omit<z.output<C["body"]>, FromElsewhere>;
 
-/** Adds an option for each field of a request, `--keep-versions` for `keep_versions`, which takes what the catalog takes. */
+/**
+ * Adds an option for each field of a request, such as `--keep-versions` for `keep_versions`, with the catalog's own
+ * validation.
+ */
 export function addRequestOptions(command: Command, { body }: AnyContract): Command {
   for (const [field, schema] of fieldsOf(body)) {
     const isRequired = !accepts(schema, undefined);
@@ -23,7 +29,7 @@ export function addRequestOptions(command: Command, { body }: AnyContract): Comm
   return command;
 }
 
-/** The fields that the options of a command have, by their names in the protocol. */
+/** Returns the values of a command's options by their names in the protocol. */
 export function requestOf<C extends AnyContract>({ body }: C, command: Command): RequestFields<C> {
   const given = command.opts<Record<string, unknown>>();
   const fields = fieldsOf(body).map(([field]) => [field, given[camelCase(field)]]);
@@ -36,7 +42,7 @@ function fieldsOf(body: z.ZodObject): readonly [string, z.ZodType][] {
   );
 }
 
-/** @throws InvalidArgumentError */
+/** Parses the value of an option. @throws InvalidArgumentError */
 function parsed(schema: z.ZodType, text: string): string | number {
   const asText = schema.safeParse(text);
   if (asText.success) return text;
@@ -50,7 +56,7 @@ function accepts(schema: z.ZodType, value: unknown): boolean {
   return schema.safeParse(value).success;
 }
 
-/** As commander names the value of an option. */
+/** Returns Commander's name for the value of an option. */
 function camelCase(field: string): string {
   return field.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase());
 }

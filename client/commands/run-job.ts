@@ -4,15 +4,12 @@ import { submitTracked, type Tracking } from "../ray/tracked-job.ts";
 import { exitCodes } from "./exit-codes.ts";
 import type { JsonOption } from "./output.ts";
 
-/** How long a job that was told to stop may take to do so. */
+/** The time within which a job should end after a stop request. */
 const stopTimeoutMs = 30_000;
-/** Ray stops a job that has no place yet only when it gets one. */
+/** The message about a job that did not end. Ray stops a pending job only when it gets resources. */
 const notStopped = "it was told to stop, and did not end in time";
 
-/**
- * Submits a job, shows what it prints until it has ended, and sets the exit code by how it ended.
- * Aborting stops the job.
- */
+/** Submits a job, prints its output until it ends, and sets the exit code depending on its result. An abort stops the job. */
 export async function runJob(
   jobs: JobsApi,
   request: JobRequest,
@@ -21,10 +18,10 @@ export async function runJob(
   const tracked = tracking === undefined ? undefined : await submitTracked(jobs, request, tracking);
   const job = tracked?.job ?? (await jobs.submit(request));
   process.stderr.write(`job ${job.id}${tracked ? `, transaction ${tracked.transactionId}` : ""}\n`);
-  // Looked at below; until then it must not count as unhandled.
+  // The error is handled below. Until then, it must not count as unhandled.
   tracked?.done.catch(() => {});
   try {
-    // With --json standard output has one JSON value alone.
+    // With --json, standard output contains only a single JSON value.
     await showLogs(job, json ? process.stderr : process.stdout, signal);
   } catch (error) {
     if (!signal.aborted) throw error;
@@ -49,7 +46,7 @@ export function exitCodeOf({ status }: JobDetails): number {
   return status === "STOPPED" ? exitCodes.jobStopped : exitCodes.ok;
 }
 
-/** Ray's message repeats the end of what the job printed, which was shown already. */
+/** Returns the reason of a failure. Ray's message repeats the end of the output, which was already printed. */
 function reasonOf({ status, message }: JobDetails): string {
   const reason = message?.split("\n")[0]?.replace(/, last available logs.*/, "");
   return status === "SUCCEEDED" || !reason ? "" : `: ${reason}`;

@@ -14,8 +14,8 @@ const catalogStartTimeoutMs = 60_000;
 const pollMs = 50;
 
 /**
- * Runs a command on a Ray of this machine, and starts a catalog for it when none is named. The
- * command finds the catalog in TILTYARD_CATALOG_URL and TILTYARD_API_KEY.
+ * Runs a command on a Ray of this machine and starts a catalog for it if none is specified. The command finds the
+ * catalog in TILTYARD_CATALOG_URL and TILTYARD_API_KEY.
  */
 export async function runLocally(command: readonly string[], options: JobOptions & JsonOption): Promise<void> {
   await interruptible(async (signal) => {
@@ -39,10 +39,10 @@ function environmentOf({ url, apiKey }: CatalogTarget): NodeJS.ProcessEnv {
   };
 }
 
-/** A catalog that ends when it is disposed of. */
+/** A catalog that stops when it is disposed. */
 type StartedCatalog = CatalogTarget & AsyncDisposable;
 
-/** The catalog of this folder, at a free port; another one on the same database does no harm. */
+/** Starts the catalog of this folder at a free port. Another catalog may use the same database. */
 export async function startCatalog(signal: AbortSignal): Promise<StartedCatalog> {
   const settings = { TILTYARD_PORT: "0", ...process.env };
   const catalog = new Companion([process.execPath, findProgram("catalog"), "serve"], settings);
@@ -56,7 +56,7 @@ export async function startCatalog(signal: AbortSignal): Promise<StartedCatalog>
   }
 }
 
-/** @returns Its URL. */
+/** Waits until the catalog listens. @returns Its URL. */
 async function untilListening(catalog: Companion, signal: AbortSignal): Promise<string> {
   const deadline = Date.now() + catalogStartTimeoutMs;
   for (;;) {
@@ -68,7 +68,7 @@ async function untilListening(catalog: Companion, signal: AbortSignal): Promise<
   }
 }
 
-/** The key that the catalog writes for users that may read its folder. */
+/** Returns the key that the catalog writes for users that may read its folder. */
 function developmentKey(): string {
   return readFileSync(join(process.env.TILTYARD_DATA_DIR ?? "data", "development.key"), "utf8").trim();
 }

@@ -8,7 +8,7 @@ import { runJob } from "./run-job.ts";
 import { runLocally } from "./run-local.ts";
 import { addTargetOptions, readTarget } from "./target.ts";
 
-/** `run`: a Ray cluster for one command. */
+/** Creates the command `run`, which creates a Ray cluster for one command. */
 export function runCommand(): Command {
   return addJobOptions(addTargetOptions(new Command("run")))
     .description("create a Ray cluster, run a command on it, and delete the cluster")

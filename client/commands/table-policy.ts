@@ -16,7 +16,7 @@ interface Options extends CatalogOptions {
 const Policy = z.strictObject(TablePolicy);
 type Policy = z.infer<typeof Policy>;
 
-/** `jobs policy`: what it prints is what it takes. */
+/** Adds `jobs policy`, whose output is also its input format. */
 export function addPolicyCommand(jobs: Command): void {
   addCatalogCommand(
     jobs,
@@ -37,7 +37,7 @@ export function addPolicyCommand(jobs: Command): void {
     });
 }
 
-/** @throws UsageError */
+/** Parses a policy file. @throws UsageError */
 function parsePolicy(file: string): Policy {
   const parsed = Policy.safeParse(readYaml(file));
   if (parsed.success) return parsed.data;
@@ -45,7 +45,7 @@ function parsePolicy(file: string): Policy {
   throw new UsageError(`the policy is not valid:\n  ${problems.join("\n  ")}`);
 }
 
-/** Each is a property of the table, as JSON. */
+/** Returns the policy in the properties of a table, each part of which is JSON. */
 function policyIn(properties: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> {
   const names = Object.keys(TablePolicy).filter((name) => properties[name] !== undefined);
   return Object.fromEntries(names.map((name) => [name, JSON.parse(properties[name] ?? "")]));

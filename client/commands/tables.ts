@@ -15,7 +15,7 @@ interface LimitOptions extends CatalogOptions {
   readonly limit: number;
 }
 
-/** `tables`: browse, drop and protect the tables of the catalog. */
+/** Creates the command `tables`, which browses, drops and protects the tables of the catalog. */
 export function tablesCommand(): Command {
   const tables = new Command("tables").description("list, show, drop, undrop and protect the tables of the catalog");
 
@@ -99,7 +99,7 @@ export function addTableCommand(to: Command, name: string, description: string):
   return addCatalogCommand(to, name, description).argument("<table>", "the table's identifier, e.g. 'prod$films'");
 }
 
-/** Describes a table with its schema, or without one when the catalog cannot read its data. */
+/** Describes a table with its schema, or without a schema if the catalog cannot read the data of tables. */
 async function describe(catalog: CatalogClient, id: readonly string[]): Promise<Described> {
   try {
     return await catalog.describeTable({ id, load_detailed_metadata: true, check_declared: true });
@@ -109,7 +109,7 @@ async function describe(catalog: CatalogClient, id: readonly string[]): Promise<
   }
 }
 
-/** Returns the fields that people look for, in their order. */
+/** Returns the fields of a table in the order of their importance for users. */
 function summaryOf(table: string, described: Omit<Described, "context">): Record<string, unknown> {
   const { version, location, stats, schema, properties, is_only_declared: isOnlyDeclared } = described;
   return {
@@ -128,7 +128,7 @@ function typeOf({ type, nullable }: Field): string {
   return `${nameOf(type)}${nullable ? "" : ", not null"}`;
 }
 
-/** Returns a type such as `fixed_size_list<float, 128>`. */
+/** Returns a type name such as `fixed_size_list<float, 128>`. */
 function nameOf({ type, fields, length }: Field["type"]): string {
   const inner = [
     ...(fields ?? []).map((field) => nameOf(field.type)),

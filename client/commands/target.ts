@@ -14,7 +14,7 @@ import { fromStackOutputs, parseStackOutputs } from "../stack-outputs.ts";
 import { reportOf } from "./error-message.ts";
 import { UsageError } from "./exit-codes.ts";
 
-/** Where a command works: options that most of them have. */
+/** The options about the target of a command, which most commands have. */
 export interface TargetOptions {
   readonly file?: string;
   readonly stackOutputs?: string;
@@ -33,7 +33,7 @@ export function addTargetOptions(command: Command): Command {
     .addOption(new Option("--config-method <method>", "how to sign in to Kubernetes").choices(configMethods));
 }
 
-/** What `--stack-outputs` names. @throws UsageError */
+/** Returns the outputs in the file of `--stack-outputs`. @throws UsageError */
 export function readStack({ stackOutputs }: TargetOptions): StackOutputs | undefined {
   if (stackOutputs === undefined) return undefined;
   const outputs = readYaml(stackOutputs);
@@ -45,9 +45,10 @@ export function readStack({ stackOutputs }: TargetOptions): StackOutputs | undef
 }
 
 /**
- * The parameters of a Ray cluster: the stack's, then those of the file, then those of the command line.
+ * Returns the parameters of a Ray cluster. Those of the command line override those of the file, which override those
+ * of the stack.
  *
- * @param name For commands that need none from a file.
+ * @param name The name for commands that need none from a file.
  * @throws UsageError, ParameterError
  */
 export function readTarget(options: TargetOptions, name?: string, outputs = readStack(options)): ClusterParameters {
@@ -63,7 +64,7 @@ export function readTarget(options: TargetOptions, name?: string, outputs = read
   });
 }
 
-/** @throws UsageError */
+/** Parses a YAML file. @throws UsageError */
 export function readYaml(file: string): unknown {
   try {
     return parseYaml(readFileSync(file === "-" ? 0 : file, "utf8"));
@@ -72,7 +73,7 @@ export function readYaml(file: string): unknown {
   }
 }
 
-/** Returns a URL. @throws UsageError for any other text, such as `localhost:8265`. */
+/** Validates a URL. @throws UsageError for any other text, such as `localhost:8265`. */
 export function httpUrl(text: string, what: string): string {
   if (!/^https?:$/.test(URL.parse(text)?.protocol ?? ""))
     throw new UsageError(`the URL of ${what} must begin with http:// or https://; it is ${text}`);
@@ -80,10 +81,10 @@ export function httpUrl(text: string, what: string): string {
 }
 
 /**
- * The token for a Ray that is named by its address, as Ray's own commands find it: `RAY_AUTH_TOKEN`,
- * the file `RAY_AUTH_TOKEN_PATH`, or `~/.ray/auth_token`, where Ray puts the one that it makes.
+ * Returns the token for a Ray at a URL, from the places of Ray's own commands: `RAY_AUTH_TOKEN`, the file
+ * `RAY_AUTH_TOKEN_PATH`, or `~/.ray/auth_token`, which Ray creates.
  *
- * @returns undefined when there is none, and with `RAY_AUTH_MODE=disabled`.
+ * @returns The token; undefined without one and with `RAY_AUTH_MODE=disabled`.
  */
 export function rayToken(): string | undefined {
   const { RAY_AUTH_MODE, RAY_AUTH_TOKEN, RAY_AUTH_TOKEN_PATH } = process.env;

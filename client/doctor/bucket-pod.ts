@@ -4,19 +4,19 @@ import { catalogContainer } from "@tiltyard/protocol";
 import { z } from "zod";
 import { managedBy } from "../ray/manifest.ts";
 
-/** What the program must know of the catalog's settings; its secrets stay where they are. */
+/** The settings of the catalog that the program needs. Secrets are not copied. */
 const settings = ["TILTYARD_WAREHOUSE", "AWS_REGION"];
-/** Enough for a node that has to pull the image. */
+/** The timeout, which is sufficient for a node that must pull the image. */
 const timeoutSeconds = 180;
 const pollMs = 1_000;
 
-/** What `tiltyard-catalog check-warehouse` found; `problem` is absent when the bucket can be used. */
+/** The result of `tiltyard-catalog check-warehouse`; `problem` is absent if the bucket is usable. */
 const BucketCheck = z.object({ warehouse: z.string(), identity: z.string(), problem: z.string().optional() });
 export type BucketCheck = z.infer<typeof BucketCheck>;
 
 /**
- * A pod that uses the bucket of a catalog as the pods of Ray clusters do, writes what it found
- * where the kubelet reads it, and ends.
+ * Returns a pod that uses the bucket of a catalog like the pods of Ray clusters, writes the result to its termination
+ * message, and exits.
  *
  * @param catalog A pod of the catalog.
  */
@@ -46,7 +46,7 @@ export function bucketPod(catalog: V1Pod, namespace: string, serviceAccount: str
           args: ["check-warehouse", "--output", "/dev/termination-log"],
           env: [
             ...(container?.env ?? []).filter(({ name, value }) => settings.includes(name) && value !== undefined),
-            // It serves no requests, and so needs none of the settings for that.
+            // The pod serves no requests and needs no settings for that.
             { name: "TILTYARD_HOST", value: "127.0.0.1" },
           ],
           securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
@@ -58,9 +58,9 @@ export function bucketPod(catalog: V1Pod, namespace: string, serviceAccount: str
 }
 
 /**
- * Runs the pod to its end and deletes it.
+ * Runs the pod until it exits and deletes it.
  *
- * @throws Error When it tells nothing: it found no place, or its image could not be pulled.
+ * @throws Error without a result, for example if the pod could not be scheduled or its image could not be pulled.
  */
 export async function runBucketPod(
   core: CoreV1Api,

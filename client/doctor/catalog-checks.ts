@@ -6,7 +6,7 @@ import { type Check, type Finding, failed, type Outcome, ok, runChecks, skipped,
 export interface CatalogToCheck {
   readonly url: string;
   readonly apiKey?: string | undefined;
-  /** Whether nothing named the catalog, so that none has to run at the default address. */
+  /** Reports whether the catalog is only the default one, which need not run. */
   readonly isDefault?: boolean;
 }
 
@@ -16,7 +16,7 @@ interface Tools extends CatalogToCheck {
 }
 
 const requestTimeoutMs = 10_000;
-/** A runner below its limit of jobs claims a job within seconds. */
+/** The time within which a runner below its limit of jobs certainly claims a job. */
 const unclaimedMs = 60_000;
 
 const checks: readonly Check<Tools>[] = [
@@ -28,7 +28,7 @@ const checks: readonly Check<Tools>[] = [
 /**
  * Checks a catalog.
  *
- * @param hasRunnerPod Whether the pod of the runner is checked instead of the jobs that wait for one.
+ * @param hasRunnerPod Skips the check of unclaimed jobs, because the pod of the runner is checked instead.
  */
 export async function examineCatalog(
   catalog: CatalogToCheck | undefined,
@@ -68,7 +68,7 @@ async function checkKey({ apiKey, management, problem }: Tools): Promise<Outcome
   }
 }
 
-/** Looks for jobs that no runner claims: the catalog does not know its runners. */
+/** Searches for jobs that no runner claims, because the catalog does not know its runners. */
 async function checkRunner({ apiKey, management, problem }: Tools): Promise<Outcome> {
   if (problem !== undefined || apiKey === undefined) return skipped("the catalog, or a key to it, is missing");
   const { jobs } = await management.listJobs({ id: [], status: ["Queued"], ascending: true, limit: 100 });

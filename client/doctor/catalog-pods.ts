@@ -2,7 +2,7 @@ import { CoreV1Api, type KubeConfig, type V1Pod } from "@kubernetes/client-node"
 import { catalogLabels, catalogPort } from "@tiltyard/protocol";
 import { type Forwarding, forwardPort } from "../kubernetes/port-forward.ts";
 
-/** The pods of the catalog that a stack deployed. */
+/** Returns the pods of a catalog that a stack deployed. */
 export async function catalogPods(core: CoreV1Api, namespace: string): Promise<readonly V1Pod[]> {
   const labelSelector = Object.entries(catalogLabels)
     .map(([key, value]) => `${key}=${value}`)
@@ -10,7 +10,7 @@ export async function catalogPods(core: CoreV1Api, namespace: string): Promise<r
   return (await core.listNamespacedPod({ namespace, labelSelector })).items;
 }
 
-/** Leads a port of this machine to the catalog that a stack deployed, through the API server. */
+/** Forwards a port of this machine to a catalog that a stack deployed, through the API server. */
 export function forwardToCatalog(config: KubeConfig, namespace: string): Promise<Forwarding> {
   const core = config.makeApiClient(CoreV1Api);
   const findPod = async () => {

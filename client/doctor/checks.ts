@@ -6,12 +6,12 @@ import type { Finding } from "./finding.ts";
 export type { Finding } from "./finding.ts";
 
 export interface DoctorTarget extends Omit<ClusterTarget, "config"> {
-  /** Undefined where no Kubernetes is configured. */
+  /** The configuration of Kubernetes; undefined without one. */
   readonly config: KubeConfig | undefined;
   readonly catalog?: CatalogToCheck | undefined;
 }
 
-/** Checks a deployment: the cluster if there is one, then the catalog. */
+/** Checks a deployment: first the cluster, if one is configured, then the catalog. */
 export async function examine({ config, catalog, ...target }: DoctorTarget): Promise<readonly Finding[]> {
   const hasRunnerPod = config !== undefined && target.runsJobs !== undefined;
   const findings = await Promise.all([

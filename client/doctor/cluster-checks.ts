@@ -26,13 +26,13 @@ export interface ClusterTarget {
   readonly parameters: ClusterParameters;
   /** The namespace of the catalog's pods; that of Ray when absent. */
   readonly catalogNamespace?: string | undefined;
-  /** Whether the stack runs jobs; undefined where no stack is named. */
+  /** Reports whether the stack runs jobs; undefined if no stack is specified. */
   readonly runsJobs?: boolean | undefined;
-  /** The maximum number of nodes of each role that the autoscaler creates; undefined when unknown. */
+  /** The maximum number of nodes that the autoscaler creates for each role; undefined if unknown. */
   readonly nodeLimits?: Readonly<Record<"head" | "workerCpu" | "workerGpu", number>> | undefined;
-  /** Whether to create a pod that uses the bucket; true when absent. */
+  /** Allows the creation of a pod that uses the bucket; true when absent. */
   readonly makePod?: boolean | undefined;
-  /** Called when that pod was created, which may need minutes for its image. */
+  /** Called after the creation of that pod, whose image may need minutes. */
   readonly onPod?: (name: string) => void;
 }
 
@@ -61,7 +61,7 @@ const checks: readonly Check<Tools>[] = [
   ["runner of jobs", checkRunner],
 ];
 
-/** Checks a cluster. A check that fails itself reports the reason. */
+/** Checks a cluster. A check that throws an error reports it as its outcome. */
 export function examineCluster(target: ClusterTarget): Promise<readonly Finding[]> {
   const { config, runsJobs } = target;
   const tools: Tools = {
@@ -82,7 +82,7 @@ function outcomeOf(error: unknown): Outcome {
   return failed(reason, "is the API server reachable from here?");
 }
 
-/** @returns undefined for what is not there. */
+/** Returns undefined for a missing object. */
 async function orGone<Answer>(work: Promise<Answer>): Promise<Answer | undefined> {
   try {
     return await work;
@@ -123,7 +123,7 @@ async function checkOperator({ core }: Tools): Promise<Outcome> {
       ? ok(`${version} as ${where}`)
       : failed(`${where} is ${version}`, installOperator);
   }
-  // GKE's add-on runs on Google's control plane, which this cannot see.
+  // GKE's add-on runs on Google's control plane, which is not visible here.
   return warning(
     items.length === 0 ? "there is no pod of it that can be seen" : "its pod is not ready",
     "unless it is GKE's own add-on: kubectl get pods -A -l app.kubernetes.io/name=kuberay-operator",
@@ -177,7 +177,7 @@ async function checkClient({ authorization, parameters: { namespace, auth } }: T
     })),
     { verb: "list", resource: "pods" },
     { verb: "create", resource: "pods", subresource: "portforward" },
-    // The token of a Ray cluster.
+    // This secret contains the token of a Ray cluster.
     ...(auth === "token" ? [{ verb: "get", resource: "secrets" }] : []),
   ];
   const refused: string[] = [];
@@ -191,7 +191,7 @@ async function checkClient({ authorization, parameters: { namespace, auth } }: T
   return failed(`you may not ${refused.join(", ")}`, "ask to be one of clientPrincipals of the stack");
 }
 
-/** How clouds and autoscalers mark machines that they may take away. */
+/** The labels of machines that clouds and autoscalers may reclaim. */
 const spotLabels: readonly (readonly [string, string])[] = [
   ["cloud.google.com/gke-spot", "true"],
   ["cloud.google.com/gke-preemptible", "true"],
@@ -236,7 +236,7 @@ function isSpot({ metadata }: V1Node): boolean {
   return spotLabels.some(([key, value]) => metadata?.labels?.[key] === value);
 }
 
-/** By a pod that does it, as pods of Ray clusters would. */
+/** Checks the bucket with a pod that uses it like the pods of Ray clusters. */
 async function checkBucket({ core, parameters, catalogNamespace, makePod = true, onPod }: Tools): Promise<Outcome> {
   const { configMethod, namespace, serviceAccount } = parameters;
   if (configMethod !== "EKS_AUTH" && configMethod !== "GKE_AUTH") return skipped("only on EKS and GKE");

@@ -1,9 +1,9 @@
-/** The outcome of one check. A warning is about something that some users do without. */
+/** The outcome of one check. A warning concerns a part that some users do not need. */
 export interface Finding {
   readonly check: string;
   readonly result: "ok" | "warning" | "failed" | "skipped";
   readonly detail: string;
-  /** What to do about it. */
+  /** The recommended action. */
   readonly advice?: string;
 }
 
@@ -19,7 +19,7 @@ export const skipped = (detail: string, advice?: string): Outcome => ({
   ...(advice !== undefined && { advice }),
 });
 
-/** Runs checks at the same time. Each is about one thing, so that a fault fails only its own check. */
+/** Runs checks concurrently. Each covers one aspect, so that a fault fails only its own check. */
 export function runChecks<Tools>(
   checks: readonly Check<Tools>[],
   tools: Tools,

@@ -8,7 +8,7 @@ const checks: readonly Check<NodeJS.ProcessEnv>[] = [
   ["Ray on this machine", async (env) => ok(await localRayVersion(env))],
 ];
 
-/** Checks the programs that `quickstart`, `run --local` and `runner --local` start. Other commands work without them. */
+/** Checks the programs that `quickstart`, `run --local` and `runner --local` start. Other commands do not need them. */
 export function examineMachine(): Promise<readonly Finding[]> {
   return runChecks(checks, process.env, (error) =>
     warning(messageOf(error), "quickstart, run --local and runner --local need it"),

@@ -1,9 +1,9 @@
-/** Signing in to Kubernetes failed. The message says what to do about it. */
+/** An error of signing in to Kubernetes. The message contains the recommended action. */
 export class ConnectError extends Error {
   override readonly name: string = "ConnectError";
 }
 
-/** No kubeconfig names a cluster. */
+/** The lack of a kubeconfig with a cluster. */
 export class NoKubeconfigError extends ConnectError {
   override readonly name = "NoKubeconfigError";
 

@@ -2,22 +2,22 @@ import { KubeConfig } from "@kubernetes/client-node";
 import { messageOf } from "@tiltyard/protocol";
 import { ConnectError, NoKubeconfigError } from "./connect-error.ts";
 
-/** Where a Kubernetes cluster is, and how to sign in to it; requirements.md 2.8. */
+/** The location of a Kubernetes cluster and the method of signing in. */
 export interface ConnectParameters {
-  /** `LOCAL`: the user's kubeconfig. `IN_CLUSTER`: the service account of the pod that this runs in. */
+  /** The method. `LOCAL` is the kubeconfig of the user; `IN_CLUSTER` is the service account of the current pod. */
   readonly configMethod: "LOCAL" | "IN_CLUSTER" | "EKS_AUTH" | "GKE_AUTH";
   readonly clusterName?: string | undefined;
   readonly region?: string | undefined;
   readonly project?: string | undefined;
-  /** `EKS_AUTH`: the role to assume, its ARN or its name in the account of the caller. */
+  /** The role to assume with `EKS_AUTH`: its ARN, or its name in the account of the caller. */
   readonly roleName?: string | undefined;
-  /** `LOCAL`: a context of the kubeconfig; the current one when absent. */
+  /** The context of the kubeconfig with `LOCAL`; the current one when absent. */
   readonly kubeContext?: string | undefined;
 }
 
 /**
- * Finds the cluster. Credentials that end are renewed before they do, for as long as the
- * configuration is used. The libraries of a cloud are loaded when it is that cloud.
+ * Finds the cluster. Credentials are renewed before they expire, as long as the configuration is in use. The libraries
+ * of a cloud are loaded only for that cloud.
  *
  * @throws ConnectError
  */
@@ -35,7 +35,7 @@ export async function connect(parameters: ConnectParameters): Promise<KubeConfig
   }
 }
 
-/** What the library makes up where it finds no kubeconfig. */
+/** The values that the library invents without a kubeconfig. */
 const madeUp = { context: "loaded-context", server: "http://localhost:8080" };
 
 function connectLocal(context: string | undefined): KubeConfig {

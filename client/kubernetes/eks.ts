@@ -14,13 +14,13 @@ export interface EksParameters {
   readonly roleName: string | undefined;
 }
 
-/** EKS takes a token for fifteen minutes after it was signed, whatever it says itself. */
+/** The validity of a token. EKS accepts it for fifteen minutes after its signature, whatever expiry it contains. */
 const tokenLifeMillis = 15 * 60_000;
 const signedForSeconds = 60;
 
 /**
- * Assumes the client role and finds the cluster (requirements.md 5.1, variant B). Requests
- * carry a token that is a signed call of AWS's identity service, as EKS wants it.
+ * Assumes the client role and finds the cluster. The token of requests is a signed call of AWS's identity service, as
+ * EKS requires.
  *
  * @throws ConnectError
  */

@@ -6,16 +6,19 @@ import { tokenConfig } from "./token-config.ts";
 
 export interface GkeParameters {
   readonly clusterName: string;
-  /** Of the cluster: a region, or a zone. */
+  /** The region or zone of the cluster. */
   readonly region: string;
-  /** The project of the credentials when absent. */
+  /** The project of the cluster; that of the credentials when absent. */
   readonly project: string | undefined;
 }
 
-/** Without the second one, Kubernetes knows a service account by a number instead of its e-mail address. */
+/**
+ * The scopes of tokens. Without the second one, Kubernetes identifies a service account by a number instead of its
+ * e-mail address.
+ */
 const scopes = ["https://www.googleapis.com/auth/cloud-platform", "https://www.googleapis.com/auth/userinfo.email"];
 
-/** Google's tokens are good for an hour; its library hands out one that still is for this long at least. */
+/** The minimum remaining validity of the tokens that Google's library returns. They are valid for an hour. */
 const tokenLifeMillis = 5 * 60_000;
 
 interface GkeCluster {
@@ -50,7 +53,10 @@ export async function connectGke({ clusterName, region, project }: GkeParameters
   }
 }
 
-/** A cluster without a public address is reached by Google's front end, whose certificate is publicly trusted. */
+/**
+ * Returns the server of a cluster. One without a public address is reached through Google's front end, whose
+ * certificate is publicly trusted.
+ */
 function serverOf({ endpoint, masterAuth, privateClusterConfig, controlPlaneEndpointsConfig }: GkeCluster) {
   const dns = controlPlaneEndpointsConfig?.dnsEndpointConfig;
   return privateClusterConfig?.enablePrivateEndpoint === true && dns?.allowExternalTraffic === true

@@ -1,12 +1,12 @@
 import { ApiException } from "@kubernetes/client-node";
 
-/** The API server refused something. The message says what, and what to do about it. */
+/** An error response of the API server. The message contains the failed action and a recommendation. */
 export class KubernetesError extends Error {
   override readonly name = "KubernetesError";
-  /** The HTTP status; undefined when there was no answer. */
+  /** The HTTP status; undefined without a response. */
   readonly status: number | undefined;
 
-  /** @param whenForbidden What to do about a right that the caller lacks. */
+  /** @param whenForbidden The recommendation for a caller without the required right. */
   constructor(what: string, cause: unknown, whenForbidden: string) {
     const status = cause instanceof ApiException ? cause.code : undefined;
     super(`cannot ${what}: ${reasonOf(cause)}${adviceOf(status, whenForbidden)}`, { cause });
@@ -14,7 +14,7 @@ export class KubernetesError extends Error {
   }
 }
 
-/** A 404 of the API server itself: there is no such kind of object, because KubeRay is not installed. */
+/** Reports whether the API server does not know the kind of an object, because KubeRay is not installed. */
 export function isMissingType({ body }: ApiException<unknown>): boolean {
   return String(body).includes("page not found");
 }

@@ -1,14 +1,14 @@
 import { ApiException, CoreV1Api, CustomObjectsApi, type KubeConfig } from "@kubernetes/client-node";
 import { isMissingType, KubernetesError } from "./kubernetes-error.ts";
 
-/** What is done in one namespace on the API server. Each failure is a KubernetesError that says what was tried. */
+/** The actions in one namespace on the API server. Each failure is a KubernetesError that contains the attempted action. */
 export abstract class NamespaceApi {
   readonly namespace: string;
   protected readonly objects: CustomObjectsApi;
   protected readonly core: CoreV1Api;
   readonly #whenForbidden: string;
 
-  /** @param whenForbidden What to do about a right that the caller lacks. */
+  /** @param whenForbidden The recommendation for a caller without a required right. */
   constructor(config: KubeConfig, namespace: string, whenForbidden: string) {
     this.namespace = namespace;
     this.objects = config.makeApiClient(CustomObjectsApi);
@@ -16,7 +16,7 @@ export abstract class NamespaceApi {
     this.#whenForbidden = whenForbidden;
   }
 
-  /** @throws KubernetesError */
+  /** Runs an action. @throws KubernetesError */
   protected async try<Answer>(what: string, work: () => Promise<Answer>): Promise<Answer> {
     try {
       return await work();
@@ -25,7 +25,7 @@ export abstract class NamespaceApi {
     }
   }
 
-  /** @returns undefined for an answer with one of these statuses. @throws KubernetesError */
+  /** Runs an action. @returns undefined for a response with one of these statuses. @throws KubernetesError */
   protected async unless<Answer>(
     statuses: readonly number[],
     what: string,

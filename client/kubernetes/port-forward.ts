@@ -1,16 +1,16 @@
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { type KubeConfig, PortForward } from "@kubernetes/client-node";
 
-/** A port of this machine that leads to a pod. */
+/** A port of this machine that is forwarded to a pod. */
 export interface Forwarding extends AsyncDisposable {
   readonly port: number;
 }
 
 /**
- * Leads a port of the loopback interface to a port of a pod. The pod is looked up for each
- * connection, so that it may be replaced; the caller makes another connection for one that breaks.
+ * Forwards a port of the loopback interface to a port of a pod. The pod is looked up for each connection, because it
+ * may be replaced. The caller must reconnect when a connection breaks.
  *
- * @param findPod The name of the pod that is there now; undefined when there is none.
+ * @param findPod Returns the name of the current pod; undefined without one.
  */
 export async function forwardPort(
   config: KubeConfig,

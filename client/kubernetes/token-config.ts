@@ -1,16 +1,16 @@
 import { KubeConfig, type User } from "@kubernetes/client-node";
 
-/** A bearer token of the API server, and until when it is good. */
+/** A bearer token of the API server with its expiry. */
 export interface Token {
   readonly token: string;
   readonly expiresAtMillis: number;
 }
 
 const provider = "tiltyard-token";
-/** A token is renewed this long before it ends, so that no request is on its way with an old one. */
+/** The time before the expiry of a token at which it is renewed, so that no request in flight has an expired one. */
 const renewBeforeMillis = 60_000;
 
-/** A configuration that asks for a token when it needs one. */
+/** Creates a configuration that requests a token when it needs one. */
 export function tokenConfig(
   cluster: { readonly name: string; readonly server: string; readonly caData?: string },
   fetchToken: () => Promise<Token>,
@@ -19,7 +19,7 @@ export function tokenConfig(
   let goodUntil = 0;
   const token = async () => {
     if (current === undefined || Date.now() >= goodUntil) {
-      // Concurrent requests wait for the same token; a failed one is requested again.
+      // Concurrent requests wait for the same token; a failed request is repeated.
       goodUntil = Number.POSITIVE_INFINITY;
       current = fetchToken();
       try {

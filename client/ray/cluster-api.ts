@@ -8,37 +8,37 @@ import {
 import { NamespaceApi } from "../kubernetes/namespace-api.ts";
 import { annotations, clusterLabel, managedBy, nodeTypeLabel, type RayClusterObject, rayClusters } from "./manifest.ts";
 
-/** A RayCluster, and no other one that has its name later. */
+/** The identity of a RayCluster, which excludes later ones with the same name. */
 export interface ClusterIdentity {
   readonly name: string;
-  /** Any of that name when absent. */
+  /** The uid; any cluster with the name when absent. */
   readonly uid?: string | undefined;
 }
 
-/** Annotations to set; one that is null is taken away. */
+/** The annotations to set; null removes one. */
 export type Annotations = Readonly<Record<string, string | null>>;
 
-/** What is done with the Ray clusters of one namespace on the API server. */
+/** The API of the Ray clusters in one namespace. */
 export class RayClusterApi extends NamespaceApi {
   constructor(config: KubeConfig, namespace: string) {
     super(config, namespace, "ask for the rights of a client on this stack (clientPrincipals)");
   }
 
-  /** @throws KubernetesError With the status 409 when there is one of that name. */
+  /** Creates a cluster. @throws KubernetesError with the status 409 if the name is already in use. */
   async create(cluster: RayClusterObject): Promise<RayClusterObject> {
     return this.try(`create the RayCluster ${cluster.metadata?.name}`, () =>
       this.objects.createNamespacedCustomObject({ ...this.#where, body: cluster, fieldManager: "tiltyard" }),
     );
   }
 
-  /** @returns undefined when there is none of that name. */
+  /** Finds a cluster. @returns undefined if none has the name. */
   async find(name: string): Promise<RayClusterObject | undefined> {
     return this.unless([404], `get the RayCluster ${name}`, () =>
       this.objects.getNamespacedCustomObject({ ...this.#where, name }),
     );
   }
 
-  /** Clusters that this client made, for any user. */
+  /** Lists the clusters that this client created for any user. */
   async list(): Promise<readonly RayClusterObject[]> {
     const [[label, value] = []] = Object.entries(managedBy);
     const { items } = await this.try<{ items: RayClusterObject[] }>("list RayClusters", () =>
@@ -48,15 +48,15 @@ export class RayClusterApi extends NamespaceApi {
   }
 
   /**
-   * The time by the clock of the API server, in whole seconds. Leases are written and judged by this
-   * one clock: those of owners and reapers differ.
+   * Returns the time of the API server in whole seconds. All leases use this one clock, because the clocks of owners
+   * and reapers differ.
    *
-   * @param purpose What an error says could not be done.
+   * @param purpose The failed action in error messages.
    */
   async now(purpose = "ask the API server for the time"): Promise<Date> {
     return this.try(purpose, async () => {
       const { headers } = await this.objects.listNamespacedCustomObjectWithHttpInfo({ ...this.#where, limit: 1 });
-      // Every answer of an HTTP server that has a clock tells the time (RFC 9110, 6.6.1).
+      // Every response of an HTTP server with a clock contains the time (RFC 9110, 6.6.1).
       const millis = Date.parse(headers.date ?? "");
       if (Number.isNaN(millis)) throw new Error("its answer has no Date");
       return new Date(millis);
@@ -64,20 +64,20 @@ export class RayClusterApi extends NamespaceApi {
   }
 
   /**
-   * Writes the owner and the end of its lease, by the clock of the API server.
+   * Writes the owner and the end of the lease by the clock of the API server.
    *
-   * @returns False when the cluster is gone.
+   * @returns False if the cluster no longer exists.
    */
   async renewLease(cluster: ClusterIdentity, until: Date, owner?: string): Promise<boolean> {
     const lease = { [annotations.leaseUntil]: until.toISOString() };
     return this.annotate(cluster, owner === undefined ? lease : { ...lease, [annotations.owner]: owner });
   }
 
-  /** @returns False when the cluster is gone. */
+  /** Sets annotations. @returns False if the cluster no longer exists. */
   async annotate({ name, uid }: ClusterIdentity, values: Annotations): Promise<boolean> {
     const body = { metadata: { ...(uid !== undefined && { uid }), annotations: values } };
     const changed = await this.unless(
-      // 409 and 422: what the API server says to another uid than that of the object that is there.
+      // The API server responds with 409 or 422 if the uid of the object differs.
       uid === undefined ? [404] : [404, 409, 422],
       `renew the lease of the RayCluster ${name}`,
       () =>
@@ -92,8 +92,8 @@ export class RayClusterApi extends NamespaceApi {
   /**
    * Deletes a cluster, its pods first.
    *
-   * @param cluster With a resource version, one that changed meanwhile is left alone.
-   * @returns False when the cluster is gone.
+   * @param cluster The cluster. With a resource version, it is deleted only if it has not changed.
+   * @returns False if the cluster no longer exists.
    */
   async delete(cluster: ClusterIdentity & { readonly resourceVersion?: string | undefined }): Promise<boolean> {
     const { name, uid, resourceVersion } = cluster;
@@ -127,7 +127,7 @@ export class RayClusterApi extends NamespaceApi {
     return items;
   }
 
-  /** @returns undefined while there is no head that runs. */
+  /** Returns the name of the running head; undefined without one. */
   async headPod(name: string): Promise<string | undefined> {
     const pods = await this.pods(name);
     const head = pods.find(
@@ -140,9 +140,10 @@ export class RayClusterApi extends NamespaceApi {
   }
 
   /**
-   * Returns the token that a cluster requires; undefined when it requires none.
+   * Returns the token that a cluster requires; undefined if it requires none.
    *
-   * @throws KubernetesError When it requires one and has none: any pod that reaches its head could run code there.
+   * @throws KubernetesError if it requires one but has none, because any pod that reaches its head could then run code
+   * there.
    */
   async authToken(name: string): Promise<string | undefined> {
     const cluster = await this.find(name);

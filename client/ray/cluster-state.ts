@@ -1,18 +1,18 @@
 import type { CoreV1Event, V1Pod } from "@kubernetes/client-node";
 import { nodeTypeLabel, type RayClusterObject } from "./manifest.ts";
 
-/** How far a Ray cluster has come. */
+/** The progress of a Ray cluster during its start. */
 export interface ClusterState {
-  /** Pods that are needed: the head and the fewest workers. */
+  /** The number of required pods: the head and the minimum number of workers. */
   readonly wanted: number;
   readonly scheduled: number;
   readonly ready: number;
   readonly isReady: boolean;
-  /** Why it does not go on, as far as Kubernetes tells; one reason each, with how often. */
+  /** The reasons why the cluster does not start, as far as Kubernetes reports them, each with its number of occurrences. */
   readonly stuck: readonly string[];
 }
 
-/** Words of a container that waits for something that does not come by itself. */
+/** The reasons of waiting containers that do not resolve without intervention. */
 const hopeless = [
   "ImagePullBackOff",
   "ErrImagePull",
@@ -23,8 +23,10 @@ const hopeless = [
 ];
 
 /**
- * @param pods Those of the cluster.
- * @param events What Kubernetes told of the cluster, newest last.
+ * Derives the state of a cluster.
+ *
+ * @param pods The pods of the cluster.
+ * @param events The events of the cluster, the newest last.
  */
 export function clusterState(
   cluster: RayClusterObject,
@@ -44,7 +46,7 @@ export function clusterState(
   };
 }
 
-/** The state as one line for people. */
+/** Formats the state as one line. */
 export function formatState({ wanted, scheduled, ready, stuck }: ClusterState): string {
   const counts = `${ready} of ${wanted} pods ready, ${scheduled} scheduled`;
   return stuck.length === 0 ? counts : `${counts}: ${stuck.join("; ")}`;
@@ -70,13 +72,13 @@ function reasonsOfPod(pod: V1Pod): string[] {
   });
 }
 
-/** What keeps pods from being made: a quota, an account that is not there, no operator. */
+/** Returns the reasons why pods are not created, such as a quota, a missing account or a missing operator. */
 function reasonsOfCluster(cluster: RayClusterObject, lacksPods: boolean, events: readonly CoreV1Event[]): string[] {
   if (!lacksPods) return [];
   const failure = cluster.status?.conditions?.find((each) => each.type === "ReplicaFailure" && each.status === "True");
   const warning = events.findLast((event) => event.type === "Warning");
   const told = failure?.message ?? warning?.message ?? cluster.status?.reason;
-  // KubeRay puts the kind of its failure on a line of its own.
+  // KubeRay writes the kind of its failure on a separate line.
   if (told !== undefined && told !== "") return [told.replaceAll(/\s+/g, " ")];
   if (cluster.status !== undefined) return [];
   return ["the KubeRay operator has not taken it up: is it running, and does it watch this namespace?"];

@@ -2,17 +2,17 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 
 /**
- * A shell that runs a program until its own standard input ends: the program ends with the
- * process that holds the other end, even when that process is killed.
+ * The shell script that runs a program until its standard input ends. The program thus exits with the process at the
+ * other end, even if that process is killed.
  */
 const untilInputEnds = `exec 3<&0; "$@" </dev/null & program=$!
 { cat <&3 >/dev/null; kill $program; } 2>/dev/null & wait $program`;
-/** How much of a program's output is kept to explain why it ended. */
+/** The number of characters of the output that are stored to explain the exit of a program. */
 const tailLength = 4_000;
 
 /**
- * A program beside this process, which ends with it. It is out of the terminal's reach, so that
- * Ctrl-C does not end it before its users.
+ * A program that runs beside this process and exits with it. It is detached from the terminal, so that Ctrl-C does not
+ * stop it before its users.
  */
 export class Companion implements AsyncDisposable {
   readonly #child: ChildProcess;
@@ -24,7 +24,7 @@ export class Companion implements AsyncDisposable {
       detached: true,
       stdio: ["pipe", "pipe", "pipe"],
     });
-    // The shell may be gone when its input is closed.
+    // The shell may have exited when its input is closed.
     this.#child.stdin?.on("error", () => {});
     this.#child.once("exit", () => this.#child.stdin?.destroy());
     for (const stream of [this.#child.stdout, this.#child.stderr])
@@ -37,12 +37,12 @@ export class Companion implements AsyncDisposable {
     return this.#child.exitCode !== null || this.#child.signalCode !== null;
   }
 
-  /** The end of what it has printed so far. */
+  /** Returns the end of the output so far. */
   get printed(): string {
     return this.#printed;
   }
 
-  /** Ends it, and waits until it has ended. */
+  /** Stops the program and waits for its exit. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.hasEnded) return;
     const ended = once(this.#child, "exit");

@@ -1,10 +1,10 @@
 import { on } from "node:events";
 import pRetry from "p-retry";
 
-/** Ray refused, or gave no answer. */
+/** An error response of Ray, or the lack of a response. */
 export class JobError extends Error {
   override readonly name = "JobError";
-  /** The HTTP status; undefined when there was no answer. */
+  /** The HTTP status; undefined without a response. */
   readonly status: number | undefined;
 
   constructor(message: string, options: ErrorOptions & { readonly status?: number } = {}) {
@@ -13,18 +13,18 @@ export class JobError extends Error {
   }
 }
 
-/** How long Ray may take until it begins to answer, and between two parts of an answer. */
+/** The timeout of Ray's response, and between two parts of it. */
 const answerTimeoutMs = 30_000;
-/** Enough for a forwarding or the dashboard to come back. */
+/** The retries of a request, which suffice for the recovery of a port forwarding or of the dashboard. */
 const retries = { retries: Infinity, minTimeout: 100, maxTimeout: 5_000, maxRetryTime: 60_000 };
-/** A connection that is silent for so long may have lost its other end. */
+/** The silence after which a connection may be dead. */
 const silenceMs = 60_000;
 
 /**
- * Requests to Ray's dashboard. They are retried when a connection breaks or the dashboard
- * is not ready yet, so they must be idempotent.
+ * Sends requests to Ray's dashboard. They are retried if a connection breaks or the dashboard is not ready yet, so they
+ * must be idempotent.
  *
- * Not `fetch`: it writes the headers of a browser, from which Ray takes nothing but GET. undici takes a while to load,
+ * The requests do not use `fetch`, because its browser headers make Ray reject everything but GET. undici loads slowly,
  * and most commands send nothing to Ray.
  */
 export class Dashboard {
@@ -32,15 +32,15 @@ export class Dashboard {
   readonly #headers: Readonly<Record<string, string>>;
 
   /**
-   * @param url E.g. `http://127.0.0.1:8265`.
-   * @param token Of a Ray that wants one.
+   * @param url The URL of the dashboard, such as `http://127.0.0.1:8265`.
+   * @param token The token of a Ray that requires one.
    */
   constructor(url: string, token?: string) {
     this.url = url.replace(/\/+$/, "");
     this.#headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   }
 
-  /** @returns The body of the answer. @throws JobError */
+  /** Sends a request. @returns The body of the response. @throws JobError */
   request(method: "GET" | "POST" | "PUT", path: string, body?: object): Promise<string> {
     return pRetry(() => this.#requestOnce(method, path, body), {
       ...retries,
@@ -49,8 +49,8 @@ export class Dashboard {
   }
 
   /**
-   * What Ray sends on a WebSocket, until either side closes it, the connection breaks, or nothing
-   * comes for a minute.
+   * Returns the messages of a WebSocket until either side closes it, the connection breaks, or no message arrives for a
+   * minute.
    */
   async *messages(path: string, signal?: AbortSignal): AsyncGenerator<string, void> {
     const { WebSocket } = await import("undici");
@@ -98,13 +98,16 @@ function refusal(status: number, request: string, text: string): JobError {
   return new JobError(message, { status });
 }
 
-/** The head answers before the parts of it that take jobs are there. */
+/**
+ * Reports whether an error only means that Ray is starting. The head responds before its parts that accept jobs are
+ * ready.
+ */
 function isStarting({ status, message }: JobError): boolean {
   if (status === undefined || (status >= 502 && status <= 504)) return true;
   return status === 500 && message.includes("No available agent");
 }
 
-/** Ray answers with the whole trace of its own failure; the last error in it is the cause. */
+/** Returns the reason of a failure. Ray returns a whole stack trace, whose last error is the cause. */
 function reasonIn(text: string): string {
   const lines = text.split("\n");
   return lines.findLast((line) => /^[\w.]*(Error|Exception): /.test(line)) ?? lines.at(-1) ?? "";

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { Dashboard, JobError } from "./dashboard.ts";
 import { packWorkingDirectory } from "./working-dir.ts";
 
-/** Ray's words for how a job is. */
+/** Ray's statuses of a job. */
 const jobStatuses = ["PENDING", "RUNNING", "STOPPED", "SUCCEEDED", "FAILED"] as const;
 export type JobStatus = (typeof jobStatuses)[number];
 
@@ -18,43 +18,43 @@ const JobDetails = z.object({
   end_time: z.number().nullish(),
   metadata: z.record(z.string(), z.string()).nullish(),
 });
-/** A job as Ray tells of it; times are milliseconds since 1970. */
+/** Ray's description of a job. Times are milliseconds since 1970. */
 export type JobDetails = z.infer<typeof JobDetails>;
 
 export interface JobRequest {
-  /** A shell command, which runs on the head. */
+  /** The shell command, which runs on the head. */
   readonly entrypoint: string;
-  /** The job's id on this Ray, used once; a random one when absent. */
+  /** The id of the job on this Ray, which can be used only once; random when absent. */
   readonly submissionId?: string;
-  /** A folder that is uploaded and in which the command runs. */
+  /** A folder that is uploaded and becomes the working directory of the command. */
   readonly workingDirectory?: string;
   /** Ray's runtime environment: `pip`, `env_vars`, ... */
   readonly runtimeEnv?: Readonly<Record<string, unknown>>;
   readonly metadata?: Readonly<Record<string, string>>;
-  /** CPUs and GPUs of a worker that the command itself needs; it runs there then. */
+  /** The CPUs and GPUs that the command itself needs. It then runs on a worker. */
   readonly entrypointNumCpus?: number;
   readonly entrypointNumGpus?: number;
 }
 
 const pollMs = 1_000;
 
-/** Ray's Jobs API on a dashboard. */
+/** The client of Ray's Jobs API. */
 export class JobsApi {
   readonly #dashboard: Dashboard;
 
   /**
-   * @param url Of the dashboard, e.g. `http://127.0.0.1:8265`.
-   * @param token Of a Ray that wants one.
+   * @param url The URL of the dashboard, such as `http://127.0.0.1:8265`.
+   * @param token The token of a Ray that requires one.
    */
   constructor(url: string, token?: string) {
     this.#dashboard = new Dashboard(url, token);
   }
 
-  /** @throws JobError */
+  /** Submits a job. @throws JobError */
   async submit(request: JobRequest): Promise<Job> {
     const runtimeEnv = { ...request.runtimeEnv };
     if (request.workingDirectory !== undefined) runtimeEnv.working_dir = await this.#upload(request.workingDirectory);
-    // Ray accepts an id once. An id that is chosen here makes the request idempotent.
+    // Ray accepts each id only once, so an id that is chosen here makes the request idempotent.
     const id = request.submissionId ?? `raysubmit_${randomBytes(8).toString("hex")}`;
     try {
       await this.#dashboard.request("POST", "/api/jobs/", {
@@ -72,33 +72,33 @@ export class JobsApi {
     return new Job(this, id);
   }
 
-  /** The job with an id; whether there is one shows with its first call. */
+  /** Returns the job with an id. Its first call fails if no such job exists. */
   get(id: string): Job {
     return new Job(this, id);
   }
 
-  /** @throws JobError */
+  /** Lists all jobs. @throws JobError */
   async list(): Promise<readonly JobDetails[]> {
     return z.array(JobDetails).parse(JSON.parse(await this.#dashboard.request("GET", "/api/jobs/")));
   }
 
-  /** @throws JobError */
+  /** Returns Ray's description of a job. @throws JobError */
   async details(id: string): Promise<JobDetails> {
     return JobDetails.parse(JSON.parse(await this.#dashboard.request("GET", pathOf(id))));
   }
 
-  /** All that the job has printed so far. @throws JobError */
+  /** Returns the output of a job so far. @throws JobError */
   async output(id: string): Promise<string> {
     const answer = JSON.parse(await this.#dashboard.request("GET", `${pathOf(id)}/logs`));
     return z.object({ logs: z.string().nullable() }).parse(answer).logs ?? "";
   }
 
-  /** What the job prints, from its beginning, until it has ended or the connection has. */
+  /** Streams the output of a job from its beginning until the job or the connection ends. */
   outputAsItComes(id: string, signal?: AbortSignal): AsyncGenerator<string, void> {
     return this.#dashboard.messages(`${pathOf(id)}/logs/tail`, signal);
   }
 
-  /** Asks the job to stop. @throws JobError */
+  /** Requests that a job stops. @throws JobError */
   async stop(id: string): Promise<void> {
     await this.#dashboard.request("POST", `${pathOf(id)}/stop`);
   }
@@ -129,7 +129,7 @@ function isTaken({ message }: JobError): boolean {
   return /submission_id \S+ already exists/.test(message);
 }
 
-/** A job that was submitted. */
+/** A submitted job. */
 export class Job {
   readonly id: string;
   readonly #api: JobsApi;
@@ -139,22 +139,22 @@ export class Job {
     this.id = id;
   }
 
-  /** @throws JobError */
+  /** Returns Ray's description of the job. @throws JobError */
   details(): Promise<JobDetails> {
     return this.#api.details(this.id);
   }
 
-  /** @throws JobError */
+  /** Returns the status of the job. @throws JobError */
   async status(): Promise<JobStatus> {
     return (await this.details()).status;
   }
 
-  /** @throws JobError */
+  /** Requests that the job stops. @throws JobError */
   stop(): Promise<void> {
     return this.#api.stop(this.id);
   }
 
-  /** Waits until the job has ended. @throws JobError */
+  /** Waits for the end of the job. @throws JobError */
   async wait({ signal }: { readonly signal?: AbortSignal } = {}): Promise<JobDetails> {
     for (;;) {
       const details = await this.details();
@@ -164,8 +164,7 @@ export class Job {
   }
 
   /**
-   * What the job prints, line by line, until it has ended. A connection that breaks loses
-   * nothing and repeats nothing.
+   * Streams the output of the job by lines until the job ends. Broken connections neither lose nor repeat lines.
    *
    * @throws JobError
    */
@@ -174,7 +173,7 @@ export class Job {
     for (;;) {
       lines.beginAnew();
       for await (const text of this.#api.outputAsItComes(this.id, signal)) yield* lines.add(text);
-      // First how it is, then what it printed: what is printed between belongs to the next time.
+      // The status is read before the output. Output in between belongs to the next iteration.
       const ended = hasEnded(await this.status());
       lines.beginAnew();
       yield* lines.add(await this.#api.output(this.id));
@@ -184,11 +183,11 @@ export class Job {
   }
 }
 
-/** The lines of an output that is read several times from its beginning, each of them once. */
+/** Returns each line of an output once, although the output is read several times from its beginning. */
 class FreshLines {
   #position = 0;
   #told = 0;
-  /** The part of the last line that is there already. */
+  /** The incomplete last line so far. */
   #begun = "";
 
   beginAnew(): void {

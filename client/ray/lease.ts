@@ -2,15 +2,15 @@ import type { ClusterIdentity, RayClusterApi } from "./cluster-api.ts";
 import { annotations, type RayClusterObject } from "./manifest.ts";
 
 /**
- * Renews the lease of a cluster while its owner lives. A failed renewal is left to the next one:
- * the lease lasts as long as three intervals.
+ * Renews the lease of a cluster as long as its owner lives. A failed renewal is not retried before the next interval,
+ * because the lease lasts as long as three intervals.
  */
 export function keepLease(api: RayClusterApi, cluster: ClusterIdentity, leaseSeconds: number): { stop(): void } {
   let isStopped = false;
   const timer = setInterval(
     () => {
       leaseEnd(api, leaseSeconds)
-        // The caller that stopped it may have written another lease since.
+        // The caller that stopped the renewal may have written another lease since.
         .then((until) => isStopped || api.renewLease(cluster, until))
         .catch(() => {});
     },
@@ -25,29 +25,29 @@ export function keepLease(api: RayClusterApi, cluster: ClusterIdentity, leaseSec
 }
 
 /**
- * The end of a lease that begins now, by the clock of the API server.
+ * Returns the end of a lease that begins now, by the clock of the API server.
  *
- * @param purpose What an error says could not be done.
+ * @param purpose The failed action in error messages.
  */
 export async function leaseEnd(api: RayClusterApi, leaseSeconds: number, purpose?: string): Promise<Date> {
   return new Date((await api.now(purpose)).getTime() + leaseSeconds * 1000);
 }
 
-/** A cluster of this client, with its owner and the end of its lease. */
+/** A cluster of this client with its owner and the end of its lease. */
 export interface LeasedCluster {
   readonly name: string;
   readonly namespace: string;
   readonly owner: string;
   readonly state: string;
   readonly leaseUntil: Date | undefined;
-  /** Whether the lease has ended: its owner died. */
+  /** Reports whether the lease has expired because the owner died. */
   readonly isOrphan: boolean;
 }
 
 /**
- * The clusters that this client made in a namespace, for any user.
+ * Lists the clusters that this client created in a namespace for any user.
  *
- * @param now Instead of the API server's time.
+ * @param now Replaces the time of the API server.
  */
 export async function listRayClusters(api: RayClusterApi, now?: Date): Promise<readonly LeasedCluster[]> {
   const at = now ?? (await api.now());
@@ -55,10 +55,10 @@ export async function listRayClusters(api: RayClusterApi, now?: Date): Promise<r
 }
 
 /**
- * Deletes the clusters whose leases have expired. One whose lease is renewed meanwhile stays.
+ * Deletes the clusters with expired leases. A cluster whose lease is renewed meanwhile remains.
  *
- * @param now Instead of the API server's time.
- * @returns Those that were deleted.
+ * @param now Replaces the time of the API server.
+ * @returns The deleted clusters.
  */
 export async function reapRayClusters(api: RayClusterApi, now?: Date): Promise<readonly LeasedCluster[]> {
   const at = now ?? (await api.now());

@@ -9,36 +9,39 @@ import getPort from "get-port";
 import { Companion } from "./companion.ts";
 import { JobsApi } from "./jobs.ts";
 
-/** No Ray could be started on this machine. */
+/** A failure to start Ray on this machine. */
 export class LocalRayError extends Error {
   override readonly name = "LocalRayError";
 }
 
 export interface LocalRayOptions {
-  /** The environment of Ray and so of its jobs: `PATH` decides which Ray and which `python`. */
+  /** The environment of Ray and its jobs. `PATH` determines which Ray and which `python` they use. */
   readonly env: NodeJS.ProcessEnv;
-  /** As many as the machine has when absent. */
+  /** The number of CPUs; that of the machine when absent. */
   readonly numCpus?: number;
   readonly signal?: AbortSignal;
 }
 
-/** A Ray on this machine for as long as its scope. */
+/** A Ray on this machine with the lifetime of its scope. */
 export interface LocalRay extends AsyncDisposable {
   readonly version: string;
   readonly dashboardUrl: string;
   readonly jobs: JobsApi;
   /** The token that Ray requires of its clients; undefined for a Ray without token authentication. */
   readonly token: string | undefined;
-  /** Whether it died, or was stopped. */
+  /** Reports whether it died or was stopped. */
   readonly hasEnded: boolean;
 }
 
-/** Where Ray itself puts its sockets, whose paths have about a hundred characters at most: TMPDIR may be too long. */
+/**
+ * The folder of Ray's sockets, as Ray itself chooses it. Their paths have at most about a hundred characters, which
+ * TMPDIR may exceed.
+ */
 const shortTemporaryFolder = "/tmp";
 const startTimeoutMs = 120_000;
 const pollMs = 100;
 const install = "install it with pip install 'ray[default]', and activate the environment that it is in";
-/** These are the same for every Ray of a machine unless they are said, and another one may be running. */
+/** The ports that are equal for every Ray of a machine unless they are set explicitly. Another Ray may be running. */
 const ports = [
   "port",
   "dashboard-port",
@@ -48,8 +51,8 @@ const ports = [
 ] as const;
 
 /**
- * Starts the Ray that is on the `PATH`, for this process alone: on ports of its own, and with a
- * token, because Ray runs the code of every client that reaches them.
+ * Starts the Ray on the `PATH` for this process alone. It has separate ports and a token, because Ray runs the code of
+ * every client that reaches them.
  *
  * @throws LocalRayError
  */
@@ -64,7 +67,7 @@ export async function startLocalRay({ env, numCpus, signal }: LocalRayOptions): 
     ...["ray", "start", "--head", "--block", "--include-dashboard=true", "--dashboard-host=127.0.0.1"],
     ...["--disable-usage-stats", `--temp-dir=${folder}`],
     ...[...numbers].map(([name, port]) => `--${name}=${port}`),
-    // Ray goes on without its agent when the agent's port is taken meanwhile, and then takes no jobs.
+    // If the agent's port is in use, Ray continues without its agent and then accepts no jobs.
     "--dashboard-agent-listen-port=0",
     ...(numCpus === undefined ? [] : [`--num-cpus=${numCpus}`]),
   ];
@@ -94,7 +97,7 @@ export async function startLocalRay({ env, numCpus, signal }: LocalRayOptions): 
   };
 }
 
-/** Returns the version of Ray on the PATH. @throws LocalRayError when it is missing or too old. */
+/** Returns the version of Ray on the PATH. @throws LocalRayError if it is missing or too old. */
 export async function localRayVersion(env: NodeJS.ProcessEnv): Promise<string> {
   const { stdout } = await promisify(execFile)("ray", ["--version"], { env }).catch((cause) => {
     const problem = cause.code === "ENOENT" ? "there is no ray on the PATH" : "the ray on the PATH does not run";
@@ -113,7 +116,7 @@ async function answering(url: string, companion: Companion, signal: AbortSignal 
     const answers = await request(`${url}/api/healthz`).then(
       async ({ statusCode, body }) => {
         await body.dump();
-        // 401: it wants its token.
+        // A 401 means that Ray requires its token and is thus running.
         return statusCode < 500;
       },
       () => false,

@@ -10,19 +10,16 @@ import {
 } from "@tiltyard/protocol";
 import { version } from "../version.ts";
 
-/** What a RayCluster is to the API server. */
+/** The resource of RayClusters on the API server. */
 export const rayClusters = { group: "ray.io", version: "v1", plural: "rayclusters" } as const;
 
-/** What this client writes on the clusters that it makes. */
+/** The annotations that this client sets on its clusters. */
 export const annotations = {
-  /** The owner: a person or a program, and its host. */
+  /** The owner: a user or a program, and its host. */
   owner: "tiltyard.dev/owner",
-  /**
-   * The end of its lease, by the clock of the API server; a time in ISO 8601. The reaper deletes the
-   * cluster after that.
-   */
+  /** The end of the lease by the clock of the API server in ISO 8601. The reaper deletes the cluster afterwards. */
   leaseUntil: "tiltyard.dev/lease-until",
-  /** The request that made it: a client whose answer was lost finds its cluster by that. */
+  /** The id of the request that created the cluster, by which a client whose response was lost finds its cluster. */
   creation: "tiltyard.dev/creation",
 } as const;
 export const managedBy = { "app.kubernetes.io/managed-by": "tiltyard" } as const;
@@ -32,7 +29,7 @@ export const clusterLabel = "ray.io/cluster";
 export const nodeTypeLabel = "ray.io/node-type";
 export const dashboardPort = 8265;
 
-/** What is read of a RayCluster. */
+/** The fields of a RayCluster that this client reads. */
 export interface RayClusterObject extends KubernetesObject {
   readonly spec?: Readonly<Record<string, unknown>>;
   readonly status?: {
@@ -43,12 +40,12 @@ export interface RayClusterObject extends KubernetesObject {
 }
 
 const userId = 1000;
-/** A pod that is told to go gives its tasks this long to move elsewhere. */
+/** The grace period in which the tasks of a deleted pod can move to other pods. */
 const stopSeconds = 60;
 
 /**
- * The RayCluster as KubeRay takes it: a head that schedules and does no work itself
- * (requirements.md 2.7), workers that come and go, all on nodes of their role.
+ * Returns the RayCluster for KubeRay: a head that schedules but does no work itself, and workers that scale, all on
+ * nodes of their role.
  */
 export function rayClusterManifest(
   parameters: ClusterParameters,
@@ -73,9 +70,9 @@ export function rayClusterManifest(
 }
 
 /**
- * What KubeRay makes of a cluster: of a RayCluster, and of the one of a RayJob.
+ * Returns the specification of a cluster, for a RayCluster or for the cluster of a RayJob.
  *
- * @param isOfOneJob Its head is not started again when it fails: the job that it ran is lost with it.
+ * @param isOfOneJob Disables the restart of a failed head, because its job is lost with it.
  */
 export function rayClusterSpec(parameters: ClusterParameters, isOfOneJob = false): Readonly<Record<string, unknown>> {
   const { headGroup, workerGroups, gcsFaultTolerance } = parameters;
@@ -138,7 +135,7 @@ function podTemplate(parameters: ClusterParameters, group: PodGroup): V1PodTempl
   return {
     metadata: {
       labels: { ...managedBy },
-      // The whole cluster ends with its head: no autoscaler of nodes may move it.
+      // The whole cluster ends with its head, so the autoscaler must not evict it.
       annotations: isHead ? { "cluster-autoscaler.kubernetes.io/safe-to-evict": "false" } : {},
     },
     spec: {
@@ -158,7 +155,7 @@ function podTemplate(parameters: ClusterParameters, group: PodGroup): V1PodTempl
       containers: [rayContainer(parameters, group)],
       volumes: [
         { name: "ray", emptyDir: {} },
-        // Ray's object store. What lies in it counts as memory of the pod.
+        // This volume is for Ray's object store. Its content counts as memory of the pod.
         { name: "shm", emptyDir: { medium: "Memory" } },
         ...(parameters.logs === undefined
           ? []
@@ -169,13 +166,16 @@ function podTemplate(parameters: ClusterParameters, group: PodGroup): V1PodTempl
   };
 }
 
-/** A pod that selects nodes by a label is one that these are kept for: their taint has the key of the label. */
+/**
+ * Returns the tolerations of a pod. Nodes with a label are reserved for the pods that select it, and their taint has
+ * the same key.
+ */
 function tolerationsOf(nodeSelector: Readonly<Record<string, string>>, { numGpus }: PodGroup): V1Toleration[] {
   const keys = [...Object.keys(nodeSelector), ...(numGpus > 0 ? [gpuResource] : [])];
   return keys.map((key) => ({ key, operator: "Exists" }));
 }
 
-/** Libraries of CUDA are in an image of their own. */
+/** Returns the image of a group. The libraries of CUDA are in a separate image. */
 function imageOf({ image, gpuImage, rayVersion }: ClusterParameters, { numGpus }: PodGroup): string {
   if (numGpus > 0) return gpuImage ?? image ?? rayGpuImage(rayVersion);
   return image ?? rayImage(rayVersion);
@@ -199,7 +199,7 @@ function rayContainer(parameters: ClusterParameters, group: PodGroup): V1Contain
         { name: "client", containerPort: 10001 },
       ],
     }),
-    // Equal, so that a pod gets what Ray expects, and is the last to be evicted.
+    // Requests and limits are equal, so that a pod has the resources that Ray expects and is evicted last.
     resources: { requests: resources, limits: resources },
     securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
     lifecycle: { preStop: { exec: { command: ["/bin/sh", "-c", "ray stop"] } } },
@@ -217,7 +217,10 @@ function rayContainer(parameters: ClusterParameters, group: PodGroup): V1Contain
 const logsVolume = "logs-settings";
 const logsFolder = "/etc/ray-logs";
 
-/** Ray writes its logs to files, which go with the pod: a side car prints them as its own output. It ends after Ray. */
+/**
+ * Returns a side car that prints Ray's log files as its output, because the files are deleted with the pod. It stops
+ * after Ray.
+ */
 function logsContainer({ image }: NonNullable<ClusterParameters["logs"]>): V1Container {
   const field = (name: string, fieldPath: string): V1EnvVar => ({ name, valueFrom: { fieldRef: { fieldPath } } });
   const resources = { cpu: "50m", memory: "128Mi" };
@@ -243,7 +246,7 @@ function logsContainer({ image }: NonNullable<ClusterParameters["logs"]>): V1Con
   };
 }
 
-/** A claim that is mounted at two paths is one volume of the pod. */
+/** Returns the claims of the volumes. A claim with two mount paths is one volume of the pod. */
 function claimsOf({ volumes }: ClusterParameters): string[] {
   return [...new Set(volumes.map(({ claim }) => claim))];
 }
@@ -252,7 +255,7 @@ function volumeName(index: number): string {
   return `claim-${index}`;
 }
 
-/** Where jobs find the catalog, and what the cluster and the group set, which goes before it. */
+/** Returns the environment variables: those of the cluster and the group override the URL of the catalog. */
 function environment(parameters: ClusterParameters, group: PodGroup): V1EnvVar[] {
   const { catalogUrl, catalogKeySecret } = parameters;
   const values = {

@@ -10,7 +10,7 @@ export interface OpenJobs extends AsyncDisposable {
 }
 
 /**
- * The jobs of a Ray cluster that is there, for as long as the scope.
+ * Opens the jobs of an existing Ray cluster for the lifetime of the scope.
  *
  * @throws ConnectError, KubernetesError, JobError
  */

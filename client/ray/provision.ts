@@ -22,31 +22,31 @@ import { keepLease, leaseEnd } from "./lease.ts";
 import { annotations, dashboardPort, rayClusterManifest } from "./manifest.ts";
 
 export interface ProvisionOptions {
-  /** Told whenever the state changed while the cluster comes up or goes. */
+  /** Receives each change of the state while the cluster starts or stops. */
   readonly onProgress?: (state: ClusterState) => void;
-  /** Gives up when aborted; what was made is deleted. */
+  /** Cancels the creation. The created objects are deleted. */
   readonly signal?: AbortSignal;
-  /** Whether SIGINT and SIGTERM delete the cluster before they end the process. */
+  /** Deletes the cluster on SIGINT and SIGTERM before the process exits. */
   readonly handleSignals?: boolean;
-  /** Instead of signing in by the parameters. */
+  /** Replaces the sign-in by the parameters. */
   readonly kubeConfig?: KubeConfig;
 }
 
-/** A Ray cluster that did not come up. It was deleted again, unless it had been there before. */
+/** A failure of a Ray cluster to start. The cluster was deleted again unless it existed before. */
 export class ProvisionError extends Error {
   override readonly name = "ProvisionError";
 }
 
 const pollMs = 1_000;
 const deleteTimeoutMs = 120_000;
-/** How long making a cluster is tried while the API server gives no answer, or says that it cannot answer now. */
+/** The time in which the creation is retried if the API server does not respond or is unavailable. */
 const createTimeoutMs = 30_000;
 
-/** A Ray cluster for as long as its scope: `await using cluster = await provisionRayCluster(...)`. */
+/** A Ray cluster with the lifetime of its scope: `await using cluster = await provisionRayCluster(...)`. */
 export class RayCluster implements AsyncDisposable {
   readonly name: string;
   readonly namespace: string;
-  /** Where Ray's dashboard and its Jobs API answer. */
+  /** The URL of Ray's dashboard and its Jobs API. */
   readonly dashboardUrl: string;
   readonly #jobs: JobsApi;
   readonly #close: () => Promise<void>;
@@ -72,31 +72,31 @@ export class RayCluster implements AsyncDisposable {
     this.#now = parts.now;
   }
 
-  /** @throws JobError */
+  /** Submits a job. @throws JobError */
   submit(request: JobRequest): Promise<Job> {
     return this.#jobs.submit(request);
   }
 
-  /** All jobs that the cluster knows, and each by its id. */
+  /** Returns the API of all jobs of the cluster. */
   get jobs(): JobsApi {
     return this.#jobs;
   }
 
-  /** Deletes the cluster and waits until it is gone. Calling it again waits for the same. */
+  /** Deletes the cluster and waits for the deletion. Further calls wait for the same deletion. */
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;
   }
 
-  /** The time by the clock of the API server, which tells when a lease has ended. */
+  /** Returns the time by the clock of the API server, which leases use. */
   now(): Promise<Date> {
     return this.#now();
   }
 
   /**
-   * Detaches from the cluster: it stays until a client deletes it, or the reaper does after that time.
+   * Detaches from the cluster, which then exists until a client deletes it or the reaper does after a time.
    *
-   * @param until By the clock of the API server.
+   * @param until The end of the lease by the clock of the API server.
    */
   detach(until: Date): Promise<void> {
     this.#closed ??= this.#detach(until);
@@ -104,18 +104,18 @@ export class RayCluster implements AsyncDisposable {
   }
 
   [Symbol.asyncDispose](): Promise<void> {
-    // The caller of an earlier call got its failure.
+    // The caller of an earlier call has received its error.
     return this.#closed?.catch(() => {}) ?? this.close();
   }
 }
 
 /**
- * Makes a Ray cluster and waits for its head and the fewest workers. It is deleted when its
- * scope is left, on errors and on SIGINT and SIGTERM too; should this process be killed, its
- * lease ends and `reapRayClusters` deletes it.
+ * Creates a Ray cluster and waits for its head and the minimum number of workers. The cluster is deleted at the end of
+ * its scope, also after errors and on SIGINT and SIGTERM. If this process is killed, the lease expires and
+ * `reapRayClusters` deletes the cluster.
  *
- * @throws ParameterError, ConnectError, KubernetesError, ProvisionError; one of them suppressed by
- *   a SuppressedError when what was made could not be deleted either.
+ * @throws ParameterError, ConnectError, KubernetesError, ProvisionError; one of them within a SuppressedError if the
+ * created objects could not be deleted either.
  */
 export async function provisionRayCluster(
   options: ClusterOptions,
@@ -178,7 +178,7 @@ export async function provisionRayCluster(
   }
 }
 
-/** @returns With the lease and the owner that it had, when it was there already. */
+/** Creates or adopts a cluster. @returns The cluster, with its former lease and owner if it existed before. */
 async function createOrAdopt(
   api: RayClusterApi,
   parameters: ClusterParameters,
@@ -209,8 +209,8 @@ async function createOrAdopt(
 }
 
 /**
- * Creates a cluster once, also when the answer is lost: the request is retried, and a conflict with the cluster that it
- * created itself is success.
+ * Creates a cluster once, even if the response is lost: the request is retried, and a conflict with the cluster that it
+ * created itself is a success.
  */
 async function create(
   api: RayClusterApi,
@@ -239,7 +239,7 @@ async function create(
     return await patiently(createOnce, deadline, signal);
   } catch (error) {
     if (error instanceof KubernetesError && !isTransient(error)) throw error;
-    // It may be there all the same. When the API server does not answer now either, its lease ends.
+    // The cluster may exist nevertheless. If the API server still does not respond, the lease expires.
     await findOwn()
       .then((own) => own && api.delete(own))
       .catch(() => {});
@@ -275,14 +275,14 @@ async function waitUntilReady(
   }
 }
 
-/** Deletes a cluster and waits until it and its pods are gone. */
+/** Deletes a cluster and waits until the cluster and its pods no longer exist. */
 async function remove(api: RayClusterApi, identity: ClusterIdentity): Promise<void> {
   const { name, uid } = identity;
   const deadline = Date.now() + deleteTimeoutMs;
   await patiently(() => api.delete(identity), deadline);
   for (;;) {
     const [cluster, pods] = await patiently(() => Promise.all([api.find(name), api.pods(name)]), deadline);
-    // Another one gets the name only when this one is gone with its pods.
+    // Another cluster can have the name only after this one and its pods no longer exist.
     const isAnother = cluster !== undefined && cluster.metadata?.uid !== uid;
     if (isAnother || (cluster === undefined && pods.length === 0)) return;
     if (Date.now() >= deadline)
@@ -305,15 +305,15 @@ function patiently<Result>(work: () => Promise<Result>, deadline: number, signal
   });
 }
 
-/** Whether the API server gave no answer, or was unavailable: the request may have been carried out. */
+/** Reports whether the API server was unavailable or did not respond, in which case the request may have succeeded. */
 function isTransient(error: unknown): boolean {
   return error instanceof KubernetesError && isTransientStatus(error.status);
 }
 
 /**
- * Runs clean-up when the process is told to end, and then lets it end.
+ * Runs cleanup when the process receives a signal, and then lets the process exit.
  *
- * @returns Takes that back.
+ * @returns A function that removes the handlers.
  */
 function onSignals(work: () => Promise<void>): () => void {
   const handlers = (["SIGINT", "SIGTERM"] as const).map((signal) => {
@@ -330,12 +330,12 @@ function onSignals(work: () => Promise<void>): () => void {
   };
 }
 
-/** The owner of clusters made here: a person or a program, and its host. */
+/** Returns the owner of clusters of this process: a user or a program, and its host. */
 function ownerName(): string {
   return `${userName()}@${hostname()} (process ${process.pid})`;
 }
 
-/** A container may run as a user without a name, known by its number alone. */
+/** Returns the name of the user, or its number in containers where the user has no name. */
 function userName(): string {
   try {
     return userInfo().username;

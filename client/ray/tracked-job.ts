@@ -6,7 +6,7 @@ import { CatalogRequestError } from "../catalog/errors.ts";
 import { suppressedError } from "../suppressed-error.ts";
 import type { Job, JobDetails, JobRequest, JobStatus, JobsApi } from "./jobs.ts";
 
-/** What the catalog is told about a job: a column that it fills, or a transaction that is there already. */
+/** The data of a job in the catalog: a column to fill, or an existing transaction. */
 export type Tracking =
   | {
       readonly catalog: CatalogClient;
@@ -19,11 +19,11 @@ export type Tracking =
 export interface TrackedJob {
   readonly job: Job;
   readonly transactionId: string;
-  /** How the job ended, when the catalog knows it too. */
+  /** The result of the job after it is recorded in the catalog. */
   readonly done: Promise<JobDetails>;
   /**
-   * Waits for the end no longer: the transaction is Canceled for this reason, and `done` rejects.
-   * For a job that was told to stop and does not, e.g. because Ray has no place for it yet.
+   * Stops waiting for the end of the job. The transaction becomes Canceled for this reason, and `done` rejects. This is
+   * for a job that does not stop on request, for example because Ray has no resources for it yet.
    */
   abandon(reason: string): void;
 }
@@ -33,13 +33,13 @@ const outcomes: Readonly<Partial<Record<JobStatus, TransactionStatus>>> = {
   FAILED: "Failed",
   STOPPED: "Canceled",
 };
-/** The work of hours is not lost to a restart of the catalog. */
+/** The retries of calls, so that a restart of the catalog does not lose the work of hours. */
 const retries = { retries: Infinity, minTimeout: 200, maxTimeout: 10_000, maxRetryTime: 120_000 };
 const valueLengthMax = 1_000;
 
 /**
- * Submits a job whose transaction in the catalog goes with it: Queued before it is submitted,
- * Running, then Succeeded, Failed or Canceled, with the job's id and the reason in its properties.
+ * Submits a job with a transaction in the catalog. The transaction is Queued before the submission, then Running, and
+ * finally Succeeded, Failed or Canceled, and its properties contain the id of the job and the reason.
  */
 export async function submitTracked(jobs: JobsApi, request: JobRequest, tracking: Tracking): Promise<TrackedJob> {
   const { job, transactionId } = await submitInTransaction(jobs, request, tracking);
@@ -49,7 +49,7 @@ export async function submitTracked(jobs: JobsApi, request: JobRequest, tracking
 
   async function finish(): Promise<JobDetails> {
     const details = await job.wait({ signal: abandoned.signal }).catch(async (error) => {
-      // Whether the job goes on is unknown here, and the transaction must not stay open for ever.
+      // The state of the job is unknown, but the transaction must not stay open forever.
       const [reason, outcome] = abandoned.signal.aborted
         ? [String(abandoned.signal.reason), "Canceled" as const]
         : [`the job was lost: ${error}`, "Failed" as const];
@@ -67,8 +67,8 @@ export async function submitTracked(jobs: JobsApi, request: JobRequest, tracking
 }
 
 /**
- * Submits a job whose transaction is Running then, with the job's id in its properties. The caller
- * that sees the job end sets the transaction's status.
+ * Submits a job with a Running transaction whose properties contain the id of the job. The caller must set the final
+ * status of the transaction.
  */
 export async function submitInTransaction(
   jobs: JobsApi,
@@ -95,24 +95,22 @@ export async function submitInTransaction(
   try {
     await alter(property("ray_job_id", job.id), status("Running"));
   } catch (error) {
-    // What the catalog does not know of, or has ended already, must not run.
+    // A job that the catalog does not know or that has already ended there must not run.
     await job.stop().catch(() => {});
     throw error;
   }
   return { job, transactionId };
 }
 
-/** The caller's transaction, or that of a new job. */
+/** Returns the transaction of the caller or of a new job. */
 async function transactionOf(tracking: Tracking): Promise<string> {
   if ("transactionId" in tracking) return tracking.transactionId;
   const { management, table, column } = tracking;
-  // Not one for a runner: this process runs it.
+  // This job is not for a runner, because this process executes it.
   return (await management.openJob({ id: table, column })).job_id;
 }
 
-/**
- * Alters a transaction, and retries when the answer was lost: setting a status or a property is idempotent.
- */
+/** Alters a transaction and retries after a lost response. Setting a status or a property is idempotent. */
 async function alterTransaction(catalog: CatalogClient, id: string, actions: AlterTransactionAction[]): Promise<void> {
   await pRetry(() => catalog.alterTransaction({ id: parseIdentifier(id), actions }), {
     ...retries,
@@ -129,7 +127,7 @@ function property(key: string, value: string): AlterTransactionAction {
   return { setPropertyAction, setStatusAction: undefined, unsetPropertyAction: undefined };
 }
 
-/** Ray's messages end with the output of the job, and that with the error: of a long one the end tells most. */
+/** Shortens a text but keeps its end. Ray's messages end with the output of the job, which ends with the error. */
 function shorten(text: string): string {
   if (text.length <= valueLengthMax) return text;
   const [start, end] = [valueLengthMax / 4, (valueLengthMax * 3) / 4 - 1];

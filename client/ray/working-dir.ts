@@ -4,29 +4,29 @@ import { join } from "node:path";
 import { type Zippable, zipSync } from "fflate";
 import ignore from "ignore";
 
-/** A folder, packed for Ray. */
+/** A packed folder for Ray. */
 export interface Package {
-  /** Named by its content, so that the same folder is uploaded once. */
+  /** The URI, which contains a hash of the content so that equal folders are uploaded only once. */
   readonly uri: string;
   readonly content: Uint8Array;
 }
 
-/** Ray's dashboard takes no larger request. */
+/** The maximum size of a request to Ray's dashboard. */
 const packageBytesMax = 100 * 2 ** 20;
-/** All of it is in memory while it is packed. */
+/** The maximum size of a folder, which is packed in memory. */
 const folderBytesMax = 500 * 2 ** 20;
-/** Never part of a job, whatever the ignore files say. */
+/** The names that are never packed, whatever the ignore files contain. */
 const neverPacked = [".git", "__pycache__", ".venv", "node_modules", ".DS_Store"];
 const ignoreFiles = [".gitignore", ".rayignore"];
-/** Zip files know no time before 1980. The same for all, so that a package depends on contents alone. */
+/** The time of all files, so that a package depends only on its content. Zip files cannot represent times before 1980. */
 const someTime = new Date("1980-01-02T00:00:00Z");
-/** The system whose file modes a zip file has. */
+/** The operating system in a zip file whose file modes are stored. */
 const unix = 3;
 
 /**
- * Packs a folder as Ray's `working_dir`, without what the `.gitignore` and `.rayignore` files in it name.
+ * Packs a folder as Ray's `working_dir`, without the paths that its `.gitignore` and `.rayignore` files list.
  *
- * @throws Error When the folder is not there or is too large.
+ * @throws Error if the folder does not exist or is too large.
  */
 export function packWorkingDirectory(folder: string): Package {
   if (!existsSync(folder) || !statSync(folder).isDirectory())
@@ -51,7 +51,7 @@ function tooLarge(folder: string, bytesMax: number, how = ""): Error {
   );
 }
 
-/** The ignore files of one folder, which speak of the paths below it. */
+/** The ignore files of one folder, which apply to the paths below it. */
 interface Rules {
   readonly folder: string;
   readonly ignores: (path: string) => boolean;
@@ -59,10 +59,10 @@ interface Rules {
 
 interface Visit {
   readonly folder: string;
-  /** Of this folder in the package, with a slash at its end. */
+  /** The path of this folder in the package, with a trailing slash. */
   readonly path: string;
   readonly rules: readonly Rules[];
-  /** Where this folder and those above it really are: a link to one of them leads in a circle. */
+  /** The real paths of this folder and its ancestors. A link to one of them is a cycle. */
   readonly above: readonly string[];
 }
 
@@ -79,7 +79,7 @@ function* filesOf(visit: Visit): Generator<PackedFile> {
   const above = [...visit.above, real];
   const rules = [...visit.rules, { folder: parent, ignores: readIgnoreFiles(folder) }];
   for (const name of readdirSync(folder).toSorted()) {
-    // Links are packed as what they lead to, which is not there where the job runs.
+    // Links are packed as their targets, which do not exist on the machines of the job.
     const stats = statSync(join(folder, name), { throwIfNoEntry: false });
     const path = `${parent}${name}${stats?.isDirectory() ? "/" : ""}`;
     if (stats === undefined || rules.some((each) => each.ignores(path.slice(each.folder.length)))) continue;

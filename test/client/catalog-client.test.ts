@@ -14,7 +14,7 @@ const catalog = useCatalog();
 const client = (options: Partial<CatalogClientOptions> = {}) =>
   createCatalogClient({ url: catalog.url, apiKey: catalog.adminKey, ...options });
 
-/** A fetch that answers, or breaks off, so many times as told before it does what it should. */
+/** Returns a fetch that fails in the specified ways before it succeeds. */
 function troubled(...troubles: (() => Response)[]) {
   const sent: string[] = [];
   const instead: typeof fetch = async (input, init) => {
@@ -165,7 +165,7 @@ describe("the client of the catalog", () => {
     beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
     afterEach(() => void vi.useRealTimers());
     const minutes = 10;
-    /** Pieces that take ten minutes together, and twenty seconds each. */
+    /** A body whose pieces last ten minutes in total and twenty seconds each. */
     const slowly = () =>
       ReadableStream.from(
         (function* () {
@@ -176,7 +176,7 @@ describe("the client of the catalog", () => {
         })(),
       );
     const inserted = JSON.stringify({ num_inserted_rows: 1, version: 2 });
-    /** One piece, and then nothing for longer than the client waits. */
+    /** A body with one piece and no further data within the timeout. */
     const stuck = () =>
       ReadableStream.from(
         (async function* () {
@@ -185,7 +185,7 @@ describe("the client of the catalog", () => {
           await new Promise(() => {});
         })(),
       );
-    /** A catalog that takes what is sent to it, and answers that. */
+    /** Returns a catalog that reads the request and responds with this body. */
     const takes = (answer: () => string | ReadableStream): typeof fetch => {
       return async (_, init) => {
         const broken = new Promise<never>((_resolve, reject) => {

@@ -25,7 +25,7 @@ beforeEach(async () => {
 });
 afterEach(() => Promise.all([server.stop(), dashboard.stop()]));
 
-/** The command as a process, where it matters that it is one. */
+/** Starts the command as a process, for tests that need one. */
 const start = (args: readonly string[], environment: Record<string, string> = {}) =>
   startProgram(["client/main.ts", ...args], { KUBECONFIG: server.kubeConfigFile, ...environment });
 const run = (args: readonly string[], environment: Record<string, string> = {}) =>

@@ -12,16 +12,16 @@ const catalog = useCatalog();
 
 const environment = () => ({ TILTYARD_CATALOG_URL: catalog.url, TILTYARD_API_KEY: catalog.adminKey });
 const start = (...args: readonly string[]) => startCommand(runCommandLine, ["jobs", ...args], environment());
-/** The command as a process, where it matters that it is one. */
+/** Starts the command as a process, for tests that need one. */
 const startProcess = (...args: readonly string[]) => startProgram(["client/main.ts", "jobs", ...args], environment());
 
-/** A job that this test runs. */
+/** Opens a job that the test itself executes. */
 async function open(): Promise<string> {
   const { id } = await declareTable(catalog);
   return (await catalog.call("openJob", { id, column: "c" })).body.job_id;
 }
 
-/** A table with a column `c` of values, and one that is computed. */
+/** Creates a table with a column `c` of values and a computed column. */
 async function createComputed(): Promise<string> {
   const id = await createFilms(catalog);
   const columns = [

@@ -7,7 +7,7 @@ import { commit, declareTable, useCatalog } from "../support/catalog.ts";
 import { startTestDashboard } from "../support/ray-dashboard.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
-// Vitest wants a pattern there.
+// Vitest requires a destructuring pattern as the first parameter.
 const test = base
   .extend("dashboard", async ({ task: _ }, { onCleanup }) => {
     const dashboard = await startTestDashboard();
@@ -22,7 +22,7 @@ async function linesOf(logs: AsyncIterable<string>): Promise<string[]> {
   return lines;
 }
 
-// Side by side: each has a dashboard of its own, and most of them wait for a poll.
+// The tests run concurrently, because each has a separate dashboard, and most of them wait for a poll.
 describe.concurrent("a job", () => {
   test("is submitted with its environment, and ends", async ({ dashboard, jobs }) => {
     const runtimeEnv = { env_vars: { A: "1" }, pip: ["numpy"] };

@@ -1,4 +1,4 @@
-/** How programs start and end. */
+/** Tests of the start and the end of programs. */
 import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
@@ -26,8 +26,8 @@ test.each(["tiltyard/bin.js", "service/bin.js", "runner/bin.js"])("%s is the pro
 });
 
 /**
- * Starts a program as the child of a shell, as npm does, and ends the shell with SIGTERM. Resolves when the last of them
- * has ended and so closed the output.
+ * Starts a program as the child of a shell, like npm, and terminates the shell with SIGTERM. Resolves when the last
+ * process has exited and thus closed the output.
  */
 async function endShell(args: string, started: string, settings: Readonly<Record<string, string>>): Promise<void> {
   const shell = `${JSON.stringify(process.execPath)} ${resolve("tiltyard/bin.js")} ${args}; true`;
@@ -42,7 +42,7 @@ async function endShell(args: string, started: string, settings: Readonly<Record
 test("serve ends in order when npm, its parent, ends", async () => {
   const folder = temporaryFolder("tiltyard launch ");
   await endShell("serve", "curl", { TILTYARD_DATA_DIR: folder, TILTYARD_PORT: "0" });
-  // SQLite deletes its log when the database is closed.
+  // SQLite deletes its log when it closes the database.
   expect([existsSync(join(folder, "catalog.sqlite")), existsSync(join(folder, "catalog.sqlite-wal"))]).toEqual([
     true,
     false,

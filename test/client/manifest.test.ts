@@ -45,7 +45,7 @@ describe("the RayCluster", () => {
       idleTimeoutSeconds: 60,
     });
     expect(cpu.template.spec.nodeSelector).toEqual({ "geneva.lancedb.com/ray-worker-cpu": "true" });
-    // A taint of nodes for a role has the key of their label.
+    // The taint of nodes for a role has the key of their label.
     expect(cpu.template.spec.tolerations).toEqual([{ key: "geneva.lancedb.com/ray-worker-cpu", operator: "Exists" }]);
     expect(gpu).toMatchObject({ replicas: 0, minReplicas: 0, maxReplicas: 3, idleTimeoutSeconds: 300 });
     expect(gpu.template.spec.nodeSelector).toEqual({ "geneva.lancedb.com/ray-worker-gpu": "true" });

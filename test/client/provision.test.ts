@@ -8,7 +8,7 @@ import { type ProvisionOptions, provisionRayCluster } from "../../client/ray/pro
 import { rayPod, startTestApiServer, type TestApiServer, unschedulable } from "../support/api-server.ts";
 import { startProgram } from "../support/process.ts";
 
-// Vitest wants a pattern there.
+// Vitest requires a destructuring pattern as the first parameter.
 const test = base.extend("server", async ({ task: _ }, { onCleanup }) => {
   const server = await startTestApiServer();
   onCleanup(() => server.stop());
@@ -25,7 +25,7 @@ const comesUp = (server: TestApiServer) => {
 };
 const apiOf = ({ kubeConfig }: TestApiServer) => new RayClusterApi(kubeConfig, "lancedb");
 
-// Side by side: each has a server of its own, and most of them wait for a poll.
+// The tests run concurrently, because each has a separate server, and most of them wait for a poll.
 describe.concurrent("a Ray cluster", () => {
   test("is there inside its scope and gone after it", async ({ server }) => {
     comesUp(server);
@@ -102,7 +102,7 @@ describe.concurrent("a Ray cluster", () => {
     };
     await expect(provision(server, { timeoutSeconds: 1 })).rejects.toThrow(/exceeded quota: gpus/);
     server.onCreate = () => {
-      // KubeRay writes no status then.
+      // KubeRay writes no status in this case.
       server.events = [
         { type: "Warning", reason: "AutoscalerServiceAccountNotFound", message: "account is not found" },
       ];
@@ -218,7 +218,7 @@ describe.concurrent("a Ray cluster", () => {
 
   test("of another client stays when the answer to its creation is lost", async ({ server }) => {
     server.onCreate = ({ metadata }) => {
-      // Ours is gone already, and the name is another's.
+      // The own cluster no longer exists, and another one has its name.
       metadata.annotations = { [annotations.owner]: "you@there" };
       metadata.uid = "theirs";
     };
@@ -303,7 +303,7 @@ describe("the lease of a Ray cluster", () => {
     ["behind", -3600],
     ["ahead", 3600],
   ])("of an owner whose clock is an hour %s", (_, seconds) => {
-    // The owner and the reaper run in this process; the clock of the API server is its own.
+    // The owner and the reaper run in this process, while the API server has a separate clock.
     const noon = Date.parse("2026-01-01T12:00:00Z");
     let passed: number;
     const setClock = (offset: number) => vi.setSystemTime(noon + (passed + offset) * 1000);

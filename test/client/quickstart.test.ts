@@ -5,7 +5,7 @@ import { runCommandLine } from "../../client/command-line.ts";
 import { startCommand } from "../support/command.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
-/** Runs the quickstart on a machine whose PATH has nothing but these programs. */
+/** Runs the quickstart on a machine whose PATH contains only these programs. */
 function quickstart(programs: Readonly<Record<string, string>>) {
   const path = temporaryFolder("tiltyard path ");
   for (const [name, script] of Object.entries(programs))
@@ -16,7 +16,7 @@ function quickstart(programs: Readonly<Record<string, string>>) {
   }).finished;
 }
 
-/** A python3 that creates environments whose Python runs the script. */
+/** Returns a python3 that creates environments whose Python runs the script. */
 const createsEnvironments = (script: string) =>
   `if [ "$1" = -c ]; then echo 3.12.1; exit; fi
 for folder in "$@"; do :; done

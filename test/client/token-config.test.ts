@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vit
 import { forwardPort } from "../../client/kubernetes/port-forward.ts";
 import { type Token, tokenConfig } from "../../client/kubernetes/token-config.ts";
 
-/** An API server that notes the credential of each request. */
+/** An API server that records the credential of each request. */
 let server: Server;
 let caData: string;
 const credentials: (string | undefined)[] = [];
@@ -41,7 +41,7 @@ async function ask(config: KubeConfig): Promise<void> {
   await config.makeApiClient(CustomObjectsApi).listNamespacedCustomObject(where);
 }
 
-/** Tokens that are good for a quarter of an hour, one after another. */
+/** Returns successive tokens that are valid for a quarter of an hour. */
 function tokens(): () => Promise<Token> {
   let count = 0;
   return async () => ({ token: `token-${++count}`, expiresAtMillis: Date.now() + 15 * 60_000 });

@@ -16,7 +16,7 @@ function podOf({ all }: Deployed) {
   return workload?.inputs.spec.template.spec;
 }
 
-/** The variables that the catalog's process has, those of its secret included. */
+/** Returns the variables of the catalog's process, including those of its secret. */
 function environmentOf(stack: Deployed): Record<string, string> {
   const [container] = podOf(stack).containers;
   const set = container.env.map(({ name, value }: { name: string; value: string }) => [name, value]);
@@ -96,7 +96,7 @@ describe("the catalog's pods", () => {
       });
       expect(container.resources.limits.memory).toBeDefined();
       expect(container.resources.requests.cpu).toBeDefined();
-      // Files can be written where a volume is mounted, and every volume is there.
+      // Files are writable only in mounted volumes, and every volume must exist.
       const volumes = pod.volumes.map((volume: { name: string }) => volume.name);
       for (const mount of container.volumeMounts) expect([...volumes, "data"]).toContain(mount.name);
     }
@@ -137,7 +137,7 @@ describe("a catalog on SQLite", () => {
     const { one } = await deployed("eks", { catalog: { volumeSize: "50Gi" } });
     const { spec } = one(setType).inputs;
     expect(spec.replicas).toBe(1);
-    // A claim of its own can be made larger, which a template of the set cannot.
+    // A separate claim can grow, in contrast to a template of the set.
     const claim = one(claimType);
     expect(claim.inputs).toMatchObject({
       metadata: { namespace: "lancedb-catalog" },
@@ -175,9 +175,9 @@ describe("a catalog on SQLite", () => {
     const storageClass = one("kubernetes:storage.k8s.io/v1:StorageClass");
     const claim = one(claimType);
     expect(claim.inputs.spec.storageClassName).toBe(storageClass.inputs.metadata.name);
-    // The engine deletes a class of a certain name before it makes it anew, and with it what has a value of it.
+    // The engine deletes a class with a fixed name before it creates it again, together with all dependents.
     expect(claim.dependencies).not.toContain(storageClass.urn);
-    // It is there before, and goes after.
+    // The class must exist before the namespace and be deleted after it.
     expect(one("kubernetes:core/v1:Namespace", "catalog").dependencies).toContain(storageClass.urn);
   });
 
@@ -189,7 +189,7 @@ describe("a catalog on SQLite", () => {
       ...["restore", "-config", "/etc/litestream/litestream.yml"],
       ...["-if-db-not-exists", "-if-replica-exists", "/data/catalog.sqlite"],
     ]);
-    // A side car of Kubernetes is told to end when the catalog has ended, whose last changes it copies.
+    // Kubernetes stops a side car after the catalog, whose last changes it copies.
     expect(replicate).toMatchObject({
       args: ["replicate", "-config", "/etc/litestream/litestream.yml"],
       restartPolicy: "Always",
@@ -237,7 +237,7 @@ describe("a catalog that moves from SQLite to PostgreSQL", () => {
     expect(container.args).toEqual(["move", "/data/catalog.sqlite"]);
     expect(container.envFrom).toEqual([{ secretRef: { name: "catalog" } }]);
     expect(spec.volumes).toContainEqual({ name: "data", persistentVolumeClaim: { claimName: "tiltyard-catalog" } });
-    // Another image would replace the job, and a second copy finds a database that is not empty.
+    // A different image would replace the job, and a second copy would find a database that is not empty.
     expect(job.ignoreChanges).toEqual(["spec"]);
   });
 
@@ -308,7 +308,7 @@ describe("the image of the catalog", () => {
     expect(inputs).toMatchObject({ push: true, buildOnPreview: false, platforms: ["linux/amd64"] });
     expect(inputs.tags).toEqual([expect.stringMatching(new RegExp(`^${name}:[0-9a-f]{16}$`))]);
     expect(podOf(stack).containers[0].image).toBe(`${inputs.tags[0]}@sha256:0123`);
-    // A path of this checkout would make it another image, and restart the catalog, on each machine.
+    // An absolute path would produce a different image on each machine and restart the catalog.
     expect(JSON.stringify(inputs)).not.toContain(process.cwd());
     expect(resolve(inputs.context.location)).toBe(process.cwd());
   });

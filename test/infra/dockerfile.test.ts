@@ -44,7 +44,7 @@ test("the image's context has what is copied, and nothing of tests, tables or se
 });
 
 test("the image's user can write to the data directory alone, and nothing secret is built in", () => {
-  // What is copied stays root's: no copy says otherwise, and no file is made to be run with another one's rights.
+  // Copied files stay owned by root, and no file runs with the rights of another user.
   expect(of("COPY").filter((copy) => copy.includes("--chown") || copy.includes("--chmod"))).toEqual([]);
   const ownership = of("RUN").filter((run) => /chown|chmod|setcap|useradd/.test(run));
   expect(ownership).toEqual(["mkdir /data && chown node:node /data"]);

@@ -62,7 +62,7 @@ describe("zones on EKS", () => {
     const only = await deployed("eks", { nodePools: pools({ zones: ["eu-central-1d"] }) });
     expect(zonesOf(only, "gpu")).toEqual(["eu-central-1d"]);
     expect(only.one(groupType, "gpu").ignoreChanges).not.toContain("subnetIds");
-    // AWS may come to offer the machine elsewhere, for which no node is to be replaced.
+    // AWS may later offer the machine in further zones, which must not replace nodes.
     expect((await stack).one(groupType, "gpu").ignoreChanges).toContain("subnetIds");
   });
 

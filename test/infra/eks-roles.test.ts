@@ -24,7 +24,7 @@ describe("administrators on EKS", () => {
     expect(JSON.parse(role.inputs.assumeRolePolicy).Statement[0].Principal).toEqual({ AWS: adminPrincipals });
     const association = one("aws:eks/accessPolicyAssociation:AccessPolicyAssociation", "admin");
     expect(association.inputs.policyArn).toMatch(/AmazonEKSClusterAdminPolicy$/);
-    // Nothing of Kubernetes is made before the role may do so.
+    // The role needs its rights before any object of Kubernetes is created.
     expect(one("pulumi:providers:kubernetes").dependencies).toContain(association.urn);
   });
 
@@ -50,7 +50,7 @@ describe("administrators on EKS", () => {
       roleArn: "arn:aws:iam::123456789012:role/deploy",
     });
     expect(JSON.parse(String(outputs.kubeconfig)).users[0].user.exec.args).toEqual(tokenArgs);
-    // An empty one keeps the profile of the shell that runs `up` out of it.
+    // An empty value excludes the profile of the shell that runs `up`.
     expect((await stack).one("eks:index:Cluster").inputs.providerCredentialOpts).toEqual({});
   });
 });

@@ -68,7 +68,7 @@ describe("the cluster on EKS", () => {
     const group = one(groupType, name);
     const label = `geneva.lancedb.com/${key}`;
     expect(group.inputs).toMatchObject({ labels: { [label]: "true" }, capacityType, amiType });
-    // From an empty group the autoscaler reads labels and taints of EKS itself: tags of its own are not needed.
+    // The autoscaler reads the labels and taints of an empty group from EKS, so additional tags are not needed.
     expect(all("aws:autoscaling/tag:Tag")).toEqual([]);
   });
 
@@ -93,7 +93,7 @@ describe("the cluster on EKS", () => {
       { name: "eks-eks-head-asg", minSize: 0, maxSize: 10 },
       { name: "eks-eks-cpu-asg", minSize: 1, maxSize: 50 },
     ]);
-    // Otherwise it would find the groups by their tags, with the limits of EKS.
+    // Otherwise the autoscaler would find the groups by their tags, with the limits of EKS.
     expect(values.autoDiscovery).toBeUndefined();
     expect(values.extraArgs["enforce-node-group-min-size"]).toBe(true);
   });
@@ -103,7 +103,7 @@ describe("the cluster on EKS", () => {
     expect(one(groupType, "gpu").inputs.taints).toEqual([
       { key: "nvidia.com/gpu", value: "present", effect: "NO_SCHEDULE" },
     ]);
-    // By this label the autoscaler waits for GPUs instead of making another node.
+    // This label makes the autoscaler wait for GPUs instead of creating another node.
     expect(one(groupType, "gpu").inputs.labels["k8s.amazonaws.com/accelerator"]).toBe("g6");
     for (const [name, key] of [
       ["head", "ray-head"],
@@ -144,7 +144,7 @@ describe("the cluster on EKS", () => {
     const { dependencies } = one(groupType, "cpu");
     for (const each of all("aws:iam/rolePolicyAttachment:RolePolicyAttachment"))
       if (each.name.startsWith("eks-nodes")) expect(dependencies).toContain(each.urn);
-    // The other way round when the stack goes: a node that may not speak to the cluster cannot be drained.
+    // The dependencies are reversed on deletion: a node without access to the cluster cannot be drained.
     expect(dependencies).toContain(one(entryType, "nodes").urn);
     for (const each of all("aws:ec2/route:Route")) expect(dependencies).toContain(each.urn);
   });
@@ -173,7 +173,7 @@ describe("what is kept of a stack on EKS", () => {
     const { one, all } = await stack;
     const logs = one("aws:cloudwatch/logGroup:LogGroup");
     expect(logs.inputs).toMatchObject({ name: "/aws/eks/lancedb/cluster", retentionInDays: 90 });
-    // Otherwise EKS makes one first, which keeps them for ever.
+    // Otherwise EKS creates the log group first, without a retention period.
     expect(one("eks:index:Cluster").dependencies).toContain(logs.urn);
     const policies = all("aws:ecr/lifecyclePolicy:LifecyclePolicy").map(
       ({ inputs }) => JSON.parse(inputs.policy).rules,
@@ -191,7 +191,7 @@ describe("the add-ons on EKS", () => {
     expect(addon.inputs).toMatchObject({
       addonName: "aws-ebs-csi-driver",
       serviceAccountRoleArn: "arn:aws:iam::123456789012:role/eks-ebs",
-      // Volumes of pods that went last are deleted by it while the nodes go; its rights go after these.
+      // The driver deletes the volumes of the last pods while the nodes are deleted; its rights outlive both.
       preserve: true,
     });
     for (const pool of all(groupType)) expect(pool.dependencies).toContain(rights.urn);

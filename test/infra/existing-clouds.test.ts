@@ -60,7 +60,7 @@ describe("a GKE cluster outside of the stack", () => {
     expect(one("gcp:serviceaccount/iAMMember:IAMMember", "ray-identity").inputs.member).toBe(
       "serviceAccount:our-project.svc.id.goog[lancedb/geneva-service-account]",
     );
-    // The account of its nodes pulls the image that is built.
+    // The account of the nodes pulls the built image.
     const pulls = all("gcp:artifactregistry/repositoryIamMember:RepositoryIamMember");
     expect(pulls.map(({ inputs }) => inputs.member)).toEqual([
       "serviceAccount:nodes@our-project.iam.gserviceaccount.com",

@@ -68,7 +68,8 @@ describe("the cluster on GKE", () => {
       providerOf,
     );
     expect(after.kubeconfig).not.toBe(before.kubeconfig);
-    // By this alone the provider tells whether it is another cluster, on which all would have to be made anew.
+    // The provider uses only this id to detect a different cluster, on which all objects would have to be created
+    // again.
     expect(after.clusterIdentifier).toBe("gke-id");
     expect(before.clusterIdentifier).toBe("gke-id");
   });
@@ -103,7 +104,7 @@ describe("what is kept of a stack on GKE", () => {
       enabled: true,
       retentionDays: 30,
     });
-    // PostgreSQL refuses to drop a user that owns tables, and a database that is in use.
+    // PostgreSQL refuses to drop a user that owns tables and a database in use.
     expect(one("gcp:sql/user:User").inputs.deletionPolicy).toBe("ABANDON");
     expect(one("gcp:sql/database:Database").inputs.deletionPolicy).toBe("ABANDON");
     expect(outputs.keptOnDestroy).toEqual(["the final backup of the Cloud SQL instance, for 30 days"]);
@@ -177,7 +178,7 @@ describe("the node pools on GKE", () => {
     ];
     const custom = await deployed("gke", { nodePools });
     expect(zonesOf(custom, "head")).toEqual(["europe-west4-a"]);
-    // Machines made to measure are where the standard ones of their family are.
+    // Custom machines exist in the zones of the standard ones of their family.
     expect(custom.one(poolType, "cpu").inputs.nodeConfig.machineType).toBe("n2-custom-8-32768");
     expect(zonesOf(custom, "cpu")).toHaveLength(3);
   });
@@ -244,7 +245,8 @@ describe("the roles on Google Cloud", () => {
     };
     const before = await grantsOf([first, second], second);
     expect(before).toHaveLength(2);
-    // Of another name they would be made before those of the old name are deleted, which takes the rights away.
+    // With different names, the new grants would be created before the deletion of the old ones, which would remove the
+    // rights.
     expect(await grantsOf([second], second)).toEqual(before);
     expect(await grantsOf([second, second], second)).toEqual(before);
   });
@@ -288,7 +290,7 @@ describe("the roles on Google Cloud", () => {
     const { all, one, outputs } = await deployed("gke", { bucket: "gs://ours/team/lance" });
     expect(all(bucketMember)).toEqual([]);
     const folder = one("gcp:storage/managedFolder:ManagedFolder");
-    // Its objects stay when the stack goes.
+    // The objects remain after the destruction of the stack.
     expect(folder.inputs).toEqual({ bucket: "ours", name: "team/lance/", forceDestroy: true });
     const members = all("gcp:storage/managedFolderIamMember:ManagedFolderIamMember");
     expect(members.map((each) => each.name).toSorted()).toEqual([
@@ -318,6 +320,6 @@ test("a client finds the cluster by the outputs, with no credential in the kubec
   const { users, clusters } = JSON.parse(String(outputs.kubeconfig));
   expect(clusters[0].cluster.server).toBe("https://192.0.2.10");
   expect(Object.keys(users[0].user)).toEqual(["exec"]);
-  // Those that Pulumi itself uses: a machine in a pipeline has no other.
+  // These are Pulumi's own credentials, and a machine in a pipeline has no others.
   expect(users[0].user.exec.args).toEqual(["--use_application_default_credentials"]);
 });

@@ -27,7 +27,7 @@ const useOf = (bucket: string) => [
   ...on(bucket, "s3:ListBucket"),
   ...callsOnObject(`${bucket}/films.lance/data/1.lance`),
 ];
-/** What no role of the stack may do to a bucket. */
+/** The calls on a bucket that no role of the stack may make. */
 const ruinOf = (bucket: string) => [
   ...on(bucket, "s3:DeleteBucket", "s3:PutBucketPolicy", "s3:PutLifecycleConfiguration", "s3:PutBucketVersioning"),
   ...on(`${bucket}/x`, "s3:PutObjectAcl", "s3:DeleteObjectVersion"),
@@ -43,7 +43,7 @@ const roles: readonly { role: string; must: readonly Call[]; mustNot: readonly C
   {
     role: "eks-ray",
     must: [...useOf(tables), ...on(cluster, "eks:DescribeCluster")],
-    // A job that could write there would forge the database that a restore trusts.
+    // A job with write access could forge the database that a restore trusts.
     mustNot: [
       ...useOf(backups),
       ...ruinOf(tables),
@@ -60,7 +60,7 @@ const roles: readonly { role: string; must: readonly Call[]; mustNot: readonly C
   },
   {
     role: "eks-catalog",
-    // Litestream runs as the catalog: it lists, reads, writes and deletes, and is told the region.
+    // Litestream runs with the role of the catalog: it lists, reads, writes and deletes, and knows the region.
     must: [...useOf(tables), ...useOf(backups), ...on(cluster, "eks:DescribeCluster")],
     mustNot: [...ruinOf(tables), ...ruinOf(backups), ...elsewhere, ...changes, ...on(backups, "s3:GetBucketLocation")],
   },
@@ -98,7 +98,7 @@ const roles: readonly { role: string; must: readonly Call[]; mustNot: readonly C
       ...[...useOf(tables), ...useOf(backups), ...iam, ...changes],
     ],
   },
-  // What AWS itself lets them do is in policies that it keeps; of the stack they have nothing.
+  // These roles have only policies that AWS manages and no rights of the stack.
   ...["eks-nodes", "eks-ebs", "eks-container-logs"].map((role) => ({
     role,
     must: [],
@@ -145,7 +145,7 @@ describe("becoming a role", () => {
 
   test.each<[string, readonly Call[], readonly Call[]]>([
     ["eks-ray", [ray], [catalog, pod("lancedb", "default"), pod("other", "geneva-service-account"), stranger]],
-    // An account of its name among Ray jobs is not the catalog.
+    // An account of the same name in the namespace of Ray jobs is not the catalog.
     ["eks-catalog", [catalog], [ray, pod("lancedb", "tiltyard-catalog"), { ...catalog, context: {} }, stranger]],
     ["eks-catalog", [], [pod("lancedb-catalog", "tiltyard-catalog", "another-audience")]],
     [

@@ -3,7 +3,7 @@ import { parseStackConfig, StackConfigError } from "../../infra/config.ts";
 import { variants } from "../../infra/settings.ts";
 import { type Settings, settingsOf, testDate } from "../support/stack.ts";
 
-/** A setting of a stack, by its path: `catalog.resources.cpu`. */
+/** The path of a setting of a stack, such as `catalog.resources.cpu`. */
 type Path = readonly (string | number)[];
 
 const team = { name: "vision", clientPrincipals: [] };
@@ -59,10 +59,10 @@ const valid: Readonly<Record<string, Settings>> = {
   },
 };
 
-/** Values that are wrong almost everywhere. */
+/** Values that are invalid for almost all settings. */
 const junk: readonly unknown[] = [null, -1.5, true, "", "no such value", [null, "a"], { no: "such" }];
 
-/** All paths of a value, its own first. */
+/** Returns all paths of a value, its own first. */
 function pathsIn(value: unknown, path: Path = []): Path[] {
   const entries: [string | number, unknown][] =
     typeof value !== "object" || value === null
@@ -81,7 +81,7 @@ function withValue(value: unknown, [key, ...rest]: Path, replacement: unknown): 
   return { ...inner, [key]: withValue((inner as Record<string | number, unknown>)[key], rest, replacement) };
 }
 
-/** The problems of settings; none when they are valid. An error without a list of problems fails the test. */
+/** Returns the problems of settings; none if they are valid. An error without a list of problems fails the test. */
 function problemsOf(variant: string, settings: Settings): readonly string[] {
   try {
     parseStackConfig(settingsOf(variant, settings), testDate);
@@ -120,7 +120,7 @@ describe.each(variants)("the settings of a stack on %s", (variant) => {
   });
 
   test("are refused with a list of problems, whichever of them are replaced together", () => {
-    // A fixed sequence, so that a failure can be repeated: the multiplier and modulus of MINSTD.
+    // The sequence is fixed so that a failure can be reproduced. It uses the multiplier and the modulus of MINSTD.
     let state = 38;
     const pick = <Item>(items: readonly Item[]): Item => {
       state = (state * 48_271) % 2_147_483_647;

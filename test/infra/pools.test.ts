@@ -10,7 +10,7 @@ type Cloud = "eks" | "gke";
 const machine = { eks: "m7i.xlarge", gke: "n2-standard-8" };
 const arm = { eks: "m7g.xlarge", gke: "c4a-standard-8" };
 
-/** Pools that differ in one of them from the plainest. */
+/** Returns minimal pools with changes of one of them. */
 function poolsOf(cloud: Cloud, changes: Readonly<Record<string, object>>) {
   const pools = [
     { name: "core", role: "core", min: 1 },
@@ -68,7 +68,7 @@ describe("Arm machines", () => {
     expect(one("docker-build:index:Image", "catalog-image").inputs.platforms).toEqual(["linux/arm64"]);
     expect(one("docker-build:index:Image", "ray-image").inputs.platforms).toEqual(["linux/arm64"]);
     expect(outputs).toMatchObject({
-      // GKE taints Arm nodes, and lets in pods that select them.
+      // GKE taints Arm nodes and admits only pods that select them.
       headNodeSelector: { "geneva.lancedb.com/ray-head": "true", "kubernetes.io/arch": "arm64" },
       workerCpuNodeSelector: { "kubernetes.io/arch": "arm64" },
     });

@@ -17,7 +17,7 @@ describe("logs of Ray", () => {
     for (const { template } of [headGroupSpec, ...workerGroupSpecs]) {
       const { initContainers, containers, volumes } = template.spec;
       const [sideCar] = initContainers;
-      // Kubernetes starts it before Ray, and ends it after.
+      // Kubernetes starts the side car before Ray and stops it afterwards.
       expect(sideCar.restartPolicy).toBe("Always");
       const [settingsFile] = sideCar.command.slice(-1);
       const settings = sideCar.volumeMounts.find(({ mountPath }: { mountPath: string }) =>
@@ -26,7 +26,7 @@ describe("logs of Ray", () => {
       const volume = volumes.find(({ name }: { name: string }) => name === settings.name);
       expect(volume.configMap.name).toBe(metadata.name);
       const { pipeline } = JSON.parse(data[settingsFile.split("/").at(-1)]);
-      // It reads where Ray writes.
+      // The side car reads the folder that Ray writes.
       const mounts = [...sideCar.volumeMounts, ...containers[0].volumeMounts];
       const shared = mounts.filter(({ name }: { name: string }) => name === "ray");
       expect(shared.map(({ mountPath }: { mountPath: string }) => mountPath)).toEqual([rayLogs.folder, rayLogs.folder]);
@@ -41,7 +41,7 @@ describe("logs of Ray", () => {
     const { one, all } = await deployed("eks", { rayLogs: true });
     const addon = one("aws:eks/addon:Addon", "container-logs").inputs;
     expect(addon).toMatchObject({ addonName: "amazon-cloudwatch-observability" });
-    // The default configuration of the agent has Container Insights and Application Signals.
+    // The default configuration of the agent includes Container Insights and Application Signals.
     expect(JSON.parse(addon.configurationValues)).toEqual({
       containerLogs: { enabled: true },
       agent: { config: { agent: { region: "eu-central-1" } } },

@@ -52,7 +52,7 @@ describe.each(["existing", "gke", "eks"])("the platform on %s", (variant) => {
     });
     const pools = [...all("gcp:container/nodePool:NodePool"), ...all("aws:eks/nodeGroup:NodeGroup")];
     expect(pools.length).toBe(variant === "existing" ? 0 : 4);
-    // The stack is destroyed the other way round: Ray's objects, nodes, network.
+    // The stack is destroyed in reverse order: Ray's objects, nodes, network.
     const namespace = one(namespaceType, "ray");
     for (const pool of pools) expect(namespace.dependencies).toContain(pool.urn);
     expect(operator.dependencies).toContain(namespace.urn);
@@ -76,7 +76,7 @@ describe.each(["existing", "gke", "eks"])("the platform on %s", (variant) => {
       namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "features" } },
       podSelector: { matchLabels: { "app.kubernetes.io/name": "kuberay-operator" } },
     };
-    // Not even other pods of the namespace.
+    // The policy excludes even other pods of the namespace.
     expect(one("kubernetes:networking.k8s.io/v1:NetworkPolicy", "ray-pods").inputs.spec).toEqual({
       podSelector: rayPods,
       policyTypes: ["Ingress"],

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { refusals } from "../support/refusals.ts";
 import { deployed, type Settings } from "../support/stack.ts";
 
-/** Stacks that clouds have refused, or whose pods would never run. */
+/** Stacks that clouds would reject or whose pods would never run. */
 const stacks: readonly [string, Settings][] = [
   ["gke", {}],
   ["gke", { catalog: { database: "postgres" } }],

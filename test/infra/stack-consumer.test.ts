@@ -26,7 +26,7 @@ test.each(["gke", "existing"])("the example of a stack's consumer builds on the 
     "tiltyard-stack-consumer:stack": `us/tiltyard/${variant}`,
     "tiltyard-stack-consumer:apiKey": "tiltyard_key",
   });
-  // Each variant needs a run of the program, and so a module of its own.
+  // Each variant needs a separate run of the program and thus a separate module.
   const consumer = await import(`${program.pathname}?${variant}`);
   const known = <Value>(output: pulumi.Output<Value>) => new Promise((resolve) => output.apply(resolve));
   expect(await known(consumer.catalogUrl)).toBe(outputs.catalogUrl);
@@ -43,7 +43,7 @@ test.each(["gke", "existing"])("the example of a stack's consumer builds on the 
   const secret = asked.find(({ type }) => type === "kubernetes:core/v1:Secret");
   expect(secret?.inputs).toMatchObject({
     metadata: { name: "catalog-key", namespace: outputs.namespace },
-    // Marked as a secret, which is kept from the state and from logs.
+    // The value is a secret, which appears neither in the state nor in logs.
     stringData: { value: { apiKey: "tiltyard_key" } },
   });
   expect(Object.keys(secret?.inputs.stringData ?? {})).toContain("4dabf18193072939515e22adb298388d");

@@ -9,7 +9,7 @@ const image = "registry.example.com/catalog:1";
 const oidc = { issuer: "https://login.example.com", audience: "tiltyard" };
 const ingress = { host: "catalog.example.com", className: "nginx", tlsSecret: "catalog-tls" };
 
-/** Every variant, in the sizes that it comes in. */
+/** Every variant in its possible sizes. */
 const stacks: readonly [string, Settings][] = [
   ["existing", {}],
   ["existing", { catalog: { image, litestream: { bucket: "s3://backups" }, oidc, ingress } }],
@@ -94,7 +94,7 @@ describe.each(stacks)("a stack on %s with %j", (variant, settings) => {
       if (Effect === "Deny") continue;
       expect([NotAction, NotResource]).toEqual([undefined, undefined]);
       for (const action of [Action].flat()) expect(action).toMatch(/^[a-z0-9]+:[A-Z]\w+$/);
-      // What AWS does not let one narrow: lists of what there is, of machines and their groups.
+      // These actions of AWS cannot be restricted to resources: they list machines and groups.
       const isList = [Action].flat().every((action) => /^(autoscaling:Describe|ec2:Describe|ec2:Get)/.test(action));
       for (const resource of [Resource].flat())
         if (resource !== undefined && !isList) expect(resource).toMatch(/^arn:aws:[a-z0-9]+:[^*]*[a-z0-9]/);
@@ -115,7 +115,7 @@ describe.each(stacks)("a stack on %s with %j", (variant, settings) => {
   });
 });
 
-/** A resource's inputs as JSON, without those that are marked as secrets. */
+/** Returns the inputs of a resource as JSON without secrets. */
 function withoutSecrets({ inputs, secrets }: Asked): string {
   const hide = (value: unknown, path: string): unknown => {
     if (secrets.includes(path)) return "secret";

@@ -19,7 +19,7 @@ describe("versions of objects", () => {
         noncurrentVersionExpiration: { noncurrentDays: 30 },
         expiration: { expiredObjectDeleteMarker: true },
       });
-      // S3 takes a rule for versions where there are some.
+      // S3 accepts rules for versions only on versioned buckets.
       expect(each.dependencies).toContain(versionings.find(({ name }) => name === each.name)?.urn);
     }
   });
@@ -107,7 +107,7 @@ describe("a customer's key on Google Cloud", () => {
     expect(storageClass.parameters).toEqual({ type: "pd-ssd", "disk-encryption-kms-key": googleKey });
     const claim = sqlite.one("kubernetes:core/v1:PersistentVolumeClaim");
     expect(claim.inputs.spec.storageClassName).toBe(storageClass.metadata.name);
-    // A stack that had no key has a volume of another class, with the catalog in it.
+    // A stack that had no key has a volume of a different class, which contains the catalog.
     expect(claim.ignoreChanges).toContain("spec.storageClassName");
   });
 

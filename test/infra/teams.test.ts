@@ -53,7 +53,7 @@ describe.each(Object.keys(settings))("a team on %s", (variant) => {
     }[variant];
     expect(metadata.namespace).toBe("lancedb-vision");
     expect(subjects.map(({ name }: { name: string }) => name)).toEqual([named ?? "vision"]);
-    // They read the class of heads, and reach the catalog, as all others do.
+    // Teams also read the class of heads and call the catalog.
     for (const [type, name] of [
       ["kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding", "ray-client-class"],
       [roleBinding, "catalog-client"],
@@ -120,7 +120,7 @@ describe("the bucket of teams on AWS", () => {
         for (const beside of [other, `${team}-more`, `x/${team}`, "films.lance"])
           for (const call of callsOnObject(`arn:aws:s3:::${bucket}/${beside}/1`))
             expect(mayCall(stack, name, call)).toBe(false);
-        // Without the right to list it, S3 would call what is missing forbidden.
+        // Without the right to list the bucket, S3 would report missing objects as forbidden.
         for (const call of callsOn(`arn:aws:s3:::${bucket.split("/")[0]}`, overTls, "s3:ListBucket"))
           expect(mayCall(stack, name, call)).toBe(true);
       }

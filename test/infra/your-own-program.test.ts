@@ -39,7 +39,7 @@ test("the example of a program of one's own puts Ray and the catalog on its clus
     worker_groups: [{ num_cpus: 8 }],
   });
   expect(one(":RoleBinding", "ray-client")?.subjects).toMatchObject([{ kind: "Group", name: "ml-engineers" }]);
-  // The URL of the database is in the secret alone, and of it the port where the catalog may call.
+  // The URL of the database appears only in the secret. The network policy contains only its port.
   const showing = asked.filter(({ inputs }) => JSON.stringify(inputs).includes("hunter2"));
   expect(showing.map(({ type }) => type)).toEqual(["kubernetes:core/v1:Secret"]);
   expect(JSON.stringify(showing)).toContain("4dabf18193072939515e22adb298388d");

@@ -12,7 +12,7 @@ const { version, workspaces } = JSON.parse(readFileSync("package.json", "utf8"))
 const texts = ["package.json", "README.md", "LICENSE", "CHANGELOG.md"];
 const programs = ["**/*.js", "**/*.js.map"];
 const library = [...programs, "**/*.d.ts"];
-/** What belongs into each package, beside the texts that each has. */
+/** The content of each package in addition to the common texts. */
 const contents: Readonly<Record<string, readonly string[]>> = {
   protocol: library,
   client: library,
@@ -22,7 +22,7 @@ const contents: Readonly<Record<string, readonly string[]>> = {
   tiltyard: programs,
 };
 
-/** A package as it is in its tarball. */
+/** Unpacks a package from its tarball. */
 function unpack(name: string) {
   const file = `${name === "tiltyard" ? name : `tiltyard-${name}`}-${version}.tgz`;
   const folder = temporaryFolder("package-");

@@ -1,15 +1,15 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** What a section of a page has a reader do. */
+/** The instructions of a section of a page. */
 export interface Path {
-  /** By their names, which stand behind the language of a block. */
+  /** The files by name. The name follows the language of a block. */
   readonly files: Readonly<Record<string, string>>;
-  /** The commands of the blocks of sh, one after the other. A block of console is shown, and not run. */
+  /** The commands of the sh blocks in order. A console block is only shown. */
   readonly commands: string;
 }
 
-/** A section of docs/get-started/packages.md by the beginning of its title. */
+/** Returns a section of docs/get-started/packages.md by the beginning of its title. */
 export function readPath(title: string): Path {
   const page = readFileSync(join(import.meta.dirname, "../../docs/get-started/packages.md"), "utf8");
   const section = page.split(/^## /m).find((each) => each.startsWith(title));

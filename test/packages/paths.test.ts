@@ -6,7 +6,7 @@ import { type Followed, follow, runScript, strangersEnvironment } from "./strang
 
 const packages = inject("packages");
 
-/** Prints what the catalog's image is to be built from. */
+/** A program that prints the build context of the catalog's image. */
 const buildsAnImage = `
 import * as pulumi from "@pulumi/pulumi";
 import { Catalog, ExistingCluster, OwnServices, RayPlatform } from "@tiltyard/infra";
@@ -41,7 +41,7 @@ describe.concurrent("from packages alone", () => {
     expectDone(done);
     expect(done.stdout).toContain("films has 1000 rows in 4 fragments");
     expect(done.stdout.trimEnd()).toMatch(/\n1000$/);
-    // What Node compiled is there for the next start.
+    // The compiled code is cached for the next start.
     expect(readdirSync(join(done.folder, "node_modules/@tiltyard/.cache/compiled"))).not.toEqual([]);
   });
 
@@ -58,7 +58,7 @@ describe.concurrent("from packages alone", () => {
     ])
       expect(done.stdout.split("\n")).toContain(line);
 
-    // A cluster with a registry has the catalog's image built, from what the package brings.
+    // On a cluster with a registry, the catalog's image is built from the sources in the package.
     writeFileSync(join(done.folder, "build.js"), buildsAnImage);
     const built = await runScript("node build.js", done.folder, strangersEnvironment(22));
     expectDone(built);

@@ -5,12 +5,12 @@ import { run } from "../support/tools.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {
-    /** The folder with what `npm run packages` has made. */
+    /** The folder with the output of `npm run packages`. */
     packages: string;
   }
 }
 
-/** Makes the packages once for all tests. */
+/** Builds the packages once for all tests. */
 export default function makePackages(project: TestProject): void {
   const folder = temporaryFolder("packages-");
   const script = join(import.meta.dirname, "../../packaging/main.ts");

@@ -9,21 +9,21 @@ import { prepare, run } from "../support/tools.ts";
 import type { Path } from "./page.ts";
 
 const checkout = resolve(import.meta.dirname, "../..");
-/** What docs/get-started/packages.md has the catalog listen at. */
+/** The address of the catalog in docs/get-started/packages.md. */
 const pagePort = "127.0.0.1:2333";
-/** What hangs is ended. */
+/** The timeout after which a hanging script is stopped. */
 const scriptMs = 900_000;
 const groupEndsMs = 30_000;
 
-/** The Nodes that packages are for, by what they are in npm's package `node`. */
+/** The supported versions of Node, by their versions of npm's package `node`. */
 const node22 = "22.23.3";
 
-/** @returns The folder of a Node's program. */
+/** Returns the folder of a Node program. */
 export function folderOfNode(major: 22 | 24): string {
   if (major === 24) return dirname(process.execPath);
   const program = "node_modules/node/bin/node";
   const path = prepare("node", program, [node22], (folder) => {
-    // npm takes the folder for a package only when it has this file.
+    // npm recognizes the folder as a package only with this file.
     writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, allowScripts: { node: true } }));
     run("npm", ["install", "--silent", "--prefix", folder, `node@${node22}`], "npm");
   });
@@ -37,7 +37,7 @@ export interface Followed {
   readonly stderr: string;
 }
 
-/** Does in an empty folder what a page says, with nothing of this checkout but the packages. */
+/** Follows the instructions of a page in an empty folder, with only the packages of this checkout. */
 export async function follow({ files, commands }: Path, packages: string, node: 22 | 24): Promise<Followed> {
   const folder = temporaryFolder("stranger-");
   const port = await getPort({ host: "127.0.0.1" });
@@ -50,7 +50,7 @@ export async function follow({ files, commands }: Path, packages: string, node: 
   return runScript(here(commands), folder, env);
 }
 
-/** Runs commands as in a terminal, and ends what they have left in the background. */
+/** Runs commands as in a terminal and stops their background processes. */
 export async function runScript(commands: string, folder: string, env: NodeJS.ProcessEnv): Promise<Followed> {
   const child = spawn("bash", ["-euo", "pipefail", "-c", commands], {
     cwd: folder,
@@ -72,7 +72,7 @@ export async function runScript(commands: string, folder: string, env: NodeJS.Pr
   return { folder, code, stdout, stderr };
 }
 
-/** The environment of a user with this Node, and without this checkout. */
+/** Returns the environment of a user with this version of Node and without this checkout. */
 export function strangersEnvironment(node: 22 | 24): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(
     ([name]) =>

@@ -7,7 +7,7 @@ import { needsGo, prepare, read, run } from "../support/tools.ts";
 
 const workflows = globSync(".github/workflows/*.yml");
 
-/** The path of the program that checks workflows. */
+/** Builds the program that checks workflows. @returns Its path. */
 function prepareActionlint(): string {
   const module = join(import.meta.dirname, "actionlint");
   const go = read("go", ["env", "GOVERSION", "GOOS", "GOARCH"], needsGo);

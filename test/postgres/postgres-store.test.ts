@@ -40,7 +40,7 @@ test("a write that always meets another one is run again, and given up with a 50
   const write = store.write(async (session) => {
     attempts += 1;
     await listChildNamespaces(session, [], "", 1);
-    // Another writer is always faster.
+    // Another writer always commits first.
     await runSql(url, "update tables set properties = '{}' where id = $1", [table]);
     await renameTable(session, table, ["c"]);
   });
@@ -56,7 +56,7 @@ test("a write that needs a task sees that another one has deleted it meanwhile",
   let attempts = 0;
   const isHeld = await store.write(async (session) => {
     attempts += 1;
-    // The first query fixes what the transaction sees.
+    // The first query fixes the snapshot of the transaction.
     await listChildNamespaces(session, [], "", 1);
     if (attempts === 1) await store.write((other) => deleteTask(other, task));
     return holdTask(session, task);
@@ -68,7 +68,7 @@ test("two writes that wait for each other both succeed", async () => {
   const { database } = await newDatabase();
   await using store = await openStore(database);
   const [a, b] = await twoTables(store);
-  // Both have changed their first table before either goes on to its second: a deadlock.
+  // Both have changed their first table before either changes its second one, which is a deadlock.
   let waiting = 0;
   let go = () => {};
   const bothAreReady = new Promise<void>((resolve) => {

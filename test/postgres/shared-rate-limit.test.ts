@@ -26,7 +26,7 @@ test("a rate limit counts the requests of all replicas together", async () => {
   );
   const seconds = Math.ceil((Date.now() - start) / 1000) + 1;
   const accepted = answers.filter((answer) => answer?.status === 200).length;
-  // Each counting for itself would accept 60 in the first second alone.
+  // Separate counters would accept 60 requests within the first second.
   expect(accepted).toBeGreaterThanOrEqual(20);
   expect(accepted).toBeLessThanOrEqual(20 * seconds);
   const refused = answers.find((answer) => answer?.status === 503);

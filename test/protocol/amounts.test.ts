@@ -13,7 +13,7 @@ test.each([
   expect(amountOf(quantity)).toBe(amount);
 });
 
-// Kubernetes takes k for a thousand, and no K.
+// Kubernetes accepts k for a thousand, but not K.
 test.each(["", "Gi", "-1", "1 Gi", "1K", "1GB", "1e3", "much"])("%j is no quantity", (quantity) => {
   expect(amountOf(quantity)).toBeNaN();
 });

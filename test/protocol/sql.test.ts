@@ -1,4 +1,4 @@
-/** SQL expressions are bounded before Lance reads them, in every field of every contract. */
+/** SQL expressions are checked before Lance parses them, in every field of every contract. */
 import {
   type AnyContract,
   contracts,
@@ -15,17 +15,17 @@ const all: readonly AnyContract[] = [contracts, managementContracts, remoteContr
   Object.values<AnyContract>(each),
 );
 
-/** Text that can be as long as an expression, or is called like one, and that Lance does not read as SQL. */
+/** Texts that are as long as an expression or have a similar name, but that Lance does not parse as SQL. */
 const otherText = new Set([
   ...["context", "properties", "metadata", "field_metadata"].map((map) => `${map}.*`),
-  // Identifiers have bounds of their own.
+  // Identifiers have separate bounds.
   ...["id", "new_id", "namespace", "new_namespace", "new_namespace_id"],
   ...["api_key", "auth_token", "page_token", "value", "storage_options.*"],
-  // Words of a full-text query.
+  // These fields contain the words of a full-text query.
   ...["terms", "string_query.query", "full_text_query.query", "multi_match.query"],
-  // Documents that the compute side reads.
+  // These fields contain documents for the compute side.
   ...["udtf", "udf", "manifest", "source_query", "output_schema", "client_secret"],
-  // A column and its value, which the catalog compares itself.
+  // This field contains a column and a value that the catalog itself compares.
   "jobs/query_events.filter",
 ]);
 const lengthOfSql = 200 * 1024;

@@ -18,6 +18,6 @@ test("the image of Ray has the version that the client asks for, and packages th
     .filter((line) => /^[^#]/.test(line));
   expect(requirements).toContain(`ray==${rayVersion}`);
   expect(requirements.filter((line) => !/^[\w.-]+==[\w.]+$/.test(line))).toEqual([]);
-  // Its licence does not let us hand it out.
+  // The licence of Geneva does not allow its redistribution.
   expect(requirements.filter((line) => line.startsWith("geneva"))).toEqual([]);
 });

@@ -21,7 +21,7 @@ test.each(["ns", "o'brien", "'; touch made; '", "a/b", "-x", "ünï ☃", 'a "b"
       const job = openJob(namespace);
       await platform.start({ job, number: 2, apiKey: "secret-key" });
 
-      // Ray names files after it.
+      // Ray uses the id in names of files.
       const [id, submitted] = [...dashboard.jobs][0] ?? [];
       expect(id).toBe(`tiltyard-${jobUuid}-2`);
       const command = submitted?.entrypoint.replace(program, "printf '%s\\n'") ?? "";

@@ -12,10 +12,10 @@ import { jobUuid, openJob } from "../support/open-job.ts";
 // biome-ignore lint/suspicious/noExplicitAny: any object of Kubernetes.
 type Stored = any;
 
-/** The few things of an API server that a runner uses. The end-to-end tests use a real one. */
+/** The parts of an API server that a runner uses. The end-to-end tests use a real one. */
 let server: Server;
 let objects: Map<string, Stored>;
-/** Resources, or methods and resources. */
+/** The resources, or methods with resources, that are forbidden. */
 let forbidden: readonly string[];
 let invalid: string | undefined;
 let kubeConfig: KubeConfig;
@@ -117,7 +117,7 @@ describe("a job on Kubernetes", () => {
       stringData: { apiKey: "secret-key" },
       metadata: { ownerReferences: [{ kind: "RayJob", name, uid: `uid of ${name}` }] },
     });
-    // KubeRay takes no longer ones.
+    // KubeRay does not support longer names.
     expect(name.length).toBeLessThanOrEqual(47);
   });
 

@@ -17,7 +17,7 @@ const limits: Limits = {
   cancelGraceMs: 60_000,
 };
 
-/** A place where attempts are what a test says. */
+/** A platform whose attempts the test controls. */
 class Imitation implements Platform {
   readonly started: StartRequest[] = [];
   readonly stopped: string[] = [];
@@ -25,9 +25,9 @@ class Imitation implements Platform {
   readonly states = new Map<string, PlatformAttempt>();
   needs: string | undefined;
   failure: Error | undefined;
-  /** Starts what it is asked to, and fails then. */
+  /** An error that occurs after the start of an attempt. */
   failureAfterStart: Error | undefined;
-  /** Lists nothing after its next start. */
+  /** Makes `list` fail after the next start. */
   isLost = false;
 
   async list() {
@@ -70,20 +70,20 @@ interface Yard extends AsyncDisposable {
   readonly catalog: TestCatalog;
   readonly platform: Imitation;
   readonly namespace: string;
-  /** A process of its own, as far as the catalog and the platform can tell. */
+  /** Creates a runner that the catalog and the platform cannot distinguish from a separate process. */
   runner(changes?: Partial<Limits>): Reconciler;
   open(column: string, key?: string): Promise<string>;
   cancel(job: string): Promise<void>;
-  /** As a runner does before it submits the first attempt. */
+  /** Claims an attempt like a runner before its first submission. */
   claim(job: string, note: Readonly<Record<string, string>>): Promise<void>;
-  /** As an attempt does first. */
+  /** Begins an attempt, like its first request. */
   begin(job: string): Promise<void>;
-  /** As an attempt does. */
+  /** Sends a heartbeat like an attempt. */
   beat(job: string, number: number): Promise<void>;
   describe(job: string): Promise<{ readonly status: string; readonly properties: Readonly<Record<string, string>> }>;
 }
 
-/** A catalog of its own: a runner sees all jobs of its catalog. */
+/** Starts a separate catalog, because a runner processes all jobs of its catalog. */
 async function yard(): Promise<Yard> {
   const catalog = await startTestCatalog();
   const platform = new Imitation();

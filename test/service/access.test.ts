@@ -4,7 +4,7 @@ import { operations as contracts, httpRequest, type OperationName, useCatalog } 
 
 const catalog = useCatalog();
 
-/** The least that each operation takes, besides its id. */
+/** The required fields of each operation in addition to its id. */
 const requests: Partial<Record<OperationName, Readonly<Record<string, unknown>>>> = {
   registerTable: { location: "secret/somewhere" },
   renameTable: { new_table_name: "renamed" },
@@ -48,9 +48,9 @@ const requests: Partial<Record<OperationName, Readonly<Record<string, unknown>>>
   resumeRemoteJob: { job_id: "secret$t" },
   queryRemoteJobEvents: { job_id: "secret$t" },
 };
-/** What any principal may ask that has a credential. */
+/** The operations that any authenticated principal may call. */
 const open: readonly OperationName[] = ["describeCaller"];
-/** What needs a role on the root, whatever it is about. */
+/** The operations that need a role on the root, regardless of their object. */
 const onRoot: readonly OperationName[] = [
   "listAllTables",
   "listPrincipals",
@@ -74,22 +74,22 @@ const needAdmin: readonly OperationName[] = [
 ];
 
 const others: Partial<Record<OperationName, Role>> = { createJobKey: "runner" };
-/** What a runner may do; all else is refused to it. */
+/** The only operations that a runner may call. */
 const ofRunners: readonly OperationName[] = ["listJobs", "describeJob", "alterTransaction", "createJobKey"];
 
 const operations = (Object.keys(contracts) as OperationName[]).flatMap((name) =>
   (contracts[name] as AnyContract).methods.map((method) => [name, method] as const),
 );
 const guarded = operations.filter(([name]) => !open.includes(name));
-/** Those of the protocol are 401 and 403 in `conformance/`. */
+/** The tests of the protocol's operations with 401 and 403 are in `conformance/`. */
 const ofManagement = operations.filter(([name]) => name in managementContracts || name in remoteContracts);
 
-/** What an operation in LanceDB's dialect is in the protocol. */
+/** Returns the operation of the protocol for one of LanceDB's dialect. */
 function inProtocol(name: OperationName): OperationName {
   return name.replace(/^remote(.)/, (_, first: string) => first.toLowerCase()) as OperationName;
 }
 
-/** Sends the least valid request of an operation. */
+/** Sends the minimal valid request of an operation. */
 async function send(name: OperationName, method: string, headers: Record<string, string>) {
   const contract: AnyContract = contracts[name];
   const id = contract.path.includes("{id}") ? { id: ["secret", "t"] } : {};

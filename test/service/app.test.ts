@@ -65,7 +65,7 @@ describe("every operation", () => {
       Object.keys(contract.query.shape).map((name) => [contract.operationId, name, contract] as const),
     ),
   )("%s validates the query parameter %s", async (_, name, contract) => {
-    // A parameter has one value, or values that are words of the protocol; fields in a list have a length.
+    // A parameter must have one value or values that are words of the protocol; fields in a list have a maximum length.
     const { status, text } = await send(contract, `${pathOf(contract)}?${name}=x&${name}=`);
     expect([status, ErrorResponse.parse(JSON.parse(text)).detail]).toEqual([
       400,

@@ -18,7 +18,7 @@ import { watchedStore } from "../support/watched-store.ts";
 const catalog = useCatalog();
 const hourMs = 3_600_000;
 
-/** The audit records and jobs of a namespace, page by page, the oldest first unless it is told otherwise. */
+/** Lists the audit records and jobs of a namespace page by page, the oldest first by default. */
 async function transactionsOf(own: TestCatalog, id: readonly string[], options: object = {}) {
   const found = [];
   for (let page_token: string | undefined = ""; page_token !== undefined; ) {
@@ -109,13 +109,13 @@ describe("audit records and jobs", () => {
       ["RenameTable", "Succeeded"],
       ["OpenJob", "Canceled"],
     ]);
-    // Page by page, however small, and the other way round too.
+    // The order is the same with small pages and in reverse.
     expect(await transactionsOf(catalog, [namespace], { limit: 1 })).toEqual(found);
     expect(await transactionsOf(catalog, [namespace], { limit: 1, ascending: false })).toEqual(found.toReversed());
   });
 });
 
-/** The service itself deletes nothing of what a test wants to delete. */
+/** The settings of a service that does not delete records of the tests itself. */
 const kept = { TILTYARD_AUDIT_RETENTION: "40000d" };
 
 describe("retention", () => {
@@ -126,7 +126,7 @@ describe("retention", () => {
     return steps;
   }
 
-  /** A catalog of its own in which something happened. */
+  /** Starts a catalog with a history. */
   async function startWithHistory() {
     const own = await startTestCatalog();
     const namespace = uniqueName("old");
@@ -148,7 +148,7 @@ describe("retention", () => {
     expect(await deleteAllExpired(store, hourMs)).toEqual([0]);
     expect(await transactionsOf(own, [namespace])).toEqual(before);
 
-    // By a clock that is ahead, all of that was longer ago.
+    // By a clock that is ahead, all records are older.
     await deleteAllExpired(store, -hourMs);
     const kept = await transactionsOf(own, [namespace]);
     expect(kept.map(({ status, properties }) => [status, properties.column])).toEqual([
@@ -157,7 +157,7 @@ describe("retention", () => {
     ]);
     const gone = before.find(({ operation }) => operation === "CreateTableTag");
     expect((await own.call("describeTransaction", { id: gone?.transaction_id.split("$") ?? [] })).status).toBe(404);
-    // A table goes on without the record of its commits, and the audit with what comes next.
+    // A table works without the records of its commits, and the audit continues.
     expect((await commit(own, table, 2)).status).toBe(200);
     await own.stop();
   });

@@ -47,7 +47,7 @@ class Issuer {
     this.#server.close();
   }
 
-  /** Signs with a new key from now on, and publishes that alone. */
+  /** Signs with a new key from now on and publishes only that key. */
   async rotate(kid: string, alg = "RS256"): Promise<void> {
     const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true });
     this.#private.set(kid, privateKey);
@@ -180,7 +180,7 @@ describe("a token of an OIDC issuer", () => {
     for (const secret of [pem, pem.trim(), JSON.stringify(jwk), jwk.n ?? ""])
       for (const alg of ["HS256", "HS384", "HS512"]) {
         const confused = new SignJWT(claims).setProtectedHeader({ alg, kid: "first" });
-        // Secrets of less than 512 bits are too short for jose, which is not what is tested.
+        // jose rejects secrets of less than 512 bits, which is not the subject of this test.
         expect(await bearer(await confused.sign(Buffer.from(secret.padEnd(64))))).toBe(401);
       }
   });

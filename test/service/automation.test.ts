@@ -3,7 +3,7 @@ import { startTestCatalog, type TestCatalog, useCatalog } from "../support/catal
 import { doDeferredWork } from "../support/deferred-work.ts";
 import { arrowStream, createFilms, films } from "../support/rows.ts";
 
-/** The catalog itself looks for such work only long after these tests have. */
+/** The delay of the catalog itself exceeds the duration of these tests. */
 const catalog = useCatalog({ TILTYARD_AUTOMATION_DELAY: "9d" });
 const udf = Buffer.from(JSON.stringify({ udf_pickle: Buffer.from("pickle").toString("base64") })).toString("base64");
 
@@ -28,7 +28,7 @@ async function createAutomatic(on: TestCatalog = catalog): Promise<string[]> {
 const append = (id: readonly string[], on: TestCatalog = catalog) =>
   on.call("insertIntoTable", { id }, { body: arrowStream(films) });
 
-/** What the catalog has opened by itself and how it is, the latest first. */
+/** Returns the jobs that the catalog has opened automatically with their statuses, the latest first. */
 async function jobsOn(id: readonly string[]) {
   await doDeferredWork(catalog.database);
   return (await catalog.call("listJobs", { table: id.join("$") })).body.jobs;
@@ -67,7 +67,7 @@ describe("a column with auto_backfill", () => {
     await end(first.job_id, "Succeeded");
     const [second, ...others] = await jobsOn(id);
     expect([second?.status, others.length]).toEqual(["Queued", 1]);
-    // Without new rows.
+    // These commits add no rows.
     await catalog.call("alterTableAlterColumns", { id, alterations: [{ path: "title", rename: "name" }] });
     await catalog.call("deleteFromTable", { id, predicate: "id = 1" });
     await end(second?.job_id ?? "", "Running", "Succeeded");
@@ -86,7 +86,7 @@ describe("a column with auto_backfill", () => {
   test("that was added past the catalog gets them from its first job on, for the principal of that job", async () => {
     const ann = await catalog.keyFor("ann", { $: "writer" });
     const id = await createFilms(catalog);
-    // As Geneva's own connection does: the catalog sees versions, and does not look into them.
+    // Geneva's own connection commits this way: the catalog sees versions but does not inspect them.
     const metadata = { virtual_column: "true", "virtual_column.auto_backfill": "true" };
     await catalog.call("updateFieldMetadata", { id, updates: [{ path: "title", metadata }] });
     await append(id);

@@ -103,7 +103,7 @@ describe("BatchCreateTableVersions", () => {
     const caller = { principal: { name: "any", grants: [] }, requestId: "any", body: new ReadableStream() };
     const batch = batchCreateTableVersions({ entries } as never, { store: { read } } as never, caller);
     await expect(batch).rejects.toMatchObject({ kind: "TableNotFound" });
-    // Each would wait for a connection to the database, and so would the requests of others behind it.
+    // Each version would wait for a database connection and block requests of other clients.
     expect(begun).toBeLessThan(20);
   });
 });

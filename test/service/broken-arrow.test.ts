@@ -1,4 +1,4 @@
-/** Arrow streams that are broken anywhere are the caller's error: 400, never 500, and the library survives them. */
+/** Broken Arrow streams are errors of the caller: the response is 400, never 500, and the library survives. */
 import {
   Binary,
   Bool,
@@ -22,7 +22,7 @@ import { uniqueName, useCatalog } from "../support/catalog.ts";
 
 const catalog = useCatalog();
 
-/** Pseudo-random numbers from 0 to 1 that a seed decides (mulberry32). */
+/** Returns a generator of pseudo-random numbers from 0 to 1 for a seed (mulberry32). */
 function randomFrom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -66,7 +66,7 @@ const whole = RecordBatchStreamWriter.writeAll([...rows.slice(0, 20).batches, ..
   true,
 );
 
-/** Returns a copy of the stream that is broken in one of several ways. */
+/** Returns a copy of the stream with one of several kinds of damage. */
 function mutate(random: () => number): Uint8Array {
   const bytes = Buffer.from(whole);
   const at = () => Math.floor(random() * bytes.length);

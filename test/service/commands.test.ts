@@ -16,13 +16,13 @@ beforeEach(async () => {
 });
 afterEach(() => database.drop());
 
-/** SQLite stays where it is by default: in the folder. */
+/** Returns settings. SQLite's default location is the folder. */
 function settingsIn(folder: string): Record<string, string> {
   const settings = { TILTYARD_DATA_DIR: folder, TILTYARD_PORT: "0" };
   return databaseKind === "sqlite" ? settings : { ...settings, TILTYARD_DATABASE_URL: database.url };
 }
 
-/** Each command runs once as a process, by `runCatalogCommand`. */
+/** Runs a command within this process. `runCatalogCommand` runs each command once as a process. */
 const run = (args: readonly string[], settings: Readonly<Record<string, string>>) =>
   startCommand(runCommandLine, args, settings).finished;
 
@@ -33,7 +33,7 @@ async function createCatalog(): Promise<Record<string, string>> {
   return settings;
 }
 
-/** Starts the service as `npm start` does. */
+/** Starts the service like `npm start`. */
 async function serve(folder: string) {
   const program = startProgram(["service/main.ts", "serve"], settingsIn(folder));
   const welcome = await program.printed("curl");
@@ -142,7 +142,7 @@ describe("keys and grants", () => {
       headers: { "x-api-key": readFileSync(join(folder, "development.key"), "utf8") },
     });
     const { transactions } = (await audit.json()) as { transactions: { operation: string }[] };
-    // A key and its role are made in the same millisecond, in which the order is any.
+    // The key and its role are created within the same millisecond, so their order is arbitrary.
     expect(transactions.map(({ operation }) => operation).toSorted()).toEqual([
       "CreateApiKey",
       "PutGrant",
@@ -241,7 +241,7 @@ describe.runIf(databaseKind === "sqlite")("backup and restore", () => {
     mkdirSync(dirname(join(folder, remains)), { recursive: true });
     writeFileSync(join(folder, remains), "remains");
     for (const each of [false, true]) {
-      // An empty file is as good as none for SQLite.
+      // SQLite treats an empty file like a missing one.
       if (each) writeFileSync(join(folder, "catalog.sqlite"), "");
       for (const command of [["serve"], ["keys", "list"], ["grants", "add", "ada", "reader"]]) {
         const carryOut = command[0] === "serve" ? runCatalogCommand : run;

@@ -44,13 +44,13 @@ describe("a service that is killed", () => {
     return { program, url: /at (http:\S+)/.exec(printed)?.[1] ?? "" };
   }
 
-  /** What is left is on the disk: the service after the one that was killed runs in the process of the tests. */
+  /** Starts the service again in the process of the tests. All state of the killed service is on the disk. */
   function startAgain(settings: Readonly<Record<string, string>>): Promise<RunningService> {
     const config = readConfig(settings);
     return startService(config, createLog(config.logLevel));
   }
 
-  /** A client that gets no answer repeats its request, or gives up and deletes what it staged. */
+  /** The runs of clients without a response, which either repeat the request or delete the staged manifest. */
   const runs = [
     ...commitSteps.map((step) => ({ step, clientDeletes: false })),
     ...(["after insert", "before copy", "after copy"] as const).map((step) => ({ step, clientDeletes: true })),
@@ -73,7 +73,7 @@ describe("a service that is killed", () => {
       const table = { id: ["t"], location };
       const create = (url: string, version: number, manifest_path: string) =>
         post(url, "/v1/table/t/version/create", { version, manifest_path, naming_scheme: "V2" });
-      // Under its final name at once, so that nothing is left to do for it when the next one is killed.
+      // The first version has its final name immediately, so that no work remains when the next service is killed.
       const first = `${pathOf(table)}/_versions/${finalName(1)}`;
       renameSync(`/${stageManifest(table, 1)}`, `/${first}`);
       expect((await create(crashing.url, 1, first)).status).toBe(200);
@@ -85,7 +85,7 @@ describe("a service that is killed", () => {
       if (run.clientDeletes) rmSync(`/${staged}`);
 
       const restarted = await startAgain(settings);
-      // What was deleted before it was copied was never acknowledged, and is no version.
+      // A manifest that was deleted before its copy was never acknowledged and is not a version.
       const committedFrom = run.clientDeletes ? "after copy" : "after insert";
       const committed = commitSteps.indexOf(run.step) >= commitSteps.indexOf(committedFrom);
       const untilNothingIsStaged = () =>
@@ -119,7 +119,7 @@ describe("a storage that fails", () => {
     for (const catalog of running.splice(0)) await catalog.stop();
   });
 
-  /** A catalog over the real file system, whose calls fail while they are among `failing`. */
+  /** Starts a catalog over the real file system. Calls fail while their names are in `failing`. */
   async function startFailing(
     failing: Set<keyof ObjectStore>,
     wrap = (store: ObjectStore): ObjectStore => store,
@@ -225,7 +225,8 @@ describe("a storage that fails", () => {
       },
     }));
     const table = await declareTable(catalog);
-    // It sees an empty branch, on which the first version is recorded while its manifest is made durable.
+    // The second commit sees an empty branch, on which the first version is recorded while its manifest becomes
+    // durable.
     const follower = commit(catalog, table, 2, { suffix: "second" });
     await searched?.promise;
     const answer = commit(catalog, table, 1, { suffix: "first" });
@@ -304,7 +305,7 @@ describe("a storage that fails", () => {
     expect((await catalog.call("dropTable", { id: table.id })).status).toBe(200);
     const next = { id: table.id, location: table.location };
     expect((await catalog.call("declareTable", next)).error).toMatchObject({ status: 409, code: 5 });
-    // Another process over the same database waits for the lease of the one that is slow.
+    // Another process over the same database waits for the lease of the slow one.
     await doDeferredWork(catalog.database);
     expect((await catalog.call("declareTable", next)).error).toMatchObject({ status: 409, code: 5 });
     release();

@@ -9,7 +9,7 @@ const catalog = useCatalog();
 const payload = Buffer.from(JSON.stringify({ image: "x", udf_pickle: Buffer.from("pickled").toString("base64") }));
 const sha = createHash("sha256").update(payload).digest("hex");
 
-/** A function as Geneva's client sends it. */
+/** Returns a function as Geneva's client sends it. */
 const virtual = (outputs: readonly object[], more: object = {}) => ({
   input_columns: ["title"],
   outputs: outputs.map((each) => ({ struct_field: "", nullable: true, ...each })),
@@ -51,7 +51,7 @@ describe("a column that a function computes", () => {
     const { location } = (await catalog.call("describeTable", { id })).body;
     expect(readFileSync(`/${pathOf({ id, location })}/_udfs/${sha}`)).toEqual(payload);
     expect((await catalog.call("countTableRows", { id, predicate: "length IS NULL" })).body).toBe(3);
-    // Geneva's clients keep their records there.
+    // Geneva's clients store their records in this namespace.
     expect((await catalog.call("describeNamespace", { id: ["__system"] })).status).toBe(200);
   });
 
@@ -98,7 +98,7 @@ describe("a column that a function computes", () => {
   test("is filled in the environment of its manifest or of the request's manifest", async () => {
     const id = await createFilms(catalog);
     const manifest = JSON.stringify({ pip: ["numpy==2.1.3"] });
-    // Geneva's checksum leaves some of the manifest's fields out: it is not that of the text.
+    // Geneva's checksum omits some fields of the manifest, so it is not that of the text.
     await add(id, { name: "length", virtual_column: virtual([length], { manifest, manifest_checksum: "a0" }) });
     expect((await fieldsOf(id)).length?.metadata?.["virtual_column.manifest_checksum"]).toBe("a0");
     const other = virtual([{ ...length, column: "other" }], { manifest });

@@ -29,7 +29,7 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const catalog = useCatalog();
 
-/** A body as a slow client sends it. */
+/** Generates the body of a slow client. */
 async function* slowly(piece: Buffer, times: number): AsyncGenerator<Buffer> {
   for (let time = 0; time < times; time++) {
     yield piece;
@@ -45,7 +45,7 @@ async function ids(id: readonly string[], request: object = {}): Promise<unknown
 const versionsOf = async (id: readonly string[]) =>
   (await catalog.call("listTableVersions", { id })).body.versions.map(({ version }) => version);
 
-/** The operation and the principal of a transaction. */
+/** Returns the operation and the principal of a transaction. */
 async function transaction(name: string | undefined) {
   const { context } = (await catalog.call("describeTransaction", { id: name?.split("$") ?? [] })).body;
   return { operation: context?.operation, principal: context?.principal, request: context?.request_id };
@@ -552,7 +552,7 @@ describe("a table whose data file is missing", () => {
 });
 
 describe("a stream of rows", { timeout: 120_000 }, () => {
-  /** Batches of which each has about so many bytes; what is in them cannot be told from one number to the next. */
+  /** Returns batches of about the same size, whose content compresses well within a batch. */
   const batchesOf = (count: number, bytes: number) => {
     const text = "x".repeat(1024 * 1024);
     return Array.from({ length: count }, (_, batch) =>
@@ -563,7 +563,10 @@ describe("a stream of rows", { timeout: 120_000 }, () => {
   const stagedIn = (location: string) =>
     readdirSync(`/${pathOf({ id: [], location })}/_versions`).filter((name) => name.includes(".manifest-"));
 
-  /** A version that is held back has its own name once the library has committed it; the one before is prepared by then. */
+  /**
+   * Waits until versions are held back. A held-back version has a different name after its commit by the library, and
+   * the previous one is prepared by then.
+   */
   const areHeldBack = async (id: string[], location: string, count: number) => {
     const held = () => stagedIn(location).filter((name) => name.endsWith("-held"));
     while (held().length < count) await catalog.call("describeTable", { id });
@@ -590,7 +593,7 @@ describe("a stream of rows", { timeout: 120_000 }, () => {
     expect((await catalog.call("countTableRows", { id })).body).toBe(78);
     expect(await versionsOf(id)).toEqual([1, 2, 3, 4]);
     expect(await transaction(answer.transaction_id)).toMatchObject({ operation: "InsertIntoTable" });
-    // Staged names are deleted soon after the answer.
+    // Staged names are deleted soon after the response.
     await expect.poll(() => stagedIn(location)).toEqual([]);
   });
 

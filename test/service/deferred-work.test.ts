@@ -10,7 +10,7 @@ import { createTestDatabase } from "../support/database.ts";
 
 const none: TaskHandler = async () => undefined;
 
-/** Some processes over one database, each with a connection and a worker of its own. */
+/** Starts several processes over one database, each with a separate connection and worker. */
 async function startWorkers(handlers: readonly TaskHandler[]) {
   const { database, drop } = await createTestDatabase();
   const stores = await Promise.all(handlers.map(() => openStore(database)));
@@ -46,7 +46,7 @@ describe("deferred work", () => {
     await using running = await startWorkers([handler, handler, handler]);
     const subjects = Array.from({ length: 30 }, (_, index) => String(index));
     await running.store.write(async (session) => {
-      // Noted twice, it is the same work.
+      // A duplicate insertion is the same task.
       for (const subject of [...subjects, ...subjects]) await insertTask(session, purge(subject));
     });
     await Promise.all(running.workers.map((worker) => worker.drain()));
@@ -98,7 +98,7 @@ describe("deferred work", () => {
     ]);
     const { store, workers } = running;
     await store.write((session) => insertTask(session, purge("table")));
-    // A process that is stopped right after it claimed the task, for longer than its lease.
+    // This process is stopped right after it claimed the task, for longer than its lease.
     const stopped = { ...purge("table"), claim: "stopped", attempts: 1 };
     expect(await store.write((session) => claimTask(session, stopped, stopped.claim, -1))).toBe(true);
     const taken = { ...stopped, claim: "taken over", attempts: 2 };

@@ -7,7 +7,7 @@ import { executeSql } from "../support/database.ts";
 import { versionRecord } from "../support/version-record.ts";
 
 const catalog = useCatalog();
-/** More than one database transaction deletes. */
+/** A number of versions that exceeds one database transaction. */
 const versions = 10_000;
 
 let table: TestTable;
@@ -49,7 +49,7 @@ test("a deletion of many versions runs in steps, lets other requests in between,
   const transaction = (await first).transaction_id ?? "";
   expect((await catalog.call("describeTransaction", { id: transaction.split("$") })).body.status).toBe("Succeeded");
 
-  // All of the branch: its numbering begins anew.
+  // The deletion of the whole branch restarts its numbering.
   expect((await remove([[0, -1]])).deleted_count).toBe(500);
   expect(await latest()).toEqual([]);
 });

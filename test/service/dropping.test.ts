@@ -33,7 +33,7 @@ async function written(): Promise<TestTable> {
   return table;
 }
 
-/** The id under which a dropped table can be brought back. */
+/** Returns the id by which a dropped table can be undropped. */
 async function droppedId(table: TestTable): Promise<string | undefined> {
   const { body } = await catalog.call("listDroppedTables", { id: table.id.slice(0, -1) });
   return body.dropped_tables.map((each) => String(each.dropped_id))[0];
@@ -43,7 +43,7 @@ async function everyTable(): Promise<readonly string[]> {
   return (await catalog.call("listAllTables", { include_declared: true })).body.tables;
 }
 
-/** Records without manifests, behind those that are there. */
+/** Inserts records without manifests after the existing ones. */
 async function insertVersions(table: TestTable, count: number): Promise<void> {
   await using store = await openStore(catalog.database);
   await store.write(async (session) => {
@@ -52,7 +52,7 @@ async function insertVersions(table: TestTable, count: number): Promise<void> {
   });
 }
 
-/** Of all tables, dropped ones among them. */
+/** Counts the records of all tables, including dropped ones. */
 async function countVersions(): Promise<number> {
   await using store = await openStore(catalog.database);
   const all = statement((db, _: Record<never, never>) => db.selectFrom("table_versions").select(["version"]));

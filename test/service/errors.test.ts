@@ -7,7 +7,7 @@ import { declareTable, startTestCatalog, useCatalog } from "../support/catalog.t
 
 const catalog = useCatalog();
 
-/** Sends raw text to DescribeNamespace of the root, and reads the error body. */
+/** Sends raw text to DescribeNamespace of the root and returns the error body. */
 async function post(body: string | Uint8Array, headers: Record<string, string> = {}) {
   const response = await catalog.fetch("/v1/namespace/$/describe", {
     method: "POST",
@@ -21,7 +21,7 @@ async function post(body: string | Uint8Array, headers: Record<string, string> =
   };
 }
 
-/** Writes bytes to the service's socket. @returns All that it answers until it closes. */
+/** Writes bytes to the socket of the service. @returns The whole response until the connection closes. */
 async function sendBytes(bytes: string): Promise<string> {
   const { hostname, port } = new URL(catalog.url);
   const socket = connect(Number(port), hostname);

@@ -26,7 +26,7 @@ async function tableWithVersions(count: number): Promise<TestTable> {
   return table;
 }
 
-/** Commits as a Lance writer does that knows of no catalog: under the final name, at once. */
+/** Commits like a Lance writer without a catalog: directly under the final name. */
 function commitExternally(table: TestTable, version: number, content = `external ${version}`): string {
   const folder = `/${pathOf(table)}/_versions`;
   mkdirSync(folder, { recursive: true });
@@ -130,7 +130,7 @@ describe("a table whose first versions were committed without the catalog", () =
     const table = await declareTable(catalog);
     for (let version = 1; version <= count; version++) {
       commitExternally(table, version);
-      // Connections that the catalog closes meanwhile are seen to be closed.
+      // This turn of the event loop lets clients detect connections that the catalog has closed.
       if (version % 1_000 === 0) await new Promise(setImmediate);
     }
     return table;
@@ -219,7 +219,7 @@ test("a table that is purged while its folder is read does not exist", async () 
   interrupt = async () => {
     interrupt = async () => {};
     await own.call("dropTable", { id: table.id });
-    // Its location is free when its row is gone.
+    // The location is free again when the row of the table is deleted.
     const other = { id: [...table.id.slice(0, -1), "other"], location: table.location };
     await vi.waitFor(async () => expect((await own.call("declareTable", other)).status).toBe(200), { timeout: 10_000 });
   };
@@ -240,7 +240,7 @@ describe("a branch whose records were all deleted", () => {
     const table = await tableWithVersions(3);
     await deleteAll(table);
     await commit(catalog, table, 1, { content: "anew" });
-    // As a store tells it whose times are whole seconds.
+    // Some stores report times in whole seconds.
     const second = new Date(1_795_000_000_000);
     for (const version of [1, 2, 3]) utimesSync(nameIn(table, version), second, second);
     expect(await versionsOf(table)).toEqual([1]);
@@ -302,7 +302,7 @@ describe("a branch that a client deleted without the catalog", () => {
     expect((await commit(catalog, table, 1, { branch: "exp", content: "anew" })).status).toBe(200);
     expect(await versionsOf(table, { branch: "exp" })).toEqual([1]);
     rmSync(folderOf(table), { recursive: true });
-    // The next number is no exception: main had a version more when the branch was made again.
+    // Even the next number is allowed: main had one more version when the branch was created again.
     for (const version of [7, 8]) {
       expect((await commit(catalog, table, version, { branch: "exp" })).status).toBe(200);
       expect(await versionsOf(table, { branch: "exp" })).toEqual([version]);
@@ -321,13 +321,13 @@ describe("a branch that a client deleted without the catalog", () => {
 });
 
 describe("a commit that cannot be finished", () => {
-  /** Tells the first copy of a staged manifest: a request that meets a version which is just being noted copies it again. */
+  /** Returns a function that recognizes the first copy of a staged manifest. A concurrent request copies it again. */
   function firstCopies(): (from: string) => boolean {
     const copied = new Set<string>();
     return (from) => copied.size < copied.add(from).size;
   }
 
-  /** A catalog in which something happens between the record of a commit and the copy of its manifest. */
+  /** Starts a catalog that runs `interrupt` between the record of a commit and the copy of its manifest. */
   async function startInterrupted(interrupt: () => void | Promise<void>): Promise<TestCatalog> {
     const isFirst = firstCopies();
     return startOver((store) => ({
@@ -376,7 +376,7 @@ describe("a commit that cannot be finished", () => {
       interrupt = async () => {};
       commitExternally(table, 2, "the other");
       described = describeVersion(2);
-      // A later request is answered while that one waits for the commit.
+      // A later request is processed while that one waits for the commit.
       await describeVersion(1);
     };
     expect((await commit(own, table, 2)).status).toBe(409);
@@ -435,14 +435,14 @@ describe("a commit that cannot be finished", () => {
     }));
     const table = await declareTable(own);
     const { transaction_id = "" } = (await commit(own, table, 1)).body;
-    // Only the first of these may find the commit still being finished.
+    // Only the first of these requests may find the commit unfinished.
     for (let time = 0; time < 5; time++) {
       const { versions } = (await own.call("listTableVersions", { id: table.id })).body;
       expect(versions.map((each) => each.version)).toEqual([1]);
     }
     const { status } = (await own.call("describeTransaction", { id: transaction_id.split("$") })).body;
     expect(status).toBe("Succeeded");
-    // More than one of those that finish it may delete what was staged.
+    // Several of the finishing requests may delete the staged manifest.
     await vi.waitFor(() => expect(readdirSync(`/${pathOf(table)}/_versions`)).toEqual([finalName(1)]), {
       timeout: 10_000,
     });
@@ -465,7 +465,7 @@ describe("a commit that cannot be finished", () => {
         const ranges = [{ start_version: 0, end_version: -1 }];
         await own.call("batchDeleteTableVersions", { id: table.id, ...on, ranges });
         second = commit(own, table, first, { content: "second", ...on }).then(({ status }) => status);
-        // The second is recorded, and perhaps placed, before the first goes on.
+        // The second commit is recorded, and possibly placed, before the first continues.
         const describe = () => own.call("describeTableVersion", { id: table.id, version: first, ...on });
         await vi.waitFor(async () => expect((await describe()).status).toBe(200), { timeout: 10_000 });
       };
@@ -583,7 +583,7 @@ describe("a commit that cannot be finished", () => {
       expect((await own.call("batchCreateTableVersions", { entries })).status).toBe(200);
       expect(seen).toEqual(["version 1", "version 1"]);
       expect(await Promise.all(tables.map((table) => latestOf(own, table)))).toEqual(["batch", "batch"]);
-      // The same batch again is the same answer again.
+      // The repeated batch has the same response.
       expect((await own.call("batchCreateTableVersions", { entries })).status).toBe(200);
       await own.stop();
     });

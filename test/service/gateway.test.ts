@@ -7,7 +7,7 @@ const gateway = createGateway();
 beforeAll(() => gateway.listen());
 afterAll(() => gateway[Symbol.asyncDispose]());
 
-/** A view of a table that is at this location, and that counts what it is asked. */
+/** Returns a view of a table at a location that counts its calls. */
 function viewOf(location: string): TableView & { asked: number } {
   const describe = async () => {
     view.asked += 1;

@@ -18,7 +18,7 @@ beforeAll(async () => {
   transaction = body.job_id;
 });
 
-/** All that a caller can see, and every file of the warehouse. */
+/** Returns everything that a caller can see, and all files of the warehouse. */
 async function everything(): Promise<unknown> {
   return {
     namespaces: (await catalog.call("listNamespaces", { id: [] })).body,
@@ -39,7 +39,7 @@ afterEach(async () => {
   expect((await catalog.fetch("/health/ready")).status).toBe(200);
 });
 
-/** Sends a request that must be refused. @returns Its status and its `detail`. */
+/** Sends a request that must be rejected. @returns Its status and its `detail`. */
 async function refusal(path: string, init: RequestInit & { readonly duplex?: "half" } = {}): Promise<[number, string]> {
   const headers = { "x-api-key": catalog.adminKey, ...init.headers };
   const response = await catalog.fetch(path, { method: "POST", ...init, headers });
@@ -457,12 +457,12 @@ describe("a header", () => {
   });
 });
 
-/** The first lines of a request with the admin's key. */
+/** Returns the headers of a request with the administrator's key. */
 function head(method: string, path: string, headers: readonly string[]): string {
   return [`${method} ${path} HTTP/1.1`, "host: x", `x-api-key: ${catalog.adminKey}`, ...headers, "\r\n"].join("\r\n");
 }
 
-/** Writes bytes to the service's socket. @returns All that it answers until it closes. */
+/** Writes bytes to the socket of the service. @returns The whole response until the connection closes. */
 async function sendBytes(bytes: string): Promise<string> {
   const { hostname, port } = new URL(catalog.url);
   const socket = connect(Number(port), hostname).setEncoding("latin1");
@@ -470,7 +470,7 @@ async function sendBytes(bytes: string): Promise<string> {
   let answer = "";
   for await (const chunk of socket) {
     answer += chunk;
-    // A server that waits for the rest of a body that it refused closes later.
+    // A server that waits for the rest of a rejected body closes the connection later.
     if (/^HTTP\/1.1 413 /.test(answer) && answer.endsWith("}")) break;
   }
   return answer;

@@ -1,4 +1,4 @@
-/** Connections without a request, of which one address may have so many. */
+/** Connections without a request, whose number per address is limited. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterAll, expect, test } from "vitest";
@@ -19,7 +19,7 @@ function open(): Socket {
   return socket;
 }
 
-/** Resolves with what comes next, "" when the connection closes instead. */
+/** Resolves with the next chunk; "" if the connection closes instead. */
 async function next(socket: Socket): Promise<string> {
   const [chunk] = await Promise.race([once(socket, "data"), once(socket, "close").then(() => [""])]);
   return String(chunk);
@@ -37,7 +37,7 @@ test.each([
   const rush = Array.from({ length: 2 * most }, open);
   const last = open();
   last.write(text);
-  // All are accepted by then.
+  // All connections are accepted by then.
   expect(await next(last)).toContain("HTTP/1.1 20");
   client.write(text);
   const end = performance.now() + heldMs;
@@ -65,7 +65,7 @@ test.each([
       }),
     );
     const crowd = Array.from({ length: most }, open);
-    // The new connections are there when the requests are sent, and the service sees both in one turn of its loop.
+    // The new connections exist when the requests are sent, and the service sees both in one turn of its event loop.
     const answers = await new Promise<string[]>((resolve) =>
       process.nextTick(() => {
         for (const socket of idle) socket.write(text());

@@ -7,7 +7,7 @@ const catalog = useCatalog({ TILTYARD_RUNNER_API_KEY: runner.key, TILTYARD_ISOLA
 const statusOf = async (key: string, name: OperationName, request: object) =>
   (await catalog.call(name, { ...request }, { key })).status;
 
-/** The key of an attempt of a job that a writer of the namespace has opened. */
+/** Returns the key of an attempt of a job that a writer of the namespace has opened. */
 async function jobKeyIn(namespace: string, roles: object = {}): Promise<string> {
   const table = [namespace, `t-${crypto.randomUUID()}`];
   await catalog.call("declareTable", { id: table });

@@ -14,7 +14,7 @@ beforeAll(async () => {
   await catalog.call("createNamespace", { id: ["others"] });
 });
 
-/** A job of the principal ann, a writer of the table and a reader of the rest, at its first attempt. */
+/** Opens a job of the principal ann, a writer of the table and a reader of the rest, with a first attempt. */
 async function openJob(): Promise<void> {
   const ann = await catalog.keyFor("ann", { [table[0] ?? ""]: "writer", others: "admin" });
   const { body } = await catalog.call("openJob", { id: table, column: crypto.randomUUID() }, { key: ann });
@@ -111,7 +111,7 @@ describe("the key of a job", () => {
   });
 });
 
-/** Makes the job's last heartbeat so old. */
+/** Changes the age of the job's last heartbeat. */
 async function age(ms: number): Promise<void> {
   await using store = await openStore(catalog.database);
   await store.write(async (session) => {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { KeptVersions } from "../../service/rows/child/kept-versions.ts";
 
-/** Stands for a version that the library has open. */
+/** A placeholder for an open version of the library. */
 class Version implements AsyncDisposable {
   isClosed = false;
   async [Symbol.asyncDispose]() {
@@ -15,7 +15,7 @@ let versions: KeptVersions<Version>;
 let opened: Version[];
 beforeEach(() => {
   vi.useFakeTimers();
-  // The cache takes what happened at time 0 for what has no time.
+  // The cache interprets the time 0 as a missing time.
   vi.advanceTimersByTime(1);
   versions = new KeptVersions();
   opened = [];
@@ -30,12 +30,12 @@ async function open(): Promise<Version> {
   opened.push(version);
   return version;
 }
-/** Asks for a version, and is done with it at once. */
+/** Leases a version and releases it immediately. */
 async function read(key = small("a")): Promise<Version> {
   using lease = await versions.lease(key, open);
   return lease.opened;
 }
-/** What closes a version does so behind the request that is over. */
+/** Returns the number of closed versions. They are closed after the end of the request. */
 const closedOnes = async () => {
   await vi.advanceTimersByTimeAsync(0);
   return opened.filter(({ isClosed }) => isClosed).length;

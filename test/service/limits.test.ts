@@ -1,4 +1,4 @@
-/** What one request, and one caller, may take of the service. */
+/** The limits of one request and of one caller. */
 import { type AnyContract, bodies, managementContracts } from "@tiltyard/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createBodyMemory } from "../../service/http/middleware/body-memory.ts";
@@ -16,7 +16,7 @@ interface Schema {
 }
 
 describe("the OpenAPI documents", () => {
-  /** Every string, array and map that a schema leads to and that has no bound, by its path. */
+  /** Returns every string, array and map of a schema without a bound, by path. */
   function unbounded(
     schema: Schema,
     components: Readonly<Record<string, Schema>>,

@@ -6,7 +6,10 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const log = JSON.stringify(resolve(import.meta.dirname, "../../service/log.ts"));
 
-/** Logs many lines in each turn of the event loop, as requests on many connections do, and tells the memory that it holds then. */
+/**
+ * Returns a program that logs many lines in each turn of the event loop, like requests on many connections, and prints
+ * its memory.
+ */
 const program = (turns: number, linesInTurn: number) => `
 import { createLog, flushLog } from ${log};
 const log = createLog("info");
@@ -21,12 +24,12 @@ await flushLog(log);
 `;
 const run = (...size: Parameters<typeof program>) => ["--expose-gc", "--input-type=module", "--eval", program(...size)];
 
-/** What may wait, with what it takes to keep it. A busy disk keeps lines waiting, too, as a reader that is stuck does. */
+/** The maximum memory of waiting lines with its overhead. Lines wait for a busy disk as well as for a reader that hangs. */
 const mebibytesMax = 48;
 
 interface Line {
   readonly request?: string;
-  /** How many were dropped. */
+  /** The number of dropped lines. */
   readonly lines?: number;
 }
 
@@ -68,7 +71,7 @@ function mebibytesHeld(printed: string): number {
   return Number(/MiB held: ([\d.]+)/.exec(printed)?.[1]);
 }
 
-/** @returns How many lines of the program are there, and of how many it says that they are not. */
+/** Counts the written lines of the program and those that it reports as dropped. */
 function count(text: string): { written: number; dropped: number } {
   const lines: Line[] = text
     .trimEnd()

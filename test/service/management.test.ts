@@ -10,7 +10,7 @@ import { arrowStream, createFilms, films } from "../support/rows.ts";
 
 const catalog = useCatalog({ TILTYARD_DROP_RETENTION: "1h" });
 
-/** The transactions of a list, page by page. */
+/** Lists transactions page by page. */
 async function transactions(request: Readonly<Record<string, unknown>>, key = catalog.adminKey) {
   const found = [];
   for (let page_token: string | undefined = ""; page_token !== undefined; ) {
@@ -25,7 +25,7 @@ async function transactions(request: Readonly<Record<string, unknown>>, key = ca
   return found;
 }
 
-/** The id of a transaction that was opened at a time: within a millisecond their order is any. */
+/** Returns the id of a transaction at a time. Within a millisecond, the order is arbitrary. */
 function idAt(millis: number): string {
   const digits = millis.toString(16).padStart(12, "0");
   return `${digits.slice(0, 8)}-${digits.slice(8)}${randomUUIDv7().slice(13)}`;
@@ -212,7 +212,7 @@ describe("transactions", () => {
     expect(await of("u")).toEqual(["BatchCommitTables", "DeclareTable"]);
     for (const name of names.slice(2)) expect(await of(name)).toEqual(["DeclareTable"]);
     expect(await of("missing")).toEqual([]);
-    // One at a time, from both of the ways in which they are found.
+    // Pages of one item use both indices.
     const paged = await catalog.call("listTransactions", { id: [], table: `${namespace}$t`, limit: 1 });
     expect(operationsOf(paged.body.transactions)).toEqual(["BatchCommitTables"]);
     expect(operationsOf(await transactions({ id: [], table: `${namespace}$t`, limit: 1 }))).toHaveLength(2);
@@ -283,7 +283,7 @@ describe("transactions", () => {
       await insert(others, "many");
       await insert(namespace, "three");
     });
-    // Their ids sort right behind the one that they are made from.
+    // The ids sort directly after the one that they are derived from.
     await executeSql(
       catalog.database,
       `with recursive n (i) as (select 1 union all select i + 1 from n where i < 10500)
@@ -303,7 +303,7 @@ describe("transactions", () => {
     expect((await transactions({ id: [], principal: "one" })).map((each) => each.objects)).toEqual([
       [[...namespace, "t"]],
     ]);
-    // Those of one object and those of several are searched apart, and keep their order.
+    // Records of one object and of several are searched separately and keep their order.
     const few = await transactions({ id: others, table: `${others}$t`, principal: "few", limit: 10 });
     expect(few.map((each) => each.objects.length)).toEqual([1, 2]);
   });
@@ -349,13 +349,13 @@ describe("a dropped table", () => {
     const stranger = await catalog.keyFor("stranger", { elsewhere: "admin" });
     const undrop = (request: object, key = writer) =>
       catalog.call("undropTable", { id: table.id, dropped_id, ...request }, { key });
-    // A writer elsewhere cannot take it there, under a name that it never had.
+    // A writer of another namespace cannot undrop the table there under a name that it never had.
     expect((await undrop({}, stranger)).status).toBe(403);
     const taken = await undrop({ id: ["elsewhere", "t"] }, stranger);
     expect(taken.error).toMatchObject({ status: 404, code: 4 });
     expect((await undrop({ new_id: ["elsewhere", "t"] })).status).toBe(403);
     expect((await undrop({ dropped_id: dropped_id + 1000 })).status).toBe(404);
-    // Nor under another name that gives the same text.
+    // A different name with the same text is rejected as well.
     const alias = { id: [table.id.join("$")], dropped_id };
     expect((await catalog.call("undropTable", alias, { delimiter: "." })).error).toMatchObject({
       status: 404,

@@ -10,7 +10,7 @@ beforeAll(async () => {
   expect((await catalog.call("createTable", { id: ["films"] }, { body: arrowStream(films) })).status).toBe(200);
 });
 
-/** A schema alone, as pyarrow's `Schema.serialize()` makes it. */
+/** A schema without rows, in the format of pyarrow's `Schema.serialize()`. */
 const output_schema = Buffer.from(arrowStream([])).toString("base64");
 const source_query = '{"base": {}, "source_table": "films"}';
 const query = { kind: "query", source_query, output_schema };
@@ -101,7 +101,7 @@ describe("CreateMaterializedView", () => {
       "geneva::view::base_table": "stable",
       "geneva::view::namespace_path": id[0],
     });
-    // A view of the view follows that, too.
+    // A view of the view inherits this, too.
     const second = [...id.slice(0, -1), "second"];
     await create(second, { ...query, source_query: JSON.stringify({ base: {}, source_table: id.join("$") }) });
     expect(await metadata(second)).toMatchObject({ "geneva::view::version": "2" });

@@ -24,7 +24,7 @@ const runs = Number(process.env.TILTYARD_MODEL_RUNS ?? 20);
 const tableCount = 2;
 const replicaCount = 2;
 
-/** What happens to a call of the storage; `after` loses the answer of what was done. */
+/** The faults of a storage call. `after` executes the call and loses its response. */
 type Fault = "none" | "before" | "after" | "late";
 
 const tableIndex = fc.nat({ max: tableCount - 1 });
@@ -53,7 +53,7 @@ const Faults = fc.array(
   ),
   { maxLength: 60 },
 );
-/** How many versions of each table are written past the catalog before it is used. */
+/** The number of versions of each table that are written outside the catalog before its first use. */
 const Beginnings = fc.array(fc.nat({ max: 2 }), { minLength: tableCount, maxLength: tableCount });
 
 interface Span {
@@ -61,22 +61,22 @@ interface Span {
   readonly answeredAt: number;
 }
 
-/** A version that a client was told to have committed. */
+/** A version whose commit was acknowledged to a client. */
 interface Committed extends Span {
   readonly table: number;
   readonly version: number;
   readonly content: string;
 }
 
-/** All that clients were told. The order of events is counted, not timed. */
+/** All responses to clients. The order of events is counted instead of timed. */
 class History {
   readonly committed: Committed[] = [];
-  /** The manifests that were refused. */
+  /** The rejected manifests. */
   readonly refused: { readonly content: string; readonly isOfBatch: boolean }[] = [];
-  /** The contents of manifests that writers past the catalog put in their place, by file. */
+  /** The contents of manifests that writers outside the catalog placed, by file. */
   readonly external = new Map<string, string>();
   readonly reads: (Span & { readonly table: number; readonly latest: number })[] = [];
-  /** Deletions of versions up to one, or of all. */
+  /** The deletions of versions up to a number, or of all versions. */
   readonly deletions: (Span & { readonly table: number; readonly upTo: number })[] = [];
   #events = 0;
 
@@ -85,7 +85,7 @@ class History {
     return this.#events;
   }
 
-  /** Whether a version is gone, because it was there when a deletion was asked for that was answered. */
+  /** Reports whether a version is deleted: it existed before an acknowledged deletion was requested. */
   isDeleted({ table, version, answeredAt }: Committed): boolean {
     return this.deletions.some(
       (deletion) =>
@@ -96,7 +96,7 @@ class History {
     );
   }
 
-  /** Whether a version may be gone, because a deletion was asked for at the same time or later. */
+  /** Reports whether a version may be deleted: a deletion was requested at the same time or later. */
   mayBeDeleted({ table, version, askedAt }: Committed): boolean {
     return this.deletions.some(
       (deletion) => deletion.table === table && deletion.upTo >= version && deletion.answeredAt > askedAt,
@@ -107,7 +107,7 @@ class History {
 /** One of the processes that share the database. */
 interface Replica {
   readonly catalog: TestCatalog;
-  /** From now on it does nothing and answers no request. */
+  /** Stops all work and all responses of the replica. */
   kill(): void;
 }
 
@@ -185,7 +185,7 @@ test("concurrent clients see only states of a simple model while storage and pro
   );
 }, 300_000);
 
-/** Writes the version after the latest of the table's folder under its final name, as Lance does without a catalog. */
+/** Writes the successor of the latest version in the table's folder under its final name, like Lance without a catalog. */
 function commitExternally(table: TestTable, content: string, history: History): void {
   const folder = `/${pathOf(table)}/_versions`;
   mkdirSync(folder, { recursive: true });
@@ -195,12 +195,12 @@ function commitExternally(table: TestTable, content: string, history: History): 
     writeFileSync(file, content, { flag: "wx" });
     history.external.set(file, content);
   } catch (error) {
-    // Another writer was faster: such a writer would begin again.
+    // Another writer committed first; a real writer would restart.
     if (!String(error).includes("EEXIST")) throw error;
   }
 }
 
-/** Calls a replica. @returns undefined when it was killed before it answered. */
+/** Calls a replica. @returns undefined if it was killed before its response. */
 async function callOf(
   index: number,
   ...args: Parameters<TestCatalog["call"]>
@@ -213,7 +213,7 @@ async function callOf(
 }
 
 async function runClient(script: readonly Action[], name: string, tables: readonly TestTable[], history: History) {
-  /** The latest version that the client knows of, and the request that it could send again. */
+  /** The latest version that the client knows, and the request that it could repeat. */
   const known = tables.map(() => 0);
   const last: { readonly request: Readonly<Record<string, unknown>>; readonly committed: Committed }[] = [];
 
@@ -222,7 +222,7 @@ async function runClient(script: readonly Action[], name: string, tables: readon
     const manifest_path = stageManifest(at(tables, index), version, { content });
     return { index, content, version, request: { id: at(tables, index).id, version, manifest_path } };
   };
-  /** No answer and 503 leave in doubt whether there is a version. */
+  /** Records the outcome. Without a response, and after a 503, the existence of the version is in doubt. */
   const settle = (staged: readonly ReturnType<typeof stage>[], status: number | undefined, askedAt: number) => {
     const answeredAt = history.now();
     for (const { index, content, version, request } of staged)
@@ -265,13 +265,13 @@ async function runClient(script: readonly Action[], name: string, tables: readon
       if (request === undefined || committed === undefined) continue;
       const wasDeleted = history.isDeleted(committed);
       const status = (await callOf(replica, "createTableVersion", request))?.status;
-      // What was deleted does not come back; while it is being deleted, the retry may be the one or the other.
+      // Deleted versions do not reappear. During the deletion, a retry may have either result.
       const refusals = history.mayBeDeleted(committed) ? [400, 409] : [];
       expect([...(wasDeleted ? [] : [200]), ...refusals, 503, undefined]).toContain(status);
     } else if (action.kind === "delete" || action.kind === "delete all") {
       const upTo = action.kind === "delete" ? action.upTo : Number.POSITIVE_INFINITY;
       const end_version = action.kind === "delete" ? action.upTo + 1 : -1;
-      // What is deleted while this is under way is deleted by it, whenever it is answered.
+      // The deletion covers all versions that it meets, whenever its response arrives.
       const deletion = { table, upTo, askedAt, answeredAt: Number.POSITIVE_INFINITY };
       history.deletions.push(deletion);
       const ranges = [{ start_version: 0, end_version }];
@@ -282,7 +282,7 @@ async function runClient(script: readonly Action[], name: string, tables: readon
     else if (action.kind === "kill") {
       const victim = at(replicas, replica);
       const next = await startReplica();
-      // Another client may have killed it meanwhile.
+      // Another client may have killed the replica meanwhile.
       if (replicas[replica] !== victim) {
         await next.catalog.stop();
         continue;
@@ -298,7 +298,7 @@ async function check(history: History, index: number, table: TestTable): Promise
   const list = async () => (await catalog.call("listTableVersions", { id: table.id })).body.versions;
   const wasEmptied = history.deletions.some((each) => each.table === index);
   const external = [...history.external].filter(([file]) => file.startsWith(`/${pathOf(table)}/`));
-  // A batch whose process was killed keeps its numbers for some seconds.
+  // A batch whose process was killed occupies its numbers for some seconds.
   const versions = await vi.waitFor(
     async () => {
       const found = await list();
@@ -311,35 +311,35 @@ async function check(history: History, index: number, table: TestTable): Promise
   const contents = new Map(versions.map(({ version, manifest_path }) => [version, readText(`/${manifest_path}`)]));
 
   const committed = history.committed.filter((each) => each.table === index);
-  // Nothing that was acknowledged is lost, doubled, or found under another number.
+  // No acknowledged version is lost, duplicated or found under another number.
   for (const each of committed.filter((one) => !history.mayBeDeleted(one)))
     expect([each.version, contents.get(each.version)]).toEqual([each.version, each.content]);
   expect(new Set(contents.values()).size).toBe(contents.size);
-  // Numbers count up without a gap.
+  // The numbers have no gaps.
   const listed = [...contents.keys()];
   expect(listed).toEqual(listed.map((_, position) => (listed[0] ?? 0) + position));
-  // What was deleted does not come back.
+  // Deleted versions do not reappear.
   for (const each of committed.filter((one) => history.isDeleted(one)))
     expect([...contents.values()]).not.toContain(each.content);
-  // Nothing is listed that was refused, and so nothing of a batch that was. A version of a refused batch stays when a
-  // writer past the catalog built the next one on it before it was rolled back.
+  // No rejected version is listed, and thus no version of a rejected batch. Such a version remains if a writer outside
+  // the catalog built the next one on it before the rollback.
   const isBuiltOn = (version: number) => history.external.has(`/${pathOf(table)}/_versions/${finalName(version + 1)}`);
   const notBuiltOn = [...contents].filter(([version]) => !isBuiltOn(version)).map(([, content]) => content);
   for (const { content, isOfBatch } of history.refused)
     expect(isOfBatch ? notBuiltOn : [...contents.values()]).not.toContain(content);
-  // Strictly increasing: what was asked for after an answer has a higher number.
+  // The numbers strictly increase: a request after a response has a higher number.
   const kept = committed.filter((one) => !history.mayBeDeleted(one)).sort((one, other) => one.version - other.version);
   for (const [position, earlier] of kept.entries())
     for (const later of kept.slice(position + 1)) expect(later.answeredAt).toBeGreaterThan(earlier.askedAt);
-  // A reader sees what was acknowledged before it asked, unless that was deleted.
+  // A reader sees all versions that were acknowledged before its request, unless they were deleted.
   for (const read of history.reads.filter((each) => each.table === index))
     for (const before of committed.filter(({ answeredAt }) => answeredAt < read.askedAt))
       if (!history.mayBeDeleted(before)) expect(read.latest).toBeGreaterThanOrEqual(before.version);
-  // What a writer past the catalog was told to have committed is never touched.
+  // The manifests of writers outside the catalog never change.
   for (const [file, content] of history.external)
     expect([file, existsSync(file) && readText(file)]).toEqual([file, content]);
 
-  // No manifest of a version that is there stays staged.
+  // No manifest of an existing version stays staged.
   const staged = () =>
     (existsSync(`/${pathOf(table)}/_versions`) ? readdirSync(`/${pathOf(table)}/_versions`) : []).filter((name) => {
       const version = name.includes(".manifest-") ? versionOfManifest(name.replace(/-.*/, "")) : undefined;
@@ -348,7 +348,7 @@ async function check(history: History, index: number, table: TestTable): Promise
   await vi.waitFor(async () => expect(await list().then(staged)).toEqual([]), { timeout: 10_000 });
 }
 
-/** A store whose times are whole seconds, as those of S3. */
+/** Wraps a store whose times are whole seconds, like those of S3. */
 function inSeconds(store: ObjectStore): ObjectStore {
   const rounded = (object: StoredObject | undefined) =>
     object && { ...object, modifiedAtMillis: Math.floor(object.modifiedAtMillis / 1000) * 1000 };

@@ -50,7 +50,7 @@ test("the console's modules and styles are all served, and name others by paths;
     ]);
     const text = await response.text();
     const imported = [...text.matchAll(/\bfrom ?"([^"]+)"|@import url\("([^"]+)"\)/g)].map(([, module, style]) => {
-      // A browser takes no name of a package.
+      // Browsers do not resolve names of packages.
       expect(module ?? "./").toMatch(/^\.\.?\//);
       return new URL(module ?? style ?? "", `http://page/${name}`).pathname.slice(1);
     });
@@ -164,7 +164,7 @@ describe("the request log", () => {
       TILTYARD_PORT: "0",
       TILTYARD_BOOTSTRAP_API_KEY: key,
       TILTYARD_TYPO: "1",
-      // The client's and the runner's, which a shell may have for them.
+      // These variables of the client and the runner may be set in a shell.
       TILTYARD_API_KEY: key,
       TILTYARD_CATALOG_URL: "http://127.0.0.1:2333",
     });
@@ -213,7 +213,7 @@ describe("stopping", () => {
     const stopped = stopping.stop();
     const settled = await Promise.allSettled(answers);
     await stopped;
-    // A request that was not accepted any more has no answer at all; none has half of one.
+    // A request that was not accepted has no response at all, but none has an incomplete one.
     for (const each of settled)
       if (each.status === "fulfilled") expect(each.value.status).toBe(200);
       else expect(each.reason).toBeInstanceOf(TypeError);
@@ -246,7 +246,7 @@ test("the log tells of rows that break off under the id of the request, which fa
       headers: { "x-api-key": key, "x-request-id": path },
       body,
     });
-  // The library reads ahead: where it fails must be far behind the first rows.
+  // The library reads ahead, so the failure must be far behind the first rows.
   const rows = Array.from({ length: 50_000 }, (_, id) => ({ id, title: `${id}` }));
   expect((await send("create", arrowStream([filmTable(rows)]))).status).toBe(200);
 

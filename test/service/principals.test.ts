@@ -117,7 +117,7 @@ describe("a token of the catalog", () => {
       vi.advanceTimersByTime(1_000);
       for (let batch = 0; batch < 10; batch += 1)
         await Promise.all(Array.from({ length: 100 }, () => requestToken(catalog, key)));
-      // Over PostgreSQL, requests at the same time do not see each other's tokens.
+      // With PostgreSQL, concurrent requests do not see each other's tokens.
       await requestToken(catalog, key);
       expect(await bearer(first)).toBe(401);
     } finally {
@@ -226,7 +226,7 @@ describe("the key of a job", () => {
   const catalog = useCatalog({ TILTYARD_RUNNER_API_KEY: "key-of-the-runner-0123456789" });
   const rootRunner = "key-of-the-runner-0123456789";
 
-  /** A job of a principal on a new table, at its first attempt. */
+  /** Opens a job of a principal on a new table with a first attempt. */
   async function openJob(opener: string) {
     const table = await createFilms(catalog);
     const [namespace = ""] = table;
@@ -325,7 +325,7 @@ describe("the key of a job", () => {
     const replace = { id: ["__system", "geneva_jobs"], mode: "Overwrite" };
     expect((await catalog.call("createTable", replace, { key, body: new Uint8Array() })).status).toBe(403);
     expect((await catalog.call("createNamespace", { id: ["__system"], mode: "Overwrite" }, { key })).status).toBe(403);
-    // What Geneva does in a job.
+    // Geneva sends these requests in a job.
     expect((await catalog.call("createNamespace", { id: ["__system"], mode: "ExistOk" }, { key })).status).toBe(200);
     expect((await catalog.call("describeTable", { id: records }, { key })).status).toBe(200);
     expect((await catalog.call("declareTable", { id: ["__system", "geneva_errors"] }, { key })).status).toBe(200);

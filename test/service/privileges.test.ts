@@ -4,7 +4,7 @@ import { finalName, pathOf, stageManifest, startTestCatalog, useCatalog } from "
 import { arrowStream, createFilms, films } from "../support/rows.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
-/** Tries to exceed the rights of a role by what a request contains. */
+/** The tests try to exceed the rights of a role by the content of requests. */
 const catalog = useCatalog({ TILTYARD_RUNNER_API_KEY: "key-of-the-runner-0123456789" });
 
 beforeAll(async () => {
@@ -136,7 +136,7 @@ describe("the location of a table", () => {
   test("needs the rights of the whole namespace, not those of the table alone", async () => {
     const key = await catalog.keyFor("of-one-table", { mine$one: "writer", one: "writer" });
     expect((await declare(key, ["mine", "one"], "mine/one")).status).toBe(403);
-    // A namespace's role also covers a table of the root with the name of the namespace.
+    // The role on a namespace also covers a table of the root with the name of the namespace.
     expect((await declare(key, ["one"], "victim/one")).status).toBe(403);
     expect((await catalog.call("declareTable", { id: ["mine", "one"] }, { key })).status).toBe(200);
   });
@@ -168,7 +168,7 @@ describe("the location of a table", () => {
     ).toBe(403);
     expect((await catalog.call("registerTable", { id, location }, { key })).status).toBe(200);
     expect((await catalog.call("countTableRows", { id }, { key })).body).toBe(films.length);
-    // A table that is registered again is dropped as any other.
+    // A table that is registered again can be dropped like any other.
     await catalog.call("dropTable", { id }, { key });
   });
 
@@ -214,7 +214,7 @@ describe("a version with files outside of its table, as a shallow clone has", ()
     source = (await catalog.call("describeTable", { id: ["victim", "films"] })).body.location;
   });
 
-  /** The manifest of a version whose only base is a folder. */
+  /** Returns the manifest of a version with a folder as its only base. */
   function manifestWith(base: string): Buffer {
     const path = Buffer.from(base);
     const message = Buffer.concat([Buffer.from([0x22, path.length]), path]);

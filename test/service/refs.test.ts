@@ -15,7 +15,7 @@ import {
 
 const catalog = useCatalog();
 
-/** A table with so many versions, and a branch with one of its own that began at the last of them. */
+/** Creates a table with a number of versions, and a branch with one version that begins at the last of them. */
 async function writtenTable(versions = 2, branch?: string): Promise<TestTable> {
   const table = await declareTable(catalog);
   for (let version = 1; version <= versions; version++) await commit(catalog, table, version);
@@ -23,7 +23,7 @@ async function writtenTable(versions = 2, branch?: string): Promise<TestTable> {
   return table;
 }
 
-/** Makes a branch as Lance does: first the commit of its first version, then its file. */
+/** Creates a branch like Lance: first the commit of its first version, then its file. */
 async function writeBranch(table: TestTable, branch: string, version: number, more: object = {}): Promise<void> {
   await commit(catalog, table, version, { branch });
   const contents = {
@@ -299,9 +299,9 @@ describe("a branch", () => {
   test("leaves the branches whose folders are in its own", async () => {
     const table = await writtenTable(1, "side");
     await writeBranch(table, "side/sub", 1);
-    // The commit of a branch comes before its file.
+    // The commit of a branch precedes its file.
     await commit(catalog, table, 1, { branch: "side/fresh" });
-    // A branch that was made past the catalog is known by its file alone.
+    // A branch that was created outside the catalog is known only by its file.
     writeRef(table, "branches/side%2Fpast", { parentVersion: 1, createAt: 1, manifestSize: 1 });
     stageManifest(table, 1, { branch: "side/past", suffix: "past" });
     await catalog.call("deleteTableBranch", { id: table.id, name: "side" });

@@ -1,4 +1,4 @@
-/** Clients that send a whole body before they read the response, as most do. */
+/** Clients that send a whole body before they read the response, like most clients. */
 import { describe, expect, test } from "vitest";
 import { useCatalog } from "../support/catalog.ts";
 import { sendWholeBody } from "../support/whole-body.ts";

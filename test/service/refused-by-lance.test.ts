@@ -1,4 +1,4 @@
-/** A request that Lance's library refuses is the caller's error, and answered as one. */
+/** A request that Lance's library rejects is an error of the caller, and the response reports it as such. */
 import { Field, Int32, makeData, RecordBatch, Schema, Struct, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type OperationName, useCatalog } from "../support/catalog.ts";
@@ -11,7 +11,7 @@ beforeAll(async () => {
   await catalog.call("alterTableAddColumns", { id, new_columns: [{ name: "n", expression: "cast(1 as bigint)" }] });
 });
 
-/** An Arrow stream of numbers in columns of these names. */
+/** Returns an Arrow stream of numbers in columns with these names. */
 function columns(...names: readonly string[]): Uint8Array {
   const fields = names.map((name) => new Field(name, new Int32(), true));
   const [numbers] = vectorFromArray([1, 2], new Int32()).data;
@@ -93,7 +93,7 @@ describe("a request is 400 with Lance's own sentence", () => {
   });
 });
 
-/** Each of these ended the process, or would have it take gigabytes. */
+/** Each of these requests would crash the process or make it allocate gigabytes. */
 describe("what the library does not survive does not reach it:", () => {
   test.each([
     ["language", { language: "nope" }],

@@ -6,7 +6,7 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const warehouse = temporaryFolder("tiltyard-registering-");
 const catalog = useCatalog({ TILTYARD_WAREHOUSE: warehouse });
-/** More than some database transactions insert. */
+/** A number of versions that exceeds several database transactions. */
 const versions = 4_000;
 
 test("registering a table of many versions lets others declare theirs in between, and has all of them", async () => {

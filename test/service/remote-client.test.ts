@@ -1,4 +1,4 @@
-/** LanceDB's own client for Node, unmodified: what it calls its server is this catalog. */
+/** Tests LanceDB's own client for Node, unmodified, with this catalog as its server. */
 import {
   BooleanQuery,
   type Connection,

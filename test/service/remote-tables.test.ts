@@ -1,4 +1,4 @@
-/** The dialect of LanceDB's remote client, where it is not that of the protocol. */
+/** The dialect of LanceDB's remote client where it differs from the protocol. */
 import {
   Field,
   FixedSizeList,

@@ -4,7 +4,7 @@ import { createFilms, readRows } from "../support/rows.ts";
 
 const catalog = useCatalog();
 
-/** A job that was opened for a column of a new table. */
+/** Opens a job for a column of a new table. */
 async function openJob(): Promise<{ readonly table: string[]; readonly job_id: string }> {
   const table = await createFilms(catalog);
   await catalog.call("alterTableAddColumns", { id: table, new_columns: [{ name: "twice", computed: "id * 2" }] });

@@ -16,7 +16,7 @@ let database: TestDatabase;
 let warehouse: string;
 let replicas: readonly Replica[];
 
-/** Replicas share the database, the warehouse and the bootstrap key, and have each a data directory of their own. */
+/** Starts a replica. Replicas share the database, the warehouse and the bootstrap key, and have separate data directories. */
 async function startReplica(): Promise<Replica> {
   const program = startProgram(["service/main.ts", "serve"], {
     TILTYARD_DATABASE_URL: database.url,
@@ -65,7 +65,7 @@ const create = (on: Replica, table: { path: string }, version: number, manifest_
 beforeAll(async () => {
   database = await createTestDatabase();
   warehouse = temporaryFolder("tiltyard-warehouse-");
-  // All at once over an empty database: each finds it migrated, by itself or by another.
+  // All replicas start concurrently over an empty database. Each finds it migrated, by itself or by another one.
   replicas = await Promise.all([startReplica(), startReplica(), startReplica()]);
 }, 60_000);
 
@@ -107,7 +107,7 @@ describe("replicas on one database", () => {
       readText(`/${pathOf(table)}/_versions/${finalName(index + 1)}`),
     );
     expect(new Set(contents).size).toBe(writers * commitsEach);
-    // Nothing staged is left but what lost.
+    // Only the staged manifests of losers remain.
     expect(readdirSync(`/${pathOf(table)}/_versions`).filter((name) => /\.manifest$/.test(name))).toHaveLength(30);
   });
 
@@ -147,7 +147,7 @@ describe("replicas on one database", () => {
         post(replica(1), `/v1/table/${name}$t/declare`),
         post(replica(2), `/v1/namespace/${name}/drop`, { behavior: "Restrict" }),
       ]);
-      // Either was first; the other one has seen it.
+      // The order is arbitrary, but the second request sees the first.
       expect([declared.status, dropped.status]).toSatisfy((both) => ["200,409", "404,200"].includes(`${both}`));
     }
   });
@@ -155,7 +155,7 @@ describe("replicas on one database", () => {
   test("answer readers and drops of the same objects without losing their successors", async () => {
     const location = uniqueName("fixed");
     for (let round = 0; round < 5; round++) {
-      // The location is free when one of the replicas has deleted what was there.
+      // The location is free when one of the replicas has deleted its objects.
       const table = await vi.waitFor(() => declare({ location }), { timeout: 20_000 });
       expect((await create(replica(round), table, 1, stageManifest(table, 1))).status).toBe(200);
       await Promise.all([0, 1, 2].map((index) => post(replica(index), `${table.path}/version/list`)));

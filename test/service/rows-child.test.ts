@@ -1,4 +1,4 @@
-/** The Lance library runs in a child process: when it ends, the catalog and other callers go on. */
+/** The Lance library runs in a child process. When the child exits, the catalog and other callers continue. */
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { pathOf, startTestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
@@ -8,7 +8,7 @@ import { createServiceProcess } from "../support/service-process.ts";
 const catalog = useCatalog();
 const more = arrowStream([{ id: 4, title: "Nostalghia" }]);
 
-/** The processes that run the library for a process. */
+/** Returns the processes that run the library for a process. */
 function childrenOf(parent: number | undefined): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -24,7 +24,7 @@ function childrenOf(parent: number | undefined): number[] {
 }
 const children = () => childrenOf(process.pid);
 
-/** Rows whose last bytes are sent when the test says so. */
+/** Returns rows whose last bytes are sent when the test requests it. */
 function unfinished(bytes: Uint8Array) {
   const { promise: rest, resolve: finish } = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
@@ -40,7 +40,7 @@ function unfinished(bytes: Uint8Array) {
   return { body, begun: begun.promise, finish };
 }
 
-/** Ends the children that did not run before, as soon as one runs. */
+/** Kills the new children as soon as one runs. */
 async function crash(before: readonly number[] = []): Promise<void> {
   const newOnes = () => children().filter((pid) => !before.includes(pid));
   await expect.poll(newOnes).not.toEqual([]);
@@ -48,7 +48,7 @@ async function crash(before: readonly number[] = []): Promise<void> {
   await expect.poll(newOnes).toEqual([]);
 }
 
-/** Counts rows, and waits for a child that starts again later, as clients do. */
+/** Counts rows and, like clients, waits for a child that restarts. */
 async function count(id: readonly string[]): Promise<number> {
   const answers: number[] = [];
   await expect
@@ -110,7 +110,7 @@ describe.runIf(process.platform === "linux")("when the child crashes", { timeout
     expect((await catalog.call("describeTable", { id })).status).toBe(200);
     expect((await catalog.call("listTables", { id: id.slice(0, 1) })).body.tables).toEqual(["films"]);
     expect(await versionsOf(id)).toEqual([1]);
-    // A read waits for the next child, which an insert does not.
+    // A read waits for the next child, in contrast to an insert.
     expect(await count(id)).toBe(3);
   });
 

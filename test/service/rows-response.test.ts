@@ -1,4 +1,4 @@
-/** A response of rows as a client on a socket sees it. */
+/** The response of rows as a client on a socket receives it. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
@@ -14,7 +14,7 @@ import { createLog } from "../../service/log.ts";
 const rows = new TextEncoder().encode("rows");
 const log = createLog("silent");
 
-/** Sends a request that is answered with a stream of rows. */
+/** Sends a request whose response is a stream of rows. */
 async function request(stream: ReadableStream<Uint8Array>): Promise<Socket> {
   const app = new Hono<AppEnv>();
   app.use(requestId(), async (c, next) => {

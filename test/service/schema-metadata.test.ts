@@ -149,7 +149,7 @@ function readManifest(table: { id: string[]; location: string }, version: number
   return readFileSync(`/${pathOf(table)}/_versions/${finalName(version)}`);
 }
 
-/** Commits the manifest of the version before once more, with a field of its own at its end. */
+/** Commits the manifest of the previous version again with an additional field at its end. */
 async function commitManifest(
   id: string[],
   version: number,

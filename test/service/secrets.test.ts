@@ -15,13 +15,13 @@ test("no credential gets into the log or into an answer, whatever is called and 
     TILTYARD_DATA_DIR: folder,
     TILTYARD_PORT: "0",
     TILTYARD_LOG_LEVEL: "trace",
-    // Most of what is sent is refused.
+    // The service rejects most of these requests.
     TILTYARD_FAILED_CREDENTIALS: "1000000",
     TILTYARD_BOOTSTRAP_API_KEY: key,
   });
   const url = /at (http:\S+)/.exec(await program.printed("curl"))?.[1] ?? "";
   const answers: string[] = [];
-  /** @returns The status. */
+  /** Sends a request. @returns The status. */
   const send = async (path: string, init: RequestInit): Promise<number> => {
     const response = await fetch(url + path, init);
     answers.push(JSON.stringify([...response.headers]), await response.text());
@@ -41,7 +41,7 @@ test("no credential gets into the log or into an answer, whatever is called and 
     { headers: { "x-api-key": each.key }, identity: undefined },
     { headers: {}, identity: { api_key: each.key } },
     { headers: {}, identity: { auth_token: each.token } },
-    // What is refused says what it is, not what it held.
+    // An error about a rejected value must name the field without the value.
     { headers: { "x-api-key": key }, identity: { api_key: [each.key], auth_token: { token: each.token } } },
   ]);
   const statuses = new Set<number>();

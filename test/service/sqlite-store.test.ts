@@ -107,7 +107,7 @@ describe("the SQLite store", () => {
     await using store = await openSqliteStore(file);
     const table = { identifier: ["table"], location: "file:///table", properties: {} };
     await store.write((session) => insertTable(session, table));
-    // SQLite's error is the same when a table has no number left for a row.
+    // SQLite's error is the same if a table has no free row id left.
     const other = new Database(file);
     onTestFinished(() => void other.close());
     const setLast = other.prepare<[bigint]>("update sqlite_sequence set seq = ?");

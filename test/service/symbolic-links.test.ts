@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => catalog.stop());
 
-/** A folder outside of the warehouse, with a file in it. */
+/** Creates a folder with a file outside the warehouse. */
 function elsewhere(): { readonly path: string; readonly file: string } {
   const path = temporaryFolder("elsewhere-");
   const file = join(path, "precious");

@@ -3,7 +3,7 @@ import { uniqueName, useCatalog } from "../support/catalog.ts";
 import { doDeferredWork } from "../support/deferred-work.ts";
 import { arrowStream, createFilms, films } from "../support/rows.ts";
 
-/** The catalog itself looks for such work only long after these tests have. */
+/** The delay of the catalog itself exceeds the duration of these tests. */
 const catalog = useCatalog({ TILTYARD_AUTOMATION_DELAY: "9d" });
 
 const put = (id: readonly string[], policy: object) => catalog.call("putTablePolicy", { id, ...policy });
@@ -14,7 +14,7 @@ async function append(id: readonly string[], times: number): Promise<void> {
     expect((await catalog.call("insertIntoTable", { id }, { body: arrowStream(films) })).status).toBe(200);
 }
 
-/** What the catalog has opened by itself and how it is, the latest first. */
+/** Returns the jobs that the catalog has opened automatically with their statuses, the latest first. */
 async function jobsOn(id: readonly string[]) {
   await doDeferredWork(catalog.database);
   return (await catalog.call("listJobs", { table: id.join("$") })).body.jobs;
@@ -49,7 +49,7 @@ describe("a table's policy", () => {
     const [second] = await jobsOn(id);
     expect(second?.status).toBe("Queued");
     await end(second?.job_id, "Running", "Succeeded");
-    // What a compaction has left as it is, the next one would leave, too.
+    // Fragments skipped by one compaction are skipped by the next.
     await catalog.call("alterTableAlterColumns", { id, alterations: [{ path: "title", rename: "name" }] });
     expect(await jobsOn(id)).toHaveLength(2);
   });
@@ -150,9 +150,9 @@ describe("a table's policy", () => {
     await catalog.call("deregisterTable", { id: created });
     const registered = [namespace ?? "", uniqueName("table")];
     expect((await catalog.call("registerTable", { id: registered, location, properties })).status).toBe(200);
-    // The catalog itself looks at once at what was registered, and the test has to wait for that.
+    // The catalog itself checks registered tables immediately, so the test waits for it.
     await expect.poll(() => jobsOn(registered)).toMatchObject([{ operation: "CleanUpTable" }]);
-    // Properties of an overwriting are all that the table has.
+    // An overwrite replaces all properties of the table.
     const overwrite = { id: registered, mode: "Overwrite", properties: JSON.stringify({ owner: "ann" }) };
     await catalog.call("createTable", overwrite, { body });
     await append(registered, 3);

@@ -28,7 +28,7 @@ const catalog = useCatalog();
 
 const png = Buffer.from("89504e470d0a1a0a", "hex");
 const jpeg = Buffer.from("ffd8ffe0", "hex");
-/** Bytes that begin like an image. */
+/** Returns bytes with the header of an image. */
 const bytesOf = (length: number, head = png) => Buffer.concat([head, Buffer.alloc(length - head.length, 7)]);
 const item = (type: DataType) => new Field("item", type, true);
 const texts = (values: readonly (string | null)[]) => vectorFromArray(values, new Utf8());

@@ -174,7 +174,7 @@ describe("CreateTableVersion", () => {
       "https://example.org/1.manifest-a",
       "x",
     ];
-    // Some of them are there: it is the path that is refused, not what is missing.
+    // Some of these files exist: the path is rejected, not the absence of the file.
     for (const name of ["deeper/x", finalName(2), "latest_version_hint.json", `deeper/${finalName(1)}-a`]) {
       const file = `/${own}/_versions/${name}`;
       mkdirSync(dirname(file), { recursive: true });

@@ -5,7 +5,7 @@ import { commit, declareTable, finalName, pathOf, type TestTable, uniqueName, us
 
 const catalog = useCatalog();
 
-/** Writes files as a Lance table that no catalog manages has them. */
+/** Writes files like a Lance table that no catalog manages. */
 function writeUnmanagedTable(name: string, manifests: readonly string[]): string {
   const folder = `${catalog.dataDir}/warehouse/${name}`;
   for (const manifest of manifests) {
@@ -180,7 +180,7 @@ async function everyTable(): Promise<readonly string[]> {
   return (await catalog.call("listAllTables", { include_declared: true })).body.tables;
 }
 
-/** The answer does not wait for the objects to be deleted. */
+/** Waits for the deletion of a table's objects, which follows the response. */
 async function untilGone(table: TestTable): Promise<void> {
   await vi.waitFor(() => expect(existsSync(`/${pathOf(table)}`)).toBe(false), { timeout: 10_000 });
 }

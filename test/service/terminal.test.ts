@@ -32,7 +32,7 @@ test("serve suggests the setting that a misspelled variable means", async () => 
   expect(messages).toContain("TILTYARD_SOMETHING_ELSE_ENTIRELY is set, but no such setting exists");
 });
 
-/** `script` of util-linux runs a command in a terminal. */
+/** Reports whether `script` of util-linux, which runs a command in a terminal, is available. */
 const hasTerminal = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
 
 test.runIf(hasTerminal)("serve logs lines for people on a terminal", async () => {

@@ -5,7 +5,7 @@ import { createFilms } from "../support/rows.ts";
 
 const catalog = useCatalog();
 
-/** Opens a Queued transaction as a job does. @returns Its identifier. */
+/** Opens a Queued transaction like a job. @returns Its identifier. */
 async function openJob(): Promise<string[]> {
   const { id } = await declareTable(catalog);
   const { body } = await catalog.call("openJob", { id, column: "embedding" });
@@ -48,7 +48,7 @@ describe("AlterTableBackfillColumns", () => {
 
 describe("AlterTransaction", () => {
   const statuses: TransactionStatus[] = ["Queued", "Running", "Succeeded", "Failed", "Canceled"];
-  /** How a transaction gets to a status. */
+  /** The statuses before each status. */
   const ways: Record<TransactionStatus, TransactionStatus[]> = {
     Queued: [],
     Running: ["Running"],
@@ -165,7 +165,7 @@ describe("AlterTransaction", () => {
       expect(error.detail).toContain(`has ended as ${status}`);
     }
     expect(await describeTransaction(id)).toEqual(before);
-    // The answer may have been lost: what is so already is no change.
+    // The response may have been lost, so repeating the current state is not a change.
     expect((await alter(id, setProperty("reason", "told"), setStatus(status))).body).toEqual(before);
     expect((await alter(id, unsetProperty("missing"))).body).toEqual(before);
     expect(await describeTransaction(id)).toEqual(before);

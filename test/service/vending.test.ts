@@ -14,7 +14,7 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 const role = "arn:aws:iam::123456789012:role/tables";
 const expiration = "2026-11-21T13:00:00Z";
 
-/** The actions that a session policy allows on objects. */
+/** Returns the actions that a session policy allows on objects. */
 function objectActions(policy: string): string[] {
   return JSON.parse(policy).Statement[0].Action;
 }
@@ -74,7 +74,7 @@ describe("a session policy", () => {
 describe("credentials for a table in S3", () => {
   let sts: Server;
   let catalog: TestCatalog;
-  /** What AWS was asked for; it refuses while there is an error. */
+  /** The requests to AWS, which it rejects while an error is set. */
   const asked: URLSearchParams[] = [];
   let refusal: string | undefined;
 
@@ -227,9 +227,9 @@ describe("credentials for a table in Google Cloud Storage", () => {
     const user = { type: "authorized_user", client_id: "id", client_secret: "s", refresh_token: "r" };
     writeFileSync(account, JSON.stringify(user));
     vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", account);
-    // Google's library looks for a project, and asks the machine for it when it finds none.
+    // Google's library queries the machine for a project if it finds none.
     vi.stubEnv("GOOGLE_CLOUD_PROJECT", "test");
-    // Its addresses are in its code, and it looks here for what makes its requests.
+    // The addresses are fixed in Google's library, which finds the function for its requests here.
     vi.stubGlobal("window", {
       fetch: async (url: URL, init: { body: URLSearchParams }) => {
         if (url.hostname !== "sts.googleapis.com")

@@ -1,4 +1,4 @@
-"""What a job of a Tiltyard catalog uses inside Ray."""
+"""The parts of a job of a Tiltyard catalog that its code uses inside Ray."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def catalog() -> LanceNamespace:
-    """The catalog of the job that this code is part of, for Lance's clients, on the driver and in tasks.
+    """Returns the catalog of the current job for Lance's clients, on the driver and in tasks.
 
-    Takes the place of `namespace_client` in `lance.dataset` and `lance.write_dataset`. It is cheap to make, and is not
-    to be pickled: each task calls this for itself.
+    Pass it as `namespace_client` to `lance.dataset` and `lance.write_dataset`. It is cheap to create and must not be
+    pickled: each task calls this function itself.
 
-    Raises ConnectionSettingError when the environment does not say where the catalog is, or has no key.
+    Raises ConnectionSettingError if the environment does not specify the catalog or a key.
     """
     from lance.namespace import RestNamespace
 
@@ -24,12 +24,12 @@ def catalog() -> LanceNamespace:
 
 
 def properties() -> dict[str, str]:
-    """The URL of the catalog and the key, under the names that Lance's clients have for them.
+    """Returns the URL of the catalog and the key under the names of Lance's clients.
 
-    For clients that connect by themselves: `namespace_client_properties` of `geneva.connect`, the second argument of
-    `lancedb.connect_namespace("rest", ...)`. It has a secret: do not print it.
+    They are for clients that connect themselves: `namespace_client_properties` of `geneva.connect`, or the second
+    argument of `lancedb.connect_namespace("rest", ...)`. They contain a secret: do not print them.
 
-    Raises ConnectionSettingError as `catalog` does.
+    Raises ConnectionSettingError like `catalog`.
     """
     return connection().properties
 

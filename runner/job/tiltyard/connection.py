@@ -1,4 +1,4 @@
-"""Where the catalog is, and the key to it. The key comes from the environment or from a file, never from arguments."""
+"""The location of the catalog and its key. The key comes from the environment or a file, never from arguments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KEY_FILE = "TILTYARD_API_KEY_FILE"
 
 
 class ConnectionSettingError(Exception):
-    """The environment does not say how to reach the catalog."""
+    """The environment does not specify how to reach the catalog."""
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,12 @@ class Connection:
 
     @property
     def properties(self) -> dict[str, str]:
-        """What Lance's clients need to connect."""
+        """Returns the properties that Lance's clients need to connect."""
         return {"uri": self.url, "header.x-api-key": self.key}
 
 
 def connection(environment: Mapping[str, str] = os.environ) -> Connection:
-    """Reads the environment. A key file with a relative path is in the job's working directory, on every node.
+    """Reads the environment. A key file with a relative path is in the job's working directory on every node.
 
     Raises ConnectionSettingError.
     """

@@ -2,21 +2,21 @@ import type { ErrorKind, OperationName } from "@tiltyard/protocol";
 import { arrowStream, films } from "../../support/rows.ts";
 import type { World } from "./world.ts";
 
-/** A request of an operation, by the fields of its contract; rows are the Arrow stream of one that takes one. */
+/** The request of an operation by the fields of its contract. Rows are the Arrow stream of an operation that accepts one. */
 export interface CaseRequest {
   readonly id?: readonly string[];
   readonly [field: string]: unknown;
 }
 
-/** A request that is refused, and with what. */
+/** A rejected request with its error. */
 export type Refusal = readonly [kind: ErrorKind, request: (world: World) => CaseRequest | Promise<CaseRequest>];
 
 export interface Cases {
-  /** A request that is carried out. */
+  /** A successful request. */
   readonly success: (world: World) => CaseRequest | Promise<CaseRequest>;
-  /** The Arrow stream that an operation takes. */
+  /** The Arrow stream that an operation accepts. */
   readonly rows?: Uint8Array;
-  /** What the operation refuses for reasons of its own; what all refuse in one way is not here. */
+  /** The rejections that are specific to the operation. Common ones are not listed here. */
   readonly refusals: readonly Refusal[];
 }
 
@@ -29,7 +29,7 @@ const view = {
   output_schema: Buffer.from(arrowStream([])).toString("base64"),
 };
 
-/** Each operation of the protocol: one that has no cases does not compile. */
+/** The cases of all operations of the protocol. Missing cases do not compile. */
 export const cases: { readonly [Name in OperationName]: Cases } = {
   createNamespace: {
     success: ({ newId }) => ({ id: newId(0) }),
@@ -349,7 +349,7 @@ export const cases: { readonly [Name in OperationName]: Cases } = {
   },
 };
 
-/** An operation that reads a dataset. */
+/** Returns the cases of an operation that reads a dataset. */
 function read(request: object, ...more: readonly Refusal[]): Cases {
   return {
     success: ({ films: id }) => ({ id, ...request }),
@@ -362,7 +362,7 @@ function read(request: object, ...more: readonly Refusal[]): Cases {
   };
 }
 
-/** An operation that changes a dataset. Where the table's folder leads elsewhere, no commit is taken. */
+/** Returns the cases of an operation that changes a dataset. Commits to a table whose folder is a link are rejected. */
 function change(request: object, invalid: object, ...more: readonly Refusal[]): Cases {
   return {
     success: async ({ newFilms }) => ({ id: await newFilms(), ...request }),

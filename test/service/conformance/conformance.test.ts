@@ -1,6 +1,6 @@
 /**
- * Every operation of the protocol by every method: a request that is carried out, and one for each
- * status that the OpenAPI document says it may answer. Every answer is held to its schema.
+ * Tests every operation of the protocol with every method: a successful request, and one for each status that the
+ * OpenAPI document lists. Every response is validated against its schema.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -24,15 +24,15 @@ import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { type CaseRequest, cases } from "./cases.ts";
 import { createWorld, type World } from "./world.ts";
 
-/** The statuses that every operation answers in one way; those of its own are in `cases`. */
+/** The statuses that are equal for all operations; the others are in `cases`. */
 const common = [401, 403, 413, 500, 503];
-/** Where the library for datasets is not installed. */
+/** The status without the library for datasets. */
 const withoutLibrary = 406;
 
 let catalog: TestCatalog;
 let world: World;
 let outsider: string;
-/** Catalogs whose database is unavailable, and whose database throws what it never should. */
+/** Two catalogs: one whose database is unavailable, and one whose database throws unexpected errors. */
 let away: TestCatalog;
 let failing: TestCatalog;
 let bare: Bare;
@@ -70,7 +70,7 @@ describe.each(operations)("$name by $method", ({ name, method, contract }) => {
     request = await success(world);
   });
 
-  // What is refused leaves all as it was, so that one request serves for everything.
+  // Rejected requests change nothing, so one request serves for all of these tests.
   test("is 401 without a credential, and 403 without the right", async () => {
     await checkError(await send(request, { headers: {} }), 401);
     await checkError(await send(request, { headers: { "x-api-key": outsider } }), 403);
@@ -140,7 +140,7 @@ function sendTo(
   });
 }
 
-/** Nothing is missing in the answer, and nothing in it is not in the schema. */
+/** Checks that a response has all fields of the schema and no others. */
 async function checkAnswer(contract: AnyContract, response: Response): Promise<void> {
   if (contract.response === arrowFile) {
     expect(tableFromIPC(new Uint8Array(await response.arrayBuffer())).numRows).toBeGreaterThan(0);
@@ -159,11 +159,11 @@ async function checkError(response: Response, status: number): Promise<ErrorResp
 
 const tooLarge = {
   json: new TextEncoder().encode(`{"context": {"a": "${"x".repeat(bodies.large.bytes)}"}}`),
-  // The message that begins the stream says that it is larger than any may be.
+  // The first message of the stream declares a size beyond the maximum.
   arrow: new Uint8Array([0xff, 0xff, 0xff, 0xff, 0xf8, 0xff, 0xff, 0x7f]),
 };
 
-/** A catalog whose database fails from its start on. */
+/** Starts a catalog whose database fails after the start. */
 async function startFailing(failure: () => Error): Promise<TestCatalog> {
   let fails = false;
   const failingIn = <Target extends object>(target: Target): Target =>
@@ -183,7 +183,7 @@ async function startFailing(failure: () => Error): Promise<TestCatalog> {
   return started;
 }
 
-/** A catalog without Lance's library, and a table in it that has a version. */
+/** A catalog without Lance's library, with a table that has a version. */
 interface Bare extends Pick<TestCatalog, "fetch" | "stop"> {
   readonly table: string[];
 }

@@ -5,36 +5,36 @@ import { arrowStream, films } from "../../support/rows.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import type { CaseRequest } from "./cases.ts";
 
-/** What is in the catalog that the cases are about, and what makes more of it. */
+/** The objects of the catalog that the cases use, with functions that create more. */
 export interface World {
   readonly namespace: string[];
   readonly emptyNamespace: string[];
-  /** A table with two versions, an index `by_id`, a tag `first`, and a branch `side` with a branch of its own. */
+  /** A table with two versions, an index `by_id`, a tag `first`, and a branch `side` with a nested branch. */
   readonly films: string[];
   readonly filmsLocation: string;
-  /** One whose tag and branch `broken` Lance has not written. */
+  /** A table whose tag and branch `broken` were not written by Lance. */
   readonly broken: string[];
-  /** One like `films` whose folder is a link to a folder outside of the warehouse. */
+  /** A table like `films` whose folder is a link to a folder outside the warehouse. */
   readonly linked: string[];
   readonly protectedTable: string[];
-  /** The id of something that is not there, below so many namespaces that are. */
+  /** Returns the id of a missing object below a number of existing namespaces. */
   readonly newId: (depth: 0 | 1) => string[];
   readonly newDeclared: () => Promise<string[]>;
   readonly newFilms: () => Promise<string[]>;
-  /** Makes the index `by_id`. */
+  /** Creates the index `by_id`. */
   readonly addIndex: (id: string[]) => Promise<CaseRequest>;
   readonly newJob: () => Promise<string[]>;
-  /** A request to fill a column that is computed. */
+  /** Returns a request to fill a computed column. */
   readonly newComputed: () => Promise<CaseRequest>;
-  /** One that was sent already. */
+  /** Returns a request that was already sent. */
   readonly newBackfilled: () => Promise<CaseRequest>;
-  /** A table whose refresh is open. */
+  /** Returns a table with an open refresh. */
   readonly newRefreshed: () => Promise<string[]>;
   readonly newTag: () => Promise<CaseRequest>;
   readonly newBranch: () => Promise<CaseRequest>;
-  /** A request to commit a version whose manifest is staged, of a new table when none is named. */
+  /** Returns a request to commit a version with a staged manifest, of a new table by default. */
   readonly newVersion: (version: number, id?: string[]) => Promise<CaseRequest>;
-  /** Deregisters a table. @returns Where it is. */
+  /** Deregisters a table. @returns Its location. */
   readonly forget: (id: string[]) => Promise<string>;
 }
 

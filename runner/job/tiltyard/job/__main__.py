@@ -1,4 +1,4 @@
-"""The command: runs one attempt of one job, and ends with how it went."""
+"""The command that runs one attempt of one job and exits with its result."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from tiltyard.job.transaction import CatalogRefusal, CatalogUnavailable, State, 
 from tiltyard.job.work import work_of
 
 LEASE_SECONDS = 60.0
-# What attempts note in a job's properties, beside the parameters that it was opened with.
+# The properties that attempts set in a job, in addition to its parameters.
 NOTED = re.compile(r"(attempt|progress|result)\.|ray_|(started_at|reason|log_tail)$")
 
 
 class Exit(IntEnum):
-    """How the process ends. The catalog knows the outcome, except of LOST and AGAIN."""
+    """The exit codes of the process. The catalog knows the outcome except for LOST and AGAIN."""
 
     SUCCEEDED = 0
     USAGE = 2
     FAILED = 3
     CANCELED = 4
     LOST = 5
-    # As sysexits.h has it for a failure that may pass: another attempt may do better.
+    # The code of sysexits.h for a temporary failure, after which another attempt may succeed.
     AGAIN = 75
 
 
@@ -97,7 +97,7 @@ def _stopped(stop: Stop) -> int:
 
 
 def _leave(stop: Stop) -> None:
-    """Ends the process at once: Ray ends the tasks and actors of a driver that is gone."""
+    """Exits immediately. Ray ends the tasks and actors of an exited driver."""
     os._exit(_stopped(stop))
 
 
@@ -107,7 +107,7 @@ if __name__ == "__main__":
     except (AttemptStopped, CatalogRefusal, CatalogUnavailable) as error:
         print(f"tiltyard.job: {error}", file=sys.stderr)
         code = Exit.AGAIN
-    # Geneva's threads may outlive what was asked of them.
+    # Geneva's threads may outlive their work.
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

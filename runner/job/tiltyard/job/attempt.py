@@ -25,23 +25,23 @@ from tiltyard.job.transaction import (
 )
 
 BEAT_SECONDS = 2.0
-# With a short lease, heartbeats are as many as these.
+# The minimum number of heartbeats per lease, for short leases.
 BEATS_OF_LEASE = 3
-# How long an attempt that was refused asks for the reason.
+# The time in which a rejected attempt queries the reason.
 WHY_SECONDS = 1.0
-# When the attempt began; the runner that claims the next one unsets it.
+# The property with the start of the attempt. The runner that claims the next attempt deletes it.
 STARTED = "started_at"
 
 
 class Stop(Enum):
-    """Why an attempt must not go on."""
+    """The reasons why an attempt must not continue."""
 
     CANCELED = "the job was canceled"
     LOST = "the attempt is no longer this process's"
 
 
 class AttemptStopped(Exception):
-    """The job was canceled, or another attempt has taken it over."""
+    """The job was canceled, or another attempt has superseded this one."""
 
     def __init__(self, stop: Stop) -> None:
         super().__init__(stop.value)
@@ -50,23 +50,23 @@ class AttemptStopped(Exception):
 
 @dataclass(frozen=True)
 class Process:
-    """What an attempt needs to know of the process that it runs in."""
+    """The functions of the process that an attempt needs."""
 
-    # Called once, on the heartbeat's thread.
+    # Called once on the thread of the heartbeat.
     on_stop: Callable[[Stop], None]
-    # The last lines that were printed.
+    # Returns the last lines of the output.
     log: Callable[[], str] = str
-    # Whether its Ray is there.
+    # Reports whether its Ray still exists.
     has_ray: Callable[[], bool] = lambda: True
 
 
 class Attempt:
     """Holds the claim `attempt.N`, a property of the job's transaction whose value is the latest heartbeat.
 
-    The runner that starts the attempt sets the property, in mode Fail. Each heartbeat requires it and sets it again
-    in one request, so that an attempt that was taken over is refused. An attempt without an accepted heartbeat
-    for the length of its lease stops by itself: the one that takes over waits longer than that. Nor does one beat
-    whose Ray is gone: it would wait for it for ever.
+    The runner that starts the attempt sets the property in mode Fail. Each heartbeat requires it and sets it again
+    in one request, so that a superseded attempt is rejected. An attempt without an accepted heartbeat for the length
+    of its lease stops itself, and a takeover waits longer than that. An attempt whose Ray no longer exists sends no
+    heartbeat either, because it would wait for it forever.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Attempt:
         self._process = process
         self._log_told = ""
         self._progress: dict[str, int] = {}
-        # Rows and time at the first report: an attempt may begin with rows of the one before.
+        # The rows and the time of the first report. An attempt may begin with rows of the previous one.
         self._first: tuple[int, float] | None = None
         self._ended = threading.Event()
         self._lock = threading.Lock()
@@ -90,15 +90,15 @@ class Attempt:
         self._thread = threading.Thread(target=self._beat_until_ended, name="heartbeat", daemon=True)
 
     def begin(self) -> State:
-        """Moves the job to Running, and beats from then on. Raises AttemptStopped, CatalogUnavailable.
+        """Moves the job to Running and starts the heartbeat. Raises AttemptStopped, CatalogUnavailable.
 
-        An attempt may be submitted twice; of its processes one begins.
+        An attempt may be submitted twice, but only one of its processes begins.
         """
         now = _now("microseconds")
         try:
             state = self._alter([set_new_property(STARTED, now), set_status("Running")], self._lease_seconds)
         except AttemptStopped:
-            # The answer to the request before this one may have been lost.
+            # The response to the previous request may have been lost.
             found = self._begun_at(now)
             if found is None:
                 raise
@@ -107,7 +107,7 @@ class Attempt:
         return state
 
     def _begun_at(self, moment: str) -> State | None:
-        """The job, if it is this process that began its attempt, and if it has not ended."""
+        """Returns the job if this process began its attempt and the job has not ended."""
         try:
             found = self._transaction.describe(self._lease_seconds)
         except CatalogRefusal:
@@ -115,7 +115,7 @@ class Attempt:
         return found if found.is_open and found.properties.get(STARTED) == moment else None
 
     def report(self, rows_committed: int, rows_total: int, **counters: int) -> None:
-        """Notes how far the work has come; the next heartbeat tells it. Numbers never go back."""
+        """Records the progress, which the next heartbeat sends. Numbers never decrease."""
         with self._lock:
             committed = max(min(rows_committed, rows_total), self._progress.get("rows_committed", 0))
             self._first = self._first or (committed, time.monotonic())
@@ -128,13 +128,13 @@ class Attempt:
     def end(self, status: str, properties: Mapping[str, str] | None = None) -> None:
         """Moves the job to its final status. Raises AttemptStopped, CatalogUnavailable."""
         self._ended.set()
-        # An attempt before this one may have said why it gave up.
+        # A previous attempt may have set the reason of its failure.
         cleared = [unset_property("reason")]
         given = [set_property(key, value) for key, value in (properties or {}).items()]
         self._alter([*cleared, *given, set_status(status)], self._lease_seconds)
 
     def give_up(self, reason: str) -> None:
-        """Leaves the job open for another attempt, and says why. Raises AttemptStopped, CatalogUnavailable."""
+        """Leaves the job open for another attempt and records the reason. Raises AttemptStopped, CatalogUnavailable."""
         self._ended.set()
         self._alter([set_property("reason", reason)], self._lease_seconds)
 
@@ -174,7 +174,7 @@ class Attempt:
             raise AttemptStopped(self._why(refusal)) from refusal
         if state.status == "Canceled":
             raise AttemptStopped(Stop.CANCELED)
-        # A takeover waits from the moment at which the catalog noted this, which was not before.
+        # A takeover waits from the time at which the catalog recorded the heartbeat, which was not earlier than this.
         self._accepted_at = state.sent_at
         self._log_told = log
         return state
@@ -183,7 +183,7 @@ class Attempt:
         if refusal.status != HTTPStatus.CONFLICT:
             return Stop.LOST
         try:
-            # Another attempt may run by now: what cannot be told at once is not waited for.
+            # Another attempt may already run, so the reason is not awaited for long.
             status = self._transaction.describe(timeout_seconds=WHY_SECONDS).status
         except (CatalogRefusal, CatalogUnavailable):
             return Stop.LOST

@@ -1,4 +1,4 @@
-"""Clean-up deletes versions that are no longer needed, and the files that only they refer to."""
+"""Clean-up deletes versions that are no longer needed and the files that only they refer to."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ MAIN = "main"
 
 
 def clean_up(job: Job, report: Report) -> Result:
-    """Deletes old versions of main: their records in the catalog first, so that none is without its manifest.
+    """Deletes old versions of main. Their records are deleted first, so that every record has a manifest.
 
-    The latest versions stay, and those that have a tag or that a branch began at. What an earlier attempt left,
-    whose records are gone, goes with them.
+    The latest versions remain, as do versions with a tag or the start of a branch. Leftovers of an earlier attempt,
+    whose records no longer exist, are deleted too.
     """
     dataset = open_table(job)
     versions = _versions_of(job)
@@ -46,7 +46,7 @@ def _kept(dataset: Any, versions: list[int], job: Job) -> set[int]:
 
 
 def _versions_of(job: Job) -> list[tuple[int, int]]:
-    """All versions of main that the catalog has, and when they were committed, in milliseconds."""
+    """Returns all versions of main in the catalog with the times of their commits in milliseconds."""
     from lance.namespace import RestNamespace
     from lance_namespace import ListTableVersionsRequest
 

@@ -1,4 +1,4 @@
-"""Compaction: many small fragments become few large ones, and deleted rows go."""
+"""Compaction merges many small fragments into few large ones and removes deleted rows."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from tiltyard.job.job import Job, Report, Result
 from tiltyard.job.ray_tasks import room, run_tasks
 from tiltyard.job.table import open_dataset, open_table
 
-# Others commit while fragments are rewritten: after a conflict, the rest is planned again.
+# Other writers commit while fragments are rewritten. After a conflict, the rest is planned again.
 PLANS_MAX = 5
 CONFLICT = re.compile("conflict", re.IGNORECASE)
 
 
 def compact(job: Job, report: Report) -> Result:
-    """Rewrites fragments on Ray, and commits all of them as one version. A plan without tasks commits nothing."""
+    """Rewrites fragments on Ray and commits all of them as one version. A plan without tasks commits nothing."""
     for number in range(1, PLANS_MAX + 1):
         try:
             return _compact_once(job, report)
@@ -59,7 +59,7 @@ def _options_of(job: Job) -> dict[str, int]:
 
 
 def rewrite(item: tuple[list[str], int, str]) -> tuple[str, str]:
-    """One task of a plan, on any node of the Ray. Plans and results travel as JSON."""
+    """Runs one task of a plan on any node of the Ray. Plans and results are transferred as JSON."""
     from lance.optimize import CompactionTask
 
     table, version, task = item

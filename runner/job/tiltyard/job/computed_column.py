@@ -1,4 +1,4 @@
-"""Computed columns of lancedb: SQL expressions that lancedb itself keeps up to date."""
+"""Computed columns of lancedb are SQL expressions that lancedb itself keeps up to date."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tiltyard.job.table import open_table
 
 
 def refresh_column(job: Job, report: Report) -> Result:
-    """Fills the rows of a computed column that have no value, and those whose inputs changed."""
+    """Fills the rows of a computed column that have no value or whose inputs have changed."""
     import lancedb
 
     dataset = open_table(job)

@@ -1,4 +1,4 @@
-"""What became of a job that raised: whether another attempt may do better, and what to tell of it."""
+"""Classification of a job's failure: whether another attempt may succeed, and the reason to report."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from tiltyard.job.transaction import CatalogUnavailable
 
-# What a machine that goes away looks like, in Python's words and in Geneva's.
+# The errors of a machine that disappears, in Python and in Geneva.
 LOST_KINDS = (
     "ConnectionError",
     "FatalWorkerCrashError",
@@ -14,7 +14,7 @@ LOST_KINDS = (
     "FatalWorkerHardwareError",
     "FatalWorkerTransientError",
 )
-# Lance's clients raise plain errors whose text alone tells that a server was away.
+# The errors of Lance's clients that may indicate an unavailable server. Only their text distinguishes it.
 PASSING_KINDS = (
     "InternalError",
     "OSError",
@@ -29,7 +29,7 @@ CAUSED_BY = " | caused by "
 
 
 def is_passing(error: BaseException) -> bool:
-    """Whether the machines or the catalog failed, and not the job itself."""
+    """Reports whether the machines or the catalog failed instead of the job itself."""
     from ray import exceptions as ray
 
     lost = (
@@ -51,10 +51,10 @@ def is_passing(error: BaseException) -> bool:
 
 
 def reason_of(error: BaseException) -> str:
-    """The innermost error as one line; Ray's own text has the whole trace of the worker."""
+    """Returns the innermost error as one line. Ray's own text contains the whole stack trace of the worker."""
     cause = getattr(error, "cause", None)
     innermost = cause if isinstance(cause, BaseException) else _causes(error)[-1]
-    # Geneva tells of a worker's error as text, behind a description of the task.
+    # Geneva reports the error of a worker as text after a description of the task.
     text = str(innermost).strip()
     if CAUSED_BY in text:
         return text.rsplit(CAUSED_BY, 1)[1].removeprefix("builtins.")

@@ -1,4 +1,4 @@
-"""The functions that a job of Geneva's runs, and whether a worker of its Ray has room for them."""
+"""The functions that a job of Geneva runs, and the check whether a worker of its Ray has enough resources for them."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from typing import Any
 
 from tiltyard.job import needs
 
-# Where a view keeps what it is made by, in the metadata of its schema.
+# The metadata keys of a view's schema with its definition.
 VIEW_UDTF = b"geneva::view::udtf"
 VIEW_CHUNKER = b"geneva::view::chunker"
 VIEW_QUERY = b"geneva::view::query"
 
 
 def require_workers_for_column(table: Any, column: str) -> None:
-    """Raises JobError for a function that no worker has room for. What cannot be read fails in Geneva's words."""
+    """Raises JobError for a function that no worker has resources for. Unreadable functions fail later with Geneva's
+    error."""
     _require(f"the function of {column}", lambda: _of_column(table, column))
 
 
 def require_workers_for_view(table: Any) -> None:
-    """As for a column: a view has a function that makes its rows, or some that fill its columns, or none."""
+    """Checks a view like a column. A view has a function that creates its rows, functions that fill its columns, or
+    none."""
     _require(f"a function of the view {table.name}", lambda: _of_view(table))
 
 

@@ -1,4 +1,4 @@
-"""Backfills of UDF columns and refreshes of views, which Geneva does on Ray."""
+"""Backfills of UDF columns and refreshes of views, which Geneva executes on Ray."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from tiltyard.job.geneva_resume import commit_granularity, filter_of_rest
 from tiltyard.job.job import Job, JobError, Report, Result
 
 POLL_SECONDS = 1.0
-# What Geneva reserves for an applier whose UDF names no memory.
+# The memory that Geneva reserves for an applier whose UDF specifies none.
 APPLIER_MEMORY_BYTES = 4 * 2**30
 APPLIER_MEMORY = "JOB__APPLIER_DEFAULT_MEMORY_BYTES"
 
-# Set by the runner for a job on a Ray with an autoscaler.
+# A variable that the runner sets for a job on a Ray with an autoscaler.
 AUTOSCALES = "TILTYARD_RAY_AUTOSCALES"
-# What Geneva takes when a request says nothing, and what it needs beside its appliers.
+# The defaults of Geneva for a request, and the CPUs that it needs in addition to its appliers.
 CONCURRENCY = 8
 DRIVER_CPUS = 1
 REFUSED_ADMISSION = "ResourcesUnavailableError"
 
-# Fields of AlterTableBackfillColumns that Geneva's backfill takes under the same names. `cluster` and `manifest`
-# are for the runner.
+# The fields of AlterTableBackfillColumns that are equally named parameters of Geneva's backfill. `cluster` and
+# `manifest` are for the runner.
 BACKFILL_INTEGERS = (
     "concurrency",
     "intra_applier_concurrency",
@@ -50,7 +50,8 @@ REFRESH_INTEGERS = (
 
 
 def backfill(job: Job, report: Report) -> Result:
-    """Fills a UDF column where it is null, or where the request says. Goes on from checkpoints of the same job id."""
+    """Fills a UDF column where it is null, or where the request specifies. Continues from checkpoints of the same job
+    id."""
     parameters = job.parameters
     table = _open_table(job)
     require_workers_for_column(table, parameters["column"])
@@ -81,7 +82,7 @@ def backfill(job: Job, report: Report) -> Result:
 
 
 def refresh(job: Job, report: Report) -> Result:
-    """Brings a view up to date with its source."""
+    """Updates a view to the state of its source."""
     parameters = job.parameters
     table = _open_table(job)
     require_workers_for_view(table)
@@ -109,7 +110,7 @@ def _open_table(job: Job) -> Any:
         namespace_client_impl="rest",
         namespace_client_properties=job.connection.properties,
         system_namespace=system_namespace(),
-        # Geneva's own check for a newer version; without it some refreshes fail although all rows are there.
+        # Geneva's own check for a newer version. Without it, some refreshes fail although all rows exist.
         read_consistency_interval=timedelta(0),
     )
     *namespace, name = job.table
@@ -117,9 +118,9 @@ def _open_table(job: Job) -> Any:
 
 
 def _run_fitted(run: Callable[[dict[str, Any]], None], arguments: dict[str, Any]) -> None:
-    """Runs with as many appliers as this Ray has room for: Geneva refuses what not even one of them finds, at once.
+    """Runs with as many appliers as this Ray has resources for. Geneva rejects a job immediately if not even one fits.
 
-    A Ray that makes nodes when they are needed has room for all.
+    A Ray that creates nodes on demand has resources for all of them.
     """
     import ray
 
@@ -133,12 +134,13 @@ def _run_fitted(run: Callable[[dict[str, Any]], None], arguments: dict[str, Any]
         except Exception as error:
             if type(error).__name__ != REFUSED_ADMISSION or concurrency == 1:
                 raise
-        # What it reserves besides CPUs is told by its refusal alone.
+        # Only the rejection reveals the resources that Geneva reserves in addition to CPUs.
         concurrency //= 2
 
 
 def _limit_reserved_memory(nodes: list[dict[str, Any]]) -> None:
-    """Where no node has room for an applier beside what Geneva itself reserves, appliers reserve nothing."""
+    """Disables the memory reservation of appliers if no node has enough memory for an applier and Geneva's own
+    reservation."""
     present = [node["Resources"].get("memory", 0) for node in nodes if node["Alive"]]
     found = needs.workers()
     largest = max(present if found is None else [each.memory_bytes for each in found.values()], default=0)

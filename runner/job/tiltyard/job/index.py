@@ -1,4 +1,5 @@
-"""Index building: segments of an index, each of some fragments, on Ray, and one commit of all of them."""
+"""Index building: tasks on Ray build segments of an index, each of some fragments, and one commit publishes all of
+them."""
 
 from __future__ import annotations
 
@@ -10,11 +11,11 @@ from tiltyard.job.job import Job, JobError, Report, Result
 from tiltyard.job.ray_tasks import groups_of, room, run_tasks
 from tiltyard.job.table import open_dataset, open_table
 
-# What the protocol calls otherwise than Lance.
+# The index types whose names in the protocol and in Lance differ.
 NAMES = {"FTS": "INVERTED"}
 DEFAULT_METRIC = "l2"
 PARTITION_ROWS = 4_096
-# How many rows k-means looks at for each centroid, where there are as many.
+# The number of rows per centroid that k-means samples, if the table has enough.
 SAMPLE_RATE = 256
 PQ_CENTROIDS = 256
 
@@ -33,7 +34,7 @@ class Segment:
 
 
 def build(job: Job, report: Report) -> Result:
-    """Builds an index, in place of one of the same name. Vectors share one model, so that all segments agree."""
+    """Builds an index and replaces one of the same name. Vectors share one model, so that all segments agree."""
     dataset = open_table(job)
     parameters = job.parameters
     column = parameters["column"]
@@ -63,7 +64,7 @@ def build(job: Job, report: Report) -> Result:
 
 
 def build_segment(segment: Segment) -> tuple[Segment, Any]:
-    """On any node of the Ray: writes a segment, which no version has yet."""
+    """Writes a segment, which belongs to no version yet, on any node of the Ray."""
     dataset = open_dataset(connection(), segment.table, segment.version)
     index = dataset.create_index_uncommitted(
         segment.column,

@@ -1,4 +1,4 @@
-"""A job, and what its work tells of it."""
+"""A job and the interface of its progress reports."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Protocol
 
 from tiltyard.connection import Connection
 
-# A parameter as it was sent; the catalog keeps all of them as text.
+# The parameters as they were sent. The catalog stores all of them as text.
 Parameters = dict[str, str]
 
 
 class Report(Protocol):
-    """Tells how far the work has come. Further counters have names of their own."""
+    """Reports the progress. Further counters have separate names."""
 
     def __call__(self, rows_committed: int, rows_total: int, **counters: int) -> None: ...
 
@@ -29,13 +29,13 @@ class Job:
     connection: Connection
 
     def integer(self, parameter: str) -> int | None:
-        """A parameter that is a whole number; None when the request had none."""
+        """Returns a parameter that is an integer; None if the request did not contain it."""
         return int(self.parameters[parameter]) if parameter in self.parameters else None
 
 
 class JobError(Exception):
-    """The job cannot be done as it was asked for; another attempt would end the same."""
+    """The job cannot succeed as requested; another attempt would fail too."""
 
 
-# What a job has done, in numbers that have names.
+# The results of a job: numbers with names.
 Result = dict[str, int]

@@ -1,4 +1,4 @@
-"""The last lines that a job prints, which the catalog shows to users without access to Ray."""
+"""The last lines of a job's output, which the catalog shows to users without access to Ray."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CONTROL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|
 
 
 class LogTail:
-    """Keeps the last lines of what goes to standard output and standard error, without secrets."""
+    """Stores the last lines of standard output and standard error without secrets."""
 
     def __init__(self, secret: str) -> None:
         self._secret = secret
@@ -22,14 +22,14 @@ class LogTail:
         self._begun = ""
 
     def install(self) -> None:
-        """From now on what this process prints goes through here. Ray prints there what its workers print."""
+        """Captures the further output of this process, to which Ray also prints the output of its workers."""
         sys.stdout = _Tee(sys.stdout, self)
         sys.stderr = _Tee(sys.stderr, self)
 
     def add(self, text: str) -> None:
         *lines, begun = (self._begun + text).split("\n")
         self._lines.extend(_shown(line) for line in lines)
-        # A progress bar writes one line over and over, and ends it when all is done.
+        # A progress bar rewrites one line repeatedly and ends it only at the end.
         self._begun = begun if len(begun) <= LENGTH_MAX else self._masked(_shown(begun))
 
     def text(self) -> str:
@@ -46,7 +46,7 @@ def _shown(line: str) -> str:
 
 
 class _Tee:
-    """A stream that another one sees, too."""
+    """A stream that also passes its text to a log tail."""
 
     def __init__(self, stream: TextIO, tail: LogTail) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""What a function needs and no worker of the Ray cluster will ever have: told at once, where Ray would wait for it."""
+"""Checks for resources that no worker of the Ray cluster will ever have. They fail immediately, while Ray would wait."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 
 from tiltyard.job.job import JobError
 
-# Set by the runner for a job on a Ray with an autoscaler: the nodes that can be made.
+# A variable that the runner sets for a job on a Ray with an autoscaler: the nodes that can be created.
 WORKERS = "TILTYARD_RAY_WORKERS"
 GIB = 2**30
 
 
 @dataclass(frozen=True)
 class Resources:
-    """Of one worker, or for one task."""
+    """The resources of one worker or for one task."""
 
     cpus: float = 0
     gpus: float = 0
@@ -36,7 +36,7 @@ class Resources:
 
 
 def workers(environment: Mapping[str, str] = os.environ) -> dict[str, Resources] | None:
-    """The workers that the Ray cluster can have, by their group; None where that is not known."""
+    """Returns the possible workers of the Ray cluster by group; None if they are unknown."""
     given = environment.get(WORKERS)
     if given is None:
         return None
@@ -45,12 +45,12 @@ def workers(environment: Mapping[str, str] = os.environ) -> dict[str, Resources]
 
 
 def needs_of(udf: Any) -> Resources:
-    """What an applier of a function reserves; what Geneva itself adds is not in it."""
+    """Returns the resources that an applier of a function reserves, without Geneva's own additions."""
     return Resources(udf.num_cpus or 0, udf.num_gpus or 0, udf.memory or 0)
 
 
 def require(what: str, needs: Resources, found: dict[str, Resources] | None) -> None:
-    """Raises JobError when no worker has that much."""
+    """Raises JobError if no worker has enough resources."""
     if found is None or any(needs.fits(worker) for worker in found.values()):
         return
     present = "; ".join(f"{name}: {worker}" for name, worker in found.items()) or "none"

@@ -1,4 +1,4 @@
-"""Whether the Ray that started a job is still there. A job outlives it, and would wait for its tasks for ever."""
+"""Checks that the Ray of a job still exists. A job outlives its Ray and would wait for its tasks forever."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import os
 import socket
 from collections.abc import Mapping
 
-# Ray sets it for the jobs that it starts, to the host and port of its head.
+# A variable that Ray sets for its jobs to the host and the port of its head.
 ADDRESS = "RAY_ADDRESS"
 TIMEOUT_SECONDS = 1.0
 
 
 def has_ray(environment: Mapping[str, str] = os.environ) -> bool:
-    """True also for a process that no Ray has started."""
+    """Reports whether the head is reachable. Returns True for a process that Ray did not start."""
     host, _, port = environment.get(ADDRESS, "").rpartition(":")
     if not host or not port.isdigit():
         return True

@@ -1,4 +1,4 @@
-"""Work that is divided among the tasks of the job's Ray."""
+"""Distribution of work among the tasks of the job's Ray."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Done = TypeVar("Done")
 
 TASK = needs.Resources(cpus=1)
 DRIVER_CPUS = 1
-# On a Ray whose nodes are made when they are needed, where a request says nothing: as many as Geneva takes.
+# The default number of tasks on a Ray that creates nodes on demand, equal to Geneva's.
 AUTOSCALED_TASKS = 8
 
 
 def room(wanted: int | None) -> int:
-    """How many tasks of one CPU each run at a time, at most as many as are wanted.
+    """Returns the number of concurrent tasks with one CPU each, at most the wanted number.
 
-    Raises JobError where no worker of the Ray cluster has a CPU.
+    Raises JobError if no worker of the Ray cluster has a CPU.
     """
     import ray
 
@@ -33,7 +33,7 @@ def room(wanted: int | None) -> int:
 
 
 def run_tasks(task: Callable[[Item], Done], items: Sequence[Item], at_once: int) -> Iterator[Done]:
-    """Runs a function of a module on each item, and yields what is done as it is done. Raises what a task raises."""
+    """Runs a function of a module on each item and yields results in the order of completion. Raises errors of tasks."""
     import ray
 
     remote = ray.remote(num_cpus=1)(task)
@@ -47,6 +47,6 @@ def run_tasks(task: Callable[[Item], Done], items: Sequence[Item], at_once: int)
 
 
 def groups_of(items: Sequence[Item], count: int) -> list[list[Item]]:
-    """Divides items into at most so many groups of like size, none of them empty."""
+    """Divides items into at most `count` groups of similar size, none of which is empty."""
     count = min(count, len(items))
     return [list(items[number::count]) for number in range(count)]

@@ -1,4 +1,4 @@
-"""Tables as jobs open them."""
+"""Access of jobs to tables."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tiltyard.job.job import Job
 
 
 def open_table(job: Job) -> Any:
-    """The table as Lance's own dataset, at its latest version."""
+    """Returns the latest version of the job's table as Lance's own dataset."""
     return open_dataset(job.connection, job.table)
 
 
 def open_dataset(connection: Connection, table: list[str], version: int | None = None) -> Any:
-    """A table as Lance's own dataset, whose commits go through the catalog."""
+    """Returns a table as Lance's own dataset, whose commits use the catalog."""
     import lance
     from lance.namespace import RestNamespace
 

@@ -1,4 +1,4 @@
-"""A job's transaction in the catalog, over DescribeTransaction and AlterTransaction."""
+"""The transaction of a job in the catalog, through DescribeTransaction and AlterTransaction."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VALUE_LENGTH_MAX = 4_000
 
 
 class CatalogRefusal(Exception):
-    """The catalog refused a request."""
+    """The catalog rejected a request."""
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(detail)
@@ -32,19 +32,19 @@ class CatalogRefusal(Exception):
 
 
 class CatalogUnavailable(Exception):
-    """The catalog gave no answer, or said that it cannot answer now."""
+    """The catalog did not respond or reported that it is unavailable."""
 
 
 @dataclass(frozen=True)
 class State:
-    """What the catalog says of a job."""
+    """The state of a job in the catalog."""
 
     status: str
     operation: str
-    # The identifiers of what the job changes, the main one first.
+    # The identifiers of the changed objects, the main one first.
     objects: list[list[str]]
     properties: dict[str, str]
-    # When the request was sent that this answers, by time.monotonic().
+    # The time at which the corresponding request was sent, by time.monotonic().
     sent_at: float
 
     @property
@@ -58,7 +58,8 @@ class Transaction:
         self._connection = connection
 
     def describe(self, retry_seconds: float = 0, timeout_seconds: float = CALL_TIMEOUT_SECONDS) -> State:
-        """Raises CatalogRefusal; CatalogUnavailable when there is no answer for that long."""
+        """Describes the transaction. Raises CatalogRefusal; CatalogUnavailable if the catalog does not respond within
+        the retry time."""
         return self._call("describe", {}, retry_seconds, timeout_seconds)
 
     def alter(
@@ -66,8 +67,8 @@ class Transaction:
     ) -> State:
         """Applies all actions or none.
 
-        Raises CatalogRefusal with status 409 when a mode Fail triggers or the move is not allowed;
-        CatalogUnavailable when there is no answer for that long. Actions must be safe to repeat.
+        Raises CatalogRefusal with status 409 if a mode Fail triggers or the transition is not allowed;
+        CatalogUnavailable if the catalog does not respond within the retry time. Actions must be safe to repeat.
         """
         return self._call("alter", {"actions": actions}, retry_seconds, timeout_seconds)
 
@@ -99,7 +100,7 @@ class Transaction:
             if error.code >= HTTPStatus.INTERNAL_SERVER_ERROR or error.code == HTTPStatus.TOO_MANY_REQUESTS:
                 raise CatalogUnavailable(detail) from error
             raise CatalogRefusal(error.code, detail) from error
-        # An answer that breaks off in the middle is an HTTPException.
+        # A response that ends prematurely is an HTTPException.
         except (OSError, ValueError, http.client.HTTPException) as error:
             raise CatalogUnavailable(f"no answer from the catalog at {self._connection.url}: {error}") from error
         context = found.get("context", {})
@@ -116,27 +117,27 @@ def set_property(key: str, value: str) -> Action:
 
 
 def set_new_property(key: str, value: str) -> Action:
-    """The catalog refuses all actions with 409 when the property is there."""
+    """Sets a property that must not exist. Otherwise the catalog rejects all actions with 409."""
     return {"setPropertyAction": {"key": key, "value": value, "mode": "Fail"}}
 
 
 def unset_property(key: str) -> Action:
-    """Of a property that may be absent."""
+    """Deletes a property, which need not exist."""
     return {"unsetPropertyAction": {"key": key, "mode": "Skip"}}
 
 
 def require_and_set(key: str, value: str) -> list[Action]:
-    """Sets a property that must be there: the catalog refuses all actions with 409 when it is not."""
+    """Sets a property that must exist. Otherwise the catalog rejects all actions with 409."""
     return [{"unsetPropertyAction": {"key": key, "mode": "Fail"}}, set_property(key, value)]
 
 
 def _as_text(value: str) -> str:
-    """The catalog takes valid Unicode alone. Python has other bytes of a file's name as halves of surrogates."""
+    """Returns valid Unicode, as the catalog requires. Python represents other bytes of file names as lone surrogates."""
     return value.encode("utf-8", "backslashreplace").decode()
 
 
 def _shorten(text: str) -> str:
-    """The end of an error tells most."""
+    """Shortens a text but keeps its end, because the end of an error is the most informative part."""
     if len(text) <= VALUE_LENGTH_MAX:
         return text
     return f"{text[: VALUE_LENGTH_MAX // 4]}\u2026{text[-(VALUE_LENGTH_MAX * 3 // 4 - 1) :]}"

@@ -1,4 +1,4 @@
-"""What a job does: chosen by its operation, and by how its column is computed."""
+"""The selection of a job's work by its operation and by the kind of its column."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Work = Callable[[Job, Report], Result]
 
 
 def work_of(job: Job) -> Work:
-    """Raises JobError for a job that nothing here does."""
+    """Raises JobError for an unknown kind of job."""
     match job.operation:
         case "AlterTableBackfillColumns":
             return _backfill_of(job)
