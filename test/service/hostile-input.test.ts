@@ -93,7 +93,7 @@ describe("an id is refused", () => {
     const requests: [string, object, string][] = [
       ...["create", "version", "update", "delete"].map((each): [string, object, string] => [
         `/v1/table/kept%24table/tags/${each}`,
-        { tag: half, version: 1 },
+        { tag: half, ...(each !== "delete" && { version: 1 }) },
         "tag",
       ]),
       ["/v1/table/kept%24table/describe", { tag: half }, "tag"],
@@ -178,8 +178,8 @@ describe("a body is refused", () => {
     for (const type of ["application/json", "text/plain", "application/octet-stream", "multipart/form-data", "x"])
       expect(await refusal(describePath, { body, headers: { "content-type": type } })).toEqual([400, containing(why)]);
     expect(await refusal(describePath, { body, headers: { "content-encoding": "gzip" } })).toEqual([
-      400,
-      containing(why),
+      415,
+      containing("without gzip"),
     ]);
   });
 
@@ -322,7 +322,7 @@ describe("a number is refused", () => {
     token(["all-tables", ["kept"]]),
     `${token(["x", []])}${"A".repeat(8000)}`,
   ])("and so is a page that no list gave out: %s", async (page) => {
-    const path = `/v1/namespace/kept/table/list?page_token=${page}`;
+    const path = `/v1/namespace/kept/list?page_token=${page}`;
     expect(await refusal(path, { method: "GET" })).toEqual([400, containing("page_token: is not one")]);
     expect((await send(`/v1/table/kept%24table/version/list?page_token=${page}`, null))[0]).toBe(400);
   });

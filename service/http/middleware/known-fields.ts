@@ -13,7 +13,7 @@ const ignoredMax = 20;
 const limiting = [
   ["predicate", "filter", "where", "condition", "only_if", "when", "sql"],
   ["branch", "branch_name", "ref"],
-  ["version", "at_version", "version_number", "tag"],
+  ["version", "at_version", "version_number"],
   ["dry_run", "preview", "validate_only", "simulate"],
 ] as const;
 /** The lengths of names with tolerated typos: of one letter, and of two letters. */
