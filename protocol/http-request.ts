@@ -1,13 +1,13 @@
 import type { AnyContract } from "./contract.ts";
 
-/** The parts of a contract that decide how a request is sent. */
+/** The parts of a contract that determine the form of a request. */
 export interface RequestShape {
   readonly method: "GET" | "POST";
-  /** With parameters in braces: `/v1/table/{id}/describe`. */
+  /** The path with parameters in braces, such as `/v1/table/{id}/describe`. */
   readonly path: string;
-  /** The fields that travel as query parameters. */
+  /** The fields that are sent as query parameters. */
   readonly query: readonly string[];
-  /** The field that is the whole body, without the object around it. */
+  /** The field that is the whole body, without an enclosing object. */
   readonly bareField: string | undefined;
 }
 
@@ -24,7 +24,7 @@ export function requestShape({ methods, path, query, body, bareField }: AnyContr
   return { method, path, query: Object.keys(query.shape).filter((name) => !(name in body.shape)), bareField };
 }
 
-/** Returns a delimiter that no part of an identifier contains: `$` for most. */
+/** Returns a delimiter that no part of an identifier contains, usually `$`. */
 export function delimiterFor(id: readonly string[]): string {
   let delimiter = "$";
   while (id.some((part) => part.includes(delimiter))) delimiter = delimiter === "$" ? "~" : `${delimiter}~`;
@@ -32,9 +32,9 @@ export function delimiterFor(id: readonly string[]): string {
 }
 
 /**
- * Converts a request to HTTP: the identifier goes into the path, fields of the query become parameters, all others JSON.
- * Lists become repeated parameters. The console runs the text of this function in browsers, so that it uses nothing else of
- * this module.
+ * Converts a request to HTTP. The identifier becomes part of the path, fields of the query become parameters, and all
+ * others become JSON. Lists become repeated parameters. The console runs the source of this function in browsers, so
+ * the function must not use anything else of this module.
  */
 export function httpRequest(
   shape: RequestShape,

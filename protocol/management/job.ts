@@ -32,7 +32,7 @@ const JobResult = z.record(z.string(), count).meta({
   description: "What a job that has succeeded has done, such as `rows_assigned` and `published_version`.",
 });
 
-/** A job as management tells it. */
+/** A job in responses of management. */
 export const Job = z
   .object({
     job_id: jobId,
@@ -86,7 +86,7 @@ export const listJobs = defineContract({
   access: onPath("reader", "runner"),
 });
 
-/** The errors of what is about one job: 409 when the id is that of an audit record. */
+/** The error statuses of operations on one job; 409 means that the id belongs to an audit record. */
 const jobErrors = [404, 409] as const;
 
 export const describeJob = defineContract({

@@ -21,7 +21,7 @@ import {
 
 const transaction_id = z.string().optional();
 
-/** A map of text that stands in a query parameter as JSON. */
+/** A map of texts in a query parameter, as JSON. */
 const queryMap = text(characters.path)
   .transform((given, context): unknown => {
     try {
@@ -166,7 +166,7 @@ export const PhraseQuery = z
   .object({ ...term, slop: optional(count.max(numbers.candidates)) })
   .meta({ id: "PhraseQuery" });
 
-/** A full-text query; exactly one of its members says which kind. */
+/** A full-text query. Exactly one of its members determines the kind. */
 export const FtsQuery = z
   .object({
     match: optional(MatchQuery),
@@ -188,7 +188,7 @@ export const FtsQuery = z
   .meta({ id: "FtsQuery" });
 export type FtsQuery = z.infer<typeof FtsQuery>;
 
-/** What is asked of a table's rows; the body of QueryTable and of its relatives. */
+/** A query on the rows of a table, which is the body of QueryTable and related operations. */
 const query = {
   branch,
   version: optional(count).describe("The latest when absent."),

@@ -25,9 +25,9 @@ import {
 import { prewarmTableData, prewarmTableIndex, remoteCreateTableIndex } from "./table-index.ts";
 
 /**
- * What LanceDB's remote client (`lancedb.connect("db://...", host_override=...)`) calls: the operations of the protocol
- * in its own dialect, told apart by a path that ends in a slash, and what the protocol does not have. Namespaces, and
- * `backfill_column`, it calls as the protocol has them.
+ * The contracts of the operations that LanceDB's remote client (`lancedb.connect("db://...", host_override=...)`) calls
+ * in its own dialect: operations of the protocol, distinguished by a trailing slash of the path, and additional ones.
+ * For namespaces and `backfill_column`, the client uses the protocol.
  */
 export const remoteContracts = {
   remoteListTables,

@@ -5,20 +5,20 @@ import { AnsweredProperties, commonRequest, count, optional } from "../fields.ts
 import { parseIdentifier } from "../identifier.ts";
 import { timeMillis } from "../management/fields.ts";
 
-/** How LanceDB's client calls the states of a job. */
+/** The states of a job in LanceDB's client. */
 const remoteJobStates = ["IN_PROGRESS", "DONE", "FAILED", "CANCELLED"] as const;
 export type RemoteJobState = (typeof remoteJobStates)[number];
 
 const jobId = text(characters.path).min(1).describe("As the catalog answered it to the request for the job.");
 
-/** The rights on a job that the body names. */
+/** Returns the access rule for the job in the body. */
 function onJob(role: Role) {
   return ({ job_id, delimiter }: { readonly job_id: string; readonly delimiter: string }): readonly Access[] => [
     { role, object: parseIdentifier(job_id, delimiter) },
   ];
 }
 
-/** What a job that has ended well has done. The client wants all of the first four. */
+/** The results of a successful job. The client requires the first four. */
 const RefreshResult = z.object({
   rows_assigned: count,
   rows_failed: count,
@@ -57,7 +57,7 @@ export const cancelRemoteJob = defineContract({
   bodyAccess: onJob("writer"),
 });
 
-/** Pausing a job, and going on with one that was paused: both are refused, with what to do instead. */
+/** Defines a contract that only rejects requests with a recommendation: pausing or resuming a job. */
 function defineRefused(operationId: string, summary: string, path: string) {
   return defineContract({
     operationId,

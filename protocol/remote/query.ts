@@ -12,7 +12,7 @@ import {
 
 const numbersOf = list(z.number(), items.dimensions);
 
-/** As the protocol's, but for a search in several columns, which has one text for all of them. */
+/** The full-text query of the protocol, except for a search in several columns, which has one text for all of them. */
 export const RemoteFtsQuery = z
   .object({
     match: optional(MatchQuery),

@@ -6,7 +6,7 @@ import { createTableIndex } from "../operations/table-index.ts";
 
 const mustBeOff = optional(z.boolean()).describe("Must be false: the catalog's library does not have it.");
 
-/** Options of full-text indices that the client sends although they are off. */
+/** The options of full-text indices that the client sends even if they are disabled. */
 const unsupported = {
   index_operators: mustBeOff,
   lance_tokenizer: optional(text(characters.name)).describe("Must be absent, as above."),

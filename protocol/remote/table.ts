@@ -62,7 +62,7 @@ export const remoteRenameTable = defineContract({
   bodyAccess: (request) => [{ role: "writer", object: renamed(request) }],
 });
 
-/** What a table is called once it is renamed. */
+/** Returns the identifier of a table after its renaming. */
 export function renamed(request: {
   readonly id: readonly string[];
   readonly database?: readonly string[] | undefined;

@@ -5,7 +5,7 @@ import { copySqliteFile } from "../store/sqlite-file.ts";
 import { type JsonOption, jsonOption, print } from "./output.ts";
 import { sqliteFile } from "./sqlite-only.ts";
 
-/** `backup`: a consistent copy of the database, taken while the service runs. */
+/** Creates the command `backup`, which copies the database consistently while the service runs. */
 export function backupCommand(): Command {
   return new Command("backup")
     .description("write a consistent copy of a SQLite database to a file; the service may be running")

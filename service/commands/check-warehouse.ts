@@ -9,14 +9,14 @@ import type { ObjectStore } from "../storage/object-store.ts";
 import { createStorage } from "../storage/storage.ts";
 import { type JsonOption, jsonOption, print } from "./output.ts";
 
-/** The outcome of a process that used the warehouse; `problem` is absent after success. */
+/** The result of a process that used the warehouse; `problem` is absent after success. */
 interface WarehouseCheck {
   readonly warehouse: string;
   readonly identity: string;
   readonly problem?: string;
 }
 
-/** `check-warehouse`: whether this process may use the place where tables are. */
+/** Creates the command `check-warehouse`, which checks whether this process may use the warehouse. */
 export function checkWarehouseCommand(): Command {
   return new Command("check-warehouse")
     .description("write, read and delete an object in the warehouse, and print the identity used")
@@ -34,7 +34,7 @@ export function checkWarehouseCommand(): Command {
     });
 }
 
-/** The object's name is one that no table has. */
+/** Returns the problem of a store, if any. No table can have the name of the test object. */
 async function problemOf(store: ObjectStore, { path }: Location): Promise<string | undefined> {
   const key = [path, "_tiltyard/check", randomUUID()].filter((part) => part !== "").join("/");
   const text = randomUUID();
@@ -50,7 +50,7 @@ async function problemOf(store: ObjectStore, { path }: Location): Promise<string
   }
 }
 
-/** Returns the first line of the innermost cause, which is the answer of the cloud. */
+/** Returns the first line of the innermost cause, which is the response of the cloud. */
 function causeOf(error: unknown): string {
   let reason = error;
   while (reason instanceof Error && reason.cause instanceof Error) reason = reason.cause;

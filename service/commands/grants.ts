@@ -7,7 +7,7 @@ import { listGrants } from "../store/principals.ts";
 import { addLocalCommand, type LocalOptions, withDatabase } from "./local-database.ts";
 import { print, printTable } from "./output.ts";
 
-/** `grants`: add, list and remove roles of principals on namespaces. */
+/** Creates the command `grants`, which adds, lists and removes roles of principals on namespaces. */
 export function grantsCommand(): Command {
   const grants = new Command("grants").description("grant, list and revoke roles of principals on namespaces");
 

@@ -11,7 +11,7 @@ interface CreateOptions extends LocalOptions {
   readonly namespace: string;
 }
 
-/** `keys`: create, list and revoke API keys. */
+/** Creates the command `keys`, which creates, lists and revokes API keys. */
 export function keysCommand(): Command {
   const keys = new Command("keys").description("create, list and revoke API keys");
 

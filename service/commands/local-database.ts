@@ -9,7 +9,7 @@ export interface LocalOptions extends JsonOption {
   readonly local?: boolean;
 }
 
-/** Adds a command that works on the database in the settings, without a server. */
+/** Adds a command that uses the configured database without a server. */
 export function addLocalCommand(to: Command, name: string, description: string): Command {
   return to
     .command(name)
@@ -19,10 +19,10 @@ export function addLocalCommand(to: Command, name: string, description: string):
 }
 
 /**
- * Opens the database in the settings, beside a service that may be using it, and names it on standard error. Never creates
- * a database.
+ * Opens the configured database, which a service may be using, and prints its name to standard error. Never creates a
+ * database.
  *
- * @throws Error when a server is configured without --local, or when no database exists.
+ * @throws Error if a server is configured without --local, or if no database exists.
  */
 export async function withDatabase<Result>(
   { local }: LocalOptions,

@@ -5,7 +5,7 @@ import { readConfig } from "../config.ts";
 import { describeDatabase } from "../store/database.ts";
 import { type JsonOption, jsonOption, print } from "./output.ts";
 
-/** `move`: takes a catalog that outgrew SQLite to PostgreSQL. */
+/** Creates the command `move`, which copies a catalog from SQLite to PostgreSQL. */
 export function moveCommand(): Command {
   return new Command("move")
     .description("copy the catalog of a SQLite file into the empty PostgreSQL database in TILTYARD_DATABASE_URL")
@@ -22,7 +22,7 @@ export function moveCommand(): Command {
       if (database.kind !== "postgres")
         throw new Error("TILTYARD_DATABASE_URL must name the PostgreSQL database to move to: postgres://...");
       if (!existsSync(file)) throw new Error(`there is no file ${file}`);
-      // The driver of PostgreSQL is loaded when it is needed.
+      // The driver of PostgreSQL is loaded only when it is needed.
       const { moveToPostgres } = await import("../store/move.ts");
       const rows = await moveToPostgres(file, database);
       const counted = Object.entries(rows).map(([table, count]) => `  ${table}: ${count}`);

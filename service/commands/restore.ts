@@ -9,7 +9,7 @@ interface RestoreOptions extends JsonOption {
   readonly force?: boolean;
 }
 
-/** `restore`: replaces the database by a backup, while the service is stopped. */
+/** Creates the command `restore`, which replaces the database by a backup while the service is stopped. */
 export function restoreCommand(): Command {
   return new Command("restore")
     .description("replace a SQLite database with a backup; stop the service first")
@@ -24,7 +24,7 @@ export function restoreCommand(): Command {
         throw new Error(`${database} exists already; --force replaces it and keeps it under another name`);
       if (existsSync(database)) closeIfIntact(database);
       mkdirSync(dirname(database), { recursive: true });
-      // The present database stays in place until the new one is complete.
+      // The current database remains in place until the new one is complete.
       const kept = await copySqliteFile(backup, database, (partial) => replaceSqliteFile(database, partial));
       print(
         options,

@@ -5,14 +5,17 @@ import { type Config, readConfig, settingNames } from "../config.ts";
 import { createLog, flushLog, type Log } from "../log.ts";
 import { describeDatabase } from "../store/database.ts";
 
-/** libuv's default of 4 threads limits concurrent commits: each one waits for several syncs of the disk. */
+/**
+ * The size of libuv's thread pool. Its default of 4 limits concurrent commits, each of which waits for several syncs of
+ * the disk.
+ */
 const poolThreads = 16;
-/** Kubernetes kills a pod of the catalog 35 s after SIGTERM. */
+/** The timeout of a shutdown. Kubernetes kills a pod of the catalog 35 s after SIGTERM. */
 const stopTimeoutMs = 32_000;
 
 /** Runs the catalog until the process receives SIGINT or SIGTERM. */
 export async function serve(): Promise<void> {
-  // libuv reads the variable when its pool is first used.
+  // libuv reads the variable at the first use of its pool.
   process.env.UV_THREADPOOL_SIZE ??= String(poolThreads);
   const config = readConfig(process.env);
   const log = createLog(config.logLevel);
@@ -25,7 +28,7 @@ export async function serve(): Promise<void> {
   const service = await startService(config, log);
   let isStopping = false;
   const stop = async (reason: string) => {
-    // npm ends after the signal that it shares with its child.
+    // npm exits after the signal that it shares with its child.
     if (isStopping) return;
     isStopping = true;
     log.info({ reason }, "stopping");
@@ -34,13 +37,13 @@ export async function serve(): Promise<void> {
     log.info("stopped");
     await flushLog(log);
   };
-  // A second signal ends the process at once, as it does by default.
+  // A second signal terminates the process immediately, as by default.
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, stop);
   onNpmExit(() => void stop("npm ended"));
   process.stderr.write(welcome(config, service.url));
 }
 
-/** Ends a process that does not stop in time. Everything that it acknowledged is durable. */
+/** Kills a process that does not stop in time. All acknowledged changes are durable. */
 function kill(log: Log): void {
   log.error("the service did not stop in time and is killed; everything it acknowledged is durable");
   // A standard output without a reader would also delay an exit.

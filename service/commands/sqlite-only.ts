@@ -1,10 +1,10 @@
 import { readConfig } from "../config.ts";
 
 /**
- * The file of a catalog whose database is SQLite.
+ * Returns the file of a catalog with SQLite.
  *
- * @param instead The tool that does the same on PostgreSQL.
- * @throws Error that names it when the database is PostgreSQL.
+ * @param instead The equivalent tool for PostgreSQL.
+ * @throws Error with the name of that tool if the database is PostgreSQL.
  */
 export function sqliteFile(instead: string): string {
   const { database } = readConfig(process.env);

@@ -8,7 +8,7 @@ import { listDroppedTables } from "../store/dropped-tables.ts";
 import { addLocalCommand, type LocalOptions, withDatabase } from "./local-database.ts";
 import { print, printTable } from "./output.ts";
 
-/** `tables`: undrop dropped tables, and protect tables from being dropped. */
+/** Creates the command `tables`, which undrops tables and protects tables from being dropped. */
 export function tablesCommand(): Command {
   const tables = new Command("tables").description("list and undrop dropped tables, protect tables from being dropped");
 

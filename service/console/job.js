@@ -31,7 +31,7 @@ import {
  */
 
 const pollEveryMs = 2_000;
-/** How long a job shows no sign of a runner before that is said. */
+/** The time without a sign of a runner after which a warning appears. */
 const silentMs = 60_000;
 const shownMax = 300;
 
@@ -42,7 +42,7 @@ export const endedStatuses = transactionStatuses.filter((status) => !openStatuse
 /** @param {{ readonly status: Status }} job */
 export const isOpen = ({ status }) => openStatuses.includes(status);
 
-/** What a job does, e.g. `Fill title_length`. @param {Job} job */
+/** Returns the title of a job, such as `Fill title_length`. @param {Job} job */
 export function titleOf({ operation, parameters: { column } }) {
   if (operation === "BuildTableIndex") return `Index ${column}`;
   if (column !== undefined) return `Fill ${column}`;
@@ -52,8 +52,8 @@ export function titleOf({ operation, parameters: { column } }) {
 }
 
 /**
- * Since when a job that a runner should run shows no sign of one, in milliseconds since the epoch; undefined when
- * it does.
+ * Returns the time since which a job shows no sign of a runner, in milliseconds since the epoch; undefined if a runner
+ * executes it or none is needed.
  *
  * @param {Job} job
  */
@@ -64,7 +64,7 @@ export function silentSince(job) {
   return Date.now() - last > silentMs ? last : undefined;
 }
 
-/** What to do about a job that no runner takes up. @param {string} title @param {number} since In milliseconds since the epoch. */
+/** Renders the recommendation for a job that no runner claims. @param {string} title @param {number} since The milliseconds since the epoch. */
 export function noRunner(title, since) {
   const command = "npx tiltyard runner --local";
   return html`<div class="box warning" role="status">
@@ -76,7 +76,7 @@ export function noRunner(title, since) {
   </div>`;
 }
 
-/** One job: how far it is, what it printed, and what can be done about it. @param {import("./main.js").PageProps} props */
+/** The page of a job with its progress, its output and its possible actions. @param {import("./main.js").PageProps} props */
 export function JobPage({ id, caller }) {
   useTitle(`Job ${id.at(-1) ?? ""}`);
   const described = useLoaded((signal) => call("describeJob", { id }, signal));
@@ -144,7 +144,7 @@ function JobView({ id, first, mayChange }) {
     )}`;
 }
 
-/** Stays at its end while it grows, unless it was scrolled. @param {{ text: string }} props */
+/** Shows a log that scrolls to its end while it grows, unless the user has scrolled. @param {{ text: string }} props */
 function Log({ text }) {
   const log = useRef(/** @type {HTMLElement | null} */ (null));
   const isAtEnd = useRef(true);
@@ -157,7 +157,7 @@ function Log({ text }) {
   return html`<pre ref=${log} class="log" tabindex="0" role="log" aria-label="The last lines of the log" onScroll=${onScroll}>${text}</pre>`;
 }
 
-/** The reason of a job, or what to do about it. @param {Job} job @returns {Children} */
+/** Renders the reason of a job or a recommendation. @param {Job} job @returns {Children} */
 function adviceOf(job) {
   const { status, reason, operation } = job;
   if (status === "Failed")

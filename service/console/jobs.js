@@ -18,7 +18,7 @@ const pollEveryMs = 3_000;
 const openMax = 100;
 const endedPage = 20;
 
-/** What runs, waits and has ended. @param {import("./main.js").PageProps} props */
+/** The page of running, waiting and ended jobs. @param {import("./main.js").PageProps} props */
 export function JobsPage({ id, caller }) {
   useTitle("Jobs");
   const show = (/** @type {import("./filters.js").Chosen} */ { namespace, filter }, /** @type {number} */ key) =>
@@ -27,7 +27,7 @@ export function JobsPage({ id, caller }) {
 }
 
 /**
- * The jobs of a namespace: the open ones, which move, and those that have ended.
+ * Lists the jobs of a namespace: the open ones, which are updated live, and the ended ones.
  *
  * @param {{ namespace: Identifier, filter: { table?: string, principal?: string } }} props
  */
@@ -42,7 +42,7 @@ export function JobList({ namespace, filter }) {
     (answer) => answer.jobs,
   );
 
-  /** Reads the open jobs, and how those ended that are open no more. @param {AbortSignal} signal */
+  /** Reads the open jobs and the results of those that are no longer open. @param {AbortSignal} signal */
   async function refresh(signal) {
     const request = { id: namespace, ...filter, status: openStatuses, limit: openMax };
     const { jobs } = await call("listJobs", request, signal);
@@ -50,7 +50,7 @@ export function JobList({ namespace, filter }) {
     const described = await Promise.all(gone.map((job) => call("describeJob", { id: idOf(job) }, signal)));
     const over = described.map(({ job }) => job);
     setOpen(jobs);
-    // A job may end while the first page of those that have ended is read.
+    // A job may end while the first page of ended jobs is read.
     if (over.length > 0)
       ended.update((items) => [...over, ...items.filter((item) => over.every(({ job_id: id }) => item.job_id !== id))]);
     for (const job of over) announce(`${titleOf(job)} is ${job.status.toLowerCase()} now.`);
@@ -76,7 +76,7 @@ export function JobList({ namespace, filter }) {
   const showEnded = (/** @type {readonly Job[]} */ jobs) =>
     grid(jobs, "Jobs that have ended, the latest first", "Ended");
   const silent = open.findLast((job) => silentSince(job) !== undefined);
-  // One that runs is the sign that a runner is there, and may be at its limit.
+  // A running job proves that a runner exists, which may have reached its limit.
   const hasRunner = open.some((job) => job.attempt > 0 && silentSince(job) === undefined);
   const pages = html`<${Pages} pages=${ended} show=${showEnded} empty=${() => (open.length > 0 ? hint("No job has ended yet.") : noJobs(namespace))} more="Show older jobs" />`;
   const isAny = open.length > 0 || (ended.items?.length ?? 0) > 0;

@@ -1,22 +1,22 @@
 import type { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 
-/** One table as the child opens it: where it asks the catalog for the table, and what it opens there. */
+/** A table for the child: the address for its requests to the catalog, and the version to open. */
 export interface TableAddress {
-  /** The catalog's address for the child, and the credential for this table. */
+  /** The catalog's address for the child and the credential for this table. */
   readonly uri: string;
   readonly token: string;
   readonly storageOptions: Readonly<Record<string, string>>;
   readonly branch: string;
-  /** The version that is read, or that a change begins with; undefined for a table without versions. */
+  /** The version to read, or the base of a change; undefined for a table without versions. */
   readonly version?: number | undefined;
-  /** The size of the manifest of a version that stays open for the next request; undefined closes it afterwards. */
+  /** The size of the manifest of a version that remains open for later requests; undefined to close it after the call. */
   readonly keptBytes?: number | undefined;
-  /** Whether rows of a new table keep their ids when they are moved or updated. */
+  /** Enables stable row ids of a new table, which rows keep when they are moved or updated. */
   readonly stableRowIds?: boolean | undefined;
 }
 
-/** What the catalog asks of the child. An Arrow stream may follow it. */
+/** A call of the catalog to the child. An Arrow stream may follow it. */
 export interface Call {
   /** The name of an operation of the child. */
   readonly operation: string;
@@ -24,13 +24,13 @@ export interface Call {
   readonly table: TableAddress;
 }
 
-/** Why the child could not answer: an error of the catalog, or one of Lance in its own words. */
+/** A failure of the child: an error of the catalog, or the text of an error of Lance. */
 export type Failure = { readonly kind: string; readonly message: string } | { readonly text: string };
 
-/** The trailer of rows that broke off, whose value is an encoded Failure. */
+/** The trailer of interrupted rows, whose value is an encoded Failure. */
 export const failureTrailer = "x-failure";
 
-/** The header that has the length of the call in bytes. */
+/** The header with the length of the call in bytes. */
 export const callBytesHeader = "x-call-bytes";
 
 /** Reads a whole request or response. */

@@ -9,41 +9,41 @@ import { backoffMs, CatalogError } from "@tiltyard/protocol";
 import type { Log } from "../log.ts";
 import { type Call, callBytesHeader } from "./call.ts";
 
-/** The child ended before it answered. */
+/** The child exited before its response. */
 export class ChildEnded extends Error {
   override readonly name = "ChildEnded";
 }
 
 export interface ChildOptions {
-  /** More resident memory ends the child. */
+  /** The maximum resident memory of the child, beyond which it is killed. */
   readonly memoryBytes: number;
   readonly environment: NodeJS.ProcessEnv;
   readonly log: Log;
 }
 
-/** A process that runs the Lance library: it starts with the first call, and again after it ended. */
+/** The process that runs the Lance library. It starts with the first call and restarts after its exit. */
 export interface RowsChild extends AsyncDisposable {
   /**
-   * Sends a call, with the Arrow stream that belongs to it, and returns the response to it.
+   * Sends a call with its Arrow stream and returns the response.
    *
-   * @throws ChildEnded, and CatalogError ServiceUnavailable while the child waits to be started again.
+   * @throws ChildEnded; CatalogError ServiceUnavailable while the child waits for its restart.
    */
   call(call: Call, rows?: ReadableStream<Uint8Array>): Promise<IncomingMessage>;
-  /** How often the child ended so far. */
+  /** The number of exits of the child so far. */
   readonly endings: number;
-  /** Ends the child while no call runs; the next call starts it again. */
+  /** Stops the child while no call runs. The next call starts it again. */
   end(): Promise<void>;
 }
 
 const memoryCheckedEveryMs = 100;
 const restart = { firstMs: 200, mostMs: 10_000 };
-/** A child that ran for this long starts without a delay, and the delays begin anew. */
+/** The lifetime after which a child restarts without a delay and the backoff is reset. */
 const stableMs = 60_000;
-/** Calls wait for a restart this long; then they are refused. */
+/** The maximum time that a call waits for a restart before it is rejected. */
 const patienceMs = 1_000;
 const endMs = 5_000;
 const heapMbMin = 64;
-/** The end of a process is noticed at most this long after its connections close. */
+/** The maximum delay between the end of a process's connections and the detection of its exit. */
 const endNoticedWithinMs = 1_000;
 const program = join(import.meta.dirname, `child/main${extname(import.meta.filename)}`);
 
@@ -51,9 +51,9 @@ interface Running {
   readonly process: ChildProcess;
   readonly socket: string;
   readonly agent: Agent;
-  /** Whether the catalog ends it. */
+  /** Reports whether the catalog itself stops it. */
   isExpected: boolean;
-  /** Fulfilled with the reason when the child ended. */
+  /** Resolves with the reason of the exit. */
   readonly ended: Promise<string>;
 }
 
@@ -108,7 +108,7 @@ export function createChild({ memoryBytes, environment, log }: ChildOptions): Ro
     return Object.assign(started, { ended });
   }
 
-  /** Ends the child that runs; a call that comes from now on starts another one. */
+  /** Stops the running child. A later call starts a new one. */
   async function end(): Promise<void> {
     const child = await running?.catch(() => undefined);
     running = undefined;
@@ -140,7 +140,7 @@ export function createChild({ memoryBytes, environment, log }: ChildOptions): Ro
   };
 }
 
-/** Sends a call over the child's socket, and returns the response as soon as it begins. */
+/** Sends a call over the socket of the child and returns the response as soon as it begins. */
 function send(child: Running, call: Call, rows: ReadableStream<Uint8Array> | undefined): Promise<IncomingMessage> {
   const { socket: socketPath, agent, ended } = child;
   const head = Buffer.from(JSON.stringify(call));
@@ -148,7 +148,7 @@ function send(child: Running, call: Call, rows: ReadableStream<Uint8Array> | und
     const headers = { [callBytesHeader]: head.length, ...(rows === undefined && { "content-length": head.length }) };
     const outgoing = request({ socketPath, agent, method: "POST", headers });
     outgoing.once("response", (response) => {
-      // A child that refuses rows before their end reads no more of them.
+      // A child that rejects rows before their end reads no more of them.
       response.once("end", () => outgoing.writableEnded || outgoing.destroy());
       resolve(response);
     });
@@ -164,14 +164,14 @@ function send(child: Running, call: Call, rows: ReadableStream<Uint8Array> | und
   });
 }
 
-/** Sends rows until the child answers; a refusal may come before their end. The rest is left to another reader. */
+/** Sends rows until the child responds, which may happen before their end. The rest remains for another reader. */
 async function sendRows(rows: ReadableStream<Uint8Array>, outgoing: ClientRequest): Promise<void> {
   const reader = rows.getReader();
   let isOver = false;
   let proceed = () => {};
   const stop = () => {
     isOver = true;
-    // A read that waits is rejected, and its bytes stay in the stream.
+    // A pending read is rejected, and its bytes remain in the stream.
     reader.releaseLock();
     proceed();
   };
@@ -191,7 +191,7 @@ async function sendRows(rows: ReadableStream<Uint8Array>, outgoing: ClientReques
   }
 }
 
-/** Ends a child that takes more memory than it may; only Linux says how much a process takes. */
+/** Kills a child that exceeds its memory limit. Only Linux reports the memory of a process. */
 function watchMemory(child: ChildProcess, bytesMax: number, onExcess: (usedMb: number) => void): Disposable {
   const timer = setInterval(async () => {
     const status = await readFile(`/proc/${child.pid}/status`, "utf8").catch(() => "");

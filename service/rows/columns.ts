@@ -5,11 +5,12 @@ import type { Rows, VersionRequest } from "./rows.ts";
 import { isAutomatic, manifestOfColumn } from "./virtual-column.ts";
 
 /**
- * Checks a backfill request before it runs. Without Lance's library the job reports the problems instead.
+ * Validates a backfill request before the job runs. Without Lance's library, the job itself reports the problems.
  *
- * @returns The manifest of the column's function, which says where it runs, and whether new rows are filled automatically.
- * @throws CatalogError TableVersionNotFound, TableColumnNotFound, and InvalidInput for a column that is not
- *   computed, an invalid condition, and a limit that the column does not support.
+ * @returns The manifest of the column's function, which determines its environment, and whether new rows are filled
+ * automatically.
+ * @throws CatalogError TableVersionNotFound, TableColumnNotFound; InvalidInput for a column that is not computed, an
+ * invalid condition, and a limit that the column does not support.
  */
 export async function checkBackfill(
   rows: Rows,
@@ -20,7 +21,7 @@ export async function checkBackfill(
     const { version, result } = await rows.read("schema", { id, caller }, {});
     const { fields } = result;
     const metadata = requireComputed(fields, id, column);
-    // A plan parses the condition, and reads no rows.
+    // A plan parses the condition without reading rows.
     if (where !== undefined) await rows.read("planFilter", { id, version, caller }, { filter: where });
     if (metadata.virtual_column !== "true") refuseLimits(request);
     return { manifest: metadata[manifestOfColumn], isAutomatic: isAutomatic(metadata) };
@@ -34,11 +35,11 @@ interface ColumnRequest extends Pick<VersionRequest, "id" | "caller"> {
   readonly column: string;
 }
 
-/** Limits of a backfill, besides `read_version`, which Geneva's client always sends. */
+/** The limits of a backfill, except for `read_version`, which Geneva's client always sends. */
 const limits = ["where", "num_frags"] as const;
 type Limits = { readonly [Name in (typeof limits)[number]]?: unknown };
 
-/** Refuses limits for a computed column: lancedb fills all of its rows that need it. */
+/** Rejects limits for a computed column, of which lancedb fills all rows without a current value. */
 function refuseLimits(request: Limits): void {
   const given = limits.find((name) => request[name] !== undefined);
   if (given === undefined) return;
@@ -46,7 +47,7 @@ function refuseLimits(request: Limits): void {
 }
 
 /**
- * Checks that the latest version of a table has a column. Without Lance's library it checks nothing.
+ * Requires that the latest version of a table has a column. Without Lance's library, nothing is checked.
  *
  * @throws CatalogError TableNotFound, TableVersionNotFound, TableColumnNotFound
  */
@@ -67,7 +68,7 @@ function findField(fields: Fields, id: Identifier, column: string): Fields[numbe
   throw new CatalogError("TableColumnNotFound", `table ${formatIdentifier(id)} has no column ${column}`);
 }
 
-/** @returns The column's metadata. */
+/** Requires a computed column. @returns Its metadata. */
 function requireComputed(fields: Fields, id: Identifier, column: string): Readonly<Record<string, string>> {
   const { metadata = {} } = findField(fields, id, column);
   if (metadata.virtual_column === "true" || metadata.computed_column !== undefined) return metadata;

@@ -1,28 +1,28 @@
 import { CatalogError } from "@tiltyard/protocol";
 import { ChildEnded, type RowsChild } from "./child-process.ts";
 
-/** Whose call it is, and which: a call that ended the child runs apart from others when it is sent again. */
+/** The origin of a call. A call that crashed the child runs separately from others when it is repeated. */
 export interface Sender {
   readonly principal: string;
-  /** Names the operation and its table. */
+  /** The name of the operation and its table. */
   readonly call: string;
 }
 
-/** The result of an attempt; `settled` is fulfilled later for rows that still have to be read. */
+/** The result of an attempt. `settled` resolves later for rows that are still being read. */
 export interface Attempt<Result> {
   readonly result: Result;
-  /** Whether the child lived until the result was complete. */
+  /** Reports whether the child lived until the result was complete. */
   readonly settled: Promise<boolean>;
 }
 
-/** Keeps a call that ends the child away from the calls of others. */
+/** Isolates calls that crash the child from the calls of others. */
 export interface Contained extends AsyncDisposable {
   /**
-   * Runs an attempt in the child. When the child ends meanwhile, a call that can be repeated runs once more, alone in a
-   * second child; any other is refused with 503, and runs there when it is sent again.
+   * Runs an attempt in the child. If the child crashes meanwhile, a call that can be repeated runs once more, alone in
+   * a second child. Any other call is rejected with 503 and runs there when it is sent again.
    *
-   * @param canRepeat Decides after the child ended whether the attempt changed nothing.
-   * @throws CatalogError InvalidInput for a call that ended the second child, too; ServiceUnavailable
+   * @param canRepeat Reports after a crash whether the attempt changed nothing.
+   * @throws CatalogError InvalidInput for a call that also crashed the second child; ServiceUnavailable
    */
   run<Result>(
     sender: Sender,
@@ -31,15 +31,15 @@ export interface Contained extends AsyncDisposable {
   ): Promise<Result>;
 }
 
-/** How long the calls of a principal run alone after one of them ended two children. */
+/** The time for which the calls of a principal run alone after one of them crashed two children. */
 const apartMs = 60_000;
-/** The second child ends when it had no call for this long. */
+/** The idle time after which the second child is stopped. */
 const apartIdleMs = 10_000;
-/** The most calls that wait for the second child. */
+/** The maximum number of calls that wait for the second child. */
 const waitingMax = 64;
 
 export function createContained(shared: RowsChild, apart: RowsChild): Contained {
-  /** Until when the calls of a sender run alone: a principal, or one call of a principal. */
+  /** The times until which the calls of a sender run alone, by principal or by one call of a principal. */
   const untilMs = new Map<string, number>();
   let queue: Promise<unknown> = Promise.resolve();
   let waiting = 0;
@@ -54,7 +54,7 @@ export function createContained(shared: RowsChild, apart: RowsChild): Contained 
   };
   const isMarked = (key: string) => (untilMs.get(key) ?? 0) > Date.now();
 
-  /** Runs one call after the other, so that a child that ends names its call. */
+  /** Runs the calls one after the other, so that a crash identifies its call. */
   async function runAlone<Result>(
     sender: Sender,
     attempt: (child: RowsChild) => Promise<Attempt<Result>>,

@@ -1,15 +1,15 @@
-/** Variables that storage, proxies and certificates need; no setting or secret of the catalog is one of them. */
+/** Matches the variables that storage, proxies and certificates need. No setting or secret of the catalog matches. */
 const inherited =
   /^(PATH|HOME|USER|LANG|LC_\w+|TZ|TMPDIR|AWS_\w+|GOOGLE_\w+|GCE_\w+|AZURE_\w+|(https?|all|no)_proxy|PROXY_\w+|ALLOW_HTTP|SSL_CERT_\w+|NODE_EXTRA_CA_CERTS|LANCE\w*_\w+|MALLOC_\w+)$/i;
-/** The library parses and plans SQL recursively, on threads whose stacks are 2 MiB otherwise. */
+/** The stack size of the library's threads, by default 2 MiB. The library parses and plans SQL recursively. */
 const stackBytes = 64 * 1024 ** 2;
-/** The most that a query reads ahead; 2 GiB otherwise. */
+/** The maximum read-ahead of a query, by default 2 GiB. */
 const readAheadBytes = 32 * 1024 ** 2;
 
-/** Returns the environment of the child that runs the Lance library. @param environment That of the catalog. */
+/** Returns the environment of the child that runs the Lance library. @param environment The environment of the catalog. */
 export function childEnvironment(environment: Readonly<Record<string, string | undefined>>): Record<string, string> {
   return {
-    // Without it, each search whose columns lack `_distance` prints a line.
+    // Without this setting, each search whose columns lack `_distance` prints a line.
     LANCEDB_LOG: "error",
     LANCE_DEFAULT_IO_BUFFER_SIZE: String(readAheadBytes),
     RUST_MIN_STACK: String(stackBytes),

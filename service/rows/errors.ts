@@ -2,11 +2,11 @@ import { CatalogError, type ErrorKind, messageOf } from "@tiltyard/protocol";
 import { lanceLibrary } from "../version.ts";
 
 /**
- * What the library's messages say of a failure that the caller can do something about; the first that fits counts. Where
- * a message tells the caller nothing, another stands beside it.
+ * The library's messages about failures that the caller can fix. The first match counts. If a message would not help
+ * the caller, a replacement follows it.
  */
 const kinds: readonly (readonly [RegExp, ErrorKind, string?])[] = [
-  // The library panics where an expression has a part that it does not implement.
+  // The library panics if a part of an expression is not implemented.
   [
     /^not (yet )?implemented|expected option to have value/i,
     "InvalidInput",
@@ -30,27 +30,30 @@ const kinds: readonly (readonly [RegExp, ErrorKind, string?])[] = [
     "InvalidInput",
   ],
 ];
-/** The library's messages about data that a newer one wrote; it panics at types that it does not know. */
+/** Matches the library's messages about data that a newer version wrote. It panics at unknown types. */
 const newerData =
   /^panic in async function|expected type url|(cannot be (read|written) by|upgrade) (this version of )?lance|unknown \w*( \w+)? ?version/i;
 const messageLengthMax = 500;
-/** Lance's clients delete the manifests of old versions without the catalog, which keeps their records. */
+/**
+ * Matches the message about a missing manifest. Lance's clients delete the manifests of old versions without the
+ * catalog, which keeps their records.
+ */
 const missingManifest = /dataset at path .*\/_versions\/[^/]*\.manifest was not found/i;
 const cleanedUp = "the version has a record, but no manifest any more: a client has cleaned it up";
-/** How stores tell of an object that is not there; Lance names its folder and file last. */
+/** Matches the messages of stores about a missing object. Lance appends the folder and the name of the file. */
 const missingFile = /(?:not found: |object at location )[^,]*\/((?:data|_deletions|_indices)\/[^\s,]+)/i;
 
 /**
- * Translates an error or a panic of the library into an error of the catalog. A refusal of the catalog itself while the
- * library ran is returned unchanged, and so is an error of storage or of the machine. The library names many reasons in
- * its own words only: any other error is the request's, which would fail again.
+ * Translates an error or a panic of the library to an error of the catalog. A rejection by the catalog itself during the
+ * library's work is returned unchanged, like an error of storage or of the machine. Any other error counts as an error
+ * of the request, which would fail again, because the library reports many such errors without an error code.
  *
- * @param failure The latest refusal of the library's view of the catalog.
- * @param hasRows Whether the library read an Arrow stream of the request.
+ * @param failure The latest rejection by the library's view of the catalog.
+ * @param hasRows Reports whether the library read an Arrow stream of the request.
  */
 export function translate(error: Error, failure: unknown, hasRows: boolean): unknown {
   const text = sentenceOf(messageOf(error));
-  // A panic names no reason, and broken rows are the likely one.
+  // A panic has no reason, and broken rows are the likely one.
   if (hasRows && text.startsWith("Panic")) return refusalWithoutName(error, text, hasRows);
   if (missingManifest.test(text)) return new CatalogError("TableVersionNotFound", cleanedUp, { cause: error });
   if (failure !== undefined) return failure;
@@ -65,7 +68,7 @@ export function translate(error: Error, failure: unknown, hasRows: boolean): unk
   return refusalWithoutName(error, text, hasRows);
 }
 
-/** Translates an error or a panic that the library names in its own words only. */
+/** Translates an error or a panic without an error code. */
 function refusalWithoutName(error: Error, text: string, hasRows: boolean): Error {
   if (notOfRequest.test(text)) return error;
   const context = hasRows ? `${lanceLibrary} cannot read the rows of the Arrow stream, or the table: ` : "";
@@ -80,18 +83,18 @@ function missingFrom(file: string): string {
   return `The table's file ${file} is missing. Bring it back from a backup, or restore a version that does not need it.`;
 }
 
-/** Failures of storage and of the machine, for which no request is the reason. */
+/** Matches failures of storage and of the machine, which no request can cause. */
 const notOfRequest =
   /\bio error|object store|generic \w+ error|os error|timed? ?out|connection|permission|no space|out of memory|not found/i;
 
-/** What the library's bindings put before the sentence of the library itself. */
+/** The prefix that the library's bindings add to the library's own message. */
 const wrapping = /^(Failed to [^:]*: (GenericFailure, )?|lance error: )+/;
 
 function sentenceOf(text: string): string {
   return text.replace(wrapping, "");
 }
 
-/** Removes the library's kind of error, its place in the source, and repetitions from a sentence. */
+/** Removes the library's kind of error, its source location and repetitions from a message. */
 function legible(text: string): string {
   const [first = ""] = text.split(/\s+Caused by:|[,:]?\s+Schema \{/);
   const message = first
@@ -101,7 +104,7 @@ function legible(text: string): string {
   return message.length > messageLengthMax ? `${message.slice(0, messageLengthMax)}...` : message;
 }
 
-/** Whether a commit was refused because another writer was first, so that it can be retried. */
+/** Reports whether a commit was rejected because another writer committed first, so that it can be retried. */
 export function isConflict(error: unknown): boolean {
   return error instanceof CatalogError && error.kind === "ConcurrentModification";
 }

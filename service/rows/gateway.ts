@@ -8,25 +8,25 @@ import { bodyLimit } from "hono/body-limit";
 import { isConflict } from "./errors.ts";
 import { type TableView, viewOperations } from "./table-view.ts";
 
-/** A view that the child can connect to until it is disposed. */
+/** A view that the child can access until it is disposed. */
 export interface ServedView extends Disposable {
   readonly uri: string;
-  /** The credential for this view alone. */
+  /** The credential for this view only. */
   readonly token: string;
-  /** The latest refusal of the view, which the library reports in its own words. */
+  /** The latest rejection by the view, which the library reports with its own text. */
   readonly failure: unknown;
-  /** Refuses further requests, and waits for those that run. */
+  /** Rejects further requests and waits for those in progress. */
   close(): Promise<void>;
 }
 
 /**
- * The catalog's address for the child: a port of the loopback interface, where a token opens one table for one request.
- * That request was authorized and counted before, so no rate limit or connection limit applies here.
+ * The catalog's address for the child: a port of the loopback interface, where a token grants access to one table for
+ * one request. That request was already authorized and counted, so no rate or connection limit applies here.
  */
 export interface Gateway extends AsyncDisposable {
-  /** Opens the port, if it is not open. */
+  /** Opens the port if it is closed. */
   listen(): Promise<void>;
-  /** @throws Error before the port is open. */
+  /** Serves a view. @throws Error before the port is open. */
   serve(view: TableView): ServedView;
 }
 
@@ -34,7 +34,7 @@ interface Entry {
   readonly view: TableView;
   readonly running: Set<Promise<unknown>>;
   failure: unknown;
-  /** Whether a commit was refused for another reason than a conflict: `failure` then stays that refusal. */
+  /** Reports whether a commit was rejected for a reason other than a conflict; `failure` then keeps that rejection. */
   isRefused: boolean;
 }
 
@@ -63,7 +63,7 @@ export function createGateway(): Gateway {
       const problem = fields.error ?? more.error;
       if (problem !== undefined) throw new CatalogError("InvalidInput", problem.message);
       const request = { ...fields.data, ...more.data, id: [], indexName: "", delimiter: "$" };
-      // The view's own type holds each operation to its contract.
+      // The view's own type binds each operation to its contract.
       const carryOut = entry.view[name] as (request: unknown) => Promise<object>;
       const running = carryOut(request);
       entry.running.add(running);

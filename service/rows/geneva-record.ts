@@ -5,17 +5,17 @@ import { findJob } from "../store/jobs.ts";
 import { findTable } from "../store/tables.ts";
 import type { Rows } from "./rows.ts";
 
-/** The table in which Geneva's clients record and poll the jobs that they requested. */
+/** The table in which Geneva's clients record and poll their jobs. */
 const jobsTable = "geneva_jobs";
-/** Geneva's statuses for jobs that did not succeed. */
+/** Geneva's statuses of unsuccessful jobs. */
 const endings: Partial<Record<TransactionStatus, string>> = { Failed: "FAILED", Canceled: "CANCELLED" };
 const caller = { principal: { name: "catalog" }, requestId: "" };
 
 /**
- * Ends Geneva's own record of a job that the catalog's runner ended: Geneva's client only polls that record. Records that
- * Geneva ended itself are unchanged.
+ * Ends Geneva's own record of a job that the catalog's runner ended, because Geneva's client only polls that record.
+ * Records that Geneva itself ended are unchanged.
  *
- * @param subject The identifier of the job, as JSON.
+ * @param subject The identifier of the job as JSON.
  */
 export async function endGenevaRecord(
   parts: CommitParts & { readonly rows: Rows; readonly isolatedNamespaces: readonly string[] },

@@ -11,10 +11,10 @@ export interface MadeTable {
 }
 
 /**
- * Creates a table from an Arrow stream, at a location that the catalog chooses. The table and its rows are one commit.
+ * Creates a table from an Arrow stream at a location that the catalog chooses. The table and its rows are one commit.
  *
- * @param change Its properties are the table's.
- * @throws CatalogError NamespaceNotFound, TableAlreadyExists, Unsupported, and those of a write.
+ * @param change The change, whose properties become those of the table.
+ * @throws CatalogError NamespaceNotFound, TableAlreadyExists, Unsupported; also like a write.
  */
 export async function makeTable(
   catalog: Pick<CommitParts, "store" | "storage"> & { readonly locations: Locations; readonly rows: Rows },

@@ -1,23 +1,23 @@
 import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { CatalogError } from "@tiltyard/protocol";
 
-/** The manifest of the version after another one, and Lance's record of the transaction that made it. */
+/** The manifest of the next version, and Lance's record of its transaction. */
 export interface NextManifest {
   readonly file: Uint8Array;
   readonly transaction: Uint8Array;
-  /** In the table's `_transactions` folder, where Lance looks what a version changed. */
+  /** The file name in the table's `_transactions` folder, where Lance reads the changes of a version. */
   readonly transactionFile: string;
 }
 
 export interface ReplacedMetadata {
   readonly version: number;
   readonly timestampMillis: number;
-  /** Names Lance's transaction; no other has it. */
+  /** The unique name of Lance's transaction. */
   readonly uuid: string;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** Numbers of fields in the messages of Lance's `file.proto`, `table.proto` and `transaction.proto`. */
+/** The field numbers in the messages of Lance's `file.proto`, `table.proto` and `transaction.proto`. */
 const ofManifest = {
   fields: 1,
   fragments: 2,
@@ -37,26 +37,25 @@ const ofTransaction = { readVersion: 1, uuid: 2, updateConfig: 110 } as const;
 const ofUpdateConfig = { schemaMetadataUpdates: 8 } as const;
 const ofUpdateMap = { entries: 1, replace: 2 } as const;
 const ofTimestamp = { seconds: 1, nanos: 2 } as const;
-/** Of an entry of any map. */
+/** The field numbers of an entry of any map. */
 const ofEntry = { key: 1, value: 2 } as const;
 
-/** What a reader has to know of a table whose rows keep their ids, also when they are moved or updated. */
+/** The flag of a table with stable row ids, which rows keep when they are moved or updated. Readers must know it. */
 const stableRowIds = 2n;
-/** What a writer has to know of the table; a change of its metadata keeps what all of these stand for. */
+/** The flags of features that writers must know. A change of the metadata preserves all of them. */
 const knownFeatureFlags = 0xffn;
 const footerBytes = 16;
 const lengthBytes = 4;
 const magic = "LANC";
 
 /**
- * Makes the manifest that follows on another one with the metadata of its schema replaced, as Lance
- * would, whose library for Node has no call for that. A manifest file is some sections, then the
- * manifest, each behind its length, and a footer that says where the manifest is. Sections are
- * the metadata of indices and, last, the transaction that made the version; the manifest says where
- * they begin. The new transaction begins where the old one did: so all that this code does not
- * know, and where Lance 12 and 14 differ, can stay as it is.
+ * Creates the manifest that follows another one, with replaced metadata of its schema, in Lance's format. Lance's
+ * library for Node has no call for that. A manifest file consists of sections and the manifest, each after its length,
+ * and a footer with the position of the manifest. The sections are the metadata of indices and, last, the transaction
+ * of the version; the manifest contains their positions. The new transaction begins at the position of the old one, so
+ * everything that this code does not know, and that differs between Lance 12 and 14, stays unchanged.
  *
- * @throws CatalogError Unsupported for a manifest that is laid out in another way.
+ * @throws CatalogError Unsupported for a manifest with a different layout.
  */
 export function replaceSchemaMetadata(file: Uint8Array, change: ReplacedMetadata): NextManifest {
   try {
@@ -67,25 +66,25 @@ export function replaceSchemaMetadata(file: Uint8Array, change: ReplacedMetadata
   }
 }
 
-/** Whether the rows of the table keep their ids from version to version. @throws CatalogError Unsupported */
+/** Reports whether the rows of the table keep their ids between versions. @throws CatalogError Unsupported */
 export function hasStableRowIds(file: Uint8Array): boolean {
   const flags = uint(readFields(readFile(file).manifest.content), ofManifest.readerFeatureFlags) ?? 0n;
   return (flags & stableRowIds) !== 0n;
 }
 
-/** The highest id that a fragment of the table ever had; -1 when it never had one. @throws CatalogError Unsupported */
+/** Returns the highest id that any fragment of the table ever had; -1 without any. @throws CatalogError Unsupported */
 export function highestFragmentOf(file: Uint8Array): number {
   return Number(uint(readFields(readFile(file).manifest.content), ofManifest.maxFragmentId) ?? -1n);
 }
 
-/** A part of the rows of a table, as its manifest tells of it. */
+/** A part of the rows of a table, as described in its manifest. */
 export interface Fragment {
   readonly id: number;
-  /** Those that are not deleted. */
+  /** The number of rows that are not deleted. */
   readonly rows: number;
 }
 
-/** @throws CatalogError Unsupported */
+/** Returns the fragments of a manifest. @throws CatalogError Unsupported */
 export function fragmentsOf(file: Uint8Array): readonly Fragment[] {
   return messages(readFields(readFile(file).manifest.content), ofManifest.fragments).map((fragment) => {
     const [deletions = []] = messages(fragment, ofFragment.deletions);
@@ -95,7 +94,7 @@ export function fragmentsOf(file: Uint8Array): readonly Fragment[] {
   });
 }
 
-/** The metadata of each column, by its name. @throws CatalogError Unsupported */
+/** Returns the metadata of each column by name. @throws CatalogError Unsupported */
 export function columnMetadataOf(file: Uint8Array): ReadonlyMap<string, Readonly<Record<string, string>>> {
   const fields = messages(readFields(readFile(file).manifest.content), ofManifest.fields);
   const columns = fields.filter((field) => (last(field, ofField.parentId)?.int32() ?? 0) < 0);
@@ -144,7 +143,7 @@ function next(file: Uint8Array, { version, timestampMillis, uuid, metadata }: Re
   return { file: Buffer.concat(parts), transaction, transactionFile };
 }
 
-/** A part of the file behind its length. */
+/** A part of the file after its length. */
 interface Section {
   readonly start: number;
   readonly content: Uint8Array;
@@ -171,11 +170,11 @@ export function readFile(file: Uint8Array): { readonly sections: readonly Sectio
 
 export interface Field {
   readonly number: number;
-  /** Behind the tag; that of a text or a message begins with its length. */
+  /** The value after the tag. That of a text or a message begins with its length. */
   readonly value: Uint8Array;
-  /** With the tag. */
+  /** The bytes including the tag. */
   readonly bytes: Uint8Array;
-  /** Whether the value has a length: a text, a message, or numbers in one value. */
+  /** Reports whether the value has a length: a text, a message, or packed numbers. */
   readonly isPacked: boolean;
 }
 
@@ -197,7 +196,7 @@ export function last(fields: readonly Field[], number: number): BinaryReader | u
   return field && new BinaryReader(field.value);
 }
 
-/** The messages of a field, in order. */
+/** Returns the messages of a field in order. */
 export function messages(fields: readonly Field[], number: number): readonly (readonly Field[])[] {
   return fields
     .filter((field) => field.number === number)
@@ -209,7 +208,7 @@ export function uint(fields: readonly Field[], number: number): bigint | undefin
   return reader && BigInt(reader.uint64());
 }
 
-/** The section of the transaction that made the version; undefined when it is in a file of its own alone. */
+/** Returns the section of the version's transaction; undefined if the transaction is only in a separate file. */
 function findTransaction(sections: readonly Section[], manifest: readonly Field[]): Section | undefined {
   const indexStart = uint(manifest, ofManifest.indexSection);
   const others = sections.filter(({ start }) => BigInt(start) !== indexStart);
@@ -224,7 +223,7 @@ function findTransaction(sections: readonly Section[], manifest: readonly Field[
   return transaction;
 }
 
-/** What a concurrent writer reads to bring its own commit on top of this one. */
+/** Writes the record that a concurrent writer reads to rebase its own commit. */
 function writeTransaction(readVersion: bigint, uuid: string, metadata: Readonly<Record<string, string>>): Uint8Array {
   const writer = new BinaryWriter();
   writer.tag(ofTransaction.readVersion, WireType.Varint).uint64(readVersion);

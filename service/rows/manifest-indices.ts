@@ -5,21 +5,21 @@ import { type Field, last, messages, readFields, readFile, uint } from "./manife
 export interface ManifestIndex {
   readonly name: string;
   readonly uuid: string;
-  /** Paths of fields as they are stored: `docs.item.content` for a field of structs in a list. */
+  /** The stored paths of fields, such as `docs.item.content` for a field of structs in a list. */
   readonly columns: readonly string[];
   readonly typeUrl: string;
-  /** Parts of the rows that are indexed each on its own. */
+  /** The number of separately indexed parts of the rows. */
   readonly segments: number;
 }
 
-/** Numbers of fields in the messages of Lance's `table.proto`. */
+/** The field numbers in the messages of Lance's `table.proto`. */
 const ofManifest = { fields: 1, indexSection: 6 } as const;
 const ofField = { name: 2, id: 3, parentId: 4 } as const;
 const ofSection = { indices: 1 } as const;
 const ofIndex = { uuid: 1, fields: 2, name: 3, details: 6 } as const;
 const ofUuid = { bytes: 1 } as const;
 const ofDetails = { typeUrl: 1 } as const;
-/** Lance's own indices, which no user created. */
+/** The prefix of Lance's internal indices, which no user created. */
 const internal = "__lance";
 
 /** Returns the indices of a manifest by name. @throws CatalogError Unsupported */
@@ -45,7 +45,7 @@ export function indicesOf(file: Uint8Array): readonly ManifestIndex[] {
   );
 }
 
-/** Returns the paths of fields by their ids; parents come before their children. */
+/** Returns the paths of fields by their ids. Parents precede their children. */
 function pathsOf(fields: readonly (readonly Field[])[]): ReadonlyMap<number, string> {
   const paths = new Map<number, string>();
   for (const field of fields) {
@@ -60,7 +60,7 @@ function quoted(name: string): string {
   return /^[\p{L}\p{N}_]+$/u.test(name) ? name : `\`${name.replaceAll("`", "``")}\``;
 }
 
-/** Reads a field of numbers, which is packed into one value or repeats. */
+/** Reads a field of numbers, which is either packed into one value or repeated. */
 function numbers(fields: readonly Field[], number: number): number[] {
   return fields.flatMap((field) => {
     if (field.number !== number) return [];

@@ -30,7 +30,7 @@ import { createGateway, type ServedView } from "./gateway.ts";
 import type { TableView } from "./table-view.ts";
 import { viewOfTable, viewOfVersion } from "./view.ts";
 
-/** Reads and writes the rows of tables, in a child process that runs the Lance library. */
+/** Reads and writes the rows of tables in a child process that runs the Lance library. */
 export interface Rows extends AsyncDisposable {
   /**
    * Reads one version of a table.
@@ -42,9 +42,9 @@ export interface Rows extends AsyncDisposable {
     at: VersionRequest,
     args: ArgsOf<Readings[Name]>,
   ): Promise<Reading<ResultOf<Readings[Name]>>>;
-  /** Runs a query on one version. @returns Its rows, as an Arrow IPC file. */
+  /** Runs a query on one version. @returns Its rows as an Arrow IPC file. */
   query(at: VersionRequest, query: RowsQuery): Promise<ReadableStream<Uint8Array>>;
-  /** Changes the latest version of a branch; the commits are those of the operation. */
+  /** Changes the latest version of a branch. The commits belong to the operation. */
   change<Name extends keyof Changes>(
     name: Name,
     change: Change,
@@ -56,9 +56,9 @@ export interface Rows extends AsyncDisposable {
 export interface VersionRequest {
   readonly id: Identifier;
   readonly branch?: string | undefined;
-  /** The latest when undefined. */
+  /** The version; the latest if undefined. */
   readonly version?: number | undefined;
-  /** Whose call it is; a principal whose calls end the child is kept apart from others. */
+  /** The caller. A principal whose calls crash the child is isolated from others. */
   readonly caller: Pick<Change["caller"], "principal">;
 }
 
@@ -70,9 +70,9 @@ export interface Reading<Result> {
 export interface ChangeOptions {
   /** The Arrow stream of the operation. */
   readonly rows?: ReadableStream<Uint8Array>;
-  /** A table without versions; a NewTable is created with its first one. */
+  /** A table without versions. A NewTable is created with its first one. */
   readonly empty?: TableRecord | NewTable | undefined;
-  /** Whether rows of a new table keep their ids when they are moved or updated. */
+  /** Enables stable row ids of a new table, which rows keep when they are moved or updated. */
   readonly stableRowIds?: boolean;
   /** Called after a failure that left no commit. */
   readonly onNothingCommitted?: () => Promise<void>;
@@ -81,18 +81,18 @@ export interface ChangeOptions {
 export interface Changed<Result> {
   readonly result: Result;
   readonly table: TableRecord | NewTable;
-  /** The transaction of the change, as answers name it; empty for a change of nothing. */
+  /** The transaction of the change in the format of responses; empty if nothing changed. */
   readonly transaction: { readonly transaction_id?: string };
 }
 
-/** A view stays served for as long as the child may keep its version open, and a little longer. */
+/** The limits of caches. A view is served as long as the child may keep its version open, and a little longer. */
 const basesKept = 10_000;
 const viewsKept = { max: 128, ttl: 120_000, closedAfterMs: 60_000 };
-/** The size of a manifest that is not known. */
+/** The assumed size of a manifest of unknown size. */
 const manifestBytesAssumed = 64 * 1024;
-/** A shorter answer is not streamed. */
+/** The maximum size of a response that is not streamed. */
 const wholeBytesMax = 256 * 1024;
-/** The end of the child is known at most this long after a response broke off. */
+/** The maximum delay between the interruption of a response and the detection of the child's exit. */
 const endNoticedWithinMs = 500;
 
 export function createRows(parts: CommitParts, options: ChildOptions): Rows {
@@ -102,14 +102,14 @@ export function createRows(parts: CommitParts, options: ChildOptions): Rows {
     ...viewsKept,
     updateAgeOnGet: true,
     ttlAutopurge: true,
-    // Calls that use the view may still run.
+    // Calls that use the view may still be running.
     dispose: (view) => void setTimeout(() => view[Symbol.dispose](), viewsKept.closedAfterMs).unref(),
   });
 
-  /** The folders outside of their tables that versions have files in. */
+  /** The folders outside their tables that contain files of versions. */
   const bases = new LRUCache<string, readonly Location[]>({ max: basesKept });
 
-  /** @throws CatalogError PermissionDenied for a version with files that the caller may not read. */
+  /** Requires that the caller may read all files of a version. @throws CatalogError PermissionDenied */
   async function requireFilesOf(
     { principal: { grants = [] } }: VersionRequest["caller"],
     { location }: TableRecord,
@@ -157,7 +157,7 @@ export function createRows(parts: CommitParts, options: ChildOptions): Rows {
       return { version, result };
     } catch (error) {
       const known = translated(error, served);
-      // The next call opens the version again, unless the failure is the caller's.
+      // The next call opens the version again, unless the caller caused the failure.
       if (served.failure !== undefined || !(known instanceof CatalogError)) views.delete(key);
       throw known;
     }
@@ -178,7 +178,7 @@ export function createRows(parts: CommitParts, options: ChildOptions): Rows {
       if (commits.held.length > 0) await commits.publish();
       return { result, settled: Promise.resolve(true) };
     } catch (error) {
-      // No commit of a call that failed may come later, and one that runs decides whether something changed.
+      // A failed call must not commit later, and a commit in progress determines whether something changed.
       await served.close();
       await commits.discard().catch(() => undefined);
       if (error instanceof ChildEnded && commits.transactionName !== undefined)
@@ -258,7 +258,7 @@ function settled<Result>(result: Result): Attempt<Result> {
   return { result, settled: Promise.resolve(true) };
 }
 
-/** Reads rows as the child sends them. @throws Error with the child's own words when they broke off. */
+/** Reads rows as the child sends them. @throws Error with the child's own text if they were interrupted. */
 async function* rowsOf(response: IncomingMessage): AsyncGenerator<Uint8Array, void> {
   yield* response;
   const trailer = response.trailers[failureTrailer];
@@ -285,7 +285,7 @@ async function storageOf(parts: CommitParts, location: string): Promise<Pick<Tab
   return { storageOptions: { ...libraryOptions } };
 }
 
-/** An error of the library in its own words. */
+/** An error of the library with its own text. */
 class LibraryError extends Error {
   override readonly name = "LibraryError";
 }
@@ -298,17 +298,17 @@ async function readAnswer(response: IncomingMessage): Promise<Buffer> {
   }
 }
 
-/** Reads the child's answer. @throws CatalogError, LibraryError, ChildEnded */
+/** Reads the response of the child. @throws CatalogError, LibraryError, ChildEnded */
 async function readJson(response: IncomingMessage): Promise<never> {
   const answer: unknown = JSON.parse((await readAnswer(response)).toString("utf8"));
   if (response.statusCode === 200) return answer as never;
-  // The child is a part of the catalog: it writes failures as they are typed.
+  // The child is part of the catalog and always writes valid failures.
   const failure = answer as Failure;
   if ("kind" in failure) throw new CatalogError(failure.kind as ErrorKind, failure.message);
   throw new LibraryError(failure.text);
 }
 
-/** Translates an error of the library; any other error is unchanged. */
+/** Translates an error of the library. Any other error is unchanged. */
 function translated(error: unknown, { failure }: ServedView, hasRows = false): unknown {
   return error instanceof LibraryError ? translate(error, failure, hasRows) : error;
 }

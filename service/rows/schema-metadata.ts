@@ -11,17 +11,17 @@ import type { VersionRecord } from "../store/versions.ts";
 import { isConflict } from "./errors.ts";
 import { replaceSchemaMetadata } from "./manifest-file.ts";
 
-/** How often the change is retried after conflicts; as often as Lance does. */
+/** The maximum number of attempts after conflicts, which equals Lance's. */
 const attemptsMax = 20;
-/** A manifest has some hundred bytes for each file of the table. */
+/** The maximum size of a manifest, which contains some hundred bytes for each file of the table. */
 const manifestBytesMax = 256 * 1024 * 1024;
 
 /**
- * Commits a version with the metadata of its schema replaced and all else as it was in the latest.
- * What others commit meanwhile is in it too: a retry starts from their version.
+ * Commits a version with replaced metadata of its schema and the rest of the latest version. It includes concurrent
+ * commits, because a retry starts from their version.
  *
- * @throws CatalogError TableNotFound, TableBranchNotFound, TableVersionNotFound, Unsupported,
- *   ConcurrentModification when others were faster too often.
+ * @throws CatalogError TableNotFound, TableBranchNotFound, TableVersionNotFound, Unsupported; ConcurrentModification
+ * after too many conflicts.
  */
 export async function commitSchemaMetadata(
   parts: CommitParts,
@@ -37,9 +37,9 @@ export async function commitSchemaMetadata(
 }
 
 /**
- * The manifest of a version that is in its place.
+ * Reads the manifest of a placed version.
  *
- * @throws CatalogError ConcurrentModification: a staged manifest is given its final name at any moment.
+ * @throws CatalogError ConcurrentModification, because a staged manifest may be placed at any time.
  */
 export async function readManifest(
   { storage }: Pick<CommitParts, "storage">,
@@ -87,7 +87,7 @@ async function tryToCommit(
       naming_scheme,
     });
   } catch (error) {
-    // After any other failure the version may be there, and needs both.
+    // After any other failure, the version may exist and need both objects.
     if (isConflict(error)) for (const key of [manifest_path, transactionKey]) await objects.delete(key);
     throw error;
   }

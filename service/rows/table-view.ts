@@ -10,7 +10,7 @@ export const viewOperations = [
 ] as const;
 export type ViewOperation = (typeof viewOperations)[number];
 
-/** One table as the library sees it during one request. */
+/** A table as the library sees it during one request. */
 export type TableView = {
   readonly [Name in ViewOperation]: (request: RequestOf<Contracts[Name]>) => Promise<ResponseOf<Contracts[Name]>>;
 } & {

@@ -8,7 +8,7 @@ import type { TableRecord } from "../store/tables.ts";
 import type { VersionRecord } from "../store/versions.ts";
 import type { TableView } from "./table-view.ts";
 
-/** Returns a view of one version without commits: the library sees it as the latest version of its branch. */
+/** Returns a view of one version without commits. The library sees it as the latest version of its branch. */
 export function viewOfVersion(parts: CommitParts, table: TableRecord, record: VersionRecord): TableView {
   const view = viewOfTable(parts, table, undefined);
   const isPinned = (request: { readonly branch?: string | undefined }) => branchOf(request) === record.branch;
@@ -25,16 +25,16 @@ export function viewOfVersion(parts: CommitParts, table: TableRecord, record: Ve
 }
 
 /**
- * Returns a view of a table with the versions that the operation holds back.
+ * Returns a view of a table including the versions that the operation holds back.
  *
- * @param commits Records the versions that the library commits; undefined refuses them.
+ * @param commits Records the versions that the library commits; undefined to reject them.
  */
 export function viewOfTable(
   parts: CommitParts,
   table: TableRecord | NewTable,
   commits: Commits | undefined,
 ): TableView {
-  // The library uses the options of the description for a table, not those of the connection.
+  // For a table, the library uses the options of the description instead of those of the connection.
   const describe = async () => {
     const { libraryOptions } = await parts.storage.at(parseLocation(table.location));
     return {

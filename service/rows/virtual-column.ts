@@ -11,30 +11,30 @@ import type { Rows, VersionRequest } from "./rows.ts";
 type NewColumn = RequestOf<typeof contracts.alterTableAddColumns>["new_columns"][number];
 type VirtualColumn = NonNullable<NewColumn["virtual_column"]>;
 
-/** Where Geneva looks for a function, in the folder of the table. */
+/** The folder in which Geneva finds functions, inside the folder of the table. */
 const udfFolder = "_udfs";
-/** Marks a column that a function computes, and is the prefix of its metadata. */
+/** The metadata key of a column that a function computes, and the prefix of its further metadata. */
 const prefix = "virtual_column";
-/** The metadata of a column in which the manifest of its function is. */
+/** The metadata key of the manifest of a column's function. */
 export const manifestOfColumn = `${prefix}.manifest`;
-/** Whether new rows are filled by jobs that the catalog opens; and which columns a function fills together. */
+/** The metadata keys that enable automatic jobs for new rows, and that group the columns which a function fills together. */
 const autoBackfill = `${prefix}.auto_backfill`;
 const group = `${prefix}.unpack_group`;
-/** The backend that Geneva has, and the part of its payload that it cannot do without. */
+/** The only backend of Geneva, and the required part of its payload. */
 const genevaBackend = "DockerUDFSpecV1";
 const GenevaPayload = z.object({ udf_pickle: z.base64().min(1) });
 
-/** A function as it is stored: its place in the folder of the table, and its content. */
+/** A stored function: its path in the folder of the table, and its content. */
 interface StoredUdf {
   readonly path: string;
   readonly content: Buffer;
 }
 
 /**
- * Stores functions with the table. They are named by their content: one that no column uses does no harm.
+ * Stores functions with the table. They are named by their content, so an unused one does no harm.
  *
- * @returns An Arrow stream that has their columns and no rows.
- * @throws CatalogError InvalidInput for functions that no job could run, and for columns that cannot be.
+ * @returns An Arrow stream with their columns and without rows.
+ * @throws CatalogError InvalidInput for functions that no job could run, and for invalid columns.
  */
 export async function storeFunctions(
   { store, storage, rows }: CommitParts & { readonly rows: Rows },
@@ -53,7 +53,7 @@ export async function storeFunctions(
   return emptyStream(await import("apache-arrow"), fields);
 }
 
-/** @throws CatalogError InvalidInput for what no job could run. */
+/** Decodes a function. @throws CatalogError InvalidInput if no job could run it. */
 function readUdf({ udf, udf_backend = genevaBackend }: VirtualColumn): StoredUdf {
   const content = Buffer.from(udf, "base64");
   if (udf_backend === genevaBackend && !GenevaPayload.safeParse(parseJson(content)).success)
@@ -62,10 +62,10 @@ function readUdf({ udf, udf_backend = genevaBackend }: VirtualColumn): StoredUdf
 }
 
 /**
- * The columns of a function, without values: each says in its metadata where the function is and what it takes,
- * as Geneva itself writes it.
+ * Returns the columns of a function without values. The metadata of each contains the path and the inputs of the
+ * function, in Geneva's own format.
  *
- * @throws CatalogError InvalidInput for inputs that are no columns and types that no column can have.
+ * @throws CatalogError InvalidInput for inputs that are not columns and types that columns cannot have.
  */
 async function virtualFields(virtual: VirtualColumn, udf: StoredUdf, schema: JsonArrowSchema): Promise<Field[]> {
   const arrow = await import("apache-arrow");
@@ -73,7 +73,7 @@ async function virtualFields(virtual: VirtualColumn, udf: StoredUdf, schema: Jso
   for (const input of virtual.input_columns)
     if (!present.includes(rootOf(input))) throw invalid(`input_columns: there is no column ${input}`);
   if (virtual.outputs.length === 0) throw invalid("outputs: a function has one output at least");
-  // The checksum is Geneva's own, over some of the manifest's fields: it is kept as it is sent.
+  // The checksum is Geneva's own hash of some fields of the manifest, so it is stored unchanged.
   const { manifest, manifest_checksum } = virtual;
   const shared = {
     ...virtual.field_metadata,
@@ -88,18 +88,19 @@ async function virtualFields(virtual: VirtualColumn, udf: StoredUdf, schema: Jso
   };
   return virtual.outputs.map(({ column, data_type, metadata }) => {
     const all = new Map(Object.entries({ ...shared, ...metadata }));
-    // Rows that are not computed yet have no value.
+    // Rows without a computed value are null.
     return new arrow.Field(column, toArrowType(arrow, data_type), true, all);
   });
 }
 
-/** Whether a column is to be filled when new rows come. @param metadata Of the column. */
+/** Reports whether a column is filled automatically for new rows. @param metadata The metadata of the column. */
 export function isAutomatic(metadata: Readonly<Record<string, string>>): boolean {
   return metadata[prefix] === "true" && metadata[autoBackfill] === "true";
 }
 
 /**
- * The columns that are to be filled when new rows come, of any writer; of those that are filled together, the first.
+ * Returns the columns that are filled automatically for new rows of any writer. Of columns that are filled together,
+ * only the first is returned.
  *
  * @param columns The metadata of each column.
  */
@@ -109,7 +110,7 @@ export function autoBackfillColumns(columns: ReadonlyMap<string, Readonly<Record
   return [...byGroup.values()].flatMap(([first]) => first?.[0] ?? []);
 }
 
-/** The column that a path begins with; a segment in backticks may have dots. */
+/** Returns the column at the beginning of a path. A segment in backticks may contain dots. */
 function rootOf(path: string): string {
   const [, quoted, plain] = /^(?:`((?:[^`]|``)*)`|([^.]+))/.exec(path) ?? [];
   return quoted?.replaceAll("``", "`") ?? plain ?? path;

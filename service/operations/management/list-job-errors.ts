@@ -6,7 +6,7 @@ import type { Handler } from "../handler.ts";
 /** The table in which Geneva records errors of batches and rows. */
 const errorsTable = "geneva_errors";
 
-/** A reader of a job may read the records that Geneva keeps of its errors. */
+/** Lists the errors of a job. A reader of the job may read Geneva's records of its errors. */
 export const listJobErrors: Handler<typeof managementContracts.listJobErrors> = async (request, catalog) => {
   const { store, rows, isolatedNamespaces } = catalog;
   const job = await requireJob(store.read, request.id);

@@ -4,7 +4,7 @@ import { keyText, readScannedPage } from "../../domain/page.ts";
 import { listTransactions } from "../../store/transaction-lists.ts";
 import type { Handler } from "../handler.ts";
 
-/** Each may have 256 KiB of properties. */
+/** The maximum number of jobs of a page. Each may have 256 KiB of properties. */
 const pageSizeMax = 100;
 
 export const listJobs: Handler<typeof managementContracts.listJobs> = async (request, { store }) => {

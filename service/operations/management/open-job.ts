@@ -6,7 +6,7 @@ import type { Handler } from "../handler.ts";
 
 const contract = managementContracts.openJob;
 
-/** No runner takes it up: the client that opened it runs it. */
+/** Opens a job that no runner claims, because the client that opened it executes it. */
 export const openJob: Handler<typeof contract> = async (request, { store }, caller) => {
   const job = prepareJob({
     contract,

@@ -31,19 +31,19 @@ export interface ArrowField extends Metadata {
   readonly nullable: boolean;
   readonly type: ArrowType;
   readonly children: readonly ArrowField[];
-  /** The type of the indices of a column with a dictionary, whose values have `type`. */
+  /** The type of the indices of a column with a dictionary, whose values have the type `type`. */
   readonly index: ArrowType | undefined;
 }
 
-/** The fields of an Arrow IPC file, and the metadata of its schema. */
+/** Reads the fields of an Arrow IPC file and the metadata of its schema. */
 export function readFields(file: Buffer): Metadata & { readonly fields: readonly ArrowField[] } {
   const schema = footerOf(file).table(1);
   return { fields: (schema?.tables(1) ?? []).map(fieldOf), ...(schema && metadataOf(schema, 2)) };
 }
 
 /**
- * Writes the zones of timestamps as Lance 12 reads them, in a message with a schema: `+05:30` becomes `+0530`, which is the
- * same zone.
+ * Rewrites the zones of timestamps in a message with a schema to the format that Lance 12 can read: `+05:30` becomes
+ * `+0530`, which is the same zone.
  */
 export function writePlainZones(message: FlatTable): void {
   const visit = (field: FlatTable) => {
@@ -60,7 +60,7 @@ export function plainZone(zone: string): string {
   return zone.replace(/^([+-]\d\d):(\d\d)$/, "$1$2");
 }
 
-/** Numbers are the indices of fields in the tables of Schema.fbs, second arguments their defaults. */
+/** Reads a field. The numbers are the indices of fields in the tables of Schema.fbs, the second arguments their defaults. */
 function fieldOf(field: FlatTable): ArrowField {
   const dictionary = field.table(4);
   const index = dictionary?.table(1);
@@ -69,7 +69,7 @@ function fieldOf(field: FlatTable): ArrowField {
     nullable: field.byte(1) === 1,
     type: typeOf(kinds[field.byte(2)], field.table(3)),
     children: field.tables(5).map(fieldOf),
-    // Indices are int32 where it is not said.
+    // The default type of indices is int32.
     index: dictionary && (index === undefined ? { kind: "int", bits: 32, isSigned: true } : typeOf("int", index)),
     ...metadataOf(field, 6),
   };

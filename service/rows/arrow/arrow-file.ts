@@ -1,15 +1,15 @@
 import { FlatTable } from "./flat-table.ts";
 
 /**
- * Arrow IPC files and streams as bytes: messages are told apart and put together, and what is
- * in their bodies is not read, so that every type and every compression passes.
+ * Arrow IPC files and streams as bytes. Messages are separated and combined without reading their bodies, so every type
+ * and every compression is supported.
  * https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc
  */
 const magic = Buffer.from("ARROW1");
 const header = Buffer.from("ARROW1\0\0");
 export const continuation = 0xffffffff;
 const endOfStream = Buffer.from([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
-/** How many bytes come before the metadata of a message: the continuation, and how long it is. */
+/** The number of bytes before the metadata of a message: the continuation and the length of the metadata. */
 export const prefixBytes = 8;
 const blockBytes = 24;
 
@@ -19,15 +19,18 @@ export const messageKinds = { schema: 1, dictionary: 2, batch: 3 } as const;
 export interface ArrowMessage {
   /** The metadata as a FlatBuffer. */
   readonly table: FlatTable;
-  /** One of messageKinds, or a number that is none. */
+  /** One of messageKinds, or a different number. */
   readonly kind: number;
-  /** All of it: prefix, metadata and body. */
+  /** The whole message: prefix, metadata and body. */
   readonly bytes: Buffer;
-  /** How many of the bytes come before the body. */
+  /** The number of bytes before the body. */
   readonly headBytes: number;
 }
 
-/** @param bytes Begin with the message. @throws RangeError when they end before it, or are none. */
+/**
+ * Reads a message. @param bytes The bytes that begin with the message. @throws RangeError if they end within the
+ * message or contain none.
+ */
 export function readMessage(bytes: Buffer): ArrowMessage {
   if (bytes.readUInt32LE(0) !== continuation) throw new RangeError("there is no message here");
   const headBytes = prefixBytes + bytes.readInt32LE(4);
@@ -38,9 +41,12 @@ export function readMessage(bytes: Buffer): ArrowMessage {
   return { table, kind: kindOf(table), bytes: bytes.subarray(0, length), headBytes };
 }
 
-// Numbers are the indices of fields in Message.fbs and File.fbs.
+// The numbers below are the indices of fields in Message.fbs and File.fbs.
 
-/** @param message The metadata of a message, as in all of these. @returns One of messageKinds, or a number that is none. */
+/**
+ * @param message The metadata of a message, as in all of these functions. @returns One of messageKinds, or a different
+ * number.
+ */
 export function kindOf(message: FlatTable): number {
   return message.byte(1);
 }
@@ -49,34 +55,34 @@ export function bodyBytesOf(message: FlatTable): number {
   return message.long(3);
 }
 
-/** How many rows a batch has. */
+/** Returns the number of rows of a batch. */
 export function rowsIn(batch: FlatTable): number {
   return batch.table(2)?.long(0) ?? 0;
 }
 
-/** The id of a dictionary, and whether its values are added to those that came before. */
+/** Returns the id of a dictionary, and whether its values are added to the previous ones. */
 export function dictionaryIn(message: FlatTable): { readonly id: number; readonly isDelta: boolean } {
   const dictionary = message.table(2);
   return { id: dictionary?.long(0) ?? 0, isDelta: dictionary?.byte(2) === 1 };
 }
 
-/** The footer of a file. */
+/** Returns the footer of a file. */
 export function footerOf(file: Buffer): FlatTable {
   const end = file.length - magic.length - 4;
   return FlatTable.root(file.subarray(end - file.readInt32LE(end), end));
 }
 
-/** The messages of a file: its schema, its dictionaries, and its batches of rows. */
+/** Returns the messages of a file: its schema, its dictionaries and its batches of rows. */
 export function messagesOf(file: Buffer): ArrowMessage[] {
   const footer = footerOf(file);
   let start = header.length;
-  // Writers may begin with the first message at a multiple of 64.
+  // Writers may align the first message to a multiple of 64.
   while (file.readUInt32LE(start) === 0) start += 8;
   const blocks = [...footer.structs(2, blockBytes), ...footer.structs(3, blockBytes)];
   return [start, ...blocks.map((block) => Number(block.readBigInt64LE(0)))].map((at) => readMessage(file.subarray(at)));
 }
 
-/** Writes a file piece by piece. */
+/** Writes a file in pieces. */
 export class ArrowFileWriter {
   readonly #schema: ArrowMessage;
   readonly #blocks: { readonly dictionary: Buffer[]; readonly batch: Buffer[] } = { dictionary: [], batch: [] };
@@ -86,18 +92,18 @@ export class ArrowFileWriter {
     this.#schema = schema;
   }
 
-  /** How the file begins. */
+  /** Returns the beginning of the file. */
   begin(): Buffer[] {
     this.#length = header.length + this.#schema.bytes.length;
     return [header, this.#schema.bytes];
   }
 
-  /** A dictionary or a batch, as it stands in the file. */
+  /** Returns a dictionary or a batch as part of the file. */
   add({ kind, bytes, headBytes }: ArrowMessage): Buffer[] {
     return [bytes, Buffer.alloc(this.note(kind, headBytes, bytes.length))];
   }
 
-  /** Notes a message that the caller writes. @returns How many zeros come behind it. */
+  /** Records a message that the caller writes. @returns The number of zeros that must follow it. */
   note(kind: number, headBytes: number, length: number): number {
     const block = Buffer.alloc(blockBytes);
     block.writeBigInt64LE(BigInt(this.#length), 0);
@@ -119,8 +125,8 @@ export class ArrowFileWriter {
 }
 
 /**
- * Writes a footer around the metadata of the schema's message: all that a FlatBuffer refers to
- * lies behind it at a distance, so a copy of the whole metadata is good at any multiple of 8.
+ * Writes a footer around the metadata of the schema's message. A FlatBuffer refers only to data behind it by relative
+ * offsets, so a copy of the whole metadata is valid at any multiple of 8.
  */
 function writeFooter(schema: ArrowMessage, dictionaries: readonly Buffer[], batches: readonly Buffer[]): Buffer {
   const layout = { at: 8, table: 24, dictionaries: 56 };
@@ -131,7 +137,8 @@ function writeFooter(schema: ArrowMessage, dictionaries: readonly Buffer[], batc
 
   const footer = Buffer.alloc(metadataAt);
   footer.writeUInt32LE(layout.table, 0);
-  // The layout of the table: its own length, that of the table, and where version, schema, dictionaries and batches are.
+  // The layout of the table: its own length, the length of the table, and the offsets of version, schema, dictionaries
+  // and batches.
   for (const [index, value] of [12, 20, 4, 8, 12, 16].entries()) footer.writeUInt16LE(value, layout.at + 2 * index);
   footer.writeInt32LE(layout.table - layout.at, layout.table);
   footer.writeInt16LE(schema.table.short(0), layout.table + 4);

@@ -1,6 +1,6 @@
 type ColumnKind = "text" | "integer";
 
-/** Rows of our own making as an Arrow stream. */
+/** Creates an Arrow stream from rows of the catalog itself. */
 export async function rowsAsStream<Columns extends Readonly<Record<string, ColumnKind>>>(
   columns: Columns,
   rows: readonly { readonly [Name in keyof Columns]: string | number }[],

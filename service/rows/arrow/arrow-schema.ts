@@ -1,12 +1,12 @@
 import { CatalogError, type JsonArrowDataType, type JsonArrowSchema } from "@tiltyard/protocol";
 import { type ArrowField, plainZone, readFields } from "./arrow-field.ts";
 
-/** The schema of an Arrow IPC file as the protocol writes schemas in JSON. */
+/** Returns the schema of an Arrow IPC file in the JSON format of the protocol. */
 export function readSchema(file: Buffer): JsonArrowSchema {
   return schemaWith(file, typeOf);
 }
 
-/** The schema of an Arrow IPC file, its types told by the names of one kind or the other. */
+/** Returns the schema of an Arrow IPC file with type names of one format or another. */
 export function schemaWith(file: Buffer, typeOf: (field: ArrowField) => JsonArrowDataType): JsonArrowSchema {
   const { fields, ...metadata } = readFields(file);
   return { fields: fields.map((field) => fieldWith(field, typeOf)), ...metadata };
@@ -20,7 +20,7 @@ export function fieldWith(
   return { name, type: typeOf(field), nullable, ...(metadata && { metadata }) };
 }
 
-/** Names and lengths are those of Lance's own namespace implementations. */
+/** Returns the type of a field. Names and lengths are those of Lance's own namespace implementations. */
 function typeOf({ type, children }: ArrowField): JsonArrowDataType {
   const fields = () => ({ fields: children.map((each) => fieldWith(each, typeOf)) });
   switch (type.kind) {
@@ -57,8 +57,8 @@ const inSql: Readonly<Record<string, string>> = {
 };
 
 /**
- * For the columns of a file, by their names: SQL that takes the values out of their dictionary,
- * undefined for a column that has none, or one whose values have no name here.
+ * Returns, for each column of a file by name, the SQL that replaces dictionary values by plain ones; undefined for a
+ * column without a dictionary or with values of an unsupported type.
  */
 export function plainColumns(file: Buffer): ReadonlyMap<string, string | undefined> {
   return new Map(
@@ -70,7 +70,7 @@ export function plainColumns(file: Buffer): ReadonlyMap<string, string | undefin
 }
 
 const sameInLance = ["null", "bool", "binary", "large_binary"];
-/** Types that have no parameters in the protocol, where Lance's own names have them: `timestamp:us:UTC`. */
+/** Matches types without parameters in the protocol whose Lance names contain them, such as `timestamp:us:UTC`. */
 const withParameters = /^(time32|time64|timestamp|duration|decimal):[\w:+/-]+$/;
 const inLance: Readonly<Record<string, string>> = {
   float16: "halffloat",
@@ -82,10 +82,10 @@ const inLance: Readonly<Record<string, string>> = {
   date64: "date64:ms",
 };
 
-/** A type as Lance writes it in JSON. @throws CatalogError InvalidInput for what it has no name for. */
+/** Converts a type to Lance's JSON format. @throws CatalogError InvalidInput for a type without a name in Lance. */
 export function toLanceType(type: JsonArrowDataType): JsonArrowDataType {
   if (sameInLance.includes(type.type) || /^u?int(8|16|32|64)$/.test(type.type)) return { type: type.type };
-  // LanceDB's client writes them as Lance does.
+  // LanceDB's client already uses Lance's names.
   if (Object.values(inLance).includes(type.type) || withParameters.test(type.type))
     return { type: type.type.replace(/(?<=^timestamp:\w+:)\S+$/, plainZone) };
   const name = inLance[type.type];

@@ -4,7 +4,7 @@ import { plainZone } from "./arrow-field.ts";
 
 type Arrow = typeof import("apache-arrow");
 
-/** Names that have no parameters, as the protocol, Lance and Arrow's own libraries write them. */
+/** The types without parameters, by their names in the protocol, in Lance and in Arrow's own libraries. */
 const plain = (arrow: Arrow): Readonly<Record<string, () => DataType>> => ({
   null: () => new arrow.Null(),
   bool: () => new arrow.Bool(),
@@ -34,12 +34,12 @@ const plain = (arrow: Arrow): Readonly<Record<string, () => DataType>> => ({
   "date64[ms]": () => new arrow.DateMillisecond(),
 });
 
-/** Returns an Arrow stream that has these columns and no rows. */
+/** Returns an Arrow stream with these columns and without rows. */
 export function emptyStream(arrow: Arrow, fields: readonly Field[]): ReadableStream<Uint8Array> {
   return new Blob([arrow.tableToIPC(new arrow.Table(new arrow.Schema([...fields])), "stream")]).stream();
 }
 
-/** The schema that an Arrow stream begins with, with more metadata, as a stream without rows. */
+/** Adds metadata to the schema of an Arrow stream. @returns A stream without rows. */
 export async function withMetadata(schema: Blob, metadata: Readonly<Record<string, string>>): Promise<Blob> {
   const arrow = await import("apache-arrow");
   const { fields, metadata: present } = arrow.tableFromIPC(new Uint8Array(await schema.arrayBuffer())).schema;
@@ -50,9 +50,9 @@ export async function withMetadata(schema: Blob, metadata: Readonly<Record<strin
 const units = ["s", "ms", "us", "ns"];
 
 /**
- * Makes Arrow's type of one that a request has in JSON.
+ * Converts a type in JSON to Arrow's type.
  *
- * @throws CatalogError InvalidInput for a type that no column here can have.
+ * @throws CatalogError InvalidInput for a type that columns cannot have.
  */
 export function toArrowType(arrow: Arrow, type: JsonArrowDataType): DataType {
   const simple = plain(arrow)[type.type];

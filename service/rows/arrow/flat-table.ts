@@ -1,7 +1,7 @@
 /**
- * A table of FlatBuffers, in which Arrow writes what its files and streams hold. Fields are
- * known by their index in Arrow's schemas (Schema.fbs, Message.fbs, File.fbs); one that is
- * absent has its default. Bytes that are no table throw RangeError, as Node's buffers do.
+ * A table of FlatBuffers, Arrow's format for the metadata of its files and streams. Fields are identified by their
+ * index in Arrow's schemas (Schema.fbs, Message.fbs, File.fbs); an absent field has its default. Invalid bytes throw
+ * RangeError, like Node's buffers.
  */
 export class FlatTable {
   readonly #bytes: Buffer;
@@ -16,7 +16,7 @@ export class FlatTable {
     return new FlatTable(bytes, bytes.readUInt32LE(0));
   }
 
-  /** Where the table begins. */
+  /** The start of the table. */
   get position(): number {
     return this.#at;
   }
@@ -44,7 +44,7 @@ export class FlatTable {
     });
   }
 
-  /** Replaces a text by one that is not longer, in its place. */
+  /** Replaces a text in place by one that is not longer. */
   shorten(index: number, text: string): void {
     this.#read(index, (at) => {
       const start = this.#follow(at);
@@ -63,7 +63,7 @@ export class FlatTable {
     return this.#vector(index, 4).map((at) => new FlatTable(this.#bytes, this.#follow(at)));
   }
 
-  /** The pieces of a vector of structs of a size. */
+  /** Returns the elements of a vector of structs with a fixed size. */
   structs(index: number, size: number): Buffer[] {
     return this.#vector(index, size).map((at) => this.#bytes.subarray(at, at + size));
   }

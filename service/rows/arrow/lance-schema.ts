@@ -2,7 +2,7 @@ import type { JsonArrowDataType, JsonArrowSchema } from "@tiltyard/protocol";
 import type { ArrowField, ArrowType } from "./arrow-field.ts";
 import { fieldWith, schemaWith } from "./arrow-schema.ts";
 
-/** The schema of an Arrow IPC file as Lance writes schemas in JSON, which LanceDB's remote client reads. */
+/** Returns the schema of an Arrow IPC file in Lance's JSON format, which LanceDB's remote client reads. */
 export function readLanceSchema(file: Buffer): JsonArrowSchema {
   return schemaWith(file, typeOf);
 }
@@ -28,7 +28,7 @@ function plainTypeOf({ type, children }: ArrowField): JsonArrowDataType {
   }
 }
 
-/** The name of a type without fields. */
+/** Returns the name of a type without fields. */
 function nameOf(type: ArrowType): string {
   switch (type.kind) {
     case "int":

@@ -3,13 +3,13 @@ import { type ArrowMessage, bodyBytesOf, continuation, kindOf, prefixBytes } fro
 import { FlatTable } from "./flat-table.ts";
 
 /**
- * How many bytes of a stream are handed to the library at once, and the most that one batch of rows
- * and all dictionaries together may have.
+ * The number of bytes of a stream that the library receives at once, and the maximum for one batch of rows and for all
+ * dictionaries together.
  */
 export const fileBytes = { most: 32 * 1024 * 1024, ofOneBatch: 64 * 1024 * 1024 } as const;
 const headBytesMax = 4 * 1024 * 1024;
 
-/** A message whose body is still to be read. */
+/** A message whose body is still unread. */
 export interface MessageHead {
   readonly kind: number;
   readonly table: FlatTable;
@@ -18,7 +18,7 @@ export interface MessageHead {
   readonly bodyBytes: number;
 }
 
-/** @returns undefined at the end of the stream. @throws CatalogError */
+/** Reads the head of a message. @returns undefined at the end of the stream. @throws CatalogError */
 export async function readHead(reader: ByteReader): Promise<MessageHead | undefined> {
   const prefix = Buffer.alloc(prefixBytes);
   const got = await reader.fill(prefix);
@@ -42,7 +42,7 @@ export async function readHead(reader: ByteReader): Promise<MessageHead | undefi
   return { kind: kindOf(table), table, bytes, headBytes: bytes.length, bodyBytes };
 }
 
-/** Reads the rest of a message. @param into As long as all of the message. @throws CatalogError */
+/** Reads the rest of a message. @param into A buffer of the length of the whole message. @throws CatalogError */
 export async function readBody(reader: ByteReader, head: MessageHead, into: Buffer): Promise<ArrowMessage> {
   head.bytes.copy(into);
   if ((await reader.fill(into.subarray(head.headBytes))) < head.bodyBytes) throw notArrow("it ends within a message");
@@ -57,7 +57,7 @@ export function tooLarge(why: string): CatalogError {
   return new CatalogError("PayloadTooLarge", why);
 }
 
-/** Hands out the bytes of a stream in the portions that are asked for. */
+/** Reads the bytes of a stream in portions of requested sizes. */
 export class ByteReader {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   #rest: Uint8Array = new Uint8Array();
@@ -66,7 +66,7 @@ export class ByteReader {
     this.#reader = stream.getReader();
   }
 
-  /** @returns How many bytes there were; fewer than the target has only at the end. */
+  /** Fills a buffer. @returns The number of bytes, which is less than its size only at the end of the stream. */
   async fill(target: Buffer): Promise<number> {
     let filled = 0;
     while (filled < target.length) {
@@ -83,7 +83,7 @@ export class ByteReader {
     return filled;
   }
 
-  /** Returns the bytes that are not read yet. */
+  /** Returns the unread bytes. */
   rest(): ReadableStream<Uint8Array> {
     return new ReadableStream<Uint8Array>(
       {
@@ -100,7 +100,7 @@ export class ByteReader {
     );
   }
 
-  /** Leaves the rest of the stream to another reader. */
+  /** Releases the rest of the stream for another reader. */
   release(): void {
     this.#reader.releaseLock();
   }

@@ -6,16 +6,17 @@ import { ByteReader, fileBytes, notArrow, readBody, readHead, tooLarge } from ".
 export interface RowsFile {
   readonly file: Buffer;
   readonly rows: number;
-  /** Whether nothing comes after it. */
+  /** Reports whether it is the last part. */
   readonly isLast: boolean;
 }
 
 /**
- * Reads an Arrow IPC stream as files that each hold some of its batches. There is one at
- * least, with no rows in it when the stream has none. A file's bytes are good until the next
- * one is asked for: all files of a stream are in the same memory, one after the other.
+ * Reads an Arrow IPC stream as files, each of which contains some of its batches. A stream without rows yields one file
+ * without rows. The bytes of a file are valid only until the next file is requested, because all files of a stream
+ * share the same memory.
  *
- * @throws CatalogError InvalidInput for what is no Arrow stream, PayloadTooLarge for a batch that is too large.
+ * @throws CatalogError InvalidInput if the stream is not an Arrow stream; PayloadTooLarge for a batch that exceeds the
+ * limit.
  */
 export async function* readFiles(stream: ReadableStream<Uint8Array>): AsyncGenerator<RowsFile, undefined> {
   const reader = new ByteReader(stream);
@@ -40,7 +41,7 @@ export async function* readFiles(stream: ReadableStream<Uint8Array>): AsyncGener
       if (next.kind === messageKinds.dictionary) {
         const { id, isDelta } = dictionaryIn(next.table);
         if (isDelta) throw notArrow("it has a dictionary that grows, which is not supported");
-        // From here on it may stand for another one, which the rows before must not see.
+        // The id may stand for a different dictionary from here on, which earlier rows must not use.
         if (isFilled) yield take(false);
         const bytes = next.bytes.length + next.bodyBytes;
         dictionaryBytes += bytes - (dictionaries.get(id)?.bytes.length ?? 0);
@@ -64,7 +65,7 @@ export async function* readFiles(stream: ReadableStream<Uint8Array>): AsyncGener
   }
 }
 
-/** A file that grows in memory which the next one takes over. */
+/** A file that grows in memory, which the next file reuses. */
 class FileInMemory {
   readonly #schema: ArrowMessage;
   #memory = Buffer.alloc(0);
@@ -79,7 +80,7 @@ class FileInMemory {
     return this.#length;
   }
 
-  /** Makes room for a message. @returns Where its bytes are to be written. */
+  /** Reserves space for a message. @returns The buffer for its bytes. */
   room(message: Pick<ArrowMessage, "kind" | "headBytes"> & { readonly bytes: { readonly length: number } }): Buffer {
     const writer = this.#begin();
     const { length } = message.bytes;

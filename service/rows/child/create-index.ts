@@ -3,12 +3,12 @@ import { CatalogError, type contracts, type RequestOf, type remoteContracts } fr
 import { scalarTypes, vectorTypes } from "../index-types.ts";
 import type { Lancedb } from "./lancedb.ts";
 
-/** The protocol's request, with the options that only LanceDB's own dialect has. */
+/** The request of the protocol with the options that only LanceDB's dialect has. */
 export type IndexRequest = ProtocolRequest & Partial<Omit<RemoteRequest, keyof ProtocolRequest>>;
 type ProtocolRequest = RequestOf<typeof contracts.createTableIndex>;
 type RemoteRequest = RequestOf<typeof remoteContracts.remoteCreateTableIndex>;
 
-/** The library's names of options, by those of requests. */
+/** The library's names of options by those of requests. */
 const ivf = {
   distance_type: "distanceType",
   num_partitions: "numPartitions",
@@ -32,7 +32,7 @@ const fts = {
   block_size: "blockSize",
 } as const;
 
-/** A type of index: how the library makes it, its options, and those that only Lance's other libraries have. */
+/** A type of index: the library's constructor, its options, and the options that only Lance's other libraries support. */
 interface IndexType {
   readonly make: keyof Lancedb["Index"] & string;
   readonly options: Readonly<Record<string, string>>;
@@ -61,13 +61,14 @@ const types: Readonly<Record<string, IndexType>> = {
   IVF_HNSW_PQ: { make: "hnswPq", options: { ...hnsw, num_sub_vectors: "numSubVectors" }, lacks: lacks.hnswPq },
   IVF_HNSW_SQ: { make: "hnswSq", options: hnsw, lacks: lacks.vector },
 };
-/** Types that only Lance's other libraries build. */
+/** The types that only Lance's other libraries can build. */
 const typesElsewhere = ["ZONEMAP", "BLOOMFILTER", "NGRAM", "RTREE", "IVF_SQ", "IVF_HNSW_FLAT"];
 
 /**
- * Returns the library's index for a request. Options of other types have no effect.
+ * Returns the library's index for a request. Options of other types are ignored.
  *
- * @throws CatalogError InvalidInput for an unknown type; Unsupported for a type or an option that the library lacks.
+ * @throws CatalogError InvalidInput for an unknown type; Unsupported for a type or an option that the library does not
+ * support.
  */
 export function indexOf(make: Lancedb["Index"], request: IndexRequest): Index {
   const name = request.index_type.toUpperCase();
@@ -76,7 +77,7 @@ export function indexOf(make: Lancedb["Index"], request: IndexRequest): Index {
   const type = types[name];
   if (type === undefined)
     throw new CatalogError("InvalidInput", `index_type: must be one of ${[...scalarTypes, ...vectorTypes].join(", ")}`);
-  // A switch that is off asks for nothing.
+  // A disabled option is not a request for it.
   const lacking = type.lacks?.find((option) => request[option] !== undefined && request[option] !== false);
   if (lacking !== undefined)
     throw new CatalogError(
@@ -92,7 +93,7 @@ export function indexOf(make: Lancedb["Index"], request: IndexRequest): Index {
   const options = Object.entries(type.options).flatMap(([field, option]) =>
     values[field] === undefined ? [] : [[option, values[field]]],
   );
-  // The table above holds each option to its maker.
+  // The table above binds each option to its constructor.
   return (make[type.make] as (options: object) => Index)(Object.fromEntries(options));
 }
 
@@ -108,7 +109,7 @@ function distanceOf({ distance_type }: IndexRequest): string | undefined {
 
 const tokenizers = /^(simple|whitespace|raw|ngram|icu|icu\/split|(jieba|lindera)(\/\w[\w.-]*)+)$/;
 
-/** Checks the name: the library reads a language model from the folder of that name. */
+/** Validates the name, because the library reads a language model from the folder of that name. */
 function tokenizerOf({ base_tokenizer: name }: IndexRequest) {
   if (name === undefined || tokenizers.test(name)) return name;
   throw new CatalogError(
@@ -122,7 +123,7 @@ const languages = [
   ...["Norwegian", "Portuguese", "Romanian", "Russian", "Spanish", "Swedish", "Tamil", "Turkish"],
 ];
 
-/** Checks the language: an unknown one ends the process of the library. */
+/** Validates the language, because an unknown one crashes the process of the library. */
 function languageOf({ language }: IndexRequest): string | undefined {
   if (language === undefined) return undefined;
   const found = languages.find((each) => each.toLowerCase() === language.toLowerCase());

@@ -6,15 +6,15 @@ import { readEach, type ShownColumn, shownColumn } from "./shown-column.ts";
 
 interface Request {
   readonly limit: number;
-  /** All rows when absent. */
+  /** The condition for rows; all rows when absent. */
   readonly filter?: string | undefined;
 }
 
 type FirstRows = ResponseOf<typeof managementContracts.listTableRows>;
 
 /**
- * Reads the first rows of a table as text and images for people. The library itself cuts long values and returns one row
- * at a time, which bounds the memory.
+ * Reads the first rows of a table as text and images for display. The library itself truncates long values and returns
+ * one row at a time, which bounds the memory.
  */
 export async function readFirstRows(dataset: OpenTable, { limit, filter }: Request): Promise<FirstRows> {
   const { fields } = readSchema(await dataset.schema());
@@ -33,7 +33,7 @@ export async function readFirstRows(dataset: OpenTable, { limit, filter }: Reque
   };
 }
 
-/** Checks whether the library can plan the expressions of a column. Reads nothing. */
+/** Reports whether the library can plan the expressions of a column, without reading any rows. */
 async function isPlanned({ table }: OpenTable, column: ShownColumn): Promise<boolean> {
   try {
     const query = await rawQueryOf(table.query().select(selectionOf(column.expressions)));
@@ -71,7 +71,7 @@ async function readRows(
   return rows;
 }
 
-/** Removes an image that no longer fits. */
+/** Removes an image that exceeds the remaining size. */
 function fitted(value: ShownValue | null, bytesLeft: number): ShownValue | null {
   if (value?.image === undefined || value.image.base64.length <= bytesLeft) return value;
   const { image, ...rest } = value;

@@ -2,15 +2,15 @@ import type { FullTextQuery, Table } from "@lancedb/lancedb";
 import { CatalogError, type FtsQuery } from "@tiltyard/protocol";
 import type { Lancedb } from "./lancedb.ts";
 
-/** How deep a full-text query may nest. */
+/** The maximum nesting of a full-text query. */
 const depthMax = 32;
 
 type MatchQuery = NonNullable<FtsQuery["match"]>;
 type Term = Pick<MatchQuery, "column" | "terms">;
 
 /**
- * Returns the library's query for a structured one. A term without a column is searched in all columns that have a
- * full-text index, as Lance itself does.
+ * Returns the library's query for a structured one. A term without a column is searched in all columns with a full-text
+ * index, as in Lance itself.
  *
  * @throws CatalogError InvalidInput
  */
@@ -33,7 +33,7 @@ export async function fullTextQuery(lancedb: Lancedb, table: Table, query: FtsQu
     const all = matches.flatMap((match) => columnsOf(match, indexed).map((column) => ({ match, column })));
     const [first] = all;
     if (first !== undefined && all.length === 1) return toMatch(first.match, first.column);
-    // A row's score is the best of its columns here, and their sum in a boolean query.
+    // The score of a row is that of its best column here, and the sum of all columns in a boolean query.
     const { terms, operator = "Or" } = first?.match ?? {};
     if (terms !== undefined && all.every(({ match }) => isPlain(match) && match.terms === terms))
       return new MultiMatchQuery(
@@ -64,7 +64,7 @@ export async function fullTextQuery(lancedb: Lancedb, table: Table, query: FtsQu
   return convert(query);
 }
 
-/** Checks the shape of a query. @returns Whether one of its terms has no column. @throws CatalogError InvalidInput */
+/** Validates the structure of a query. @returns Whether one of its terms has no column. @throws CatalogError InvalidInput */
 function hasDefaults(query: FtsQuery, depth: number): boolean {
   const { match, phrase, boost, multi_match: multi, boolean } = query;
   if (depth === 0) throw new CatalogError("InvalidInput", `full_text_query: nests deeper than ${depthMax}`);
@@ -75,7 +75,7 @@ function hasDefaults(query: FtsQuery, depth: number): boolean {
     );
   const inner = boost === undefined ? Object.values(boolean ?? {}).flat() : [boost.positive, boost.negative];
   const terms: readonly (Term | undefined)[] = [match, phrase, ...(multi?.match_queries ?? [])];
-  // Each part is checked, also behind one without a column.
+  // Every part is validated, even after one without a column.
   const found = inner.map((each) => hasDefaults(each, depth - 1));
   return terms.some((term) => term !== undefined && term.column === undefined) || found.includes(true);
 }
@@ -100,7 +100,7 @@ function onlyColumn(term: Term, indexed: readonly string[]): string {
   );
 }
 
-/** Whether a match has no option that a search in several columns lacks. */
+/** Reports whether a match has no option that a search in several columns does not support. */
 function isPlain({ fuzziness = 0, prefix_length = 0 }: MatchQuery): boolean {
   return fuzziness === 0 && prefix_length === 0;
 }

@@ -1,8 +1,8 @@
 import { LRUCache } from "lru-cache";
 
-/** The most versions that stay open, and the most bytes of their manifests together. */
+/** The maximum number of open versions, and the maximum total size of their manifests. */
 const kept = { versions: 64, manifestBytes: 32 * 1024 ** 2 };
-/** How long an unused version stays open, and how often that is checked. */
+/** The time for which an unused version remains open, and the interval of the check. */
 const idle = { ms: 60_000, checkedEveryMs: 15_000 };
 
 /** Keeps a version open for one call. */
@@ -10,15 +10,15 @@ export interface Lease<Version> extends Disposable {
   readonly opened: Version;
 }
 
-/** Identifies a version: the catalog issues another key for each version, and after a failure. */
+/** The identity of a version. The catalog issues a new key for each version and after a failure. */
 export interface VersionKey {
   readonly key: string;
   readonly manifestBytes: number;
 }
 
 /**
- * Keeps versions of tables open from one request to the next: a version is immutable, and opening it takes longer than
- * most searches. The least recently used ones are closed first.
+ * Keeps versions of tables open between requests. A version is immutable, and opening it lasts longer than most
+ * searches. The least recently used ones are closed first.
  */
 export class KeptVersions<Version extends AsyncDisposable> implements Disposable {
   readonly #entries = new LRUCache<string, Entry<Version>>({
@@ -31,14 +31,14 @@ export class KeptVersions<Version extends AsyncDisposable> implements Disposable
   });
   readonly #purging = setInterval(() => this.#entries.purgeStale(), idle.checkedEveryMs).unref();
 
-  /** @param open Opens the version when it is not open; concurrent calls wait for it. */
+  /** Leases a version. @param open Opens the version if it is not open. Concurrent calls wait for it. */
   async lease({ key, manifestBytes }: VersionKey, open: () => Promise<Version>): Promise<Lease<Version>> {
     const present = this.#entries.get(key);
     const entry = present ?? new Entry(open());
     entry.hold();
     if (present === undefined) {
       this.#entries.set(key, entry, { size: Math.max(1, manifestBytes) });
-      // A version that is too large for the cache is closed after this call.
+      // A version that exceeds the size of the cache is closed after this call.
       if (!this.#entries.has(key)) entry.retire();
     }
     return this.#leaseOf(key, entry);

@@ -4,22 +4,22 @@ import { CatalogError } from "@tiltyard/protocol";
 export type Lancedb = typeof import("@lancedb/lancedb");
 export type DatasetQuery = Query | VectorQuery;
 
-/** The most that the library's caches hold, which all calls share, and the part of the process's memory that they are. */
+/** The maximum sizes of the library's caches, which all calls share, and their share of the process's memory. */
 const caches = { index: { bytesMax: 128 * 1024 ** 2, part: 8 }, metadata: { bytesMax: 64 * 1024 ** 2, part: 16 } };
 
 /**
- * The inner part of the library, whose rows are bytes of Arrow IPC files. The outer part decodes rows in JavaScript, which
- * does not support every type.
+ * The inner part of the library, whose rows are bytes of Arrow IPC files. The outer part decodes rows in JavaScript,
+ * which does not support every type.
  */
 export interface RawTable {
   close(): void;
   version(): Promise<number>;
-  /** @returns An IPC file without rows. */
+  /** Returns an IPC file without rows. */
   schema(): Promise<Buffer>;
   add(file: Buffer, mode: "append" | "overwrite"): Promise<{ readonly version: number }>;
-  /** @param schema An IPC file without rows: its columns are added, without values. */
+  /** Adds columns without values. @param schema An IPC file without rows. */
   addColumnsWithSchema(schema: Buffer): Promise<{ readonly version: number }>;
-  /** @param alterations With types as Lance writes them in JSON, as text. */
+  /** Alters columns. @param alterations The alterations, with types as text in Lance's JSON format. */
   alterColumns(
     alterations: readonly {
       readonly path: string;
@@ -32,7 +32,7 @@ export interface RawTable {
   getLsmWriteSpec(): Promise<object | null>;
 }
 
-/** A merge under construction: each method but the last returns it with one option more. */
+/** A merge under construction. Each method but the last returns it with one more option. */
 export interface RawMerge {
   whenMatchedUpdateAll(condition?: string): RawMerge;
   whenNotMatchedInsertAll(): RawMerge;
@@ -60,18 +60,18 @@ export interface RawConnection {
 }
 
 export interface RawQuery {
-  /** @returns An IPC file without rows. */
+  /** Returns an IPC file without rows. */
   outputSchema(): Promise<Buffer>;
   execute(rowsMax: number): Promise<{ next(): Promise<Buffer | null> }>;
 }
 
-/** The loaded library, and its caches. */
+/** The loaded library with its caches. */
 export interface Library {
   readonly lancedb: Lancedb;
   readonly session: Session;
 }
 
-/** Loads the library on the first call. @throws CatalogError Unsupported when it is not installed. */
+/** Loads the library on the first call. @throws CatalogError Unsupported if it is not installed. */
 export function createLibrary(memoryBytes: number): () => Promise<Library> {
   let loaded: Promise<Library> | undefined;
   return () => {
@@ -97,7 +97,10 @@ async function load(memoryBytes: number): Promise<Library> {
   return { lancedb, session: new lancedb.Session(bytesOf(caches.index), bytesOf(caches.metadata)) };
 }
 
-/** @throws Error when the internals of the library are not those of the pinned version. */
+/**
+ * Returns the inner part of a table. @throws Error if the internals of the library differ from those of the pinned
+ * version.
+ */
 export function rawTableOf(table: Table): RawTable {
   return innerOf<RawTable>(table, [
     "schema",

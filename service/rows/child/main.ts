@@ -1,6 +1,6 @@
 /**
- * The child process in which the Lance library runs. It answers the catalog's calls over a Unix socket, and ends with the
- * catalog. docs/internals/rows.md describes it.
+ * The child process that runs the Lance library. It responds to the catalog's calls over a Unix socket and exits with
+ * the catalog. docs/internals/rows.md describes it.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { Readable } from "node:stream";
@@ -13,16 +13,17 @@ import { carryOut, query } from "./operations.ts";
 
 const [socket, memoryBytes] = process.argv.slice(2);
 if (socket === undefined || process.send === undefined) throw new Error("only the catalog starts this program");
-// The catalog ends it: a signal to the whole group must not end calls that the catalog still waits for.
+// Only the catalog stops the child: a signal to the whole process group must not interrupt calls that the catalog still
+// waits for.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
 process.once("disconnect", () => process.exit());
 
 const tables = createTables(Number(memoryBytes));
 
-/** Reads the call that a request begins with, and leaves the Arrow stream that follows. */
+/** Reads the call at the beginning of a request. The Arrow stream after it remains unread. */
 async function readCall(request: IncomingMessage) {
   const { [callBytesHeader]: callBytes, "content-length": length } = request.headers;
-  // Only the catalog connects, and it writes calls as they are typed.
+  // Only the catalog connects, and it always writes valid calls.
   const parse = (bytes: Buffer) => JSON.parse(bytes.toString("utf8")) as Call;
   if (length === callBytes) return { call: parse(await readWhole(request)), rows: noRows };
   const reader = new ByteReader(Readable.toWeb(request) as ReadableStream<Uint8Array>);
@@ -39,7 +40,7 @@ async function serve(request: IncomingMessage, response: ServerResponse): Promis
   else response.end(JSON.stringify((await carryOut(tables, call, rows)) ?? null));
 }
 
-/** Sends pieces of a file as they are read; a file of one piece has a length. */
+/** Sends a file in pieces as they are read. A file of one piece has a content length. */
 async function sendRows(pieces: AsyncGenerator<Uint8Array, undefined>, response: ServerResponse): Promise<void> {
   const [first, second] = [await pieces.next(), await pieces.next()];
   if (second.done) {
@@ -58,7 +59,7 @@ async function sendRows(pieces: AsyncGenerator<Uint8Array, undefined>, response:
     await finished(source);
   } catch (error) {
     if (response.destroyed) return;
-    // The status was sent, so that only a trailer reports the cause.
+    // The status was already sent, so only a trailer can report the cause.
     response.addTrailers({ [failureTrailer]: encodeURIComponent(JSON.stringify(failureOf(error))) });
   }
   response.end();

@@ -4,13 +4,13 @@ import type { TableAddress } from "../call.ts";
 import { KeptVersions } from "./kept-versions.ts";
 import { createLibrary, type Library, type RawTable, rawConnectionOf, rawTableOf } from "./lancedb.ts";
 
-/** Opens tables through the catalog, and keeps the versions that are read open. */
+/** Opens tables through the catalog and keeps versions open between reads. */
 export interface Tables {
-  /** Opens a table for one call; a version that stays open is shared with other calls. */
+  /** Opens a table for one call. A version that remains open is shared between calls. */
   open(address: TableAddress): Promise<OpenTable>;
 }
 
-/** The namespace and the name by which the library asks for the table: each token has only one. */
+/** The namespace and the name of the table in the library's requests. Each token has only one table. */
 const name = { namespace: ["view"], table: "table" } as const;
 
 export function createTables(memoryBytes: number): Tables {
@@ -39,7 +39,7 @@ export function createTables(memoryBytes: number): Tables {
   };
 }
 
-/** A table that is open for one call. */
+/** An open table for one call. */
 export class OpenTable implements AsyncDisposable {
   readonly #opened: Opened;
   readonly #close: (() => void) | undefined;
@@ -57,7 +57,7 @@ export class OpenTable implements AsyncDisposable {
     return this.#opened.address.version === undefined;
   }
 
-  /** The version that was opened. */
+  /** The opened version. */
   get version(): number {
     return this.#opened.address.version ?? 0;
   }
@@ -68,22 +68,22 @@ export class OpenTable implements AsyncDisposable {
     return table;
   }
 
-  /** The part of the table that takes and returns bytes. */
+  /** The part of the table that accepts and returns bytes. */
   get raw(): RawTable {
     return this.#opened.raw ?? rawTableOf(this.table);
   }
 
-  /** Returns the columns of the version that was opened, as an IPC file without rows. */
+  /** Returns the columns of the opened version as an IPC file without rows. */
   schema(): Promise<Buffer> {
     return this.#opened.schema();
   }
 
-  /** Creates a version that has only the columns and rows of an Arrow IPC file. @returns Its number. */
+  /** Creates a version with only the columns and rows of an Arrow IPC file. @returns Its number. */
   create(file: Buffer): Promise<number> {
     return this.#opened.create(file);
   }
 
-  /** Asks the catalog to hold back the versions of this call until all of them are there. */
+  /** Requests that the catalog holds back the versions of this call until all of them exist. */
   async hold(): Promise<void> {
     const { uri, token } = this.#opened.address;
     const response = await fetch(`${uri}/hold`, { method: "POST", headers: { authorization: `Bearer ${token}` } });
@@ -96,7 +96,7 @@ export class OpenTable implements AsyncDisposable {
   }
 }
 
-/** A connection of the library, and the table that was opened with it. */
+/** A connection of the library with its opened table. */
 class Opened implements AsyncDisposable {
   readonly lancedb: Library["lancedb"];
   readonly address: TableAddress;
@@ -111,7 +111,7 @@ class Opened implements AsyncDisposable {
     this.address = address;
   }
 
-  /** Closes the connection when the table cannot be opened. */
+  /** Opens the table. Closes the connection after a failure. */
   async openTable(): Promise<void> {
     const { branch, version, keptBytes } = this.address;
     if (version === undefined) return;
@@ -119,7 +119,7 @@ class Opened implements AsyncDisposable {
       this.table = await this.#connection.openTable(name.table, [...name.namespace]);
       if (branch === mainBranch) return;
       const branches: Branches = await this.table.branches();
-      // A change begins with the latest version of the branch, as it is for main.
+      // A change begins with the latest version of the branch, like a change of main.
       this.table = await branches.checkout(branch, keptBytes === undefined ? undefined : version);
     } catch (error) {
       await this[Symbol.asyncDispose]();
@@ -132,7 +132,7 @@ class Opened implements AsyncDisposable {
     const options: Record<string, string> = this.address.stableRowIds
       ? { new_table_enable_stable_row_ids: "true" }
       : {};
-    // The table is not opened again: that would place a manifest that is held back.
+    // The table is not opened again, because that would place a held-back manifest.
     const mode = this.table === undefined ? "create" : "overwrite";
     this.raw = await connection.createTable(name.table, file, mode, name.namespace, options);
     return this.raw.version();
@@ -145,18 +145,18 @@ class Opened implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // The library still holds its latest results until the event loop continues.
+    // The library holds its latest results until the event loop continues.
     setImmediate(() => {
       for (const each of [this.table ?? this.raw, this.#connection]) tryToClose(each);
     });
   }
 }
 
-/** Frees the library's memory at once, or leaves it to the garbage collector. */
+/** Frees the memory of the library immediately, or leaves that to the garbage collector. */
 function tryToClose(handle: { close(): void } | undefined): void {
   try {
     handle?.close();
   } catch {
-    // A cancelled query still runs.
+    // A cancelled query is still running.
   }
 }

@@ -13,7 +13,7 @@ import { readOneFile, writeRows } from "./write-rows.ts";
 
 type Rows = ReadableStream<Uint8Array>;
 
-/** Operations that read one version. They may be repeated. */
+/** The operations that read one version. They are idempotent. */
 const readings = {
   schema: async (dataset: OpenTable, _: object) => readSchema(await dataset.schema()),
   lanceSchema: async (dataset: OpenTable, _: object) => readLanceSchema(await dataset.schema()),
@@ -45,7 +45,7 @@ const readings = {
 };
 export type Readings = typeof readings;
 
-/** Operations that commit versions. */
+/** The operations that commit versions. */
 const changes = {
   write: (dataset: OpenTable, { mode }: { readonly mode: "append" | "overwrite" }, rows: Rows) =>
     writeRows(dataset, rows, mode),
@@ -99,7 +99,7 @@ type Alterations = Parameters<OpenTable["raw"]["alterColumns"]>[0];
 interface NewColumns {
   readonly computed: readonly SqlColumn[];
   readonly expressions: readonly SqlColumn[];
-  /** Whether the rows are a schema whose columns are added without values. */
+  /** Reports whether the rows are a schema whose columns are added without values. */
   readonly hasSchema: boolean;
 }
 interface SqlColumn {
@@ -107,11 +107,12 @@ interface SqlColumn {
   readonly valueSql: string;
 }
 
-/** Several additions are one change: each makes a version, and the catalog publishes all of them at once. */
+/** Adds columns. Several additions are one change: each creates a version, and the catalog publishes all of them at once. */
 async function addColumns(dataset: OpenTable, { computed, expressions, hasSchema }: NewColumns, rows: Rows) {
   const { table, raw } = dataset;
   const additions: (() => Promise<{ readonly version: number }>)[] = [];
-  // First: for these the library opens the latest version again, which must not be one that is held back.
+  // Computed columns are first, because the library opens the latest version for them again, which must not be a
+  // held-back one.
   if (computed.length > 0) additions.push(() => table.addColumns({ computed: [...computed] }));
   if (expressions.length > 0) additions.push(() => table.addColumns([...expressions]));
   if (hasSchema) {
@@ -124,7 +125,7 @@ async function addColumns(dataset: OpenTable, { computed, expressions, hasSchema
   return { version };
 }
 
-/** Carries out a call whose result is JSON. */
+/** Executes a call whose result is JSON. */
 export async function carryOut(tables: Tables, { operation, args, table }: Call, rows: Rows): Promise<unknown> {
   await using dataset = await tables.open(table);
   // The catalog calls each operation by its name and with its arguments, which its own types check.

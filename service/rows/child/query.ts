@@ -3,7 +3,7 @@ import { CatalogError, numbers, type QueryTableRequest } from "@tiltyard/protoco
 import { fullTextQuery } from "./full-text.ts";
 import type { DatasetQuery, Lancedb } from "./lancedb.ts";
 
-/** The protocol's query, with the options that only LanceDB's own dialect has. */
+/** The query of the protocol with the options that only LanceDB's dialect has. */
 export interface RowsQuery extends Omit<QueryTableRequest, "id"> {
   readonly order_by?:
     | readonly { readonly column_name: string; readonly ascending: boolean; readonly nulls_first: boolean }[]
@@ -60,7 +60,7 @@ async function searchOf(lancedb: Lancedb, table: Table, request: RowsQuery): Pro
 
 function vectorSearch(query: Query, vector: readonly number[], request: RowsQuery): VectorQuery {
   const { k, offset = 0, refine_factor: refineFactor = 1 } = request;
-  // The library reserves memory for all rows that a search may find before it looks for the first.
+  // The library reserves memory for all possible results of a search before it searches for the first.
   if ((k + offset) * Math.max(1, refineFactor) > numbers.found)
     throw new CatalogError(
       "InvalidInput",
@@ -79,21 +79,21 @@ function vectorSearch(query: Query, vector: readonly number[], request: RowsQuer
   return search;
 }
 
-/** The partitions that the library searches by default. */
+/** The number of partitions that the library searches by default. */
 const probesDefault = 20;
 
-/** @throws CatalogError InvalidInput for a minimum above the maximum. */
+/** Sets the number of searched partitions. @throws CatalogError InvalidInput if the minimum exceeds the maximum. */
 function setProbes(search: VectorQuery, { nprobes = 0, minimum_nprobes: minimum, maximum_nprobes }: RowsQuery): void {
   if (minimum === undefined && maximum_nprobes === undefined) {
     if (nprobes > 0) search.nprobes(nprobes);
     return;
   }
-  // LanceDB's dialect has 0 for no bound.
+  // In LanceDB's dialect, 0 means unlimited.
   const maximum = maximum_nprobes === 0 ? undefined : maximum_nprobes;
   const least = minimum ?? Math.min(probesDefault, maximum ?? probesDefault);
   if (least === 0 || (maximum !== undefined && least > maximum))
     throw new CatalogError("InvalidInput", "minimum_nprobes: must be from 1 to maximum_nprobes");
-  // The library compares each bound with the other one as it is set.
+  // The library compares each bound with the current value of the other one.
   search.maximumNprobes(0);
   search.minimumNprobes(least);
   if (maximum !== undefined) search.maximumNprobes(maximum);
@@ -103,7 +103,7 @@ const distances = ["l2", "cosine", "dot", "hamming"] as const;
 
 function distanceOf(name: string): Exclude<(typeof distances)[number], "hamming"> {
   const found = distances.find((each) => each === name.toLowerCase());
-  // The library accepts one more than its types list.
+  // The library accepts one more distance than its types list.
   if (found !== undefined) return found as "l2";
   throw new CatalogError("InvalidInput", `distance_type: must be one of ${distances.join(", ")}`);
 }

@@ -5,15 +5,15 @@ import { plainColumns } from "../arrow/arrow-schema.ts";
 import { type DatasetQuery, type RawQuery, rawQueryOf } from "./lancedb.ts";
 import type { OpenTable } from "./open-table.ts";
 
-/** The most rows that the library returns at once. */
+/** The maximum number of rows that the library returns at once. */
 const batchRowsMax = 1024;
-/** A shorter piece waits for the next one, so that most answers are one piece. */
+/** The minimum size of a piece. A shorter piece waits for the next one, so that most responses are a single piece. */
 const sentBytesMin = 64 * 1024;
 
 /**
- * Runs a query and returns its rows as one Arrow IPC file, a piece at a time as it is read.
+ * Runs a query and returns its rows as one Arrow IPC file, in pieces as they are read.
  *
- * @param dataset Closed at the end.
+ * @param dataset The table, which is closed at the end.
  */
 export async function* readRows(
   dataset: OpenTable,
@@ -25,7 +25,7 @@ export async function* readRows(
   const query = hasDictionaries ? await withoutDictionaries(() => build(table)) : await rawQueryOf(await build(table));
   const rows = await query.execute(batchRowsMax);
   let file = await rows.next();
-  // The library plans the query once more for the schema of no rows.
+  // Without rows, the library plans the query once more for the schema.
   const [schema] = messagesOf(file ?? (await query.outputSchema()));
   if (schema === undefined) throw new Error("a file begins with its schema");
   const writer = new ArrowFileWriter(schema);
@@ -47,12 +47,12 @@ function lengthOf(pieces: readonly Buffer[]): number {
   return pieces.reduce((sum, { length }) => sum + length, 0);
 }
 
-/** Columns that the library adds to the requested ones. */
+/** The columns that the library adds to the requested ones. */
 const added = ["_rowid", "_distance", "_score", "_relevance_score"];
 
 /**
- * Replaces dictionaries by plain values: an Arrow file has one dictionary for a column, and each fragment of a table may
- * have its own.
+ * Replaces dictionaries by plain values. An Arrow file has one dictionary per column, while each fragment of a table
+ * may have a separate one.
  */
 async function withoutDictionaries(build: () => Promise<DatasetQuery>): Promise<RawQuery> {
   const query = await rawQueryOf(await build());
@@ -64,13 +64,16 @@ async function withoutDictionaries(build: () => Promise<DatasetQuery>): Promise<
   );
 }
 
-/** Checks whether a message belongs in the file: each batch repeats its dictionaries, and a file has each of them once. */
+/**
+ * Reports whether a message belongs in the file. Each batch repeats its dictionaries, but a file contains each of them
+ * once.
+ */
 function isNew({ kind, table, bytes }: ArrowMessage, dictionaries: Map<number, Buffer>): boolean {
   if (kind !== messageKinds.dictionary) return true;
   const { id } = dictionaryIn(table);
   const present = dictionaries.get(id);
   if (present === undefined) {
-    // A copy, because these bytes would keep the buffer of a whole batch alive.
+    // The copy avoids that these bytes keep the buffer of a whole batch alive.
     dictionaries.set(id, Buffer.from(bytes));
     return true;
   }

@@ -2,32 +2,32 @@ import { type JsonArrowDataType, type JsonArrowSchema, type ShownValue, shown } 
 
 type Field = JsonArrowSchema["fields"][number];
 
-/** A column as SQL that answers its values cut, and how these become values that are shown. */
+/** A column as SQL that returns truncated values, with the conversion of these to displayed values. */
 export interface ShownColumn {
   readonly expressions: readonly string[];
-  /** @param values Those of the expressions, for one row. */
+  /** Converts the values of the expressions of one row. */
   read(values: readonly unknown[]): ShownValue | null;
 }
 
-/** The most fields of structs, one inside of the other, that one column is read by. */
+/** The maximum number of fields of nested structs that are read for one column. */
 const fieldsMax = 32;
-/** Base64 of the bytes of the largest image. */
+/** The length of the largest image in Base64. */
 const base64Max = Math.ceil(shown.imageBytes / 3) * 4;
-/** The metadata of a column whose bytes are beside the rows: a query answers where they are. */
+/** The metadata of a column whose bytes are stored separately. A query returns only their locations. */
 const blobEncoding = "lance-encoding:blob";
 const texts = ["utf8", "large_utf8"];
 const bytes = ["binary", "large_binary", "fixed_size_binary"];
 const lists = ["list", "large_list", "fixed_size_list"];
 const nested = [...lists, "struct", "map"];
-/** What JavaScript cannot read. */
+/** The types that JavaScript cannot read. */
 const unreadable = ["large_list", "union", "interval", "unknown"];
 
-/** @returns Undefined for a column of a type that has no text. */
+/** Returns a column; undefined if its type has no text. */
 export function shownColumn({ name, type, metadata }: Field): ShownColumn | undefined {
   return metadata?.[blobEncoding] === "true" ? undefined : columnOf(quoted(name), type, { fields: fieldsMax });
 }
 
-/** @param left How many fields of structs there is room for; what is inside takes of it. */
+/** @param left The remaining number of fields of structs, which nested fields reduce. */
 function columnOf(path: string, type: JsonArrowDataType, left: { fields: number }): ShownColumn | undefined {
   const name = type.type;
   if (texts.includes(name)) return textColumn(path);
@@ -51,7 +51,10 @@ function textColumn(path: string): ShownColumn {
   };
 }
 
-/** Bytes come as Base64, which the library writes without padding; it tells the length of text alone. */
+/**
+ * Returns a column of bytes. They are read as Base64, which the library writes without padding, because it returns the
+ * length only of texts.
+ */
 function bytesColumn(path: string): ShownColumn {
   const base64 = `encode(${path}, 'base64')`;
   return {
@@ -74,7 +77,7 @@ function bytesColumn(path: string): ShownColumn {
   };
 }
 
-/** How files of images begin. */
+/** The first bytes of image files. */
 const images = [
   {
     media_type: "image/png",
@@ -84,7 +87,7 @@ const images = [
   { media_type: "image/jpeg", text: "JPEG image", signature: Buffer.from([0xff, 0xd8, 0xff]) },
 ] as const;
 
-/** The first items of a list. */
+/** Returns a column with the first items of a list. */
 function listColumn(path: string, type: JsonArrowDataType): ShownColumn | undefined {
   const items = `array_slice(${path}, 1, ${shown.items})`;
   const inner = type.fields?.[0]?.type.type ?? "unknown";
@@ -101,7 +104,7 @@ function listColumn(path: string, type: JsonArrowDataType): ShownColumn | undefi
   );
 }
 
-/** A struct is read field by field: the library has no text of a whole one. */
+/** Returns a column of structs, which are read by fields because the library cannot format a whole struct. */
 function structColumn(path: string, { fields = [] }: JsonArrowDataType, left: { fields: number }): ShownColumn {
   const inner = fields.slice(0, left.fields).map(({ name, type }) => {
     left.fields -= 1;
@@ -125,7 +128,7 @@ function structColumn(path: string, { fields = [] }: JsonArrowDataType, left: { 
   };
 }
 
-/** Hands each column the values of its own expressions, which stand one behind the other. */
+/** Passes each column the values of its own expressions, which are consecutive. */
 export function readEach(
   columns: readonly (ShownColumn | undefined)[],
   values: readonly unknown[],
@@ -139,7 +142,7 @@ export function readEach(
   });
 }
 
-/** What JavaScript makes a text of, because the library has none. */
+/** Returns a column whose values JavaScript formats, because the library cannot. */
 function rawColumn(expression: string, type: JsonArrowDataType): ShownColumn | undefined {
   if (!isReadable(type)) return undefined;
   return {
@@ -151,7 +154,7 @@ function rawColumn(expression: string, type: JsonArrowDataType): ShownColumn | u
 
 function legible(value: unknown): unknown {
   if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : `${value}`;
-  // As many digits as a float32 has.
+  // A float32 has eight significant digits.
   if (typeof value === "number") return Number(value.toPrecision(8));
   return ArrayBuffer.isView(value) ? `${value.byteLength} bytes` : value;
 }

@@ -2,17 +2,18 @@ import { CatalogError } from "@tiltyard/protocol";
 import { readFiles } from "../arrow/rows-in.ts";
 import type { OpenTable } from "./open-table.ts";
 
-/** Outcome of a stream of rows. */
+/** The result of writing a stream of rows. */
 export interface Written {
   readonly rows: number;
-  /** The version that has all of them. */
+  /** The version that contains all of them. */
   readonly version: number;
 }
 
 /**
- * Writes the rows of an Arrow stream into a table. Rows that fit into one file are one commit, which the library rebases
- * onto commits of others. A longer stream is several versions that the catalog holds back and publishes at once, so that
- * no reader ever sees a part as the latest; publishing fails when another writer committed meanwhile.
+ * Writes the rows of an Arrow stream into a table. Rows that fit into one file are one commit, which the library
+ * rebases onto concurrent commits. A longer stream becomes several versions that the catalog holds back and publishes
+ * at once, so that no reader sees a part as the latest version. Publishing fails if another writer has committed
+ * meanwhile.
  *
  * @throws CatalogError InvalidInput, PayloadTooLarge
  */
@@ -42,7 +43,7 @@ export async function writeRows(
 /**
  * Reads the rows of an Arrow stream as one file.
  *
- * @throws CatalogError InvalidInput, PayloadTooLarge when one file cannot hold them.
+ * @throws CatalogError InvalidInput; PayloadTooLarge if the rows exceed one file.
  */
 export async function readOneFile(stream: ReadableStream<Uint8Array>, bytesMax: number): Promise<Buffer> {
   for await (const { file, isLast } of readFiles(stream)) {

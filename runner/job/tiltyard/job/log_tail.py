@@ -41,7 +41,7 @@ class LogTail:
 
 
 def _shown(line: str) -> str:
-    """Returns the text that a terminal shows of a line that was written over, without colors."""
+    """Returns the visible text of a rewritten line in a terminal, without colors."""
     return CONTROL.sub("", line.rstrip("\r").rsplit("\r", 1)[-1])
 
 

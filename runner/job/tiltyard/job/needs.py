@@ -1,4 +1,4 @@
-"""Checks for resources that no worker of the Ray cluster will ever have. They fail immediately, while Ray would wait."""
+"""Checks for resources that no worker of the Ray cluster will ever have. Ray itself would wait for them."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def room(wanted: int | None) -> int:
 
 
 def run_tasks(task: Callable[[Item], Done], items: Sequence[Item], at_once: int) -> Iterator[Done]:
-    """Runs a function of a module on each item and yields results in the order of completion. Raises errors of tasks."""
+    """Runs a module function on each item and yields results in the order of completion. Raises errors of tasks."""
     import ray
 
     remote = ray.remote(num_cpus=1)(task)

@@ -132,7 +132,7 @@ def require_and_set(key: str, value: str) -> list[Action]:
 
 
 def _as_text(value: str) -> str:
-    """Returns valid Unicode, as the catalog requires. Python represents other bytes of file names as lone surrogates."""
+    """Returns valid Unicode, as the catalog requires. Python maps other bytes of file names to lone surrogates."""
     return value.encode("utf-8", "backslashreplace").decode()
 
 
