@@ -7,7 +7,7 @@ import { isArrow } from "./json-body.ts";
 
 /** The response header that lists the fields of a request that had no effect. */
 const ignoredHeader = "x-ignored-fields";
-const ignoredMax = 20;
+const ignoredMax = { names: 20, lengthOfName: 64 };
 
 /** The names of fields that limit the effect of a request. Each group contains common names for the same concept. */
 const limiting = [
@@ -47,7 +47,11 @@ export function knownFields(contract: AnyContract) {
     if (unknown.length > 0) {
       const problems = isStrict ? unknown.flatMap((field) => problemOf(field) ?? []) : [];
       if (problems.length > 0) throw invalidInput(problems);
-      const ignored = [...new Set(unknown.map(({ path }) => encodeURIComponent(path)))].slice(0, ignoredMax);
+      const ignored = [
+        ...new Set(
+          unknown.map(({ path }) => encodeURIComponent(path.toWellFormed()).slice(0, ignoredMax.lengthOfName)),
+        ),
+      ].slice(0, ignoredMax.names);
       c.set("ignoredFields", ignored);
       c.header(ignoredHeader, ignored.join(", "));
     }
