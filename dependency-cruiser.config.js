@@ -1,7 +1,7 @@
 /**
- * The directions of imports, types included. `npm run check` enforces them.
+ * The allowed directions of imports, including those of types. `npm run check` enforces them.
  *
- * A folder of the service imports from the folders and files that are listed for it, from npm and from Node.
+ * A folder of the service may import from the listed folders and files, from npm and from Node.
  */
 const folders = {
   store: [],
@@ -22,7 +22,7 @@ const folders = {
   console: [],
 };
 
-/** The packages of this repository that each program imports. */
+/** The packages of this repository that each program may import. */
 const programs = {
   protocol: [],
   infra: ["protocol"],
@@ -31,7 +31,7 @@ const programs = {
   runner: ["protocol", "client"],
 };
 
-/** The files that alone import some packages of npm. */
+/** The only files that may import certain packages of npm. */
 const places = {
   hono: ["(@hono/[^/]+|hono)", "service/(http/|pages/|start\\.ts|rows/gateway\\.ts)"],
   sql: ["(kysely|better-sqlite3|pg)", "service/store/"],
@@ -45,7 +45,7 @@ const places = {
 
 const typesOnly = ["type-only", "type-import"];
 
-/** Folders whose import cycles are still to be removed. */
+/** The folders whose import cycles are not removed yet. */
 const cyclic = "^infra/components/";
 
 /** @param {readonly string[]} names */

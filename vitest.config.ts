@@ -3,11 +3,11 @@ import { defineConfig } from "vitest/config";
 
 const temporaryFolder = "test/support/temporary-folder.ts";
 const postgres = "test/support/postgres-project.ts";
-/** A busy machine needs seconds for work that takes milliseconds on an idle one. */
+/** The timeout of polls. A busy machine needs seconds for work that an idle one does in milliseconds. */
 const expectOptions = { poll: { timeout: 10_000 } };
 
 /**
- * The files of test/service that also run over PostgreSQL: each proves a property that depends on the database, such as
+ * The files of test/service that also run with PostgreSQL. Each tests a property that depends on the database, such as
  * transactions, locks, constraints, claims, paging or the order of names. `conformance` runs every statement once.
  */
 const databaseFiles = [
@@ -49,9 +49,10 @@ export default defineConfig({
           testTimeout: 20_000,
           hookTimeout: 30_000,
           expect: expectOptions,
-          // A worker loads each module once for all of its files, so a file restores the globals that it replaces.
+          // A worker loads each module only once for all its files, so files must restore the globals that they
+          // replace.
           isolate: false,
-          // Many tests wait for programs that they start: fewer than two workers would leave two cores idle.
+          // Many tests wait for programs that they start, so fewer than two workers would leave two cores idle.
           maxWorkers: Math.max(2, availableParallelism() - 1),
         },
       },
@@ -68,7 +69,7 @@ export default defineConfig({
         },
       },
       {
-        // One file at a time: the tests depend on the disk and on how fast a process starts.
+        // The files run one at a time, because the tests depend on the disk and on the speed of process starts.
         test: {
           name: "faults",
           include: ["test/faults/**/*.test.ts"],
@@ -78,7 +79,7 @@ export default defineConfig({
           fileParallelism: false,
         },
       },
-      // One file at a time: the tests measure the service.
+      // The files run one at a time, because the tests measure the service.
       ...(["hostile", "hostile-postgres"] as const).map((name) => ({
         test: {
           name,
@@ -90,7 +91,7 @@ export default defineConfig({
         },
       })),
       {
-        // Follows the README in a fresh clone.
+        // This project follows the README in a fresh clone.
         test: {
           name: "docs",
           include: ["test/docs/**/*.test.ts"],
@@ -100,7 +101,7 @@ export default defineConfig({
         },
       },
       {
-        // Installs the packages into empty folders.
+        // This project installs the packages into empty folders.
         test: {
           name: "packages",
           include: ["test/packages/**/*.test.ts"],

@@ -1,4 +1,4 @@
-"""Fills the column title_length of films on Ray with pylance: a task for each fragment, one commit for all."""
+"""Fills the column title_length of films on Ray with pylance: one task per fragment, and one commit for all of them."""
 
 import lance
 import pyarrow as pa
@@ -13,7 +13,7 @@ films = ["films"]
 
 @ray.remote
 def fill(version: int, fragment: int):
-    """Writes the new column's files of one fragment. They are invisible until the commit."""
+    """Writes the files of the new column of one fragment. They are invisible until the commit."""
     table = lance.dataset(namespace_client=catalog(), table_id=films, version=version)
     return table.get_fragment(fragment).merge_columns(length, columns=["title"])
 
@@ -29,7 +29,7 @@ def main() -> None:
         table.drop_columns([column])
     tasks = [fill.remote(table.version, fragment.fragment_id) for fragment in table.get_fragments()]
     filled = ray.get(tasks)
-    # The catalog refuses this commit if another commit changed the same rows since that version.
+    # The catalog rejects this commit if another commit has changed the same rows since that version.
     table = lance.LanceDataset.commit(
         table.uri,
         lance.LanceOperation.Merge([fragment for fragment, _ in filled], filled[0][1]),

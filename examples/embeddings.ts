@@ -1,4 +1,4 @@
-/** A Ray cluster for as long as a job: npx node examples/embeddings.ts OUTPUTS.json */
+/** A Ray cluster for the duration of a job: npx node examples/embeddings.ts OUTPUTS.json */
 import { readFileSync } from "node:fs";
 import { formatState, fromStackOutputs, provisionRayCluster } from "@tiltyard/client";
 

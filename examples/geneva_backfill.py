@@ -1,4 +1,4 @@
-"""Fills the column title_length of films with Geneva, which needs nothing but to know the catalog."""
+"""Fills the column title_length of films with Geneva, which only needs the address of the catalog."""
 
 import geneva
 import pyarrow as pa

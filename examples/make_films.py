@@ -1,4 +1,4 @@
-"""Creates the table films, with an id and a title, or replaces it. The other examples fill columns of it."""
+"""Creates or replaces the table films with an id and a title. The other examples fill columns of it."""
 
 import contextlib
 

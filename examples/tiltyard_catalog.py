@@ -1,4 +1,4 @@
-"""The catalog, as a job finds it: `tiltyard run` says where it is in the environment."""
+"""The catalog of a job. `tiltyard run` sets its address in the environment."""
 
 import os
 
@@ -6,7 +6,7 @@ import lance.namespace
 
 
 def properties() -> dict[str, str]:
-    """What every Lance client needs to reach the catalog."""
+    """Returns the properties that every Lance client needs to connect to the catalog."""
     found = {"uri": os.environ["TILTYARD_CATALOG_URL"]}
     if key := os.environ.get("TILTYARD_API_KEY"):
         found["header.x-api-key"] = key

@@ -11,7 +11,8 @@ import * as pulumi from "@pulumi/pulumi";
 const config = new pulumi.Config();
 const tiltyard = new pulumi.StackReference(config.require("stack"));
 
-// A stack on an existing cluster has no kubeconfig of its own: this program then uses yours, in the stack's context.
+// A stack on an existing cluster has no kubeconfig output. This program then uses your kubeconfig with the stack's
+// context.
 const provider = new kubernetes.Provider("tiltyard", {
   kubeconfig: tiltyard.getOutput("kubeconfig"),
   context: tiltyard.getOutput("kubeContext"),

@@ -1,5 +1,5 @@
 /**
- * A Pulumi program of your own that puts Ray and the catalog on a cluster that it has.
+ * A Pulumi program of your own that deploys Ray and the catalog on a cluster of the program.
  *
  *   pulumi config set bucket s3://tables/lance
  *   pulumi config set --secret databaseUrl postgres://USER:PASSWORD@HOST/DATABASE

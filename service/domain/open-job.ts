@@ -33,7 +33,7 @@ export async function openOnce(
         `${describe(job)} has an open job with other parameters, ${job.nameOf(open.id)}: wait for its end, or cancel it`,
       );
     },
-    // Of two concurrent requests, the lock lets one see the job of the other.
+    // The lock ensures that one of two concurrent requests sees the job of the other.
     { locking: "jobs" },
   );
 }

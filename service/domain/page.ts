@@ -13,7 +13,7 @@ export interface List<Key> {
   readonly name: string;
   /** The schema of the key in tokens. The next page follows the item with this key. */
   readonly key: z.ZodType<Key>;
-  /** Whether the key itself is a token, too: LanceDB's client sends the name of a table. */
+  /** Accepts a key as a token too, because LanceDB's client sends the name of a table. */
   readonly takesKeys?: boolean;
 }
 

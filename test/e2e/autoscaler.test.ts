@@ -1,4 +1,4 @@
-/** Which nodes a stack's node groups give to Ray clusters, on nodes as the clouds would make them. */
+/** Tests which nodes of a stack's node groups Ray clusters get, on nodes like those of the clouds. */
 import { isDeepStrictEqual } from "node:util";
 import { parseParameters } from "@tiltyard/protocol";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
@@ -26,7 +26,7 @@ import { DeployedStack } from "./stack.ts";
 import { until } from "./until.ts";
 
 const name = "placed";
-/** Both clouds let a pod that asks for a GPU onto a node that is kept for such pods. */
+/** Both clouds admit a pod that requests a GPU to a node that is reserved for such pods. */
 const cluster = useCluster(["ExtendedResourceToleration"]);
 
 for (const variant of ["eks", "gke"] as const)
@@ -50,7 +50,7 @@ function itsTests(variant: "eks" | "gke"): void {
     "Geneva's own": () => genevaRayCluster(name, namespace, serviceAccount),
   };
   const kinds = ["our client's", "Geneva's own"] as const;
-  /** @returns The RayCluster as the API server has it. */
+  /** Creates a RayCluster. @returns The RayCluster as stored by the API server. */
   const create = (kind: (typeof kinds)[number]) => cluster().api.create(definitions[kind]() as KubernetesObject);
 
   beforeAll(async () => {
@@ -81,7 +81,7 @@ function itsTests(variant: "eks" | "gke"): void {
   if (autoscalerProgram === undefined)
     process.stderr.write("e2e: left out: the cluster autoscaler: it needs TILTYARD_E2E_CLUSTER_AUTOSCALER\n");
   describe.runIf(autoscalerProgram !== undefined)("with the cluster autoscaler", () => {
-    /** As it is without any pod. */
+    /** The number of nodes without any pod. */
     const fewest = { [core]: 1 };
     const strays = Array.from({ length: 4 }, (_, index) => strayPod(`stray-${index}`, namespace));
     let autoscaler: Daemon;
@@ -128,11 +128,11 @@ function itsTests(variant: "eks" | "gke"): void {
       expect(told.at(-1)).toContain("no node for it with the label geneva.lancedb.com/ray-worker-cpu");
     });
 
-    // GKE has an autoscaler of its own, which takes no priorities.
+    // GKE has its own autoscaler, which does not support priorities.
     test.runIf(variant === "eks")(
       "give pods that could run anywhere core nodes, and open no group of Ray",
       async () => {
-        // One has room on the core node that is there. The others would leave less of a head node unused than of core nodes.
+        // One pod fits on the existing core node. The others would leave less of a head node unused than of core nodes.
         const pods = Array.from({ length: 4 }, (_, index) => strayPod(`stray-${index}`, namespace));
         await Promise.all(pods.map((pod) => cluster().api.create(pod)));
         await until(async () => {
@@ -147,7 +147,7 @@ function itsTests(variant: "eks" | "gke"): void {
     );
   });
 
-  /** The pods of the Ray cluster and what the scheduler made of each on the node that is there. */
+  /** Returns the pods of the Ray cluster with the scheduler's decision about each on the existing node. */
   async function decidedPods(): Promise<readonly KubernetesObject[]> {
     return until(async () => {
       const pods = await podsOf();
@@ -179,7 +179,7 @@ function groupOf({ metadata }: KubernetesObject): string {
   return metadata.labels?.["ray.io/group"] ?? "";
 }
 
-/** Whether it has a node, or was refused by the one that is there; a node is of no use until it is ready. */
+/** Reports whether a pod has a node or was rejected by the existing one. A node cannot be used before it is ready. */
 function isDecided({ spec, status }: KubernetesObject): boolean {
   const conditions: readonly { type: string; message?: string }[] = status?.conditions ?? [];
   const { message = "" } = conditions.find(({ type }) => type === "PodScheduled") ?? {};

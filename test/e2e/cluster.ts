@@ -9,26 +9,29 @@ import { startOperator } from "./control-plane/operator.ts";
 import { KubernetesApi } from "./kubernetes/api.ts";
 import { prepareTools, type Tools } from "./tools.ts";
 
-/** A cluster that was given instead of one of our own. */
+/** The kubeconfig of a given cluster, which replaces our own one. */
 const givenKubeconfig = process.env.TILTYARD_E2E_KUBECONFIG;
 
-/** Whether tests may make nodes, and restart parts of the control plane. */
+/** Reports whether tests may create nodes and restart parts of the control plane. */
 export const isOurs = givenKubeconfig === undefined;
 
-/** Where the catalog's image is, with the tags 1 and 2. The nodes of our own cluster pull none. */
+/** The repository of the catalog's image with the tags 1 and 2. The nodes of our own cluster pull no images. */
 export const catalogImage = process.env.TILTYARD_E2E_CATALOG_IMAGE ?? "registry.example.com/catalog";
 
-/** Suites side by side that run together: one works while another waits. Their tests would, too, but for {@link inTurn}. */
+/**
+ * The option of suites that run concurrently, so that one works while another waits. {@link inTurn} keeps their tests
+ * sequential.
+ */
 export const together = { concurrent: true };
 
-/** Tests that build on each other, within a suite that runs {@link together} with others. */
+/** Runs sequential tests within a suite that runs {@link together} with others. */
 export function inTurn(name: string, tests: () => void | Promise<void>): () => void {
   return () => {
     describe(name, { concurrent: false }, tests);
   };
 }
 
-/** Tests that cannot be run on a cluster that was given; the output says why they are left out there. */
+/** Runs tests that are impossible on a given cluster, and prints the reason when they are skipped there. */
 export function describeOnOurs(name: string, needs: string, tests: () => void, options: TestOptions = {}): void {
   if (!isOurs) process.stderr.write(`e2e: left out on a cluster that was given: ${name}: it needs ${needs}\n`);
   describe.runIf(isOurs)(name, options, tests);
@@ -36,18 +39,18 @@ export function describeOnOurs(name: string, needs: string, tests: () => void, o
 
 const definitions = ["apiextensions.k8s.io/v1", "CustomResourceDefinition"] as const;
 
-/** The cluster that the tests of a file run against. */
+/** The cluster of the tests of a file. */
 export class TestCluster {
   readonly api: KubernetesApi;
   readonly kubeconfig: string;
   readonly kubeconfigPath: string;
-  /** For what tests write. */
+  /** The folder for files of tests. */
   readonly folder: string;
   readonly tools: Tools;
   readonly #plane: ControlPlane | undefined;
   readonly #operators = new Map<string, Daemon>();
 
-  /** Custom resources that it knew before the tests; those of a release stay when it goes. */
+  /** The custom resources that existed before the tests; those of a release are not deleted with it. */
   readonly #definitions = new Set<string>();
 
   private constructor(tools: Tools, plane: ControlPlane | undefined) {
@@ -59,7 +62,7 @@ export class TestCluster {
     this.api = new KubernetesApi(this.kubeconfig);
   }
 
-  /** @param admission As a control plane of our own takes them. */
+  /** Starts a cluster. @param admission The additional admission plugins of our own control plane. */
   static async start(admission: readonly string[]): Promise<TestCluster> {
     const tools = prepareTools();
     const cluster = new TestCluster(tools, isOurs ? await ControlPlane.start(tools, admission) : undefined);
@@ -67,7 +70,7 @@ export class TestCluster {
     return cluster;
   }
 
-  /** For the client, which takes its library's own form of a kubeconfig; of another user when one is given. */
+  /** Returns a kubeconfig for the client in its library's format, optionally of a different user. */
   kubeConfig(user?: { readonly name: string; readonly token: string }): KubeConfig {
     const config = new KubeConfig();
     config.loadFromString(this.kubeconfig);
@@ -76,7 +79,7 @@ export class TestCluster {
     return config;
   }
 
-  /** For the client, as a user that the administrator impersonates. */
+  /** Returns a kubeconfig for the client as a user that the administrator impersonates. */
   kubeConfigAs(user: string): KubeConfig {
     const config = this.kubeConfig();
     const [cluster, administrator] = [config.getCurrentCluster(), config.getCurrentUser()];
@@ -85,8 +88,8 @@ export class TestCluster {
   }
 
   /**
-   * KubeRay's operator for a namespace, as a process; nothing happens when it runs already. A
-   * cluster that was given has its own, from its chart.
+   * Starts KubeRay's operator for a namespace as a process unless it is running. A given cluster has its own operator
+   * from its chart.
    */
   async startOperator(namespace: string): Promise<void> {
     if (this.#plane === undefined || this.#operators.get(namespace)?.isRunning) return;
@@ -96,7 +99,7 @@ export class TestCluster {
     this.#operators.set(namespace, operator);
   }
 
-  /** Where a program that is started for the tests writes its log. */
+  /** Returns the path of the log of a program that is started for the tests. */
   logPath(name: string): string {
     return this.#plane?.logPath(name) ?? join(this.folder, `${name}.log`);
   }
@@ -125,17 +128,17 @@ export class TestCluster {
     await Promise.all(added.map((name) => this.api.delete({ apiVersion, kind, metadata: { name } })));
   }
 
-  /** Copies the logs to where the next run will not look, and says where. */
+  /** Copies the logs to a folder that outlives this run and prints its path. */
   keepLogs(): void {
     this.#plane?.keepLogs();
   }
 }
 
 /**
- * A cluster for the tests of a file.
+ * Provides a cluster for the tests of a file.
  *
- * @param admission Plugins of the API server, where it is our own, besides those that it has anyway.
- * @returns Gets it, within a test.
+ * @param admission The additional plugins of the API server, if it is our own.
+ * @returns A function that returns the cluster within a test.
  */
 export function useCluster(admission: readonly string[] = []): () => TestCluster {
   let cluster: TestCluster | undefined;
@@ -156,7 +159,7 @@ export function useCluster(admission: readonly string[] = []): () => TestCluster
   };
 }
 
-/** A folder of a cluster, made when it is first asked for. */
+/** Returns a folder of a cluster, which is created at the first call. */
 export function folderOf(cluster: TestCluster, name: string): string {
   const folder = join(cluster.folder, name);
   mkdirSync(folder, { recursive: true });

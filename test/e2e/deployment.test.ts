@@ -7,10 +7,10 @@ import { nameOf, type Recorded } from "./providers/record.ts";
 import { DeployedStack } from "./stack.ts";
 
 const image = (tag: string) => ({ image: `${catalogImage}:${tag}` });
-/** What a catalog's volume is made, and what it grows to. */
+/** The size to which the catalog's volume grows. */
 const larger = { volumeSize: "30Gi" };
 
-/** What the upgrade does, to which resource. A cloud gives a pool of spot machines no other kind: it is another pool. */
+/** The actions of the upgrade by resource. The disk type of a spot pool cannot change on a cloud, so the pool is replaced. */
 const upgrades: Readonly<Record<string, readonly string[]>> = {
   existing: ["update catalog", "update catalog-data", "update ray-operator", "update runner"],
   "existing-gke": ["update catalog", "update catalog-data", "update ray-operator", "update runner"],
@@ -19,7 +19,7 @@ const upgrades: Readonly<Record<string, readonly string[]>> = {
     ...["create gke-cpu", "create gke-more-gpus", "delete gke-cpu", "update catalog", "update catalog-data"],
     ...["update gke", "update gke-gpu", "update gke-head", "update ray-operator", "update runner"],
   ],
-  // A node group has a version of its own.
+  // A node group has a separate version.
   eks: [
     ...["create eks-cpu", "create eks-more-gpus", "delete eks-cpu", "update catalog", "update catalog-data"],
     ...["update eks-autoscaler", "update eks-core", "update eks-coredns", "update eks-ebs", "update eks-eksCluster"],
@@ -27,15 +27,15 @@ const upgrades: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 const nodeTypes = ["gcp:container/nodePool:NodePool", "aws:eks/nodeGroup:NodeGroup"];
-/** What must not be made anew while a stack is in use. */
+/** The types that must not be replaced while a stack is in use. */
 const withContent = [
   ...["gcp:container/cluster:Cluster", "aws:eks/cluster:Cluster", "gcp:storage/bucket:Bucket", "aws:s3/bucket:Bucket"],
   ...["kubernetes:core/v1:Namespace", "kubernetes:core/v1:PersistentVolumeClaim", ...nodeTypes],
 ];
-/** They come and go with their node group. */
+/** The types that are created and deleted with their node group. */
 const companions = ["aws:ec2/launchTemplate:LaunchTemplate"];
 
-/** Kinds that a stack makes, in the namespace and beside it. */
+/** The kinds of objects that a stack creates, inside and outside the namespace. */
 const kinds = [
   ["v1", "Secret"],
   ["v1", "ServiceAccount"],
@@ -73,7 +73,7 @@ for (const cloud of ["gke", "eks", "existing-gke", "existing-eks"] as const)
   );
 
 function itsTests(variant: Variant): void {
-  // Names that no other stack has, nor another variant's.
+  // The names must be unique among stacks and variants.
   const namespace = `tiltyard-e2e-${variant}`;
   const catalogNamespace = `${namespace}-catalog`;
   const serviceAccount = `${namespace}-ray`;
@@ -109,7 +109,7 @@ function itsTests(variant: Variant): void {
         expect(made.indexOf(`kubernetes:${type}`)).toBeGreaterThan(first);
       for (const type of inCatalogs) expect(made.indexOf(`kubernetes:${type}`)).toBeGreaterThan(second);
     }
-    // Clouds answer at once here, so the order in which things came does not show that it has to be so.
+    // The emulated clouds respond immediately, so the order of creation does not prove the dependencies.
     const { resources } = JSON.parse(stack.state).checkpoint.latest;
     const nodes = resources.filter(({ type }: { type: string }) => nodeTypes.includes(type));
     expect(nodes.length > 0).toBe(variant === "gke" || variant === "eks");
@@ -143,7 +143,7 @@ function itsTests(variant: Variant): void {
     expect(Object.keys(await stack.up({ ...settings, catalog: image("1") }))).toEqual(["same"]);
   });
 
-  // Alike on all variants, as it is on the same API server.
+  // The behaviour is the same on all variants, because the API server is the same.
   test.runIf(variant === "existing")("puts back what another client deleted", async () => {
     const policy = ["networking.k8s.io/v1", "NetworkPolicy", "tiltyard-catalog", catalogNamespace] as const;
     await cluster().api.delete(await cluster().api.get(...policy));
@@ -167,7 +167,7 @@ function itsTests(variant: Variant): void {
     expect(await imageThere()).toBe(image("2").image);
     const done = stack.record.slice(before).filter(({ type }) => !companions.includes(type));
     expect(done.map(({ action, urn }) => `${action} ${nameOf(urn)}`).sort()).toEqual(upgrades[variant]);
-    // New nodes are there before the old ones go.
+    // New nodes must exist before the old ones are deleted.
     for (const replaced of done.filter(({ action }) => action === "delete"))
       expect(done.findIndex(({ action, urn }) => action === "create" && urn === replaced.urn)).toBeLessThan(
         done.indexOf(replaced),
@@ -209,11 +209,14 @@ function itsTests(variant: Variant): void {
   }
 }
 
-/** Another catalog and another operator; where the stack has nodes, another Kubernetes, and nodes changed in every way. */
+/**
+ * Returns settings with a different catalog and operator. A stack with nodes also has a different version of Kubernetes
+ * and changed nodes.
+ */
 function upgraded(variant: Variant): Record<string, unknown> {
   const both = { catalog: { ...image("2"), ...larger }, operator: { version: "1.6.0" } };
   if (variant !== "gke" && variant !== "eks") return both;
-  // Later than the default of EKS, and than all versions whose support can end.
+  // This version is later than the default of EKS and than all versions whose support can end.
   return { ...both, kubernetesVersion: "1.37", nodePools: upgradedPools(variant) };
 }
 
@@ -243,15 +246,15 @@ const admins = {
 } as const;
 
 const keys = {
-  // What a catalog hands out has no right to a key of AWS.
+  // Vended credentials have no right on a key of AWS.
   "existing-eks": undefined,
   eks: "arn:aws:kms:eu-central-1:123456789012:key/1234-abcd",
   "existing-gke": "projects/keys/locations/europe-west4/keyRings/ours/cryptoKeys/tables",
-  // There, disks with another key are disks of other nodes.
+  // On GKE, disks with a different key require different nodes.
   gke: undefined,
 } as const;
 
-/** What the upgrade changed, and all else that a stack that is there can be told. */
+/** Returns the settings of the upgrade with all other changes that an existing stack supports. */
 function changed(variant: Variant): Record<string, unknown> {
   const upgrade = upgraded(variant);
   const litestream = variant === "existing" ? { bucket: "s3://backups" } : true;
@@ -293,7 +296,7 @@ const monitoring: Readonly<Record<Variant, object>> = {
   ...{ "existing-gke": { collector: "google" }, gke: { collector: "google", dashboards: true } },
 };
 
-/** Taints, labels, the kind of disk, and on GKE zones: on EKS other zones are another group. */
+/** Changes taints, labels, disk types and, on GKE, zones. On EKS, different zones require a different group. */
 function changedPools(variant: "gke" | "eks") {
   return upgradedPools(variant).map((pool) => {
     if (pool.name === "head") return { ...pool, taints: [{ key: "geneva.lancedb.com/ray-head" }] };

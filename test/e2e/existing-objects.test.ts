@@ -209,7 +209,7 @@ describeOnOurs(
         metadata: { name: "tiltyard-catalog", namespace: catalogNamespace },
       });
 
-    /** The catalog as a process of this test, with the settings of its pod. */
+    /** Starts the catalog as a process of this test with the settings of its pod. */
     async function startCatalog(kind: "StatefulSet" | "Deployment"): Promise<TestCatalog> {
       const found = await cluster().api.get("apps/v1", kind, "tiltyard-catalog", catalogNamespace);
       return startTestCatalog({ ...(await localEnvironment(found.spec.template.spec.containers[0])), ...local });
@@ -227,7 +227,7 @@ describeOnOurs(
       };
     }
 
-    /** Runs what the pod of the job runs, as its kubelet would. */
+    /** Runs the program of the job's pod like its kubelet. */
     async function runMove(): Promise<void> {
       const { api } = cluster();
       const pod = await until(async () => {
@@ -257,7 +257,7 @@ describeOnOurs(
   together,
 );
 
-/** What clients see of a catalog that must not change by a move. */
+/** Returns everything about a catalog that clients see and that a move must not change. */
 async function tell(catalog: TestCatalog, id: readonly string[], key: string) {
   const { versions } = (await catalog.call("listTableVersions", { id }, { key })).body;
   const { grants } = (await catalog.call("listGrants", { id: ["films"] })).body;

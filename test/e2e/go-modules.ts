@@ -10,7 +10,7 @@ const versions = {
 
 export type GoModule = keyof typeof versions;
 
-/** Downloads a module unless Go's cache has it, and returns its folder. */
+/** Returns the folder of a module, which is downloaded unless Go's cache contains it. */
 export function moduleFolder(module: GoModule): string {
   const answer: { Dir: string } = JSON.parse(
     read("go", ["mod", "download", "-json", `${module}@${versions[module]}`], needsGo),
@@ -18,7 +18,7 @@ export function moduleFolder(module: GoModule): string {
   return answer.Dir;
 }
 
-/** The version of a module as charts write it, without its `v`. */
+/** Returns the version of a module in the format of charts, without the prefix `v`. */
 export function moduleVersion(module: GoModule): string {
   return versions[module].slice(1);
 }

@@ -20,7 +20,7 @@ const byOperator = { collector: "prometheus-operator", labels: { release: "prome
 const quota = { cpu: 64, memory: "256Gi", gpus: 4 };
 const arn = "arn:aws:iam::123456789012:role/ml";
 
-/** Settings that have every kind of object among them. */
+/** Returns settings that produce every kind of object. */
 function settingsFor(clientPrincipals: readonly string[], monitoring: object = byOperator): Settings {
   const teams = [{ name: "vision", clientPrincipals, quota }];
   return { clientPrincipals, teams, quota, kueue: { source: "helm" }, rayLogs: true, monitoring };
@@ -41,7 +41,7 @@ const stacks: readonly (readonly [variant: string, catalog: object, settings: Se
 ];
 
 interface Chart {
-  /** The end of the release's name in the stack. */
+  /** The suffix of the release's name in the stack. */
   readonly release: string;
   readonly folder: string;
   readonly version: string | undefined;
@@ -53,7 +53,7 @@ const charts: Chart[] = [
   chartOf("eks-nvidia", "github.com/NVIDIA/k8s-device-plugin", "deployments/helm/nvidia-device-plugin"),
 ];
 
-/** A folder of further charts: `kuberay-operator`, `cluster-autoscaler`. */
+/** A folder with further charts: `kuberay-operator`, `cluster-autoscaler`. */
 const { TILTYARD_E2E_CHARTS: chartsFolder } = process.env;
 const further = { "kuberay-operator": "ray-operator", "cluster-autoscaler": "eks-autoscaler" };
 for (const [chart, release] of Object.entries(further)) {
@@ -76,7 +76,7 @@ describeOnOurs("the objects of a stack", "resource definitions of other software
       ["github.com/prometheus-operator/prometheus-operator", "example/prometheus-operator-crd"],
     ];
     const definitions = folders.flatMap(([module, folder]) => definitionsIn(join(moduleFolder(module), folder)));
-    // Google's are in no module; of them the API server knows the names alone.
+    // No module contains Google's definitions, so the API server only knows their names.
     const googles = monitoringDefinitions.filter(({ spec }) => spec.group === "monitoring.googleapis.com");
     await installDefinitions(cluster().api, [...definitions, ...googles]);
   });
@@ -103,7 +103,7 @@ describeOnOurs("the objects of a stack", "resource definitions of other software
     expect(await refusals(objects)).toEqual([]);
   });
 
-  /** The answers of a dry run, for the objects that are refused. Namespaces are created first, as a stack does. */
+  /** Returns the errors of a dry run. Namespaces are created first, as in a stack. */
   async function refusals(objects: readonly KubernetesObject[]): Promise<string[]> {
     const { api } = cluster();
     const namespaces = new Set(objects.flatMap(({ metadata }) => metadata.namespace ?? []));
@@ -119,17 +119,17 @@ describeOnOurs("the objects of a stack", "resource definitions of other software
   }
 });
 
-/** An API server works for many seconds on each definition: it gets those of which a stack has objects. */
+/** The definitions of which a stack has objects. An API server needs many seconds for each one, so all others are omitted. */
 const kinds: readonly string[] = ["HTTPRoute", "ResourceFlavor", "ClusterQueue", "LocalQueue", "PodMonitor"];
 
-/** GKE's health check is of a kind that only GKE serves. */
+/** Reports whether a resource is an object. Only GKE serves the kind of its health check. */
 function isObject(type: string): boolean {
   return (
     type.startsWith("kubernetes:") && !type.startsWith("kubernetes:helm.sh/") && !type.endsWith(":HealthCheckPolicy")
   );
 }
 
-/** Pulumi's provider names objects that have no name. */
+/** Returns the object with a name. Pulumi's provider also names objects without one. */
 function named(object: KubernetesObject): KubernetesObject {
   return { ...object, metadata: { ...object.metadata, name: object.metadata?.name ?? "generated-by-pulumi" } };
 }

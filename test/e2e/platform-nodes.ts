@@ -4,7 +4,7 @@ import { settingsOf, testDate } from "../support/stack.ts";
 import type { KubernetesApi } from "./kubernetes/api.ts";
 import { addNodes, addStorageClass, addVolumes } from "./kubernetes/nodes.ts";
 
-/** Names of the nodes that {@link addPlatformNodes} makes, by what may run on them. */
+/** The names of the nodes that {@link addPlatformNodes} creates, by their role. */
 export const platformNodes = {
   core: "core-1",
   head: "head-1",
@@ -14,8 +14,8 @@ export const platformNodes = {
 } as const;
 
 /**
- * Nodes as requirements.md 2.7 wants them, one without any label, and volumes. All variants have the same labels by
- * default, and each a storage class of its own: that of `existing` is the cluster's default.
+ * Creates nodes for all roles, one without labels, and volumes. All variants share the same default labels, but each
+ * has a separate storage class; that of `existing` is the default of the cluster.
  */
 export async function addPlatformNodes(api: KubernetesApi): Promise<void> {
   const config = parseStackConfig(settingsOf("existing"), testDate);
@@ -29,7 +29,7 @@ export async function addPlatformNodes(api: KubernetesApi): Promise<void> {
     { name: platformNodes.unlabelled },
   ]);
   await addStorageClass(api, "standard", true);
-  // On a real cluster Google has made it; that of EKS is the stack's.
+  // On a real cluster, Google creates this class; the class of EKS belongs to the stack.
   await addStorageClass(api, "premium-rwo", false);
   await addVolumes(api, ["standard", "premium-rwo", "gp3-encrypted"]);
 }

@@ -3,9 +3,9 @@ import { expect } from "vitest";
 import { type fromStackOutputs, provisionRayCluster } from "../../client/index.ts";
 
 /**
- * Makes a Ray cluster with our client that cannot come up, and gives up when it was told enough.
+ * Creates a Ray cluster that cannot start with our client, and cancels the creation after enough reasons were reported.
  *
- * @param isEnough Asked with the reasons each time that they are other ones.
+ * @param isEnough Receives the reasons each time they change.
  * @returns The last reasons.
  */
 export async function provisionInVain(

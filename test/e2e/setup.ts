@@ -3,7 +3,7 @@ import { preparePython } from "../interop/tools.ts";
 import { KubernetesApi } from "./kubernetes/api.ts";
 import { prepareTools } from "./tools.ts";
 
-/** Builds what the tests run before the first of them begins: on a new machine that takes minutes. */
+/** Builds the programs of the tests before the first test, because that needs minutes on a new machine. */
 export default async function setup(): Promise<void> {
   if (process.env.TILTYARD_E2E_KUBECONFIG !== undefined) await assertFree(process.env.TILTYARD_E2E_KUBECONFIG);
   const start = performance.now();
@@ -13,9 +13,9 @@ export default async function setup(): Promise<void> {
 }
 
 /**
- * The tests delete what they make: a cluster that was given must not have objects by these names.
+ * Requires that a given cluster has no objects with the names that the tests use, because the tests delete them.
  *
- * @throws Error that names what is there.
+ * @throws Error with the existing names.
  */
 async function assertFree(kubeconfigPath: string): Promise<void> {
   const api = new KubernetesApi(readFileSync(kubeconfigPath, "utf8"));

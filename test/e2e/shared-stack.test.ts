@@ -1,4 +1,4 @@
-/** What a stack makes, once it is there: one stack and one control plane for all that look at it. */
+/** Tests of a deployed stack, which share one stack and one control plane. */
 import { describe } from "vitest";
 import { inTurn, together } from "./cluster.ts";
 import "./shared-stack/shared-stack.ts";

@@ -10,10 +10,10 @@ import { installProviders } from "./providers/install.ts";
 import { type Recorded, readRecord } from "./providers/record.ts";
 import type { Tools } from "./tools.ts";
 
-/** How many resources were made, changed, left, ...; by Pulumi's word for it. */
+/** The number of created, updated, unchanged and other resources, by Pulumi's term. */
 export type Changes = Readonly<Record<string, number>>;
 
-/** A stack of the real program under Pulumi's real engine, on the cluster of the tests. */
+/** A stack of the real program with Pulumi's real engine on the cluster of the tests. */
 export class DeployedStack {
   readonly #variant: string;
   readonly #stack: Stack;
@@ -30,16 +30,16 @@ export class DeployedStack {
   }
 
   /**
-   * Creates the stack. Nothing is deployed yet.
+   * Creates the stack without deploying it.
    *
-   * @param options Its name, and the folder of its state: two stacks may have one name in two of them.
+   * @param options The name, and the folder of its state. Stacks with the same name can have different folders.
    */
   static async create(
     cluster: TestCluster,
     variant: string,
     { name = variant, state = name }: { readonly name?: string; readonly state?: string } = {},
   ): Promise<DeployedStack> {
-    // Hooks of the program run in this process, and sign in by the stand-ins.
+    // Hooks of the program run in this process and use the stand-ins to sign in.
     process.env.TILTYARD_E2E_KUBECONFIG = cluster.kubeconfigPath;
     const folder = folderOf(cluster, `pulumi-${state}`);
     const path = preparePath(cluster.tools);
@@ -63,7 +63,7 @@ export class DeployedStack {
     return new DeployedStack(variant, stack, recordPath, join(folder, `state/.pulumi/stacks/tiltyard/${name}.json`));
   }
 
-  /** Deploys with these settings and those that the variant cannot do without. A setting once given stays, unless given anew. */
+  /** Deploys with these settings and the required ones of the variant. A setting remains until it is changed. */
   async up(settings: Settings): Promise<Changes> {
     await this.#configure(settings);
     const { outputs, summary } = await this.#stack.up();
@@ -71,7 +71,7 @@ export class DeployedStack {
     return summary.resourceChanges ?? {};
   }
 
-  /** An `up` whose engine is killed after the first creation of a resource of this type, before it hears of that. */
+  /** Runs an `up` whose engine is killed after the first creation of a resource of a type, before it learns of it. */
   async killedUp(settings: Settings, type: string): Promise<void> {
     const { envVars } = this.#stack.workspace;
     this.#stack.workspace.envVars = { ...envVars, TILTYARD_E2E_KILL_AFTER: type };
@@ -81,15 +81,15 @@ export class DeployedStack {
       return;
     } finally {
       this.#stack.workspace.envVars = envVars;
-      // The killed engine still has the lock of the state.
+      // The killed engine still holds the lock of the state.
       await this.#stack.cancel().catch(() => {});
-      // Pulumi keeps a copy of the state, for an engine that was killed in the middle of writing it.
+      // Pulumi keeps a copy of the state for an engine that is killed during a write.
       if (readFileSync(this.#statePath).length === 0) copyFileSync(`${this.#statePath}.bak`, this.#statePath);
     }
     throw new Error(`no resource of the type ${type} was created`);
   }
 
-  /** What {@link up} would do. */
+  /** Returns the changes that {@link up} would apply. */
   async preview(settings: Settings): Promise<Changes> {
     await this.#configure(settings);
     return (await this.#stack.preview()).changeSummary;
@@ -103,17 +103,17 @@ export class DeployedStack {
     return (await this.#stack.destroy()).summary.resourceChanges ?? {};
   }
 
-  /** The outputs since the last {@link up}, as `pulumi stack output --json --show-secrets` prints them. */
+  /** The outputs of the last {@link up}, in the format of `pulumi stack output --json --show-secrets`. */
   get outputs(): Record<string, unknown> {
     return Object.fromEntries(Object.entries(this.#outputs).map(([name, { value }]) => [name, value]));
   }
 
-  /** What the stand-ins were asked since the stack was made. */
+  /** The requests to the stand-ins since the creation of the stack. */
   get record(): readonly Recorded[] {
     return readRecord(this.#recordPath);
   }
 
-  /** The state file as it lies on the disk. */
+  /** The content of the state file. */
   get state(): string {
     return readFileSync(this.#statePath, "utf8");
   }
@@ -130,7 +130,7 @@ export class DeployedStack {
 
 let path: string | undefined;
 
-/** Puts the stand-ins and Pulumi's command line on the PATH of this process, where the library looks for it, once. */
+/** Adds the stand-ins and Pulumi's command line to the PATH of this process once, where the library finds them. */
 function preparePath({ pulumi }: Tools): string {
   if (path !== undefined) return path;
   const plugins = temporaryFolder("tiltyard-plugins-");

@@ -1,6 +1,6 @@
 /**
- * What the end-to-end tier runs: Kubernetes, KubeRay and Pulumi, built from the modules that
- * `tools/` pins. `node test/e2e/tools.ts` builds them and prints the folders they are in.
+ * The programs of the end-to-end tier: Kubernetes, KubeRay and Pulumi, built from the modules that `tools/` pins. `node
+ * test/e2e/tools.ts` builds them and prints their folders.
  */
 import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -9,7 +9,7 @@ import { lightDefinition } from "./tools/kuberay/light-definition.ts";
 
 const modules = join(import.meta.dirname, "tools");
 
-/** Programs by the module that pins them. The first one stands for all when it is looked for. */
+/** The programs by the module that pins them. The first one represents all in the check of the cache. */
 const built = {
   kubernetes: {
     "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
@@ -29,7 +29,7 @@ const built = {
 
 type Module = keyof typeof built;
 
-/** What a program says of itself is told to the linker: which variable, from which module's version. */
+/** The variables that the linker sets to the version of a module, which programs report as their own. */
 const versionVariables: Partial<Record<Module, { readonly variable: string; readonly of: string }>> = {
   kubernetes: { variable: "k8s.io/component-base/version.gitVersion", of: "k8s.io/kubernetes" },
   pulumi: {
@@ -40,13 +40,13 @@ const versionVariables: Partial<Record<Module, { readonly variable: string; read
 
 interface Manifests {
   readonly of: string;
-  /** Files, or one folder of them. */
+  /** The files, or one folder with them. */
   readonly files: readonly string[];
-  /** What becomes of the text of each file. */
+  /** The conversion of each file's text. */
   readonly as?: (text: string) => string;
 }
 
-/** What a program needs and its module has next to the code, by the folder that it is copied to. */
+/** The files beside the code of a module that a program needs, by the target folder. */
 const manifests: Partial<Record<Module, Readonly<Record<string, Manifests>>>> = {
   kuberay: {
     crds: { of: "github.com/ray-project/kuberay/ray-operator", files: ["config/crd/bases"], as: lightDefinition },
@@ -76,7 +76,7 @@ export interface Tools {
   readonly "pulumi-language-nodejs": string;
 }
 
-/** Builds what is not in the cache yet. @returns The folders of the programs, by module. */
+/** Builds the programs that are not in the cache. @returns The folders of the programs by module. */
 export function prepareTools(): Tools {
   const go = read("go", ["env", "GOVERSION", "GOOS", "GOARCH"], needsGo);
   const folder = (module: Module) => build(module, go);
@@ -91,7 +91,7 @@ export function prepareTools(): Tools {
   };
 }
 
-/** The version of a dependency as a module pins it, with its `v`. */
+/** Returns the pinned version of a module's dependency with its prefix `v`. */
 export function pinnedVersion(module: Module, dependency: string): string {
   return read("go", ["-C", join(modules, module), "list", "-m", "-f", "{{.Version}}", dependency], needsGo);
 }
@@ -118,14 +118,14 @@ function build(module: Module, go: string): string {
   return dirname(path);
 }
 
-/** Copies a file of a dependency, or what a folder of it holds. */
+/** Copies a file of a dependency or the content of one of its folders. */
 function copy(source: string, dependency: string, path: string, target: string): void {
   const root = read("go", ["-C", source, "list", "-m", "-f", "{{.Dir}}", dependency], needsGo);
   const from = join(root, path);
   cpSync(from, statSync(from).isDirectory() ? target : join(target, basename(path)), { recursive: true });
 }
 
-/** The files of a module are not to be written to, and neither are their copies. */
+/** Rewrites files. Those of a module, and thus their copies, are read-only. */
 function rewrite(folder: string, as: (text: string) => string): void {
   for (const file of readdirSync(folder)) {
     const path = join(folder, file);

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 const pollMs = 50;
-/** Less than the time limit of a test, which could not say what it waited for. */
+/** The deadline, which is shorter than the time limit of a test so that the error can report the condition. */
 const deadlineMs = 240_000;
 
 /**
- * Asks again until the answer is not false, nor an error.
+ * Polls until the result is truthy and no error occurs.
  *
- * @throws Error with the last one, when it takes too long.
+ * @throws Error with the last error after the deadline.
  */
 export async function until<Answer>(ask: () => Answer | Promise<Answer>): Promise<NonNullable<Answer>> {
   const start = Date.now();

@@ -46,14 +46,14 @@ async function declare(name: string, properties: Readonly<Record<string, string>
   return { id, location };
 }
 
-/** A PNG of two by two pixels, all of them red. */
+/** A PNG of two by two red pixels. */
 const redPng = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR4nGP4z8AARAwQCgAf7gP9i18U1AAAAABJRU5ErkJggg==",
   "base64",
 );
 const markup = `<img src=x onerror=alert(1)>`;
 
-/** A table with rows, and with columns that are computed: one by SQL, of which no row is filled, and one by a function. */
+/** Creates a table with rows and with computed columns: an empty one by SQL, and one by a function. */
 async function createScenes(name: string): Promise<string[]> {
   const id = ["studio", name];
   await catalog.call("createNamespace", { id: id.slice(0, 1), mode: "ExistOk" });
@@ -85,7 +85,7 @@ async function createScenes(name: string): Promise<string[]> {
   return id;
 }
 
-/** Opens a job that fills a column. @returns Its id, and what alters it as a runner does. */
+/** Opens a job that fills a column. @returns Its id, and a function that alters it like a runner. */
 async function openJob(id: readonly string[], column = "double") {
   const job = (await catalog.call("alterTableBackfillColumns", { id, column })).body.job_id;
   const parts = job.split("$");
@@ -104,7 +104,7 @@ async function openJob(id: readonly string[], column = "double") {
   };
 }
 
-/** What a page asked for and complained about, from its beginning on. */
+/** The requests and errors of a page since its start. */
 interface Watched {
   readonly page: Page;
   readonly urls: string[];
@@ -124,7 +124,7 @@ async function open(options: Parameters<Browser["newContext"]>[0] = {}): Promise
   page.on("request", (request) => watched.urls.push(request.url()));
   page.on("pageerror", (error) => watched.complaints.push(error.message));
   page.on("console", (message) => {
-    // That an operation was refused is shown on the page; the browser reports it besides.
+    // The page itself shows rejected operations, which the browser also reports.
     if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
       watched.complaints.push(message.text());
   });
@@ -144,14 +144,14 @@ async function signedIn(options: Parameters<Browser["newContext"]>[0] = {}, key?
   return watched;
 }
 
-/** Goes to a part of the console as a link to it would. */
+/** Navigates to a part of the console like a link. */
 async function visit(page: Page, route: string): Promise<void> {
   await page.evaluate((hash) => {
     (globalThis as unknown as { location: { hash: string } }).location.hash = hash;
   }, `#/${route}`);
 }
 
-/** How much of a progress bar is filled. */
+/** Returns the filled fraction of a progress bar. */
 async function portionOf(bar: Locator): Promise<number> {
   return Number(await bar.getAttribute("value")) / Number(await bar.getAttribute("max"));
 }
@@ -198,7 +198,7 @@ describe("signing in", () => {
     const { key, api_key_id } = (await catalog.call("createApiKey", { principal: "leaver", grant })).body;
     const { page } = await signedIn({}, key);
     const link = page.getByRole("link", { name: "production" });
-    // What it loads first, it loads with the key.
+    // The first requests of the page use the key.
     await link.waitFor();
     await catalog.call("revokeApiKey", { api_key_id });
     await link.click();
@@ -226,7 +226,7 @@ describe("browsing", () => {
     await page.getByRole("link", { name: "t159" }).waitFor();
     expect(await tables.count()).toBe(60);
     expect(await page.getByRole("button", { name: "Show more tables" }).count()).toBe(0);
-    // The keyboard goes on where the list does.
+    // The focus continues with the new items of the list.
     expect(await page.evaluate("document.activeElement.matches('a') && document.activeElement.textContent")).toBe(
       "t150",
     );
@@ -364,7 +364,7 @@ describe("a table", () => {
   });
 });
 
-/** The file of a branch, as Lance makes it after the commit of its first version. */
+/** Writes the file of a branch like Lance after the commit of its first version. */
 function writeBranchFile(table: TestTable, name: string, parentVersion: number): void {
   const folder = `/${pathOf(table)}/_refs/branches`;
   mkdirSync(folder, { recursive: true });
@@ -478,7 +478,7 @@ describe("jobs", () => {
     await page.getByRole("button", { name: "Try again" }).click();
     await page.getByText("Queued", { exact: true }).waitFor();
     expect(page.url()).not.toContain(job.route);
-    // The keyboard goes on at the heading when the button is no longer there.
+    // The focus moves to the heading when the button no longer exists.
     await page.getByRole("button", { name: "Cancel the job" }).focus();
     const id = page.url().split("#/job/")[1]?.split("/") ?? [];
     const actions = [{ setStatusAction: { status: "Running" } }, { setStatusAction: { status: "Succeeded" } }];
@@ -538,7 +538,7 @@ describe("jobs", () => {
     await page.getByRole("textbox", { name: "Table" }).fill("waiting");
     await page.keyboard.press("Enter");
     await advice.waitFor();
-    // A job that runs shows that there is a runner, which may be at its limit.
+    // A running job proves that a runner exists, which may have reached its limit.
     await openJob(job.table, "caption");
     await job.alter("Running", { "attempt.1": new Date(Date.now() + 290_000).toISOString() });
     await page.reload();
@@ -659,7 +659,7 @@ describe("the rows of a table", () => {
   });
 });
 
-/** The file for the picture of the tour, e.g. docs/console.png. */
+/** The file of the tour's picture, such as docs/console.png. */
 const picture = process.env.TILTYARD_TEST_PICTURE;
 test.runIf(picture)("the rows of a table are the picture of the tour", async () => {
   const films = [
@@ -916,7 +916,7 @@ describe("the page", () => {
     await signIn(page);
     const job = await openJob(["studio", "scenes"]);
     const progress = { "progress.rows_total": "10", "progress.rows_committed": "4" };
-    // It runs already where another one of these tests has opened it.
+    // The job is already running if another of these tests has opened it.
     await job.alter("Running", { "attempt.1": new Date().toISOString(), log_tail: "one\ntwo", ...progress });
     for (const route of [...routes, job.route]) {
       await visit(page, route);

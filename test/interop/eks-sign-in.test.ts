@@ -32,15 +32,15 @@ async function tokenOf(config: Awaited<ReturnType<typeof connect>>): Promise<URL
   return urlIn(options.headers?.Authorization?.replace(/^Bearer /, ""));
 }
 
-/** The call of AWS that a token is. */
+/** Returns the call of AWS that a token contains. */
 function urlIn(token = ""): URL {
   const [, encoded = ""] = /^k8s-aws-v1\.([\w-]+)\s*$/.exec(token) ?? [];
   return new URL(Buffer.from(encoded, "base64url").toString());
 }
 
-/** Makes the call that a token is, as EKS does. @returns The ARN of its signer. */
+/** Sends the call that a token contains, like EKS. @returns The ARN of its signer. */
 async function callerOf({ searchParams }: URL): Promise<string | undefined> {
-  // Moto does not look for credentials in the query.
+  // Moto does not read credentials from the query.
   const credential = searchParams.get("X-Amz-Credential");
   const authorization = `AWS4-HMAC-SHA256 Credential=${credential}, SignedHeaders=host, Signature=any`;
   const query = "Action=GetCallerIdentity&Version=2011-06-15";
@@ -65,7 +65,7 @@ describe("signing in to EKS", () => {
         "X-Amz-Expires": "60",
         "X-Amz-SignedHeaders": "host;x-k8s-aws-id",
       });
-      // Those of the role, not the caller's own.
+      // The credentials are those of the role instead of the caller.
       expect(query["X-Amz-Credential"]).not.toContain("AKIAIOSFODNN7EXAMPLE");
       expect(query["X-Amz-Security-Token"]).toBeDefined();
       expect(await callerOf(url)).toBe("arn:aws:sts::123456789012:assumed-role/geneva-client-role/tiltyard");
@@ -84,7 +84,7 @@ describe("signing in to EKS", () => {
     });
     const theirs = urlIn(stdout);
     expect(ours.host).toBe(theirs.host);
-    // Their order and the name of the program that signed do not count.
+    // The order of parameters and the name of the signing program do not matter.
     expect(Object.fromEntries(ours.searchParams)).toEqual(Object.fromEntries(theirs.searchParams));
   });
 

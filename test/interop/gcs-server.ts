@@ -1,8 +1,7 @@
 /**
- * A Google Cloud Storage for tests: gcs-server.ts PORT FOLDER. It is fake-gcs-server over a
- * folder, and in front of it what that lacks: it ignores the condition of a rewrite, by which
- * the catalog never replaces a manifest, and of the XML API, by which Lance works, it has
- * neither the plain PUT nor the listing. All else is passed on as it is.
+ * A Google Cloud Storage for tests: gcs-server.ts PORT FOLDER. It consists of fake-gcs-server over a folder and a proxy
+ * that adds its missing features: the condition of a rewrite, with which the catalog never replaces a manifest, and the
+ * plain PUT and the listing of the XML API, which Lance uses. All other requests are forwarded unchanged.
  */
 import { spawn } from "node:child_process";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -43,7 +42,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   await passOn(request, response, url);
 }
 
-/** The changes that are under way: a condition is looked at and acted on in one go, as the real store does. */
+/** The changes in progress. Checking a condition and applying the change are atomic, as in the real store. */
 let changes: Promise<void> = Promise.resolve();
 function oneByOne(work: () => Promise<void>): Promise<void> {
   const mine = changes.then(work);
@@ -63,7 +62,7 @@ async function rewriteIfFree(
   response.end(JSON.stringify({ error: { code: 412, message: "conditionNotMet" } }));
 }
 
-/** A PUT of the XML API, as an upload of the JSON API. */
+/** Converts a PUT of the XML API to an upload of the JSON API. */
 async function upload(request: IncomingMessage, response: ServerResponse, bucket: string, name: string): Promise<void> {
   const query = new URLSearchParams({ uploadType: "media", name: decodeURIComponent(name) });
   const condition = request.headers["x-goog-if-generation-match"];
@@ -80,7 +79,7 @@ interface Listing {
   readonly prefixes?: readonly string[];
 }
 
-/** A listing of the XML API, from one of the JSON API. */
+/** Converts a listing of the JSON API to one of the XML API. */
 async function list(response: ServerResponse, bucket: string, asked: URLSearchParams): Promise<void> {
   const query = new URLSearchParams({ maxResults: "100000" });
   for (const name of ["prefix", "delimiter"]) if (asked.has(name)) query.set(name, asked.get(name) ?? "");

@@ -1,7 +1,6 @@
 /**
- * The Dockerfile without a Docker: what it copies is copied, what it runs is run, and what it
- * starts is started. Only its base, the rights of its user and its file system are left out,
- * which test/infra/dockerfile.test.ts reads.
+ * Tests the Dockerfile without Docker: its files are copied, its commands are run, and its program is started. Only its
+ * base, the rights of its user and its file system are excluded; test/infra/dockerfile.test.ts checks them.
  */
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync } from "node:fs";
@@ -18,7 +17,7 @@ test("what the image installs and starts serves a catalog, its rows included", {
   copy(packages, built);
   for (const { rest } of named(packages, "RUN")) {
     const PATH = [dirname(process.execPath), process.env.PATH].join(delimiter);
-    // Not the cache of npm on this machine.
+    // The command must not clean npm's cache of this machine.
     const command = rest.replace("&& npm cache clean --force", "");
     execFileSync("sh", ["-c", command], { cwd: built, env: { ...process.env, PATH }, stdio: "pipe" });
   }
@@ -50,7 +49,7 @@ test("what the image installs and starts serves a catalog, its rows included", {
   expect([created.status, await created.json()]).toEqual([200, expect.objectContaining({ version: 1 })]);
 });
 
-/** @returns The instructions of the stage that installs, and of the one that is the image. */
+/** Returns the instructions of the stage that installs and of the final image. */
 function stages(): readonly [Instruction[], Instruction[]] {
   const instructions = readDockerfile();
   const second = instructions.findLastIndex(({ name }) => name === "FROM");
@@ -61,7 +60,7 @@ function named(stage: readonly Instruction[], name: string): Instruction[] {
   return stage.filter((each) => each.name === name);
 }
 
-/** Copies what comes from the project, without what .dockerignore keeps out everywhere. */
+/** Copies files of the project except for those that .dockerignore excludes everywhere. */
 function copy(stage: readonly Instruction[], to: string): void {
   for (const { rest } of named(stage, "COPY").filter(({ rest }) => !rest.startsWith("--"))) {
     const paths = rest.split(" ");

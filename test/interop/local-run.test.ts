@@ -16,7 +16,7 @@ function runLocal(args: readonly string[], environment: Readonly<Record<string, 
   });
 }
 
-/** Each of its runs starts a Ray. */
+/** The timeout, because each run starts a Ray. */
 const timeout = 400_000;
 
 describe("tiltyard run --local", { timeout }, () => {

@@ -14,7 +14,7 @@ afterEach(() => {
 });
 
 describe("an object store that cannot be used", () => {
-  /** Every way to use a store, each on a key in the folder. */
+  /** Returns every use of a store, each with a key in the folder. */
   const uses = (store: ObjectStore, folder: string) => ({
     find: () => store.find(`${folder}/key`),
     persist: () => store.persist(`${folder}/key`),
@@ -43,7 +43,7 @@ describe("an object store that cannot be used", () => {
     vi.stubEnv("AWS_ACCESS_KEY_ID", "test");
     vi.stubEnv("AWS_SECRET_ACCESS_KEY", "test");
     const store = open();
-    // At once, because the libraries of the clouds try again for some seconds.
+    // The uses run concurrently, because the libraries of the clouds retry for some seconds.
     await Promise.all(Object.values(uses(store, "folder")).map((use) => expectUnavailable(use, host)));
   });
 

@@ -11,10 +11,10 @@ import { runCatalogCommand } from "../support/process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { startAws, startGcs, type TestServer } from "./servers.ts";
 
-/** A store under test, with the means to look at it from outside. */
+/** A store under test with direct access to its content. */
 interface Subject {
   readonly store: ObjectStore;
-  /** What keys of this store begin with. */
+  /** The prefix of keys of this store. */
   readonly root: string;
   put(key: string, content: string): Promise<void>;
   get(key: string): Promise<string>;
@@ -64,7 +64,7 @@ async function gcs(): Promise<Subject> {
   const server = await startGcs();
   servers.push(server);
   const [opened] = await new Storage({ projectId: "test", apiEndpoint: server.url }).createBucket(bucket);
-  // Google's library for Node takes the path of the API as a part of the emulator's address.
+  // Google's library for Node expects the path of the API in the emulator's address.
   process.env.STORAGE_EMULATOR_HOST = `${server.url}/storage/v1`;
   return {
     store: openGcsStore(bucket),
@@ -86,7 +86,7 @@ describe.each([
     subject = await open();
   });
   let folders = 0;
-  /** A folder that no other test uses, with characters in it that need care. */
+  /** Returns a folder that no other test uses, with characters that need encoding. */
   const newFolder = () => `${subject.root}a folder$+%41 \u00e9/t${folders++}`;
 
   async function listed(folder: string): Promise<string[]> {
@@ -148,7 +148,7 @@ describe.each([
     expect(await subject.get(`${folder}/to`)).toBe("old");
     expect(await subject.store.copy(`${folder}/from`, `${folder}/to`, old)).toMatchObject({ outcome: "copied" });
     expect(await subject.get(`${folder}/to`)).toBe("new");
-    // A process that was stopped meanwhile comes too late.
+    // A process that was stopped meanwhile is too late.
     await subject.put(`${folder}/late`, "late");
     expect(await subject.store.copy(`${folder}/late`, `${folder}/to`, old)).toMatchObject({ outcome: "exists" });
     expect(await subject.get(`${folder}/to`)).toBe("new");

@@ -14,7 +14,7 @@ import { required } from "./servers.ts";
 /** `TILTYARD_TEST_FUZZ_SECONDS` extends the search. */
 const seconds = Number(process.env.TILTYARD_TEST_FUZZ_SECONDS ?? 30);
 const startUpSeconds = 60;
-/** The same in every run, so that a failure is reproducible. */
+/** The seed, which is fixed so that failures are reproducible. */
 const seed = 1;
 
 const namespaces = ["existing", "existing$inner"];
@@ -45,7 +45,7 @@ test("requests with a token are answered as the OpenAPI document says", {
 test("requests without a credential are answered as the OpenAPI document says", {
   timeout: (seconds + startUpSeconds) * 1000,
 }, async () => {
-  // The catalog refuses even valid requests.
+  // The catalog rejects even valid requests.
   const { cases } = await schemathesis(
     protocol,
     {},
@@ -124,7 +124,7 @@ async function schemathesis(
       });
     const [code] = await once(child, "close");
     if (code !== 0) throw new Error(printed);
-    // An idle machine sends about 50 a second.
+    // An idle machine sends about 50 requests a second.
     const cases = Number(/(\d+) generated/.exec(printed)?.[1]);
     process.stderr.write(`schemathesis: ${cases} requests\n`);
     return { cases };

@@ -64,7 +64,7 @@ describe("jobs on a real Ray", () => {
     symlinkSync(join(shared, "words.txt"), join(linked, "words.txt"));
     symlinkSync(shared, join(linked, "more"));
     const job = await jobs.submit({ entrypoint: "./run.sh", workingDirectory: linked });
-    // Ray's own lines may come in between.
+    // Ray may print its own lines in between.
     const lines = await linesOf(job);
     expect(lines.filter((line) => line === "from elsewhere")).toHaveLength(2);
   });
@@ -125,7 +125,7 @@ describe("jobs on a real Ray", () => {
     const found = await startProgram(list, { HOME: home }).finished;
     expect(found.stderr).toBe("");
     expect(found.stdout).toContain(job.id);
-    // Those that began with ray.init() have a number.
+    // Jobs that began with ray.init() have a number as id.
     expect(found.stdout).toMatch(/^\d{8} +SUCCEEDED/m);
     const refused = await startProgram(list, { HOME: home, RAY_AUTH_MODE: "disabled" }).finished;
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("Ray wants a token")]);

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { rayDashboard } from "../../infra/components/monitoring/ray-dashboard.ts";
 import { missingOf } from "../support/promql.ts";
 
-/** A Ray with a task that runs and an actor, as long as its standard input is open. */
+/** A Ray with a running task and an actor, which exits with its standard input. */
 const program = `
 import ray, sys, time
 ray.init(address="local", num_cpus=2, log_to_driver=False)
@@ -38,7 +38,7 @@ afterAll(async () => {
   await once(child, "exit");
 });
 
-// It needs no credential there, as Prometheus has none.
+// The endpoint needs no credential, because Prometheus has none.
 test("the dashboard of Ray asks for metrics and labels that a real Ray has", async () => {
   const missing = async () => missingOf(rayDashboard, await (await fetch(url)).text());
   await vi.waitFor(async () => expect(await missing()).toEqual([]), { timeout: 90_000, interval: 1_000 });

@@ -15,7 +15,7 @@ import { startAws } from "./servers.ts";
 
 const commits = 120;
 const Bucket = "tiltyard-faults";
-/** Failed requests come in runs, as do successful ones: longer runs than the retries of AWS's library. */
+/** The maximum length of runs of failed and of successful requests, which exceeds the retries of AWS's library. */
 const rowMax = 12;
 const troubles: readonly Fault[] = [faults.refused, faults.failed, faults.answerLost];
 const sweptWithinMs = 60_000;
@@ -77,7 +77,7 @@ test.each([1, 2])(
     });
 
     await expectKept(service, table, acknowledged(), read);
-    // What was left behind is cleared away when the service starts.
+    // The service deletes leftovers at its start.
     for (const each of services) await each.kill("SIGTERM");
     for (const each of services) await each.start();
     const left = async () => {

@@ -5,7 +5,7 @@ import getPort from "get-port";
 import { type LocalRay, startLocalRay } from "../../client/ray/local-ray.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
-/** A server that clients are tested against, in a process of its own. */
+/** A server for the tests of clients in a separate process. */
 export interface TestServer {
   readonly url: string;
   stop(): Promise<void>;
@@ -13,7 +13,7 @@ export interface TestServer {
 
 const startDeadlineMs = 60_000;
 
-/** An AWS that moto serves. */
+/** Starts an AWS that moto serves. */
 export async function startAws(): Promise<TestServer> {
   const port = await getPort({ host: "127.0.0.1" });
   const python = required("TILTYARD_TEST_PYTHON");
@@ -21,7 +21,7 @@ export async function startAws(): Promise<TestServer> {
   return serving(child, `http://127.0.0.1:${port}`, "/moto-api/");
 }
 
-/** A Google Cloud Storage that fake-gcs-server serves, from files. */
+/** Starts a Google Cloud Storage that fake-gcs-server serves from files. */
 export async function startGcs(): Promise<TestServer> {
   const port = await getPort({ host: "127.0.0.1" });
   const program = join(import.meta.dirname, "gcs-server.ts");
@@ -30,12 +30,12 @@ export async function startGcs(): Promise<TestServer> {
   return serving(child, `http://127.0.0.1:${port}`, "/storage/v1/b?project=test");
 }
 
-/** A Ray of this machine; its jobs find the Python of the tests. */
+/** Starts a Ray of this machine, whose jobs use the Python of the tests. */
 export function startRay(): Promise<LocalRay> {
   return startLocalRay({ env: { ...process.env, PATH: pathWithPython() }, numCpus: 2 });
 }
 
-/** A PATH on which `python` and `ray` are those of the tests. */
+/** Returns a PATH with the `python` and `ray` of the tests. */
 export function pathWithPython(): string {
   return `${dirname(required("TILTYARD_TEST_PYTHON"))}:${process.env.PATH}`;
 }
@@ -62,7 +62,7 @@ async function stop(child: ChildProcess): Promise<void> {
   if (child.kill()) await ended;
 }
 
-/** A setting that `run.ts` makes. */
+/** Returns a setting that `run.ts` creates. */
 export function required(name: string): string {
   const value = process.env[name];
   if (value === undefined) throw new Error(`${name} is not set: run these tests by npm run test:interop`);

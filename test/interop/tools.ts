@@ -1,6 +1,6 @@
 /**
- * What the interop tier runs besides Node: a Python with the real Lance clients, schemathesis,
- * a server that speaks the API of Google Cloud Storage, and a browser.
+ * The tools of the interop tier in addition to Node: a Python with the real Lance clients, schemathesis, a server with
+ * the API of Google Cloud Storage, and a browser.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -11,22 +11,22 @@ const dependencyPluginVersion = "3.8.1";
 const pythonMin = [3, 11] as const;
 const needsPython = `Python ${pythonMin.join(".")} or later with its venv module, as python3`;
 
-/** @returns The path of a Python that has all that `requirements.txt` names. */
+/** Prepares a Python with the packages of `requirements.txt`. @returns Its path. */
 export function preparePython(): string {
   return prepareVenv("venv", "bin/python", here);
 }
 
-/** @returns The path of a Python with query engines, whose needs are not those of the Lance clients. */
+/** Prepares a Python with query engines, whose dependencies conflict with those of the Lance clients. @returns Its path. */
 export function prepareEngines(): string {
   return prepareVenv("engines", "bin/python", join(here, "engines"));
 }
 
-/** @returns The path of the schemathesis program, apart from the clients, whose pins are their own. */
+/** Prepares schemathesis, separate from the clients because its pins differ. @returns The path of the program. */
 export function prepareSchemathesis(): string {
   return prepareVenv("schemathesis", "bin/schemathesis", join(here, "schemathesis"));
 }
 
-/** @param pins The folder of a `requirements.txt` and of the `constraints.txt` that pins what these need. */
+/** @param pins The folder of a `requirements.txt` and of the `constraints.txt` that pins its dependencies. */
 function prepareVenv(name: string, program: string, pins: string): string {
   const version = read("python3", ["-c", "import platform; print(platform.python_version())"], needsPython);
   if (isOlder(version, pythonMin)) throw new Error(`the interop tests need ${needsPython}: this one is ${version}`);
@@ -39,8 +39,10 @@ function prepareVenv(name: string, program: string, pins: string): string {
 }
 
 /**
+ * Prepares jars.
+ *
  * @param name The folder of a `pom.xml`.
- * @returns The folder of the jars that it names, with all that these need.
+ * @returns The folder of its jars with their dependencies.
  */
 export function prepareJars(name: "java" | "spark"): string {
   const pom = join(here, name, "pom.xml");
@@ -53,7 +55,7 @@ export function prepareJars(name: "java" | "spark"): string {
   return dirname(marker);
 }
 
-/** @returns The path of the fake-gcs-server program. */
+/** Prepares fake-gcs-server. @returns The path of the program. */
 export function prepareFakeGcsServer(): string {
   const module = join(here, "fake-gcs-server");
   const pins = ["go.mod", "go.sum"].map((name) => readFileSync(join(module, name)));
@@ -62,7 +64,7 @@ export function prepareFakeGcsServer(): string {
   });
 }
 
-/** @returns The path of a Chromium. */
+/** Prepares a Chromium. @returns Its path. */
 export function prepareChromium(): string {
   return prepareDebianProgram("chromium", "the interop tests");
 }

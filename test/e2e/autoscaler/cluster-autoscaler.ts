@@ -7,13 +7,13 @@ import { addNodes, nodeOf } from "../kubernetes/nodes.ts";
 import { until } from "../until.ts";
 import type { AutoscalerSettings, NodeGroup } from "./node-groups.ts";
 
-/** The cluster autoscaler, built with its provider for KWOK. README.md says how; no registry has its module. */
+/** The cluster autoscaler with its provider for KWOK. README.md describes its build, because no registry has its module. */
 export const autoscalerProgram = process.env.TILTYARD_E2E_CLUSTER_AUTOSCALER;
 
 const namespace = "kube-system";
 const manager = "tiltyard-e2e";
 const templates = "kwok-provider-templates";
-/** The provider's own: which group a node belongs to, and the sizes of that one. */
+/** The annotation of the provider for the group of a node and the sizes of the group. */
 const annotation = "cluster-autoscaler.kwok.nodegroup";
 
 const config = {
@@ -27,17 +27,17 @@ const config = {
   },
 };
 
-/** Nodes are looked at each second, and go when nothing needed them for as long. */
+/** The flags with which nodes are checked each second and deleted after the same time without use. */
 const flags = [
   ...["--cloud-provider=kwok", "--leader-elect=false", "--scan-interval=1s", "--v=4"],
   ...["--scale-down-unneeded-time=1s", "--scale-down-delay-after-add=1s", "--node-delete-delay-after-taint=0s"],
 ];
 
 /**
- * Runs the cluster autoscaler over node groups that have the fewest nodes that they may have.
+ * Runs the cluster autoscaler over node groups with the minimum number of nodes.
  *
- * @param settings Those of the stack.
- * @returns When it has looked at the cluster once.
+ * @param settings The settings of the stack.
+ * @returns After its first pass over the cluster.
  */
 export async function startClusterAutoscaler(
   cluster: TestCluster,
@@ -60,7 +60,7 @@ export async function startClusterAutoscaler(
   return daemon;
 }
 
-/** Ends it, and takes its nodes away. */
+/** Stops the autoscaler and deletes its nodes. */
 export async function stopClusterAutoscaler(cluster: TestCluster, daemon: Daemon): Promise<void> {
   const { api } = cluster;
   await daemon.kill();
@@ -68,7 +68,7 @@ export async function stopClusterAutoscaler(cluster: TestCluster, daemon: Daemon
   for (const node of await api.list("v1", "Node")) await api.delete(node);
 }
 
-/** How many nodes each group has, by its resource; one without any is not told of. */
+/** Returns the number of nodes of each group by its resource. Groups without nodes are omitted. */
 export async function nodeCounts({ api }: TestCluster, groups: readonly NodeGroup[]): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const { metadata } of await api.list("v1", "Node")) {
@@ -79,7 +79,7 @@ export async function nodeCounts({ api }: TestCluster, groups: readonly NodeGrou
   return counts;
 }
 
-/** Those that the cloud makes with the group, before any autoscaler. */
+/** Returns the nodes that the cloud creates with the group, before any autoscaler. */
 function fewestOf({ name, min, node }: NodeGroup) {
   return Array.from({ length: min }, (_, index) => {
     const own = `${name}-${index}`;

@@ -4,8 +4,8 @@ import type { KubernetesObject } from "../kubernetes/api.ts";
 const image = `rayproject/ray:${platformDefaults.rayVersion}-py312`;
 
 /**
- * What Geneva 0.17 asks of Kubernetes when only the service account is set, as far as it decides where pods run: its
- * own labels, which are written out here, and no tolerations.
+ * Returns the Ray cluster that Geneva 0.17 requests if only the service account is set, as far as it affects
+ * scheduling: its own labels, which are spelled out here, and no tolerations.
  */
 export function genevaRayCluster(name: string, namespace: string, serviceAccount: string): KubernetesObject {
   const podOf = (container: string, label: string, resources: Readonly<Record<string, number | string>>) => ({

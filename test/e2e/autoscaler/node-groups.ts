@@ -1,27 +1,27 @@
-/** The node groups that a stack asks a cloud for, each with the nodes that the cloud makes for it. */
+/** The node groups that a stack requests from a cloud, each with the nodes that the cloud creates for it. */
 import { z } from "zod";
 import type { NodeSettings, Taint } from "../kubernetes/nodes.ts";
 import { nameOf } from "../providers/record.ts";
 import type { DeployedStack } from "../stack.ts";
 
 export interface NodeGroup {
-  /** The resource's name in the program, `eks-head`. */
+  /** The name of the resource in the program, such as `eks-head`. */
   readonly resource: string;
-  /** What an autoscaler knows it by. */
+  /** The name of the group for an autoscaler. */
   readonly name: string;
   readonly min: number;
   readonly max: number;
   readonly node: Omit<NodeSettings, "name">;
 }
 
-/** What a stack tells its cluster autoscaler, besides the groups. */
+/** The settings of a stack for its cluster autoscaler, in addition to the groups. */
 export interface AutoscalerSettings {
   readonly flags: readonly string[];
-  /** For its expander `priority`. */
+  /** The priorities for its expander `priority`. */
   readonly priorities: Readonly<Record<string, readonly string[]>>;
 }
 
-/** What a machine has, from the clouds' own lists of them. */
+/** The resources of machines, from the clouds' own lists. */
 const machines: Readonly<Record<string, Pick<NodeSettings, "cpu" | "memory" | "gpus">>> = {
   "m7i.xlarge": { cpu: "4", memory: "16Gi" },
   "m7i.2xlarge": { cpu: "8", memory: "32Gi" },
@@ -76,10 +76,10 @@ const State = z.object({
   }),
 });
 
-/** GKE puts it on every node with a GPU. */
+/** The taint that GKE sets on every node with a GPU. */
 const gkeGpuTaint: Taint = { key: "nvidia.com/gpu", value: "present", effect: "NoSchedule" };
 
-/** The groups as they are in the state of a stack that is up. */
+/** Returns the groups in the state of a deployed stack. */
 export function nodeGroupsOf(stack: DeployedStack): NodeGroup[] {
   return [
     ...resourcesOf(stack, "aws:eks/nodeGroup:NodeGroup").map((each) => eksGroup(each, releaseOf(stack))),
@@ -87,7 +87,7 @@ export function nodeGroupsOf(stack: DeployedStack): NodeGroup[] {
   ];
 }
 
-/** Nothing for a cloud that has its own autoscaler. */
+/** Returns the settings of the autoscaler; none for a cloud that has its own. */
 export function autoscalerSettingsOf(stack: DeployedStack): AutoscalerSettings {
   const release = releaseOf(stack);
   if (release === undefined) return { flags: [], priorities: {} };
@@ -108,7 +108,7 @@ function releaseOf(stack: DeployedStack) {
   return release && AutoscalerRelease.parse(release).inputs.values;
 }
 
-/** Its limits are told to the autoscaler alone. */
+/** Returns a group of EKS. Only the autoscaler knows its limits. */
 function eksGroup(resource: Resource, release: ReturnType<typeof releaseOf>): NodeGroup {
   const { inputs, outputs } = EksNodeGroup.parse(resource);
   const { labels, taints, instanceTypes, capacityType } = inputs;

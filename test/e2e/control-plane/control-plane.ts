@@ -14,11 +14,11 @@ const bootDeadlineMs = 60_000;
 const pollMs = 50;
 
 /**
- * A Kubernetes control plane on this machine: etcd, the API server, the controller manager,
- * the scheduler, and KWOK, which plays the nodes and their kubelets.
+ * A Kubernetes control plane on this machine: etcd, the API server, the controller manager, the scheduler, and KWOK,
+ * which simulates the nodes and their kubelets.
  */
 export class ControlPlane {
-  /** Everything that it writes: data, keys, logs. */
+  /** The folder of all its files: data, keys, logs. */
   readonly folder = temporaryFolder("tiltyard-e2e-");
   readonly kubeconfigPath = join(this.folder, "kubeconfig");
   readonly #tools: Tools;
@@ -33,8 +33,10 @@ export class ControlPlane {
   }
 
   /**
-   * @param admission Plugins of the API server, besides those that it has anyway.
-   * @returns When the API server answers and its service account is there.
+   * Starts a control plane.
+   *
+   * @param admission The additional plugins of the API server.
+   * @returns When the API server responds and its service account exists.
    */
   static async start(tools: Tools, admission: readonly string[] = []): Promise<ControlPlane> {
     const plane = new ControlPlane(tools, admission);
@@ -56,14 +58,14 @@ export class ControlPlane {
     return readFileSync(this.kubeconfigPath, "utf8");
   }
 
-  /** Where a program of this control plane, or one started for it, writes its log. */
+  /** Returns the path of the log of a program of this control plane or of one that is started for it. */
   logPath(name: string): string {
     return join(this.folder, "logs", `${name}.log`);
   }
 
   /**
-   * Kills the API server and starts it anew, over the same data; and the controller manager with it, whose garbage
-   * collector would look for the API server again half a minute later.
+   * Kills the API server and restarts it with the same data. The controller manager is restarted too, because its
+   * garbage collector would otherwise reconnect only half a minute later.
    */
   async restartApiServer(): Promise<void> {
     await this.#daemons.get("kube-apiserver")?.kill();
@@ -74,11 +76,14 @@ export class ControlPlane {
   }
 
   async stop(): Promise<void> {
-    // Nothing of theirs is needed any more, and to end in order takes an API server ten seconds.
+    // Their state is no longer needed, and an orderly shutdown of the API server lasts ten seconds.
     await Promise.all([...this.#daemons.values()].map((daemon) => daemon.kill()));
   }
 
-  /** Copies the logs to a folder of the cache, and says where: its own folder goes with the run. And which program has ended. */
+  /**
+   * Copies the logs to a folder of the cache and prints its path, because the folder of the run is deleted. Also prints
+   * the programs that have exited.
+   */
   keepLogs(): void {
     for (const daemon of this.#daemons.values())
       if (!daemon.isRunning) process.stderr.write(`e2e: ${daemon.name} has ended:\n${daemon.logTail()}\n`);
@@ -101,11 +106,12 @@ export class ControlPlane {
     await this.#answers();
     writeFileSync(this.kubeconfigPath, this.#kubeconfigText(), { mode: 0o600 });
     const { kubernetes, kuberay, kwok } = this.#tools;
-    // The controller manager looks for new kinds of owners every half minute: what is there before it starts, it knows.
+    // The controller manager looks up new kinds of owners every half minute, but knows those that exist before its
+    // start.
     await installDefinitions(this.api, rayDefinitions(join(kuberay, "crds")));
     this.#startControllerManager();
     this.#daemon("kube-scheduler", join(kubernetes, "kube-scheduler"), this.#alone);
-    // KWOK makes pods ready at once, and deletes them at once. The tests themselves run the pods of jobs.
+    // KWOK marks pods as ready and deletes them immediately. The tests themselves complete the pods of jobs.
     const files = readdirSync(join(kwok, "stages")).filter((file) => file !== "pod-complete.yaml");
     const stages = files.flatMap((file) => ["--config", join(kwok, "stages", file)]);
     const manage = ["--manage-all-nodes=true", "--node-lease-duration-seconds=40"];
@@ -135,7 +141,7 @@ export class ControlPlane {
       "--initial-cluster",
       `default=${peerUrl}`,
     ];
-    // The data is gone with the test: nothing is lost by not waiting for the disk.
+    // The data is deleted after the test, so no sync is needed.
     const data = ["--data-dir", this.#path("etcd"), "--unsafe-no-fsync"];
     this.#daemon("etcd", join(this.#tools.etcd, "etcd"), [...clients, ...others, ...data]);
   }
@@ -175,7 +181,7 @@ export class ControlPlane {
     return [...this.#signIn, "--leader-elect=false", "--secure-port=0"];
   }
 
-  /** The token of an administrator, and the keys of service accounts. The API server makes its own certificate. */
+  /** Writes the token of an administrator and the keys of service accounts. The API server creates its own certificate. */
   #writeCredentials(): void {
     writeFileSync(this.#path("tokens.csv"), `${this.#token},admin,admin,system:masters\n`, { mode: 0o600 });
     const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
@@ -204,14 +210,14 @@ export class ControlPlane {
 
   #answers(): Promise<void> {
     return this.#until(async () => {
-      // It writes its certificate before it listens.
+      // The API server writes its certificate before it listens.
       new X509Certificate(readFileSync(this.#path("apiserver.crt")));
       await new KubernetesApi(this.#kubeconfigText()).request("GET", "/readyz");
       return true;
     }, "answer");
   }
 
-  /** Errors are a no: the next try may work. A program that ended will not come back. */
+  /** Polls a condition. Errors count as false, because the next attempt may succeed, but an exited program is an error. */
   async #until(isSo: () => Promise<boolean>, what: string): Promise<void> {
     const start = Date.now();
     for (;;) {

@@ -4,9 +4,8 @@ import { closeSync, openSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 
 /**
- * The shell that stands between: it kills the program when the pipe from this process closes,
- * which the system does however this process ends. It ends only after the program has, so
- * that then its ports are free.
+ * The shell script that kills the program when the pipe from this process closes, which also happens when this process
+ * is killed. It exits only after the program, so that its ports are free then.
  */
 const guard = `exec 3<&0 </dev/null
 "$@" 3<&- & program=$!
@@ -18,13 +17,13 @@ exit "$status"`;
 
 const logTailBytes = 4000;
 
-/** A program that runs as long as a test needs it, and never longer than the test's own process. */
+/** A program that runs as long as a test needs it, and never longer than the process of the test. */
 export class Daemon {
   readonly name: string;
   readonly #logPath: string;
   readonly #child: ChildProcess;
 
-  /** @param logPath What the program prints is added to it. */
+  /** @param logPath The file to which the output is appended. */
   constructor(
     program: string,
     args: readonly string[],
@@ -36,14 +35,15 @@ export class Daemon {
     const log = openSync(logPath, "a");
     this.#child = spawn("/bin/sh", ["-c", guard, "sh", program, ...args], {
       stdio: ["pipe", log, log],
-      // A group of its own: a signal from the terminal goes to the tests, which then end it in order.
+      // The separate process group ensures that a signal of the terminal reaches only the tests, which then stop the
+      // program in order.
       detached: true,
       env: { ...process.env, ...environment },
     });
     closeSync(log);
-    // A pipe that breaks when the program ends is no news.
+    // A broken pipe is expected when the program exits.
     this.#child.stdin?.on("error", () => {});
-    // What waits for the pipe to close has nothing to wait for once the program has ended.
+    // After the exit of the program, nothing needs to wait for the pipe.
     this.#child.once("exit", () => this.#child.stdin?.destroy());
     this.#child.unref();
   }
@@ -52,7 +52,7 @@ export class Daemon {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** @throws Error with the end of its log when it is not running any more. */
+  /** Requires that the program is running. @throws Error with the end of its log */
   assertRunning(): void {
     if (!this.isRunning) throw new Error(`${this.name} ended with ${this.#child.exitCode}:\n${this.logTail()}`);
   }
@@ -61,7 +61,7 @@ export class Daemon {
     return readFileSync(this.#logPath, "utf8").slice(-logTailBytes);
   }
 
-  /** Ends it as a machine that fails would, and waits until it has ended. */
+  /** Kills the program, as in a crash of the machine, and waits for its exit. */
   async kill(): Promise<void> {
     if (!this.isRunning) return;
     this.#child.ref();

@@ -1,6 +1,6 @@
 /**
- * A control plane with nodes, until it is ended: `node test/e2e/control-plane/main.ts`
- * prints the path of its kubeconfig. As a cluster that was given it shows what the tests do to one.
+ * Runs a control plane with nodes until it is stopped: `node test/e2e/control-plane/main.ts` prints the path of its
+ * kubeconfig. As a given cluster, it shows how the tests affect one.
  */
 import { addPlatformNodes } from "../platform-nodes.ts";
 import { prepareTools } from "../tools.ts";
@@ -9,5 +9,5 @@ import { ControlPlane } from "./control-plane.ts";
 const plane = await ControlPlane.start(prepareTools());
 await addPlatformNodes(plane.api);
 process.stdout.write(`${plane.kubeconfigPath}\n`);
-// Its programs end with this process, which nothing else keeps.
+// The timer keeps this process alive, with which its programs exit.
 setInterval(() => {}, 60_000);

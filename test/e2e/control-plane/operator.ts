@@ -13,17 +13,17 @@ const manager = "tiltyard-e2e";
 export interface OperatorSettings {
   readonly api: KubernetesApi;
   readonly kubeconfig: string;
-  /** Of the KubeRay tools: the program, and its role. */
+  /** The folder of the KubeRay tools: the program and its role. */
   readonly tools: string;
-  /** The one that it looks after; it is there already. */
+  /** The namespace of the operator, which must exist. */
   readonly namespace: string;
   readonly folder: string;
   readonly logPath: string;
 }
 
 /**
- * Runs KubeRay's operator as a process, under a service account that may do in the namespace
- * what KubeRay's own role says, and nothing else.
+ * Runs KubeRay's operator as a process with a service account that has exactly the rights of KubeRay's own role in the
+ * namespace.
  */
 export async function startOperator(settings: OperatorSettings): Promise<Daemon> {
   const { api, tools, namespace, folder, logPath } = settings;
@@ -35,7 +35,7 @@ export async function startOperator(settings: OperatorSettings): Promise<Daemon>
     `--health-probe-bind-address=127.0.0.1:${await getPort({ host: "127.0.0.1" })}`,
   ];
   const flags = [`--kubeconfig=${path}`, `--watch-namespace=${namespace}`, "--enable-leader-election=false"];
-  // Names of services lead nowhere on this machine.
+  // Names of services cannot be resolved on this machine.
   flags.push("--use-kubernetes-proxy");
   return new Daemon(join(tools, "ray-operator"), [...flags, ...addresses], logPath);
 }

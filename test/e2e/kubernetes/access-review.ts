@@ -1,6 +1,6 @@
 import type { KubernetesApi } from "./api.ts";
 
-/** What is asked whether a user may do it; in all namespaces when none is named. */
+/** An action to review; in all namespaces when none is specified. */
 interface ResourceAttributes {
   readonly verb: string;
   readonly group?: string;
@@ -9,7 +9,7 @@ interface ResourceAttributes {
   readonly namespace?: string;
 }
 
-/** Whether the API server would let a user do something, with the groups that a user of its kind has. */
+/** Reports whether the API server would allow an action of a user with the groups of its kind. */
 export async function isAllowed(
   api: KubernetesApi,
   user: string,

@@ -3,7 +3,7 @@ import { request as httpsRequest } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Connection, connectionOf } from "./kubeconfig.ts";
 
-/** An object of Kubernetes as its API has it; tests and the stand-in of Pulumi's provider look into it freely. */
+/** An object of Kubernetes in the format of its API, which tests and the stand-in of Pulumi's provider access freely. */
 export interface KubernetesObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -22,14 +22,14 @@ export interface Metadata {
   readonly [field: string]: any;
 }
 
-/** Which object: all that its address is made of. */
+/** The parts of an object that determine its URL. */
 export interface Reference {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: { readonly name?: string; readonly namespace?: string };
 }
 
-/** What is to be made; the API server may choose its name, or keep nothing of it. */
+/** An object to create. The API server may choose its name or store nothing of it. */
 interface NewObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -37,7 +37,7 @@ interface NewObject {
   readonly [field: string]: unknown;
 }
 
-/** An answer other than success. */
+/** An error response. */
 export class KubernetesError extends Error {
   readonly status: number;
   readonly reason: string;
@@ -62,19 +62,19 @@ interface ApplyOptions {
 
 const deletionPollMs = 100;
 
-/** The API of a cluster, by the kind of an object: which addresses there are is asked of the cluster. */
+/** The API of a cluster by the kind of objects. The URLs are discovered from the cluster. */
 export class KubernetesApi {
-  /** What the API server warned of since this was made. */
+  /** The warnings of the API server so far. */
   readonly warnings: string[] = [];
   readonly #connection: Connection;
   readonly #resources = new Map<string, Promise<readonly ApiResource[]>>();
 
-  /** @param kubeconfig Its text. */
+  /** @param kubeconfig The text of the kubeconfig. */
   constructor(kubeconfig: string, context?: string) {
     this.#connection = connectionOf(kubeconfig, context);
   }
 
-  /** @returns The object, or undefined when there is none. */
+  /** Finds an object. @returns undefined if it does not exist. */
   async find(reference: Reference): Promise<KubernetesObject | undefined> {
     try {
       return await this.request("GET", await this.#pathOf(reference));
@@ -84,19 +84,19 @@ export class KubernetesApi {
     }
   }
 
-  /** @throws KubernetesError when there is none. */
+  /** Returns an object. @throws KubernetesError if it does not exist. */
   async get(apiVersion: string, kind: string, name: string, namespace?: string): Promise<KubernetesObject> {
     return this.request("GET", await this.#pathOf({ apiVersion, kind, metadata: metadataOf(name, namespace) }));
   }
 
-  /** @returns All of a kind, in a namespace or in all of them. */
+  /** Lists the objects of a kind in a namespace or in all of them. */
   async list(apiVersion: string, kind: string, namespace?: string, labels = ""): Promise<readonly KubernetesObject[]> {
     const path = await this.#pathOf({ apiVersion, kind, metadata: namespace === undefined ? {} : { namespace } });
     const { items } = await this.request("GET", `${path}?labelSelector=${encodeURIComponent(labels)}`);
     return items.map((item: object) => ({ apiVersion, kind, ...item }));
   }
 
-  /** Makes the object, or changes it to what is given, by server-side apply with strict validation. */
+  /** Creates or updates the object by server-side apply with strict validation. */
   async apply(object: Reference, { manager, dryRun, force }: ApplyOptions): Promise<KubernetesObject> {
     const query = new URLSearchParams({
       fieldManager: manager,
@@ -107,18 +107,18 @@ export class KubernetesApi {
     return this.request("PATCH", `${await this.#pathOf(object)}?${query}`, object, "application/apply-patch+yaml");
   }
 
-  /** Makes a new object, e.g. a review, which the API server answers and does not keep. */
+  /** Creates an object, such as a review, which the API server answers but does not store. */
   async create(object: NewObject): Promise<KubernetesObject> {
     const namespace = object.metadata?.namespace;
     const path = await this.#pathOf({ ...object, metadata: namespace === undefined ? {} : { namespace } });
     return this.request("POST", `${path}?fieldValidation=Strict`, object);
   }
 
-  /** Deletes the object with what it owns, and waits until it is gone. No object is as good as a deleted one. */
+  /** Deletes an object with its dependents and waits for the deletion. A missing object counts as deleted. */
   async delete(reference: Reference, deadlineMs = 60_000): Promise<void> {
     const start = Date.now();
     const path = await this.#pathOf(reference).catch((error) => {
-      // With its definition, all objects of a kind are gone.
+      // The deletion of a definition also deletes all objects of its kind.
       if (isNotFound(error)) return undefined;
       throw error;
     });
@@ -128,7 +128,7 @@ export class KubernetesApi {
     await this.request("DELETE", path, { propagationPolicy: "Foreground" }).catch((error) => {
       if (!isNotFound(error)) throw error;
     });
-    // Another one may have its name by then.
+    // A different object may have the name by then.
     while ((await this.find(reference))?.metadata.uid === deleted.metadata.uid) {
       if (Date.now() - start > deadlineMs)
         throw new Error(`${path} was deleted ${deadlineMs} ms ago and is still there`);
@@ -136,7 +136,7 @@ export class KubernetesApi {
     }
   }
 
-  /** @throws KubernetesError for any answer that is not success. */
+  /** Sends a request. @throws KubernetesError for any response but a success. */
   async request(
     method: string,
     path: string,
@@ -148,7 +148,7 @@ export class KubernetesApi {
     const headers = {
       Accept: "application/json",
       "Content-Type": contentType,
-      // Node would send the body of a DELETE without it, and the server would not take it for one.
+      // Without this header, Node would send the body of a DELETE in a form that the server does not recognize.
       "Content-Length": Buffer.byteLength(content),
       ...(token !== undefined && { Authorization: `Bearer ${token}` }),
     };
@@ -158,7 +158,7 @@ export class KubernetesApi {
     let text = "";
     for await (const chunk of response.setEncoding("utf8")) text += chunk;
     const warnings: string | undefined = response.headers.warning;
-    // A header that is there several times arrives joined: 299 - "one", 299 - "two".
+    // Repeated headers arrive joined: 299 - "one", 299 - "two".
     for (const [, warning] of warnings?.matchAll(/299 \S+ "((?:[^"\\]|\\.)*)"/g) ?? [])
       this.warnings.push(`${path}: ${warning}`);
     const answer = text.startsWith("{") ? JSON.parse(text) : { message: text };
@@ -174,7 +174,7 @@ export class KubernetesApi {
     return `${root}${scope}/${resource.name}${name === undefined ? "" : `/${name}`}`;
   }
 
-  /** A kind that was not there a moment ago may be there now: only what was found is kept. */
+  /** Finds a resource. Only results are cached, because a missing kind may exist later. */
   async #resourceOf(root: string, kind: string): Promise<ApiResource> {
     const known =
       this.#resources.get(root) ?? this.request("GET", root).then(({ resources }): readonly ApiResource[] => resources);

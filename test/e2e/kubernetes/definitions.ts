@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type KubernetesApi, KubernetesError, type KubernetesObject } from "./api.ts";
 import { waitUntilReady } from "./ready.ts";
 
-/** A kind that other software brings along, as far as the API server has to know it: any object is one. */
+/** A kind of external software, for which the API server accepts any object. */
 interface Kind {
   readonly group: string;
   readonly version: string;
@@ -25,14 +25,14 @@ const monitoringKinds: readonly Kind[] = [
 export const kueueDefinitions = kueueKinds.map(definitionOf);
 export const monitoringDefinitions = monitoringKinds.map(definitionOf);
 
-/** KubeRay's, from a folder of theirs. */
+/** Returns KubeRay's definitions from one of its folders. */
 export function rayDefinitions(folder: string): KubernetesObject[] {
   return readdirSync(folder).map((file) => JSON.parse(readFileSync(join(folder, file), "utf8")));
 }
 
 /**
- * Makes those definitions that are not there, as Helm does, and waits until the API server serves all of them. Stacks
- * that come up together share them: each may find that another one was first.
+ * Creates the missing definitions, like Helm, and waits until the API server serves all of them. Concurrent stacks
+ * share them, so another one may create them first.
  */
 export async function installDefinitions(api: KubernetesApi, definitions: readonly KubernetesObject[]): Promise<void> {
   await Promise.all(

@@ -1,6 +1,6 @@
 import type { KubernetesApi, KubernetesObject } from "./api.ts";
 
-/** All variables of a container, those of its secrets too. */
+/** Returns all variables of a container, including those of its secrets. */
 export async function environmentOf(
   api: KubernetesApi,
   { env = [], envFrom = [] }: KubernetesObject["spec"],

@@ -1,13 +1,13 @@
-/** Kubeconfigs, as far as tests need them: Kubernetes' own library would take a second to load for it. */
+/** Parses kubeconfigs as far as the tests need it. Kubernetes' own library would need a second to load. */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { Agent } from "node:https";
 import { parse } from "yaml";
 
-/** How to call an API server, and the credential for it. */
+/** The address of an API server with a credential. */
 export interface Connection {
   readonly server: string;
-  /** The certificate is of the user, where it signs in with one. */
+  /** The HTTPS agent, with the certificate of the user if it signs in with one. */
   readonly agent: Agent;
   readonly token: string | undefined;
 }
@@ -24,7 +24,7 @@ interface Program {
   readonly env?: readonly { readonly name: string; readonly value: string }[];
 }
 
-/** @param contextName The current one, when it is not given. */
+/** @param contextName The name of the context; the current one when absent. */
 export function connectionOf(kubeconfig: string, contextName?: string): Connection {
   const { cluster, user } = contextOf(parse(kubeconfig), contextName);
   const printed = user.exec === undefined ? undefined : credentialOf(user.exec);
@@ -37,7 +37,10 @@ export function connectionOf(kubeconfig: string, contextName?: string): Connecti
   return { server: cluster.server ?? "", agent, token: printed?.token ?? user.token };
 }
 
-/** @throws Error when the file is not there, or its current context has no server with its certificate in it. */
+/**
+ * Returns the current context of a file. @throws Error if the file does not exist or its current context has no server
+ * with an embedded certificate.
+ */
 export function readCurrentContext(path: string | undefined) {
   if (path === undefined) throw new Error("TILTYARD_E2E_KUBECONFIG has to name the kubeconfig of the cluster");
   const text = readFileSync(path, "utf8");
@@ -61,7 +64,7 @@ function contextOf(config: any, name: string = config["current-context"]): Conte
   };
 }
 
-/** A field that has its content in it, in base64, or names the file that has it. */
+/** Returns the content of a field, which is either embedded in base64 or the path of a file. */
 function contentOf(fields: Readonly<Record<string, string | unknown>>, name: string): Buffer | undefined {
   const [data, path] = [fields[`${name}-data`], fields[name]];
   if (typeof data === "string") return Buffer.from(data, "base64");

@@ -7,26 +7,26 @@ export interface Taint {
   readonly effect: "NoSchedule" | "NoExecute" | "PreferNoSchedule";
 }
 
-/** A node to be; quantities as Kubernetes writes them. */
+/** The settings of a new node. Quantities have the format of Kubernetes. */
 export interface NodeSettings {
   readonly name: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
-  /** That of a GPU, for a node that has one, when absent. */
+  /** The taints; that of a GPU when absent, if the node has one. */
   readonly taints?: readonly Taint[];
   readonly cpu?: string | undefined;
   readonly memory?: string | undefined;
   readonly gpus?: number | undefined;
-  /** Whether the cloud may take it away at any time; both clouds' labels say so. */
+  /** Marks a node that the cloud may reclaim at any time, with the labels of both clouds. */
   readonly spot?: boolean | undefined;
-  /** The cloud's own name of the machine. */
+  /** The name of the machine in the cloud. */
   readonly providerId?: string;
 }
 
 const volumesOfAClass = 8;
 const gpuTaint: Taint = { key: "nvidia.com/gpu", value: "present", effect: "NoSchedule" };
 
-/** Makes nodes that KWOK keeps alive, and waits until they take pods. */
+/** Creates nodes that KWOK keeps alive, and waits until they accept pods. */
 export async function addNodes(api: KubernetesApi, nodes: readonly NodeSettings[]): Promise<void> {
   for (const node of nodes) await api.create(nodeOf(node));
   for (const { name } of nodes)
@@ -37,7 +37,7 @@ export async function removeNodes(api: KubernetesApi, names: readonly string[]):
   for (const name of names) await api.delete({ apiVersion: "v1", kind: "Node", metadata: { name } });
 }
 
-/** The node as the API server takes it. */
+/** Returns the node for the API server. */
 export function nodeOf(settings: NodeSettings): KubernetesObject {
   const { name, labels, annotations, cpu = "16", memory = "64Gi", gpus = 0, spot = false, providerId } = settings;
   const { taints = gpus > 0 ? [gpuTaint] : [] } = settings;
@@ -74,7 +74,7 @@ function takesPods({ spec, status }: KubernetesObject): boolean {
   return isReady && !taints.some(({ key }) => key.startsWith("node.kubernetes.io/"));
 }
 
-/** Volumes of each class: KWOK's nodes have no storage driver that would make one for each claim. */
+/** Creates volumes of each class, because KWOK's nodes have no storage driver that would create one for each claim. */
 export async function addVolumes(api: KubernetesApi, storageClasses: readonly string[]): Promise<void> {
   const wanted = storageClasses.flatMap((each) => Array.from({ length: volumesOfAClass }, (_, index) => [each, index]));
   for (const [storageClassName, index] of wanted)
@@ -95,7 +95,7 @@ export async function addVolumes(api: KubernetesApi, storageClasses: readonly st
     );
 }
 
-/** A class whose claims may grow; the default one is for claims that name none. */
+/** Creates a class whose claims may grow. The default class is for claims that specify none. */
 export async function addStorageClass(api: KubernetesApi, name: string, isDefault: boolean): Promise<void> {
   await api.apply(
     {

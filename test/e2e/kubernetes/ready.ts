@@ -4,7 +4,7 @@ import type { KubernetesApi, KubernetesObject } from "./api.ts";
 const pollMs = 100;
 const deadlineMs = Number(process.env.TILTYARD_E2E_READY_SECONDS ?? 60) * 1000;
 
-/** When an object of a kind does what it is for. Others do so as soon as they are there. */
+/** The conditions under which objects are ready. Objects of other kinds are ready when they exist. */
 const conditions: Readonly<Record<string, (object: KubernetesObject) => boolean>> = {
   Deployment: ({ spec, status }) =>
     status?.observedGeneration !== undefined && status.availableReplicas === spec.replicas,
@@ -16,13 +16,13 @@ const conditions: Readonly<Record<string, (object: KubernetesObject) => boolean>
   RayCluster: ({ status }) => status?.state === "ready",
 };
 
-/** @throws Error with the object's status when it is not ready in time. @returns The object as it is then. */
+/** Waits until an object is ready. @returns The ready object. @throws Error with the object's status after a timeout. */
 export async function waitUntilReady(api: KubernetesApi, object: KubernetesObject): Promise<KubernetesObject> {
   const isReady = conditions[object.kind];
   return isReady === undefined ? object : waitUntil(api, object, (now) => isCurrent(now) && isReady(now), "ready");
 }
 
-/** Waits until an object is as it should be. */
+/** Waits until an object meets a condition. */
 export async function waitUntil(
   api: KubernetesApi,
   { apiVersion, kind, metadata }: KubernetesObject,
@@ -43,7 +43,7 @@ function isRevised(status: KubernetesObject["status"]): boolean {
   return status?.updateRevision !== undefined && status.currentRevision === status.updateRevision;
 }
 
-/** A status may be from before the last change. */
+/** Reports whether a status is from after the last change. */
 function isCurrent({ metadata, status }: KubernetesObject): boolean {
   return status?.observedGeneration === undefined || status.observedGeneration === metadata.generation;
 }

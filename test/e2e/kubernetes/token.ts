@@ -2,7 +2,7 @@ import type { KubernetesApi, KubernetesObject } from "./api.ts";
 
 const seconds = 86_400;
 
-/** @returns A token of a service account, with which a process signs in as a pod would. */
+/** Returns a token of a service account, with which a process signs in like a pod. */
 export async function tokenOf(api: KubernetesApi, namespace: string, serviceAccount: string): Promise<string> {
   const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${serviceAccount}/token`;
   const request = {

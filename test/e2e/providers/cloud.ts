@@ -1,6 +1,6 @@
 /**
- * Stands in for the providers of clouds, which cannot be used without an account: it records
- * what it was asked and answers plausibly. `node cloud.ts NAME` serves the provider NAME.
+ * A stand-in for the providers of clouds, which need an account: it records the requests and responds plausibly. `node
+ * cloud.ts NAME` serves the provider NAME.
  */
 import { randomBytes } from "node:crypto";
 import { cloudAnswers, cloudOutputs } from "../../support/clouds.ts";
@@ -19,7 +19,7 @@ import { record } from "./record.ts";
 
 const name = process.argv[2] ?? "";
 
-/** Properties that a cloud cannot change on what is there, by their paths, as the real providers have it. */
+/** The properties that a cloud cannot change in place, by path, as in the real providers. */
 const replacedWhenChanged: Readonly<Record<string, readonly string[]>> = {
   "gcp:container/cluster:Cluster": ["name", "location", "network", "subnetwork"],
   "gcp:container/nodePool:NodePool": [
@@ -54,7 +54,7 @@ const provider: Provider = {
   },
   async update(resource, _id, old, inputs) {
     note("update", resource);
-    // What the cloud chose, such as a password, stays.
+    // Values that the cloud chose, such as a password, do not change.
     return { ...outputsOf(resource, inputs), ...chosen(old), ...inputs };
   },
   async read(_resource, _id, old) {
@@ -80,7 +80,7 @@ function outputsOf({ type, name }: Resource, inputs: Values): Values {
   return { ...cloudOutputs(type, name, inputs), ...ownOutputs(type, name, inputs) };
 }
 
-/** What depends on the cluster that stands behind the clouds here, and what has to be random. */
+/** Returns the outputs that depend on the actual cluster of the tests or must be random. */
 function ownOutputs(type: string, resource: string, inputs: Values): Values {
   if (type === "random:index/randomPassword:RandomPassword")
     return { result: { ...secretMark, value: randomBytes(64).toString("hex").slice(0, Number(inputs.length)) } };

@@ -1,7 +1,4 @@
-/**
- * Stands in for the provider of EKS, whose cluster is a component that the provider makes: the
- * cluster of AWS is a child of it.
- */
+/** A stand-in for the provider of EKS, whose cluster is a component of the provider with the cluster of AWS as a child. */
 import { flushCompileCache } from "node:module";
 import * as eks from "@pulumi/aws/eks/index.js";
 import * as pulumi from "@pulumi/pulumi";
@@ -31,11 +28,11 @@ async function construct(name: string, type: string, inputs: pulumi.Inputs, opti
   };
 }
 
-/** A real one is JSON. */
+/** Returns a kubeconfig in JSON, like the real provider. */
 function kubeconfigJson(): string {
   return JSON.stringify(parse(readCurrentContext(process.env.TILTYARD_E2E_KUBECONFIG).text));
 }
 
 await main({ version: libraryVersion("eks"), construct }, process.argv.slice(2));
-// The engine will kill this process, which then has no time to keep what the next one need not compile.
+// The engine kills this process, which then has no time to save its compiled code for the next one.
 flushCompileCache();

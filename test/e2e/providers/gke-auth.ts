@@ -1,4 +1,4 @@
-/** Stands in for `gke-gcloud-auth-plugin`: prints the credential of the cluster behind the stand-ins. */
+/** A stand-in for `gke-gcloud-auth-plugin`: it prints the credential of the actual cluster. */
 import { readCurrentContext } from "../kubernetes/kubeconfig.ts";
 
 const { token } = readCurrentContext(process.env.TILTYARD_E2E_KUBECONFIG);

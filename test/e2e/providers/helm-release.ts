@@ -1,7 +1,6 @@
 /**
- * What is left of a Helm release where its chart cannot be had: Helm's own record of it, and
- * for the KubeRay operator the resource definitions, which its module has, and for Kueue such as let any
- * object in. The operator itself runs as a process.
+ * A stand-in for a Helm release without its chart: Helm's own record of it, the resource definitions of the KubeRay
+ * operator from its module, and permissive definitions for Kueue. The operator itself runs as a process.
  */
 import type { KubernetesApi, Reference } from "../kubernetes/api.ts";
 import { installDefinitions, kueueDefinitions, rayDefinitions } from "../kubernetes/definitions.ts";
@@ -13,7 +12,7 @@ export function isRelease(type: string): boolean {
   return type === "kubernetes:helm.sh/v3:Release";
 }
 
-/** Installs a release or upgrades it. @returns The outputs of the resource. */
+/** Installs or upgrades a release. @returns The outputs of the resource. */
 export async function applyRelease(api: KubernetesApi, inputs: Values): Promise<Values> {
   if (inputs.chart === "kuberay-operator") await installDefinitions(api, rayDefinitions(definitionsFolder()));
   if (inputs.createNamespace === true)
@@ -28,7 +27,7 @@ export async function applyRelease(api: KubernetesApi, inputs: Values): Promise<
   return { ...inputs, status: { name, namespace, version, revision, status: "deployed" } };
 }
 
-/** Helm leaves resource definitions where they are. */
+/** Deletes a release. Helm retains resource definitions. */
 export async function deleteRelease(api: KubernetesApi, inputs: Values): Promise<void> {
   await api.delete(recordOf(inputs));
 }

@@ -1,14 +1,13 @@
 /**
- * Puts the stand-ins for Pulumi's plugins into a folder, to be the first one of the PATH:
- * `node test/e2e/providers/install.ts FOLDER`. A plugin that is on the PATH already is used
- * as it is.
+ * Installs the stand-ins for Pulumi's plugins into a folder for the beginning of the PATH: `node
+ * test/e2e/providers/install.ts FOLDER`. A real plugin on the PATH is preferred.
  */
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
 const names = ["kubernetes", "aws", "gcp", "eks", "docker-build", "random"] as const;
 
-/** @returns What stands in, by name, and what is real. */
+/** Returns the names of the stand-ins and of the real plugins. */
 export function installProviders(folder: string): { readonly standIns: string[]; readonly real: string[] } {
   mkdirSync(folder, { recursive: true });
   const standIns = names.filter((name) => !isOnPath(`pulumi-resource-${name}`));
@@ -16,7 +15,7 @@ export function installProviders(folder: string): { readonly standIns: string[];
     const ownProgram = name === "kubernetes" || name === "eks";
     writeExecutable(join(folder, `pulumi-resource-${name}`), command(ownProgram ? [`${name}.ts`] : ["cloud.ts", name]));
   }
-  // Google's own plugin gets a token for the cluster; here it is the token of the cluster behind the stand-in.
+  // Google's own plugin obtains a token for the cluster; this one prints that of the actual cluster.
   writeExecutable(join(folder, "gke-gcloud-auth-plugin"), command(["gke-auth.ts"]));
   return { standIns, real: names.filter((name) => !standIns.includes(name)) };
 }

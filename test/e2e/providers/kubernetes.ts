@@ -1,6 +1,6 @@
 /**
- * Stands in for Pulumi's Kubernetes provider, which no package registry has: it applies,
- * reads, compares and deletes on the real API server.
+ * A stand-in for Pulumi's Kubernetes provider, which is in no package registry: it applies, reads, compares and deletes
+ * objects on the real API server.
  */
 import { randomBytes } from "node:crypto";
 import { KubernetesApi, KubernetesError, type KubernetesObject, type Reference } from "../kubernetes/api.ts";
@@ -18,20 +18,20 @@ import {
 } from "./plugin.ts";
 import { record } from "./record.ts";
 
-/** As the real provider has it, every resource has a field manager of its own, which its state keeps. */
+/** The field manager of a resource in its state. As in the real provider, every resource has a separate one. */
 const managerKey = "__fieldManager";
-/** As the real provider marks a name that it chose. */
+/** The annotation of a generated name, as in the real provider. */
 const autonamed = "pulumi.com/autonamed";
-/** The real provider never changes these in place: pods would not see it. */
+/** The fields that the real provider never changes in place, because pods would not see the change. */
 const replacedWhenChanged: Readonly<Record<string, readonly string[]>> = {
   Secret: ["data", "stringData", "type"],
   ConfigMap: ["data", "binaryData"],
 };
 
 let api: KubernetesApi | undefined;
-/** Without it, an object that exists is an error, since 4.29 of the real provider. */
+/** Allows the adoption of existing objects, which are otherwise an error since version 4.29 of the real provider. */
 let upserts = false;
-/** The type of a resource after whose creation the engine dies, before it learns of the object. */
+/** The type of a resource after whose creation the engine is killed, before it learns of the object. */
 const killAfter = process.env.TILTYARD_E2E_KILL_AFTER;
 
 const provider: Provider = {
@@ -55,7 +55,7 @@ const provider: Provider = {
   async diff(resource, _id, old, inputs) {
     const changes = changedKeys(old.inputs, inputs);
     const replaces = changes.length === 0 ? [] : await replacesOf(resource, old, inputs, changes);
-    // Two objects cannot have one name: the old one has to go first, unless the new one gets another name.
+    // Two objects cannot have the same name, so the old one is deleted first unless the new one has a different name.
     const deleteBeforeReplace = inputs.metadata?.annotations?.[autonamed] !== "true";
     return { changes, replaces, deleteBeforeReplace };
   },
@@ -79,7 +79,8 @@ const provider: Provider = {
     const live = await connected().find(referenceOf(old.inputs));
     if (live === undefined) return undefined;
     const outputs = { ...outputsOf(old.inputs, live), [managerKey]: old.outputs[managerKey] };
-    // The API server writes some values its own way (1000m as 1): only what it wrote otherwise before has changed.
+    // The API server normalizes some values (1000m to 1), so only values that it normalized differently before have
+    // changed.
     return { outputs, inputs: isSame(outputs, old.outputs) ? old.inputs : projected(old.inputs, live) };
   },
 
@@ -111,7 +112,7 @@ async function put(action: "create" | "update", resource: Resource, inputs: Valu
   return outputs;
 }
 
-/** What cannot be changed in place is what the API server says so of. */
+/** Returns the properties that cannot be changed in place, according to the API server. */
 async function replacesOf(
   resource: Resource,
   old: { readonly inputs: Values; readonly outputs: Values },
@@ -127,13 +128,13 @@ async function replacesOf(
     return [];
   } catch (error) {
     if (error instanceof KubernetesError && error.reason === "Invalid") return changes;
-    // Anything else that is wrong is told when the change is made.
+    // Any other error is reported when the change is applied.
     if (error instanceof KubernetesError) return [];
     throw error;
   }
 }
 
-/** The values of the object at the places that the program gave values for, and what names the object. */
+/** Returns the values of the object at the paths that the program specifies, and the identity of the object. */
 function outputsOf(inputs: Values, live: KubernetesObject): Values {
   const outputs = projected(inputs, live);
   const { name, namespace, uid } = live.metadata;

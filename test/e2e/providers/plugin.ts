@@ -1,11 +1,11 @@
 /**
- * A plugin of Pulumi's engine: a process that serves the protocol of providers. Pulumi's own
- * library for this tells a provider nothing of its settings, and a kubeconfig is one.
+ * A plugin of Pulumi's engine: a process that serves the protocol of providers. Pulumi's own library does not pass
+ * settings such as a kubeconfig to a provider.
  */
 import { createRequire, flushCompileCache } from "node:module";
 import * as grpc from "@grpc/grpc-js";
 
-// The messages have to be those of Pulumi's own copy of the protobuf library.
+// The messages must be those of Pulumi's own copy of the protobuf library.
 const load = createRequire(createRequire(import.meta.url).resolve("@pulumi/pulumi"));
 const messages: typeof import("@pulumi/pulumi/proto/provider_pb.js") = load("@pulumi/pulumi/proto/provider_pb.js");
 const { ResourceProviderService }: typeof import("@pulumi/pulumi/proto/provider_grpc_pb.js") = load(
@@ -35,28 +35,28 @@ export interface Difference {
 
 export interface Provider {
   /**
-   * Whether it sees which values are secrets, and says so of its outputs. Otherwise it sees plain values, and the
-   * engine marks the outputs that are named as an input that is secret.
+   * Lets the provider see which values are secrets and mark its outputs. Otherwise it sees plain values, and the engine
+   * marks outputs with the names of secret inputs.
    */
   readonly seesSecrets?: boolean;
   configure?(settings: Values): Promise<void>;
-  /** @returns The inputs, completed. `old` is undefined for a new resource. */
+  /** Completes the inputs. `old` is undefined for a new resource. */
   check?(resource: Resource, old: Values | undefined, inputs: Values): Promise<Values>;
   diff(resource: Resource, id: string, old: { inputs: Values; outputs: Values }, inputs: Values): Promise<Difference>;
   create(resource: Resource, inputs: Values): Promise<State>;
   update(resource: Resource, id: string, old: Values, inputs: Values): Promise<Values>;
-  /** @returns undefined when the resource is gone. */
+  /** Reads a resource. @returns undefined if it no longer exists. */
   read(
     resource: Resource,
     id: string,
     old: { inputs: Values; outputs: Values },
   ): Promise<{ inputs: Values; outputs: Values } | undefined>;
   delete(resource: Resource, id: string, outputs: Values): Promise<void>;
-  /** Answers a function that makes nothing. */
+  /** Calls a function without resources. */
   invoke?(token: string, inputs: Values): Promise<Values>;
 }
 
-/** How the engine writes a value that is known only once other resources are there. */
+/** The engine's placeholder of a value that is not known yet. */
 const unknowns = /^04da6b54-80e4-46f7-96ec-b56ff0331ba9$/;
 
 export function hasUnknowns(value: unknown): boolean {
@@ -66,7 +66,7 @@ export function hasUnknowns(value: unknown): boolean {
 
 type Struct = { toJavaScript(): Values };
 
-/** How the engine marks a secret. */
+/** The engine's mark of a secret. */
 export const secretMark = { "4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270" } as const;
 
 function withoutMarks(value: unknown): unknown {
@@ -78,9 +78,9 @@ function withoutMarks(value: unknown): unknown {
 }
 
 /**
- * Serves the provider until the engine ends the process.
+ * Serves the provider until the engine stops the process.
  *
- * @param version What it says its version is: the engine warns of one that the program's library does not expect.
+ * @param version The reported version. The engine warns of one that the program's library does not expect.
  */
 export function serve(provider: Provider, version: string): void {
   const service: grpc.UntypedServiceImplementation = {
@@ -91,7 +91,7 @@ export function serve(provider: Provider, version: string): void {
       differenceOf(changedKeys(valuesOf(request.getOldInputs()), valuesOf(request.getNews()))),
     ),
     configure: unary(async (request) => {
-      // Settings arrive with their secrets marked, before the engine is told that they need not be.
+      // Settings arrive with marked secrets before the engine learns that this is unnecessary.
       await provider.configure?.(withoutMarks(valuesOf(request.getArgs())) as Values);
       return new messages.ConfigureResponse().setAcceptsecrets(provider.seesSecrets ?? false);
     }),
@@ -145,19 +145,19 @@ export function serve(provider: Provider, version: string): void {
   server.addService(ResourceProviderService, service);
   server.bindAsync("127.0.0.1:0", grpc.ServerCredentials.createInsecure(), (error, port) => {
     if (error) throw error;
-    // The engine reads the port from here.
+    // The engine reads the port from standard output.
     process.stdout.write(`${port}\n`);
-    // The engine will kill this process, which then has no time to keep what the next one need not compile.
+    // The engine kills this process, which then has no time to save its compiled code for the next one.
     flushCompileCache();
   });
 }
 
-/** The names of the top-level values that are not the same. */
+/** Returns the names of the differing top-level values. */
 export function changedKeys(old: Values, now: Values): string[] {
   return [...new Set([...Object.keys(old), ...Object.keys(now)])].filter((key) => !isSame(old[key], now[key]));
 }
 
-/** Whether two values of JSON are the same, however their keys are ordered. */
+/** Reports whether two JSON values are equal, whatever the order of their keys. */
 export function isSame(one: unknown, other: unknown): boolean {
   if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return one === other;
   if (Array.isArray(one) !== Array.isArray(other)) return false;
@@ -194,7 +194,7 @@ function unary(answer: (request: any) => Promise<unknown>): grpc.handleUnaryCall
   };
 }
 
-/** The version of Pulumi's library for a provider. */
+/** Returns the version of Pulumi's library for a provider. */
 export function libraryVersion(name: string): string {
   return createRequire(import.meta.url)(`@pulumi/${name}/package.json`).version;
 }

@@ -1,4 +1,4 @@
-/** A maker of Ray clusters runs any pod in their namespace: that gives no access to the catalog. */
+/** A principal that creates Ray clusters can run any pod in their namespace, which must not allow access to the catalog. */
 
 import { CoreV1Api, CustomObjectsApi } from "@kubernetes/client-node";
 import { beforeAll, expect, test } from "vitest";
@@ -14,7 +14,7 @@ import { alice, catalogNamespace, cluster, namespace, serviceAccount, stack } fr
 const small = { numCpus: 1, memory: "1Gi" };
 
 let parameters: ReturnType<typeof fromStackOutputs>;
-/** The catalog's pod. */
+/** The specification of the catalog's pod. */
 let catalog: KubernetesObject["spec"];
 
 describeOnOurs("a maker of Ray clusters", "an operator that the tests started", () => {
@@ -29,7 +29,7 @@ describeOnOurs("a maker of Ray clusters", "an operator that the tests started", 
     const config = cluster().kubeConfigAs(alice);
     const [core, objects] = [config.makeApiClient(CoreV1Api), config.makeApiClient(CustomObjectsApi)];
     const there = { namespace: catalogNamespace };
-    // The caller is authenticated, and gets what a forwarded port needs.
+    // The caller is authenticated and has the rights that a port forwarding needs.
     const pods = (await core.listNamespacedPod(there)).items.map(({ metadata }) => metadata?.labels);
     expect(pods.map((labels) => labels?.["app.kubernetes.io/name"]).toSorted()).toEqual([catalogName, runnerName]);
     const rayClusters = { ...there, group: "ray.io", version: "v1", plural: "rayclusters" };

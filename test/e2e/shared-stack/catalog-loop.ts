@@ -24,7 +24,7 @@ let pod: DeployedCatalog["pod"];
 let service: DeployedCatalog["service"];
 let localPath: DeployedCatalog["localPath"];
 let url: string;
-/** How Python finds the catalog. */
+/** The environment by which Python finds the catalog. */
 let settings: Record<string, string>;
 let ray: LocalRay;
 let catalog: CatalogClient;
@@ -86,7 +86,7 @@ describe("the catalog that a stack deploys", () => {
     open();
     expect((await done).status).toBe("SUCCEEDED");
     expect((await describeTransaction(transaction)).status).toBe("Succeeded");
-    // What the job wrote was committed by the catalog.
+    // The catalog committed the data of the job.
     const after = await versionsOf(id);
     expect([before, after]).toEqual([[1], [2, 1]]);
     await printed(job, "filled 2 [0, 1, 4, 9, 16]");
@@ -119,13 +119,13 @@ function settingOf(variable: string): string {
   return pod.containers[0].env.find(({ name }: { name: string }) => name === variable)?.value;
 }
 
-/** As a user of pylance does, on another machine than Ray's. */
+/** Creates tables like a user of pylance on a different machine than Ray's. */
 async function createTables(...tables: readonly string[]): Promise<void> {
   const env = { ...process.env, ...settings };
   await promisify(execFile)(required("TILTYARD_TEST_PYTHON"), [join(jobs, "create_tables.py"), ...tables], { env });
 }
 
-/** A job that is to fill a column of a table, and waits for `open` when it has begun. */
+/** Opens a job that fills a column of a table and waits for `open` after its start. */
 async function backfillOf(name: string) {
   const id = ["films", name];
   const gate = join(folder, `${name}.gate`);
@@ -152,7 +152,7 @@ async function versionsOf(id: readonly string[]): Promise<number[]> {
   return versions.map(({ version }) => version);
 }
 
-/** Resolves when the job has printed a line that has the text in it. */
+/** Resolves when the job has printed a line that contains the text. */
 async function printed(job: Job, text: string): Promise<void> {
   for await (const line of job.logs()) if (line.includes(text)) return;
   throw new Error(`the job ended before it printed ${text}`);

@@ -1,4 +1,4 @@
-/** A program that makes a Ray cluster with our client and then works until it is ended; a test ends it. */
+/** Creates a Ray cluster with our client and then runs until a test stops it. */
 import { readFileSync } from "node:fs";
 import { KubeConfig } from "@kubernetes/client-node";
 import { provisionRayCluster } from "../../../client/index.ts";

@@ -10,16 +10,16 @@ import { catalogNamespace, cluster } from "./shared-stack.ts";
 
 type PodSpec = KubernetesObject["spec"];
 
-/** The catalog's pod as it is on the cluster, and the process that is started here as it says. */
+/** The catalog's pod on the cluster, and a local process with its settings. */
 export interface DeployedCatalog {
   readonly pod: PodSpec;
   readonly service: Program;
   readonly url: string;
-  /** Where a path of the pod is on this machine. */
+  /** Returns the local path of a path of the pod. */
   localPath(path: string): string;
 }
 
-/** Starts the catalog with its pod's settings: its paths, its port and its bucket are some of this machine's. */
+/** Starts the catalog with the settings of its pod. Paths, the port and the bucket are replaced by local ones. */
 export async function startDeployedCatalog(): Promise<DeployedCatalog> {
   const folder = temporaryFolder("tiltyard-catalog-");
   const { spec } = await cluster().api.get("apps/v1", "StatefulSet", "tiltyard-catalog", catalogNamespace);
@@ -29,7 +29,7 @@ export async function startDeployedCatalog(): Promise<DeployedCatalog> {
     mkdirSync(join(local, ".."), { recursive: true });
     return local;
   };
-  /** A bucket is a folder here, and what is mounted somewhere is below a folder, too. */
+  /** Returns the local value of a setting. A bucket becomes a folder, like the path of a mount. */
   const localValue = (value: string) => {
     if (value.startsWith("s3://")) return `file://${localPath(value.slice("s3:/".length))}`;
     const mounts: { mountPath: string }[] = pod.containers[0].volumeMounts;

@@ -21,10 +21,10 @@ const rbac = "rbac.authorization.k8s.io/v1";
 const catalog = useCatalog();
 let outputs: Record<string, unknown>;
 let healthy: DoctorTarget & { readonly config: KubeConfig };
-/** What stands for the bucket. */
+/** The folder that replaces the bucket. */
 let warehouse: string;
 
-/** The rights that the doctor needs to look at everything, and to make Ray clusters. */
+/** The rights that the doctor needs for all checks, and to create Ray clusters. */
 const lookerRules = [
   { apiGroups: [""], resources: ["namespaces", "serviceaccounts", "pods", "nodes"], verbs: ["get", "list"] },
   { apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], verbs: ["get"] },
@@ -45,7 +45,7 @@ describeOnOurs("tiltyard doctor", "nodes to break, and rights to take away", () 
     for (const object of looker()) await api.create(object);
     healthy = {
       config: cluster().kubeConfig({ name: "looker", token: await tokenOf(api, "default", "looker") }),
-      // The account is bound to one of Google's, as on a cluster of theirs.
+      // The account is bound to one of Google's, as on a real cluster of GKE.
       parameters: parametersOf({ configMethod: "GKE_AUTH", region: "europe-west4" }),
       catalog: { url: catalog.url, apiKey: catalog.adminKey },
       catalogNamespace: String(outputs.catalogNamespace),
@@ -63,8 +63,8 @@ describeOnOurs("tiltyard doctor", "nodes to break, and rights to take away", () 
   });
 
   /**
-   * Something that is broken, and the checks that must show it. `break` breaks it on the cluster and gives
-   * back how to repair it; `target` is what the doctor is told instead.
+   * A fault with the checks that must detect it. `break` causes it on the cluster and returns its repair; `target`
+   * replaces the arguments of the doctor.
    */
   interface Breakage {
     readonly what: string;
@@ -209,7 +209,7 @@ describeOnOurs("tiltyard doctor", "nodes to break, and rights to take away", () 
       const findings = await examine({ ...healthy, ...target?.() });
       const broken = findings.filter(({ result }) => result !== "ok");
       expect(broken.map(({ check }) => check).sort()).toEqual([...checks].sort());
-      // What cannot be tried for something else that is broken is skipped.
+      // A check that depends on another broken part is skipped.
       for (const { check, result } of broken)
         expect([check, result]).toEqual([check, expect.stringMatching(/^(warning|failed|skipped)$/)]);
     } finally {
@@ -262,7 +262,7 @@ function parametersOf(more: Partial<ClusterOptions>) {
   return parseParameters({ ...fromStackOutputs(outputs), name: "doctor", ...more });
 }
 
-/** Does as a node would: runs the pod's program with its arguments and settings, and writes how it ended. */
+/** Simulates a kubelet: runs the pod's program with its arguments and settings, and writes its result. */
 async function runAsKubelet(name: string): Promise<void> {
   const { api } = cluster();
   const { spec } = await api.get("v1", "Pod", name, namespace);
@@ -296,7 +296,7 @@ function runDoctor(...options: readonly string[]) {
   return startProgram(["client/main.ts", "doctor", "--stack-outputs", path, ...options], environment).finished;
 }
 
-/** A merge patch of an object; its path begins with `v1/` when it is in the namespace. */
+/** Applies a merge patch to an object. A path in the namespace begins with `v1/`. */
 function change(path: string, patch: object) {
   const address = path.startsWith("v1/") ? `namespaces/${namespace}/${path.slice(3)}` : path;
   return cluster().api.request("PATCH", `/api/v1/${address}`, patch, "application/merge-patch+json");
@@ -306,7 +306,7 @@ async function remove(apiVersion: string, kind: string, name: string, where?: st
   await cluster().api.delete(await cluster().api.get(apiVersion, kind, name, where));
 }
 
-/** Takes the rule for a resource out of a cluster role. @returns Puts it back. */
+/** Removes the rule for a resource from a cluster role. @returns A function that restores it. */
 async function withoutRule(role: string, resource: string): Promise<() => Promise<unknown>> {
   const { api } = cluster();
   const { rules } = await api.get(rbac, "ClusterRole", role);
@@ -336,7 +336,7 @@ function looker() {
   ];
 }
 
-/** The operator is a process here; on a real cluster it is a pod that its chart labels so. */
+/** Returns the pod of an operator, which is a process here, with the label of its chart. */
 function operatorPod(version = "v1.6.2"): KubernetesObject {
   const labels = { "app.kubernetes.io/name": "kuberay-operator" };
   return {

@@ -66,7 +66,7 @@ describe("a client that the stack lets in", () => {
     ),
     ...["get pods/portforward", "create pods/portforward"],
     ...["serviceaccounts", "resourcequotas"].flatMap((each) => ["get", "list"].map((verb) => `${verb} ${each}`)),
-    // KubeRay keeps the token of a Ray cluster in a secret.
+    // KubeRay stores the token of a Ray cluster in a secret.
     "get secrets",
   ];
 
@@ -146,7 +146,7 @@ describe("the catalog", () => {
     const { spec } = await api.get("apps/v1", "StatefulSet", "tiltyard-catalog", catalogNamespace);
     const pod = { ...spec.template.spec, serviceAccountName: "default" };
     await expect(admitted(pod)).resolves.toBeUndefined();
-    // The level is enforced: the same pod with a little less is refused.
+    // The level is enforced: the same pod without its security context is rejected.
     const { securityContext: _, ...laxContainer } = pod.containers[0];
     await expect(admitted({ ...pod, containers: [laxContainer] })).rejects.toThrow(/violates PodSecurity/);
     await api.delete({ apiVersion: "v1", kind: "Namespace", metadata: { name: restricted } });
@@ -177,7 +177,7 @@ describe("the catalog", () => {
   });
 });
 
-/** Everything of the table that a user may do; in all namespaces when none is named. */
+/** Returns all actions in the table that a user may perform; in all namespaces when none is specified. */
 async function allowedTo(user: string, where: string | undefined): Promise<string[]> {
   const { api } = cluster();
   const asked = resources.flatMap((each) => verbs.map((verb) => ({ each, verb })));
@@ -190,7 +190,7 @@ async function allowedTo(user: string, where: string | undefined): Promise<strin
   return answers.flat().sort();
 }
 
-/** `group/resource/subresource`; groups have a dot, or are one of the old ones. */
+/** Parses `group/resource/subresource`. Groups contain a dot or are one of the old ones. */
 function attributesOf(text: string) {
   const parts = text.split("/");
   const hasGroup = parts[0]?.includes(".") || ["apps", "batch"].includes(parts[0] ?? "");
@@ -198,7 +198,7 @@ function attributesOf(text: string) {
   return { group, resource, subresource };
 }
 
-/** @throws KubernetesError when the API server would not take the pod. */
+/** Requires that the API server would admit a pod. @throws KubernetesError */
 async function admitted(spec: object): Promise<void> {
   const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "probe", namespace: restricted }, spec };
   try {

@@ -50,7 +50,7 @@ describeOnOurs(
       for (const head of headgroup)
         await expect(evict(head)).rejects.toMatchObject({ status: 429, reason: "TooManyRequests" });
       for (const worker of cpu) await evict(worker);
-      // It is known how many heads there are: nothing is refused because the budget could not be worked out.
+      // The number of heads is known, so the eviction is not rejected because the budget could not be computed.
       expect((await budget()).status.conditions).toEqual([
         expect.objectContaining({ type: "DisruptionAllowed", status: "False", reason: "InsufficientPods" }),
       ]);
@@ -119,7 +119,7 @@ describeOnOurs(
       await until(async () => (await podsOf(ray.name)).length === 5);
     });
 
-    // A reaper looks at all clusters of the namespace.
+    // A reaper processes all clusters of the namespace.
     test("is deleted by the reaper when the lease of its owner has ended", async () => {
       const ray = await provision("orphan");
       await ray.detach(new Date(Date.now() - 1000));
@@ -135,7 +135,7 @@ describeOnOurs(
       await program.finished;
       const api = new RayClusterApi(cluster().kubeConfig(), namespace);
       expect(await reapRayClusters(api)).toEqual([]);
-      // As it is when the lease of the killed one has ended, and the other has been renewed.
+      // At this time, the lease of the killed owner has expired and the other one has been renewed.
       const later = new Date(Date.now() + 300_000);
       await api.renewLease(alive, new Date(later.getTime() + 60_000));
       expect((await reapRayClusters(api, later)).map(({ name }) => name)).toEqual(["killed"]);
@@ -158,12 +158,12 @@ describeOnOurs(
 );
 
 function provision(name: string, more: { readonly workerGroups?: (typeof cpuWorkers | typeof gpuWorkers)[] } = {}) {
-  // Nothing runs in the pods of the nodes here, so there is no dashboard to forward to.
+  // The pods of simulated nodes run no programs, so no dashboard exists for port forwarding.
   const options = { ...parameters, ...more, name, usePortforwarding: false, headGroup: small };
   return provisionRayCluster(options, { kubeConfig: cluster().kubeConfig() });
 }
 
-/** @returns When its Ray cluster is ready. */
+/** Starts a client. @returns When its Ray cluster is ready. */
 async function startClient(name: string): Promise<Program> {
   const path = join(folderOf(cluster(), "clients"), `${name}.json`);
   writeFileSync(path, JSON.stringify({ ...parameters, name, usePortforwarding: false, headGroup: small }));
@@ -176,12 +176,12 @@ function podsOf(name: string): Promise<readonly KubernetesObject[]> {
   return cluster().api.list("v1", "Pod", namespace, `ray.io/cluster=${name}`);
 }
 
-/** Pods by the group of their Ray cluster; the head's is `headgroup`. */
+/** Groups pods by the group of their Ray cluster; that of the head is `headgroup`. */
 function byGroup(pods: readonly KubernetesObject[]): Partial<Record<string, KubernetesObject[]>> {
   return Object.groupBy(pods, ({ metadata }) => metadata.labels?.["ray.io/group"] ?? "");
 }
 
-/** Asks whether the pod may be evicted, as draining its node would do; it stays where it is. */
+/** Requests the eviction of a pod, like the draining of its node, without moving it. */
 function evict({ metadata: { name } }: KubernetesObject): Promise<KubernetesObject> {
   return cluster().api.request("POST", `/api/v1/namespaces/${namespace}/pods/${name}/eviction`, {
     apiVersion: "policy/v1",

@@ -10,17 +10,17 @@ import { cluster, namespace } from "./shared-stack.ts";
 const dashboardPort = 8265;
 const pollMs = 100;
 
-/** An address of this machine to which an API server takes requests for a pod: none that leads back to itself. */
+/** An address of this machine to which an API server forwards requests for a pod, which excludes loopback addresses. */
 export const machineAddress = Object.values(networkInterfaces())
   .flat()
   .find((each) => each?.family === "IPv4" && !each.internal)?.address;
 
 /**
- * Plays the kubelet for the heads of Ray clusters, one at a time: behind the pod of each stands a real Ray of this
- * machine, with the pod's variables, at an address that its service leads to.
+ * Simulates the kubelet for the heads of Ray clusters, one at a time. Behind the pod of each is a real Ray of this
+ * machine with the pod's variables, at an address that its service forwards to.
  */
 export class RayHeads implements AsyncDisposable {
-  /** What a pod's variables are here, by name, and what a Ray of this machine needs besides. */
+  /** The local values of a pod's variables by name, with additional ones for a Ray of this machine. */
   readonly #environment: Readonly<Record<string, string>>;
   readonly #door: Server;
   readonly #playing: Promise<void>;
@@ -31,7 +31,7 @@ export class RayHeads implements AsyncDisposable {
     this.#environment = environment;
     this.#door = door.on("request", (request, response) => {
       const { dashboardUrl, token } = this.#ray ?? {};
-      // Access to a Ray is code execution on it: only this machine has it.
+      // Access to a Ray means code execution on it, so only this machine has access.
       if (dashboardUrl === undefined || request.socket.remoteAddress !== machineAddress)
         return void response.writeHead(503).end();
       const { url = "", method = "GET", headers } = request;

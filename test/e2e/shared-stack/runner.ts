@@ -56,7 +56,7 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
   afterEach(async () => {
     for (const { child } of runners) child.kill("SIGKILL");
     await Promise.all(runners.splice(0).map(({ finished }) => finished));
-    // What a test that failed has left would fail those behind it.
+    // The remains of a failed test would fail the following ones.
     const { jobs } = await management.listJobs({ status: ["Queued", "Running"] });
     for (const { job_id } of jobs) await management.cancelJob({ id: job_id.split("$") });
     for (const rayJob of await rayJobs()) await cluster().api.delete(rayJob);
@@ -71,7 +71,7 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
     const runner = await startRunner();
     const id = await backfill("one");
     const rayJob = await until(async () => (await rayJobs())[0]);
-    // The Secret is there before the RayJob, which then becomes its owner.
+    // The Secret exists before the RayJob, which then becomes its owner.
     const owners = await until(
       async () => (await cluster().api.get("v1", "Secret", rayJob.metadata.name, namespace))?.metadata.ownerReferences,
     );
@@ -118,7 +118,7 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
     const label = "example.com/nowhere";
     await startRunner({ nowhere: { head_group: { node_selector: { [label]: "true" } } } });
     const id = await backfill("four", "nowhere");
-    // Other tests have nodes of their own.
+    // Other tests use separate nodes.
     const waits = new RegExp(`^it waits: no node for it with the label ${label} \\(0/\\d+ nodes are available: `);
     await untilReason(id, waits);
     expect(await describe(id)).toMatchObject({ status: "Queued", attempt: 1 });
@@ -151,7 +151,7 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
     } as KubernetesObject);
     let id: string;
     try {
-      // The API server enforces it once the controller manager has counted.
+      // The API server enforces the quota after the first pass of the controller manager.
       await until(async () => (await api.find(quota))?.status?.hard?.pods === "0");
       id = await backfill("five");
       const waits = /^it waits: .*exceeded quota: no-pods/;
@@ -243,7 +243,7 @@ function rayJobs(): Promise<readonly KubernetesObject[]> {
   return cluster().api.list("ray.io/v1", "RayJob", namespace);
 }
 
-/** Of jobs: neither a RayJob, nor its Ray cluster, nor its key. */
+/** Waits until no RayJob, Ray cluster or key of jobs remains. */
 async function untilNothingIsLeft(): Promise<void> {
   const kinds = [
     ["ray.io/v1", "RayJob"],
@@ -258,7 +258,7 @@ async function untilNothingIsLeft(): Promise<void> {
     });
 }
 
-/** Gives the runner other rights than the stack does. */
+/** Assigns different rights to the runner than the stack. */
 async function withRights(
   rules: readonly { readonly resources: readonly string[] }[],
 ): Promise<{ readonly role: string; restore(): Promise<void> }> {
@@ -268,7 +268,7 @@ async function withRights(
   const { spec } = await api.get("apps/v1", "Deployment", runnerName, catalogNamespace);
   const user = `system:serviceaccount:${catalogNamespace}:${spec.template.spec.serviceAccountName}`;
   const mayMakeSecrets = () => isAllowed(api, user, { namespace, verb: "create", resource: "secrets" });
-  /** A change counts once the API server has heard of it. */
+  /** A change takes effect when the API server has received it. */
   const put = async (given: readonly { readonly resources: readonly string[] }[]) => {
     await api.request("PATCH", path, { rules: given }, "application/merge-patch+json");
     const expected = given.some(({ resources }) => resources.includes("secrets"));
@@ -284,9 +284,9 @@ async function withRights(
 }
 
 /**
- * The deployed runner as a process, which signs in as its pod does, with the pod's arguments, variables and files.
+ * Starts the deployed runner as a process that signs in like its pod, with the pod's arguments, variables and files.
  *
- * @param more Ray clusters beside the stack's own, by their names: what they have that the default one has not.
+ * @param more Additional Ray clusters by name, with their differences from the default one.
  */
 async function startRunner(more: Readonly<Record<string, object>> = {}): Promise<Program> {
   const folder = folderOf(cluster(), "runner");
@@ -315,7 +315,7 @@ async function startRunner(more: Readonly<Record<string, object>> = {}): Promise
   return runner;
 }
 
-/** As a user of Lance's clients does, on another machine than Ray's. */
+/** Runs a program like a user of Lance's clients on a different machine than Ray's. */
 async function python(program: string, ...args: readonly string[]): Promise<void> {
   const settings = { TILTYARD_CATALOG_URL: deployed.url, TILTYARD_API_KEY: String(stack().outputs.catalogApiKey) };
   const env = { ...process.env, ...settings };

@@ -3,14 +3,14 @@ import { catalogImage, isOurs, useCluster } from "../cluster.ts";
 import { addPlatformNodes } from "../platform-nodes.ts";
 import { DeployedStack } from "../stack.ts";
 
-/** Where the shared stack is: a name that no other stack has. */
+/** The namespace of the shared stack, which no other stack uses. */
 export const namespace = "tiltyard-e2e";
 export const catalogNamespace = `${namespace}-catalog`;
 export const serviceAccount = "tiltyard-e2e-ray";
-/** The principal that may make Ray clusters. */
+/** The principal that may create Ray clusters. */
 export const alice = "alice@example.com";
 
-/** The identity of its pods in the cloud. */
+/** The cloud identity of its pods. */
 export const identity = { "iam.gke.io/gcp-service-account": "ray@our-project.iam.gserviceaccount.com" } as const;
 
 export const cluster = useCluster();
@@ -30,12 +30,12 @@ beforeAll(async () => {
   });
 });
 
-// A given cluster is left as it was; one of our own ends anyway.
+// A given cluster must be restored; one of our own is deleted anyway.
 afterAll(async () => {
   if (!isOurs) await deployed?.destroy();
 });
 
-/** The variant `existing`, deployed once for all tests that look at what a stack makes. What one of them breaks it repairs. */
+/** Returns the variant `existing`, which is deployed once for all tests of a stack. Tests repair whatever they break. */
 export function stack(): DeployedStack {
   if (deployed === undefined) throw new Error("the stack was not deployed");
   return deployed;

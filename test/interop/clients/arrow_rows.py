@@ -1,4 +1,4 @@
-"""The rows of operations.py, as Arrow."""
+"""The rows of operations.py in Arrow."""
 
 import pyarrow as pa
 from operations import row

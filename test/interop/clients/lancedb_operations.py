@@ -1,4 +1,4 @@
-"""What lancedb does, on the storage and remote alike."""
+"""The operations of lancedb, with direct storage access and with the remote client."""
 
 from arrow_rows import ids, rows
 from lancedb.db import DBConnection

@@ -19,7 +19,7 @@ def row(id: int, title: str | None = None) -> dict:
 
 
 def serve(**operations: Callable[[], object]) -> None:
-    """Does what is asked for, until the end of the input. Whatever else prints to stdout goes to stderr."""
+    """Runs the requested operations until the end of the input. Any other output to stdout is redirected to stderr."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     print(json.dumps(list(operations)), file=answers)

@@ -1,4 +1,4 @@
-"""`remote`, or on the storage."""
+"""Geneva, either with `remote` or with direct storage access."""
 
 import sys
 

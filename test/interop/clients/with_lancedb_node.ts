@@ -1,4 +1,4 @@
-/** As operations.py, with LanceDB's client for Node: `remote`, or on the storage. */
+/** The equivalent of operations.py for LanceDB's client for Node, either with `remote` or with direct storage access. */
 import { createInterface } from "node:readline";
 import {
   type Connection,

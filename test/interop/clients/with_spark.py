@@ -1,4 +1,4 @@
-"""Spark, in one JVM."""
+"""Spark in one JVM."""
 
 import json
 import tempfile

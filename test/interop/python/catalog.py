@@ -28,9 +28,9 @@ def free_port() -> int:
 
 
 def wait_until(condition, what: str | Callable[[], str], seconds: float = START_DEADLINE_SECONDS) -> None:
-    """Polls a condition, because what it waits for happens in another process.
+    """Polls a condition that depends on another process.
 
-    What it waits for may be a function, which then tells at the end how things are.
+    `what` may be a function that describes the state after a timeout.
     """
     deadline = time.monotonic() + seconds
     while not condition():
@@ -42,13 +42,13 @@ def wait_until(condition, what: str | Callable[[], str], seconds: float = START_
 
 @dataclass
 class Catalog:
-    """A catalog service on a port of its own."""
+    """A catalog service on a separate port."""
 
     data_dir: Path
     environment: dict[str, str] = field(default_factory=dict)
     port: int = field(default_factory=free_port)
     process: subprocess.Popen | None = None
-    # Where the log goes; to that of the tests when None.
+    # The file of the log; that of the tests if None.
     log: Path | None = None
 
     @property
@@ -62,7 +62,7 @@ class Catalog:
 
     @property
     def properties(self) -> dict[str, str]:
-        """What a client needs to connect."""
+        """Returns the properties that a client needs to connect."""
         return {"uri": self.url, "header.x-api-key": self.key}
 
     def client(self) -> lance.namespace.RestNamespace:
@@ -91,7 +91,7 @@ class Catalog:
         return self.start()
 
     def __exit__(self, failure, *_) -> None:
-        """A test that failed gets no second failure, and leaves no process behind."""
+        """Stops the service. A failed test causes no second failure and leaves no process behind."""
         if failure is None:
             self.stop()
         else:
@@ -106,7 +106,7 @@ class Catalog:
             return False
 
     def stop(self) -> None:
-        """Stops the service as an operator does; it must end well."""
+        """Stops the service like an operator and requires a successful exit."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         assert self.process.wait(timeout=60) == 0
@@ -117,7 +117,7 @@ class Catalog:
         self.process.wait(timeout=60)
 
     def post(self, path: str, body: dict | None = None) -> dict:
-        """Sends a request without a Lance client in between."""
+        """Sends a request without a Lance client."""
         request = urllib.request.Request(
             self.url + path,
             data=json.dumps(body or {}).encode(),
@@ -137,17 +137,17 @@ class Catalog:
 
 
 def folder_of(location: str) -> Path:
-    """The folder of a file: location."""
+    """Returns the folder of a file: location."""
     return Path(urllib.parse.unquote(urllib.parse.urlparse(location).path))
 
 
 def staged_manifests(location: str) -> list[Path]:
-    """The staged manifests of a table that stay."""
+    """Returns the remaining staged manifests of a table."""
     return those_that_stay(lambda: find_staged(location))
 
 
 def those_that_stay(find: Callable[[], list]) -> list:
-    """The staged manifests that stay: the service deletes those of commits soon after it has answered."""
+    """Returns the remaining staged manifests. The service deletes those of commits soon after its response."""
     with contextlib.suppress(TimeoutError):
         wait_until(lambda: find() == [], "the end of the commits", seconds=10)
     return find()
@@ -158,7 +158,7 @@ def find_staged(location: str) -> list[Path]:
 
 
 def unfinished_manifests(location: str) -> list[Path]:
-    """The staged manifests of commits that were taken: what is in them is in the final one, too."""
+    """Returns the staged manifests of accepted commits, whose content equals that of the final ones."""
 
     def is_committed(staged: Path) -> bool:
         final = staged.with_name(staged.name.split("-", 1)[0])
@@ -168,7 +168,7 @@ def unfinished_manifests(location: str) -> list[Path]:
 
 
 def version_in_manifest_name(path: str) -> int:
-    """The version that a final manifest name of the scheme V2 stands for."""
+    """Returns the version of a final manifest name of the scheme V2."""
     match = re.fullmatch(r"(\d{20})\.manifest", path.rsplit("/", 1)[-1])
     assert match, f"{path} is not a final manifest name"
     return 2**64 - 1 - int(match[1])

@@ -1,4 +1,4 @@
-"""Where tables are: in files, in S3 or in Google Cloud Storage."""
+"""The locations of tables: files, S3 or Google Cloud Storage."""
 
 import json
 import re
@@ -13,11 +13,11 @@ from faults import GCS_STEPS, S3_STEPS, Faults
 
 @dataclass
 class Place:
-    """A catalog, and what its warehouse is in."""
+    """A catalog with the storage of its warehouse."""
 
     catalog: Catalog
     storage_options: dict[str, str] | None = None
-    """What a Lance client needs to reach the warehouse itself."""
+    """The storage options that a Lance client needs to access the warehouse directly."""
 
 
 @dataclass(kw_only=True)
@@ -25,26 +25,26 @@ class Cloud(Place):
     """A catalog whose warehouse is in a cloud."""
 
     list_keys: Callable[[str], list[str]]
-    """The keys of the bucket's objects that begin with a prefix; the first thousand of them."""
+    """Returns the first thousand keys of the bucket with a prefix."""
 
     def keys(self, table: str) -> list[str]:
-        """The keys of the objects of a table in the namespace ns."""
+        """Returns the keys of the objects of a table in the namespace ns."""
         return self.list_keys(f"ware house/ns/{table}-")
 
     def staged(self, table: str) -> list[str]:
-        """The staged manifests of a table that stay."""
+        """Returns the remaining staged manifests of a table."""
         return those_that_stay(lambda: [key for key in self.keys(table) if ".manifest-" in key])
 
 
 @dataclass(kw_only=True)
 class FaultyPlace(Place):
-    """A catalog some of whose steps in its warehouse fail."""
+    """A catalog with failing steps in its warehouse."""
 
     faults: Faults
 
 
 def s3_options(url: str) -> dict[str, str]:
-    """What a Lance client needs to reach an S3 server."""
+    """Returns the options that a Lance client needs to access an S3 server."""
     return {
         "aws_endpoint": url,
         "aws_region": "us-east-1",
@@ -56,7 +56,7 @@ def s3_options(url: str) -> dict[str, str]:
 
 
 def s3_environment(url: str) -> dict[str, str]:
-    """What a catalog needs to have its warehouse in an S3 server."""
+    """Returns the settings that a catalog needs for a warehouse in an S3 server."""
     return {
         "TILTYARD_WAREHOUSE": "s3://bucket/ware house",
         "TILTYARD_S3_FORCE_PATH_STYLE": "1",
@@ -73,24 +73,24 @@ def list_s3_keys(url: str, prefix: str) -> list[str]:
 
 
 def gcs_account(url: str) -> str:
-    """A key of a service account, by which Lance's library finds an emulator."""
+    """Returns the key of a service account that makes Lance's library use an emulator."""
     return json.dumps(
         {"gcs_base_url": url, "disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""}
     )
 
 
 def gcs_options(url: str) -> dict[str, str]:
-    """What a Lance client needs to reach a Google Cloud Storage server."""
+    """Returns the options that a Lance client needs to access a Google Cloud Storage server."""
     return {"google_service_account_key": gcs_account(url), "allow_http": "true"}
 
 
 def gcs_environment(url: str) -> dict[str, str]:
-    """What a catalog needs to have its warehouse in a Google Cloud Storage server."""
-    # Google's library for Node takes the path of the API as a part of the emulator's address.
+    """Returns the settings that a catalog needs for a warehouse in a Google Cloud Storage server."""
+    # Google's library for Node expects the path of the API in the emulator's address.
     return {
         "TILTYARD_WAREHOUSE": "gs://bucket/ware house",
         "STORAGE_EMULATOR_HOST": f"{url}/storage/v1",
-        # Lance's own library, by which the catalog opens datasets, knows of no emulator.
+        # Lance's own library, with which the catalog opens datasets, does not support an emulator.
         "GOOGLE_SERVICE_ACCOUNT_KEY": gcs_account(url),
         "ALLOW_HTTP": "true",
     }
@@ -102,4 +102,4 @@ def list_gcs_keys(url: str, prefix: str) -> list[str]:
 
 
 CLOUDS = {"s3": (s3_environment, s3_options, S3_STEPS), "gcs": (gcs_environment, gcs_options, GCS_STEPS)}
-"""What a catalog and what a client needs to reach each cloud's server, and the catalog's steps there."""
+"""The settings of a catalog and of a client for each cloud's server, and the catalog's steps there."""

@@ -25,19 +25,20 @@ from jobs import write_films
 from lance_namespace_urllib3_client import ApiClient, Configuration
 from runner import Runner
 
-# The log of a catalog whose store fails is long.
+# The log of a catalog with a failing store would be long.
 SILENT = {"TILTYARD_LOG_LEVEL": "silent"}
 
 
 def pytest_configure() -> None:
-    """Ends a run that could only fail, with the way to do it right."""
+    """Aborts a run that cannot succeed, with the correct command."""
     if "TILTYARD_TEST_NODE" not in os.environ:
         pytest.exit("run these tests by npm run test:interop", returncode=1)
 
 
 @pytest.fixture(scope="session")
 def catalog(tmp_path_factory):
-    """A catalog whose tables are in the file system, below a folder with a space in its name. Its clients send known fields."""
+    """A catalog whose tables are in the file system, below a folder with a space in its name. Its clients must send
+    only known fields."""
     log = tmp_path_factory.mktemp("log") / "log"
     with Catalog(tmp_path_factory.mktemp("data dir"), {"TILTYARD_LOG_LEVEL": "info"}, log=log) as running:
         yield running
@@ -50,7 +51,7 @@ names = itertools.count(1)
 
 @pytest.fixture
 def namespace(catalog):
-    """A namespace that no other test uses."""
+    """Returns a namespace that no other test uses."""
     name = f"ns{next(names)}"
     catalog.post(f"/v1/namespace/{name}/create")
     return name
@@ -64,7 +65,7 @@ def remote(catalog):
 
 @pytest.fixture
 def table(namespace):
-    """The identifier of a table that does not exist yet."""
+    """Returns the identifier of a table that does not exist yet."""
     return [namespace, "table"]
 
 
@@ -92,7 +93,7 @@ def generated_client(catalog):
 
 @pytest.fixture(scope="session")
 def s3():
-    """The address of an S3 server that has a bucket of this name."""
+    """The address of an S3 server with an empty bucket."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     program = [os.environ["TILTYARD_TEST_PYTHON"], "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
@@ -104,7 +105,7 @@ def s3():
 
 @pytest.fixture(scope="session")
 def gcs(tmp_path_factory):
-    """The address of a Google Cloud Storage server that has a bucket of this name."""
+    """The address of a Google Cloud Storage server with an empty bucket."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     buckets = f"{url}/storage/v1/b?project=test"
@@ -133,7 +134,7 @@ def gcs_cloud(gcs, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def faulty_files(tmp_path_factory):
-    """A catalog on a file system whose calls fail."""
+    """A catalog on a file system with failing calls."""
     faults = FaultyFiles(tmp_path_factory.mktemp("faulty") / "files")
     with Catalog(tmp_path_factory.mktemp("faulty data"), {**faults.environment, **SILENT}) as catalog:
         yield FaultyPlace(catalog, faults=faults)
@@ -141,7 +142,7 @@ def faulty_files(tmp_path_factory):
 
 @contextlib.contextmanager
 def faulty_cloud(name, url, folder):
-    """A catalog whose way to a cloud's server is a faulty one; clients have a way of their own."""
+    """A catalog that accesses a cloud's server through a faulty proxy. Clients access it directly."""
     environment_of, options_of, steps = CLOUDS[name]
     with faulty_proxy(url, steps) as proxy, Catalog(folder, {**environment_of(proxy.url), **SILENT}) as catalog:
         yield FaultyPlace(catalog, options_of(url), faults=proxy)
@@ -161,7 +162,7 @@ def faulty_gcs(gcs, tmp_path_factory):
 
 @pytest.fixture(params=["faulty_files", "faulty_s3", "faulty_gcs"])
 def faulty(request) -> FaultyPlace:
-    """Each of the places where tables can be, one after the other, with steps that fail."""
+    """Each of the possible locations of tables in turn, with failing steps."""
     return request.getfixturevalue(request.param)
 
 
@@ -172,7 +173,7 @@ def files(catalog):
 
 @pytest.fixture(params=["files", "s3_cloud", "gcs_cloud"])
 def place(request) -> Place:
-    """Each of the places where tables can be, one after the other."""
+    """Each of the possible locations of tables in turn."""
     return request.getfixturevalue(request.param)
 
 
@@ -184,13 +185,13 @@ def postgres():
         assert server.stdout is not None
         url = server.stdout.readline().strip()
         assert url, "PostgreSQL did not start"
-        # It ends with its standard input.
+        # The server exits with its standard input.
         yield url
 
 
 @contextlib.contextmanager
 def running(program: list[str], url: str):
-    """A server that runs until the end of the block, which begins when the server answers."""
+    """Runs a server until the end of the block. The block begins when the server responds."""
     with subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         try:
             wait_until(lambda: answers(url), f"the start of {program[0]}")

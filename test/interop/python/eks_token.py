@@ -1,4 +1,5 @@
-"""Prints the token for an EKS cluster as AWS's own library signs it: CLUSTER REGION TIME, credentials from the environment."""
+"""Prints the token for an EKS cluster, signed by AWS's own library: CLUSTER REGION TIME, with credentials from the
+environment."""
 
 import base64
 import datetime

@@ -40,15 +40,15 @@ class Faults:
     """
 
     def inject(self, fault: str, step: str) -> None:
-        """Sets the fault of a step, from now on."""
+        """Sets the fault of a step."""
         raise NotImplementedError
 
     def lift(self) -> int:
-        """From now on all goes well. Returns how many steps came to grief under the last rule."""
+        """Removes the rule. Returns the number of steps that failed under the last rule."""
         raise NotImplementedError
 
     def count(self) -> int:
-        """How many steps have failed under the rule."""
+        """Returns the number of steps that failed under the rule."""
         raise NotImplementedError
 
 
@@ -84,10 +84,10 @@ class FaultyProxy(Faults):
 
 @contextlib.contextmanager
 def faulty_proxy(url: str, steps: dict[str, tuple[str, str]]):
-    """A proxy in front of a server, until the end of the block."""
+    """Runs a proxy in front of a server until the end of the block."""
     program = [os.environ["TILTYARD_TEST_NODE"], str(PROJECT / "test/support/faulty-proxy-program.ts"), url]
     with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
-        # It ends with its standard input.
+        # The proxy exits with its standard input.
         yield FaultyProxy(running, steps)
 
 
@@ -96,7 +96,7 @@ class FaultyFiles(Faults):
     """A file system whose calls fail: test/support/faulty-files.ts."""
 
     folder: Path
-    """The environment that tells the catalog's process of the rule."""
+    """Returns the environment that passes the rule to the catalog's process."""
 
     def __post_init__(self) -> None:
         self.folder.mkdir()
@@ -120,7 +120,7 @@ class FaultyFiles(Faults):
         return len((self.folder / "struck").read_text())
 
     def _put(self, rule: dict | None) -> None:
-        """A file that is renamed over the rule is read whole; from then on calls count."""
+        """Replaces the rule atomically by a rename and resets the count."""
         (self.folder / "struck").write_text("")
         fresh = self.folder / "rule.new"
         fresh.write_text(json.dumps(rule))

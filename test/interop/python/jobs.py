@@ -1,4 +1,4 @@
-"""Jobs of a catalog, as their clients see them."""
+"""The jobs of a catalog from the perspective of clients."""
 
 import lance
 import pyarrow as pa
@@ -7,7 +7,7 @@ ROWS = 40
 
 
 def write_films(catalog, table: list[str], storage_options: dict[str, str] | None = None) -> list[str]:
-    """Makes a table of films in four fragments."""
+    """Creates a table of films in four fragments."""
     titles = pa.table({"id": range(ROWS), "title": [f"Film {number}" for number in range(ROWS)]})
     where = {"namespace_client": catalog.client(), "table_id": table, "storage_options": storage_options}
     lance.write_dataset(titles, mode="create", max_rows_per_file=10, **where)

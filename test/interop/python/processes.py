@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def processes(is_meant) -> list[int]:
-    """Those whose arguments are meant."""
+    """Returns the processes whose arguments match."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -15,5 +15,5 @@ def processes(is_meant) -> list[int]:
 
 
 def drivers_of(job: str) -> list[int]:
-    """Those that run a job."""
+    """Returns the processes that run a job."""
     return processes(lambda arguments: arguments[1:3] == ["-m", "tiltyard.job"] and job in arguments)

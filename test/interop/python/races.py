@@ -1,4 +1,4 @@
-"""Appends that meet: one through the catalog, one past it."""
+"""Concurrent appends: one through the catalog, and one outside it."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ from clouds import Place
 
 
 def declare(place: Place, table: list[str]) -> str:
-    """Makes a table that has no version yet. Returns its location."""
+    """Declares a table without a version. Returns its location."""
     return place.catalog.post(f"/v1/table/{'%24'.join(table)}/declare")["location"]
 
 
@@ -33,7 +33,7 @@ def open_past(place: Place, location: str) -> lance.LanceDataset:
 
 
 def attempt(write) -> Exception | None:
-    """Calls a function. Returns what it raised."""
+    """Calls a function. Returns its exception."""
     try:
         write()
     except Exception as error:  # Lance has no class for a commit that failed.
@@ -42,10 +42,7 @@ def attempt(write) -> Exception | None:
 
 
 def race(first, second, head_start: float) -> list[Exception | None]:
-    """
-    Calls two functions, each in a thread of its own, the second so many seconds after the first.
-    Returns what each of them raised.
-    """
+    """Calls two functions in separate threads, the second after a delay in seconds. Returns their exceptions."""
     begin = threading.Barrier(2)
 
     def run(write, wait: float) -> Exception | None:

@@ -11,7 +11,7 @@ def vectors(ids: list[int]) -> pa.Table:
 
 
 def stream(table: pa.Table) -> bytes:
-    """As an Arrow stream."""
+    """Returns the rows as an Arrow stream."""
     sink = io.BytesIO()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)

@@ -15,7 +15,7 @@ class Runner:
     """`tiltyard runner --local`, as a user starts it."""
 
     def __init__(self, catalog, log: Path, environment: dict[str, str] | None = None) -> None:
-        """What it has in its environment, its Ray has, too."""
+        """Its environment is also that of its Ray."""
         self.catalog = catalog
         self.log = log
         self.environment = environment or {}

@@ -1,4 +1,4 @@
-"""Spark in a JVM of its own."""
+"""Spark in a separate JVM."""
 
 import contextlib
 import json
@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from catalog import PROJECT
 
 PROGRAM = PROJECT / "test/interop/clients/SparkSql.java"
-# What Arrow and Spark need under Java 17: the first is Arrow's, the others are those of Spark's own launcher.
+# The options that Arrow and Spark need with Java 17. The first one is for Arrow, and the others are those of Spark's
+# own launcher.
 JVM_OPTIONS = [
     f"--add-opens=java.base/{package}=ALL-UNNAMED"
     for package in (
@@ -26,10 +27,10 @@ JVM_OPTIONS = [
 
 @contextlib.contextmanager
 def spark_sql(properties: str) -> Iterator[Callable[[str], list[str]]]:
-    """
-    A function that runs a statement, and returns its rows as JSON, in a session with the properties of a file.
+    """Returns a function that runs a statement and returns its rows as JSON, in a session with the properties of a
+    file.
 
-    It raises RuntimeError with Spark's error.
+    The function raises RuntimeError with Spark's error.
     """
     jars = f"{os.environ['TILTYARD_TEST_SPARK_JARS']}/*"
     command = ["java", *JVM_OPTIONS, "-cp", jars, str(PROGRAM), properties]

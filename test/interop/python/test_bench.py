@@ -1,4 +1,4 @@
-"""The benchmark fills the server that it compares with the catalog, as requests would have filled it."""
+"""The benchmark fills the server that it compares with the catalog, with the same result as real requests."""
 
 import json
 import re
@@ -30,7 +30,7 @@ def copy_first(folder) -> None:
 
 
 def state(url: str, folder) -> dict:
-    """All that the server answers and stores, without the random numbers that name folders."""
+    """Returns all responses and data of the server without the random numbers in the names of folders."""
     catalog = lance.dataset(f"{folder}/__manifest")
     found = {
         "described": [ask(url, f"table/{each}/describe", b"{}") for each in TABLES],

@@ -27,7 +27,7 @@ SEED = int(os.environ.get("TILTYARD_TEST_CHAOS_SEED", "45"))
 KILLS_OF_ONE = 2
 BACKFILL_SECONDS = 300
 LEASE_SECONDS = "5"
-# None of these kills is the job's own fault.
+# The number of attempts, because none of these kills is the fault of the job.
 ATTEMPTS = "50"
 
 
@@ -49,15 +49,15 @@ def described(pid: int) -> str:
 
 
 class Watch:
-    """Counts how many processes run a job at a time, all the while.
+    """Counts continuously how many processes run a job at the same time.
 
-    A process that one of them forks has its arguments, too, until it is another program, and is no further run. One
-    that is gone before its ancestors are read was such a fork: a run that is not killed lasts longer than a look.
+    A forked child has the same arguments until it executes another program, and does not count. A process that exits
+    before its ancestors are read was such a child, because a run that is not killed lasts longer than one pass.
     """
 
     def __init__(self, job: str) -> None:
         self.most = 0
-        # Those that ran at the same time.
+        # The processes that ran at the same time.
         self.at_a_time: list[str] = []
         self.forks = 0
         self._job = job
@@ -82,7 +82,7 @@ class Watch:
 
 
 class Yard:
-    """A catalog and its runner, whose parts are killed and, where nothing else does, started again."""
+    """A catalog and its runner, whose parts are killed and restarted unless another part restarts them."""
 
     def __init__(self, folder: Path) -> None:
         self.catalog = Catalog(folder / "data").start()
@@ -106,7 +106,7 @@ class Yard:
                 self._kill_all(self._ray_heads())
 
     def _ray_heads(self) -> list[int]:
-        """Of this runner: others may run on this machine."""
+        """Returns the Ray heads of this runner only, because others may run on this machine."""
         assert self.runner.process is not None
         ours = self.runner.process.pid
         heads = processes(lambda arguments: arguments[0].endswith("/gcs_server"))
@@ -127,7 +127,7 @@ def ancestors_of(pid: int) -> list[int]:
     found = []
     while pid > 1:
         try:
-            # The name of the program is in parentheses and may have any characters.
+            # The name of the program is in parentheses and may contain any characters.
             pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
         except OSError:
             break
@@ -157,12 +157,12 @@ def test_backfills_succeed_while_anything_is_killed(yard):
 
 
 def run_one(yard: Yard, number: int, chance: random.Random) -> tuple[list[str], int]:
-    """Fills one table while parts are killed. Returns what was killed, and how many attempts the job had."""
+    """Fills one table while parts are killed. Returns the killed parts and the number of the job's attempts."""
     films = write_films(yard.catalog, [f"films_{number}"])
     db = geneva.connect(namespace_client_impl="rest", namespace_client_properties=yard.catalog.properties)
     db.open_table(films[0]).add_columns({"length": slow_length()})
     began = time.monotonic()
-    # One applier and small checkpoints, so that kills fall between them.
+    # With one applier and small checkpoints, kills occur between checkpoints.
     job = backfill(yard.catalog, films, "length", concurrency=1, max_checkpoint_size=5)
     story: list[str] = []
 
@@ -174,7 +174,7 @@ def run_one(yard: Yard, number: int, chance: random.Random) -> tuple[list[str], 
     with Watch(job) as watch:
         for _ in range(KILLS_OF_ONE):
             wait_until(lambda: drivers_of(job) or has_ended(yard.catalog, job), told, seconds=120)
-            # When it happens is left to chance, too.
+            # The time of the kill is random too.
             time.sleep(chance.uniform(0, 12))
             what = chance.choice(["runner", "job", "ray", "catalog"])
             if has_ended(yard.catalog, job):

@@ -1,4 +1,4 @@
-"""The examples of docs/clients, as a reader pastes them: each page runs, and prints what it shows."""
+"""The examples of docs/clients as a reader would paste them: each page runs and prints the shown output."""
 
 import os
 import re
@@ -39,14 +39,14 @@ def test_a_page_prints_what_it_shows(catalog, tmp_path, request, page):
         language: text.replace("http://127.0.0.1:2333", catalog.url).replace("=KEY\n", f"={catalog.key}\n")
         for language, text in examples(page).items()
     }
-    # An example works again in the same folder. Those that start a Ray are too slow to prove that here.
+    # An example also works a second time in the same folder. Those that start a Ray are too slow to prove that here.
     for _ in range(1 if page.stem in SLOW else 2):
         printed = "".join(run(page, language, programs, tmp_path) for language in programs if language not in SHOWN)
         assert "text" not in programs or printed == programs["text"]
 
 
 def run(page: Path, language: str, programs: dict[str, str], folder: Path) -> str:
-    """Runs the examples of a page in one language. Returns what they printed."""
+    """Runs the examples of a page in one language. Returns their output."""
     text = programs[language]
     if language == "python":
         python = os.environ["TILTYARD_TEST_ENGINES"] if page.stem in ENGINES else sys.executable
@@ -61,7 +61,7 @@ def run(page: Path, language: str, programs: dict[str, str], folder: Path) -> st
             rows = [row for statement in re.findall(r"(.*?);\n", text, re.DOTALL) for row in sql(statement)]
         return "".join(f"{row}\n" for row in rows)
     assert language == "sh", f"{page.name} has an example in {language}"
-    # What a page installs, the test has; the programs are those of the tests.
+    # The packages that a page installs are already installed for the test.
     return output(["bash", "-euc", re.sub(r"^(pip|npm) install .*\n", "", text, flags=re.MULTILINE)], folder)
 
 

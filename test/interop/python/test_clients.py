@@ -21,7 +21,7 @@ from spark import JVM_OPTIONS
 CLIENTS = PROJECT / "test/interop/clients"
 NODE = os.environ["TILTYARD_TEST_NODE"]
 ENGINES = os.environ["TILTYARD_TEST_ENGINES"]
-# They stand in the order in which they are done, and in which the table has them.
+# The operations in their order in the test and in the table.
 OPERATIONS = ["create", "create_as", "append", "read", "search", "update", "delete", "merge"] + [
     "compact",
     "overwrite",
@@ -37,7 +37,7 @@ FINDS = {"create_as": [1, 2, 3], "search": [3], "version": [1, 2, 3], "tag": [1,
 @dataclass
 class Client:
     command: list[str]
-    # Whose an operation is that fails.
+    # The party at fault for each operation that fails.
     faults: dict[str, str] = field(default_factory=dict)
 
 
@@ -76,7 +76,7 @@ def test_a_client_does_what_the_table_shows(catalog, namespace, name):
 
 
 def observe(catalog, namespace: str, client: Client) -> dict[str, str]:
-    """Has a client do all of its operations. Returns how it did each."""
+    """Runs all operations of a client. Returns how it executed each."""
     where = {"URL": catalog.url, "KEY": catalog.key, "NAMESPACE": namespace}
     environment = {**os.environ, **where, "PYTHONPATH": os.path.dirname(__file__)}
     films = Films(catalog, namespace)
@@ -104,7 +104,7 @@ def observe(catalog, namespace: str, client: Client) -> dict[str, str]:
 
 
 class Films:
-    """The table of a client, and what should be in it."""
+    """The table of a client with its expected content."""
 
     def __init__(self, catalog, namespace: str) -> None:
         self.catalog = catalog
@@ -113,7 +113,7 @@ class Films:
         self.seen: set[str] = set()
 
     def make_up_for(self, operation: str) -> None:
-        """Writes the rows that others need, where a client cannot."""
+        """Writes the rows that later operations need if a client cannot."""
         if operation in ("create", "append"):
             ids = [1, 2, 3] if operation == "create" else [4]
             rows = pa.table({"id": ids, "title": [f"film {id}" for id in ids]})
@@ -122,7 +122,7 @@ class Films:
             self.check(operation, None)
 
     def check(self, operation: str, found: list[int] | None) -> str:
-        """Checks what an operation found or left. Returns how it was done."""
+        """Checks the result of an operation. Returns how it was executed."""
         self.change(operation)
         expected = sorted(self.titles) if operation == "read" else FINDS.get(operation)
         assert found == expected, operation
@@ -152,7 +152,7 @@ class Films:
             self.titles |= {3: "merged", 5: "merged"}
 
     def new_changes(self) -> list[str]:
-        """The operations of the changes of the tables, in the audit, since this was called before."""
+        """Returns the operations of changes of the tables in the audit since the last call."""
         path = f"/management/v1/namespace/{self.id[0]}/transaction/list?limit=100"
         changes = self.catalog.get(path)["transactions"]
         new = [each["operation"] for each in changes if each["transaction_id"] not in self.seen]

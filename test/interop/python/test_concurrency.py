@@ -1,4 +1,4 @@
-"""Writers in many processes, and a service that is killed under them."""
+"""Writers in many processes, and a service that is killed during their work."""
 
 import lance
 import pyarrow as pa
@@ -59,7 +59,7 @@ def test_a_killed_service_keeps_what_it_acknowledged(tmp_path):
 
 
 def kill_under_a_writer(catalog: Catalog, table: list[str], first: int, after_appends: int) -> set[int]:
-    """Kills the service in the middle of a writer's work. Returns the ids whose append was acknowledged."""
+    """Kills the service during a writer's work. Returns the ids whose append was acknowledged."""
     writing = Writing(first, appends=1_000)
     writer = start_writer(catalog, table, writing)
     assert writer.stdout is not None
@@ -71,7 +71,8 @@ def kill_under_a_writer(catalog: Catalog, table: list[str], first: int, after_ap
 
 
 def read_every_version(catalog: Catalog, table: list[str]) -> set[int]:
-    """The ids in the table, after a check that the versions have no gap and each has what the one before had."""
+    """Returns the ids in the table, after a check that the versions have no gap and that each contains the previous
+    one."""
     dataset = lance.dataset(namespace_client=catalog.client(), table_id=table)
     listed = catalog.versions(table)
     expected = list(range(1, dataset.version + 1))

@@ -1,4 +1,4 @@
-"""The operations that open datasets in the catalog, asked by the clients that people use."""
+"""The operations that open datasets in the catalog, called by real clients."""
 
 import re
 import urllib.request
@@ -9,7 +9,7 @@ from rows import stream, vectors
 
 
 def test_lancedb_pushes_operations_down(catalog, namespace):
-    """lancedb 0.40 pushes searches by a vector down, and runs the others itself, whatever it is told."""
+    """lancedb 0.40 pushes vector searches down and executes the others itself, regardless of the settings."""
     queried = answered(catalog, "QueryTable")
     pushed = ["QueryTable", "CreateTable"]
     db = lancedb.connect_namespace("rest", catalog.properties, namespace_client_pushdown_operations=pushed)
@@ -23,7 +23,7 @@ def test_lancedb_pushes_operations_down(catalog, namespace):
 
 
 def answered(catalog, operation: str) -> int:
-    """How often the catalog did an operation, since it started."""
+    """Returns the number of calls of an operation since the start of the catalog."""
     with urllib.request.urlopen(f"{catalog.url}/metrics", timeout=60) as answer:
         counted = re.findall(rf'_count{{operation="{operation}",status="200"}} (\d+)', answer.read().decode())
     return sum(int(count) for count in counted)

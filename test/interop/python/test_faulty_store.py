@@ -1,4 +1,4 @@
-"""A store that fails in the middle of commits, while writers past the catalog are at work."""
+"""A store that fails during commits while writers outside the catalog are active."""
 
 import itertools
 import random
@@ -19,7 +19,7 @@ names = itertools.count(1)
 
 @pytest.fixture
 def table(faulty):
-    """A table that has a row of the id 0."""
+    """A table with a row of the id 0."""
     identifier = [f"faulty{next(names)}"]
     declare(faulty, identifier)
     append_through(faulty, identifier, [0])
@@ -32,7 +32,7 @@ def location_of(place: FaultyPlace, table: list[str]) -> str:
 
 
 def check_acknowledged(place: FaultyPlace, table: list[str], acknowledged: set[int]) -> None:
-    """What was acknowledged is there once, for readers through the catalog and for readers past it."""
+    """Requires that acknowledged rows exist once, for readers through the catalog and for direct readers."""
     through = read_ids(open_through(place, table))
     assert len(through) == len(set(through))
     assert set(through) >= acknowledged, f"lost: {acknowledged - set(through)}"
@@ -43,12 +43,12 @@ def check_acknowledged(place: FaultyPlace, table: list[str], acknowledged: set[i
 @pytest.mark.parametrize("fault", ["refused", "failed", "answerLost", "hangs"])
 @pytest.mark.parametrize("step", ["place", "look"])
 def test_a_writer_past_the_catalog_takes_nothing_from_a_commit_whose_store_fails(faulty, table, fault, step):
-    """The store fails when the manifest gets its final name."""
+    """The store fails when the manifest is placed."""
     location = location_of(faulty, table)
     faulty.faults.inject(fault, step)
     with ThreadPoolExecutor(1) as thread:
         appending = thread.submit(attempt, lambda: append_through(faulty, table, [1]))
-        # The other one comes while the commit is under way, or has failed.
+        # The other append begins while the commit is in progress or has failed.
         wait_until(lambda: faulty.faults.count() > 0 or appending.done(), "the fault")
         if fault != "hangs":
             appending.result()
@@ -66,7 +66,7 @@ def test_writers_in_a_store_that_fails_now_and_then_lose_nothing_that_was_acknow
     acknowledged = {0}
 
     def write(first: int, append) -> None:
-        """Appends until enough of it was acknowledged, each time a row that was not tried before."""
+        """Appends until enough rows were acknowledged. Each append has a new id."""
         left = APPENDS
         for id in itertools.count(first):
             if left == 0:

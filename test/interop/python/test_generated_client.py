@@ -1,4 +1,4 @@
-"""The client that is generated from the protocol's own document calls every operation that it has."""
+"""The client that is generated from the protocol's own document calls all of its operations."""
 
 import base64
 import inspect
@@ -14,13 +14,13 @@ WITH_HEADERS = "_with_http_info"
 
 
 def operations_of(each: type) -> set[str]:
-    """The client has every operation in several forms; the plain one has the operation's name."""
+    """The client has every operation in several forms; the plain one is named after the operation."""
     names = {name for name, _ in inspect.getmembers(each, inspect.isfunction)}
     return {name for name in names if name + WITH_HEADERS in names}
 
 
 class Recorder:
-    """The client's operations, by their names, and which of them were called."""
+    """The operations of the client by name, with those that were called."""
 
     def __init__(self, client):
         self.called: set[str] = set()
@@ -202,7 +202,7 @@ def on_views_and_transactions(client, namespace):
         action = models.AlterTransactionAction(set_status_action=models.AlterTransactionSetStatus(status=status))
         client.alter_transaction(job, models.AlterTransactionRequest(actions=[action]))
 
-    # A view has one open job at a time.
+    # A view has at most one open job.
     move_on(created.job_id, "Running")
     move_on(created.job_id, "Succeeded")
     request = models.RefreshMaterializedViewRequest(src_version=1)

@@ -1,4 +1,4 @@
-"""One attempt of a job, as `python -m tiltyard.job` makes it: its claim, its heartbeat and its end in the catalog."""
+"""One attempt of a job (`python -m tiltyard.job`): its claim, its heartbeat and its end in the catalog."""
 
 import http.server
 import os
@@ -26,7 +26,7 @@ PACKAGE = PROJECT / "runner/job"
 
 
 def open_job(catalog, table: list[str]) -> str:
-    """An open job that no runner runs, whose first attempt is claimed."""
+    """An open job that no runner executes, with a claimed first attempt."""
     db = lancedb.connect_namespace("rest", catalog.properties)
     db.open_table(table[-1], namespace_path=table[:-1]).add_columns(computed={"twice": "id * 2"})
     opened = backfill(catalog, table, "twice")
@@ -48,7 +48,7 @@ def take_over(catalog, job: str) -> None:
 
 
 class Stops:
-    """What an attempt was told to stop by."""
+    """The reasons why an attempt was stopped."""
 
     def __init__(self) -> None:
         self.told: list[Stop] = []
@@ -67,7 +67,7 @@ def begin(catalog, job: str, lease_seconds: float = 20) -> tuple[Attempt, Stops]
 
 
 def run(catalog, job: str, number: int = 1, **environment: str) -> subprocess.CompletedProcess:
-    """The command, without a Ray: a computed column needs none."""
+    """Runs the command without a Ray, which a computed column does not need."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("TILTYARD_")}
     settings = {"TILTYARD_CATALOG_URL": catalog.url, "TILTYARD_API_KEY": catalog.key, **environment}
     return subprocess.run(
@@ -91,7 +91,7 @@ def test_an_attempt_moves_its_job_on_and_tells_how_far_it_is(catalog, job):
 
     wait_until(lambda: told() == "10", "the next heartbeat")
     alter(catalog, job, {"setPropertyAction": {"key": "reason", "value": "an attempt before this one fell over"}})
-    # A number that goes back, as after a restart from checkpoints, is not told.
+    # A decreasing number, as after a restart from checkpoints, is not reported.
     attempt.report(5, 40)
     attempt.end("Succeeded")
     found = describe(catalog, job)
@@ -130,7 +130,7 @@ def test_of_two_processes_of_one_attempt_one_begins(catalog, job):
 
 def test_an_attempt_begins_although_the_answer_to_that_was_lost(catalog, job):
     class Lossy(Transaction):
-        """Sends its first request again, as for an answer that did not come."""
+        """Repeats its first request, as after a lost response."""
 
         asked = False
 
@@ -173,11 +173,11 @@ def test_an_attempt_stops_in_time_when_the_catalog_is_silent(tmp_path):
         begun = time.monotonic()
         _, stops = begin(catalog, job, lease_seconds=6)
         assert catalog.process is not None
-        # It takes connections, and answers none.
+        # The process accepts connections but does not respond.
         catalog.process.send_signal(signal.SIGSTOP)
         try:
             assert stops.happened.wait(timeout=30)
-            # The runner takes over after one and a half leases.
+            # The runner supersedes an attempt after one and a half leases.
             assert time.monotonic() - begun < 1.5 * 6
         finally:
             catalog.process.send_signal(signal.SIGCONT)
@@ -188,7 +188,7 @@ def test_an_attempt_that_was_refused_does_not_wait_for_the_reason(catalog, job):
     asked = []
 
     class Silent(Transaction):
-        """Gives no answer to what is asked after a refusal."""
+        """Does not respond to requests after a rejection."""
 
         def describe(self, retry_seconds=0, timeout_seconds=0):
             asked.append((retry_seconds, timeout_seconds))
@@ -212,7 +212,7 @@ def test_an_attempt_whose_ray_is_gone_stops_when_its_lease_has_ended(catalog, jo
     claimed = attempt.begin().properties["attempt.1"]
     assert stops.happened.wait(timeout=10)
     assert stops.told == [Stop.LOST]
-    # It did not beat any more, so that another one can take it over.
+    # It sent no further heartbeat, so another attempt can supersede it.
     assert describe(catalog, job)["properties"]["attempt.1"] == claimed
     assert has_ray({})
 

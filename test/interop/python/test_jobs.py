@@ -1,4 +1,4 @@
-"""Jobs that run: a REST call is all that a caller sends, and the runner does the rest on a Ray of this machine."""
+"""Running jobs: a caller only sends a REST call, and the runner executes the job on a Ray of this machine."""
 
 import contextlib
 import json
@@ -21,7 +21,7 @@ from runner import JOB_SECONDS, Runner, ended
 
 
 def udfs():
-    """Functions of a function are pickled by value, as those of a notebook are: workers have no module of tests."""
+    """Nested functions are pickled by value, like those of a notebook, because workers have no module of the tests."""
 
     @geneva.udf(data_type=pa.int64())
     def title_length(title: str) -> int:
@@ -77,7 +77,7 @@ def test_a_udf_that_fails_ends_the_job_with_its_own_words(catalog, runner, films
     found = ended(catalog, runner, backfill(catalog, films, "broken"))
     assert found["status"] == "Failed"
     assert found["properties"]["reason"].startswith("ValueError: no such film: Film ")
-    # It was not attempted again: it would have ended the same.
+    # It was not retried, because it would have failed again.
     assert "attempt.2" not in found["properties"]
 
 
@@ -101,7 +101,7 @@ def test_errors_of_rows_are_found_by_geneva_and_by_management(catalog, runner, f
 
 
 def test_geneva_in_its_remote_mode_works_as_it_is(catalog, runner, table):
-    """What it calls a database of LanceDB Cloud is this catalog."""
+    """The client's database of LanceDB Cloud is this catalog."""
     films = write_films(catalog, [f"remote_{table[0]}"])
     db = geneva.connect("db://films", api_key=catalog.key, host_override=catalog.url)
     opened = db.open_table(films[0])
@@ -133,7 +133,7 @@ def test_geneva_waits_no_longer_for_a_job_that_was_canceled_before_anything_ran_
 
 
 def running_job(catalog, runner, films) -> str:
-    """A job that takes a while, of which some is done."""
+    """Starts a long job and waits for its first rows."""
     open_with_geneva(catalog, films).add_columns({"slow": udfs()["slow"]})
     job = backfill(catalog, films, "slow")
     wait_until(lambda: checkpointed(catalog, job) > 0, "the first rows of the job", seconds=JOB_SECONDS)
@@ -145,14 +145,14 @@ def checkpointed(catalog, job: str) -> int:
 
 
 def driver_of(job: str) -> int:
-    """The process that runs a job."""
+    """Returns the process that runs a job."""
     found = drivers_of(job)
     assert found, f"no process runs {job}"
     return found[0]
 
 
 def expect_hidden_keys(catalog, pid: int) -> None:
-    """A job has a key of its own, which is in a file alone, and knows nothing of the runner's."""
+    """A job has a separate key, which is only in a file, and does not know that of the runner."""
     folder = Path(f"/proc/{pid}/cwd").resolve()
     key = folder.joinpath("api-key").read_text()
     assert key.startswith("tiltyard_")
@@ -190,14 +190,14 @@ def test_a_job_that_is_killed_is_taken_up_again(catalog, runner, films):
 
 
 def test_a_runner_that_is_killed_loses_nothing(tmp_path):
-    """Its Ray ends with it. Another runner takes its jobs over when their leases have ended."""
+    """The Ray of a runner exits with it. Another runner supersedes its attempts after their leases."""
     with Catalog(tmp_path / "data") as catalog:
         films = write_films(catalog, ["films"])
         with Runner(catalog, tmp_path / "first").start("--lease-seconds", "5") as first:
             job = running_job(catalog, first, films)
-            # Ray takes a while to end; nothing of the first attempt may go on meanwhile.
+            # The shutdown of Ray lasts a while, in which the first attempt must not continue.
             os.kill(driver_of(job), signal.SIGKILL)
-        # Leaving the scope killed the runner, too.
+        # The end of the scope also killed the runner.
         with Runner(catalog, tmp_path / "second").start("--lease-seconds", "5") as second:
             found = ended(catalog, second, job)
     assert (found["status"], found["properties"].get("reason")) == ("Succeeded", None)
@@ -205,7 +205,7 @@ def test_a_runner_that_is_killed_loses_nothing(tmp_path):
 
 
 def test_new_rows_are_filled_by_a_job_that_nobody_asks_for(tmp_path):
-    """One job fills them. What it commits brings no new rows, and so no other job."""
+    """One job fills both columns. Its commits add no rows and thus open no further jobs."""
 
     @geneva.udf(data_type=pa.int64(), auto_backfill=True)
     def title_length(title: str) -> int:
@@ -224,7 +224,7 @@ def test_new_rows_are_filled_by_a_job_that_nobody_asks_for(tmp_path):
         wait_until(lambda: not open_jobs(catalog), "the end of the job", seconds=JOB_SECONDS)
         found = [describe(catalog, job) for job in jobs_of(catalog)]
         assert [each["status"] for each in found] == ["Succeeded"], runner.log.read_text()
-        # The catalog has looked at the commits of the job when there is nothing left to look at.
+        # When no task remains, the catalog has processed the commits of the job.
         wait_until(lambda: not waiting_tasks(catalog), "the catalog's look at all commits")
         assert len(jobs_of(catalog)) == 1
 

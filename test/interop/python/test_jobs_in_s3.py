@@ -1,4 +1,4 @@
-"""Jobs on tables in S3. Where that is and by which key, Ray has in its environment, as a pod's identity is on a platform."""
+"""Jobs on tables in S3. Ray has its address and key in the environment, like the identity of a pod on a platform."""
 
 import geneva
 import pyarrow as pa
@@ -10,7 +10,7 @@ from runner import Runner, ended
 
 @pytest.fixture(scope="module")
 def environment(s3):
-    """What AWS's own clients take, and Lance's."""
+    """Returns the environment of AWS's own clients and of Lance's."""
     settings = {name: value for name, value in s3_environment(s3).items() if name.startswith("AWS_")}
     return {**settings, "AWS_ALLOW_HTTP": "true", "AWS_VIRTUAL_HOSTED_STYLE_REQUEST": "false"}
 

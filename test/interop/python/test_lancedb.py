@@ -1,4 +1,4 @@
-"""lancedb, unmodified, as the library that applications use."""
+"""The unmodified library lancedb, as applications use it."""
 
 import lancedb
 import pyarrow as pa

@@ -1,4 +1,4 @@
-"""Versions that are deleted and made again under the same numbers, at once."""
+"""Versions that are deleted and immediately created again under the same numbers."""
 
 import itertools
 import json
@@ -23,7 +23,7 @@ names = itertools.count(1)
 
 @pytest.fixture
 def table():
-    """The identifier of a table that does not exist yet."""
+    """Returns the identifier of a table that does not exist yet."""
     return [f"again{next(names)}"]
 
 
@@ -37,7 +37,7 @@ def versions(place: Place, table: list[str], branch: str | None = None) -> list[
 
 
 def write_side(place: Place, table: list[str], ids: list[int]) -> None:
-    """Makes the branch `side` and appends to it."""
+    """Creates the branch `side` and appends to it."""
     lance.write_dataset(pa.table({"id": ids}), open_through(place, table).create_branch("side"), mode="append")
 
 
@@ -47,7 +47,7 @@ def read_side(place: Place, table: list[str]) -> list[int]:
 
 def delete_side(place: Place, table: list[str], by: str) -> None:
     if by == "pylance":
-        # It deletes the folder, and does not tell the catalog.
+        # This call deletes the folder without the catalog.
         open_through(place, table).branches.delete("side")
     else:
         place.catalog.client().delete_table_branch(DeleteTableBranchRequest(id=table, name="side"))
@@ -65,10 +65,8 @@ def test_a_branch_of_pylance_that_is_deleted_and_made_again_has_what_was_written
 
 
 def stage(place: Place, location: str, version: int, ids: list[int]) -> str:
-    """
-    Writes what pylance commits, a manifest and its data, and leaves the commit to the caller. The
-    manifest is that of a table beside it, which has these rows. Returns the manifest's path.
-    """
+    """Writes a manifest and its data like pylance but leaves the commit to the caller. The manifest is that of another
+    table with these rows. Returns the path of the manifest."""
     beside = f"{location}-beside{next(names)}"
     append_past(place, beside, ids, mode="create")
     store, source, target = open_store(place, beside, location)
@@ -78,12 +76,12 @@ def stage(place: Place, location: str, version: int, ids: list[int]) -> str:
     for path, copy in [(manifest, staged), *((path, path.replace(source, target)) for path in data)]:
         store.create_dir(str(Path(copy).parent))
         store.copy_file(path, copy)
-    # The keys of a bucket have the bucket before them here.
+    # Keys in a bucket have the name of the bucket as a prefix here.
     return staged.removeprefix("bucket/")
 
 
 def open_store(place: Place, *locations: str) -> tuple:
-    """The store of locations, and their paths in it."""
+    """Returns the store of locations and their paths in it."""
     [scheme] = {urllib.parse.urlparse(location).scheme for location in locations}
     paths = [urllib.parse.unquote(re.sub(r"^(file|s3|gs)://", "", location)) for location in locations]
     if scheme == "file":
@@ -114,7 +112,7 @@ def test_versions_of_main_that_are_deleted_and_made_again_are_those_that_were_wr
     for number in range(ROUNDS):
         for version, ids in [(1, [number]), (2, [number, 10 + number])]:
             commit(place, table, version, stage(place, location, version, ids))
-            # The manifests of the versions before are still there, some of them a moment old.
+            # The manifests of the previous versions still exist, and some of them are new.
             assert versions(place, table) == list(range(1, version + 1))
             assert read_ids(open_through(place, table)) == ids
         delete_all(place, table)
@@ -124,7 +122,7 @@ def test_versions_of_main_that_are_deleted_and_made_again_are_those_that_were_wr
 @pytest.mark.parametrize("fault", ["failed", "hangs"])
 @pytest.mark.parametrize("branch", [None, "side"])
 def test_a_version_that_is_made_again_while_the_first_is_being_finished_stands(faulty, table, branch, fault):
-    """The first one has its final name, and its staged one cannot be deleted."""
+    """The first commit is placed, but its staged manifest cannot be deleted."""
     location = declare(faulty, table)
     if branch:
         append_through(faulty, table, [-1])
@@ -157,7 +155,7 @@ def test_a_version_that_is_made_again_while_the_first_is_being_finished_stands(f
             delete_side(faulty, table, "pylance")
         else:
             delete_all(faulty, table)
-        # That of a version whose record was deleted stays: clients clean up.
+        # The manifest of a version whose record was deleted remains, because clients clean it up.
         left = staged()
         make([2])
         check()
@@ -169,7 +167,7 @@ def test_a_version_that_is_made_again_while_the_first_is_being_finished_stands(f
 
 
 def test_a_version_takes_the_place_of_one_that_never_got_its_final_name(faulty, table):
-    """A commit is in doubt because the store failed, its record is deleted, and its number is taken anew."""
+    """A commit is in doubt because the store failed, its record is deleted, and its number is used again."""
     location = declare(faulty, table)
     first = stage(faulty, location, 1, [1])
     try:
@@ -181,7 +179,7 @@ def test_a_version_takes_the_place_of_one_that_never_got_its_final_name(faulty, 
         faulty.faults.lift()
     commit(faulty, table, 1, stage(faulty, location, 1, [2]))
     assert read_ids(open_through(faulty, table)) == [2]
-    # The staged manifest of the first one may be finished no more.
+    # The staged manifest of the first commit must no longer be finished.
     with pytest.raises(urllib.error.HTTPError, match="409"):
         commit(faulty, table, 1, first)
     assert read_ids(open_through(faulty, table)) == [2]

@@ -1,4 +1,4 @@
-"""Compaction, index building and clean-up as jobs, which the runner's Ray carries out."""
+"""Compaction, index building and clean-up as jobs on the Ray of a runner."""
 
 import lance
 import pyarrow as pa
@@ -13,7 +13,7 @@ def post(catalog, table: list[str], what: str, **fields) -> str:
 
 
 def done(catalog, runner, job: str) -> dict[str, int]:
-    """What a job has done, once it has ended well."""
+    """Waits for the success of a job. Returns its results."""
     found = ended(catalog, runner, job)
     assert (found["status"], found["properties"].get("reason")) == ("Succeeded", None)
     results = {name: value for name, value in found["properties"].items() if name.startswith("result.")}
@@ -38,7 +38,7 @@ def test_fragments_are_compacted_through_the_catalog(catalog, runner, films):
     assert (result["fragments_removed"], result["fragments_added"]) == (4, 1)
     assert result["published_version"] == after.version == catalog.versions(films)[-1]["version"]
     assert values(catalog, films, "title") == [f"Film {number}" for number in range(35)]
-    # There is nothing more to do, so that nothing is committed.
+    # No work remains, so nothing is committed.
     assert "published_version" not in done(catalog, runner, post(catalog, films, "compact"))
     assert opened(catalog, films).version == after.version
 
@@ -51,7 +51,7 @@ def test_an_index_is_built_from_segments(catalog, runner, films, index_type):
     assert result["segments"] == 3
     assert (stats["num_indexed_rows"], stats["num_unindexed_rows"]) == (ROWS, 0)
     assert dataset.to_table(filter="id = 17")["title"].to_pylist() == ["Film 17"]
-    # Built anew, it has the rows that came since.
+    # The rebuilt index contains the rows that were added since.
     append(catalog, films, 40, 41)
     done(catalog, runner, post(catalog, films, "build_index", column="id", index_type=index_type))
     assert opened(catalog, films).stats.index_stats("id_idx")["num_indexed_rows"] == ROWS + 2

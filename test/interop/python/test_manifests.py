@@ -1,4 +1,4 @@
-"""Where a function runs: its manifest makes the environment of its job, the one that it was added with or that of the request."""
+"""The manifest of a function, or that of the request, determines the environment of its job."""
 
 import json
 import zipfile
@@ -11,7 +11,7 @@ from runner import ended
 
 
 def zipped(folder, name: str, inside: str, source: str) -> str:
-    """The URI of a zip that has one file."""
+    """Creates a zip with one file. Returns its URI."""
     folder.mkdir(exist_ok=True)
     file = folder / f"{name}.zip"
     with zipfile.ZipFile(file, "w") as archive:
@@ -21,7 +21,7 @@ def zipped(folder, name: str, inside: str, source: str) -> str:
 
 def test_a_function_runs_with_the_packages_modules_and_variables_of_its_manifest(catalog, runner, table, tmp_path):
     films = write_films(catalog, [f"manifest_{table[0]}"])
-    # Ray takes the one folder that a zip has away, and looks for modules in it.
+    # Ray removes the single folder of a zip and finds modules in it.
     module = zipped(tmp_path, "of_modules", "code/of_modules/__init__.py", "WORD = 'module'")
     packages = PipManifestBuilder.create("here").pip(["sortedcontainers==2.4.0"])
     manifest = packages.py_modules([module]).env_vars({"WORD": "variable"}).build()
@@ -44,7 +44,7 @@ def test_a_function_runs_with_the_packages_modules_and_variables_of_its_manifest
 
 def test_the_zips_of_a_request_are_where_its_function_runs(catalog, runner, table, tmp_path):
     films = write_films(catalog, [f"zips_{table[0]}"])
-    # Geneva takes zips from such a folder alone, where its client puts them.
+    # Geneva accepts zips only from such a folder, where its client stores them.
     workspace = zipped(tmp_path / "_geneva_uploads", f"workspace-{table[0]}", "of_workspace.py", "WORD = 'workspace'")
 
     @geneva.udf(data_type=pa.string())

@@ -1,4 +1,4 @@
-"""What a function needs and no worker of the Ray cluster will ever have."""
+"""Functions with requirements that no worker of the Ray cluster will ever meet."""
 
 import json
 import os
@@ -57,7 +57,8 @@ def test_tasks_on_a_ray_that_makes_its_nodes_are_as_many_as_are_asked_for(monkey
 
 
 def run_without_gpu(catalog, job: str) -> dict:
-    """Runs the first attempt of a job as on a Ray cluster whose workers have no GPU. Returns what the job is then."""
+    """Runs the first attempt of a job as on a Ray cluster whose workers have no GPU. Returns the final state of the
+    job."""
     alter(catalog, job, {"setPropertyAction": {"key": "attempt.1", "value": "claimed", "mode": "Fail"}})
     environment = {
         **os.environ,

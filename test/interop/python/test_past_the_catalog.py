@@ -1,4 +1,4 @@
-"""Tables whose first versions were written past the catalog, as lance-ray, DuckDB and Spark's CREATE TABLE do."""
+"""Tables whose first versions were written outside the catalog, as lance-ray, DuckDB and Spark's CREATE TABLE do."""
 
 import itertools
 import random
@@ -20,7 +20,7 @@ chance = random.Random(1)
 
 @pytest.fixture
 def table():
-    """The identifier of a table that does not exist yet."""
+    """Returns the identifier of a table that does not exist yet."""
     return [f"past{next(names)}"]
 
 
@@ -33,7 +33,7 @@ def versions(place: Place, table: list[str]) -> list[int]:
 
 
 def check_rows(place: Place, table: list[str], location: str, ids: list[int]) -> None:
-    """A table has these rows, for readers through the catalog and for readers past it."""
+    """Requires that a table has these rows, for readers through the catalog and for direct readers."""
     assert read_ids(open_through(place, table)) == ids
     assert read_ids(open_past(place, location)) == ids
     assert count(place, table) == len(ids)
@@ -74,7 +74,7 @@ def test_whatever_comes_first_through_the_catalog_sees_what_was_written_past_it(
 
 @pytest.fixture(scope="module")
 def lance_ray():
-    """lance-ray on a Ray of this machine. To import them takes seconds, which others need not wait for."""
+    """lance-ray on a Ray of this machine. Its import lasts seconds, which other tests need not wait for."""
     import lance_ray
     import ray
 
@@ -108,10 +108,8 @@ def test_a_table_of_lance_ray_is_seen_and_goes_on(place, table, lance_ray):
 
 
 def test_an_append_through_the_catalog_and_one_past_it_that_meet_lose_no_row(place):
-    """
-    Each race is of a table of its own, because the catalog knows none of its versions when it
-    begins: its first one was written past the catalog.
-    """
+    """Each race uses a separate table, because the catalog must not know any of its versions at the start: the first
+    one was written outside the catalog."""
     tables, winners, lasted = [], [], 0.0
     scheme = urllib.parse.urlparse(declare(place, ["race"])).scheme
     for number in range(RACES[scheme]):
@@ -119,7 +117,7 @@ def test_an_append_through_the_catalog_and_one_past_it_that_meet_lose_no_row(pla
         location = declare(place, table)
         append_past(place, location, [0], mode="create")
         start = time.monotonic()
-        # Each of them is the first to commit in a part of the races.
+        # Each writer commits first in some of the races.
         failures = race(
             lambda: append_through(place, table, [1]),
             lambda: append_past(place, location, [2]),

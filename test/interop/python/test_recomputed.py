@@ -1,4 +1,4 @@
-"""Finished work is kept: rows that a second attempt computes again, counted by the function itself."""
+"""Tests that finished work is kept. The function itself counts the rows that a second attempt computes again."""
 
 import os
 import signal
@@ -17,12 +17,12 @@ from runner import JOB_SECONDS, Runner, ended
 
 ROWS = 1_000
 ROWS_PER_FRAGMENT = 50
-# The catalog is silent for longer than a restart of its node lasts.
+# The silence of the catalog in seconds, longer than a restart of its node.
 PAUSE_SECONDS = 40
 
 
 class Calls:
-    """The calls of a function by all its workers: each worker has a file, with a line for each call."""
+    """The calls of a function by all its workers. Each worker has a file with a line for each call."""
 
     def __init__(self) -> None:
         self.folder = tempfile.mkdtemp(dir="/tmp")
@@ -60,7 +60,7 @@ def yard(tmp_path):
 
 
 def begin(catalog, calls: Calls, share: float) -> str:
-    """Opens a backfill, and waits until so many of its rows were computed."""
+    """Opens a backfill and waits until a share of its rows is computed."""
     db = geneva.connect(namespace_client_impl="rest", namespace_client_properties=catalog.properties)
     db.open_table("t").add_columns({"double": counted(calls)})
     job = backfill(catalog, ["t"], "double")
@@ -99,7 +99,7 @@ def test_a_pause_of_the_catalog_costs_no_work(yard):
     calls = Calls()
     job = begin(catalog, calls, 0.3)
     catalog.process.send_signal(signal.SIGSTOP)
-    # The pause itself is what is tested.
+    # The pause itself is the subject of the test.
     time.sleep(PAUSE_SECONDS)
     catalog.process.send_signal(signal.SIGCONT)
     expect_all_rows(catalog, runner, job, calls, attempt=1)

@@ -1,4 +1,4 @@
-"""LanceDB's own remote client, unmodified: what it calls its server is this catalog."""
+"""Tests LanceDB's own remote client, unmodified, with this catalog as its server."""
 
 import pytest
 from jobs import ROWS, values, write_films
@@ -16,7 +16,7 @@ def add_computed(catalog, table: list[str], name: str, expression: str) -> None:
 
 
 def test_a_job_that_is_canceled_or_fails_is_told_as_such(catalog, remote, source):
-    """No runner is there yet: the catalog alone tells how a job is."""
+    """No runner exists yet, so the catalog alone reports the state of jobs."""
     add_computed(catalog, source, "twice", "id * 2")
     table = remote.open_table(source[0])
     canceled = table.refresh_column_async("twice")
@@ -43,7 +43,7 @@ def test_a_column_is_refreshed_to_the_end(catalog, runner, remote, source):
     assert job.status() == "finished"
     assert [event["state"] for event in job.events().to_pylist()] == ["queued", "claim", "done"]
     assert [event["state"] for event in job.events(filter="state = 'done'").to_pylist()] == ["done"]
-    # Canceling what has ended is no error, and changes nothing.
+    # The cancellation of an ended job succeeds without an effect.
     job.cancel()
     listed = {each.job_id: each for each in remote.list_jobs()}
     assert (listed[job.id].state, listed[job.id].table) == ("finished", source[0])

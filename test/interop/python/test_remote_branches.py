@@ -1,4 +1,4 @@
-"""What LanceDB's own tests of its remote client ask of branches, nested columns and names, by the client itself."""
+"""The requests of LanceDB's own tests about branches, nested columns and names, sent by its remote client."""
 
 import pyarrow as pa
 import pytest

@@ -1,4 +1,4 @@
-"""Every path that LanceDB's remote clients call, read from their binaries: answered, or 406 with a reason in the docs."""
+"""Every path that LanceDB's remote clients call, read from their binaries, is supported or a documented 406."""
 
 import importlib.util
 import json
@@ -16,7 +16,7 @@ CLIENTS = {
     "Node": next(PROJECT.glob("node_modules/@lancedb/lancedb-*/*.node")),
 }
 PREFIX = re.compile(rb"/v1/(?:table|function|view|secret|materialized_view|namespace)/(?=\xc0)")
-# Paths without arguments, which other literals follow.
+# The paths without arguments, which are followed by other literals.
 LITERALS = ["/v1/table/", *(f"/v1/jobs/{name}" for name in ("cancel", "describe", "list", "pause", "query_events", "resume"))]
 
 
@@ -27,7 +27,7 @@ def paths_of(binary: Path) -> set[str]:
 
 
 def rest_of_format(code: bytes, at: int) -> str:
-    """Reads a format string of Rust: an argument is 0xc0, a literal its length and its bytes, the end 0."""
+    """Parses a format string of Rust: an argument is 0xc0, a literal its length and its bytes, the end 0."""
     path = ""
     while code[at] != 0:
         length = 0 if code[at] == 0xC0 else code[at]

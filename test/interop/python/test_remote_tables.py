@@ -1,4 +1,4 @@
-"""LanceDB's own remote client on tables: what it sends is answered as its own service answers it."""
+"""LanceDB's own remote client on tables, with the same responses as those of its own service."""
 
 from datetime import timedelta
 

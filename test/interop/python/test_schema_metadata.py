@@ -1,4 +1,5 @@
-"""The catalog writes manifests itself when it replaces a schema's metadata: pylance reads them, and brings its commits on top."""
+"""The catalog itself writes manifests with replaced schema metadata. pylance reads them and rebases its commits onto
+them."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -60,7 +61,7 @@ def test_a_writer_that_opened_the_table_before_commits_on_top(catalog, table, st
 
 
 def test_the_transaction_says_what_was_changed(catalog, table):
-    """Lance refuses what changes the same metadata at once, which it tells from the transaction."""
+    """Lance rejects concurrent changes of the same metadata, which it detects by the transaction."""
     before = write(catalog, table, [1], "create")
     replace(catalog, table, {"by": "the catalog"})
     with pytest.raises(OSError, match="(?i)conflict"):

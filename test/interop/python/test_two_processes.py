@@ -1,4 +1,4 @@
-"""Two processes of the service over one SQLite file, as `tiltyard run --local` beside `npm start`."""
+"""Two processes of the service over one SQLite file, as with `tiltyard run --local` beside `npm start`."""
 
 import contextlib
 import time
@@ -15,13 +15,13 @@ from writers import read_ids
 
 ROUNDS = 10
 LOCATION = "fixed/place.lance"
-# Longer than it takes a process to look for work that another one left.
+# A duration that exceeds the interval at which a process checks for work of another one.
 SLOW_DELETION_SECONDS = 7
 
 
 @pytest.fixture(params=["files", *CLOUDS])
 def two(request, tmp_path):
-    """Both reach the store as it is."""
+    """Both processes access the store without faults."""
     environment, options = {}, None
     if request.param in CLOUDS:
         environment_of, options_of, _ = CLOUDS[request.param]
@@ -33,7 +33,7 @@ def two(request, tmp_path):
 
 @pytest.fixture(params=["files", *CLOUDS])
 def one_that_is_slow(request, tmp_path):
-    """Steps of the first one fail."""
+    """Steps of the first process fail."""
     with contextlib.ExitStack() as stack:
         if request.param == "files":
             faults = FaultyFiles(tmp_path / "faults")
@@ -49,7 +49,7 @@ def one_that_is_slow(request, tmp_path):
 
 
 def try_to_declare(place: Place, table: str) -> str | None:
-    """Declares a table at the fixed place. Returns its location; None while another table is there."""
+    """Declares a table at the fixed location. Returns its location; None while another table is there."""
     try:
         return place.catalog.post(f"/v1/table/{table}/declare", {"location": LOCATION})["location"]
     except urllib.error.HTTPError as error:
@@ -74,7 +74,7 @@ def drop(place: Place, table: str) -> None:
 
 
 def test_a_table_at_a_place_whose_table_the_other_process_drops_keeps_all_that_was_written(two):
-    """Each process drops the table of the other one and makes its own there."""
+    """Each process drops the table of the other one and creates its own at the same location."""
     declare(two[0], "table0")
     append_through(two[0], ["table0"], [0])
     for number in range(1, ROUNDS):
@@ -99,7 +99,7 @@ def test_a_slow_deletion_by_one_process_takes_nothing_from_the_next_table_there(
         append_through(slow, ["before"], [id])
     slow.faults.inject("hangs", "delete folder")
     drop(slow, "before")
-    # The other process waits with its own table, or has seen to the deletion itself.
+    # The other process either waits with its own table or has completed the deletion itself.
     wait_until(lambda: slow.faults.count() > 0, "the deletion")
     until = time.monotonic() + SLOW_DELETION_SECONDS
     location = None
@@ -116,7 +116,7 @@ def test_a_slow_deletion_by_one_process_takes_nothing_from_the_next_table_there(
     append_through(other, ["after"], [12])
     for place in one_that_is_slow:
         assert read_ids(open_through(place, ["after"])) == [10, 11, 12]
-        # Every version is there, the first one too, whose manifest has the name of the one before.
+        # Every version exists, including the first one, whose manifest has the name of the previous one.
         dataset = open_through(place, ["after"])
         assert [read_ids(dataset.checkout_version(version)) for version in (1, 2)] == [[10], [10, 11]]
     assert read_ids(open_past(other, location)) == [10, 11, 12]

@@ -27,7 +27,7 @@ ALLOW_ALL = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action"
 
 @pytest.fixture(scope="module")
 def aws():
-    """The address of an AWS that refuses unknown callers, a role in it, and the keys of the catalog's user."""
+    """The address of an AWS that rejects unknown callers, a role in it, and the keys of the catalog's user."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     program = [os.environ["TILTYARD_TEST_PYTHON"], "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
@@ -66,7 +66,7 @@ def vending(aws, tmp_path_factory):
 def test_pylance_writes_and_reads_with_the_credentials_of_the_catalog(aws, vending):
     url, _, _ = aws
     client = vending.client()
-    # The server's address, and no credential for it.
+    # The options contain the address of the server but no credential.
     server = {"aws_endpoint": url, "aws_virtual_hosted_style_request": "false", "allow_http": "true"}
     where = {"namespace_client": client, "table_id": ["vended"], "storage_options": server}
     lance.write_dataset(pa.table({"id": [1, 2]}), mode="create", **where)
@@ -83,13 +83,13 @@ def test_pylance_writes_and_reads_with_the_credentials_of_the_catalog(aws, vendi
 
 @pytest.fixture(scope="module")
 def server(aws):
-    """The server's address, as variables of Lance's clients, and no credential for it."""
+    """Returns the server's address as variables of Lance's clients, without a credential."""
     return {
         "AWS_ENDPOINT_URL": aws[0],
         "AWS_REGION": REGION,
         "AWS_ALLOW_HTTP": "true",
         "AWS_VIRTUAL_HOSTED_STYLE_REQUEST": "false",
-        # Without a credential they would look for one of the machine.
+        # Without a credential, the clients would search for one of the machine.
         "AWS_EC2_METADATA_DISABLED": "true",
     }
 

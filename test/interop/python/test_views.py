@@ -1,4 +1,4 @@
-"""Views that Geneva's remote mode makes and refreshes, unmodified, and that the runner fills."""
+"""Views that Geneva's unmodified remote mode creates and refreshes and that the runner fills."""
 
 import base64
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from runner import JOB_SECONDS, ended
 
 
 def functions():
-    """Functions of a function are pickled by value, as those of a notebook are."""
+    """Nested functions are pickled by value, like those of a notebook."""
 
     class Word(NamedTuple):
         word: str
@@ -72,7 +72,7 @@ def test_a_udtf_view_has_what_its_function_makes_of_all_rows(catalog, runner, ge
 
 
 def write_stable(catalog, table: list[str]) -> list[str]:
-    """Films whose rows keep their ids, so that a view follows them from version to version."""
+    """A table of films with stable row ids, so that a view follows it from version to version."""
     titles = pa.table({"id": range(ROWS), "title": [f"Film {number}" for number in range(ROWS)]})
     lance.write_dataset(
         titles,
@@ -114,7 +114,7 @@ def test_a_view_has_its_rows_without_another_request_when_it_is_asked_for_with_d
 
 
 def test_a_view_of_a_table_in_a_namespace(catalog, runner, geneva_db, films):
-    """Geneva's client names the source by its last part alone: the full name takes a request of its own."""
+    """Geneva's client names only the last part of the source, so the full name needs a direct request."""
     query = geneva_db.open_table(films[-1], namespace=films[:-1]).search(None).select(["id", "title"])
     source_query = query.to_query_object().model_copy(update={"source_table": "$".join(films)})
     columns = [("__source_row_id", pa.int64()), ("__is_set", pa.bool_()), ("id", pa.int64()), ("title", pa.string())]

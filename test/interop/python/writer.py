@@ -1,7 +1,5 @@
-"""
-Appends to a table from a process of its own: writer.py JSON, with the fields of a `Writing`.
-Prints the first id of each append once it is acknowledged.
-"""
+"""Appends to a table in a separate process: writer.py JSON, with the fields of a `Writing`. Prints the first id of each
+append after its acknowledgement."""
 
 import json
 import sys
@@ -29,7 +27,7 @@ def append(data: pa.Table) -> None:
 
 
 def append_past_the_catalog(data: pa.Table) -> None:
-    """Reads through the catalog and commits to the table's folder itself, as Geneva does."""
+    """Reads through the catalog and commits directly to the table's folder, like Geneva."""
     dataset = lance.dataset(**table)
     fragment = lance.fragment.LanceFragment.create(dataset.uri, data, storage_options=options)
     operation = lance.LanceOperation.Append([fragment])

@@ -1,4 +1,4 @@
-"""Many writers at once, each in a process of its own."""
+"""Many concurrent writers, each in a separate process."""
 
 import itertools
 import json
@@ -17,7 +17,7 @@ ROWS_PER_APPEND = 3
 
 @dataclass(frozen=True)
 class Writing:
-    """What one writer does: appends of a few rows each, whose ids begin at `first`."""
+    """The work of one writer: appends of a few rows each, whose ids begin at `first`."""
 
     first: int
     appends: int
@@ -43,10 +43,8 @@ def start_writer(catalog: Catalog, table: list[str], writing: Writing) -> subpro
 
 
 def write_at_once(catalog: Catalog | list[Catalog], table: list[str], writings: list[Writing]) -> str:
-    """
-    Runs the writers to their end, spread over the replicas of a catalog; none may fail.
-    Returns what they wrote to standard error.
-    """
+    """Runs the writers until they exit, distributed over the replicas of a catalog; none may fail. Returns their output
+    to standard error."""
     replicas = itertools.cycle(catalog if isinstance(catalog, list) else [catalog])
     writers = [start_writer(replica, table, writing) for replica, writing in zip(replicas, writings)]
     said = ""
@@ -62,7 +60,7 @@ def write_at_once(catalog: Catalog | list[Catalog], table: list[str], writings: 
 
 
 def create_table(catalog: Catalog, table: list[str], storage_options=None) -> lance.LanceDataset:
-    """Makes a table with a row of the id -1."""
+    """Creates a table with a row of the id -1."""
     return lance.write_dataset(
         pa.table({"id": [-1]}),
         namespace_client=catalog.client(),
@@ -77,7 +75,7 @@ def read_ids(dataset: lance.LanceDataset) -> list[int]:
 
 
 def check_eight_writers(catalog: Catalog, table: list[str], appends: int, storage_options=None) -> None:
-    """Eight writers append to one table: no row is lost, no version is skipped, no client warns about manifests."""
+    """Eight writers append to one table: no row is lost, no version is skipped, and no client warns about manifests."""
     create_table(catalog, table, storage_options)
     writings = [Writing(index * 1_000_000, appends, storage_options=storage_options) for index in range(8)]
     said = write_at_once(catalog, table, writings)
@@ -86,7 +84,7 @@ def check_eight_writers(catalog: Catalog, table: list[str], appends: int, storag
 
 
 def check_writers_past_the_catalog(catalog: Catalog, table: list[str], appends: int, storage_options=None) -> None:
-    """Writers that commit past the catalog and writers that commit through it lose no row to each other."""
+    """Writers outside the catalog and writers through it lose no rows of each other."""
     create_table(catalog, table, storage_options)
     writings = [
         Writing(index * 1_000_000, appends, past_the_catalog=past, storage_options=storage_options)
@@ -97,7 +95,7 @@ def check_writers_past_the_catalog(catalog: Catalog, table: list[str], appends: 
 
 
 def check_table(catalog: Catalog, table: list[str], writings: list[Writing], storage_options=None) -> None:
-    """The table has what the writers wrote, each append as a version with a manifest of its final name."""
+    """Requires that the table contains the written rows, each append as a version with a placed manifest."""
     dataset = lance.dataset(namespace_client=catalog.client(), table_id=table, storage_options=storage_options)
     assert read_ids(dataset) == sorted([-1, *(id for writing in writings for id in writing.ids)])
     expected = list(range(1, sum(writing.appends for writing in writings) + 2))

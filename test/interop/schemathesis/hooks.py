@@ -1,4 +1,4 @@
-"""What schemathesis has to be told about the catalog, apart from its OpenAPI document."""
+"""The extensions of schemathesis for the catalog, in addition to its OpenAPI document."""
 
 import json
 import os
@@ -6,19 +6,19 @@ import zlib
 
 import schemathesis
 
-# Ids of objects that are there, by the word that follows /v1/ in a path.
+# The ids of existing objects, by the word after /v1/ in a path.
 EXISTING = json.loads(os.environ["TILTYARD_TEST_EXISTING"])
 
 
 @schemathesis.serializer("application/vnd.apache.arrow.stream")
 def arrow_stream(ctx, value):
-    """Any bytes: hardly ever a stream of rows, which is told as such."""
+    """Serializes a value to bytes, which are rarely a stream of rows."""
     return value if isinstance(value, bytes) else str(value).encode()
 
 
 @schemathesis.hook
 def before_call(ctx, case, kwargs):
-    """Valid requests follow the rules that a schema cannot say, and half of them are about what is there."""
+    """Makes valid requests follow rules that a schema cannot express, and half of them refer to existing objects."""
     if case.meta is None or not case.meta.generation.mode.is_positive:
         return
     fields = [fields for fields in (case.query, case.body) if isinstance(fields, dict)]
@@ -35,10 +35,9 @@ def before_call(ctx, case, kwargs):
 
 
 def valid_id(kind, text):
-    """
-    Chooses by what was generated and not by chance, so that a run can be repeated.
+    """Chooses deterministically by the generated text, so that a run can be repeated.
 
-    What was generated may have %24 in the place of the delimiter.
+    The generated text may contain %24 in place of the delimiter.
     """
     existing = EXISTING.get(kind, [])
     choice = zlib.crc32(text.encode("utf-8", "replace"))

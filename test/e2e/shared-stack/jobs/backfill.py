@@ -1,7 +1,5 @@
-"""
-Fills the column `squared` of a table from its column `number`, batch by batch in Ray tasks:
-backfill.py TABLE GATE. It says when it has begun, and goes on when the file GATE is there.
-"""
+"""Fills the column `squared` of a table from its column `number`, batch by batch in Ray tasks: backfill.py TABLE GATE.
+It prints a line when it has begun, and continues when the file GATE exists."""
 
 import os
 import sys

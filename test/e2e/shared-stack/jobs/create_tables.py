@@ -1,4 +1,4 @@
-"""Makes tables with a column `id` and one of numbers through the catalog: create_tables.py TABLE=COLUMN ..."""
+"""Creates tables with a column `id` and a column of numbers through the catalog: create_tables.py TABLE=COLUMN ..."""
 
 import os
 import sys

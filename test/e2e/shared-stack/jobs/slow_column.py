@@ -1,4 +1,4 @@
-"""Adds a column to a table through the catalog that takes Geneva a second a row: slow_column.py TABLE COLUMN"""
+"""Adds a column through the catalog for which Geneva needs a second per row: slow_column.py TABLE COLUMN"""
 
 import os
 import sys
@@ -8,7 +8,7 @@ import pyarrow as pa
 
 
 def slow():
-    # A function of a function is pickled by value: Ray has no module of this name.
+    # A nested function is pickled by value, because Ray has no module of this name.
     @geneva.udf(data_type=pa.int64())
     def slow(number: int) -> int:
         import time

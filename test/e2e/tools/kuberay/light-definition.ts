@@ -1,8 +1,8 @@
 import { parse } from "yaml";
 
 /**
- * A resource definition of KubeRay as the tests install it, in JSON, which is read at once: its YAML takes half a
- * second. An API server works for many seconds on each schema: only the one that is used here is kept.
+ * Returns a resource definition of KubeRay for the tests as JSON, because parsing its YAML needs half a second. Only
+ * the used schema is kept, because an API server needs many seconds for each.
  */
 export function lightDefinition(yaml: string): string {
   const definition = parse(yaml);
