@@ -1,6 +1,6 @@
 /**
- * Ends a program with one sentence under a Node that cannot run it. This file is JavaScript without newer syntax, because
- * older versions of Node read it.
+ * Exits with one sentence if this version of Node cannot run the program. This file is JavaScript without newer syntax,
+ * because older versions of Node read it.
  */
 import { existsSync, readFileSync } from "node:fs";
 

@@ -1,9 +1,9 @@
 const pollMs = 500;
 
 /**
- * Calls back once when the parent of this process has ended, if npm or npx started it: npm forwards SIGTERM only to the
- * shell between them, which ends and leaves its child behind. A program that something else started outlives its parent,
- * as with nohup.
+ * Calls back once when the parent of this process has exited, if npm or npx started it. npm forwards SIGTERM only to
+ * the shell between them, which exits and leaves its child running. A program with a different parent outlives it, as
+ * with nohup.
  */
 export function onNpmExit(callback: () => void): Disposable {
   const parent = process.ppid;

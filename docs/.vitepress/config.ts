@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 const docs = join(import.meta.dirname, "..");
 
-/** The folders of pages, in the order of a reader's first weeks. */
+/** The folders of pages in the order in which readers need them. */
 const folders = {
   "get-started": "Get started",
   guides: "Guides",

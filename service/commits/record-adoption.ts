@@ -158,7 +158,7 @@ async function auditAdoption(
 /** Geneva commits without the catalog, to main. */
 const genevaOperations = ["AlterTableBackfillColumns", "RefreshMaterializedView"];
 
-/** Returns the running job of Geneva on a table. Several such jobs cannot be told apart: then the writer is unknown. */
+/** Returns the running job of Geneva on a table. If several jobs are running, the writer is unknown. */
 async function writerOf(session: Session, { identifier }: TableRecord, branch: string): Promise<Caller> {
   const open = branch === mainBranch ? await findOpenJobs(session, identifier) : [];
   const running = open.filter(({ status, operation }) => status === "Running" && genevaOperations.includes(operation));

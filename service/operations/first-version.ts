@@ -10,16 +10,16 @@ interface BranchRequest {
   readonly branch?: string | undefined;
 }
 
-/** Checks whether a write creates the first version of a table. */
+/** Reports whether a write creates the first version of a table. */
 export async function isUnwritten(catalog: Catalog, table: TableRecord, request: BranchRequest): Promise<boolean> {
   return branchOf(request) === mainBranch && !(await isWritten(catalog, table));
 }
 
 /**
- * Runs writes that create the table or its first version one after the other, in all replicas: a stream of rows cannot be
+ * Serializes writes that create the table or its first version across all replicas. A stream of rows cannot be
  * repeated, so the library must not lose the race for that version. The next write finds it.
  *
- * @throws CatalogError ServiceUnavailable when other writes take too long.
+ * @throws CatalogError ServiceUnavailable if other writes last too long.
  */
 export async function inTurn<Result>(
   catalog: Catalog,

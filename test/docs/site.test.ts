@@ -1,4 +1,4 @@
-/** The site of the pages, which VitePress builds from docs/. */
+/** Tests the site that VitePress builds from docs/. */
 import { appendFileSync, cpSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";

@@ -1,14 +1,18 @@
-/** Random SQL over the functions of DataFusion never ends the catalog, and every refusal says why. */
+/** Tests that random SQL over the functions of DataFusion never crashes the catalog and that every rejection has a reason. */
 import { tableFromArrays, tableToIPC } from "apache-arrow";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startWatchedService, type WatchedService } from "./service.ts";
 
-/** More runs and another seed search further, for example TILTYARD_TEST_EXPRESSIONS=20000 TILTYARD_TEST_SEED=$RANDOM. */
+/**
+ * The number of runs and the seed. More runs with another seed extend the search, for example
+ * TILTYARD_TEST_EXPRESSIONS=20000 TILTYARD_TEST_SEED=$RANDOM.
+ */
 const { TILTYARD_TEST_EXPRESSIONS: runs = "400", TILTYARD_TEST_SEED: seed = "1" } = process.env;
 
 /**
- * Functions by the types of their arguments and of their result: `n` number, `t` text, `b` boolean, `l` list of numbers, `d` time.
+ * The functions by the types of their arguments and their result: `n` number, `t` text, `b` boolean, `l` list of
+ * numbers, `d` time.
  */
 const functions: Readonly<Record<string, string>> = {
   "n>n": `abs acos acosh asin asinh atan atanh cbrt ceil cos cosh cot degrees exp factorial floor isnan ln log10 log2 radians round
@@ -70,7 +74,7 @@ const leaves: Readonly<Record<string, readonly string[]>> = {
   d: ["date '0001-01-01'", "timestamp '9999-12-31 23:59:59'", "now()", "null"],
   any: ["missing", "nested.a", "tags[1]", "X'00ff'", "interval '1' month", "{}", "?", "$1"],
 };
-/** Templates of operators, by the type of their result. */
+/** The templates of operators by the type of their result. */
 const templates: Readonly<Record<string, readonly string[]>> = {
   n: [
     "(n + n)",
@@ -111,7 +115,7 @@ const templates: Readonly<Record<string, readonly string[]>> = {
   any: ["n", "t", "b", "l", "d"],
 };
 
-/** Expressions of each type. One in a hundred arguments has another type, which the library must refuse. */
+/** Generates expressions of each type. One in a hundred arguments has a different type, which the library must reject. */
 const expressions = fc.letrec<Record<string, string>>((tie) => {
   const argument = (type: string) =>
     fc.oneof({ weight: 99, arbitrary: tie(type) }, { weight: 1, arbitrary: tie("any") });
@@ -145,7 +149,7 @@ const expressions = fc.letrec<Record<string, string>>((tie) => {
   );
 });
 
-/** The operations that evaluate an expression: its type, and the body that carries it. */
+/** The operations that evaluate an expression, each with its type and its body. */
 const operations: Readonly<Record<string, readonly [type: string, bodyOf: (expression: string) => object]>> = {
   count_rows: ["b", (predicate) => ({ predicate })],
   query: ["b", (filter) => ({ filter, k: 10, vector: {} })],
@@ -192,7 +196,7 @@ test.each(Object.entries(operations))(
         JSON.stringify(bodyOf(sql)),
       );
       answers.set(status, (answers.get(status) ?? 0) + 1);
-      // A 503 would mean that the expression ended the child process of the Lance library.
+      // A 503 would mean that the expression crashed the child process of the Lance library.
       expect([200, 400, 404, 406], `${status} ${text.slice(0, 1000)}`).toContain(status);
       if (name === "add_columns" && status === 200) await createTable();
     });

@@ -9,7 +9,7 @@ const file = "examples/compose.yaml";
 const { services } = parse(readFileSync(file, "utf8"), { merge: true });
 
 test("the catalog of examples/compose.yaml accepts its settings", () => {
-  // As the image sets them.
+  // These are the values of the image.
   const image = { TILTYARD_HOST: "0.0.0.0", TILTYARD_PORT: "2333", TILTYARD_DATA_DIR: "/data" };
   const config = readConfig({ ...image, ...services.catalog.environment });
   expect(config).toMatchObject({

@@ -1,4 +1,4 @@
-"""Geneva's records of errors, which its clients look up by the name of the table."""
+"""Geneva's records of errors, which its clients find by the name of the table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 from tiltyard.job.job import Job
 
-# Set for a job of a team: the namespace of Geneva's records, which is the only one that its key may write to.
+# A variable for a job of a team: the namespace of Geneva's records, the only one that its key may write to.
 SYSTEM_NAMESPACE = "TILTYARD_SYSTEM_NAMESPACE"
 ERRORS_TABLE = "geneva_errors"
 
@@ -17,7 +17,7 @@ def system_namespace() -> list[str]:
 
 
 def name_table_in_errors(job: Job) -> None:
-    """Sets the name of the table in the job's records of errors: Geneva records the folder's name instead.
+    """Sets the name of the table in the job's records of errors, because Geneva records the name of the folder instead.
 
     Prints a failure, which must not hide the outcome of the job.
     """

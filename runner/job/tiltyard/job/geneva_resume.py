@@ -1,11 +1,11 @@
-"""Keeps the work of earlier attempts: frequent commits, and a filter that leaves finished rows alone."""
+"""Keeps the work of earlier attempts by frequent commits and by a filter that excludes finished rows."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-# An attempt that dies loses about one part of so many.
+# The number of commits of a backfill. A failed attempt loses about one of these parts.
 COMMITS = 20
 SOURCE_FILES = re.compile(r"_srcfiles-([0-9a-f]+)_frag-\d+$")
 
@@ -16,10 +16,10 @@ def commit_granularity(table: Any) -> int:
 
 
 def filter_of_rest(table: Any, column: str) -> str | None:
-    """Returns the filter for the rows without a value, or None where Geneva chooses the rows itself.
+    """Returns the filter for the rows without a value, or None if Geneva chooses the rows itself.
 
-    Geneva computes all rows when the inputs of a column have changed, and looks for that in the first fragment alone.
-    An interrupted backfill may have finished other fragments first, which Geneva mistakes for such a change.
+    Geneva computes all rows if the inputs of a column have changed, which it checks in the first fragment only. An
+    interrupted backfill may have finished other fragments first, which Geneva mistakes for such a change.
     """
     try:
         return _filter_of_rest(table, column)
@@ -45,7 +45,7 @@ def _filter_of_rest(table: Any, column: str) -> str | None:
 
 
 def _is_up_to_date(table: Any, column: str, function: Any) -> bool:
-    """Returns whether each fragment with values of the column was computed from its present inputs."""
+    """Reports whether each fragment with values of the column was computed from its current inputs."""
     from geneva.checkpoint_utils import hash_source_files
     from geneva.runners.ray.pipeline import _get_relevant_field_ids, get_source_data_files
 
