@@ -7,6 +7,8 @@ import { isArrow } from "./json-body.ts";
 
 /** The response header that lists the fields of a request that had no effect. */
 const ignoredHeader = "x-ignored-fields";
+/** A changing request with more unknown fields is refused, which bounds the comparison of names. */
+const unknownMax = 100;
 const ignoredMax = { names: 20, lengthOfName: 64 };
 
 /** The names of fields that limit the effect of a request. Each group contains common names for the same concept. */
@@ -45,13 +47,17 @@ export function knownFields(contract: AnyContract) {
       ...(isArrow(contract, c) ? [] : unknownIn(body, await c.req.json(), "")),
     ];
     if (unknown.length > 0) {
+      if (isStrict && unknown.length > unknownMax)
+        throw invalidInput([`the request has more than ${unknownMax} fields that this operation does not have`]);
       const problems = isStrict ? unknown.flatMap((field) => problemOf(field) ?? []) : [];
       if (problems.length > 0) throw invalidInput(problems);
       const ignored = [
         ...new Set(
-          unknown.map(({ path }) => encodeURIComponent(path.toWellFormed()).slice(0, ignoredMax.lengthOfName)),
+          unknown
+            .slice(0, ignoredMax.names)
+            .map(({ path }) => encodeURIComponent(path.toWellFormed()).slice(0, ignoredMax.lengthOfName)),
         ),
-      ].slice(0, ignoredMax.names);
+      ];
       c.set("ignoredFields", ignored);
       c.header(ignoredHeader, ignored.join(", "));
     }
@@ -74,10 +80,11 @@ function unknownIn(schema: z.ZodType, value: unknown, path: string): UnknownFiel
   const objects = options.filter((each) => each instanceof z.ZodObject);
   if (objects.length === 0) return [];
   const shape: Readonly<Record<string, z.ZodType>> = Object.assign({}, ...objects.map((each) => each.shape));
+  const known = Object.keys(shape);
   return Object.entries(value).flatMap(([name, inner]) => {
     const field = Object.hasOwn(shape, name) ? shape[name] : undefined;
     if (field !== undefined) return unknownIn(field, inner, `${path}${name}.`);
-    return inner === null ? [] : { path: `${path}${name}`, name, known: Object.keys(shape) };
+    return inner === null ? [] : { path: `${path}${name}`, name, known };
   });
 }
 
