@@ -87,9 +87,13 @@ export interface TeamClient {
 /** The service account of pods and their folder of the bucket, with a trailing slash; the whole bucket when absent. */
 export interface IdentityArgs extends ServiceAccountName {
   readonly folder?: string;
-  /** The annotations of the service account on clusters where the stack creates no identities. */
+  /** `vended`: none, because the catalog hands out credentials; `direct` when absent. */
+  readonly bucketAccess?: BucketAccess;
+  /** Of the service account, where the stack makes no identities. */
   readonly annotations?: Readonly<Record<string, string>>;
 }
+
+export type BucketAccess = "direct" | "vended";
 
 export interface ServiceAccountName {
   readonly namespace: string;
@@ -122,9 +126,12 @@ export interface Database {
 export interface ImageRepository {
   /** The name without a tag. */
   readonly name: pulumi.Output<string>;
-  readonly registry: {
-    readonly address: pulumi.Input<string>;
-    readonly username: pulumi.Input<string>;
-    readonly password: pulumi.Output<string>;
-  };
+  /** The credentials of the push; undefined where Docker has its own. */
+  readonly registry:
+    | {
+        readonly address: pulumi.Input<string>;
+        readonly username: pulumi.Input<string>;
+        readonly password: pulumi.Output<string>;
+      }
+    | undefined;
 }

@@ -1,6 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import { rayGpuImage, rayImage } from "@tiltyard/protocol";
 import { z } from "zod";
+import type { BucketAccess } from "./cluster.ts";
 import { supportNotice } from "./kubernetes-support.ts";
 import type { Architecture } from "./machines.ts";
 import { clientRoleOf } from "./name-rules.ts";
@@ -32,6 +33,7 @@ interface WorkedOut {
     readonly auth: "token" | "none";
     readonly image: string;
     readonly gpuImage: string;
+    readonly bucketAccess: BucketAccess;
     readonly allowedNamespaces: readonly string[];
     /** The content of the stack's own images, which replace those two; undefined if the stack builds none. */
     readonly build: { readonly packages: readonly string[]; readonly gpu: boolean } | undefined;
@@ -80,8 +82,17 @@ export function readStackConfig(): StackConfig {
 
 /** Returns warnings about valid settings that should be changed soon. */
 export function warningsOf(config: StackConfig, today: Date): string[] {
-  const notice = "nodePools" in config ? supportNotice(config, today) : undefined;
-  return notice === undefined ? [] : [notice.message];
+  if (!("nodePools" in config)) return [];
+  const notice = supportNotice(config, today);
+  return [...(notice === undefined ? [] : [notice.message]), ...(isOpen(config.network) ? [openApi] : [])];
+}
+
+const openApi =
+  "network.authorizedNetworks: the Kubernetes API accepts connections from every address (0.0.0.0/0). List the " +
+  "networks of administrators and clients";
+
+function isOpen({ publicEndpoint, authorizedNetworks }: (GkeConfig | EksConfig)["network"]): boolean {
+  return publicEndpoint && (authorizedNetworks.length === 0 || authorizedNetworks.some((each) => each.endsWith("/0")));
 }
 
 type All = Readonly<Record<string, string>>;
@@ -265,12 +276,12 @@ function rayOf(
   ofRoles: WorkedOut["architectures"],
 ): WorkedOut["ray"] {
   const { ray } = settings;
-  const { version, allowedNamespaces, packages } = ray;
+  const { version, allowedNamespaces, bucketAccess, packages } = ray;
   const image = ray.image ?? rayImage(version, ofRoles.head);
   const gpuImage = ray.gpuImage ?? ray.image ?? rayGpuImage(version, ofRoles.workerGpu);
   // An existing cluster may have GPU nodes that the settings do not mention.
   const gpu = !("nodePools" in settings) || nodePools.some(({ role }) => role === "workerGpu");
   const build = buildsRayImages(settings) ? { packages, gpu } : undefined;
   const auth = ray.auth ?? (tokenHindrance(settings) === undefined ? "token" : "none");
-  return { version, auth, image, gpuImage, allowedNamespaces, build };
+  return { version, auth, image, gpuImage, bucketAccess, allowedNamespaces, build };
 }

@@ -1,3 +1,4 @@
+import { readDefinitions } from "./chart-definitions.ts";
 import type { Cluster, Database } from "./cluster.ts";
 import { Catalog } from "./components/catalog/catalog.ts";
 import { findEksAccount } from "./components/eks/eks-account.ts";
@@ -14,8 +15,9 @@ import { Runner } from "./components/runner/runner.ts";
 import type { EksConfig, GkeConfig, StackConfig } from "./config.ts";
 import { type Outputs, rayParameters, stackOutputs } from "./outputs.ts";
 
-/** Deploys all parts of a stack. */
-export async function deploy(config: StackConfig): Promise<Outputs> {
+/** Everything that a stack consists of. */
+export async function deploy(config: StackConfig, read = readDefinitions): Promise<Outputs> {
+  const definitions = await findDefinitions(config, read);
   const { cluster, database } = await createCluster(config);
   const { namespace, serviceAccount, operator, monitoring, rayLogs, quota, teams, kueue, chartValues } = config;
   const deleteNamespace = "deleteNamespace" in config && config.deleteNamespace;
@@ -25,6 +27,7 @@ export async function deploy(config: StackConfig): Promise<Outputs> {
       namespace,
       serviceAccount,
       operator,
+      definitions,
       deleteNamespace,
       monitoring,
       rayLogs,
@@ -34,11 +37,22 @@ export async function deploy(config: StackConfig): Promise<Outputs> {
       chartValues,
     },
     allowedNamespaces: config.ray.allowedNamespaces,
+    bucketAccess: config.ray.bucketAccess,
   });
   const images = rayImages("ray", config, cluster, platform);
   const { enabled, ...settings } = config.catalog;
   const deletionProtection = !("deletionProtection" in config) || config.deletionProtection;
-  const args = { cluster, platform, deleteNamespace, deletionProtection, monitoring, ...settings, database };
+  const imageDigests = "imageDigests" in config ? config.imageDigests : {};
+  const args = {
+    cluster,
+    platform,
+    deleteNamespace,
+    deletionProtection,
+    monitoring,
+    imageDigests,
+    ...settings,
+    database,
+  };
   const catalog = enabled ? new Catalog("catalog", args) : undefined;
   const { enabled: hasRunner, ...runnerSettings } = config.runner;
   const runner =
@@ -52,6 +66,11 @@ export async function deploy(config: StackConfig): Promise<Outputs> {
         })
       : undefined;
   return stackOutputs({ config, cluster, platform, images, database, catalog, runner });
+}
+
+/** The definitions that the stack manages; undefined where Helm, GKE or another operator does. */
+async function findDefinitions({ operator }: StackConfig, read: typeof readDefinitions) {
+  return operator.source === "helm" && operator.crds ? await read(operator) : undefined;
 }
 
 interface ClusterAndDatabase {

@@ -5,13 +5,18 @@ import { sep } from "node:path";
 export interface ImageContent {
   /** The path of the Dockerfile in the checkout. */
   readonly dockerfile: string;
-  /** The patterns of the files that the Dockerfile copies into the image, and of the files that define the build. */
+  /** The names of the images that it starts from, as it writes them. */
+  readonly bases: readonly string[];
+  /** Patterns of what the Dockerfile copies into the image, and of what says so. */
   readonly sources: readonly string[];
 }
 
-/** The image of the catalog and of the runner of its jobs. */
+export const nodeImage = "node:24.21.0-trixie-slim";
+
+/** The catalog, and the runner of its jobs. */
 export const catalogImage: ImageContent = {
   dockerfile: "Dockerfile",
+  bases: [nodeImage],
   sources: [
     "Dockerfile",
     ".dockerignore",
@@ -21,8 +26,8 @@ export const catalogImage: ImageContent = {
   ],
 };
 
-/** The image of Ray with the dependencies of the catalog's jobs. */
-export const rayImage: ImageContent = {
+/** Ray, with what the catalog's jobs need. Its base depends on the version of Ray. */
+export const rayImage: Omit<ImageContent, "bases"> = {
   dockerfile: "Dockerfile.ray",
   sources: ["Dockerfile.ray", "Dockerfile.ray.dockerignore", "runner/job/**/*.*"],
 };

@@ -42,6 +42,7 @@ export function stackOutputs(deployed: Deployed): Outputs {
     rayGpuImage: images.gpuImage,
     rayLogs: logsOf(platform),
     bucketUri: cluster.services.bucketUri,
+    rayBucketAccess: config.ray.bucketAccess,
     tablesVolume: tablesVolume(config),
     queue: platform.queue,
     teams: teamsOf(platform),

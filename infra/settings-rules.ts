@@ -3,11 +3,15 @@ import { resolve } from "node:path";
 import {
   isAtLeast,
   operatorVersionMin,
+  rayGpuImage,
+  rayImage,
   rayVersionMin,
   tokenOperatorVersionMin,
   tokenRayVersionMin,
 } from "@tiltyard/protocol";
+import { nodeImage } from "./image-sources.ts";
 import { supportNotice } from "./kubernetes-support.ts";
+import { architectures } from "./machines.ts";
 import { problemsOfNames } from "./name-rules.ts";
 import { problemsOfNetwork } from "./network-rules.ts";
 import { architecturesOfRoles, defaultPools, resolvePools, roleLabels } from "./node-pools.ts";
@@ -35,6 +39,7 @@ export const rules: readonly Rule[] = [
     "nodePools" in settings ? poolsOf(settings).problems : [],
   ),
   rule(["ray", "operator"], problemsOfRay),
+  rule(["ray", "catalog"], problemsOfBucketAccess),
   rule(["ray", "catalog", "runner", "nodePools", "labelDomain", "labelKeys"], problemsOfRayImage),
   rule(["operator", "kubernetesVersion"], problemsOfOperator),
   rule(["kubernetesVersion", "releaseChannel", "supportType"], problemsOfSupport),
@@ -44,6 +49,7 @@ export const rules: readonly Rule[] = [
   rule(["kubeconfig"], problemsOfKubeconfig),
   rule(["namespace", "catalog"], problemsOfNamespaces),
   rule(["clusterName", "imageCache"], problemsOfImageCache),
+  rule(["imageDigests", "ray"], problemsOfDigests),
   rule(["catalog", "bucket"], problemsOfCatalog),
   rule(["catalog", "network"], problemsOfDatabase),
   rule(["network"], problemsOfNetwork),
@@ -66,7 +72,16 @@ function problemsOfRay(settings: Reading<"ray" | "operator">): string[] {
   return auth === "token" && hindrance !== undefined ? [`ray.auth: token needs ${hindrance}`] : [];
 }
 
-/** Returns the version that Ray clusters of a stack need for tokens; undefined if they already support them. */
+/** Pods without a right to the bucket need the catalog's credentials. */
+function problemsOfBucketAccess(settings: Reading<"ray" | "catalog">): string[] {
+  if (settings.ray.bucketAccess === "direct") return [];
+  if (settings.variant === "existing")
+    return ["ray.bucketAccess: vended does not go with existing, where the rights of pods are not the stack's"];
+  const { enabled, vendCredentials } = settings.catalog;
+  return enabled && vendCredentials ? [] : ["ray.bucketAccess: vended needs catalog.vendCredentials"];
+}
+
+/** Returns the version that Ray clusters of a stack lack for tokens; undefined when they can require one. */
 export function tokenHindrance({ ray, operator }: Reading<"ray" | "operator">): string | undefined {
   if (!isAtLeast(ray.version, tokenRayVersionMin)) return `a ray.version of ${tokenRayVersionMin.join(".")} or later`;
   // Google does not document the operator version of its add-on.
@@ -101,6 +116,8 @@ function problemsOfOperator(settings: Reading<"operator" | "kubernetesVersion">)
   const { variant, operator } = settings;
   if (operator.source === "gke-addon" && variant !== "gke")
     return ["operator.source: gke-addon is there on gke only; use helm"];
+  if (operator.source === "helm" && operator.crds && operator.chart.startsWith("oci://"))
+    return ["operator.crds: must be false with a chart of an OCI registry, whose definitions the stack does not read"];
   if (operator.source === "none" || operator.version === undefined) return [];
   if (!isAtLeast(operator.version, operatorVersionMin))
     return [`operator.version: must be ${operatorVersionMin.join(".")} or later, not ${operator.version}`];
@@ -158,10 +175,17 @@ function problemsOfImageCache({ clusterName, ...settings }: Reading<"clusterName
   return [`imageCache: needs a clusterName of ${longest} characters at most`];
 }
 
-/**
- * Returns the problems of namespaces. The right to create Ray clusters in a namespace implies the right to mount its
- * secrets and to use its accounts.
- */
+/** The stack builds from these images alone. */
+function problemsOfDigests(settings: Reading<"imageDigests" | "ray">): string[] {
+  if (!("imageDigests" in settings)) return [];
+  const { version } = settings.ray;
+  const bases = [nodeImage, ...architectures.flatMap((each) => [rayImage(version, each), rayGpuImage(version, each)])];
+  return Object.keys(settings.imageDigests)
+    .filter((name) => !bases.includes(name))
+    .map((name) => `imageDigests.${name}: is no image that the stack builds from: ${bases.join(", ")}`);
+}
+
+/** The right to make Ray clusters in a namespace is the right to mount its secrets and run as its accounts. */
 function problemsOfNamespaces({ namespace, catalog }: Reading<"namespace" | "catalog">): string[] {
   if (catalog.namespace === namespace)
     return [

@@ -40,6 +40,8 @@ const Operator = z.discriminatedUnion(
       version: version.default(versions.kuberayOperator),
       chart: z.string().default(charts.kuberayOperator.chart),
       repository: z.string().default(charts.kuberayOperator.repository),
+      /** Whether the stack creates and upgrades KubeRay's resource definitions; otherwise Helm creates them once. */
+      crds: z.boolean().default(false),
     }),
     /** The version of the add-on, which GKE derives from the version of Kubernetes. */
     z.strictObject({ source: z.literal("gke-addon"), version: minorVersion.optional() }),
@@ -69,7 +71,9 @@ const Ray = z.strictObject({
   image: filled.optional(),
   /** The image of workers with a GPU. */
   gpuImage: filled.optional(),
-  /** Builds Dockerfile.ray, which jobs need, if the stack has a registry and no image is specified. */
+  /** `vended`: Ray's pods have no right to the bucket, and use the credentials that the catalog hands out for a table. */
+  bucketAccess: z.enum(["direct", "vended"], "must be direct or vended").default("direct"),
+  /** Whether the stack builds Dockerfile.ray, which jobs need, where it has a registry and no image is named. */
   build: z.boolean().default(true),
   /** The additional Python packages of the built images. */
   packages: z.array(pythonPackage).default([]),
@@ -150,7 +154,17 @@ const imageCacheOnEks = {
     .optional(),
 };
 
-/** The release channels of GKE. Channels other than EXTENDED end with the standard support of a version. */
+/** Where the stack builds images and pushes them to a registry of the cloud. */
+const images = {
+  /** Digests of base images by their names: `node:24.21.0-trixie-slim`. The tag counts where none is given. */
+  imageDigests: z
+    .record(z.string(), z.string().regex(/^sha256:[0-9a-f]{64}$/, "must be sha256: and 64 hexadecimal digits"))
+    .default({}),
+  /** `docker`: Docker signs in by itself, such as with a credential helper, whose tokens do not expire during a long build. */
+  registrySignIn: z.enum(["token", "docker"], "must be token or docker").default("token"),
+};
+
+/** Of GKE. Other channels than EXTENDED end with the standard support of a version. */
 const releaseChannels = ["RAPID", "REGULAR", "STABLE", "EXTENDED"] as const;
 const supportTypes = ["STANDARD", "EXTENDED"] as const;
 
@@ -174,6 +188,7 @@ export const settingsOfVariant = {
     ...StorageOnGke,
     monitoring: MonitoringOnGke,
     ...imageCacheOnGke,
+    ...images,
     /** The region or the zone of the cluster; `gcp:region` when absent. */
     location: z.string().optional(),
     bucket: bucketOf("gs").optional(),
@@ -185,6 +200,7 @@ export const settingsOfVariant = {
     chartValues: ChartsEverywhere,
     teams: Teams,
     ...imageCacheOnEks,
+    ...images,
     ...existing,
     ...StorageOnEks,
     monitoring: Monitoring,
@@ -196,6 +212,7 @@ export const settingsOfVariant = {
     chartValues: ChartsEverywhere,
     teams: Teams,
     ...imageCacheOnGke,
+    ...images,
     ...onClouds,
     ...StorageOnGke,
     monitoring: MonitoringOnGke,
@@ -210,6 +227,7 @@ export const settingsOfVariant = {
     chartValues: ChartsOnEks,
     teams: Teams,
     ...imageCacheOnEks,
+    ...images,
     ...onClouds,
     ...StorageOnEks,
     monitoring: Monitoring,
@@ -219,7 +237,9 @@ export const settingsOfVariant = {
       .string()
       .regex(/^[\w+=,.@-]+$/, "must be letters, digits and any of + = , . @ - _")
       .optional(),
-    /** The support type: at the end of standard support, the control plane is either upgraded or kept for a surcharge. */
+    /** `cluster`: the client role administers the cluster, as requirements.md 5.1 has it; `namespace`: it creates Ray clusters. */
+    clientAccess: z.enum(["cluster", "namespace"], "must be cluster or namespace").default("cluster"),
+    /** Whether a control plane is upgraded at the end of standard support, or stays for a surcharge of AWS. */
     supportType: z.enum(supportTypes, `must be ${supportTypes.join(" or ")}`).default("STANDARD"),
     /** The release of the nodes' image; the newest one at each `pulumi up` when absent. */
     nodeRelease: z
@@ -247,11 +267,13 @@ export const textual: ReadonlySet<string> = new Set([
   ...["kubeconfig", "context", "clusterName", "namespace", "serviceAccount"],
   ...[
     "clientRole",
+    "clientAccess",
     "location",
     "labelDomain",
     "kubernetesVersion",
     "releaseChannel",
     "supportType",
+    "registrySignIn",
     "nodeRelease",
     "bucket",
     "architecture",

@@ -51,6 +51,12 @@ export const StackOutputs = z.object({
       "Where Ray's logs are to be kept: the image of Fluent Bit, and its settings, for a side car in Ray's pods.",
     ),
   bucketUri: z.string().describe("Where the tables are: `s3://...`, `gs://...` or `file:///...`."),
+  rayBucketAccess: z
+    .enum(["direct", "vended"])
+    .optional()
+    .describe(
+      "How pods of Ray clusters use the bucket: as their service account, or with credentials of the catalog alone.",
+    ),
   tablesVolume: z
     .object({ claim: z.string(), path: z.string() })
     .optional()

@@ -54,6 +54,7 @@ async function doctor(options: Options): Promise<void> {
       ...{ config, parameters, makePod: options.pod },
       catalog: catalogOf(options, stack, forwarding),
       ...{ nodeLimits: stack?.nodeLimits, catalogNamespace: stack?.catalogNamespace },
+      bucketAccess: stack?.rayBucketAccess,
       runsJobs: stack && stack.jobRayClusters !== undefined,
       onPod: (name) => progress.tell(`waiting for the pod ${name}, which tries the bucket`),
     }),

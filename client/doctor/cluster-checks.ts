@@ -26,7 +26,9 @@ export interface ClusterTarget {
   readonly parameters: ClusterParameters;
   /** The namespace of the catalog's pods; that of Ray when absent. */
   readonly catalogNamespace?: string | undefined;
-  /** Reports whether the stack runs jobs; undefined if no stack is specified. */
+  /** How pods use the bucket; undefined where no stack is named. */
+  readonly bucketAccess?: "direct" | "vended" | undefined;
+  /** Whether the stack runs jobs; undefined where no stack is named. */
   readonly runsJobs?: boolean | undefined;
   /** The maximum number of nodes that the autoscaler creates for each role; undefined if unknown. */
   readonly nodeLimits?: Readonly<Record<"head" | "workerCpu" | "workerGpu", number>> | undefined;
@@ -236,9 +238,11 @@ function isSpot({ metadata }: V1Node): boolean {
   return spotLabels.some(([key, value]) => metadata?.labels?.[key] === value);
 }
 
-/** Checks the bucket with a pod that uses it like the pods of Ray clusters. */
-async function checkBucket({ core, parameters, catalogNamespace, makePod = true, onPod }: Tools): Promise<Outcome> {
+/** By a pod that does it, as pods of Ray clusters would. */
+async function checkBucket(tools: Tools): Promise<Outcome> {
+  const { core, parameters, catalogNamespace, bucketAccess, makePod = true, onPod } = tools;
   const { configMethod, namespace, serviceAccount } = parameters;
+  if (bucketAccess === "vended") return skipped("pods use the bucket with credentials of the catalog alone");
   if (configMethod !== "EKS_AUTH" && configMethod !== "GKE_AUTH") return skipped("only on EKS and GKE");
   if (!makePod) return skipped("no pod was to be made");
   if ((await orGone(core.readNamespacedServiceAccount({ name: serviceAccount, namespace }))) === undefined)

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { ApiException, KubeConfig, KubernetesObjectApi, PatchStrategy } from "@kubernetes/client-node";
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import { annotations, type OwnedObject, refusalOf, stackId, stackLabel } from "./ownership.ts";
+import { annotations, type OwnedObject, otherDeployment, refusalOf, stackId, stackLabel } from "./ownership.ts";
 
 export interface ClusterProviderArgs {
   /** The content of a kubeconfig; the default kubeconfig of the user when absent. */
@@ -31,7 +31,8 @@ export class LiveObjects {
   async list(apiVersion: string, kind: string, labels: string): Promise<readonly OwnedObject[]> {
     const every = [undefined, undefined, undefined, undefined, undefined] as const;
     const found = await unlessUnknown(() => this.#api.list(apiVersion, kind, ...every, labels));
-    return (found?.items ?? []) as OwnedObject[];
+    // The API server leaves the kind out of the items of a list.
+    return (found?.items ?? []).map((each) => ({ ...each, apiVersion, kind })) as OwnedObject[];
   }
 
   /**
@@ -58,8 +59,15 @@ async function unlessUnknown<Found>(read: () => Promise<Found>): Promise<Found |
   }
 }
 
-/** A check before the creation of an object, which throws an error to prevent it. */
-export type CreationCheck = (live: LiveObjects, wanted: OwnedObject) => Promise<void>;
+/**
+ * A check before a resource is created. It throws an error to prevent that.
+ *
+ * @param wanted The inputs, which for all resources but Helm releases are the object.
+ */
+export type CreationCheck = (live: Pick<LiveObjects, "find" | "list" | "disown">, wanted: OwnedObject) => Promise<void>;
+
+/** Resource definitions belong to no stack. */
+const sharedType = "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition";
 
 /**
  * The Pulumi provider of a stack's Kubernetes objects. It adopts an existing object only if {@link refusalOf} has no
@@ -93,8 +101,17 @@ export class ClusterProvider extends kubernetes.Provider {
       config ??= kubeConfigOf(kubeconfig, context);
       return config;
     };
-    this.#created = this.beforeCreate("created", (live, wanted) => refuseOthers(live, wanted, false));
-    this.#retained = this.beforeCreate("retained", (live, wanted) => refuseOthers(live, wanted, true));
+    let alone: Promise<void> | undefined;
+    const check =
+      (isRetained: boolean): CreationCheck =>
+      async (live, wanted) => {
+        // Once for all objects, before the first one is created or adopted.
+        alone ??= refuseOtherDeployments(live, wanted);
+        await alone;
+        await refuseOthers(live, wanted, isRetained);
+      };
+    this.#created = this.beforeCreate("created", check(false));
+    this.#retained = this.beforeCreate("retained", check(true));
   }
 
   /**
@@ -109,9 +126,9 @@ export class ClusterProvider extends kubernetes.Provider {
       `${this.#name}-${name}`,
       ({ newInputs = {} }) =>
         inProgram(async () => {
-          // The name may be unknown during a preview.
-          if (typeof newInputs.metadata?.name !== "string") return;
-          await check(new LiveObjects(await this.#config()), newInputs as unknown as OwnedObject);
+          // A preview may not know the name yet.
+          const isUnknown = newInputs.metadata !== undefined && typeof newInputs.metadata.name !== "string";
+          if (!isUnknown) await check(new LiveObjects(await this.#config()), newInputs as unknown as OwnedObject);
         }),
       // The preview of a stack that creates its cluster has no API server.
       { onDryRun: !pulumi.Output.isInstance(this.#kubeconfig) },
@@ -124,7 +141,7 @@ export class ClusterProvider extends kubernetes.Provider {
   }
 
   readonly #own: pulumi.ResourceTransformation = ({ type, name, props, opts }) => {
-    if (!type.startsWith("kubernetes:") || props.metadata === undefined) return undefined;
+    if (!type.startsWith("kubernetes:") || props.metadata === undefined || type === sharedType) return undefined;
     const check = opts.retainOnDelete === true ? this.#retained : this.#created;
     const hooks = opts.hooks ?? {};
     return {
@@ -151,8 +168,24 @@ function urnOf(name: string, type: string, parent: pulumi.Resource | undefined):
   return new Promise((resolve) => pulumi.createUrn(name, type, parent).apply(resolve));
 }
 
-/** Rejects an existing object that the stack must not adopt. @throws Error */
-async function refuseOthers(live: LiveObjects, wanted: OwnedObject, isRetained: boolean): Promise<void> {
+/**
+ * A stack with the same name and another state would share what is retained, such as namespaces. Every deployment has
+ * service accounts, and none of them is retained.
+ *
+ * @throws Error when the cluster has objects of another deployment of the stack.
+ */
+async function refuseOtherDeployments(live: Parameters<CreationCheck>[0], wanted: OwnedObject): Promise<void> {
+  const accounts = await live.list("v1", "ServiceAccount", `${stackLabel}=${stackId()}`);
+  const refusal = otherDeployment(wanted, accounts);
+  if (refusal !== undefined) throw new Error(refusal);
+}
+
+/** @throws Error when the object exists and the stack must not take it over. */
+async function refuseOthers(
+  live: Parameters<CreationCheck>[0],
+  wanted: OwnedObject,
+  isRetained: boolean,
+): Promise<void> {
   const { apiVersion, kind, metadata } = wanted;
   const found = await live.find(apiVersion, kind, metadata.name, metadata.namespace);
   const refusal = found && refusalOf(wanted, found, isRetained);

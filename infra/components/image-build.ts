@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import * as dockerBuild from "@pulumi/docker-build";
 import * as pulumi from "@pulumi/pulumi";
+import * as random from "@pulumi/random";
 import type { ImageRepository } from "../cluster.ts";
 import { type ImageContent, sourceFiles } from "../image-sources.ts";
 import type { Architecture } from "../machines.ts";
@@ -19,11 +20,12 @@ const context = relative(process.cwd(), root) || ".";
 export interface ImageSource extends ImageContent {
   readonly architectures: readonly Architecture[];
   readonly buildArgs?: Readonly<Record<string, string>>;
+  /** Digests of base images by their names. */
+  readonly digests?: Readonly<Record<string, string>>;
 }
 
 /**
- * Builds an image from its sources and pushes it. The image is rebuilt when its content changes: the tag is a hash of
- * the content and thus equal for equal content everywhere.
+ * An image that is built from these sources and pushed. It is built again when its content changes, which its tag names.
  *
  * @returns The name with the digest, so that the running image is the built one.
  */
@@ -34,24 +36,39 @@ export function buildImage(
   parent: pulumi.Resource,
 ): pulumi.Output<string> {
   const { dockerfile, architectures, buildArgs } = source;
+  const content = contentTag(source);
+  // A second build of the same content, such as after a rollback, has another digest, and tags are immutable.
+  const build = new random.RandomId(name, { byteLength: 4, keepers: { content } }, { parent });
   const image = new dockerBuild.Image(
     name,
     {
-      context: { location: context },
+      context: { location: context, named: pinnedBases(source) },
       dockerfile: { location: join(context, dockerfile) },
       platforms: architectures.map((architecture) => `linux/${architecture}` as const),
       ...(buildArgs && { buildArgs }),
-      tags: [pulumi.interpolate`${repository}:${contentTag(source)}`],
+      tags: [pulumi.interpolate`${repository}:${content}-${build.hex}`],
       push: true,
       buildOnPreview: false,
-      registries: [registry],
+      ...(registry !== undefined && { registries: [registry] }),
     },
     { parent },
   );
   return image.ref;
 }
 
-function contentTag({ sources, buildArgs = {} }: ImageSource): string {
+/** Contexts that BuildKit uses in place of the images of these names. */
+function pinnedBases(source: ImageSource) {
+  return Object.fromEntries(
+    pinsOf(source).map(([base, digest]) => [base, { location: `docker-image://${base.split(":")[0]}@${digest}` }]),
+  );
+}
+
+function pinsOf({ bases, digests = {} }: ImageSource): readonly (readonly [base: string, digest: string])[] {
+  return bases.flatMap((base) => (digests[base] === undefined ? [] : [[base, digests[base]] as const]));
+}
+
+function contentTag(source: ImageSource): string {
+  const { sources, buildArgs = {} } = source;
   const hash = createHash("sha256");
   for (const file of sourceFiles(root, sources)) {
     // Git may convert line endings depending on the machine.
@@ -59,5 +76,6 @@ function contentTag({ sources, buildArgs = {} }: ImageSource): string {
     hash.update(`${file}\0${text}\0`);
   }
   for (const [name, value] of Object.entries(buildArgs)) hash.update(`${name}=${value}\0`);
+  for (const [base, digest] of pinsOf(source)) hash.update(`${base}@${digest}\0`);
   return hash.digest("hex").slice(0, 16);
 }

@@ -60,6 +60,23 @@ export function refusalOf(wanted: OwnedObject, live: OwnedObject, isRetained: bo
   );
 }
 
+/**
+ * Looks for another deployment of the same stack.
+ *
+ * @param wanted An object that the stack would create, with its marks.
+ * @param live Objects with the label of the stack that no deployment leaves behind.
+ * @returns The reason for a refusal; undefined when all of them are of this deployment.
+ */
+export function otherDeployment(wanted: OwnedObject, live: readonly OwnedObject[]): string | undefined {
+  const other = live.find((each) => !isSame(wanted, each, annotations.deployment));
+  if (other === undefined) return undefined;
+  return (
+    `${describe(other)} belongs to another deployment of the stack ${other.metadata.labels?.[stackLabel]}, which the ` +
+    "state of this stack does not know. Use the state with which that one was created, or another stack name with " +
+    `another namespace and serviceAccount. If nothing uses it: ${command("delete", other)}`
+  );
+}
+
 function isSame(one: OwnedObject, other: OwnedObject, annotation: string): boolean {
   const value = one.metadata.annotations?.[annotation];
   return typeof value === "string" && value === other.metadata.annotations?.[annotation];

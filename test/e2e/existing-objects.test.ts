@@ -69,13 +69,24 @@ describeOnOurs(
       expect((await liveRole()).metadata.uid).toBe(role.metadata.uid);
     });
 
-    test("leaves the objects of a stack of the same name in another state alone", async () => {
+    test("changes nothing for a stack of the same name whose state is elsewhere", async () => {
+      const { api } = cluster();
       const other = await DeployedStack.create(cluster(), "existing", { name: "first", state: "other-first" });
-      await expect(other.up(settingsOf(namespace))).rejects.toThrow(
-        /belongs to another deployment or another resource of the stack organization\.tiltyard\.first/,
-      );
+      const teams = [{ name: "vision", clientPrincipals: ["group:vision"], namespace: "tiltyard-e2e-first-vision" }];
+      const settings = { ...settingsOf(namespace), teams };
+      const metadataOf = async () =>
+        (await Promise.all([namespace, catalogNamespace].map((name) => api.get("v1", "Namespace", name)))).map(
+          ({ metadata }) => metadata,
+        );
+      const before = await metadataOf();
+      const refusal = /another deployment of the stack organization\.tiltyard\.first/;
+      await expect(other.preview(settings)).rejects.toThrow(refusal);
+      await expect(other.up(settings)).rejects.toThrow(refusal);
       await other.destroy();
+      expect(await metadataOf()).toEqual(before);
+      expect(await api.find(namespaceOf("tiltyard-e2e-first-vision"))).toBeUndefined();
       expect((await liveRole()).metadata.uid).toBe(role.metadata.uid);
+      expect(Object.keys(await first.refresh())).toEqual(["same"]);
     });
 
     test("refuses what a person created and others may use", async () => {

@@ -306,7 +306,7 @@ describe("the image of the catalog", () => {
     const stack = await deployed(variant);
     const { inputs } = stack.one("docker-build:index:Image", "catalog-image");
     expect(inputs).toMatchObject({ push: true, buildOnPreview: false, platforms: ["linux/amd64"] });
-    expect(inputs.tags).toEqual([expect.stringMatching(new RegExp(`^${name}:[0-9a-f]{16}$`))]);
+    expect(inputs.tags).toEqual([expect.stringMatching(new RegExp(`^${name}:[0-9a-f]{16}-0a1b2c3d$`))]);
     expect(podOf(stack).containers[0].image).toBe(`${inputs.tags[0]}@sha256:0123`);
     // An absolute path would produce a different image on each machine and restart the catalog.
     expect(JSON.stringify(inputs)).not.toContain(process.cwd());

@@ -1,5 +1,6 @@
 import { globSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { catalogImage } from "../../infra/image-sources.ts";
 import { readDockerfile } from "../support/dockerfile.ts";
 
 const instructions = readDockerfile();
@@ -9,6 +10,7 @@ const lock = JSON.parse(readFileSync("package-lock.json", "utf8"));
 test("the image starts from the Node that the project is tested with", () => {
   const bases = of("FROM").map((from) => from.split(" ")[0]);
   expect(new Set(bases)).toEqual(new Set([`node:${lock.packages["node_modules/node"].version}-trixie-slim`]));
+  expect(new Set(bases)).toEqual(new Set(catalogImage.bases));
 });
 
 test("the image runs as a user that is not root, named by its number", () => {

@@ -1,4 +1,7 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
+import { waitUntilAuthorized } from "../../infra/components/eks/authorization.ts";
 import { readConfig } from "../../service/config.ts";
 import { deployed } from "../support/stack.ts";
 
@@ -11,6 +14,13 @@ const clusterArn = "arn:aws:eks:eu-central-1:123456789012:cluster/lancedb";
 const bucketArn = "arn:aws:s3:::eks-bucket-1234567";
 const issuer = "oidc.eks.eu-central-1.amazonaws.com/id/ABC";
 const tokenArgs = ["eks", "get-token", "--cluster-name", "lancedb"];
+const kubeconfigOf = (server: string) =>
+  JSON.stringify({
+    ...{ apiVersion: "v1", kind: "Config", "current-context": "c" },
+    clusters: [{ name: "c", cluster: { server, "insecure-skip-tls-verify": true } }],
+    users: [{ name: "c", user: { token: "of-an-administrator" } }],
+    contexts: [{ name: "c", context: { cluster: "c", user: "c" } }],
+  });
 const trustOf = async (name: string) => JSON.parse((await stack).one(roleType, name).inputs.assumeRolePolicy).Statement;
 const policyOf = async (name: string) => JSON.parse((await stack).one(policyType, name).inputs.policy).Statement;
 
@@ -26,6 +36,29 @@ describe("administrators on EKS", () => {
     expect(association.inputs.policyArn).toMatch(/AmazonEKSClusterAdminPolicy$/);
     // The role needs its rights before any object of Kubernetes is created.
     expect(one("pulumi:providers:kubernetes").dependencies).toContain(association.urn);
+  });
+
+  test("are waited for until the cluster authorizes them", async () => {
+    const { one } = await stackOfTwo;
+    const association = one("aws:eks/accessPolicyAssociation:AccessPolicyAssociation", "admin");
+    expect(association.hooksAfter).toEqual(["eks-admin-authorized"]);
+    const refusals = [401, 403, 500, 200];
+    let asked: string | undefined;
+    const server = createServer((request, response) => {
+      asked = request.headers.authorization;
+      const status = refusals.shift() ?? 200;
+      response.writeHead(status, { "content-type": "application/json" });
+      response.end(JSON.stringify({ status: { allowed: status === 200 && refusals.length < 1 && granted } }));
+    });
+    let granted = true;
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    await waitUntilAuthorized(kubeconfigOf(url), { pauseMs: 1 });
+    expect([refusals, asked]).toEqual([[], "Bearer of-an-administrator"]);
+    granted = false;
+    const wait = waitUntilAuthorized(kubeconfigOf(url), { pauseMs: 1, timeoutMs: 20 });
+    await expect(wait).rejects.toThrow("The API server still refuses the administrator: 403");
+    server.close();
   });
 
   test("use a kubeconfig that is the same for all of them", async () => {
@@ -85,6 +118,36 @@ describe("the client role", () => {
       policyArn: "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy",
       accessScope: { type: "cluster" },
     });
+  });
+});
+
+describe("the client role with access to the namespace alone", () => {
+  const narrow = deployed("eks", { clientPrincipals: principals, clientAccess: "namespace" });
+
+  test("is in a group of the cluster, and no administrator", async () => {
+    const { one, all } = await narrow;
+    expect(one(entryType, "client").inputs).toEqual({
+      clusterName: "lancedb",
+      principalArn: "arn:aws:iam::123456789012:role/geneva-client-role",
+      type: "STANDARD",
+      kubernetesGroups: ["tiltyard-clients"],
+    });
+    expect(all("aws:eks/accessPolicyAssociation:AccessPolicyAssociation")).toEqual([]);
+  });
+
+  test("may create Ray clusters in the namespace, and reach the catalog", async () => {
+    const { all } = await narrow;
+    const granted = all("kubernetes:rbac.authorization.k8s.io/v1:RoleBinding").filter(({ inputs }) =>
+      inputs.subjects.some(({ kind, name }: Record<string, string>) => kind === "Group" && name === "tiltyard-clients"),
+    );
+    expect(granted.map(({ inputs }) => [inputs.metadata.namespace, inputs.roleRef.name]).toSorted()).toEqual([
+      ["lancedb", "geneva-service-account-client"],
+      ["lancedb-catalog", "tiltyard-catalog-client"],
+    ]);
+  });
+
+  test("still assumes its role, by the same output", async () => {
+    expect((await narrow).outputs.roleName).toBe("arn:aws:iam::123456789012:role/geneva-client-role");
   });
 });
 

@@ -53,6 +53,15 @@ describe("an EKS cluster outside of the stack", () => {
 describe("a GKE cluster outside of the stack", () => {
   const stack = deployed("existing-gke", { clusterName: "theirs", location: "europe-west4-b" });
 
+  test("refuses a second operator beside the add-on of GKE", async () => {
+    const settings = { clusterName: "with-ray" };
+    await expect(deployed("existing-gke", settings)).rejects.toThrow(
+      "operator: with-ray has the Ray operator add-on of GKE, which watches all namespaces. Set operator: {source: none}",
+    );
+    const { all } = await deployed("existing-gke", { ...settings, operator: { source: "none" } });
+    expect(all("kubernetes:helm.sh/v3:Release")).toEqual([]);
+  });
+
   test("gets a bucket, a registry and accounts for its pods, and is not changed itself", async () => {
     const { resources, all, one, outputs } = await stack;
     expect(resources.filter(({ type }) => /^gcp:(container|compute)\//.test(type))).toEqual([]);

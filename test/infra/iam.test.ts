@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { parseStackConfig } from "../../infra/config.ts";
 import { asPod, type Call, callsOn, callsOnObject, isAllowed, mayBecome, mayCall, overTls } from "../support/iam.ts";
-import { deployed } from "../support/stack.ts";
+import { deployed, settingsOf, testDate } from "../support/stack.ts";
 
 const stack = deployed("eks", {
   clientPrincipals: ["arn:aws:iam::123456789012:role/ml-engineers"],
@@ -12,6 +13,12 @@ const shared = deployed("eks", {
   bucket: "s3://ours/team/lance",
   catalog: { litestream: { bucket: "s3://backups/b" } },
 });
+
+const team = { name: "vision", clientPrincipals: ["arn:aws:iam::123456789012:role/vision"] };
+const vending = {
+  catalog: { vendCredentials: true },
+  ray: { bucketAccess: "vended" },
+};
 
 const on = (resource: string, ...actions: string[]) => callsOn(resource, overTls, ...actions);
 const tables = "arn:aws:s3:::eks-bucket-1234567";
@@ -185,5 +192,51 @@ describe("the evaluator", () => {
     expect(isAllowed(policy(conditional), { ...get, context: { "aws:PrincipalTag/team": "ml-7" } })).toBe(true);
     const unknown = { ...allow, Condition: { IpAddress: { "aws:SourceIp": "10.0.0.0/8" } } };
     expect(() => isAllowed(policy(unknown), { ...get, context: { "aws:SourceIp": "10.0.0.1" } })).toThrow("IpAddress");
+  });
+});
+
+describe("Ray's pods with credentials of the catalog alone", () => {
+  const vended = deployed("eks", { ...vending, teams: [team] });
+  const object = "arn:aws:s3:::eks-bucket-1234567/vision/films.lance/data/1.lance";
+
+  test.each(["eks-ray", "eks-ray-vision"])("have a role %s without a right to the bucket", async (role) => {
+    const stack = await vended;
+    for (const call of [...on(tables, "s3:ListBucket"), ...callsOnObject(object)])
+      expect(mayCall(stack, role, call), call.action).toBe(false);
+    expect(mayCall(stack, role, { action: "eks:DescribeCluster", resource: cluster })).toBe(true);
+  });
+
+  test("leave the catalog and the sessions that it hands out their rights", async () => {
+    const stack = await vended;
+    for (const role of ["eks-catalog", "eks-tables"])
+      for (const call of callsOnObject(object)) expect(mayCall(stack, role, call), role).toBe(true);
+    expect(stack.outputs.rayBucketAccess).toBe("vended");
+  });
+
+  test("have an account without a right to the bucket on Google Cloud", async () => {
+    const teams = [{ ...team, clientPrincipals: ["user:alice@example.com"] }];
+    const membersOf = async (settings: object) => {
+      const { all } = await deployed("gke", { ...settings, teams });
+      return ["bucketIAMMember:BucketIAMMember", "managedFolderIamMember:ManagedFolderIamMember"].flatMap((type) =>
+        all(`gcp:storage/${type}`).map(({ name }) => name),
+      );
+    };
+    const ofRay = ["gke-ray-objects", "gke-ray-vision-objects"];
+    const direct = await membersOf({ catalog: { vendCredentials: true } });
+    expect(direct).toEqual(expect.arrayContaining(ofRay));
+    expect((await membersOf(vending)).toSorted()).toEqual(direct.filter((name) => !ofRay.includes(name)).toSorted());
+  });
+
+  test.each([
+    ["eks", { ray: { bucketAccess: "vended" } }, "ray.bucketAccess: vended needs catalog.vendCredentials"],
+    [
+      "gke",
+      { ray: { bucketAccess: "vended" }, catalog: { enabled: false, vendCredentials: true } },
+      "ray.bucketAccess: vended needs catalog.vendCredentials",
+    ],
+    ["existing", { ray: { bucketAccess: "vended" } }, "ray.bucketAccess: vended does not go with existing"],
+    ["eks", { ray: { bucketAccess: "none" } }, "ray.bucketAccess: must be direct or vended"],
+  ] as const)("are refused on %s with %j", (variant, settings, problem) => {
+    expect(() => parseStackConfig(settingsOf(variant, settings), testDate)).toThrow(problem);
   });
 });

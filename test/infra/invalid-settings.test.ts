@@ -13,7 +13,7 @@ const everywhere: Settings = {
   serviceAccount: "geneva-service-account",
   labelDomain: "ray.example.com",
   labelKeys: { core: "core", head: "head", workerCpu: "cpu", workerGpu: "gpu" },
-  operator: { source: "helm", version: "1.6.2" },
+  operator: { source: "helm", version: "1.6.2", crds: false },
   ray: { version: "2.49.0", packages: ["geneva==0.17.0"], allowedNamespaces: ["monitoring"] },
   quota: { cpu: "64", memory: "256Gi", gpus: 4 },
   kueue: { source: "helm" },
@@ -51,7 +51,13 @@ const valid: Readonly<Record<string, Settings>> = {
   },
   eks: {
     ...everywhere,
-    ...{ catalog, kubernetesVersion: "1.35", nodePools: pools("m7i.xlarge"), clientRole: "geneva" },
+    ...{
+      catalog,
+      kubernetesVersion: "1.35",
+      nodePools: pools("m7i.xlarge"),
+      clientRole: "geneva",
+      clientAccess: "namespace",
+    },
     teams: [{ ...team, ...quotas, clientPrincipals: [arn] }],
     ...{ clientPrincipals: [arn], adminPrincipals: [arn] },
     network: { cidr: "10.40.0.0/16", zones: ["a", "b"], natGateways: "single" },

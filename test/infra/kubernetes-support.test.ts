@@ -5,8 +5,9 @@ import { deployed, type Settings, settingsOf } from "../support/stack.ts";
 
 const parse = (variant: string, settings: Settings, day: string) =>
   parseStackConfig(settingsOf(variant, settings), new Date(day));
+const closed = { network: { authorizedNetworks: ["203.0.113.0/24"] } };
 const warnings = (variant: string, settings: Settings, day: string) =>
-  warningsOf(parse(variant, settings, day), new Date(day));
+  warningsOf(parse(variant, { ...closed, ...settings }, day), new Date(day));
 const extended = { eks: { supportType: "EXTENDED" }, gke: { releaseChannel: "EXTENDED" } } as const;
 
 describe.each(["eks", "gke"] as const)("a Kubernetes version on %s", (variant) => {
@@ -65,6 +66,24 @@ test.each([undefined, "1.35"])("GKE's add-on needs no version on Kubernetes %s",
   const { rayOperatorConfigs } = one("gcp:container/cluster:Cluster").inputs.addonsConfig;
   expect(rayOperatorConfigs).toMatchObject([{ enabled: true }]);
   expect(outputs.operatorVersion).toBeUndefined();
+});
+
+describe("the Kubernetes API", () => {
+  const openings = [{}, { authorizedNetworks: ["203.0.113.0/24", "0.0.0.0/0"] }];
+
+  test.each(["gke", "eks"].flatMap((variant) => openings.map((network) => ({ variant, network }))))(
+    "on $variant is warned about when every address reaches it: $network",
+    ({ variant, network }) => {
+      expect(warnings(variant, { network }, "2026-06-15")).toEqual([
+        expect.stringMatching(/^network.authorizedNetworks: the Kubernetes API accepts connections from every address/),
+      ]);
+    },
+  );
+
+  test("is not warned about without a public address, and on a cluster that is not the stack's", () => {
+    expect(warnings("gke", { network: { publicEndpoint: false } }, "2026-06-15")).toEqual([]);
+    expect(warningsOf(parse("existing", {}, "2026-06-15"), new Date())).toEqual([]);
+  });
 });
 
 test("the release channel and the type of support are settings", async () => {

@@ -1,5 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { annotations, type OwnedObject, refusalOf, stackLabel } from "../../infra/components/ownership.ts";
+import {
+  annotations,
+  type OwnedObject,
+  otherDeployment,
+  refusalOf,
+  stackLabel,
+} from "../../infra/components/ownership.ts";
 import { deployed } from "../support/stack.ts";
 
 const stack = "organization.tiltyard.dev";
@@ -56,6 +62,31 @@ describe("an object that exists", () => {
   });
 });
 
+describe("another deployment of the stack", () => {
+  const account = (deployment: string) => ({
+    ...role({ name: "ray", namespace: "lancedb", annotations: { ...marks, [annotations.deployment]: deployment } }),
+    ...{ apiVersion: "v1", kind: "ServiceAccount" },
+  });
+
+  test("is refused by the first object that it has", () => {
+    expect(otherDeployment(role(), [account("deployment-1"), account("deployment-2")])).toBe(
+      "the ServiceAccount lancedb/ray belongs to another deployment of the stack organization.tiltyard.dev, which the " +
+        "state of this stack does not know. Use the state with which that one was created, or another stack name with " +
+        "another namespace and serviceAccount. If nothing uses it: kubectl delete serviceaccount ray --namespace lancedb",
+    );
+  });
+
+  test("is none when all objects are of this deployment, or none exists", () => {
+    expect(otherDeployment(role(), [account("deployment-1")])).toBeUndefined();
+    expect(otherDeployment(role(), [])).toBeUndefined();
+  });
+
+  test("is refused in the preview of a new state, whose deployment has no id yet", () => {
+    const preview = role({ annotations: { [annotations.urn]: "urn:role" } });
+    expect(otherDeployment(preview, [account("deployment-1")])).toContain("another deployment");
+  });
+});
+
 test.each(["existing", "gke", "eks"])(
   "marks every Kubernetes object of a stack on %s, and checks it first",
   async (variant) => {
@@ -65,7 +96,8 @@ test.each(["existing", "gke", "eks"])(
     const provider = one("pulumi:providers:kubernetes", "-kubernetes");
     expect(provider.inputs.upsertExistingObjects).toBe("true");
     const objects = resources.filter(
-      ({ type, inputs }) => type.startsWith("kubernetes:") && inputs.metadata !== undefined,
+      ({ type, inputs }) =>
+        type.startsWith("kubernetes:") && inputs.metadata !== undefined && !type.endsWith("CustomResourceDefinition"),
     );
     expect(objects.length).toBeGreaterThan(30);
     for (const { inputs, urn, hooks, type, name } of objects) {

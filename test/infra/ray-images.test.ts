@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { deployed } from "../support/stack.ts";
+import { deployed, type Settings } from "../support/stack.ts";
 
 const imageType = "docker-build:index:Image";
 const registries = {
@@ -26,7 +26,9 @@ describe("the images of Ray", () => {
           VARIANT: buildVariant,
           EXTRA_PACKAGES: "geneva==0.17.0",
         });
-        expect(inputs.tags).toEqual([expect.stringMatching(new RegExp(`^${registry}/${image}:[0-9a-f]{16}$`))]);
+        expect(inputs.tags).toEqual([
+          expect.stringMatching(new RegExp(`^${registry}/${image}:[0-9a-f]{16}-0a1b2c3d$`)),
+        ]);
         expect(output).toBe(`${inputs.tags[0]}@sha256:0123`);
       }
       const templates = one("kubernetes:core/v1:ConfigMap", "runner").inputs.data["runner.yaml"];
@@ -62,6 +64,45 @@ describe("the images of Ray", () => {
     expect(all(imageType).map(({ name }) => name)).not.toContain("ray-gpu-image");
     expect(outputs.rayGpuImage).toBe("rayproject/ray:2.60.0-py312-gpu");
   });
+
+  test("start from the digests that the settings give, and are built anew with others", async () => {
+    const digest = `sha256:${"a".repeat(64)}`;
+    const imageDigests = { "rayproject/ray:2.60.0-py312": digest, "node:24.21.0-trixie-slim": digest };
+    const [plain, pinned] = [await deployed("eks"), await deployed("eks", { imageDigests })];
+    const named = (name: string) => pinned.one(imageType, name).inputs.context.named;
+    expect(named("ray-image")).toEqual({
+      "rayproject/ray:2.60.0-py312": { location: `docker-image://rayproject/ray@${digest}` },
+    });
+    expect(named("catalog-image")).toEqual({
+      "node:24.21.0-trixie-slim": { location: `docker-image://node@${digest}` },
+    });
+    expect(named("ray-gpu-image")).toEqual({});
+    const tags = ({ one }: typeof plain, name: string) => one(imageType, name).inputs.tags[0];
+    expect(tags(pinned, "ray-image")).not.toBe(tags(plain, "ray-image"));
+    expect(tags(pinned, "ray-gpu-image")).toBe(tags(plain, "ray-gpu-image"));
+    await expect(deployed("eks", { imageDigests: { "node:24": digest } })).rejects.toThrow(
+      "imageDigests.node:24: is no image that the stack builds from: node:24.21.0-trixie-slim, rayproject/ray:2.60.0-py312",
+    );
+  });
+
+  test("have tags that no later build overwrites", async () => {
+    const { all, one } = await deployed("eks");
+    const repositories = all("aws:ecr/repository:Repository");
+    expect(repositories).toHaveLength(3);
+    for (const { inputs } of repositories) expect(inputs.imageTagMutability).toBe("IMMUTABLE");
+    const { inputs } = one("random:index/randomId:RandomId", "ray-image");
+    expect(one(imageType, "ray-image").inputs.tags[0]).toContain(`:${inputs.keepers.content}-0a1b2c3d`);
+  });
+
+  test.each(["gke", "eks", "existing-gke", "existing-eks"])(
+    "are pushed on %s with a token of the stack, or as Docker itself signs in",
+    async (variant) => {
+      const registries = async (settings: Settings) =>
+        (await deployed(variant, settings)).all(imageType).map(({ inputs }) => inputs.registries);
+      for (const each of await registries({})) expect(each).toHaveLength(1);
+      expect(await registries({ registrySignIn: "docker" })).toEqual([undefined, undefined, undefined]);
+    },
+  );
 
   test("have packages of a version each", async () => {
     await expect(deployed("eks", { ray: { packages: ["geneva"] } })).rejects.toThrow(

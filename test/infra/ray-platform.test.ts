@@ -3,6 +3,7 @@ import { deployed } from "../support/stack.ts";
 
 const namespaceType = "kubernetes:core/v1:Namespace";
 const release = "kubernetes:helm.sh/v3:Release";
+const definition = "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition";
 
 describe.each(["existing", "gke", "eks"])("the platform on %s", (variant) => {
   const names = { namespace: "features", serviceAccount: "ray-pods" };
@@ -56,6 +57,33 @@ describe.each(["existing", "gke", "eks"])("the platform on %s", (variant) => {
     const namespace = one(namespaceType, "ray");
     for (const pool of pools) expect(namespace.dependencies).toContain(pool.urn);
     expect(operator.dependencies).toContain(namespace.urn);
+  });
+
+  test("creates KubeRay's resource definitions before its operator, and retains them without an owner", async () => {
+    const { one, all } = await deployed(variant, { ...names, operator: { crds: true } });
+    const operator = one(release, "operator");
+    const definitions = all(definition);
+    expect(definitions.map(({ inputs }) => inputs.metadata.name).toSorted()).toEqual([
+      "rayclusters.ray.io",
+      "rayjobs.ray.io",
+    ]);
+    for (const { urn, inputs, retainOnDelete, hooks } of definitions) {
+      expect(operator.dependencies).toContain(urn);
+      expect(retainOnDelete).toBe(true);
+      expect([inputs.metadata.labels, hooks]).toEqual([undefined, []]);
+      expect(inputs.metadata.annotations).toEqual({ "pulumi.com/patchForce": "true" });
+    }
+    expect(operator.inputs.skipCrds).toBe(true);
+    expect(operator.hooks).toEqual([expect.stringMatching(/-ray-operator-only-one$/)]);
+  });
+
+  test("leaves resource definitions to Helm, to GKE, or to an operator that exists", async () => {
+    const helms = await stack;
+    expect(helms.all(definition)).toEqual([]);
+    expect(helms.one(release, "operator").inputs.skipCrds).toBe(false);
+    expect((await deployed(variant, { operator: { source: "none" } })).all(definition)).toEqual([]);
+    const ofRegistry = { chart: "oci://registry.example.com/kuberay-operator", crds: true };
+    await expect(deployed(variant, { operator: ofRegistry })).rejects.toThrow("operator.crds: must be false");
   });
 
   test("puts the operator before heads, and heads before all else, under names that no other stack has", async () => {

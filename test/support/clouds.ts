@@ -92,6 +92,7 @@ const answers: Readonly<Record<string, Values | ((inputs: Values, region: string
   },
   "gcp:container/getCluster:getCluster": ({ name, project }) => ({
     name,
+    addonsConfigs: [{ rayOperatorConfigs: name === "with-ray" ? [{ enabled: true }] : [] }],
     workloadIdentityConfigs: name === "without-identity" ? [] : [{ workloadPool: `${project}.svc.id.goog` }],
     nodePools: [
       { nodeConfigs: [{ serviceAccount: "nodes@our-project.iam.gserviceaccount.com" }] },

@@ -21,12 +21,28 @@ export interface Asked {
   readonly ignoreChanges: readonly string[];
   /** The id of an adopted object; empty for a created one. */
   readonly importId: string;
-  /** The names of the hooks that run before the creation. */
+  /** The names of the hooks that run before it is created, and after that. */
   readonly hooks: readonly string[];
+  readonly hooksAfter: readonly string[];
   /** URNs. */
   readonly dependencies: readonly string[];
   readonly provider: string;
 }
+
+/** What stands for the resource definitions of KubeRay's chart. */
+export const rayDefinitions = ["RayCluster", "RayJob"].map((kind) => {
+  const plural = `${kind.toLowerCase()}s`;
+  const schema = { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } };
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${plural}.ray.io` },
+    spec: {
+      ...{ group: "ray.io", scope: "Namespaced", names: { kind, plural, singular: kind.toLowerCase() } },
+      versions: [{ name: "v1", served: true, storage: true, schema }],
+    },
+  };
+});
 
 export interface Deployed {
   readonly resources: readonly Asked[];
@@ -107,7 +123,7 @@ async function run(variant: string, settings?: Settings): Promise<Deployed> {
     "test",
   );
   listen(resources);
-  const outputs = await deploy(parseStackConfig(all, testDate));
+  const outputs = await deploy(parseStackConfig(all, testDate), async () => rayDefinitions);
   const known = await outputsOf(outputs);
   await pulumi.runtime.disconnect();
 
@@ -172,10 +188,15 @@ function askedOf(request: Request, urn: string): Asked {
     retainOnDelete: request.getRetainondelete?.() === true,
     importId: text("getImportid"),
     ignoreChanges: list("getIgnorechangesList"),
-    hooks: (request.getHooks?.() as { getBeforeCreateList(): string[] } | undefined)?.getBeforeCreateList() ?? [],
+    hooks: hooksOf(request)?.getBeforeCreateList() ?? [],
+    hooksAfter: hooksOf(request)?.getAfterCreateList() ?? [],
     dependencies: list("getDependenciesList"),
     provider: text("getProvider"),
   };
+}
+
+function hooksOf(request: Request) {
+  return request.getHooks?.() as { getBeforeCreateList(): string[]; getAfterCreateList(): string[] } | undefined;
 }
 
 const signature = "4dabf18193072939515e22adb298388d";

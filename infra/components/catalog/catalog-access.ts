@@ -1,6 +1,6 @@
 import { catalogName } from "@tiltyard/protocol";
 import { createGrantedRole } from "../granted-role.ts";
-import type { CatalogPlace, Child } from "./catalog.ts";
+import type { CatalogPlace, Child } from "./catalog-place.ts";
 
 /**
  * Allows clients of Ray to find the catalog's pods and to forward a port to them. The clients cannot read its secrets,

@@ -1,8 +1,7 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import { catalogName, catalogPort } from "@tiltyard/protocol";
 import type { CatalogSettings } from "../../catalog-settings.ts";
-import type { CatalogPlace, Child } from "./catalog.ts";
-import { metadataOf } from "./catalog-names.ts";
+import { type CatalogPlace, type Child, metadataOf } from "./catalog-place.ts";
 
 const healthPath = "/health/ready";
 

@@ -2,7 +2,7 @@ import { catalogLabels, catalogName } from "@tiltyard/protocol";
 import { catalogDashboard } from "../monitoring/catalog-dashboard.ts";
 import { createDashboard } from "../monitoring/grafana.ts";
 import { createMonitor } from "../monitoring/monitors.ts";
-import type { CatalogPlace, Child } from "./catalog.ts";
+import type { CatalogPlace, Child } from "./catalog-place.ts";
 
 /** Registers the catalog's metrics with the collector of the stack and with Grafana. */
 export function createCatalogMonitoring(name: string, { monitoring, namespace }: CatalogPlace, child: Child): void {

@@ -3,9 +3,8 @@ import * as pulumi from "@pulumi/pulumi";
 import { catalogLabels, catalogPort } from "@tiltyard/protocol";
 import { collectorNamespaces } from "../../monitoring-settings.ts";
 import { podsOf, tcp, toNameServers } from "../network-peers.ts";
-import type { CatalogPlace, Child } from "./catalog.ts";
 import { createCatalogEntry } from "./catalog-entry.ts";
-import { metadataOf } from "./catalog-names.ts";
+import { type CatalogPlace, type Child, metadataOf } from "./catalog-place.ts";
 
 /** The key of the addresses of a cloud's gateways. */
 const gatewayClass = "gateway";

@@ -3,8 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { catalogLabels, catalogName } from "@tiltyard/protocol";
 import type { CreationCheck } from "../cluster-provider.ts";
 import { stackId, stackLabel } from "../ownership.ts";
-import type { CatalogPlace, Child } from "./catalog.ts";
-import { metadataOf } from "./catalog-names.ts";
+import { type CatalogPlace, type Child, metadataOf } from "./catalog-place.ts";
 
 const released = "catalog.keepVolume: false lets the catalog start without it";
 

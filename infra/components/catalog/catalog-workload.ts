@@ -1,9 +1,8 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
 import { catalogLabels, catalogName } from "@tiltyard/protocol";
-import type { CatalogPlace, Child } from "./catalog.ts";
 import { createMove } from "./catalog-move.ts";
-import { metadataOf } from "./catalog-names.ts";
+import { type CatalogPlace, type Child, metadataOf } from "./catalog-place.ts";
 import { type CatalogPodArgs, catalogPodSpec } from "./catalog-pod.ts";
 import { afterVolume, beforeSqlite, createVolume } from "./catalog-volume.ts";
 import { dataVolume } from "./pod-parts.ts";

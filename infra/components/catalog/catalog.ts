@@ -2,8 +2,8 @@ import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import { catalogLabels, catalogName, catalogPort } from "@tiltyard/protocol";
-import { type CatalogSettings, catalogDefaults } from "../../catalog-settings.ts";
-import type { Cluster, Database, PodIdentity } from "../../cluster.ts";
+import { catalogDefaults } from "../../catalog-settings.ts";
+import type { Cluster, PodIdentity } from "../../cluster.ts";
 import { catalogImage } from "../../image-sources.ts";
 import { type MonitoringSettings, noMonitoring } from "../../monitoring-settings.ts";
 import { buildImage } from "../image-build.ts";
@@ -11,15 +11,10 @@ import { createNamespace } from "../namespace.ts";
 import type { RayPlatform } from "../ray/ray-platform.ts";
 import { createCatalogAccess } from "./catalog-access.ts";
 import { createCatalogMonitoring } from "./catalog-monitoring.ts";
-import { metadataOf } from "./catalog-names.ts";
 import { createCatalogNetwork } from "./catalog-network.ts";
+import { type CatalogOptions, type CatalogPlace, type Child, metadataOf } from "./catalog-place.ts";
 import { createCatalogWorkload } from "./catalog-workload.ts";
 import { createLitestream } from "./litestream.ts";
-
-/** The settings of a catalog with its database instead of the setting that requests one. */
-export interface CatalogOptions extends Omit<CatalogSettings, "database"> {
-  readonly database: "sqlite" | Database;
-}
 
 export interface CatalogArgs extends Partial<CatalogOptions> {
   readonly cluster: Cluster;
@@ -33,19 +28,9 @@ export interface CatalogArgs extends Partial<CatalogOptions> {
   readonly deletionProtection?: boolean;
   /** The collector of the catalog's metrics; none when absent. */
   readonly monitoring?: MonitoringSettings;
+  /** Digests of the images that the catalog's image starts from, by their names. */
+  readonly imageDigests?: Readonly<Record<string, string>>;
 }
-
-/** The location and the settings of a catalog. */
-export interface CatalogPlace {
-  readonly cluster: Cluster;
-  readonly namespace: string;
-  readonly platform: RayPlatform;
-  readonly settings: CatalogOptions;
-  readonly monitoring: MonitoringSettings;
-  readonly deletionProtection: boolean;
-}
-
-export type Child = pulumi.CustomResourceOptions & { readonly parent: pulumi.Resource };
 
 /**
  * The catalog: one pod with SQLite on a volume, or several with PostgreSQL. It has a namespace, an identity and an API
@@ -68,7 +53,7 @@ export class Catalog extends pulumi.ComponentResource {
   constructor(name: string, args: CatalogArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:Catalog", name, {}, args.cluster.kubernetes.owned(options));
     const { cluster, platform, namespace, deleteNamespace = false, deletionProtection = true, ...more } = args;
-    const { monitoring = noMonitoring, ...given } = more;
+    const { monitoring = noMonitoring, imageDigests = {}, ...given } = more;
     const settings: CatalogOptions = { ...catalogDefaults, ...given };
     if (settings.oidc === undefined)
       pulumi.log.warn(
@@ -87,7 +72,7 @@ export class Catalog extends pulumi.ComponentResource {
     const child = { parent: this, provider: cluster.kubernetes, dependsOn: [room, ...platform.priorities] };
     const { database } = settings;
     const databaseUrl = database === "sqlite" ? undefined : pulumi.secret(database.url);
-    this.image = imageOf(name, place, this);
+    this.image = imageOf(name, place, imageDigests, this);
     const identity = cluster.services.createIdentity("catalog", { namespace: this.namespace, name: catalogName });
     const backups = settings.litestream === false ? undefined : cluster.services.createBackups(identity);
     const pod = {
@@ -110,12 +95,17 @@ function createKey(name: string, parent: pulumi.Resource): pulumi.Output<string>
   return pulumi.secret(new random.RandomPassword(name, { length: 48, special: false }, { parent }).result);
 }
 
-function imageOf(name: string, { cluster, settings }: CatalogPlace, parent: pulumi.Resource) {
+function imageOf(
+  name: string,
+  { cluster, settings }: CatalogPlace,
+  imageDigests: Readonly<Record<string, string>>,
+  parent: pulumi.Resource,
+) {
   if (settings.image !== undefined) return pulumi.output(cluster.services.cachedImage(settings.image));
   const repository = cluster.services.createImageRepository("tiltyard-catalog");
   if (repository === undefined)
     throw new pulumi.RunError("catalog.image: is required on a cluster that has no registry of the stack");
-  const source = { ...catalogImage, architectures: [cluster.architecture] };
+  const source = { ...catalogImage, digests: imageDigests, architectures: [cluster.architecture] };
   return buildImage(`${name}-image`, repository, source, parent);
 }
 

@@ -3,7 +3,7 @@ import type * as pulumi from "@pulumi/pulumi";
 import { catalogLabels } from "@tiltyard/protocol";
 import type { Backups } from "../../cluster.ts";
 import { versions } from "../../versions.ts";
-import type { CatalogPlace, Child } from "./catalog.ts";
+import type { CatalogPlace, Child } from "./catalog-place.ts";
 import { containerSecurity, dataVolume, secretsOf } from "./pod-parts.ts";
 
 const image = `litestream/litestream:${versions.litestream}`;

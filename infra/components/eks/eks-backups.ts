@@ -2,7 +2,7 @@ import * as aws from "@pulumi/aws";
 import type * as pulumi from "@pulumi/pulumi";
 import type { Backups } from "../../cluster.ts";
 import { EksBucket } from "./eks-bucket.ts";
-import type { EksServicesConfig } from "./eks-services.ts";
+import type { EksServicesConfig } from "./eks-services-config.ts";
 import { policyOf } from "./policies.ts";
 import { resourcePrefix } from "./resource-prefix.ts";
 

@@ -35,8 +35,8 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
   readonly storageClass = storageClassName;
   readonly coreSelector: Readonly<Record<string, string>>;
   readonly architecture: Architecture;
-  /** The principals of role bindings; empty because the client role is an administrator of the cluster. */
-  readonly clients: readonly ClusterSubject[] = [];
+  /** By default none: the client role administers the cluster, as requirements.md 5.1 has it, and needs no binding. */
+  readonly clients: readonly ClusterSubject[];
   readonly nodes: readonly pulumi.Resource[];
   readonly #name: string;
   readonly #config: EksConfig;
@@ -58,7 +58,9 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
     const { name: clusterName, arn: clusterArn } = this.#cluster.eksCluster;
     this.#context = { parent: this, config, account, clusterName, clusterArn };
     this.services = this.#createServices();
-    this.access = this.#createAccess();
+    const client = createClientRole(`${name}-client`, this.services.bucket, this.#context);
+    this.clients = client.group === undefined ? [] : [{ kind: "Group", name: client.group }];
+    this.access = this.#createAccess(client.arn);
     this.kubernetes = new ClusterProvider(
       `${name}-kubernetes`,
       { kubeconfig: this.access.kubeconfig },
@@ -87,15 +89,15 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
     return pulumi.all([oidcProviderArn, oidcProviderUrl]).apply(([arn, url]) => ({ arn, url }));
   }
 
-  /** Creates the roles of clients and administrators. */
-  #createAccess() {
-    const clientRole = createClientRole(`${this.#name}-client`, this.services.bucket, this.#context);
-    const adminRole = createAdminRole(`${this.#name}-admin`, this.#context);
+  /** Creates the role of administrators. */
+  #createAccess(roleName: pulumi.Output<string>) {
+    const kubeconfigFor = (role: pulumi.Output<string>) => kubeconfigOf(this.#cluster, role);
+    const adminRole = createAdminRole(`${this.#name}-admin`, this.#context, kubeconfigFor);
     return {
       clusterName: this.#context.clusterName,
       configMethod: "EKS_AUTH",
       region: this.#config.region,
-      roleName: clientRole.arn,
+      roleName,
       kubeconfig: pulumi.secret(kubeconfigOf(this.#cluster, adminRole)),
       kubernetesVersion: this.#cluster.eksCluster.version,
     } as const;

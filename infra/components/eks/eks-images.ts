@@ -10,15 +10,14 @@ const keptVersions = 10;
 export function createEksImages(
   name: string,
   image: string,
-  config: Pick<EksConfig, "clusterName" | "deletionProtection">,
+  config: Pick<EksConfig, "clusterName" | "deletionProtection" | "registrySignIn">,
   parent: pulumi.Resource,
 ): ImageRepository {
   const repository = new aws.ecr.Repository(
     name,
     {
       name: `${resourcePrefix(config)}/${image}`,
-      // Pods refer to the image by its digest. A build of the same sources on another machine has a different digest.
-      imageTagMutability: "MUTABLE",
+      imageTagMutability: "IMMUTABLE",
       imageScanningConfiguration: { scanOnPush: true },
       encryptionConfigurations: [{ encryptionType: "AES256" }],
       forceDelete: !config.deletionProtection,
@@ -42,6 +41,7 @@ export function createEksImages(
     },
     { parent },
   );
+  if (config.registrySignIn === "docker") return { name: repository.repositoryUrl, registry: undefined };
   const token = aws.ecr.getAuthorizationTokenOutput({ registryId: repository.registryId }, { parent });
   return {
     name: repository.repositoryUrl,

@@ -2,6 +2,7 @@ import * as aws from "@pulumi/aws";
 import * as pulumi from "@pulumi/pulumi";
 import type { TeamClientArgs } from "../../cluster.ts";
 import type { EksConfig } from "../../config.ts";
+import { waitUntilAuthorized } from "./authorization.ts";
 import type { EksAccount } from "./eks-account.ts";
 import type { EksBucket } from "./eks-bucket.ts";
 import { importImages } from "./eks-image-cache.ts";
@@ -52,12 +53,20 @@ export function createNodeRole(
   return { role, rights: [...policies, entry] };
 }
 
-/** Creates the role that programs assume to create Ray clusters. */
-export function createClientRole(name: string, bucket: EksBucket, context: RoleContext): aws.iam.Role {
-  const { clientRole: roleName, clientPrincipals: principals } = context.config;
+/** No team's: their groups have a colon. */
+const clientGroup = "tiltyard-clients";
+
+/**
+ * The role that programs take to make Ray clusters; requirements.md 5.1, variant B, 2 and 3.
+ *
+ * @returns The role's ARN, and its group in the cluster; without a group it is an administrator of the cluster.
+ */
+export function createClientRole(name: string, bucket: EksBucket, context: RoleContext) {
+  const { clientRole: roleName, clientPrincipals: principals, clientAccess } = context.config;
   const role = createRoleOfClients(name, { roleName, principals, bucket, folder: "" }, context);
+  if (clientAccess === "namespace") return { group: clientGroup, arn: joinGroup(name, role, clientGroup, context) };
   makeAdmin(name, role, context);
-  return role;
+  return { group: undefined, arn: role.arn };
 }
 
 /**
@@ -71,16 +80,25 @@ export function createTeamRole(
   { team, principals, folder, bucket }: TeamClientArgs & { readonly team: string; readonly bucket: EksBucket },
   context: RoleContext,
 ) {
-  const { config, clusterName, parent } = context;
-  const args = { roleName: `${config.clientRole}-${team}`, principals, bucket, folder };
-  const { arn } = createRoleOfClients(name, args, context);
+  const args = { roleName: `${context.config.clientRole}-${team}`, principals, bucket, folder };
+  const role = createRoleOfClients(name, args, context);
   const group = `tiltyard:${team}`;
+  return { group, roleName: joinGroup(name, role, group, context) };
+}
+
+/** @returns The role's ARN, known when it is in the group. */
+function joinGroup(
+  name: string,
+  { arn: principalArn }: aws.iam.Role,
+  group: string,
+  { clusterName, parent }: RoleContext,
+): pulumi.Output<string> {
   const entry = new aws.eks.AccessEntry(
     name,
-    { clusterName, principalArn: arn, type: "STANDARD", kubernetesGroups: [group] },
+    { clusterName, principalArn, type: "STANDARD", kubernetesGroups: [group] },
     { parent },
   );
-  return { group, roleName: pulumi.all([arn, entry.id]).apply(([known]) => known) };
+  return pulumi.all([principalArn, entry.id]).apply(([arn]) => arn);
 }
 
 interface RoleOfClients extends TeamClientArgs {
@@ -113,10 +131,14 @@ function createRoleOfClients(
 /**
  * Creates the role for all principals that run `pulumi up`. By default, EKS admits only the creator of the cluster.
  *
- * @returns The role's ARN, which is known when the role can be used on the cluster; undefined without
- * `adminPrincipals`.
+ * @param kubeconfigFor Returns the kubeconfig of a role.
+ * @returns The role's ARN, known when the cluster authorizes it; undefined when there are no `adminPrincipals`.
  */
-export function createAdminRole(name: string, context: RoleContext): pulumi.Output<string> | undefined {
+export function createAdminRole(
+  name: string,
+  context: RoleContext,
+  kubeconfigFor: (role: pulumi.Output<string>) => pulumi.Output<string>,
+): pulumi.Output<string> | undefined {
   const { config, account, clusterArn, parent } = context;
   if (config.adminPrincipals.length === 0) return undefined;
   const { role } = createRole(
@@ -129,11 +151,18 @@ export function createAdminRole(name: string, context: RoleContext): pulumi.Outp
     },
     parent,
   );
-  const association = makeAdmin(name, role, context);
+  const kubeconfig = new Promise<string>((resolve) => kubeconfigFor(role.arn).apply(resolve));
+  const authorized = new pulumi.ResourceHook(`${name}-authorized`, async () => waitUntilAuthorized(await kubeconfig));
+  const association = makeAdmin(name, role, context, { afterCreate: [authorized] });
   return pulumi.all([role.arn, association.id]).apply(([arn]) => arn);
 }
 
-function makeAdmin(name: string, role: aws.iam.Role, { account, clusterName, parent }: RoleContext) {
+function makeAdmin(
+  name: string,
+  role: aws.iam.Role,
+  { account, clusterName, parent }: RoleContext,
+  hooks: pulumi.ResourceHookBinding = {},
+) {
   const entry = new aws.eks.AccessEntry(name, { clusterName, principalArn: role.arn, type: "STANDARD" }, { parent });
   return new aws.eks.AccessPolicyAssociation(
     name,
@@ -143,6 +172,6 @@ function makeAdmin(name: string, role: aws.iam.Role, { account, clusterName, par
       policyArn: `arn:${account.partition}:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy`,
       accessScope: { type: "cluster" },
     },
-    { parent },
+    { parent, hooks },
   );
 }

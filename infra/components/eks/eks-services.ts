@@ -1,29 +1,14 @@
 import * as pulumi from "@pulumi/pulumi";
 import { identityAnnotations } from "@tiltyard/protocol";
 import type { Backups, CloudServices, IdentityArgs, ImageRepository, PodIdentity } from "../../cluster.ts";
-import type { EksConfig } from "../../config.ts";
 import { createEksBackups } from "./eks-backups.ts";
 import { EksBucket } from "./eks-bucket.ts";
 import { createEksImageCache } from "./eks-image-cache.ts";
 import { createEksImages } from "./eks-images.ts";
+import type { EksServicesConfig } from "./eks-services-config.ts";
 import { createRole } from "./iam-role.ts";
 import { describeCluster, policyOf, trustPrincipals, trustServiceAccount } from "./policies.ts";
 import { resourcePrefix } from "./resource-prefix.ts";
-
-/** The settings of AWS's services for a cluster, whether or not the stack created it. */
-export type EksServicesConfig = Pick<
-  EksConfig,
-  | "clusterName"
-  | "region"
-  | "bucket"
-  | "deletionProtection"
-  | "keepData"
-  | "objectVersionDays"
-  | "encryptionKey"
-  | "imageCache"
-> & {
-  readonly catalog: Pick<EksConfig["catalog"], "litestream">;
-};
 
 export interface EksServicesArgs {
   readonly config: EksServicesConfig;
@@ -62,9 +47,13 @@ export class EksServices implements CloudServices {
     this.loadBalancerRanges = { alb: args.cidrs, gateway: args.cidrs };
   }
 
-  /** Creates a role for exactly one service account. */
-  createIdentity(name: string, { namespace, name: accountName, folder }: IdentityArgs): PodIdentity {
+  /** A role for exactly one service account; requirements.md 5.1, variant B, 5 and 6. */
+  createIdentity(
+    name: string,
+    { namespace, name: accountName, folder, bucketAccess = "direct" }: IdentityArgs,
+  ): PodIdentity {
     const { partition, clusterArn, oidcProvider } = this.#args;
+    const rights = bucketAccess === "direct" ? this.bucket.use(folder) : [];
     const { role } = createRole(
       `${this.#name}-${name}`,
       {
@@ -72,7 +61,7 @@ export class EksServices implements CloudServices {
         description: `Pods of ${namespace}/${accountName}`,
         trust: oidcProvider.apply((provider) => trustServiceAccount(provider, namespace, accountName)),
         policy: pulumi
-          .all([clusterArn, this.bucket.use(folder)])
+          .all([clusterArn, rights])
           .apply(([itsArn, statements]) => policyOf(describeCluster(itsArn), ...statements)),
       },
       this.#parent,

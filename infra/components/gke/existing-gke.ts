@@ -9,7 +9,8 @@ import { GkeServices } from "./gke-services.ts";
 /**
  * Looks up Google's services for a GKE cluster outside the stack: accounts for its pods, a bucket, a registry.
  *
- * @throws RunError if the cluster has no workload identity, without which pods cannot act as accounts.
+ * @throws RunError when the cluster has no workload identity, without which no pod can become an account, or has the add-on
+ *   for Ray while the stack would install another operator.
  */
 export async function findExistingGke(
   name: string,
@@ -22,6 +23,10 @@ export async function findExistingGke(
     throw new pulumi.RunError(
       `clusterName: ${clusterName} in ${location} has no workload identity, or is not there; turn it on: gcloud container ` +
         `clusters update ${clusterName} --location ${location} --workload-pool ${project}.svc.id.goog`,
+    );
+  if (config.operator.source === "helm" && cluster.addonsConfigs?.[0]?.rayOperatorConfigs?.[0]?.enabled)
+    throw new pulumi.RunError(
+      `operator: ${clusterName} has the Ray operator add-on of GKE, which watches all namespaces. Set operator: {source: none}`,
     );
   const nodeEmails = await accountsOf(cluster.nodePools ?? [], project);
   return (parent) => {

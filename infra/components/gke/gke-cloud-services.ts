@@ -19,6 +19,7 @@ export type GkeCloudConfig = Pick<
   | "keepData"
   | "objectVersionDays"
   | "imageCache"
+  | "registrySignIn"
 > & { readonly catalog: Pick<GkeConfig["catalog"], "litestream"> };
 
 export interface GkeCloudServicesArgs extends AccountContext {
@@ -62,11 +63,14 @@ export class GkeCloudServices implements CloudServices {
     this.cachedImage = config.imageCache ? createGkeImageCache(`${name}-cache`, args) : (image) => image;
   }
 
-  /** Creates a cloud service account for exactly one service account of Kubernetes. */
-  createIdentity(name: string, { namespace, name: accountName, folder }: IdentityArgs): PodIdentity {
+  /** A cloud service account for exactly one service account of Kubernetes; requirements.md 5.1, variant A. */
+  createIdentity(
+    name: string,
+    { namespace, name: accountName, folder, bucketAccess = "direct" }: IdentityArgs,
+  ): PodIdentity {
     const { parent, identityPool } = this.#args;
     const account = createAccount(`${this.#name}-${name}`, `Pods of ${namespace}/${accountName}`, this.#args);
-    this.bucket.allowObjects(`${this.#name}-${name}`, account.email, parent, folder);
+    if (bucketAccess === "direct") this.bucket.allowObjects(`${this.#name}-${name}`, account.email, parent, folder);
     new gcp.serviceaccount.IAMMember(
       `${this.#name}-${name}-identity`,
       {

@@ -8,8 +8,8 @@ const keptVersions = 10;
 const oldDays = 30;
 
 export interface GkeImagesArgs extends AccountContext {
-  readonly config: Pick<GkeConfig, "region" | "project" | "clusterName">;
-  /** The accounts of nodes that may pull from it. The nodes of the stack may read all registries of the project. */
+  readonly config: Pick<GkeConfig, "region" | "project" | "clusterName"> & Partial<Pick<GkeConfig, "registrySignIn">>;
+  /** Nodes that are let in to it; those of the stack may read all registries of the project. */
   readonly nodeEmails?: readonly string[];
 }
 
@@ -39,15 +39,20 @@ export function createGkeImages(name: string, args: GkeImagesArgs): (image: stri
   );
   letNodesPull(name, repository, args);
   const address = `${region}-docker.pkg.dev`;
-  const token = gcp.organizations.getClientConfigOutput({ parent }).accessToken;
-  const registry = { address, username: "oauth2accesstoken", password: pulumi.secret(token) };
+  const registry = config.registrySignIn === "docker" ? undefined : signIn(address, parent);
   return (image) => ({
     name: pulumi.interpolate`${address}/${projectId}/${repository.repositoryId}/${image}`,
     registry,
   });
 }
 
-/** Allows nodes without a right on the project's registries to pull images. */
+/** With a token of Google, which lives for an hour. */
+function signIn(address: string, parent: pulumi.Resource) {
+  const { accessToken } = gcp.organizations.getClientConfigOutput({ parent });
+  return { address, username: "oauth2accesstoken", password: pulumi.secret(accessToken) };
+}
+
+/** Nodes that have no right to the registries of the project. */
 export function letNodesPull(
   name: string,
   repository: gcp.artifactregistry.Repository,

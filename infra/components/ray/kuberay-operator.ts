@@ -1,10 +1,12 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
+import type { Definition } from "../../chart-definitions.ts";
 import { type ChartValues, merged } from "../../chart-values.ts";
 import type { Cluster } from "../../cluster.ts";
 import { placedOn } from "../../node-pools.ts";
 import type { OperatorSettings } from "../../settings.ts";
 import { charts } from "../../versions.ts";
+import { createDefinitions, refuseSecondOperator } from "./ray-definitions.ts";
 import { priorityClasses } from "./ray-names.ts";
 
 /** The labels that the chart sets on the operator's pods. */
@@ -15,7 +17,9 @@ export interface KubeRayOperatorArgs {
   /** The namespaces of Ray clusters. The operator is in the first one. */
   readonly namespaces: readonly [string, ...string[]];
   readonly operator: OperatorSettings;
-  /** The additional values of the chart. */
+  /** Resource definitions, which are created and upgraded before the operator; undefined where Helm installs them. */
+  readonly definitions: readonly Definition[] | undefined;
+  /** Added to those of the chart that are given here. */
   readonly values: ChartValues | undefined;
   /** The resources that its pods need: their namespace and their priority class. */
   readonly before: readonly pulumi.Resource[];
@@ -28,12 +32,18 @@ export interface KubeRayOperatorArgs {
 export class KubeRayOperator extends pulumi.ComponentResource {
   constructor(
     name: string,
-    { cluster, namespaces, operator, values, before }: KubeRayOperatorArgs,
+    { cluster, namespaces, operator, definitions, values, before }: KubeRayOperatorArgs,
     options?: pulumi.ComponentResourceOptions,
   ) {
     super("tiltyard:infra:KubeRayOperator", name, {}, options);
     const [namespace] = namespaces;
-    if (operator.source === "helm")
+    const inCluster = { parent: this, provider: cluster.kubernetes, dependsOn: [...before] };
+    if (operator.source === "helm") {
+      const known = createDefinitions(name, definitions ?? [], inCluster);
+      const onlyOne = cluster.kubernetes.beforeCreate(
+        `${name}-only-one`,
+        refuseSecondOperator(namespaces, operatorLabels),
+      );
       new kubernetes.helm.v3.Release(
         name,
         {
@@ -45,6 +55,7 @@ export class KubeRayOperator extends pulumi.ComponentResource {
           ...(!operator.chart.startsWith("oci://") && { repositoryOpts: { repo: operator.repository } }),
           namespace,
           atomic: true,
+          skipCrds: definitions !== undefined,
           timeout: 600,
           values: merged(
             {
@@ -67,8 +78,9 @@ export class KubeRayOperator extends pulumi.ComponentResource {
             values,
           ),
         },
-        { parent: this, provider: cluster.kubernetes, dependsOn: [...before] },
+        { ...inCluster, dependsOn: [...before, ...known], hooks: { beforeCreate: [onlyOne] } },
       );
+    }
     this.registerOutputs();
   }
 }

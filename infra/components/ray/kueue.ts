@@ -33,7 +33,7 @@ export class Kueue extends pulumi.ComponentResource {
     const { cluster, kueue, values, queues, before } = args;
     const inCluster = { parent: this, provider: cluster.kubernetes };
     const controller =
-      kueue.source === "none" ? [] : [createController(name, kueue.version, { cluster, values }, inCluster)];
+      kueue.source === "none" ? [] : [createController(name, kueue.version, { cluster, values, before }, inCluster)];
     const after = { ...inCluster, dependsOn: [...before, ...controller] };
     for (const queue of queues) createQueue(`${name}-${queue.namespace}`, queue, after);
     this.registerOutputs();
@@ -43,7 +43,7 @@ export class Kueue extends pulumi.ComponentResource {
 function createController(
   name: string,
   version: string,
-  { cluster, values }: Pick<KueueArgs, "cluster" | "values">,
+  { cluster, values, before }: Pick<KueueArgs, "cluster" | "values" | "before">,
   options: pulumi.CustomResourceOptions,
 ) {
   return new kubernetes.helm.v3.Release(
@@ -58,7 +58,7 @@ function createController(
       timeout: 600,
       values: merged({ controllerManager: placedOn(cluster.coreSelector) }, values),
     },
-    { ...options, dependsOn: [...cluster.nodes] },
+    { ...options, dependsOn: [...before] },
   );
 }
 

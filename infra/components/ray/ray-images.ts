@@ -1,4 +1,5 @@
 import type * as pulumi from "@pulumi/pulumi";
+import * as protocol from "@tiltyard/protocol";
 import type { Cluster } from "../../cluster.ts";
 import type { StackConfig } from "../../config.ts";
 import { rayImage } from "../../image-sources.ts";
@@ -15,10 +16,12 @@ export interface RayImages {
 /** Builds Ray's images with the dependencies of jobs, or returns those that the settings specify. */
 export function rayImages(
   name: string,
-  { ray, architectures }: StackConfig,
+  config: StackConfig,
   { services }: Cluster,
   parent: pulumi.Resource,
 ): RayImages {
+  const { ray, architectures } = config;
+  const digests = "imageDigests" in config ? config.imageDigests : {};
   const given = { image: services.cachedImage(ray.image), gpuImage: services.cachedImage(ray.gpuImage) };
   const { build } = ray;
   if (build === undefined) return given;
@@ -27,7 +30,9 @@ export function rayImages(
     const repository = services.createImageRepository(imageName);
     if (repository === undefined) return undefined;
     const buildArgs = { RAY_VERSION: ray.version, VARIANT: variant, EXTRA_PACKAGES: build.packages.join(" ") };
-    const source = { ...rayImage, architectures: [...new Set(nodes)], buildArgs };
+    const nameOf = variant === "" ? protocol.rayImage : protocol.rayGpuImage;
+    const bases = [...new Set(nodes)].map((each) => nameOf(ray.version, each));
+    const source = { ...rayImage, bases, digests, architectures: [...new Set(nodes)], buildArgs };
     return buildImage(`${name}-${suffix}`, repository, source, parent);
   };
   return {

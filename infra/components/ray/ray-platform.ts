@@ -1,8 +1,9 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { platformDefaults } from "@tiltyard/protocol";
+import type { Definition } from "../../chart-definitions.ts";
 import type { ChartValuesOf } from "../../chart-values.ts";
-import type { Cluster, ClusterSubject } from "../../cluster.ts";
+import type { BucketAccess, Cluster, ClusterSubject } from "../../cluster.ts";
 import { type MonitoringSettings, noMonitoring } from "../../monitoring-settings.ts";
 import type { OperatorSettings } from "../../settings.ts";
 import type { KueueSettings, QuotaSettings, Team } from "../../team-settings.ts";
@@ -25,9 +26,13 @@ export interface RayPlatformArgs {
   readonly namespace?: string;
   /** The service account of the pods of Ray clusters; `geneva-service-account` when absent. */
   readonly serviceAccount?: string;
-  /** The source of the operator; KubeRay's chart when absent. */
+  /** How pods of Ray clusters use the bucket: `direct` when absent, or `vended`, with credentials of the catalog alone. */
+  readonly bucketAccess?: BucketAccess;
+  /** KubeRay from its chart when absent. */
   readonly operator?: OperatorSettings;
-  /** The namespaces whose pods may connect to Ray's. Access to a head means code execution on it. */
+  /** KubeRay's resource definitions, which the stack creates and upgrades; when absent, Helm installs them once. */
+  readonly definitions?: readonly Definition[] | undefined;
+  /** Namespaces whose pods may reach Ray's. Access to a head is code execution on it. */
   readonly allowedNamespaces?: readonly string[];
   /** Deletes the namespace with the stack on a cluster that the stack did not create. */
   readonly deleteNamespace?: boolean;
@@ -47,8 +52,14 @@ export interface RayPlatformArgs {
 
 const defaults = {
   ...{ namespace: platformDefaults.namespace, serviceAccount: platformDefaults.serviceAccount },
-  operator: { source: "helm", version: versions.kuberayOperator, ...charts.kuberayOperator },
-  ...{ allowedNamespaces: [], deleteNamespace: false, monitoring: noMonitoring, rayLogs: false },
+  operator: { source: "helm", version: versions.kuberayOperator, ...charts.kuberayOperator, crds: false },
+  ...{
+    bucketAccess: "direct",
+    allowedNamespaces: [],
+    deleteNamespace: false,
+    monitoring: noMonitoring,
+    rayLogs: false,
+  },
   ...{ teams: [], chartValues: {} },
 } satisfies Partial<RayPlatformArgs>;
 
@@ -102,8 +113,8 @@ export class RayPlatform extends pulumi.ComponentResource {
 }
 
 function createOwnNamespace(name: string, settings: RayPlatformSettings, parent: RayPlatform) {
-  const { cluster, namespace, serviceAccount } = settings;
-  const identity = cluster.services.createIdentity("ray", { namespace, name: serviceAccount });
+  const { cluster, namespace, serviceAccount, bucketAccess } = settings;
+  const identity = cluster.services.createIdentity("ray", { namespace, name: serviceAccount, bucketAccess });
   const args = { ...settings, identity, clients: cluster.clients, quota: settings.quota, peers: peersOf(settings) };
   return createRayNamespace(name, args, parent);
 }
@@ -130,10 +141,11 @@ function createRights(name: string, platform: RayPlatform, settings: RayPlatform
 function createOperator(
   name: string,
   platform: RayPlatform,
-  { cluster, operator, chartValues }: RayPlatformSettings,
+  { cluster, operator, definitions, chartValues }: RayPlatformSettings,
   before: readonly pulumi.Resource[],
 ): void {
-  const args = { cluster, operator, namespaces: platform.namespaces, values: chartValues.kuberayOperator, before };
+  const { namespaces } = platform;
+  const args = { cluster, operator, definitions, namespaces, values: chartValues.kuberayOperator, before };
   new KubeRayOperator(`${name}-operator`, args, { parent: platform });
 }
 

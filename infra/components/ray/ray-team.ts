@@ -1,10 +1,11 @@
 import * as pulumi from "@pulumi/pulumi";
-import type { ClusterSubject } from "../../cluster.ts";
+import type { BucketAccess, ClusterSubject } from "../../cluster.ts";
 import type { Team } from "../../team-settings.ts";
 import { createRayNamespace, type RayNamespaceArgs, type RayNamespaceSettings } from "./ray-namespace.ts";
 import { createRoleInNamespace } from "./ray-rights.ts";
 
 export interface RayTeamArgs extends RayNamespaceSettings, Pick<RayNamespaceArgs, "peers"> {
+  readonly bucketAccess: BucketAccess;
   readonly team: Team;
 }
 
@@ -24,12 +25,12 @@ export class RayTeam extends pulumi.ComponentResource {
 
   constructor(name: string, args: RayTeamArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:RayTeam", name, {}, options);
-    const { cluster, team, serviceAccount } = args;
+    const { cluster, team, serviceAccount, bucketAccess } = args;
     const { namespace, quota } = team;
     const folder = `${team.name}/`;
     const { clients, roleName } = cluster.createTeamClient(team.name, { principals: team.clientPrincipals, folder });
     const identity = cluster.services.createIdentity(`ray-${team.name}`, {
-      ...{ namespace, name: serviceAccount, folder },
+      ...{ namespace, name: serviceAccount, folder, bucketAccess },
       ...(team.serviceAccountAnnotations !== undefined && { annotations: team.serviceAccountAnnotations }),
     });
     this.name = team.name;

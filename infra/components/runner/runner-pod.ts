@@ -1,12 +1,23 @@
 import type * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
+import type { Cluster } from "../../cluster.ts";
 import { placedOn } from "../../node-pools.ts";
+import type { RunnerSettings } from "../../runner-settings.ts";
+import type { Catalog } from "../catalog/catalog.ts";
 import { containerSecurity, userId } from "../catalog/pod-parts.ts";
-import type { RunnerPlace } from "./runner.ts";
+import type { RayPlatform } from "../ray/ray-platform.ts";
 
 const folder = "/etc/tiltyard";
 
-/** The parts of a runner's pod. */
+/** A runner, and the catalog and the Ray clusters that it works for. */
+export interface RunnerPlace {
+  readonly cluster: Cluster;
+  readonly platform: RayPlatform;
+  readonly catalog: Catalog;
+  readonly settings: RunnerSettings;
+}
+
+/** What a runner's pod is made of. */
 interface RunnerPodArgs {
   readonly account: pulumi.Input<string>;
   /** The ConfigMap with the Ray clusters of jobs. */

@@ -7,7 +7,7 @@ import type { Catalog } from "../catalog/catalog.ts";
 import { createGrantedRole } from "../granted-role.ts";
 import { tcp, toNameServers } from "../network-peers.ts";
 import type { RayPlatform } from "../ray/ray-platform.ts";
-import { runnerPodSpec } from "./runner-pod.ts";
+import { type RunnerPlace, runnerPodSpec } from "./runner-pod.ts";
 
 export interface RunnerArgs extends Partial<RunnerSettings> {
   readonly cluster: Cluster;
@@ -20,8 +20,8 @@ export interface RunnerArgs extends Partial<RunnerSettings> {
 }
 
 /** The arguments of a runner's parts. */
-export interface RunnerPlace extends Omit<RunnerArgs, keyof RunnerSettings> {
-  readonly settings: RunnerSettings;
+interface Place extends RunnerPlace {
+  readonly parameters: Readonly<Record<string, unknown>>;
 }
 
 type Child = pulumi.CustomResourceOptions & { readonly parent: pulumi.Resource };
@@ -71,7 +71,7 @@ function metadataOf({ catalog }: RunnerPlace) {
 }
 
 /** Creates an account in the catalog's namespace, with a role in each namespace of Ray. */
-function createAccount(name: string, place: RunnerPlace, child: Child): pulumi.Output<string> {
+function createAccount(name: string, place: Place, child: Child): pulumi.Output<string> {
   const account = new kubernetes.core.v1.ServiceAccount(
     name,
     { metadata: metadataOf(place), automountServiceAccountToken: false },
@@ -87,8 +87,8 @@ function createAccount(name: string, place: RunnerPlace, child: Child): pulumi.O
   return account.metadata.name;
 }
 
-/** Creates the file of the Ray clusters of jobs. Different clusters create a new file and thus a new pod. */
-function createFile(name: string, place: RunnerPlace, child: Child): pulumi.Output<string> {
+/** The Ray clusters of jobs. Other ones make another file, and so another pod. */
+function createFile(name: string, place: Place, child: Child): pulumi.Output<string> {
   const { platform, catalog, parameters, settings } = place;
   const everywhere = {
     namespace: platform.namespace,
@@ -126,8 +126,8 @@ function createSecret(name: string, { catalog }: RunnerPlace, child: Child): pul
   ).metadata.name;
 }
 
-/** Creates the network policy of the runner, which accepts no connections and calls only the catalog and the API server. */
-function createPolicy(name: string, place: RunnerPlace, child: Child): void {
+/** It takes no requests, and calls the catalog and the API server alone. */
+function createPolicy(name: string, place: Place, child: Child): void {
   new kubernetes.networking.v1.NetworkPolicy(
     name,
     {

@@ -1,0 +1,27 @@
+import type * as pulumi from "@pulumi/pulumi";
+import { catalogLabels, catalogName } from "@tiltyard/protocol";
+import type { CatalogSettings } from "../../catalog-settings.ts";
+import type { Cluster, Database } from "../../cluster.ts";
+import type { MonitoringSettings } from "../../monitoring-settings.ts";
+import type { RayPlatform } from "../ray/ray-platform.ts";
+
+/** The settings of a catalog, with its database in place of the setting that asks for one. */
+export interface CatalogOptions extends Omit<CatalogSettings, "database"> {
+  readonly database: "sqlite" | Database;
+}
+
+/** Where a catalog is put, and how. */
+export interface CatalogPlace {
+  readonly cluster: Cluster;
+  readonly namespace: string;
+  readonly platform: RayPlatform;
+  readonly settings: CatalogOptions;
+  readonly monitoring: MonitoringSettings;
+  readonly deletionProtection: boolean;
+}
+
+export type Child = pulumi.CustomResourceOptions & { readonly parent: pulumi.Resource };
+
+export function metadataOf({ namespace }: CatalogPlace) {
+  return { name: catalogName, namespace, labels: catalogLabels };
+}

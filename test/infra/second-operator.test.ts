@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import { refuseSecondOperator } from "../../infra/components/ray/ray-definitions.ts";
+
+const labels = { "app.kubernetes.io/name": "kuberay-operator" };
+const release = { apiVersion: "", kind: "", metadata: { name: "" } };
+
+/** Checks a cluster with an operator of these arguments, and definitions with these labels. */
+function check(args: readonly string[] | undefined, definitionLabels = {}): Promise<void> {
+  const metadata = { name: "kuberay-operator", namespace: "kuberay-system" };
+  const spec = { template: { spec: { containers: [{ command: ["/manager"], args }] } } };
+  const operator = { apiVersion: "apps/v1", kind: "Deployment", metadata, spec };
+  const live = {
+    find: async () => ({ ...release, metadata: { name: "rayclusters.ray.io", labels: definitionLabels } }),
+    list: async (_: string, kind: string, selector: string) => {
+      expect([kind, selector]).toEqual(["Deployment", "app.kubernetes.io/name=kuberay-operator"]);
+      return args === undefined ? [] : [operator];
+    },
+    disown: async () => {},
+  };
+  return refuseSecondOperator(["lancedb", "lancedb-vision"], labels)(live, release);
+}
+
+test.each([
+  [["--enable-leader-election"]],
+  [["--watch-namespace", "lancedb"]],
+  [["--watch-namespace=others,lancedb-vision"]],
+  [["-watch-namespace", "lancedb-vision"]],
+])("an operator with the arguments %j is refused a second one", async (args) => {
+  await expect(check(args)).rejects.toThrow(
+    "the KubeRay operator kuberay-system/kuberay-operator watches lancedb, lancedb-vision already. To use it, set " +
+      "operator: {source: none, namespace: kuberay-system}. If it is left from an interrupted up: " +
+      "helm uninstall kuberay-operator --namespace kuberay-system",
+  );
+});
+
+test.each([undefined, ["--watch-namespace", "others,lancedb-other"], ["--watch-namespace=lancedb-visions"]])(
+  "an operator with the arguments %j leaves the namespaces of the stack to another one",
+  async (args) => {
+    await expect(check(args)).resolves.toBeUndefined();
+  },
+);
+
+test("an operator that the cluster manages itself is refused a second one", async () => {
+  const managed = { "addonmanager.kubernetes.io/mode": "Reconcile" };
+  await expect(check(undefined, managed)).rejects.toThrow("Set operator: {source: none}");
+});
