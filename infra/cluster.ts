@@ -89,7 +89,7 @@ export interface IdentityArgs extends ServiceAccountName {
   readonly folder?: string;
   /** `vended`: none, because the catalog hands out credentials; `direct` when absent. */
   readonly bucketAccess?: BucketAccess;
-  /** Of the service account, where the stack makes no identities. */
+  /** The annotations of the service account, where the stack creates no identities. */
   readonly annotations?: Readonly<Record<string, string>>;
 }
 

@@ -164,7 +164,7 @@ const images = {
   registrySignIn: z.enum(["token", "docker"], "must be token or docker").default("token"),
 };
 
-/** Of GKE. Other channels than EXTENDED end with the standard support of a version. */
+/** The release channel of GKE. Other channels than EXTENDED end with the standard support of a version. */
 const releaseChannels = ["RAPID", "REGULAR", "STABLE", "EXTENDED"] as const;
 const supportTypes = ["STANDARD", "EXTENDED"] as const;
 

@@ -26,7 +26,7 @@ export interface ClusterTarget {
   readonly parameters: ClusterParameters;
   /** The namespace of the catalog's pods; that of Ray when absent. */
   readonly catalogNamespace?: string | undefined;
-  /** How pods use the bucket; undefined where no stack is named. */
+  /** The access of pods to the bucket; undefined if no stack is named. */
   readonly bucketAccess?: "direct" | "vended" | undefined;
   /** Whether the stack runs jobs; undefined where no stack is named. */
   readonly runsJobs?: boolean | undefined;

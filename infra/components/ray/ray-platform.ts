@@ -26,7 +26,7 @@ export interface RayPlatformArgs {
   readonly namespace?: string;
   /** The service account of the pods of Ray clusters; `geneva-service-account` when absent. */
   readonly serviceAccount?: string;
-  /** How pods of Ray clusters use the bucket: `direct` when absent, or `vended`, with credentials of the catalog alone. */
+  /** The access of Ray's pods to the bucket: `direct` by default, or `vended`, with credentials of the catalog alone. */
   readonly bucketAccess?: BucketAccess;
   /** KubeRay from its chart when absent. */
   readonly operator?: OperatorSettings;

@@ -17,7 +17,7 @@ export interface RunnerPlace {
   readonly settings: RunnerSettings;
 }
 
-/** What a runner's pod is made of. */
+/** The parts of a runner's pod. */
 interface RunnerPodArgs {
   readonly account: pulumi.Input<string>;
   /** The ConfigMap with the Ray clusters of jobs. */
