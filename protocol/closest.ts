@@ -6,7 +6,7 @@ export function closest(misspelled: string, names: readonly string[]): string | 
 }
 
 /** Counts the characters to insert, delete or replace. */
-function editDistance(from: string, to: string): number {
+export function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (const [index, character] of [...from].entries()) {
     const next = [index + 1];

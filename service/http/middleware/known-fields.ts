@@ -1,4 +1,4 @@
-import { type AnyContract, onlyReads } from "@tiltyard/protocol";
+import { type AnyContract, editDistance, onlyReads } from "@tiltyard/protocol";
 import { createMiddleware } from "hono/factory";
 import { z } from "zod";
 import { invalidInput } from "../../domain/invalid-input.ts";
@@ -119,17 +119,5 @@ function isTypo(given: string, known: string): boolean {
   const length = Math.min(given.length, known.length);
   if (length < typos.lengthMin) return false;
   const most = length < typos.lengthOfTwoMin ? 1 : 2;
-  return Math.abs(given.length - known.length) <= most && distance(given, known) <= most;
-}
-
-/** Returns the number of letters to add, remove or replace. */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (const [i, letter] of [...a].entries()) {
-    const next = [i + 1];
-    for (const [j, other] of [...b].entries())
-      next.push(Math.min((row[j] ?? 0) + (letter === other ? 0 : 1), (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
-    row = next;
-  }
-  return row[b.length] ?? 0;
+  return Math.abs(given.length - known.length) <= most && editDistance(given, known) <= most;
 }
