@@ -1,4 +1,4 @@
-import { copyFileSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { LocalWorkspace, type OutputMap, type Stack } from "@pulumi/pulumi/automation/index.js";
@@ -83,8 +83,9 @@ export class DeployedStack {
       this.#stack.workspace.envVars = envVars;
       // The killed engine still holds the lock of the state.
       await this.#stack.cancel().catch(() => {});
-      // Pulumi keeps a copy of the state for an engine that is killed during a write.
-      if (readFileSync(this.#statePath).length === 0) copyFileSync(`${this.#statePath}.bak`, this.#statePath);
+      // Pulumi writes the optional attributes of its state in place. An engine killed meanwhile leaves an empty file.
+      const attributes = `${this.#statePath}.attrs`;
+      if (existsSync(attributes) && statSync(attributes).size === 0) rmSync(attributes);
     }
     throw new Error(`no resource of the type ${type} was created`);
   }
