@@ -32,8 +32,8 @@ ENV NODE_ENV=production \
     TILTYARD_DATA_DIR=/data \
     MALLOC_ARENA_MAX=2
 WORKDIR /app
-COPY --from=packages /app/node_modules node_modules
-COPY package.json ./
+# The packages of the root, and those of a workspace in another version.
+COPY --from=packages /app ./
 COPY protocol protocol
 COPY service service
 COPY client client
