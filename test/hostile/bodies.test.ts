@@ -11,7 +11,7 @@ import { kept } from "./kept.ts";
 import { type RawRequest, startWatchedService, type WatchedService } from "./service.ts";
 import { type Budget, type JsonSchema, worstBodies } from "./worst-bodies.ts";
 
-const waitMaxMs = 250;
+const waitMaxMs = 500;
 /** The number of attempts. A real blockage of the service repeats; one by a busy machine does not. */
 const attempts = 3;
 const residentMaxMiB = 400;
