@@ -14,11 +14,11 @@ export function handle(
   { catalog, log }: { readonly catalog: Catalog; readonly log: Log },
 ): Handler<AppEnv> {
   return async function handle(c) {
-    const { requestId, request } = c.var;
+    const request: Readonly<Record<string, unknown>> = c.get("request");
     const body = isArrow(contract, c) ? openBody(c) : emptyStream;
     const result: unknown = await handler(request as never, catalog, {
-      principal: principalOf(c.var),
-      requestId,
+      principal: principalOf(c),
+      requestId: c.get("requestId"),
       body,
     });
     if (result === undefined) return c.body(null, contract.status, { "content-length": "0" });
@@ -42,7 +42,7 @@ function reportingFailure(rows: ReadableStream<Uint8Array>, c: AppContext, log: 
       yield* rows;
     } catch (cause) {
       c.set("hasFailedRows", true);
-      log.error({ err: cause, request_id: c.var.requestId }, "the rows of a response broke off");
+      log.error({ err: cause, request_id: c.get("requestId") }, "the rows of a response broke off");
       if (c.env.outgoing === undefined) throw cause;
       c.env.outgoing.destroy();
     }

@@ -77,6 +77,6 @@ function decodeURIComponentOr(text: string): string {
 /** Renders the error body of the service with the `error` field that OAuth clients read. */
 function refuse(c: AppContext, oauthError: string, kind: ErrorKind, message: string): Response {
   const error = new CatalogError(kind, message);
-  const body = { ...error.toResponse(c.req.path, c.var.requestId), error: oauthError, error_description: message };
+  const body = { ...error.toResponse(c.req.path, c.get("requestId")), error: oauthError, error_description: message };
   return c.json(body, error.status);
 }

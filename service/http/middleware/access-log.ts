@@ -20,21 +20,21 @@ export function accessLog({ log, metrics }: { readonly log: Log; readonly metric
     const traceparent = validTraceparent(c.req.header("traceparent"));
     if (traceparent !== undefined) c.set("traceparent", traceparent);
     await next();
-    const { operation } = c.var;
+    const operation = c.get("operation");
     if (operation === undefined) return;
 
     const record = () => {
       const durationMs = performance.now() - start;
-      const status = c.var.hasFailedRows ? 500 : c.res.status;
+      const status = c.get("hasFailedRows") ? 500 : c.res.status;
       metrics.observeOperation(operation, status, durationMs);
       log.info({
-        request_id: c.var.requestId,
-        traceparent: c.var.traceparent,
-        principal: c.var.principal?.name,
+        request_id: c.get("requestId"),
+        traceparent: c.get("traceparent"),
+        principal: c.get("principal")?.name,
         operation,
         path: c.req.path,
         status,
-        ignored_fields: c.var.ignoredFields,
+        ignored_fields: c.get("ignoredFields"),
         request_bytes: Number(c.req.header("content-length") ?? 0),
         duration_ms: Math.round(durationMs * 1000) / 1000,
       });

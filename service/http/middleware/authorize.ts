@@ -1,12 +1,12 @@
 import { type AnyContract, CatalogError } from "@tiltyard/protocol";
 import { createMiddleware } from "hono/factory";
 import { authorize as requireAccess } from "../../auth/authenticator.ts";
-import type { AppEnv } from "../context.ts";
+import type { AppContext, AppEnv } from "../context.ts";
 
 /** Checks the rights that the path requires before the body is read. @throws CatalogError PermissionDenied */
 export function authorizePath({ access }: AnyContract) {
   return createMiddleware<AppEnv>(async function authorizePath(c, next) {
-    requireAccess(principalOf(c.var), access(c.var.target));
+    requireAccess(principalOf(c), access(c.get("target")));
     await next();
   });
 }
@@ -14,7 +14,7 @@ export function authorizePath({ access }: AnyContract) {
 /** Checks the additional rights that fields of the query and the body require. @throws CatalogError PermissionDenied */
 export function authorizeFields({ bodyAccess }: AnyContract) {
   return createMiddleware<AppEnv>(async function authorizeFields(c, next) {
-    requireAccess(principalOf(c.var), bodyAccess(c.var.request as never));
+    requireAccess(principalOf(c), bodyAccess(c.get("request") as never));
     await next();
   });
 }
@@ -32,7 +32,8 @@ export function rowsEnabled({ onRows }: AnyContract, { dataOperations }: { reado
 }
 
 /** Returns the caller. Its absence is a bug, because `authenticate` precedes this call in every operation. */
-export function principalOf({ principal }: Partial<AppEnv["Variables"]>) {
+export function principalOf(c: AppContext) {
+  const principal = c.get("principal");
   if (principal === undefined) throw new Error("the request was not authenticated");
   return principal;
 }

@@ -8,18 +8,18 @@ const requestIdPattern = /^[\w=-]{1,128}$/;
 /** Applies `header.x-request-id` and `header.traceparent` of the body's context. Headers of the request have precedence. */
 export function contextHeaders() {
   return createMiddleware<AppEnv>(async function contextHeaders(c, next) {
-    const context = c.var.request.context as Readonly<Record<string, string>> | undefined;
+    const context = c.get("request").context as Readonly<Record<string, string>> | undefined;
     const requestId = context?.["header.x-request-id"];
     if (
       requestId !== undefined &&
       requestIdPattern.test(requestId) &&
-      c.req.header("x-request-id") !== c.var.requestId
+      c.req.header("x-request-id") !== c.get("requestId")
     ) {
       c.set("requestId", requestId);
       c.header("x-request-id", requestId);
     }
     const traceparent = validTraceparent(context?.["header.traceparent"]);
-    if (traceparent !== undefined && c.var.traceparent === undefined) c.set("traceparent", traceparent);
+    if (traceparent !== undefined && c.get("traceparent") === undefined) c.set("traceparent", traceparent);
     await next();
   });
 }

@@ -18,7 +18,7 @@ export function drainBody() {
     await next();
     const { incoming, outgoing } = c.env;
     if (incoming === undefined || incoming.complete) return;
-    const { bodyStream, request } = c.var;
+    const [bodyStream, request] = [c.get("bodyStream"), c.get("request")];
     // Some clients send rows under a different content type; the handler of a validated request reads them.
     const isArrow =
       (bodyStream !== undefined && request !== undefined) ||

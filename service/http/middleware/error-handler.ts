@@ -12,7 +12,7 @@ export function errorHandler(log: Log): ErrorHandler<AppEnv> {
   return function errorHandler(error, c) {
     const known = toCatalogError(error, c);
     const { cause, message, status } = known;
-    if (status >= 500 && cause !== undefined) log.error({ err: cause, request_id: c.var.requestId }, message);
+    if (status >= 500 && cause !== undefined) log.error({ err: cause, request_id: c.get("requestId") }, message);
     return errorResponse(c, known);
   };
 }
@@ -21,7 +21,7 @@ export function errorHandler(log: Log): ErrorHandler<AppEnv> {
 export function errorResponse(c: AppContext, error: CatalogError): Response {
   if (error.retryAfterSeconds !== undefined) c.header("retry-after", `${error.retryAfterSeconds}`);
   if (error.status === 401) c.header("www-authenticate", "Bearer");
-  return c.json(error.toResponse(c.req.path, c.var.requestId), error.status);
+  return c.json(error.toResponse(c.req.path, c.get("requestId")), error.status);
 }
 
 function toCatalogError(error: Error, c: AppContext): CatalogError {

@@ -80,7 +80,7 @@ async function readBytes(
   const grow = (bytes: number) => {
     length += bytes;
     if (length > bytesMax) throw new CatalogError("PayloadTooLarge", `the body may have ${bytesMax} bytes at most`);
-    c.var.bodyReservation.grow(bytes, from);
+    c.get("bodyReservation").grow(bytes, from);
   };
   try {
     const declared = c.req.header("content-length");

@@ -11,7 +11,7 @@ export function rateLimit(createLimiter: Store["createLimiter"], requestsPerSeco
   const limiter =
     requestsPerSecond === undefined ? undefined : createLimiter({ points: requestsPerSecond, durationSeconds: 1 });
   return createMiddleware<AppEnv>(async function rateLimit(c, next) {
-    const principal = c.var.principal?.name ?? "";
+    const principal = c.get("principal")?.name ?? "";
     if (limiter !== undefined)
       await consume(limiter, principal, `${principal} may send ${requestsPerSecond} requests a second`);
     await next();

@@ -46,7 +46,7 @@ function throwProblems(result: { readonly success: boolean; readonly error?: z.c
 function joinFields() {
   return createMiddleware<AppEnv, string, Validated>(async function joinFields(c, next) {
     const body = c.req.valid("json") ?? {};
-    const { pathId, ...target } = c.var.target;
+    const { pathId, ...target } = c.get("target");
     const { id, index_name: indexName, ...fields } = body;
     if (pathId !== undefined && Array.isArray(id) && formatIdentifier(id, target.delimiter) !== pathId)
       throw new CatalogError("InvalidInput", "id: the body names another object than the path");
