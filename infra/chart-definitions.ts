@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import * as pulumi from "@pulumi/pulumi";
+import { messageOf } from "@tiltyard/protocol";
 import { parseAllDocuments, parse as parseYaml } from "yaml";
 
 export interface ChartSource {
@@ -33,7 +34,7 @@ const tarBlock = 512;
 export async function readDefinitions(source: ChartSource): Promise<readonly Definition[]> {
   const { chart, version } = source;
   const definitions = await definitionsOf(source).catch((cause: unknown) => {
-    throw unreadable(`${chart} ${version}: ${cause instanceof Error ? cause.message : cause}`);
+    throw unreadable(`${chart} ${version}: ${messageOf(cause)}`);
   });
   if (definitions.length === 0) throw unreadable(`${chart} ${version} has no folder crds`);
   return definitions;

@@ -40,7 +40,7 @@ const Operator = z.discriminatedUnion(
       version: version.default(versions.kuberayOperator),
       chart: z.string().default(charts.kuberayOperator.chart),
       repository: z.string().default(charts.kuberayOperator.repository),
-      /** Whether the stack creates and upgrades KubeRay's resource definitions; otherwise Helm creates them once. */
+      /** True lets the stack create and upgrade KubeRay's resource definitions. Otherwise Helm creates them once. */
       crds: z.boolean().default(false),
     }),
     /** The version of the add-on, which GKE derives from the version of Kubernetes. */
@@ -73,7 +73,7 @@ const Ray = z.strictObject({
   gpuImage: filled.optional(),
   /** `vended`: Ray's pods have no right to the bucket, and use the credentials that the catalog hands out for a table. */
   bucketAccess: z.enum(["direct", "vended"], "must be direct or vended").default("direct"),
-  /** Whether the stack builds Dockerfile.ray, which jobs need, where it has a registry and no image is named. */
+  /** True lets a stack with a registry build Dockerfile.ray, which jobs need, unless an image is named. */
   build: z.boolean().default(true),
   /** The additional Python packages of the built images. */
   packages: z.array(pythonPackage).default([]),
@@ -154,7 +154,7 @@ const imageCacheOnEks = {
     .optional(),
 };
 
-/** Where the stack builds images and pushes them to a registry of the cloud. */
+/** The settings of stacks that build images and push them to a registry of the cloud. */
 const images = {
   /** Digests of base images by their names: `node:24.21.0-trixie-slim`. The tag counts where none is given. */
   imageDigests: z
@@ -239,7 +239,7 @@ export const settingsOfVariant = {
       .optional(),
     /** `cluster`: the client role administers the cluster, as requirements.md 5.1 has it; `namespace`: it creates Ray clusters. */
     clientAccess: z.enum(["cluster", "namespace"], "must be cluster or namespace").default("cluster"),
-    /** Whether a control plane is upgraded at the end of standard support, or stays for a surcharge of AWS. */
+    /** `STANDARD` upgrades the control plane at the end of standard support; `EXTENDED` keeps it for a surcharge of AWS. */
     supportType: z.enum(supportTypes, `must be ${supportTypes.join(" or ")}`).default("STANDARD"),
     /** The release of the nodes' image; the newest one at each `pulumi up` when absent. */
     nodeRelease: z

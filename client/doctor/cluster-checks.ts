@@ -28,7 +28,7 @@ export interface ClusterTarget {
   readonly catalogNamespace?: string | undefined;
   /** The access of pods to the bucket; undefined if no stack is named. */
   readonly bucketAccess?: "direct" | "vended" | undefined;
-  /** Whether the stack runs jobs; undefined where no stack is named. */
+  /** True if the stack has a runner for jobs; undefined if no stack is named. */
   readonly runsJobs?: boolean | undefined;
   /** The maximum number of nodes that the autoscaler creates for each role; undefined if unknown. */
   readonly nodeLimits?: Readonly<Record<"head" | "workerCpu" | "workerGpu", number>> | undefined;

@@ -78,7 +78,7 @@ describe("a backfill", () => {
     const jobs = new Set(answers.map(({ body }) => body.job_id));
     expect(jobs.size).toBe(1);
     const [job = ""] = jobs;
-    // What its attempts note are no parameters.
+    // The notes of attempts are not parameters.
     await alter(job, set("attempt.1", "now"), set("progress.rows_committed", "1"), setStatus("Running"));
     expect((await backfill(id, "twice", { concurrency: 2 })).body.job_id).toBe(job);
     const other = await backfill(id, "twice");

@@ -29,7 +29,7 @@ export interface Asked {
   readonly provider: string;
 }
 
-/** What stands for the resource definitions of KubeRay's chart. */
+/** Stand-ins for the resource definitions of KubeRay's chart. */
 export const rayDefinitions = ["RayCluster", "RayJob"].map((kind) => {
   const plural = `${kind.toLowerCase()}s`;
   const schema = { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } };

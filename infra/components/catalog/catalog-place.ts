@@ -10,7 +10,7 @@ export interface CatalogOptions extends Omit<CatalogSettings, "database"> {
   readonly database: "sqlite" | Database;
 }
 
-/** Where a catalog is put, and how. */
+/** The parts of a stack that a catalog is deployed with. */
 export interface CatalogPlace {
   readonly cluster: Cluster;
   readonly namespace: string;

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { AuthorizationV1Api, KubeConfig } from "@kubernetes/client-node";
+import { messageOf } from "@tiltyard/protocol";
 
 export interface AuthorizationWait {
   readonly timeoutMs?: number;
@@ -35,6 +36,6 @@ async function problemOf(kubeconfig: string): Promise<string | undefined> {
     const { status } = await config.makeApiClient(AuthorizationV1Api).createSelfSubjectAccessReview({ body });
     return status?.allowed ? undefined : "403, it may not do everything yet";
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }

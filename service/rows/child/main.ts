@@ -5,7 +5,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
-import { CatalogError } from "@tiltyard/protocol";
+import { CatalogError, messageOf } from "@tiltyard/protocol";
 import { ByteReader } from "../arrow/message-stream.ts";
 import { type Call, callBytesHeader, type Failure, failureTrailer, readWhole } from "../call.ts";
 import { createTables } from "./open-table.ts";
@@ -67,7 +67,7 @@ async function sendRows(pieces: AsyncGenerator<Uint8Array, undefined>, response:
 
 function failureOf(error: unknown): Failure {
   if (error instanceof CatalogError) return { kind: error.kind, message: error.message };
-  return { text: error instanceof Error ? error.message : String(error) };
+  return { text: messageOf(error) };
 }
 
 const server = createServer({ keepAliveTimeout: 0, requestTimeout: 0 }, (request, response) => {
