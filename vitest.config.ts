@@ -44,7 +44,7 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          include: ["test/*.test.ts", "test/{protocol,service,infra,client,runner}/**/*.test.ts"],
+          include: ["test/*.test.ts", "test/{protocol,service,infra,client,runner,prose}/**/*.test.ts"],
           globalSetup: temporaryFolder,
           testTimeout: 20_000,
           hookTimeout: 30_000,

@@ -7,7 +7,7 @@ export interface ImageContent {
   readonly dockerfile: string;
   /** The names of the images that it starts from, as it writes them. */
   readonly bases: readonly string[];
-  /** Patterns of what the Dockerfile copies into the image, and of what says so. */
+  /** Patterns of the files that the Dockerfile copies into the image, and of the Dockerfile itself. */
   readonly sources: readonly string[];
 }
 
@@ -26,7 +26,7 @@ export const catalogImage: ImageContent = {
   ],
 };
 
-/** Ray, with what the catalog's jobs need. Its base depends on the version of Ray. */
+/** Ray with the dependencies of the catalog's jobs. Its base depends on the version of Ray. */
 export const rayImage: Omit<ImageContent, "bases"> = {
   dockerfile: "Dockerfile.ray",
   sources: ["Dockerfile.ray", "Dockerfile.ray.dockerignore", "runner/job/**/*.*"],

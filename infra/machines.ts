@@ -10,7 +10,7 @@ export type Architecture = (typeof architectures)[number];
 export const architectureLabel = "kubernetes.io/arch";
 
 const armOf: Readonly<Record<Cloud, RegExp>> = {
-  // The families with Axion and Ampere Altra, and with Grace beside GPUs.
+  // The families with Axion and Ampere Altra, and with Grace next to GPUs.
   gke: /^(t2a|c4a|n4a|a4x)-/,
   // Graviton machines have a g after the generation: m7g, c7gn, im4gn. The g of g6 stands for a GPU.
   eks: /^[a-z]+\d+g[a-z]*\./,

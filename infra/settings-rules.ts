@@ -185,7 +185,7 @@ function problemsOfDigests(settings: Reading<"imageDigests" | "ray">): string[] 
     .map((name) => `imageDigests.${name}: is no image that the stack builds from: ${bases.join(", ")}`);
 }
 
-/** The right to make Ray clusters in a namespace is the right to mount its secrets and run as its accounts. */
+/** The right to create Ray clusters in a namespace is the right to mount its secrets and run as its accounts. */
 function problemsOfNamespaces({ namespace, catalog }: Reading<"namespace" | "catalog">): string[] {
   if (catalog.namespace === namespace)
     return [

@@ -237,7 +237,7 @@ export const settingsOfVariant = {
       .string()
       .regex(/^[\w+=,.@-]+$/, "must be letters, digits and any of + = , . @ - _")
       .optional(),
-    /** `cluster`: the client role administers the cluster, as requirements.md 5.1 has it; `namespace`: it creates Ray clusters. */
+    /** With `cluster` the client role administers the cluster, as Geneva's clients expect; with `namespace` it creates Ray clusters. */
     clientAccess: z.enum(["cluster", "namespace"], "must be cluster or namespace").default("cluster"),
     /** `STANDARD` upgrades the control plane at the end of standard support; `EXTENDED` keeps it for a surcharge of AWS. */
     supportType: z.enum(supportTypes, `must be ${supportTypes.join(" or ")}`).default("STANDARD"),

@@ -68,7 +68,7 @@ export function packStaged(staging: string, destination: string): void {
   run(...npm("pack", "--loglevel=error", "--pack-destination", destination), { cwd: staging });
 }
 
-/** Returns the npm that started this script. The npm beside the current Node may be a different one. */
+/** Returns the npm that started this script. The npm next to the current Node may be a different one. */
 function npm(...args: readonly string[]): [string, readonly string[]] {
   const cli = process.env.npm_execpath;
   return cli === undefined ? ["npm", args] : [process.execPath, [cli, ...args]];

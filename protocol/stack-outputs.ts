@@ -13,7 +13,7 @@ export const StackOutputs = z.object({
   clusterName: z.string().describe("The name of the managed Kubernetes cluster, or a name for the existing one."),
   configMethod: z
     .enum(["LOCAL", "EKS_AUTH", "GKE_AUTH"])
-    .describe("How a client signs in to Kubernetes; `config_method` of requirements.md 2.8."),
+    .describe("The authentication of clients to Kubernetes, `config_method` of a Ray cluster."),
   kubeContext: z.string().optional().describe("`existing`: the context of the kubeconfig, when the stack names one."),
   region: z.string().optional().describe("`gke`, `eks`: the cloud region of the cluster."),
   project: z.string().optional().describe("`gke`: the Google Cloud project."),

@@ -11,7 +11,7 @@ const untilInputEnds = `exec 3<&0; "$@" </dev/null & program=$!
 const tailLength = 4_000;
 
 /**
- * A program that runs beside this process and exits with it. It is detached from the terminal, so that Ctrl-C does not
+ * A program that runs next to this process and exits with it. It is detached from the terminal, so that Ctrl-C does not
  * stop it before its users.
  */
 export class Companion implements AsyncDisposable {

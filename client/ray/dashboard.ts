@@ -24,7 +24,7 @@ const silenceMs = 60_000;
  * Sends requests to Ray's dashboard. They are retried if a connection breaks or the dashboard is not ready yet, so they
  * must be idempotent.
  *
- * The requests do not use `fetch`, because its browser headers make Ray reject everything but GET. undici loads slowly,
+ * The requests do not use `fetch`, because Ray rejects its browser headers, except with GET. undici loads slowly,
  * and most commands send nothing to Ray.
  */
 export class Dashboard {

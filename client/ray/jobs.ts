@@ -54,7 +54,7 @@ export class JobsApi {
   async submit(request: JobRequest): Promise<Job> {
     const runtimeEnv = { ...request.runtimeEnv };
     if (request.workingDirectory !== undefined) runtimeEnv.working_dir = await this.#upload(request.workingDirectory);
-    // Ray accepts each id only once, so an id that is chosen here makes the request idempotent.
+    // Ray accepts each id only once, so the request is idempotent with an id that is chosen here.
     const id = request.submissionId ?? `raysubmit_${randomBytes(8).toString("hex")}`;
     try {
       await this.#dashboard.request("POST", "/api/jobs/", {

@@ -1,5 +1,5 @@
 /**
- * Another Pulumi program that builds on a Tiltyard stack: it gives Ray jobs a key of the catalog, in
+ * Another Pulumi program that builds on a Tiltyard stack: it provides Ray jobs with a key of the catalog, in
  * the secret that `catalog_key_secret: catalog-key` in a cluster's file names.
  *
  *   pulumi config set stack my-organization/tiltyard/gke

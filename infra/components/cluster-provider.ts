@@ -180,7 +180,7 @@ async function refuseOtherDeployments(live: Parameters<CreationCheck>[0], wanted
   if (refusal !== undefined) throw new Error(refusal);
 }
 
-/** @throws Error when the object exists and the stack must not take it over. */
+/** @throws Error when the object exists and the stack must not adopt it. */
 async function refuseOthers(
   live: Parameters<CreationCheck>[0],
   wanted: OwnedObject,

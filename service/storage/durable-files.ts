@@ -47,7 +47,7 @@ export async function makeFolder(folder: string): Promise<void> {
   for (let made = folder; made.length >= first.length; made = dirname(made)) await syncFile(dirname(made));
 }
 
-/** Writes a complete and synced (fsync) temporary file beside another one and deletes it after the work. */
+/** Writes a complete and synced (fsync) temporary file next to another one and deletes it after the work. */
 export async function withTemporary<Result>(
   file: string,
   content: string | Uint8Array,

@@ -3,7 +3,7 @@ import { statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 
 /**
- * The longest plausible time between two readings, which processes take every minute. A longer one means that the clock
+ * The longest plausible time between two readings, which processes do every minute. A longer one means that the clock
  * jumped or that nothing ran.
  */
 const jumpMs = 3_600_000;

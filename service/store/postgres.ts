@@ -55,8 +55,8 @@ export async function openPostgresStore(
 /**
  * A store whose transactions run concurrently, each on a connection of the pool. A transaction sees the database as of
  * its start and is retried if it changes a row that another one has changed since. `serializable` would enforce every
- * rule without locks but treats neighbours in an index as conflicts: in a small catalog, writers of different tables
- * would block each other's commits.
+ * rule without locks but treats neighbours in an index as conflicts. In a small catalog, writers of different tables
+ * would then block each other's commits.
  */
 class PostgresStore implements Store {
   readonly read: Session;

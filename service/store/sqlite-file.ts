@@ -50,7 +50,7 @@ export async function copySqliteFile<Result>(
   const partial = `${copy}.partial`;
   try {
     await copyPages(file, partial);
-    // A copy in WAL mode would create files beside it at every read.
+    // A copy in WAL mode would create files next to it at every read.
     closeForGood(partial);
     verifySqliteFile(partial, file);
     sync(partial);
@@ -74,7 +74,7 @@ async function copyPages(file: string, copy: string): Promise<void> {
 }
 
 /**
- * Replaces a database that is not in use. Keeps the former one, with its log, beside it.
+ * Replaces a database that is not in use. Keeps the former one, with its log, next to it.
  *
  * @returns The path of the former database; undefined without one.
  */
@@ -119,7 +119,7 @@ export function closeIfIntact(file: string): void {
 const keptInfix = ".before-restore-";
 
 /**
- * Rejects a new database beside the files of a former one.
+ * Rejects a new database next to the files of a former one.
  *
  * @throws Error if such files exist.
  */

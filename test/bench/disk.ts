@@ -5,7 +5,7 @@ import { read } from "../support/tools.ts";
 import { mediansOf } from "./table.ts";
 
 /**
- * The methods of making a group of manifests and their names durable: one sync of the file system, which Node does not
+ * The methods to persist a group of manifests and their names: one sync of the file system, which Node does not
  * offer, or a sync of each file and folder in as many threads as Node has for them.
  */
 export const diskWays = ["syncfs", "each"] as const;
@@ -31,8 +31,8 @@ const Printed = z.object({
  * Measures the limit of the disk: the number of versions per second that a program without any other work commits, with
  * one commit in flight per connection. The program shares all work that can be shared. It syncs the staged manifests of
  * the commits in flight together, records them in one transaction of SQLite (WAL, synchronous=FULL), links them to
- * their final names, and acknowledges all of them. The rest of a group is part of the next one: the next sync makes its
- * final names durable, then its staged names are deleted, and the next transaction records that.
+ * their final names, and acknowledges all of them. The rest of a group is part of the next one: the next sync persists its
+ * final names, then its staged names are deleted, and the next transaction records that.
  *
  * No commit can be faster, because it may be acknowledged only after its manifest, the name of the manifest and its
  * record are durable, and because a staged name may be deleted only after the final one is durable. The measurement has

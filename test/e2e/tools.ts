@@ -46,7 +46,7 @@ interface Manifests {
   readonly as?: (text: string) => string;
 }
 
-/** The files beside the code of a module that a program needs, by the target folder. */
+/** The files next to the code of a module that a program needs, by the target folder. */
 const manifests: Partial<Record<Module, Readonly<Record<string, Manifests>>>> = {
   kuberay: {
     crds: { of: "github.com/ray-project/kuberay/ray-operator", files: ["config/crd/bases"], as: lightDefinition },

@@ -1,4 +1,4 @@
-/** Connections without a complete request, beside well-behaved clients. */
+/** Connections without a complete request, together with well-behaved clients. */
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";

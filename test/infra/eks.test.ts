@@ -103,7 +103,7 @@ describe("the cluster on EKS", () => {
     expect(one(groupType, "gpu").inputs.taints).toEqual([
       { key: "nvidia.com/gpu", value: "present", effect: "NO_SCHEDULE" },
     ]);
-    // This label makes the autoscaler wait for GPUs instead of creating another node.
+    // With this label the autoscaler waits for GPUs instead of creating another node.
     expect(one(groupType, "gpu").inputs.labels["k8s.amazonaws.com/accelerator"]).toBe("g6");
     for (const [name, key] of [
       ["head", "ray-head"],

@@ -34,7 +34,7 @@ const useOf = (bucket: string) => [
   ...on(bucket, "s3:ListBucket"),
   ...callsOnObject(`${bucket}/films.lance/data/1.lance`),
 ];
-/** The calls on a bucket that no role of the stack may make. */
+/** The calls on a bucket that no role of the stack may send. */
 const ruinOf = (bucket: string) => [
   ...on(bucket, "s3:DeleteBucket", "s3:PutBucketPolicy", "s3:PutLifecycleConfiguration", "s3:PutBucketVersioning"),
   ...on(`${bucket}/x`, "s3:PutObjectAcl", "s3:DeleteObjectVersion"),

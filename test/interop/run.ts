@@ -2,7 +2,7 @@
  * Runs the interop tier: the service over PostgreSQL, our clients against real servers, and the unmodified Lance clients against the
  * served catalog. Most of these tests wait, so three lanes run at the same time. Only one lane starts Ray.
  *
- * Arguments select some of the Lance clients' tests: `--fast` those that start fast, `--jvm` those of Java, and all others go to pytest,
+ * Arguments select some of the Lance clients' tests: `--fast` those that start fast, `--jvm` those of Java. pytest receives all others,
  * e.g. `-k geneva`.
  */
 import { spawn } from "node:child_process";

@@ -27,7 +27,7 @@ class Imitation implements Platform {
   failure: Error | undefined;
   /** An error that occurs after the start of an attempt. */
   failureAfterStart: Error | undefined;
-  /** Makes `list` fail after the next start. */
+  /** `list` fails after the next start. */
   isLost = false;
 
   async list() {

@@ -93,7 +93,7 @@ describe("a request is 400 with Lance's own sentence", () => {
   });
 });
 
-/** Each of these requests would crash the process or make it allocate gigabytes. */
+/** Each of these requests would crash the process or allocate gigabytes. */
 describe("what the library does not survive does not reach it:", () => {
   test.each([
     ["language", { language: "nope" }],

@@ -144,7 +144,7 @@ export function useCatalog(environment: Readonly<Record<string, string>> = {}): 
   });
 }
 
-/** Converts a request to HTTP as clients do. An index has a name unless the request gives one. */
+/** Converts a request to HTTP as clients do. An index has a default name unless the request names it. */
 export function httpRequest(
   contract: AnyContract,
   request: Readonly<Record<string, unknown>>,

@@ -32,7 +32,7 @@ export function isAllowed(policies: readonly string[], call: Call): boolean {
   return effects.has("Allow") && !effects.has("Deny");
 }
 
-/** Returns whether a role of a stack may make a call, by its own policies and that of the bucket. */
+/** Returns whether a role of a stack may send a call, by its own policies and that of the bucket. */
 export function mayCall(stack: Deployed, role: string, call: Call): boolean {
   const { name } = stack.one("aws:iam/role:Role", role);
   const own = stack

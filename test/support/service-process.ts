@@ -113,7 +113,7 @@ export async function expectKept(
   for (const { version, content } of acknowledged) expect(contents[version - 1]).toBe(content);
 }
 
-/** A client that commits to a table beside other clients. */
+/** A client that commits to a table concurrently with others. */
 export interface Writer {
   readonly table: TestTable;
   readonly committer: Committer;

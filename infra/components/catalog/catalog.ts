@@ -24,7 +24,7 @@ export interface CatalogArgs extends Partial<CatalogOptions> {
   readonly namespace?: string | undefined;
   /** Deletes the namespace, and thus the volume, with the stack on a cluster that the stack did not create. */
   readonly deleteNamespace?: boolean;
-  /** Makes Pulumi refuse to delete the volume on a cluster that the stack created; true when absent. */
+  /** Pulumi refuses to delete the volume on a cluster that the stack created. The default is true. */
   readonly deletionProtection?: boolean;
   /** The collector of the catalog's metrics; none when absent. */
   readonly monitoring?: MonitoringSettings;

@@ -35,7 +35,7 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
   readonly storageClass = storageClassName;
   readonly coreSelector: Readonly<Record<string, string>>;
   readonly architecture: Architecture;
-  /** By default none: the client role administers the cluster, as requirements.md 5.1 has it, and needs no binding. */
+  /** By default none: Geneva's clients expect a client role that administers the cluster, which needs no binding. */
   readonly clients: readonly ClusterSubject[];
   readonly nodes: readonly pulumi.Resource[];
   readonly #name: string;

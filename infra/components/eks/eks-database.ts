@@ -39,7 +39,7 @@ export function createRds(
     { parent },
   );
   const password = new random.RandomPassword(`${name}-password`, { length: 40, special: false }, { parent });
-  // The suffix avoids a conflict with the snapshot of an earlier stack, which would make the deletion fail.
+  // The suffix avoids a conflict with the snapshot of an earlier stack, which would block the deletion.
   const suffix = new random.RandomId(`${name}-final`, { byteLength: 4 }, { parent });
   const finalSnapshot = pulumi.interpolate`${config.clusterName}-catalog-${suffix.hex}`;
   const instance = new aws.rds.Instance(

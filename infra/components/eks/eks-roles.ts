@@ -57,7 +57,7 @@ export function createNodeRole(
 const clientGroup = "tiltyard-clients";
 
 /**
- * The role that programs take to make Ray clusters; requirements.md 5.1, variant B, 2 and 3.
+ * Creates the role that programs assume to create Ray clusters.
  *
  * @returns The role's ARN, and its group in the cluster; without a group it is an administrator of the cluster.
  */
@@ -132,7 +132,7 @@ function createRoleOfClients(
  * Creates the role for all principals that run `pulumi up`. By default, EKS admits only the creator of the cluster.
  *
  * @param kubeconfigFor Returns the kubeconfig of a role.
- * @returns The role's ARN, known when the cluster authorizes it; undefined when there are no `adminPrincipals`.
+ * @returns The role's ARN, known when the cluster authorizes it; undefined without `adminPrincipals`.
  */
 export function createAdminRole(
   name: string,

@@ -1,6 +1,6 @@
 import type { EksConfig } from "../../config.ts";
 
-/** The settings of what AWS gives to a cluster, wherever the cluster came from. */
+/** The settings of the AWS services of a cluster, whether the stack created the cluster or not. */
 export type EksServicesConfig = Pick<
   EksConfig,
   | "clusterName"

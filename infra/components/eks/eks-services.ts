@@ -47,7 +47,7 @@ export class EksServices implements CloudServices {
     this.loadBalancerRanges = { alb: args.cidrs, gateway: args.cidrs };
   }
 
-  /** A role for exactly one service account; requirements.md 5.1, variant B, 5 and 6. */
+  /** A role for exactly one service account, which an annotation connects to it. */
   createIdentity(
     name: string,
     { namespace, name: accountName, folder, bucketAccess = "direct" }: IdentityArgs,

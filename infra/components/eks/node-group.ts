@@ -31,7 +31,7 @@ const mostNodes = 450;
 
 const amiArchitecture = { amd64: "x86_64", arm64: "ARM_64" } as const;
 
-/** The label that makes the autoscaler wait for the GPUs of a node instead of creating another node. */
+/** With this label the autoscaler waits for the GPUs of a node instead of creating another node. */
 const acceleratorLabel = "k8s.amazonaws.com/accelerator";
 
 /**

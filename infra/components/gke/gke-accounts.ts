@@ -64,8 +64,8 @@ export function createClientAccount(
 }
 
 /**
- * Makes the principals that run `pulumi up` administrators of the project's clusters, in addition to the creator of the
- * stack.
+ * Grants the principals that run `pulumi up` the administration of the project's clusters, in addition to the creator
+ * of the stack.
  */
 export function grantAdmins(name: string, { adminPrincipals }: GkeConfig, { parent, project }: AccountContext): void {
   for (const [index, member] of [...new Set(adminPrincipals)].entries())

@@ -63,7 +63,7 @@ export class GkeCloudServices implements CloudServices {
     this.cachedImage = config.imageCache ? createGkeImageCache(`${name}-cache`, args) : (image) => image;
   }
 
-  /** A cloud service account for exactly one service account of Kubernetes; requirements.md 5.1, variant A. */
+  /** A cloud service account for exactly one service account of Kubernetes, which may impersonate it. */
   createIdentity(
     name: string,
     { namespace, name: accountName, folder, bucketAccess = "direct" }: IdentityArgs,

@@ -5,7 +5,7 @@ import type { CreationCheck } from "../cluster-provider.ts";
 
 /**
  * Creates KubeRay's resource definitions, or upgrades those that exist. They belong to the whole cluster: stacks and
- * people share them, and to delete one deletes every Ray cluster. So they have no owner, and stay when the stack goes.
+ * people share them, and the deletion of one deletes every Ray cluster. So they have no owner, and outlive the stack.
  */
 export function createDefinitions(
   name: string,

@@ -87,7 +87,7 @@ function createAccount(name: string, place: Place, child: Child): pulumi.Output<
   return account.metadata.name;
 }
 
-/** The Ray clusters of jobs. Other ones make another file, and so another pod. */
+/** The Ray clusters of jobs. A change of them changes the file and thereby the pod. */
 function createFile(name: string, place: Place, child: Child): pulumi.Output<string> {
   const { platform, catalog, parameters, settings } = place;
   const everywhere = {
@@ -126,7 +126,7 @@ function createSecret(name: string, { catalog }: RunnerPlace, child: Child): pul
   ).metadata.name;
 }
 
-/** It takes no requests, and calls the catalog and the API server alone. */
+/** The runner accepts no requests and only calls the catalog and the API server. */
 function createPolicy(name: string, place: Place, child: Child): void {
   new kubernetes.networking.v1.NetworkPolicy(
     name,

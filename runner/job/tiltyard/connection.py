@@ -1,4 +1,4 @@
-"""The location of the catalog and its key. The key comes from the environment or a file, never from arguments."""
+"""The location of the catalog and its key. The key is read from the environment or a file, never from arguments."""
 
 from __future__ import annotations
 

@@ -26,12 +26,9 @@ describe("the service account of Ray's pods", () => {
     ...["get ray.io/rayclusters", "patch ray.io/rayclusters", "delete ray.io/rayclusters"],
   ];
 
-  test.each([namespace, "another-namespace", undefined])(
-    "may do in %s what requirements.md 2.7 says, and nothing else",
-    async (where) => {
-      expect(await allowedTo(rayPods, where)).toEqual(allowed.sort());
-    },
-  );
+  test.each([namespace, "another-namespace", undefined])("has exactly the rights of its roles in %s", async (where) => {
+    expect(await allowedTo(rayPods, where)).toEqual(allowed.sort());
+  });
 
   test("has its rights by the names of the requirement", async () => {
     const { api } = cluster();

@@ -1,8 +1,8 @@
 """
-What every client of test_clients.py is: a program that does one operation for each name that it reads.
+The loop of every client of test_clients.py: it runs one operation for each name that it reads.
 
 It works on the table `films` of the namespace `NAMESPACE`, in the catalog of `URL`, with the key of `KEY`. It prints
-the names of its operations, and then, for each name that it reads, the ids that the operation found, or what it raised.
+the names of its operations, and then, for each name that it reads, the ids that the operation found, or its exception.
 """
 
 import json

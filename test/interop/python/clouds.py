@@ -73,7 +73,7 @@ def list_s3_keys(url: str, prefix: str) -> list[str]:
 
 
 def gcs_account(url: str) -> str:
-    """Returns the key of a service account that makes Lance's library use an emulator."""
+    """Returns the key of a service account with which Lance's library uses an emulator."""
     return json.dumps(
         {"gcs_base_url": url, "disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""}
     )

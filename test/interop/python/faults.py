@@ -36,7 +36,7 @@ class Faults:
     """
     The faults of a catalog's steps: `refused` (the store does not receive it), `failed` (the store says that it
     failed), `answerLost` (the store did it), `hangs`. The steps: `place` (the manifest gets its final name), `look`
-    (whether there is one), `unstage` (the staged manifest is deleted), `delete folder`.
+    (whether one exists), `unstage` (the staged manifest is deleted), `delete folder`.
     """
 
     def inject(self, fault: str, step: str) -> None:

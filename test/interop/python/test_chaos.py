@@ -1,7 +1,7 @@
 """Backfills while the runner, the job, the Ray head and the catalog are killed at random.
 
-TILTYARD_TEST_CHAOS_BACKFILLS says how many, TILTYARD_TEST_CHAOS_SEED which kills. With pytest's -s it tells each
-backfill as it ends, and all of them at the end.
+TILTYARD_TEST_CHAOS_BACKFILLS is their number, TILTYARD_TEST_CHAOS_SEED selects the kills. With pytest's -s it prints
+each backfill at its end, and all of them at the end of the test.
 """
 
 import collections

@@ -1,8 +1,8 @@
 """
-What each client does, operation by operation, as the table of docs/clients shows it.
+Compares the operations of each client with the table of docs/clients.
 
-A client is a program of test/interop/clients, which does what it is told. The audit of the catalog shows how: a
-version that the catalog adopted was committed past it.
+A client is a program of test/interop/clients, which runs the requested operations. The audit of the catalog shows how: a
+version that the catalog adopted was committed outside the catalog.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Two processes of the service over one SQLite file, as with `tiltyard run --local` beside `npm start`."""
+"""Two processes of the service over one SQLite file, as with `tiltyard run --local` next to `npm start`."""
 
 import contextlib
 import time

@@ -18,7 +18,7 @@ def arrow_stream(ctx, value):
 
 @schemathesis.hook
 def before_call(ctx, case, kwargs):
-    """Makes valid requests follow rules that a schema cannot express, and half of them refer to existing objects."""
+    """Adapts valid requests to rules that a schema cannot express; half of them refer to existing objects."""
     if case.meta is None or not case.meta.generation.mode.is_positive:
         return
     fields = [fields for fields in (case.query, case.body) if isinstance(fields, dict)]

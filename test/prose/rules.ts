@@ -1,0 +1,72 @@
+/** The rules of the project's prose, for textlint. */
+import { TextlintKernel } from "@textlint/kernel";
+import { MarkdownProcessor } from "@textlint/textlint-plugin-markdown/lib/src/MarkdownProcessor.js";
+import type { TextlintRuleModule } from "@textlint/types";
+import { proseOf } from "./comments.ts";
+
+const sentenceCharsMax = 260;
+
+/** Rejected words and constructions of a sentence, each with its replacement. */
+const instead: readonly (readonly [pattern: RegExp, advice: string])[] = [
+  [
+    /^(?:What|Of(?! (?:the|these|all|several|columns)\b)|How|Where|Whether|Who)\b(?!.*\?\s*$)/,
+    "start with the subject",
+  ],
+  [/\b(?:of|for|by|with|to|from|in|on|than|and|or) what\b/i, "name the thing"],
+  [/\b(?:tells?|told|telling)\b/i, "reports, returns, shows, determines, distinguishes"],
+  [
+    /\b(?:tak(?:es?|ing)|took)\b(?! (?:about|some|several|more than|up to|at most|a (?:few|minute|second)|longer|\d|place|effect|precedence))/i,
+    "accepts, reads, requires, lasts, uses",
+  ],
+  [/(?<!\b(?:is|are|already) )\btaken\b/i, "accepted, read, used"],
+  [/\b(?:makes?|making|made)\b/i, "creates, builds, sends, causes"],
+  [/\b(?:gives?|giving|gave|given (?:to|by|up|out|away))\b/i, "returns, passes, grants, provides"],
+  [/\b(?:go|goes|going|went|gone)\b/, "moves, is sent, is removed, continues"],
+  [/\b(?:comes?|coming|came)\b/i, "arrives, originates, follows, is delivered"],
+  [/\bthere (?:is|are|was|were)\b/i, "has, contains, exists"],
+  [/\bbesides?\b(?! (?:it|them)\b)/i, "in addition to, next to, also"],
+  [/\b(?:whoever|whom)\b/i, "the caller, the client, the principal, its holder"],
+  [/\b(?:no|some|any|every)body\b/i, "no client, another client, another process, any principal"],
+  [/\b(?:some|any|every|no )one else\b/i, "no other client, another client"],
+  [/\b(?:some|any|every)one\b/i, "a client, any principal, all clients"],
+  [/(?<!\b(?:users?|people|person|engineers?|operators?) )\bwho\b/i, "the principal that, clients that, its owner"],
+  [/\b(?:comes? to grief|befalls?|tr(?:y|ies|ied) anew)\b/i, "fails, happens to, retries"],
+];
+const segmenter = new Intl.Segmenter("en", { granularity: "sentence" });
+/** Code, link targets and tags, which are no words. */
+const notProse = /`[^`]*`|\]\([^)]*\)|<[^>]*>/g;
+
+const sentences: TextlintRuleModule = ({ Syntax, RuleError, report, getSource, locator }) => {
+  const check = (node: Parameters<typeof getSource>[0] & object) => {
+    // Underscores keep the positions. A segmenter ends a sentence at the end of a line, too.
+    const text = getSource(node)
+      .replaceAll(notProse, (code) => "_".repeat(code.length))
+      .replaceAll("\n", " ");
+    for (const { segment, index } of segmenter.segment(text)) {
+      const complain = (offset: number, message: string) =>
+        report(node, new RuleError(message, { padding: locator.at(index + offset) }));
+      if (segment.length > sentenceCharsMax)
+        complain(0, `a sentence of ${segment.length} characters; ${sentenceCharsMax} at most`);
+      for (const [pattern, advice] of instead) {
+        const found = pattern.exec(segment);
+        if (found !== null) complain(found.index, `"${found[0]}": write ${advice}`);
+      }
+    }
+  };
+  return { [Syntax.Paragraph]: check, [Syntax.TableCell]: check, [Syntax.Header]: check };
+};
+
+const kernel = new TextlintKernel();
+const options = {
+  ext: ".md",
+  plugins: [{ pluginId: "markdown", plugin: { Processor: MarkdownProcessor } }],
+  rules: [{ ruleId: "sentences", rule: sentences }],
+};
+
+/** Checks the prose of a file. @returns Each problem with the path and the line. */
+export async function problemsOf(path: string, source: string): Promise<readonly string[]> {
+  const { text, sourceLines } = proseOf(path, source);
+  if (text === "") return [];
+  const { messages } = await kernel.lintText(text, { ...options, filePath: path });
+  return messages.map(({ message, loc }) => `${path}:${sourceLines[loc.start.line - 1]}: ${message}`);
+}
