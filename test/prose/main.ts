@@ -14,7 +14,6 @@ const types = ["ts", "js", "md", "py", "yaml"];
 const excluded = [
   "test/prose/",
   "docs/",
-  "CONTRIBUTING.md",
   "README.md",
   "test/e2e/README.md",
   "test/interop/README.md",
