@@ -24,8 +24,8 @@ import { measureStart } from "./start.ts";
 import { measureByWrk, type WrkMeasurement } from "./wrk.ts";
 
 /**
- * The duration of the load before a new server is measured. V8 continues to compile hot code for some seconds, longer
- * for more code; the adapter is already compiled.
+ * The duration of the load before a new server is measured, limited to that of the measurements. V8 continues to
+ * compile hot code for some seconds, longer for more code; the adapter is already compiled.
  */
 const warmUpSeconds = { tiltyard: 12, before: 12, restAdapter: 1, bareHono: 2 } as const satisfies Record<
   ServerName,
@@ -111,7 +111,8 @@ async function* runScenario(scenario: Scenario, options: BenchOptions, folder: s
     return measureFor(name, Math.ceil(seconds * Math.min(timesLonger + 1, timesLongerMax)), connections);
   };
 
-  for (const name of serverNames) await measureFor(name, warmUpSeconds[name], size.connections);
+  for (const name of serverNames)
+    await measureFor(name, Math.min(warmUpSeconds[name], options.rounds * options.seconds), size.connections);
   for (const connections of options.connections) {
     const rounds: Record<ServerName, WrkMeasurement[]> = { tiltyard: [], before: [], restAdapter: [], bareHono: [] };
     const disk: Record<DiskWay, DiskMeasurement[]> | undefined = scenario.isOfDisk

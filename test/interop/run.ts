@@ -1,6 +1,6 @@
 /**
  * Runs the interop tier: the service over PostgreSQL, our clients against real servers, and the unmodified Lance clients against the
- * served catalog. Most of these tests wait, so three lanes run at the same time. Only one lane starts Ray.
+ * served catalog. Most of these tests wait, so four lanes run at the same time, two of them with Ray.
  *
  * Arguments select some of the Lance clients' tests: `--fast` those that start fast, `--jvm` those of Java. pytest receives all others,
  * e.g. `-k geneva`.
@@ -38,6 +38,8 @@ const fastTests = [
 const jvmTests = ["clients", "client_pages"];
 /** Tests that wait for the timeouts of stores. */
 const faultTests = ["faulty_store", "made_again"];
+/** Tests that kill or repeat attempts of jobs, which are about half of the tests with Ray by duration. */
+const attemptTests = ["job_attempt", "recomputed", "chaos", "jobs_in_s3", "vending"];
 const testsWithoutRay = [
   "authentication",
   "bench",
@@ -130,15 +132,18 @@ function runPart({ name, command, args }: Part, tools: Tools, isHeld = false): P
 async function runAll(): Promise<boolean> {
   const tools = await timed("preparing the tools", () => ({ ...prepareClients(), ...prepareServers() }));
   const others = filesOf([...testsWithoutRay, ...faultTests]);
+  const attempts = filesOf(attemptTests);
   const withRay = readdirSync(python)
     .filter((file) => /^test_\w+\.py$/.test(file))
     .map((file) => join(python, file))
-    .filter((file) => !others.includes(file));
+    .filter((file) => !others.includes(file) && !attempts.includes(file));
   const lanes: readonly (readonly Part[])[] = [
-    [vitestPart("our own clients", "interop"), clientsPart("the Lance clients, with Ray", "not jvm", withRay, tools)],
+    [clientsPart("the Lance clients, with Ray", "not jvm", withRay, tools)],
+    [clientsPart("attempts of jobs", "not jvm", attempts, tools)],
     [
       vitestPart("PostgreSQL", "postgres"),
       clientsPart("the Lance clients, without Ray", "not jvm", filesOf(testsWithoutRay), tools),
+      vitestPart("our own clients", "interop"),
     ],
     [clientsPart("the Lance clients over stores that fail", "not jvm", filesOf(faultTests), tools)],
   ];

@@ -20,53 +20,61 @@ export interface IdleLimits {
 export function limitIdleConnections(server: Server, limits: IdleLimits): void {
   const { idleMax, idlePerAddressMax = idleMax, onEvict } = limits;
   /** The idle connections, in the order in which they became idle. */
-  const idle = new Set<Socket>();
-  const idleOf = new Map<string, Set<Socket>>();
-  const requestsOf = new WeakMap<Socket, number>();
+  const idle = new Set<Connection>();
+  const idleOf = new Map<string, Set<Connection>>();
+  const connectionOf = new WeakMap<Socket, Connection>();
   let isEvicting = false;
 
-  const becomeIdle = (socket: Socket) => {
-    if (socket.destroyed) return;
-    const address = networkOf(socket.remoteAddress);
-    const neighbours = idleOf.get(address) ?? new Set();
-    idleOf.set(address, neighbours.add(socket));
-    idle.add(socket);
+  const becomeIdle = (connection: Connection) => {
+    if (connection.socket.destroyed) return;
+    const neighbours = idleOf.get(connection.network) ?? new Set();
+    idleOf.set(connection.network, neighbours.add(connection));
+    idle.add(connection);
     if (isEvicting || (idle.size <= idleMax && neighbours.size <= idlePerAddressMax)) return;
     isEvicting = true;
     // A timer runs before the event loop reads new data; an immediate runs after it.
     setTimeout(() => setImmediate(evict), graceMs).unref();
   };
-  const becomeBusy = (socket: Socket) => {
-    idle.delete(socket);
-    const address = networkOf(socket.remoteAddress);
-    const neighbours = idleOf.get(address);
-    neighbours?.delete(socket);
-    if (neighbours?.size === 0) idleOf.delete(address);
+  const becomeBusy = (connection: Connection) => {
+    idle.delete(connection);
+    const neighbours = idleOf.get(connection.network);
+    neighbours?.delete(connection);
+    if (neighbours?.size === 0) idleOf.delete(connection.network);
   };
   const evict = () => {
     isEvicting = false;
     for (const neighbours of [...idleOf.values()]) evictLongestIdle(neighbours, idlePerAddressMax);
     evictLongestIdle(idle, idleMax);
   };
-  const evictLongestIdle = (sockets: ReadonlySet<Socket>, max: number) => {
-    for (const socket of [...sockets].slice(0, Math.max(0, sockets.size - max))) {
-      becomeBusy(socket);
-      socket.destroy();
+  const evictLongestIdle = (connections: ReadonlySet<Connection>, max: number) => {
+    for (const connection of [...connections].slice(0, Math.max(0, connections.size - max))) {
+      becomeBusy(connection);
+      connection.socket.destroy();
       onEvict();
     }
   };
 
   server.on("connection", (socket: Socket) => {
-    becomeIdle(socket);
-    socket.once("close", () => becomeBusy(socket));
+    const connection = { socket, network: networkOf(socket.remoteAddress), requests: 0 };
+    connectionOf.set(socket, connection);
+    becomeIdle(connection);
+    socket.once("close", () => becomeBusy(connection));
   });
   server.on("request", ({ socket }: IncomingMessage, response: ServerResponse) => {
-    becomeBusy(socket);
-    requestsOf.set(socket, (requestsOf.get(socket) ?? 0) + 1);
+    const connection = connectionOf.get(socket);
+    if (connection === undefined) return;
+    becomeBusy(connection);
+    connection.requests += 1;
     response.once("close", () => {
-      const requests = (requestsOf.get(socket) ?? 1) - 1;
-      requestsOf.set(socket, requests);
-      if (requests === 0) becomeIdle(socket);
+      connection.requests -= 1;
+      if (connection.requests === 0) becomeIdle(connection);
     });
   });
+}
+
+interface Connection {
+  readonly socket: Socket;
+  readonly network: string;
+  /** The number of requests in progress. */
+  requests: number;
 }
