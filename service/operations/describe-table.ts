@@ -4,7 +4,7 @@ import { branchOf } from "../domain/branch.ts";
 import { requireTable } from "../domain/require.ts";
 import { vendCredentials } from "../domain/vending.ts";
 import { versionAsked } from "../refs/tags.ts";
-import type { VersionRequest } from "../rows/rows.ts";
+import type { VersionRequest } from "../rows/reader.ts";
 import type { Catalog, Handler } from "./handler.ts";
 
 export const describeTable: Handler<typeof contracts.describeTable> = async (request, catalog, caller) => {

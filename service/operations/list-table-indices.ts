@@ -6,7 +6,7 @@ import { requireTable } from "../domain/require.ts";
 import type { ResultOf } from "../rows/call.ts";
 import type { Readings } from "../rows/child/operations.ts";
 import { indicesOf, type ManifestIndex } from "../rows/manifest-indices.ts";
-import type { VersionRequest } from "../rows/rows.ts";
+import type { VersionRequest } from "../rows/reader.ts";
 import { readManifest } from "../rows/schema-metadata.ts";
 import type { Catalog, Handler } from "./handler.ts";
 

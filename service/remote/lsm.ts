@@ -1,6 +1,6 @@
 import { CatalogError, type remoteContracts } from "@tiltyard/protocol";
 import type { AuthorizedCaller, Catalog, Handler } from "../operations/handler.ts";
-import type { VersionRequest } from "../rows/rows.ts";
+import type { VersionRequest } from "../rows/reader.ts";
 
 export const getLsmWriteSpec: Handler<typeof remoteContracts.getLsmWriteSpec> = async (request, catalog, caller) => {
   await requireNoLsm(request, catalog, caller);

@@ -1,7 +1,7 @@
 import { CatalogError, formatIdentifier, type Identifier } from "@tiltyard/protocol";
 import type { ResultOf } from "./call.ts";
 import type { Readings } from "./child/operations.ts";
-import type { Rows, VersionRequest } from "./rows.ts";
+import type { Reader, VersionRequest } from "./reader.ts";
 import { isAutomatic, manifestOfColumn } from "./virtual-column.ts";
 
 /**
@@ -13,7 +13,7 @@ import { isAutomatic, manifestOfColumn } from "./virtual-column.ts";
  * invalid condition, and a limit that the column does not support.
  */
 export async function checkBackfill(
-  rows: Rows,
+  rows: Reader,
   request: ColumnRequest & { readonly where?: string | undefined } & Limits,
 ): Promise<{ readonly manifest?: string | undefined; readonly isAutomatic: boolean }> {
   const { id, column, where, caller } = request;
@@ -51,7 +51,7 @@ function refuseLimits(request: Limits): void {
  *
  * @throws CatalogError TableNotFound, TableVersionNotFound, TableColumnNotFound
  */
-export async function requireColumn(rows: Rows, { id, column, caller }: ColumnRequest): Promise<void> {
+export async function requireColumn(rows: Reader, { id, column, caller }: ColumnRequest): Promise<void> {
   try {
     const { result } = await rows.read("schema", { id, caller }, {});
     findField(result.fields, id, column);

@@ -2,7 +2,8 @@ import type { CommitParts } from "../commits/parts.ts";
 import type { Change } from "../commits/series.ts";
 import type { Locations } from "../domain/locations.ts";
 import { requireFreeName } from "../domain/require.ts";
-import type { Changed, ChangeOptions, Rows } from "./rows.ts";
+import type { Changed, ChangeOptions } from "./change.ts";
+import type { Rows } from "./rows.ts";
 
 export interface MadeTable {
   readonly location: string;

@@ -6,7 +6,7 @@ import type { CommitParts } from "../commits/parts.ts";
 import { requireTable } from "../domain/require.ts";
 import { parseLocation } from "../storage/location.ts";
 import { emptyStream, toArrowType } from "./arrow/arrow-type.ts";
-import type { Rows, VersionRequest } from "./rows.ts";
+import type { Reader, VersionRequest } from "./reader.ts";
 
 type NewColumn = RequestOf<typeof contracts.alterTableAddColumns>["new_columns"][number];
 type VirtualColumn = NonNullable<NewColumn["virtual_column"]>;
@@ -37,7 +37,7 @@ interface StoredUdf {
  * @throws CatalogError InvalidInput for functions that no job could run, and for invalid columns.
  */
 export async function storeFunctions(
-  { store, storage, rows }: CommitParts & { readonly rows: Rows },
+  { store, storage, rows }: CommitParts & { readonly rows: Reader },
   at: VersionRequest,
   columns: readonly VirtualColumn[],
 ): Promise<ReadableStream<Uint8Array>> {

@@ -1,0 +1,48 @@
+import type { IncomingMessage } from "node:http";
+import { CatalogError, type ErrorKind } from "@tiltyard/protocol";
+import { type Failure, failureTrailer, readWhole } from "./call.ts";
+import { ChildEnded } from "./child-process.ts";
+import { translate } from "./errors.ts";
+import type { ServedView } from "./gateway.ts";
+
+/** An error of the library with its own text. */
+class LibraryError extends Error {
+  override readonly name = "LibraryError";
+}
+
+/** Reads a response of the child that is not streamed. @throws ChildEnded if it is incomplete. */
+export async function readAnswer(response: IncomingMessage): Promise<Buffer> {
+  try {
+    return await readWhole(response);
+  } catch (cause) {
+    throw new ChildEnded("ended within its answer", { cause });
+  }
+}
+
+/** Reads the JSON response of the child. @throws CatalogError, LibraryError, ChildEnded */
+export async function readJson(response: IncomingMessage): Promise<never> {
+  const answer: unknown = JSON.parse((await readAnswer(response)).toString("utf8"));
+  if (response.statusCode === 200) return answer as never;
+  // The child is part of the catalog and always writes valid failures.
+  const failure = answer as Failure;
+  if ("kind" in failure) throw new CatalogError(failure.kind as ErrorKind, failure.message);
+  throw new LibraryError(failure.text);
+}
+
+/** Reads rows as the child sends them. @throws Error with the child's own text if they were interrupted. */
+export async function* rowsOf(response: IncomingMessage): AsyncGenerator<Uint8Array, void> {
+  yield* response;
+  const trailer = response.trailers[failureTrailer];
+  if (trailer === undefined) return;
+  const failure = JSON.parse(decodeURIComponent(trailer)) as Failure;
+  throw new Error("text" in failure ? failure.text : failure.message);
+}
+
+/**
+ * Translates an error of the library. Any other error is unchanged.
+ *
+ * @param hasRows Reports whether the caller sent rows, whose content may be the cause.
+ */
+export function translated(error: unknown, { failure }: ServedView, hasRows = false): unknown {
+  return error instanceof LibraryError ? translate(error, failure, hasRows) : error;
+}

@@ -1,0 +1,113 @@
+import { CatalogError, type Identifier } from "@tiltyard/protocol";
+import { foreignBasesOf } from "../commits/bases.ts";
+import { requireBranch, requireVersion } from "../commits/read.ts";
+import { type Change, type Commits, createCommits, type NewTable } from "../commits/series.ts";
+import { branchOf } from "../domain/branch.ts";
+import { requireTable } from "../domain/require.ts";
+import type { TableRecord } from "../store/tables.ts";
+import { readJson, translated } from "./answer.ts";
+import type { ArgsOf, Call, ResultOf } from "./call.ts";
+import type { Changes } from "./child/operations.ts";
+import { ChildEnded, type RowsChild } from "./child-process.ts";
+import type { Attempt } from "./contained.ts";
+import { type RowsParts, requireReadableBy, senderOf, storageOf } from "./parts.ts";
+import { viewOfTable } from "./view.ts";
+
+/** Changes the latest version of a branch. The commits belong to the operation. */
+export type ChangeRows = <Name extends keyof Changes>(
+  name: Name,
+  change: Change,
+  args: ArgsOf<Changes[Name]>,
+  options?: ChangeOptions,
+) => Promise<Changed<ResultOf<Changes[Name]>>>;
+
+export interface ChangeOptions {
+  /** The Arrow stream of the operation. */
+  readonly rows?: ReadableStream<Uint8Array>;
+  /** A table without versions. A NewTable is created with its first one. */
+  readonly empty?: TableRecord | NewTable | undefined;
+  /** Enables stable row ids of a new table, which rows keep when they are moved or updated. */
+  readonly stableRowIds?: boolean;
+  /** Called after a failure that left no commit. */
+  readonly onNothingCommitted?: () => Promise<void>;
+}
+
+export interface Changed<Result> {
+  readonly result: Result;
+  readonly table: TableRecord | NewTable;
+  /** The transaction of the change in the format of responses; empty if nothing changed. */
+  readonly transaction: { readonly transaction_id?: string };
+}
+
+export function createChange(parts: RowsParts): ChangeRows {
+  return async (name, change, args, options = {}) => {
+    const { empty, stableRowIds } = options;
+    const { caller } = change;
+    const { id } = change.request;
+    const branch = branchOf(change.request);
+    const { table, version } = empty === undefined ? await latestOf(parts, caller, id, branch) : { table: empty };
+    await parts.gateway.listen();
+    const address = { branch, version, stableRowIds, ...(await storageOf(parts, table.location)) };
+    let commits = createCommits(parts, change, table);
+    try {
+      const result = await parts.contained.run(
+        senderOf(name, caller, id),
+        (child) => {
+          commits = createCommits(parts, change, table);
+          const call = { operation: name, args, table: { uri: "", token: "", ...address } };
+          return attempt(parts, child, call, table, commits, options.rows);
+        },
+        () => options.rows === undefined,
+      );
+      const { transactionName } = commits;
+      const transaction = transactionName === undefined ? {} : { transaction_id: transactionName };
+      return { result: result as never, table, transaction };
+    } catch (error) {
+      const isRefused =
+        error instanceof CatalogError && (error.kind !== "ServiceUnavailable" || error.cause instanceof ChildEnded);
+      if (commits.transactionName === undefined && isRefused) await options.onNothingCommitted?.();
+      throw error;
+    }
+  };
+}
+
+/** Returns a table and the latest version of a branch, all files of which the caller may read. */
+async function latestOf(parts: RowsParts, caller: Change["caller"], id: Identifier, branch: string) {
+  const table = await requireTable(parts.store.read, id);
+  await requireBranch(parts, table, branch);
+  const { version, manifestName: name } = await requireVersion(parts, table, branch, undefined);
+  await requireReadableBy(caller, parts, await foreignBasesOf(parts, { location: table.location, branch, name }));
+  return { table, version };
+}
+
+/** Runs a change once and publishes its commits. */
+async function attempt(
+  parts: RowsParts,
+  child: RowsChild,
+  call: Call,
+  table: TableRecord | NewTable,
+  commits: Commits,
+  rows: ChangeOptions["rows"],
+): Promise<Attempt<unknown>> {
+  const served = parts.gateway.serve(viewOfTable(parts, table, commits));
+  const { uri, token } = served;
+  try {
+    const response = await child.call({ ...call, table: { ...call.table, uri, token } }, rows);
+    const result = await readJson(response);
+    if (commits.held.length > 0) await commits.publish();
+    return { result, settled: Promise.resolve(true) };
+  } catch (error) {
+    // A failed call must not commit later, and a commit in progress determines whether something changed.
+    await served.close();
+    await commits.discard().catch(() => undefined);
+    if (error instanceof ChildEnded && commits.transactionName !== undefined)
+      throw new CatalogError(
+        "ConcurrentModification",
+        `the change was committed (${commits.transactionName}), but the process that made it ended before it answered: do not repeat it`,
+        { cause: error },
+      );
+    throw translated(error, served, rows !== undefined);
+  } finally {
+    served[Symbol.dispose]();
+  }
+}

@@ -1,0 +1,42 @@
+import { formatIdentifier, type Identifier } from "@tiltyard/protocol";
+import { isAllowed } from "../auth/authenticator.ts";
+import { requireReadable } from "../commits/bases.ts";
+import type { CommitParts } from "../commits/parts.ts";
+import type { Change } from "../commits/series.ts";
+import { type Location, parseLocation } from "../storage/location.ts";
+import type { TableAddress } from "./call.ts";
+import type { Contained, Sender } from "./contained.ts";
+import type { Gateway } from "./gateway.ts";
+
+/** The components that calls of the child need. */
+export interface RowsParts extends CommitParts {
+  readonly gateway: Gateway;
+  readonly contained: Contained;
+}
+
+/** The principal of a request. A principal whose calls crash the child is isolated from others. */
+export type Caller = Pick<Change["caller"], "principal">;
+
+/**
+ * Requires that the caller may read folders outside a table, which `foreignBasesOf` found.
+ *
+ * @throws CatalogError PermissionDenied
+ */
+export async function requireReadableBy(
+  { principal: { grants = [] } }: Caller,
+  parts: RowsParts,
+  foreign: readonly Location[],
+): Promise<void> {
+  await requireReadable(parts, foreign, (table) => isAllowed({ grants }, { role: "reader", object: table }));
+}
+
+/** Returns the origin of a call. */
+export function senderOf(operation: string, { principal }: Caller, id: Identifier): Sender {
+  return { principal: principal.name, call: `${operation} ${formatIdentifier(id)}` };
+}
+
+/** Returns the storage options with which the child opens a table. */
+export async function storageOf(parts: RowsParts, location: string): Promise<Pick<TableAddress, "storageOptions">> {
+  const { libraryOptions } = await parts.storage.at(parseLocation(location));
+  return { storageOptions: { ...libraryOptions } };
+}

@@ -1,0 +1,143 @@
+import type { IncomingMessage } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import { CatalogError, type Identifier } from "@tiltyard/protocol";
+import { LRUCache } from "lru-cache";
+import { foreignBasesOf } from "../commits/bases.ts";
+import { requireBranch, requireVersion } from "../commits/read.ts";
+import { branchOf } from "../domain/branch.ts";
+import { requireTable } from "../domain/require.ts";
+import type { Location } from "../storage/location.ts";
+import { readAnswer, readJson, rowsOf, translated } from "./answer.ts";
+import type { ArgsOf, Call, ResultOf } from "./call.ts";
+import type { Readings } from "./child/operations.ts";
+import type { RowsQuery } from "./child/query.ts";
+import type { RowsChild } from "./child-process.ts";
+import type { Attempt } from "./contained.ts";
+import type { ServedView } from "./gateway.ts";
+import { type Caller, type RowsParts, requireReadableBy, senderOf, storageOf } from "./parts.ts";
+import { viewOfVersion } from "./view.ts";
+
+/** Reads versions of tables. */
+export interface Reader {
+  /**
+   * Reads one version of a table.
+   *
+   * @throws CatalogError TableNotFound, TableBranchNotFound, TableVersionNotFound, PermissionDenied, Unsupported
+   */
+  read<Name extends keyof Readings>(
+    name: Name,
+    at: VersionRequest,
+    args: ArgsOf<Readings[Name]>,
+  ): Promise<Reading<ResultOf<Readings[Name]>>>;
+  /** Runs a query on one version. @returns Its rows as an Arrow IPC file. */
+  query(at: VersionRequest, query: RowsQuery): Promise<ReadableStream<Uint8Array>>;
+}
+
+export interface VersionRequest {
+  readonly id: Identifier;
+  readonly branch?: string | undefined;
+  /** The version; the latest if undefined. */
+  readonly version?: number | undefined;
+  readonly caller: Caller;
+}
+
+export interface Reading<Result> {
+  readonly version: number;
+  readonly result: Result;
+}
+
+const basesKept = 10_000;
+/** The limits of views, each of which is served a little longer than the child may keep its version open. */
+const viewsKept = { max: 128, ttl: 120_000, closedAfterMs: 60_000 };
+/** The assumed size of a manifest of unknown size. */
+const manifestBytesAssumed = 64 * 1024;
+/** The maximum size of a response that is not streamed. */
+const wholeBytesMax = 256 * 1024;
+/** The maximum delay between the interruption of a response and the detection of the child's exit. */
+const endNoticedWithinMs = 500;
+
+export function createReader(parts: RowsParts): Reader & Disposable {
+  const { gateway, contained } = parts;
+  const views = new LRUCache<string, ServedView>({
+    ...viewsKept,
+    updateAgeOnGet: true,
+    ttlAutopurge: true,
+    // Calls that use the view may still be running.
+    dispose: (view) => void setTimeout(() => view[Symbol.dispose](), viewsKept.closedAfterMs).unref(),
+  });
+  /** The folders outside their tables that contain files of versions. */
+  const bases = new LRUCache<string, readonly Location[]>({ max: basesKept });
+
+  /** Sends a call. @param receive Reads the response. */
+  async function send<Result>(
+    operation: Call["operation"],
+    at: VersionRequest,
+    args: unknown,
+    receive: (response: IncomingMessage, child: RowsChild) => Promise<Attempt<Result>>,
+  ): Promise<Reading<Result>> {
+    const branch = branchOf(at);
+    const table = await requireTable(parts.store.read, at.id);
+    await requireBranch(parts, table, branch);
+    const record = await requireVersion(parts, table, branch, at.version);
+    const { version, manifestName, eTag, transactionId, manifestSize = manifestBytesAssumed } = record;
+    const key = JSON.stringify([table.id, table.location, branch, version, manifestName, eTag, transactionId]);
+    const manifest = { location: table.location, branch, name: manifestName };
+    const foreign = bases.get(key) ?? (await foreignBasesOf(parts, manifest));
+    bases.set(key, foreign);
+    await requireReadableBy(at.caller, parts, foreign);
+    await gateway.listen();
+    const served = views.get(key) ?? gateway.serve(viewOfVersion(parts, table, record));
+    views.set(key, served);
+    const { uri, token } = served;
+    const storage = await storageOf(parts, table.location);
+    const address = { uri, token, branch, version, keptBytes: manifestSize, ...storage };
+    try {
+      const result = await contained.run(
+        senderOf(operation, at.caller, at.id),
+        async (child) => receive(await child.call({ operation, args, table: address }), child),
+        () => true,
+      );
+      return { version, result };
+    } catch (error) {
+      const known = translated(error, served);
+      // The next call opens the version again, unless the caller caused the failure.
+      if (served.failure !== undefined || !(known instanceof CatalogError)) views.delete(key);
+      throw known;
+    }
+  }
+
+  return {
+    read: (name, at, args) => send(name, at, args, async (response) => settled(await readJson(response))),
+    query: async (at, query) => {
+      const { result } = await send("query", at, query, async (response, child) => {
+        if (response.statusCode !== 200) await readJson(response);
+        if (Number(response.headers["content-length"]) <= wholeBytesMax)
+          return settled(streamOf(await readAnswer(response)));
+        const before = child.endings;
+        const closed = new Promise<void>((resolve) => response.once("close", resolve));
+        const isComplete = async () => {
+          await closed;
+          if (response.complete) return true;
+          await sleep(endNoticedWithinMs);
+          return child.endings === before;
+        };
+        return { result: ReadableStream.from(rowsOf(response)), settled: isComplete() };
+      });
+      return result;
+    },
+    [Symbol.dispose]: () => views.clear(),
+  };
+}
+
+function settled<Result>(result: Result): Attempt<Result> {
+  return { result, settled: Promise.resolve(true) };
+}
+
+function streamOf(bytes: Uint8Array): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    start: (controller) => {
+      controller.enqueue(bytes);
+      controller.close();
+    },
+  });
+}
