@@ -15,8 +15,8 @@ const kept = {
     autoscalingGroups: "these are the node pools of the stack; change min and max there",
     autoDiscovery: "it would find groups with the limits of EKS instead of those of nodePools",
     cloudProvider: "the stack is on AWS",
-    awsRegion: "it is that of the stack",
-    "image.tag": "it goes with the version of Kubernetes",
+    awsRegion: "the stack sets it",
+    "image.tag": "it depends on the version of Kubernetes",
     "rbac.serviceAccount": "its role in AWS is for that account",
     fullnameOverride: "its role in AWS is for that account",
     "extraArgs.enforce-node-group-min-size": "min of a pool would not hold",
@@ -29,7 +29,7 @@ const valuesFor = (chart: Chart) =>
   z.record(z.string(), z.unknown()).superRefine((values, context) => {
     for (const [path, reason] of Object.entries(kept[chart]))
       if (has(values, path.split(".")))
-        context.addIssue({ code: "custom", path: path.split("."), message: `cannot be given: ${reason}` });
+        context.addIssue({ code: "custom", path: path.split("."), message: `must not be set: ${reason}` });
   });
 
 const everywhere = { kuberayOperator: valuesFor("kuberayOperator").optional(), kueue: valuesFor("kueue").optional() };

@@ -54,7 +54,7 @@ export const EksNetwork = madeOrAdopted(
     publicEndpoint: z
       .literal(
         true,
-        "must be true where the stack makes its network: a private endpoint is reachable only from within it; name a vpc",
+        "must be true if the stack creates its network: a private endpoint is reachable only from within it; name a vpc",
       )
       .default(true),
     /**

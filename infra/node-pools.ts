@@ -130,7 +130,7 @@ export const NodePools = z.array(Pool).superRefine((pools, context) => {
     if (max < min) problem([index, "max"], `is ${max}, less than min, which is ${min}`);
     if (role === "core" && min === 0) problem([index, "min"], "a core pool needs 1 node at least");
     if ((machineType === undefined) === (cpus === undefined))
-      problem([index, "machineType"], "give either machineType, or cpus and memoryGb");
+      problem([index, "machineType"], "requires either machineType, or cpus and memoryGb");
     if (cpus !== undefined && memoryGb === undefined) problem([index, "memoryGb"], "is required with cpus");
   });
   const missing = (["core", "head", "workerCpu"] as const).filter((role) => !pools.some((pool) => pool.role === role));
@@ -153,11 +153,11 @@ export function resolvePools(
     const machineTypes = machinesOf(pool, cloud);
     const [machineType] = machineTypes;
     if (machineType === "")
-      problems.push(`nodePools.${index}.cpus: there is no ${cloud} machine of this size known here; give machineType`);
+      problems.push(`nodePools.${index}.cpus: no known ${cloud} machine has this size; set machineType`);
     if (cloud === "gke" && machineTypes.length > 1)
       problems.push(
         `nodePools.${index}.machineType: a pool of GKE has one machine type; write a pool for each, of one role: the ` +
-          "autoscaler takes the one that is to be had",
+          "autoscaler uses an available one",
       );
     const architecture = architectureOf(machineType, cloud);
     if (machineTypes.some((each) => architectureOf(each, cloud) !== architecture))
@@ -167,7 +167,7 @@ export function resolvePools(
     if (cloud === "gke" && machineType.startsWith("n1-") && gpus > 0 && zones === undefined)
       problems.push(
         `nodePools.${index}.zones: is required for GPUs that are attached to n1 machines: gcloud compute ` +
-          `accelerator-types list --filter="name=${gpuType ?? "TYPE"}" tells the zones that have them`,
+          `accelerator-types list --filter="name=${gpuType ?? "TYPE"}" lists their zones`,
       );
     const itsLabels = labelsOf(role);
     return {

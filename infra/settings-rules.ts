@@ -76,7 +76,9 @@ function problemsOfRay(settings: Reading<"ray" | "operator">): string[] {
 function problemsOfBucketAccess(settings: Reading<"ray" | "catalog">): string[] {
   if (settings.ray.bucketAccess === "direct") return [];
   if (settings.variant === "existing")
-    return ["ray.bucketAccess: vended does not go with existing, where the rights of pods are not the stack's"];
+    return [
+      "ray.bucketAccess: vended must not be set with existing, where the stack does not manage the rights of pods",
+    ];
   const { enabled, vendCredentials } = settings.catalog;
   return enabled && vendCredentials ? [] : ["ray.bucketAccess: vended needs catalog.vendCredentials"];
 }
@@ -130,7 +132,7 @@ function problemsOfOperator(settings: Reading<"operator" | "kubernetesVersion">)
   if (operator.source === "gke-addon" && !isPair && (required !== undefined || !isRecent))
     return [
       `operator.version: GKE's add-on exists in these pairs of kubernetesVersion and operator: ${pairs.join(", ")}; ` +
-        `this stack asks for ${kubernetesVersion} with ${operator.version}. Leave the version out with a later ` +
+        `this stack has ${kubernetesVersion} with ${operator.version}. Leave the version out with a later ` +
         "kubernetesVersion, or use source: helm",
     ];
   if (operator.source === "helm" && !isPair && !isRecent)
@@ -151,16 +153,16 @@ function problemsOfSupport(
 function problemsOfKubeconfig(settings: Reading<"kubeconfig">): string[] {
   const kubeconfig = "kubeconfig" in settings ? settings.kubeconfig : undefined;
   if (kubeconfig === undefined || kubeconfig.includes("\n") || kubeconfig.startsWith("{")) return [];
-  return existsSync(resolve(kubeconfig)) ? [] : ["kubeconfig: is neither a kubeconfig nor the path of a file"];
+  return existsSync(resolve(kubeconfig)) ? [] : ["kubeconfig: must be a kubeconfig or the path of a file"];
 }
 
 /** Returns the problems of values for charts that the stack does not install. */
 function problemsOfCharts({ operator, kueue, chartValues }: Reading<"operator" | "kueue" | "chartValues">): string[] {
   const problems: string[] = [];
   if (chartValues.kuberayOperator !== undefined && operator.source !== "helm")
-    problems.push("chartValues.kuberayOperator: goes with operator.source helm");
+    problems.push("chartValues.kuberayOperator: requires operator.source helm");
   if (chartValues.kueue !== undefined && kueue?.source !== "helm")
-    problems.push("chartValues.kueue: goes with kueue.source helm");
+    problems.push("chartValues.kueue: requires kueue.source helm");
   return problems;
 }
 
@@ -182,14 +184,14 @@ function problemsOfDigests(settings: Reading<"imageDigests" | "ray">): string[] 
   const bases = [nodeImage, ...architectures.flatMap((each) => [rayImage(version, each), rayGpuImage(version, each)])];
   return Object.keys(settings.imageDigests)
     .filter((name) => !bases.includes(name))
-    .map((name) => `imageDigests.${name}: is no image that the stack builds from: ${bases.join(", ")}`);
+    .map((name) => `imageDigests.${name}: must be a base image of the stack: ${bases.join(", ")}`);
 }
 
 /** The right to create Ray clusters in a namespace is the right to mount its secrets and run as its accounts. */
 function problemsOfNamespaces({ namespace, catalog }: Reading<"namespace" | "catalog">): string[] {
   if (catalog.namespace === namespace)
     return [
-      "catalog.namespace: must not be namespace: the right to make Ray clusters there is the right to mount any secret",
+      "catalog.namespace: must not be namespace: the right to create Ray clusters there is the right to mount any secret",
     ];
   const longest = 63 - "-catalog".length;
   if (catalog.namespace === undefined && namespace.length > longest)
@@ -203,13 +205,15 @@ function problemsOfCatalog(settings: Reading<"catalog" | "bucket">): string[] {
   const problems: string[] = [];
   const { database, image, replicas, litestream, ingress, gateway, oidc, moveFrom } = catalog;
   if (variant === "existing" && image === undefined)
-    problems.push("catalog.image: is required on an existing cluster; docs/guides/existing.md tells how to build it");
+    problems.push(
+      "catalog.image: is required on an existing cluster; docs/guides/existing.md describes how to build it",
+    );
   if (database === "sqlite" && (replicas ?? 1) > 1)
     problems.push("catalog.replicas: SQLite has one writer; use PostgreSQL (catalog.database) for several replicas");
   if (moveFrom !== undefined && database === "sqlite")
     problems.push("catalog.moveFrom: needs PostgreSQL in catalog.database, to which it moves the catalog");
   if (litestream !== false && database !== "sqlite" && moveFrom === undefined)
-    problems.push("catalog.litestream: goes with catalog.database sqlite");
+    problems.push("catalog.litestream: requires catalog.database sqlite");
   if (typeof litestream === "object" && nameOf(litestream.bucket) === nameOf(bucket))
     problems.push("catalog.litestream.bucket: must be another bucket than that of the tables, which Ray jobs write to");
   for (const [name, entry] of Object.entries({ ingress, gateway }))
@@ -227,7 +231,7 @@ function problemsOfCatalog(settings: Reading<"catalog" | "bucket">): string[] {
       "catalog.volumeClaim: is required with a file: bucket: the claim of a volume that all nodes can mount",
     );
   if (volumeClaim !== undefined && !bucket?.startsWith("file:"))
-    problems.push("catalog.volumeClaim: goes with a file: bucket");
+    problems.push("catalog.volumeClaim: requires a file: bucket");
   return problems;
 }
 
@@ -252,7 +256,7 @@ function hasOwnCertificate({ className, annotations }: { className: string; anno
 function problemsOfDatabase(settings: Reading<"catalog" | "network">): string[] {
   if (settings.variant !== "gke" || !settings.network.isAdopted || settings.catalog.database !== "postgres") return [];
   return [
-    "catalog.database: must be {url: ...} in a vpc that is there, whose peering with Cloud SQL is not the stack's",
+    "catalog.database: must be {url: ...} in an existing vpc, because the stack does not manage its peering with Cloud SQL",
   ];
 }
 

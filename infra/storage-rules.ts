@@ -9,15 +9,11 @@ export function problemsOfStorage(
   const problems: string[] = [];
   const isOnSqlite = catalog.enabled && catalog.database === "sqlite" && catalog.litestream === false;
   if (keepData && isOnSqlite && "nodePools" in settings)
-    problems.push("keepData: the volume of SQLite goes with the cluster; use catalog.litestream or PostgreSQL");
+    problems.push("keepData: the volume of SQLite is deleted with the cluster; use catalog.litestream or PostgreSQL");
   if (objectVersionDays !== undefined && bucket !== undefined && catalog.litestream !== true)
-    problems.push(
-      "objectVersionDays: goes with a bucket that the stack makes; of one that is there it is its owner's matter",
-    );
+    problems.push("objectVersionDays: requires a bucket of the stack; the owner of an existing bucket sets its rules");
   if (encryptionKey !== undefined && catalog.vendCredentials && settings.variant.endsWith("eks"))
-    problems.push(
-      "catalog.vendCredentials: what the catalog hands out has no right to encryptionKey; leave out one of them",
-    );
+    problems.push("catalog.vendCredentials: vended credentials have no rights on encryptionKey; remove one of them");
   return problems;
 }
 

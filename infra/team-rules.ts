@@ -27,7 +27,7 @@ export function problemsOfTeams({
     problems.push("quota: is required with kueue: the queue of the namespace lets in as much");
   if (teams.length > 0 && variant === "existing" && operator.source === "none" && operator.namespace === undefined)
     problems.push(
-      "operator.namespace: is required with teams, whose Ray clusters the operator that is there has to reach",
+      "operator.namespace: is required with teams, because the existing operator must reach their Ray clusters",
     );
   return problems;
 }

@@ -20,7 +20,7 @@ export const Memory = z
     const bytes = amountOf(given);
     if (bytes >= memoryBytesMin) return typeof given === "number" ? String(given) : given;
     const problem = Number.isNaN(bytes) ? "must be a quantity such as 8Gi" : "is too little for Ray: 1Gi at least";
-    context.addIssue({ code: "custom", message: `${problem}, or a number of bytes; it is ${given}` });
+    context.addIssue({ code: "custom", message: `${problem}, or a number of bytes, not ${given}` });
     return z.NEVER;
   });
 

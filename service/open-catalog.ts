@@ -87,7 +87,7 @@ export async function openDatabase(config: Config, options: { readonly mustExist
     const table = await findCreatedTable(config);
     if (table !== undefined)
       throw new Error(
-        `There is no database at ${database.file}, but the warehouse ${warehouse.uri} has tables of a catalog, such as ${table}. ` +
+        `No database exists at ${database.file}, but the warehouse ${warehouse.uri} has tables of a catalog, such as ${table}. ` +
           "Restore a backup with tiltyard-catalog restore, or set TILTYARD_NEW_CATALOG=1 to start an empty catalog.",
       );
   }

@@ -112,7 +112,7 @@ function createClient<Registry extends Readonly<Record<string, AnyContract>>>(
   // The error of fetch about such a header would contain the whole key.
   for (const credential of [options.apiKey, options.token])
     if (typeof credential === "string" && !/^[\x20-\x7e]*$/.test(credential.trim()))
-      throw new Error("the key or token of the catalog has characters that none has, such as a line break");
+      throw new Error("the key or token of the catalog contains invalid characters, such as a line break");
   const methods = Object.entries(registry).map(([name, contract]) => [
     name,
     (request: Request, callOptions: CallOptions = {}) => call(options, contract, request, callOptions),

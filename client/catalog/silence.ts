@@ -35,7 +35,8 @@ export class SilenceLimit implements Disposable {
 
   #restart(): void {
     clearTimeout(this.#timer);
-    const reason = () => new DOMException(`timeout: nothing came or went for ${this.#limitMs} ms`, "TimeoutError");
+    const reason = () =>
+      new DOMException(`timeout: no data was sent or received for ${this.#limitMs} ms`, "TimeoutError");
     this.#timer = setTimeout(() => this.#controller.abort(reason()), this.#limitMs);
   }
 }

@@ -35,7 +35,9 @@ export function catalogTarget({ url, catalog, profile }: CatalogTargetOptions): 
   if (profile !== undefined) {
     const found = ofProfile(profile);
     if (found === undefined)
-      throw new UsageError(`There is no profile ${profile}. Create it with: tiltyard login URL --profile ${profile}`);
+      throw new UsageError(
+        `The profile ${profile} does not exist. Create it with: tiltyard login URL --profile ${profile}`,
+      );
     return found;
   }
   const { TILTYARD_CATALOG_URL } = process.env;

@@ -52,8 +52,7 @@ export function clusterCommand(): Command {
       for (const name of names) if (!(await api.delete({ name }))) missing.push(name);
       const deleted = names.filter((name) => !missing.includes(name));
       if (options.json || deleted.length > 0) print(options, { deleted, missing }, `deleted ${deleted.join(", ")}`);
-      if (missing.length > 0)
-        throw new Error(`there is no RayCluster ${missing.join(", ")} in the namespace ${api.namespace}`);
+      if (missing.length > 0) throw new Error(`the namespace ${api.namespace} has no RayCluster ${missing.join(", ")}`);
     });
 
   addTargetOptions(cluster.command("reap"))

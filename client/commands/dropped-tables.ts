@@ -52,6 +52,6 @@ async function findDropped(management: ManagementClient, idOrName: string): Prom
     .filter(({ dropped_id, id }) => (isId ? String(dropped_id) : formatIdentifier(id)) === idOrName)
     .toSorted((one, other) => other.dropped_at_millis - one.dropped_at_millis)[0];
   if (found === undefined)
-    throw new Error(`There is no dropped table ${idOrName} that can be undropped. See: tiltyard tables dropped`);
+    throw new Error(`No dropped table ${idOrName} can be undropped. See: tiltyard tables dropped`);
   return found;
 }

@@ -3,7 +3,7 @@ import { failuresOf, reportOf } from "./error-message.ts";
 import { exitCodes } from "./exit-codes.ts";
 
 /** The advice about a Ray cluster that an interrupted command did not delete. */
-export const clusterLeftOver = "what is left over is deleted by: tiltyard cluster reap";
+export const clusterLeftOver = "delete the rest with: tiltyard cluster reap";
 
 /**
  * Runs work that stops and cleans up after the first SIGINT or SIGTERM, or when the reader of its output closes the

@@ -92,6 +92,6 @@ export function trackingOf(
     throw new UsageError("--table, --column and --transaction need a catalog: --catalog URL, or TILTYARD_CATALOG_URL");
   const catalog = createCatalogClient(target);
   if (transaction !== undefined) return { catalog, transactionId: transaction };
-  if (table === undefined || column === undefined) throw new UsageError("give --table and --column together");
+  if (table === undefined || column === undefined) throw new UsageError("--table and --column require each other");
   return { catalog, management: createManagementClient(target), table: parseIdentifier(table), column };
 }

@@ -38,7 +38,7 @@ export async function watchJob(
       throw error;
     });
     const isStuck = job !== undefined && isUnclaimed(job) && Date.now() > deadline;
-    const progressed = job === undefined ? "the catalog gives no answer; still trying" : describeProgress(job);
+    const progressed = job === undefined ? "the catalog does not respond; retrying" : describeProgress(job);
     const text = isStuck ? `${progressed}: ${noRunner}` : progressed;
     if (text !== told) progress.tell(text);
     told = text;

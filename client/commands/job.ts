@@ -31,7 +31,7 @@ function rayJobCommand(): Command {
 
   addJobOptions(addClusterOptions(job.command("submit")))
     .description("submit a command, and follow it until it ends")
-    .argument("<command...>", "what to run, after --")
+    .argument("<command...>", "the command to run, after --")
     .option("--no-wait", "submit it, print its id, and exit")
     .addHelpText("after", "\nExample:\n  tiltyard ray job submit --cluster embeddings -w . -- python backfill.py")
     .action(async (command: readonly string[], options: Options & JobOptions & { readonly wait: boolean }) => {
@@ -68,7 +68,7 @@ function rayJobCommand(): Command {
     });
 
   addClusterOptions(job.command("status"))
-    .description("show the status of a job; the exit code says how it ended")
+    .description("show the status of a job; the exit code is that of its outcome")
     .argument("<id>")
     .action(async (id: string, options: Options) => {
       await using opened = await open(options);
@@ -95,7 +95,7 @@ function rayJobCommand(): Command {
     .action(async (id: string, options: Options) => {
       await using opened = await open(options);
       await opened.jobs.stop(id);
-      print(options, { submission_id: id }, `${id} is told to stop`);
+      print(options, { submission_id: id }, `Stopping ${id}`);
     });
 
   return job;

@@ -35,7 +35,7 @@ Examples:
       const url = httpUrl(address, "the catalog");
       const apiKey = process.env.TILTYARD_API_KEY || developmentKeyFor(url) || (await readKey());
       if (apiKey === "")
-        throw new UsageError("No key was given: set TILTYARD_API_KEY, or write the key to standard input");
+        throw new UsageError("The key is missing. Set TILTYARD_API_KEY, or write the key to standard input");
       // The catalog rejects a wrong key before it is stored.
       const { principal } = await createManagementClient({ url, apiKey }).describeCaller({});
       storeProfile(options.profile, { url, apiKey });
@@ -55,7 +55,7 @@ export function logoutCommand(): Command {
     .addOption(jsonOption())
     .action((options: Options) => {
       const profile = findProfile(options.profile);
-      if (profile === undefined) throw new Error(`There is no profile ${options.profile} in ${profilesFile()}`);
+      if (profile === undefined) throw new Error(`The profile ${options.profile} does not exist in ${profilesFile()}`);
       storeProfile(options.profile, undefined);
       print(options, { profile: options.profile }, `deleted the profile ${options.profile} for ${profile.url}`);
     });

@@ -41,7 +41,7 @@ export function findProgram(program: ProgramName): string {
   try {
     return fileURLToPath(import.meta.resolve(`${programs[program]}/command`));
   } catch (error) {
-    throw new Error(`the ${program} is not installed beside this command: install ${programs[program]}`, {
+    throw new Error(`the ${program} is not installed next to this command. Install ${programs[program]}`, {
       cause: error,
     });
   }

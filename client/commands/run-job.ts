@@ -7,7 +7,7 @@ import type { JsonOption } from "./output.ts";
 /** The time within which a job should end after a stop request. */
 const stopTimeoutMs = 30_000;
 /** The message about a job that did not end. Ray stops a pending job only when it gets resources. */
-const notStopped = "it was told to stop, and did not end in time";
+const notStopped = "it did not stop in time";
 
 /** Submits a job, prints its output until it ends, and sets the exit code depending on its result. An abort stops the job. */
 export async function runJob(

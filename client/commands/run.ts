@@ -12,7 +12,7 @@ import { addTargetOptions, readTarget } from "./target.ts";
 export function runCommand(): Command {
   return addJobOptions(addTargetOptions(new Command("run")))
     .description("create a Ray cluster, run a command on it, and delete the cluster")
-    .argument("<command...>", "what to run, after --")
+    .argument("<command...>", "the command to run, after --")
     .addOption(
       new Option("--local", "start a Ray and the catalog on this machine for the command; no Kubernetes").conflicts([
         ...["file", "stackOutputs", "namespace", "context", "configMethod"],

@@ -115,7 +115,7 @@ function summaryOf(table: string, described: Omit<Described, "context">): Record
   return {
     table,
     location,
-    ...(isOnlyDeclared ? { state: "declared, nothing written yet" } : version !== undefined && { version }),
+    ...(isOnlyDeclared ? { state: "declared, without data" } : version !== undefined && { version }),
     ...(stats && { fragments: stats.num_fragments, "deleted rows": stats.num_deleted_rows }),
     ...(schema && { columns: Object.fromEntries(schema.fields.map((field) => [field.name, typeOf(field)])) }),
     ...(Object.keys(properties).length > 0 && { properties }),

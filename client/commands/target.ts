@@ -26,8 +26,8 @@ export interface TargetOptions {
 
 export function addTargetOptions(command: Command): Command {
   return command
-    .option("-f, --file <file>", "the Ray cluster as YAML; docs/reference/ray-cluster.md lists what it may have")
-    .option("--stack-outputs <file>", "what `pulumi stack output --json` printed; - is standard input")
+    .option("-f, --file <file>", "the Ray cluster as YAML; docs/reference/ray-cluster.md lists the parameters")
+    .option("--stack-outputs <file>", "the output of `pulumi stack output --json`; - is standard input")
     .option("-n, --namespace <name>", "the Kubernetes namespace")
     .option("--context <name>", "a context of your kubeconfig")
     .addOption(new Option("--config-method <method>", "how to sign in to Kubernetes").choices(configMethods));

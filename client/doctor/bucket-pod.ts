@@ -94,6 +94,6 @@ function parse(message: string | undefined): BucketCheck {
   try {
     return BucketCheck.parse(JSON.parse(message ?? ""));
   } catch (cause) {
-    throw new Error(`the pod told nothing that can be read: ${message?.slice(0, 500) || "it is empty"}`, { cause });
+    throw new Error(`the report of the pod is not readable: ${message?.slice(0, 500) || "it is empty"}`, { cause });
   }
 }

@@ -57,7 +57,7 @@ async function checkKey({ apiKey, management, problem }: Tools): Promise<Outcome
   if (problem !== undefined) return skipped("the catalog is not ready");
   if (apiKey === undefined)
     return skipped(
-      "no key was given",
+      "the key is missing",
       "TILTYARD_API_KEY, tiltyard login, or pulumi stack output --json --show-secrets",
     );
   try {

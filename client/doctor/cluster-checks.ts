@@ -55,7 +55,7 @@ const checks: readonly Check<Tools>[] = [
     (tools) => checkRights(tools, "rayclusters", ["get", "patch", "delete"], rayClusters.group),
   ],
   ["identity of the service account", checkIdentity],
-  ["you may make RayClusters", checkClient],
+  ["you may create RayClusters", checkClient],
   ["head nodes", (tools) => checkNodes(tools, "head")],
   ["CPU worker nodes", (tools) => checkNodes(tools, "workerCpu")],
   ["GPU worker nodes", (tools) => checkNodes(tools, "workerGpu")],
@@ -127,7 +127,7 @@ async function checkOperator({ core }: Tools): Promise<Outcome> {
   }
   // GKE's add-on runs on Google's control plane, which is not visible here.
   return warning(
-    items.length === 0 ? "there is no pod of it that can be seen" : "its pod is not ready",
+    items.length === 0 ? "its pod is not visible" : "its pod is not ready",
     "unless it is GKE's own add-on: kubectl get pods -A -l app.kubernetes.io/name=kuberay-operator",
   );
 }
@@ -190,7 +190,7 @@ async function checkClient({ authorization, parameters: { namespace, auth } }: T
     if (!status?.allowed) refused.push(`${verb} ${resource}${subresource ? `/${subresource}` : ""}`);
   }
   if (refused.length === 0) return ok(`in ${namespace}`);
-  return failed(`you may not ${refused.join(", ")}`, "ask to be one of clientPrincipals of the stack");
+  return failed(`you may not ${refused.join(", ")}`, "request membership in clientPrincipals of the stack");
 }
 
 /** The labels of machines that clouds and autoscalers may reclaim. */
@@ -212,19 +212,17 @@ async function checkNodes(
     .join(",");
   const { items } = await core.listNode({ labelSelector });
   const limit = nodeLimits?.[role] ?? 0;
-  if (items.length === 0 && limit > 0) return ok(`none now; the autoscaler makes up to ${limit} with ${labelSelector}`);
+  if (items.length === 0 && limit > 0)
+    return ok(`none now; the autoscaler creates up to ${limit} with ${labelSelector}`);
   if (items.length === 0) {
     const advice =
-      "right if the autoscaler makes them when they are wanted; else label nodes: kubectl label node NODE " +
+      "correct if the autoscaler creates them on demand; otherwise label nodes: kubectl label node NODE " +
       labelSelector;
-    return warning(`there is none now with ${labelSelector}`, advice);
+    return warning(`none now with ${labelSelector}`, advice);
   }
   const spot = items.filter(isSpot).map((node) => node.metadata?.name);
   if (role === "head" && spot.length > 0)
-    return failed(
-      `${spot.join(", ")} may be taken away at any time (spot)`,
-      "put the label on nodes that are not spot",
-    );
+    return failed(`${spot.join(", ")} may disappear at any time (spot)`, "label nodes that are not spot");
   const withoutGpu = items.filter((node) => !Number(node.status?.allocatable?.[gpuResource] ?? 0));
   if (role === "workerGpu" && withoutGpu.length > 0)
     return failed(
@@ -244,11 +242,11 @@ async function checkBucket(tools: Tools): Promise<Outcome> {
   const { configMethod, namespace, serviceAccount } = parameters;
   if (bucketAccess === "vended") return skipped("pods use the bucket with credentials of the catalog alone");
   if (configMethod !== "EKS_AUTH" && configMethod !== "GKE_AUTH") return skipped("only on EKS and GKE");
-  if (!makePod) return skipped("no pod was to be made");
+  if (!makePod) return skipped("no pod was requested");
   if ((await orGone(core.readNamespacedServiceAccount({ name: serviceAccount, namespace }))) === undefined)
-    return skipped("there is no service account to do it as");
+    return skipped("the service account does not exist");
   const [catalog] = await catalogPods(core, catalogNamespace ?? namespace);
-  if (catalog === undefined) return skipped("there is no catalog, whose image has the program for this");
+  if (catalog === undefined) return skipped("the image of the catalog, which contains the check, is missing");
   const { identity, problem, warehouse } = await runBucketPod(
     core,
     bucketPod(catalog, namespace, serviceAccount),
@@ -272,7 +270,7 @@ async function checkRunner({ core, catalogNamespace, runsJobs }: Tools): Promise
   const ready = items.find(isReady);
   if (ready !== undefined) return ok(`${catalogNamespace}/${ready.metadata?.name}`);
   return failed(
-    items.length === 0 ? "there is no pod of it" : "its pod is not ready",
-    `jobs wait until it runs; its log says what it lacks: kubectl logs -n ${catalogNamespace} -l ${label} --previous`,
+    items.length === 0 ? "its pod does not exist" : "its pod is not ready",
+    `jobs wait until it runs; its log has the reason: kubectl logs -n ${catalogNamespace} -l ${label} --previous`,
   );
 }

@@ -63,9 +63,11 @@ function connectInCluster(): KubeConfig {
   try {
     config.loadFromCluster();
   } catch (error) {
-    throw new ConnectError("this is no pod with a service account: use another config_method", { cause: error });
+    throw new ConnectError("this process does not run in a pod with a service account. Use another config_method", {
+      cause: error,
+    });
   }
   if (config.getCurrentCluster()?.server.includes("undefined"))
-    throw new ConnectError("this is no pod with a service account: use another config_method");
+    throw new ConnectError("this process does not run in a pod with a service account. Use another config_method");
   return config;
 }

@@ -81,7 +81,7 @@ function reasonsOfCluster(cluster: RayClusterObject, lacksPods: boolean, events:
   // KubeRay writes the kind of its failure on a separate line.
   if (told !== undefined && told !== "") return [told.replaceAll(/\s+/g, " ")];
   if (cluster.status !== undefined) return [];
-  return ["the KubeRay operator has not taken it up: is it running, and does it watch this namespace?"];
+  return ["the KubeRay operator did not respond. Is it running, and does it watch this namespace?"];
 }
 
 function summarize(reasons: readonly string[]): string[] {

@@ -83,7 +83,7 @@ export class Dashboard {
     })
       .then(async ({ statusCode, body }) => ({ status: statusCode, text: await body.text() }))
       .catch((cause) => {
-        throw new JobError(`there is no answer from Ray's dashboard at ${this.url}`, { cause });
+        throw new JobError(`Ray's dashboard at ${this.url} does not respond`, { cause });
       });
     if (answer.status >= 200 && answer.status < 300) return answer.text;
     throw refusal(answer.status, `${method} ${path}`, answer.text.trim());
@@ -93,7 +93,7 @@ export class Dashboard {
 function refusal(status: number, request: string, text: string): JobError {
   const message =
     status === 401 || status === 403
-      ? `Ray wants a token: ${text}; give it in RAY_AUTH_TOKEN, or by the parameter auth: token`
+      ? `Ray requires a token: ${text}. Set RAY_AUTH_TOKEN, or the parameter auth: token`
       : `Ray: ${request}: ${reasonIn(text) || `HTTP ${status}`}`;
   return new JobError(message, { status });
 }

@@ -40,7 +40,7 @@ export interface LocalRay extends AsyncDisposable {
 const shortTemporaryFolder = "/tmp";
 const startTimeoutMs = 120_000;
 const pollMs = 100;
-const install = "install it with pip install 'ray[default]', and activate the environment that it is in";
+const install = "run pip install 'ray[default]', and activate its environment";
 /** The ports that are equal for every Ray of a machine unless they are set explicitly. Another Ray may be running. */
 const ports = [
   "port",
@@ -100,7 +100,7 @@ export async function startLocalRay({ env, numCpus, signal }: LocalRayOptions): 
 /** Returns the version of Ray on the PATH. @throws LocalRayError if it is missing or too old. */
 export async function localRayVersion(env: NodeJS.ProcessEnv): Promise<string> {
   const { stdout } = await promisify(execFile)("ray", ["--version"], { env }).catch((cause) => {
-    const problem = cause.code === "ENOENT" ? "there is no ray on the PATH" : "the ray on the PATH does not run";
+    const problem = cause.code === "ENOENT" ? "ray is not on the PATH" : "the ray on the PATH does not run";
     throw new LocalRayError(`${problem}: ${install}`, { cause });
   });
   const version = /\d+\.\d+\.\d+/.exec(stdout)?.[0];

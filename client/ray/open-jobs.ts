@@ -31,7 +31,7 @@ export async function openJobs(
       [Symbol.asyncDispose]: async () => {},
     };
   if ((await api.headPod(name)) === undefined)
-    throw new JobError(`there is no running head of a Ray cluster ${name} in ${namespace}; see: tiltyard cluster list`);
+    throw new JobError(`the Ray cluster ${name} has no running head in ${namespace}. See: tiltyard cluster list`);
   const forwarding = await forwardPort(config, namespace, () => api.headPod(name), dashboardPort);
   return {
     jobs: new JobsApi(`http://127.0.0.1:${forwarding.port}`, token),

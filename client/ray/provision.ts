@@ -201,7 +201,7 @@ async function createOrAdopt(
     }
     const going = metadata?.deletionTimestamp === undefined ? "" : ", and is being deleted";
     throw new ProvisionError(
-      `there is a RayCluster ${name} in ${api.namespace} already, made by ${theirs ?? "another client"}${going}: ` +
+      `a RayCluster ${name} of ${theirs ?? "another client"} exists in ${api.namespace}${going}: ` +
         "use another name, or adopt it (adopt: true)",
       { cause: error },
     );
@@ -262,7 +262,7 @@ async function waitUntilReady(
     const look = () => Promise.all([api.find(name), api.pods(name), api.events(name)]);
     const [cluster, pods, events] = await patiently(look, deadline, signal);
     if (cluster === undefined || cluster.metadata?.uid !== uid)
-      throw new ProvisionError(`the RayCluster ${name} was deleted while it came up`);
+      throw new ProvisionError(`the RayCluster ${name} was deleted during its start`);
     const state = clusterState(cluster, wanted, pods, events);
     if (formatState(state) !== told) {
       told = formatState(state);

@@ -59,7 +59,7 @@ export async function submitTracked(jobs: JobsApi, request: JobRequest, tracking
     const outcome = outcomes[details.status] ?? "Failed";
     const reason = outcome === "Succeeded" ? [] : [property("reason", details.message ?? details.status)];
     await alter(...reason, status(outcome)).catch((cause) => {
-      const what = `the job ${job.id} has ended as ${details.status}, but the catalog was not told`;
+      const what = `the job ${job.id} has ended as ${details.status}, but the catalog was not updated`;
       throw new Error(`${what}: set the transaction ${transactionId} to ${outcome}: ${cause.message}`, { cause });
     });
     return details;
@@ -87,7 +87,7 @@ export async function submitInTransaction(
     });
   } catch (error) {
     await alter(property("reason", String(error)), status("Failed")).catch((cause) => {
-      const what = `the catalog was not told: set the transaction ${transactionId} to Failed: ${messageOf(cause)}`;
+      const what = `the catalog was not updated. Set the transaction ${transactionId} to Failed: ${messageOf(cause)}`;
       throw suppressedError(new Error(what, { cause }), error, `${messageOf(error)}; and ${what}`);
     });
     throw error;

@@ -30,7 +30,7 @@ const unix = 3;
  */
 export function packWorkingDirectory(folder: string): Package {
   if (!existsSync(folder) || !statSync(folder).isDirectory())
-    throw new Error(`the working directory ${folder} is no folder`);
+    throw new Error(`the working directory ${folder} is not a folder`);
   const files: Zippable = {};
   let size = 0;
   for (const { path, stats } of filesOf({ folder, path: "", rules: [], above: [] })) {
@@ -47,7 +47,7 @@ export function packWorkingDirectory(folder: string): Package {
 function tooLarge(folder: string, bytesMax: number, how = ""): Error {
   const limit = `${bytesMax / 2 ** 20} MiB${how}`;
   return new Error(
-    `the working directory ${folder} has more than ${limit}: name what is not needed in .rayignore, and read data from the bucket`,
+    `the working directory ${folder} has more than ${limit}: list unneeded files in .rayignore, and read data from the bucket`,
   );
 }
 

@@ -41,7 +41,7 @@ const adoptedKinds: readonly string[] = ["Namespace", "PersistentVolumeClaim"];
  */
 export function refusalOf(wanted: OwnedObject, live: OwnedObject, isRetained: boolean): string | undefined {
   const what = describe(live);
-  if (live.metadata.deletionTimestamp !== undefined) return `${what} is still being deleted. Try again when it is gone`;
+  if (live.metadata.deletionTimestamp !== undefined) return `${what} is still being deleted. Retry after its deletion`;
   const owner = live.metadata.labels?.[stackLabel];
   if (owner === undefined)
     return adoptedKinds.includes(live.kind)

@@ -10,7 +10,7 @@ export const ApiKeySecret = z
   .string()
   .regex(
     new RegExp(`^[\\x21-\\x7e]{${lengthMin},}$`),
-    `must have at least ${lengthMin} characters, all of them ASCII and none a space`,
+    `must have at least ${lengthMin} ASCII characters without spaces`,
   )
   .refine((key) => !key.startsWith("tiltyard_") || generated.test(key), "is a part of a generated key");
 

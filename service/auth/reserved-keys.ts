@@ -36,7 +36,7 @@ export async function installKey(
     await putGrant(session, id, { namespace: [], role });
     return false;
   });
-  if (isRevoked) log.warn({ key: id }, "the key was revoked and stays so: configure another one, or none");
+  if (isRevoked) log.warn({ key: id }, "the key was revoked permanently. Configure another one, or none");
 }
 
 /** Returns the file with the API key of the development principal, an administrator of everything. Only the owner may read it. */

@@ -85,7 +85,7 @@ async function check(token: string, rules: TokenRules) {
 /** Returns the problem of a token without any of its content. */
 function reasonOf(error: unknown): string {
   if (error instanceof errors.JWTExpired) return "it has expired";
-  if (error instanceof errors.JWTClaimValidationFailed) return `its claim ${error.claim} is not what is expected`;
+  if (error instanceof errors.JWTClaimValidationFailed) return `its claim ${error.claim} is wrong`;
   if (error instanceof errors.JWSSignatureVerificationFailed) return "its signature is not the issuer's";
   if (error instanceof errors.JWKSNoMatchingKey) return "the issuer has no such key";
   if (error instanceof errors.JOSEAlgNotAllowed) return "its algorithm is not allowed";

@@ -77,7 +77,7 @@ function readPolicy({ log }: AutomationParts, { identifier, properties }: TableR
     return policyIn(properties);
   } catch (error) {
     if (!(error instanceof CatalogError)) throw error;
-    log.warn({ table: identifier, problem: error.message }, "the policy of a table opens no jobs: put another one");
+    log.warn({ table: identifier, problem: error.message }, "the policy of a table opens no jobs. Replace it");
     return {};
   }
 }

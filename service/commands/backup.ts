@@ -16,8 +16,8 @@ export function backupCommand(): Command {
       const file = resolve(name);
       const databaseFile = sqliteFile("pg_dump");
       if (existsSync(file)) throw new Error(`${file} exists already`);
-      if (!existsSync(dirname(file))) throw new Error(`there is no folder ${dirname(file)}`);
-      if (!existsSync(databaseFile)) throw new Error(`there is no database at ${databaseFile}`);
+      if (!existsSync(dirname(file))) throw new Error(`the folder ${dirname(file)} does not exist`);
+      if (!existsSync(databaseFile)) throw new Error(`no database exists at ${databaseFile}`);
       await copySqliteFile(databaseFile, file, (partial) => renameSync(partial, file));
       print(options, { file }, `wrote ${file}`);
     });

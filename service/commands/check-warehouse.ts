@@ -43,8 +43,8 @@ async function problemOf(store: ObjectStore, { path }: Location): Promise<string
     const found = await store.read(key);
     await store.delete(key);
     if (found === undefined || new TextDecoder().decode(found.bytes) !== text)
-      return "what was written could not be read";
-    return (await store.find(key)) === undefined ? undefined : "what was deleted is still there";
+      return "a written object could not be read";
+    return (await store.find(key)) === undefined ? undefined : "a deleted object still exists";
   } catch (error) {
     return causeOf(error);
   }

@@ -13,8 +13,8 @@ interface RestoreOptions extends JsonOption {
 export function restoreCommand(): Command {
   return new Command("restore")
     .description("replace a SQLite database with a backup; stop the service first")
-    .argument("<file>", "the file that `backup` wrote, or a copy of a database with its -wal file beside it")
-    .option("--force", "replace an existing database, which is kept beside the new one")
+    .argument("<file>", "the file that `backup` wrote, or a copy of a database next to its -wal file")
+    .option("--force", "replace an existing database, which is kept next to the new one")
     .addOption(jsonOption())
     .action(async (name: string, options: RestoreOptions) => {
       const backup = resolve(name);

@@ -112,7 +112,7 @@ async function publish(parts: CommitParts, { audit, apply, locking }: Batch, fou
   const applied = await parts.store.write(
     async (session) => {
       if (held.length > 0) {
-        if ((await publishVersions(session, audit.id)) !== held.length) throw withdrawn("it took too long");
+        if ((await publishVersions(session, audit.id)) !== held.length) throw withdrawn("the timeout expired");
         await deleteTask(session, finishOf(audit.id));
       }
       if (apply !== undefined) return apply(session);

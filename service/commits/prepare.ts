@@ -73,7 +73,7 @@ export async function prepareVersion(
     const present = "id" in table && (await findVersion(parts.store.read, table.id, branch, request.version));
     // The manifest of a retried commit no longer has its staged name.
     if (present && isManifestOf(present, names)) return { ...prepared, identity: undefined, base: newBranch };
-    throw new CatalogError("InvalidInput", `manifest_path: there is no object at ${request.manifest_path}`);
+    throw new CatalogError("InvalidInput", `manifest_path: no object exists at ${request.manifest_path}`);
   }
   if (!("id" in table)) return { ...prepared, identity: staged.identity, base: newBranch };
   const base =

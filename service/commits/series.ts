@@ -155,7 +155,7 @@ async function moveAside(storage: Storage, location: string, staged: string): Pr
   const aside = `${staged}-held`;
   const objects = await storage.at(parseLocation(location));
   if ((await objects.copy(staged, aside)).outcome === "missing")
-    throw new CatalogError("InvalidInput", `manifest_path: there is no object at ${staged}`);
+    throw new CatalogError("InvalidInput", `manifest_path: no object exists at ${staged}`);
   await objects.delete(staged);
   return aside;
 }

@@ -66,7 +66,7 @@ function checkUdtf(kind: CreateRequest["kind"], udtf: CreateRequest["udtf_spec"]
   // Geneva's client sends the hash of the encoded text, while the protocol specifies that of the decoded content.
   const [ofText, ofContent] = [udtf.udtf, Buffer.from(udtf.udtf, "base64")].map(sha256);
   if (![ofText, ofContent].includes(udtf.udtf_sha.toLowerCase()))
-    throw new CatalogError("InvalidInput", `udtf_spec.udtf_sha: the SHA-256 of what is in udtf is ${ofContent}`);
+    throw new CatalogError("InvalidInput", `udtf_spec.udtf_sha: the SHA-256 of udtf is ${ofContent}`);
 }
 
 function sha256(content: string | Buffer): string {
@@ -139,6 +139,8 @@ function manifestOf({ properties }: Pick<TableRecord, "properties">): string | u
     return StoredUdtf.parse(JSON.parse(spec)).manifest;
   } catch (cause) {
     // A client can set any properties on its table.
-    throw new CatalogError("InvalidInput", `properties.${name}: is not what CreateMaterializedView writes`, { cause });
+    throw new CatalogError("InvalidInput", `properties.${name}: must have the format of CreateMaterializedView`, {
+      cause,
+    });
   }
 }

@@ -114,7 +114,7 @@ function readToken<Key>({ name, key, takesKeys = false }: List<Key>, token: stri
   if (own.success) return own.data[1];
   const given = key.safeParse(token);
   if (takesKeys && !Array.isArray(decoded) && given.success) return given.data;
-  throw new CatalogError("InvalidInput", "page_token: is not one that this list gave out");
+  throw new CatalogError("InvalidInput", "page_token: is not a token of this list");
 }
 
 function decode(token: string): unknown {

@@ -93,7 +93,7 @@ function parseJson(name: string, text: string): unknown {
   } catch {
     throw new CatalogError(
       "InvalidInput",
-      `properties.${name}: is not JSON: docs/guides/tables.md says what it may have`,
+      `properties.${name}: is not JSON. docs/guides/tables.md describes its fields`,
     );
   }
 }

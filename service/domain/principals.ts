@@ -49,7 +49,8 @@ export async function revokeApiKey(session: Session, origin: Origin, id: string)
   const principal = isReservedKeyId(id)
     ? await records.revokeApiKeyInPlace(session, id)
     : await records.deleteApiKey(session, id);
-  if (principal === undefined) throw new CatalogError("ApiKeyNotFound", `there is no key ${id}; see the list of keys`);
+  if (principal === undefined)
+    throw new CatalogError("ApiKeyNotFound", `the key ${id} does not exist. See the list of keys`);
   const properties = { api_key_id: id, principal };
   const audit = prepareAudit({ ...origin, contract: managementContracts.revokeApiKey, objects: [[]], properties });
   await audit.record(session);

@@ -97,7 +97,7 @@ function isRemoteClient(c: AppContext): boolean {
 function nothingAt(c: AppContext): CatalogError {
   return isRemoteClient(c)
     ? new CatalogError("Unsupported", `this catalog has no operation ${c.req.method} ${c.req.path}`)
-    : new CatalogError("RouteNotFound", `nothing is served at ${c.req.path}`);
+    : new CatalogError("RouteNotFound", `no operation has the path ${c.req.path}`);
 }
 
 function refuseMethod(c: AppContext, methods: readonly string[]): Response {

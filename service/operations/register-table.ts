@@ -18,8 +18,7 @@ export const registerTable: Handler<typeof contract> = async (request, catalog, 
   const location = locations.requested(request.location, identifier, caller.principal);
   const audit = prepareAudit({ contract, request, caller, objects: [identifier] });
   const branches = await listBranches(storage, location);
-  if (branches.size === 0)
-    throw new CatalogError("InvalidInput", `location: there is no Lance table at ${location.uri}`);
+  if (branches.size === 0) throw new CatalogError("InvalidInput", `location: no Lance table exists at ${location.uri}`);
   const manifests = [...branches].flatMap(([branch, found]) => found.map(({ name }) => ({ branch, name })));
   const requireBases = (manifest: (typeof manifests)[number]) =>
     requireReadableBases(catalog, { ...manifest, location: location.uri }, mayRead(caller));

@@ -72,7 +72,7 @@ export async function requireDeletable(
   ]);
   const found = branches.find((branch) => branch.name === name);
   if (found === undefined && !recorded.includes(name))
-    throw new CatalogError("TableBranchNotFound", `there is no ${where}`);
+    throw new CatalogError("TableBranchNotFound", `${where} does not exist`);
 
   const dependents = [
     ...branches.filter((branch) => isBasedOn(branch, name, found)).map((branch) => `branch ${branch.name}`),
@@ -81,7 +81,7 @@ export async function requireDeletable(
   if (dependents.length > 0)
     throw new CatalogError(
       "InvalidTableState",
-      `${where} is needed by ${dependents.slice(0, 10).join(", ")}: delete what needs it first`,
+      `${where} is needed by ${dependents.slice(0, 10).join(", ")}. Delete those first`,
     );
   const others = new Set([...recorded, ...branches.map((branch) => branch.name)]);
   const nested = [...others].filter((other) => other.startsWith(`${name}/`));

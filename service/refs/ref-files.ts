@@ -131,7 +131,7 @@ function parse<Contents>(kind: RefKind<Contents>, key: string, text: string): Co
   try {
     return kind.contents.parse(JSON.parse(text));
   } catch (cause) {
-    throw new CatalogError("InvalidTableState", `${key} is not what Lance writes there: repair or delete it`, {
+    throw new CatalogError("InvalidTableState", `${key} does not have Lance's format. Repair or delete it`, {
       cause,
     });
   }

@@ -103,7 +103,7 @@ async function attempt(
     if (error instanceof ChildEnded && commits.transactionName !== undefined)
       throw new CatalogError(
         "ConcurrentModification",
-        `the change was committed (${commits.transactionName}), but the process that made it ended before it answered: do not repeat it`,
+        `the change was committed (${commits.transactionName}), but its process stopped before the response. Do not repeat it`,
         { cause: error },
       );
     throw translated(error, served, rows !== undefined);

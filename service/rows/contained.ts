@@ -107,7 +107,7 @@ export function createContained(shared: RowsChild, apart: RowsChild): Contained 
         mark(keyOf(sender));
         throw new CatalogError(
           "ServiceUnavailable",
-          "the process that reads rows ended during this request, which changed nothing: try again",
+          "the process that reads rows stopped during this request, which changed nothing. Retry it",
           { cause: error },
         );
       }

@@ -152,7 +152,7 @@ interface Section {
 export function readFile(file: Uint8Array): { readonly sections: readonly Section[]; readonly manifest: Section } {
   const bytes = Buffer.from(file.buffer, file.byteOffset, file.byteLength);
   const footer = bytes.subarray(-footerBytes);
-  if (footer.toString("latin1", footerBytes - magic.length) !== magic) throw unsupported("it is no file of Lance");
+  if (footer.toString("latin1", footerBytes - magic.length) !== magic) throw unsupported("this is not a file of Lance");
   const position = Number(footer.readBigUInt64LE(0));
   const end = bytes.length - footerBytes;
   const all: Section[] = [];

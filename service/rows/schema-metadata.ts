@@ -48,7 +48,7 @@ export async function readManifest(
 ): Promise<Uint8Array> {
   const { manifest_path: path } = toTableVersion(location, record);
   const read = await (await storage.at(parseLocation(location))).read(path, manifestBytesMax);
-  if (read === undefined) throw new CatalogError("ConcurrentModification", `there is no manifest at ${path}`);
+  if (read === undefined) throw new CatalogError("ConcurrentModification", `no manifest exists at ${path}`);
   return read.bytes;
 }
 

@@ -71,7 +71,7 @@ async function virtualFields(virtual: VirtualColumn, udf: StoredUdf, schema: Jso
   const arrow = await import("apache-arrow");
   const present = schema.fields.map(({ name }) => name);
   for (const input of virtual.input_columns)
-    if (!present.includes(rootOf(input))) throw invalid(`input_columns: there is no column ${input}`);
+    if (!present.includes(rootOf(input))) throw invalid(`input_columns: the column ${input} does not exist`);
   if (virtual.outputs.length === 0) throw invalid("outputs: a function has one output at least");
   // The checksum is Geneva's own hash of some fields of the manifest, so it is stored unchanged.
   const { manifest, manifest_checksum } = virtual;

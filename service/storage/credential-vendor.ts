@@ -31,7 +31,7 @@ export type CredentialVendor = (request: CredentialRequest) => Promise<Record<st
 export function noCredentials({ location }: CredentialRequest, cause: unknown): CatalogError {
   return new CatalogError(
     "ServiceUnavailable",
-    `credentials for ${location.uri} cannot be had now; try again, or ask with vend_credentials false`,
+    `credentials for ${location.uri} are not available now. Retry, or send vend_credentials: false`,
     { cause: new Error(String(cause)) },
   );
 }

@@ -49,7 +49,7 @@ export function createS3Vendor(RoleArn: string): CredentialVendor {
 function tooLong(): CatalogError {
   return new CatalogError(
     "InvalidInput",
-    "location: is too long for credentials that reach nothing else; ask with vend_credentials false",
+    "location: is too long for credentials of one table. Send vend_credentials: false",
   );
 }
 

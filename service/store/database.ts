@@ -59,7 +59,7 @@ export function describeDatabase(database: Database): string {
 /** Creates the error of a command that finds no catalog in a database. Only `serve` and `restore` create one. */
 export function noDatabase(place: string): Error {
   return new Error(
-    `There is no catalog database at ${place}. ` +
+    `No catalog database exists at ${place}. ` +
       "Check TILTYARD_DATA_DIR and TILTYARD_DATABASE_URL, or create the database with: tiltyard serve",
   );
 }

@@ -88,7 +88,7 @@ async function requireEmpty(target: Kysely<Schema>): Promise<void> {
   }
   if (filled.length > 0)
     throw new Error(
-      `the database that TILTYARD_DATABASE_URL names is not empty, it has ${filled.join(", ")}: ` +
+      `the database that TILTYARD_DATABASE_URL names is not empty. It contains ${filled.join(", ")}: ` +
         "create a new database and move there. A service that was started over it has made keys and grants already",
     );
   // The copy contains the two namespaces.
@@ -126,7 +126,7 @@ async function copyTable(source: Database.Database, target: Kysely<Schema>, tabl
   }
   await sql`close copied`.execute(target);
   if (digestOfTarget.value() !== digestOfSource.value())
-    throw new Error(`the rows of ${table} are not in the target as they are in ${source.name}; nothing was moved`);
+    throw new Error(`the rows of ${table} differ between the target and ${source.name}. Nothing was moved`);
   return count;
 }
 

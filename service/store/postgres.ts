@@ -161,7 +161,7 @@ async function inTransaction<Result>(
     await client.query(begin);
     const result = await work(client);
     const { command } = await client.query("commit");
-    if (command !== "COMMIT") throw new Error("the transaction went on after one of its queries had failed");
+    if (command !== "COMMIT") throw new Error("the transaction continued after one of its queries failed");
     return result;
   } catch (error) {
     isBroken = isUnavailable(error);

@@ -132,7 +132,7 @@ export function requireNoRemains(file: string): void {
   if (remains.length === 0) return;
   throw cannotUse(
     file,
-    `it is missing or empty, but ${remains.join(", ")} of a former database lies beside it. ` +
+    `it is missing or empty, but ${remains.join(", ")} of a former database is next to it. ` +
       "Restore a backup with tiltyard-catalog restore, or move these files away to start an empty catalog.",
   );
 }

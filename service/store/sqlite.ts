@@ -199,11 +199,15 @@ function inodeOfLog({ name }: Database.Database): number | undefined {
 }
 
 function fileGone(file: string): CatalogError {
-  return new CatalogError("ServiceUnavailable", "The catalog's database is gone. Nothing is committed any more.", {
-    cause: new Error(
-      `${file} was deleted or replaced while the catalog had it open: stop the catalog, restore a backup and start it again`,
-    ),
-  });
+  return new CatalogError(
+    "ServiceUnavailable",
+    "The database of the catalog was deleted. The catalog does not commit any more.",
+    {
+      cause: new Error(
+        `${file} was deleted or replaced while the catalog had it open: stop the catalog, restore a backup and start it again`,
+      ),
+    },
+  );
 }
 
 /** Prepares the statements that begin and end transactions. */

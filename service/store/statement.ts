@@ -54,7 +54,7 @@ function compileStatement<Parameters extends object, Row>(
   const placeholders = new Proxy({}, { get: (_, name) => new Placeholder(String(name)) }) as Parameters;
   const { sql, parameters } = build(dialect.builder, placeholders, dialect).compile();
   const names = parameters.map((each) => {
-    if (!(each instanceof Placeholder)) throw new Error(`${sql} has a value that is neither a literal nor a parameter`);
+    if (!(each instanceof Placeholder)) throw new Error(`${sql} has a value that is not a literal or a parameter`);
     return each.name as keyof Parameters;
   });
   return { sql, bind: (values) => names.map((name) => values[name]) };

@@ -144,7 +144,7 @@ describe("the client of the catalog", () => {
 
   test.each(["apiKey", "token"])("takes no %s with a line break, and does not show it", (name) => {
     const wrong = { [name]: "secret\nsecond line" };
-    expect(() => client(wrong)).toThrow(/^the key or token of the catalog has characters that none has/);
+    expect(() => client(wrong)).toThrow(/^the key or token of the catalog contains invalid characters/);
     expect(() => client({ [name]: "with a line's end\n" })).not.toThrow();
   });
 
@@ -211,7 +211,7 @@ describe("the client of the catalog", () => {
     });
 
     test("ends when what is sent or received flows no more", async () => {
-      const silent = /no answer.*timeout: nothing came or went for 30000 ms/;
+      const silent = /no answer.*timeout: no data was sent or received for 30000 ms/;
       const sent = client({ fetch: takes(() => inserted) }).insertIntoTable({ id: ["t"] }, { body: stuck() });
       await expect(sent).rejects.toThrow(silent);
       await expect(client({ fetch: takes(stuck), retries: 0 }).queryTable({ id: ["t"], k: 10 })).rejects.toThrow(

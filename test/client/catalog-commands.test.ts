@@ -91,7 +91,7 @@ describe("--local", () => {
     const { code, stderr, folder } = await run(args, { TILTYARD_CATALOG_URL: catalog.url });
     expect([code, stderr]).toEqual([
       1,
-      expect.stringMatching(/^database: .*data\/catalog.sqlite\n.*There is no catalog database/),
+      expect.stringMatching(/^database: .*data\/catalog.sqlite\n.*No catalog database exists/),
     ]);
     expect(readdirSync(folder)).toEqual([]);
   });
@@ -151,7 +151,7 @@ describe("tiltyard login", () => {
     const listed = await run(["namespaces", "list", "--profile", "staging"], settings);
     expect([listed.code, listed.stderr]).toEqual([0, `catalog: ${catalog.url} (from the profile staging)\n`]);
     const unknown = await run(["namespaces", "list", "--profile", "stagin"], settings);
-    expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining("There is no profile stagin")]);
+    expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining("The profile stagin does not exist")]);
     chmodSync(`${XDG_CONFIG_HOME}/tiltyard/profiles.json`, 0o644);
     const readable = await run(["namespaces", "list", "--profile", "staging"], settings);
     expect([readable.code, readable.stderr]).toEqual([2, expect.stringContaining("chmod 600")]);
@@ -210,7 +210,7 @@ describe("browsing", () => {
 
   test("a table that is only declared says so", async () => {
     await catalog.call("declareTable", { id: ["only_declared"] });
-    expect((await tiltyard("tables", "describe", "only_declared")).stdout).toContain("nothing written yet");
+    expect((await tiltyard("tables", "describe", "only_declared")).stdout).toContain("declared, without data");
   });
 
   test("tables are protected, dropped and undropped by id and by name", async () => {
@@ -223,7 +223,7 @@ describe("browsing", () => {
     await tiltyard("tables", "drop", table);
     const [dropped] = (await json("tables", "dropped")).filter((each: { table: string }) => each.table === table);
     expect(await json("tables", "undrop", dropped.id, `${table}_2`)).toMatchObject({ table: `${table}_2` });
-    expect((await tiltyard("tables", "undrop", table)).stderr).toContain(`There is no dropped table ${table}`);
+    expect((await tiltyard("tables", "undrop", table)).stderr).toContain(`No dropped table ${table}`);
   });
 
   test("tags and branches are created, listed, moved and deleted", async () => {

@@ -91,7 +91,7 @@ describe("tiltyard run", () => {
     program.child.kill("SIGINT");
     const { code, stderr } = await program.finished;
     expect(code).toBe(130);
-    expect(stderr).toMatch(/cannot delete the RayCluster embeddings: .+; what is left over is deleted by: tiltyard/);
+    expect(stderr).toMatch(/cannot delete the RayCluster embeddings: .+; delete the rest with: tiltyard/);
   });
 
   test("tells why the job failed and what it could not delete", async () => {
@@ -170,7 +170,7 @@ describe("tiltyard", () => {
   });
 
   test.each([
-    ["there is none", "", /there is no ray on the PATH: install it with pip install 'ray\[default\]'/],
+    ["there is none", "", /ray is not on the PATH: run pip install 'ray\[default\]'/],
     ["it does not run", "exit 7", /the ray on the PATH does not run/],
     ["it is too old", "echo ray, version 2.42.0", /Ray must be 2.43 or later, and this one is 2.42.0/],
     ["it does not start", '[ "$1" = start ] && echo no room && exit 1; echo 2.60.0', /Ray did not start: no room/],
@@ -254,7 +254,7 @@ describe("tiltyard", () => {
       const missing = await doctor({ PATH: temporaryFolder("tiltyard programs ") });
       expect(missing.code).toBe(0);
       expect(missing.findings["Python on this machine"]?.result).toBe("warning");
-      expect(missing.findings["Ray on this machine"]?.detail).toContain("there is no ray on the PATH");
+      expect(missing.findings["Ray on this machine"]?.detail).toContain("ray is not on the PATH");
     });
   });
 
@@ -379,7 +379,7 @@ describe("tiltyard cluster", () => {
     expect((await tiltyard("cluster", "reap", "--json")).stdout).toBe("[]\n");
     const down = await tiltyard("cluster", "down", "embedings", "embeddings");
     expect([down.code, down.stdout]).toEqual([1, "deleted embeddings\n"]);
-    expect(down.stderr).toContain("there is no RayCluster embedings in the namespace lancedb");
+    expect(down.stderr).toContain("the namespace lancedb has no RayCluster embedings");
     expect(server.clusters.size).toBe(0);
   });
 

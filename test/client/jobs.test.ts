@@ -134,7 +134,7 @@ describe("a working directory", () => {
 
   test("that is no folder is an error before anything is submitted", async ({ dashboard, jobs }) => {
     const missing = { entrypoint: "x", workingDirectory: join(folder, "no") };
-    await expect(jobs.submit(missing)).rejects.toThrow(/is no folder/);
+    await expect(jobs.submit(missing)).rejects.toThrow(/is not a folder/);
     expect(dashboard.jobs.size).toBe(0);
   });
 });
@@ -194,7 +194,7 @@ describe.concurrent("the transaction of a job", () => {
     expect(error).toBeInstanceOf(SuppressedError);
     expect(error.suppressed).toMatchObject({ name: "JobError", message: expect.stringContaining("already exists") });
     expect(error.message).toMatch(
-      /already exists.*; and the catalog was not told: set the transaction .* to Failed: .*not now/,
+      /already exists.*; and the catalog was not updated. Set the transaction .* to Failed: .*not now/,
     );
   });
 

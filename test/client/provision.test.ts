@@ -27,7 +27,7 @@ const apiOf = ({ kubeConfig }: TestApiServer) => new RayClusterApi(kubeConfig, "
 
 // The tests run concurrently, because each has a separate server, and most of them wait for a poll.
 describe.concurrent("a Ray cluster", () => {
-  test("is there inside its scope and gone after it", async ({ server }) => {
+  test("exists inside its scope and is deleted after it", async ({ server }) => {
     comesUp(server);
     {
       await using cluster = await provision(server);
@@ -95,7 +95,7 @@ describe.concurrent("a Ray cluster", () => {
   });
 
   test("says that the operator does not take it up, or why no pod may be made", async ({ server }) => {
-    await expect(provision(server, { timeoutSeconds: 1 })).rejects.toThrow(/the KubeRay operator has not taken it up/);
+    await expect(provision(server, { timeoutSeconds: 1 })).rejects.toThrow(/the KubeRay operator did not respond/);
     server.onCreate = (cluster) => {
       cluster.status = { state: "" };
       server.events = [{ type: "Warning", reason: "FailedToCreateHeadPod", message: "exceeded quota: gpus" }];
@@ -124,9 +124,7 @@ describe.concurrent("a Ray cluster", () => {
   test("of a name that is taken is an error that names the owner, and leaves the other alone", async ({ server }) => {
     comesUp(server);
     await using _ = await provision(server);
-    await expect(provision(server)).rejects.toThrow(
-      /there is a RayCluster a in lancedb already, made by .+@.+ \(process \d+\)/,
-    );
+    await expect(provision(server)).rejects.toThrow(/a RayCluster a of .+@.+ \(process \d+\) exists in lancedb/);
     expect(server.clusters.size).toBe(1);
   });
 
@@ -223,7 +221,7 @@ describe.concurrent("a Ray cluster", () => {
       metadata.uid = "theirs";
     };
     server.loseCreations = 1;
-    await expect(provision(server)).rejects.toThrow(/already, made by you@there/);
+    await expect(provision(server)).rejects.toThrow(/a RayCluster a of you@there/);
     expect(server.clusters.get("a")?.metadata.uid).toBe("theirs");
   });
 

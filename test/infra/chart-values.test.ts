@@ -39,23 +39,23 @@ describe("values of charts", () => {
     [
       "existing",
       { kuberayOperator: { watchNamespace: ["x"] } },
-      "kuberayOperator.watchNamespace: cannot be given: the op",
+      "kuberayOperator.watchNamespace: must not be set: the op",
     ],
     [
       "eks",
       { clusterAutoscaler: { image: { tag: "v1" } } },
-      "clusterAutoscaler.image.tag: cannot be given: it goes with",
+      "clusterAutoscaler.image.tag: must not be set: it depends on",
     ],
     ["eks", { clusterAutoscaler: { autoDiscovery: {} } }, "clusterAutoscaler.autoDiscovery: cannot be given"],
     ["gke", { clusterAutoscaler: {} }, 'chartValues: Unrecognized key: "clusterAutoscaler"'],
-    ["existing", { kueue: {} }, "chartValues.kueue: goes with kueue.source helm"],
+    ["existing", { kueue: {} }, "chartValues.kueue: requires kueue.source helm"],
   ])("that are the stack's alone are refused with the reason: %s %j", async (variant, chartValues, message) => {
     await expect(deployed(variant, { chartValues })).rejects.toThrow(message);
   });
 
   test("of an operator that is there already are refused", async () => {
     const settings = { operator: { source: "none" }, chartValues: { kuberayOperator: {} } };
-    await expect(deployed("existing", settings)).rejects.toThrow("goes with operator.source helm");
+    await expect(deployed("existing", settings)).rejects.toThrow("requires operator.source helm");
   });
 
   test("that are refused are told in the docs", () => {

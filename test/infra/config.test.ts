@@ -43,14 +43,9 @@ describe("settings that are not valid", () => {
       "GKE's add-on with another Kubernetes",
       "gke",
       addon("1.30", "1.2"),
-      "these pairs of kubernetesVersion and operator: 1.30 with 1.1, 1.31 with 1.2; this stack asks for 1.30 with 1.2",
+      "these pairs of kubernetesVersion and operator: 1.30 with 1.1, 1.31 with 1.2; this stack has 1.30 with 1.2",
     ],
-    [
-      "GKE's add-on with any Kubernetes",
-      "gke",
-      addon(undefined, "1.1"),
-      "this stack asks for no certain version with 1.1",
-    ],
+    ["GKE's add-on with any Kubernetes", "gke", addon(undefined, "1.1"), "this stack has no certain version with 1.1"],
     [
       "an operator of one's own before 1.3 on GKE",
       "gke",
@@ -113,7 +108,7 @@ describe("settings that are not valid", () => {
       "a size that no machine has",
       "eks",
       { nodePools: [pool, head, { name: "x", role: "workerCpu", cpus: 7, memoryGb: 9 }] },
-      "nodePools.2.cpus: there is no eks machine of this size known here; give machineType",
+      "nodePools.2.cpus: no known eks machine has this size; set machineType",
     ],
     [
       "pools on an existing cluster",
@@ -133,7 +128,7 @@ describe("settings that are not valid", () => {
       "a kubeconfig that is not there",
       "existing",
       { kubeconfig: "/no/such/file" },
-      "kubeconfig: is neither a kubeconfig nor the path of a file",
+      "kubeconfig: must be a kubeconfig or the path of a file",
     ],
     [
       "a kubeconfig for a cluster that is made",
@@ -188,7 +183,7 @@ describe("settings that are not valid", () => {
       "Litestream of PostgreSQL",
       "gke",
       { catalog: { database: "postgres", litestream: true } },
-      "catalog.litestream: goes with",
+      "catalog.litestream: requires",
     ],
     [
       "credentials for tables without a role",
@@ -230,7 +225,7 @@ describe("settings that are not valid", () => {
       "data to keep that nothing keeps",
       "gke",
       { keepData: true },
-      "keepData: the volume of SQLite goes with the cluster; use catalog.litestream or PostgreSQL",
+      "keepData: the volume of SQLite is deleted with the cluster; use catalog.litestream or PostgreSQL",
     ],
     [
       "GPUs beside machines that say nothing of them",
@@ -250,7 +245,7 @@ describe("settings that are not valid", () => {
       "a private endpoint of a network without clients",
       "eks",
       { network: { publicEndpoint: false } },
-      "network.publicEndpoint: must be true where the stack makes its network",
+      "network.publicEndpoint: must be true if the stack creates its network",
     ],
     [
       "addresses with bits of a host",

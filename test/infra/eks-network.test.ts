@@ -152,6 +152,6 @@ describe("a network that is there", () => {
       ipAllocationPolicy: { clusterSecondaryRangeName: "their-pods", servicesSecondaryRangeName: "their-services" },
     });
     const withDatabase = deployed("gke", { network: { vpc: own }, catalog: { database: "postgres" } });
-    await expect(withDatabase).rejects.toThrow("catalog.database: must be {url: ...} in a vpc that is there");
+    await expect(withDatabase).rejects.toThrow("catalog.database: must be {url: ...} in an existing vpc");
   });
 });

@@ -243,7 +243,7 @@ describe("the add-ons on EKS", () => {
     expect(expanderPriorities).toEqual({ 20: ["^eks-eks-core-asg$"], 10: [".*"] });
   });
 
-  test("have the GPU device plugin where there is a GPU group, and nowhere else", async () => {
+  test("have the GPU device plugin only with a GPU group", async () => {
     const { one } = await stack;
     expect(one("kubernetes:helm.sh/v3:Release", "nvidia").inputs.values).toMatchObject({
       affinity: {

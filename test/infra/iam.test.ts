@@ -234,7 +234,7 @@ describe("Ray's pods with credentials of the catalog alone", () => {
       { ray: { bucketAccess: "vended" }, catalog: { enabled: false, vendCredentials: true } },
       "ray.bucketAccess: vended needs catalog.vendCredentials",
     ],
-    ["existing", { ray: { bucketAccess: "vended" } }, "ray.bucketAccess: vended does not go with existing"],
+    ["existing", { ray: { bucketAccess: "vended" } }, "ray.bucketAccess: vended must not be set with existing"],
     ["eks", { ray: { bucketAccess: "none" } }, "ray.bucketAccess: must be direct or vended"],
   ] as const)("are refused on %s with %j", (variant, settings, problem) => {
     expect(() => parseStackConfig(settingsOf(variant, settings), testDate)).toThrow(problem);

@@ -81,7 +81,7 @@ describe("the images of Ray", () => {
     expect(tags(pinned, "ray-image")).not.toBe(tags(plain, "ray-image"));
     expect(tags(pinned, "ray-gpu-image")).toBe(tags(plain, "ray-gpu-image"));
     await expect(deployed("eks", { imageDigests: { "node:24": digest } })).rejects.toThrow(
-      "imageDigests.node:24: is no image that the stack builds from: node:24.21.0-trixie-slim, rayproject/ray:2.60.0-py312",
+      "imageDigests.node:24: must be a base image of the stack: node:24.21.0-trixie-slim, rayproject/ray:2.60.0-py312",
     );
   });
 

@@ -180,13 +180,13 @@ describe("what cannot be kept so", () => {
     ["eks", { encryptionKey: "key" }, "encryptionKey: must be the ARN of a key"],
     ["gke", { encryptionKey: awsKey }, "encryptionKey: must be projects/PROJECT/locations"],
     ["existing", { encryptionKey: awsKey }, "encryptionKey: is not a setting on existing"],
+    ["eks", { bucket: "s3://ours", objectVersionDays: 7 }, "objectVersionDays: requires a bucket of the stack"],
+    ["eks", { objectVersionDays: 0 }, "objectVersionDays: Too small"],
     [
       "eks",
-      { bucket: "s3://ours", objectVersionDays: 7 },
-      "objectVersionDays: goes with a bucket that the stack makes",
+      { encryptionKey: awsKey, catalog: { vendCredentials: true } },
+      "catalog.vendCredentials: vended credentials",
     ],
-    ["eks", { objectVersionDays: 0 }, "objectVersionDays: Too small"],
-    ["eks", { encryptionKey: awsKey, catalog: { vendCredentials: true } }, "catalog.vendCredentials: what the catalog"],
   ])("is refused with a sentence: %s %j", async (variant, settings, message) => {
     await expect(deployed(variant, settings)).rejects.toThrow(message);
   });

@@ -111,7 +111,7 @@ describe("jobs on a real Ray", () => {
   });
 
   test("are refused without a token", async () => {
-    await expect(new JobsApi(url).list()).rejects.toThrow(/Ray wants a token: .*RAY_AUTH_TOKEN/);
+    await expect(new JobsApi(url).list()).rejects.toThrow(/Ray requires a token: .*RAY_AUTH_TOKEN/);
   });
 
   test("are listed by the command, which finds the token where Ray does, with those that were not submitted", async () => {
@@ -128,7 +128,7 @@ describe("jobs on a real Ray", () => {
     // Jobs that began with ray.init() have a number as id.
     expect(found.stdout).toMatch(/^\d{8} +SUCCEEDED/m);
     const refused = await startProgram(list, { HOME: home, RAY_AUTH_MODE: "disabled" }).finished;
-    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("Ray wants a token")]);
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("Ray requires a token")]);
   });
 
   describe("that a catalog knows of", () => {
@@ -155,7 +155,7 @@ describe("jobs on a real Ray", () => {
 
     test.each([
       ["runs", [], "Canceled", /terminated|stopped/i],
-      ["has no place yet", ["--entrypoint-num-cpus", "50"], "Canceled", /did not end in time/],
+      ["has no place yet", ["--entrypoint-num-cpus", "50"], "Canceled", /did not stop in time/],
     ])("are stopped with the command that follows them, when the job %s", async (_, options, outcome, reason) => {
       const target = await tracking();
       const { job_id: transactionId } = await target.management.openJob({

@@ -65,7 +65,7 @@ describe("move", () => {
     const { code, stderr } = await move();
     expect([code, stderr]).toEqual([
       1,
-      expect.stringMatching(/is not empty, it has namespaces, audit_records, api_keys, grants/),
+      expect.stringMatching(/is not empty. It contains namespaces, audit_records, api_keys, grants/),
     ]);
     expect(stderr).not.toContain("    at ");
     expect((await used.call("listNamespaces", { id: [] })).body.namespaces).toEqual(["mine"]);

@@ -12,7 +12,7 @@ const instead: readonly (readonly [pattern: RegExp, advice: string])[] = [
     /^(?:What|Of(?! (?:the|these|all|several|columns)\b)|How|Where|Whether|Who)\b(?!.*\?\s*$)/,
     "start with the subject",
   ],
-  [/\b(?:of|for|by|with|to|from|in|on|than|and|or) what\b/i, "name the thing"],
+  [/\b(?:of|for|by|with|to|from) what\b/i, "name the thing"],
   [/\b(?:tells?|told|telling)\b/i, "reports, returns, shows, determines, distinguishes"],
   [
     /\b(?:tak(?:es?|ing)|took)\b(?! (?:about|some|several|more than|up to|at most|a (?:few|minute|second)|longer|\d|place|effect|precedence))/i,
@@ -21,7 +21,7 @@ const instead: readonly (readonly [pattern: RegExp, advice: string])[] = [
   [/(?<!\b(?:is|are|already) )\btaken\b/i, "accepted, read, used"],
   [/\b(?:makes?|making|made)\b/i, "creates, builds, sends, causes"],
   [/\b(?:gives?|giving|gave|given (?:to|by|up|out|away))\b/i, "returns, passes, grants, provides"],
-  [/\b(?:go|goes|going|went|gone)\b/, "moves, is sent, is removed, continues"],
+  [/\b(?:go|goes|going|went|gone)\b(?! (?:through|past)\b)/, "moves, is sent, is removed, continues"],
   [/\b(?:comes?|coming|came)\b/i, "arrives, originates, follows, is delivered"],
   [/\bthere (?:is|are|was|were)\b/i, "has, contains, exists"],
   [/\bbesides?\b(?! (?:it|them)\b)/i, "in addition to, next to, also"],
@@ -38,14 +38,14 @@ const notProse = /`[^`]*`|\]\([^)]*\)|<[^>]*>/g;
 
 const sentences: TextlintRuleModule = ({ Syntax, RuleError, report, getSource, locator }) => {
   const check = (node: Parameters<typeof getSource>[0] & object) => {
-    // Underscores keep the positions. A segmenter ends a sentence at the end of a line, too.
+    // Letters keep the positions. A segmenter ends a sentence at the end of a line, too.
     const text = getSource(node)
-      .replaceAll(notProse, (code) => "_".repeat(code.length))
+      .replaceAll(notProse, (code) => "X".repeat(code.length))
       .replaceAll("\n", " ");
     for (const { segment, index } of segmenter.segment(text)) {
       const complain = (offset: number, message: string) =>
         report(node, new RuleError(message, { padding: locator.at(index + offset) }));
-      if (segment.length > sentenceCharsMax)
+      if (node.type === Syntax.Paragraph && segment.length > sentenceCharsMax)
         complain(0, `a sentence of ${segment.length} characters; ${sentenceCharsMax} at most`);
       for (const [pattern, advice] of instead) {
         const found = pattern.exec(segment);

@@ -158,13 +158,13 @@ describe("keys and grants", () => {
     async (args) => {
       const settings = settingsIn(temporaryFolder("tiltyard-commands-"));
       const { code, stdout, stderr } = await run(args, settings);
-      expect([code, stdout, stderr]).toEqual([1, "", expect.stringContaining("There is no catalog database at")]);
+      expect([code, stdout, stderr]).toEqual([1, "", expect.stringContaining("No catalog database exists at")]);
       expect(readdirSync(settings.TILTYARD_DATA_DIR ?? "")).toEqual([]);
     },
   );
 
   test.each([
-    [["keys", "revoke", "missing"], 1, "there is no key missing"],
+    [["keys", "revoke", "missing"], 1, "the key missing does not exist"],
     [["grants", "remove", "stranger"], 1, "stranger has no role on $"],
     [["grants", "add", "ada", "owner"], 2, "Allowed choices are reader, writer, admin"],
     [["keys", "create"], 2, "missing required argument"],
@@ -277,7 +277,7 @@ describe.runIf(databaseKind === "sqlite")("backup and restore", () => {
     const astray = join(folder, "no", "backup.sqlite");
     expect(await run(["backup", astray], settingsIn(folder))).toMatchObject({
       code: 1,
-      stderr: `tiltyard-catalog: there is no folder ${join(folder, "no")}\n`,
+      stderr: `tiltyard-catalog: the folder ${join(folder, "no")} does not exist\n`,
     });
   });
 });

@@ -127,7 +127,11 @@ describe("a column that a function computes", () => {
       /udf: is not a function/,
     ],
     ["a function that is no Base64", virtual([length], { udf: "*" }), /udf/],
-    ["an input that is no column", virtual([length], { input_columns: ["nothing"] }), /there is no column nothing/],
+    [
+      "an input that is no column",
+      virtual([length], { input_columns: ["nothing"] }),
+      /the column nothing does not exist/,
+    ],
     [
       "a type that there is not",
       virtual([{ ...length, data_type: { type: "int65" } }]),

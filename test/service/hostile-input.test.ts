@@ -306,7 +306,7 @@ describe("a number is refused", () => {
     const noKeys = [[1], ["a\0"], ["\ud800"], [1.5], [null], [2 ** 53, "x"], {}, 1.5, "a\0", null, [[]]];
     for (const key of [...noKeys, { droppedAtMillis: 1, id: 2 ** 31 }, { createdAtMillis: "x", id: "x" }]) {
       const answer = await refusal(`${path}?page_token=${token([list, key])}`, { method });
-      expect([key, ...answer]).toEqual([key, 400, containing("page_token: is not one")]);
+      expect([key, ...answer]).toEqual([key, 400, containing("page_token: is not a token of this list")]);
     }
   });
 
@@ -323,7 +323,10 @@ describe("a number is refused", () => {
     `${token(["x", []])}${"A".repeat(8000)}`,
   ])("and so is a page that no list gave out: %s", async (page) => {
     const path = `/v1/namespace/kept/list?page_token=${page}`;
-    expect(await refusal(path, { method: "GET" })).toEqual([400, containing("page_token: is not one")]);
+    expect(await refusal(path, { method: "GET" })).toEqual([
+      400,
+      containing("page_token: is not a token of this list"),
+    ]);
     expect((await send(`/v1/table/kept%24table/version/list?page_token=${page}`, null))[0]).toBe(400);
   });
 });

@@ -72,7 +72,7 @@ describe.runIf(process.platform === "linux")("when the child crashes", { timeout
     await crash();
     rows.finish();
     const { error, headers } = await answer;
-    expect([error.status, error.detail]).toEqual([503, expect.stringContaining("changed nothing: try again")]);
+    expect([error.status, error.detail]).toEqual([503, expect.stringContaining("changed nothing. Retry it")]);
     expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
     expect(await versionsOf(id)).toEqual([1]);
     expect((await catalog.call("insertIntoTable", { id }, { body: more })).body).toMatchObject({ version: 2 });

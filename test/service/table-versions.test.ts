@@ -183,7 +183,7 @@ describe("CreateTableVersion", () => {
     for (const manifest_path of paths) {
       const answer = await catalog.call("createTableVersion", { id: table.id, version: 1, manifest_path });
       expect([manifest_path, answer.status, answer.error.code]).toEqual([manifest_path, 400, 13]);
-      expect(answer.error.detail).not.toContain("there is no object");
+      expect(answer.error.detail).not.toContain("no object exists");
     }
     const files = () => readdirSync(`/${pathOf(other)}/_versions`);
     await vi.waitFor(() => expect(files()).toEqual([finalName(1)]), { timeout: 10_000 });

@@ -34,7 +34,7 @@ async function problemOf(kubeconfig: string): Promise<string | undefined> {
   try {
     const body = { spec: { resourceAttributes } };
     const { status } = await config.makeApiClient(AuthorizationV1Api).createSelfSubjectAccessReview({ body });
-    return status?.allowed ? undefined : "403, it may not do everything yet";
+    return status?.allowed ? undefined : "403, its rights are not effective yet";
   } catch (error) {
     return messageOf(error);
   }

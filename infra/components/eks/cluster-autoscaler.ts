@@ -25,7 +25,7 @@ export function createAutoscaler(name: string, context: AddonContext, groups: re
     name,
     {
       partition: account.partition,
-      description: "Makes node groups larger and smaller",
+      description: "Scales node groups",
       trust: context.oidcProvider.apply((provider) => trustServiceAccount(provider, "kube-system", serviceAccount)),
       policy: cluster.arn.apply((clusterArn) => policyOf(...autoscalerStatements({ config, account, clusterArn }))),
     },

@@ -22,7 +22,7 @@ export function createContainerLogs(name: string, context: AddonContext, groups:
     name,
     {
       partition: account.partition,
-      description: "Keeps what containers print",
+      description: "Stores the output of containers",
       trust: oidcProvider.apply((provider) => trustServiceAccount(provider, "amazon-cloudwatch", "cloudwatch-agent")),
       managedPolicies: ["CloudWatchAgentServerPolicy"],
     },

@@ -44,7 +44,7 @@ export function createVolumes(name: string, context: AddonContext) {
     name,
     {
       partition: context.account.partition,
-      description: "Makes and attaches volumes",
+      description: "Creates and attaches volumes",
       trust: context.oidcProvider.apply((provider) =>
         trustServiceAccount(provider, "kube-system", "ebs-csi-controller-sa"),
       ),

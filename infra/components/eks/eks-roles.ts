@@ -117,7 +117,7 @@ function createRoleOfClients(
     {
       partition: account.partition,
       name: roleName,
-      description: "Makes Ray clusters",
+      description: "Creates Ray clusters",
       trust: trustPrincipals(principals),
       policy: pulumi
         .all([clusterArn, bucket.use(folder)])

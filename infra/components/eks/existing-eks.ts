@@ -19,7 +19,7 @@ export async function findExistingEks(
   const [provider, { cidrBlock }] = await Promise.all([
     aws.iam.getOpenIdConnectProvider({ url }).catch((cause: unknown) => {
       throw new pulumi.RunError(
-        `clusterName: ${clusterName} has no OIDC provider in IAM (${cause}); make it: ` +
+        `clusterName: ${clusterName} has no OIDC provider in IAM (${cause}). Create it: ` +
           `eksctl utils associate-iam-oidc-provider --cluster ${clusterName} --approve`,
       );
     }),

@@ -50,7 +50,7 @@ export function createClientAccount(
   { team, principals, folder, bucket }: ClientAccountArgs,
   context: AccountContext,
 ): gcp.serviceaccount.Account {
-  const account = createAccount(name, `Makes Ray clusters${team === undefined ? "" : ` of ${team}`}`, context);
+  const account = createAccount(name, `Creates Ray clusters${team === undefined ? "" : ` of ${team}`}`, context);
   // This role allows clients to find the cluster and sign in. The role in the namespace determines their rights there.
   grant(`${name}-cluster`, "roles/container.clusterViewer", account, context);
   bucket.allowObjects(name, account.email, context.parent, folder);

@@ -20,8 +20,8 @@ export const catalogDashboard: Dashboard = {
       unit: "reqps",
       queries: { "{{operation}} {{status}}": `sum by (operation, status) (rate(${duration}_count{${failed}}[5m]))` },
     },
-    { title: "Half of them take", unit: "s", queries: { "{{operation}}": percentile(0.5) } },
-    { title: "99 of 100 take at most", unit: "s", queries: { "{{operation}}": percentile(0.99) } },
+    { title: "Median", unit: "s", queries: { "{{operation}}": percentile(0.5) } },
+    { title: "99th percentile", unit: "s", queries: { "{{operation}}": percentile(0.99) } },
     {
       title: "Deferred work",
       unit: "short",

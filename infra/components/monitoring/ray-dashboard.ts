@@ -46,7 +46,7 @@ export const rayDashboard: Dashboard = {
       queries: { [`${cluster} {{State}}`]: by("State", "ray_actors", 'Source="gcs", State!="DEAD"') },
     },
     {
-      title: "Tasks that no node can take",
+      title: "Tasks that fit on no node",
       unit: "short",
       queries: { [`${cluster} {{Reason}}`]: by("Reason", "ray_scheduler_unscheduleable_tasks") },
     },

@@ -18,7 +18,7 @@ export function jsonBody(contract: AnyContract) {
   return createMiddleware<AppEnv>(async function jsonBody(c, next) {
     const encoding = c.req.header("content-encoding") ?? "identity";
     if (encoding.toLowerCase() !== "identity")
-      throw new CatalogError("UnsupportedMediaType", `content-encoding: send the body as it is, without ${encoding}`);
+      throw new CatalogError("UnsupportedMediaType", `content-encoding: send the body without ${encoding}`);
     if (!isArrow(contract, c)) {
       const json = await readJson(c, bodies[bodySize], { isAnonymous: false });
       const body = bareField === undefined ? json : { [bareField]: json };

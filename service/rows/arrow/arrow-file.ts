@@ -32,7 +32,7 @@ export interface ArrowMessage {
  * message or contain none.
  */
 export function readMessage(bytes: Buffer): ArrowMessage {
-  if (bytes.readUInt32LE(0) !== continuation) throw new RangeError("there is no message here");
+  if (bytes.readUInt32LE(0) !== continuation) throw new RangeError("a message is missing here");
   const headBytes = prefixBytes + bytes.readInt32LE(4);
   const table = FlatTable.root(bytes.subarray(prefixBytes, headBytes));
   const length = headBytes + bodyBytesOf(table);

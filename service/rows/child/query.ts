@@ -28,7 +28,7 @@ export async function buildQuery(lancedb: Lancedb, table: Table, request: RowsQu
     );
   const { column_names: names, column_aliases: aliases } = request.columns ?? {};
   if (names !== undefined && aliases !== undefined)
-    throw new CatalogError("InvalidInput", "columns: takes either column_names or column_aliases");
+    throw new CatalogError("InvalidInput", "columns: must have either column_names or column_aliases");
   if (aliases !== undefined) query.select(new Map(Object.entries(aliases)));
   else if (names !== undefined && names.length > 0) query.select(names);
   return query;
@@ -39,10 +39,10 @@ async function searchOf(lancedb: Lancedb, table: Table, request: RowsQuery): Pro
   const { single_vector: single, multi_vector: multi = [] } = request.vector ?? {};
   const vectors = single === undefined || single.length === 0 ? multi : [single];
   if (single !== undefined && single.length > 0 && multi.length > 0)
-    throw new CatalogError("InvalidInput", "vector: takes either single_vector or multi_vector");
+    throw new CatalogError("InvalidInput", "vector: must have either single_vector or multi_vector");
   const { string_query: text, structured_query: structured } = request.full_text_query ?? {};
   if (text !== undefined && structured !== undefined)
-    throw new CatalogError("InvalidInput", "full_text_query: takes either string_query or structured_query");
+    throw new CatalogError("InvalidInput", "full_text_query: must have either string_query or structured_query");
   if (text !== undefined) query.fullTextSearch(text.query, text.columns?.length ? { columns: [...text.columns] } : {});
   if (structured !== undefined) query.fullTextSearch(await fullTextQuery(lancedb, table, structured.query));
   const [first, ...others] = vectors;

@@ -80,6 +80,6 @@ function isNew({ kind, table, bytes }: ArrowMessage, dictionaries: Map<number, B
   if (present.equals(bytes)) return false;
   throw new CatalogError(
     "Unsupported",
-    "the rows have dictionaries that differ from batch to batch, for which an Arrow file has no place: ask for fewer columns",
+    "the rows have dictionaries that differ from batch to batch, which an Arrow file cannot contain. Request fewer columns",
   );
 }

@@ -48,7 +48,7 @@ export async function writeRows(
 export async function readOneFile(stream: ReadableStream<Uint8Array>, bytesMax: number): Promise<Buffer> {
   for await (const { file, isLast } of readFiles(stream)) {
     if (isLast) return file;
-    throw new CatalogError("PayloadTooLarge", `a merge takes at most ${bytesMax} bytes of rows: send less at a time`);
+    throw new CatalogError("PayloadTooLarge", `a merge has at most ${bytesMax} bytes of rows. Send several merges`);
   }
   throw new Error("a stream has one file at least");
 }

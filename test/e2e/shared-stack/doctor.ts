@@ -140,7 +140,7 @@ describeOnOurs("tiltyard doctor", "nodes to break, and rights to take away", () 
     },
     {
       what: "you lost your right to Ray clusters",
-      checks: ["you may make RayClusters"],
+      checks: ["you may create RayClusters"],
       break: () => withoutRule("looker", "rayclusters"),
     },
     {

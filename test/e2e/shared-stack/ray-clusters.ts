@@ -79,7 +79,7 @@ describeOnOurs(
 
     test.concurrent("refuses a name that another one has, and leaves that one alone", async () => {
       await using first = await provision("twice");
-      await expect(provision("twice")).rejects.toThrow(/there is a RayCluster twice in tiltyard-e2e already/);
+      await expect(provision("twice")).rejects.toThrow(/a RayCluster twice of .* exists in tiltyard-e2e/);
       expect(await podsOf(first.name)).toHaveLength(1);
     });
 

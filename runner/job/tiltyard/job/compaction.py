@@ -22,7 +22,7 @@ def compact(job: Job, report: Report) -> Result:
         except Exception as error:
             if number == PLANS_MAX or not CONFLICT.search(str(error)):
                 raise
-            print(f"others committed meanwhile, planning anew: {error}", flush=True)
+            print(f"another writer committed, planning again: {error}", flush=True)
     raise AssertionError("the last plan returns or raises")
 
 
